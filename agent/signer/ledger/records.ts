@@ -1,0 +1,104 @@
+/**
+ * The kinds of record in the ledger, as types: what the file means. How lines are written and chained is docs/ledger.md.
+ * A record is a fact that already holds; the core folds them in order, live and at start-up, through the same function.
+ * Counters and base units are decimal strings; hashes, digests and raw bytes lower-case hex.
+ */
+import type { Head } from "../../../protocol/messages.ts";
+
+/** @public */
+export type RecordBody =
+  /** First record, and again at each later pairing: who this ledger belongs to. */
+  | {
+      readonly kind: "PAIRED";
+      readonly agent: string;
+      readonly merchant: string;
+      readonly wallet: string;
+      readonly epoch: number;
+      readonly gatewayKey: string; // Ed25519 public key, hex
+    }
+  /** First counter of an account, once per network and account. */
+  | { readonly kind: "ADOPTED"; readonly network: string; readonly account: string; readonly nonce: string }
+  /** A job the pinned gateway signed, at its place in the chain of jobs. `job` is its exact text. */
+  | { readonly kind: "REQUESTED"; readonly transactionId: string; readonly sequence: number; readonly jobHash: string; readonly job: string }
+  /** A job whose withdrawal is here already (same content) or that contradicts one: the chain moves on, nothing else does. */
+  | {
+      readonly kind: "REPEATED";
+      readonly transactionId: string;
+      readonly sequence: number;
+      readonly jobHash: string;
+      readonly code: string; // "" same content, else what differs
+    }
+  /** Policy or a person said yes; counts against the limits from here. `by` is policy or operator. */
+  | {
+      readonly kind: "APPROVED";
+      readonly transactionId: string;
+      readonly by: "policy" | "operator";
+      readonly chain: string;
+      readonly network: string;
+      readonly contract: string; // "" native
+      readonly address: string;
+      readonly amountUnits: string;
+    }
+  | { readonly kind: "HELD"; readonly transactionId: string; readonly code: string }
+  /** Final, before any signature. `by` courier is a decline (for instance: the call would revert). */
+  | { readonly kind: "REFUSED"; readonly transactionId: string; readonly by: "policy" | "operator" | "courier"; readonly code: string }
+  | { readonly kind: "EXPIRED"; readonly transactionId: string }
+  /** The token and every field of one version, before the key is used. */
+  | {
+      readonly kind: "INTENT";
+      readonly transactionId: string;
+      readonly version: number;
+      readonly network: string;
+      readonly account: string;
+      readonly nonce: string;
+      readonly contract: string;
+      readonly address: string;
+      readonly amountUnits: string;
+      readonly gasLimit: string;
+      readonly maxFeePerGas: string;
+      readonly maxPriorityFeePerGas: string;
+      readonly digest: string;
+      readonly unsigned: string;
+    }
+  /** The finished transaction, before a byte of it leaves the signer. */
+  | {
+      readonly kind: "SIGNED";
+      readonly transactionId: string;
+      readonly version: number;
+      readonly digest: string;
+      readonly txHash: string;
+      readonly raw: string;
+    }
+  /** The gateway's signed word that its database holds everything up to `acked`; opens the gate for the named versions. */
+  | {
+      readonly kind: "RELEASED";
+      readonly acked: Head;
+      readonly released: readonly { readonly transactionId: string; readonly version: number }[];
+    }
+  /** What the courier says it saw on chain. Never moves a withdrawal to another token. */
+  | {
+      readonly kind: "OBSERVED";
+      readonly transactionId: string;
+      readonly stage: "broadcast" | "included" | "final";
+      readonly outcome: "" | "paid" | "reverted" | "lost";
+      readonly txHash: string;
+      readonly block: number;
+    }
+  /** The gateway acknowledged everything up to `acked` and nothing was waiting at the gate. */
+  | { readonly kind: "REPORTED"; readonly acked: Head }
+  | { readonly kind: "ALARM"; readonly code: string; readonly detail: string }
+  /** The signer stopped signing until a person recovers it. */
+  | { readonly kind: "LOCKED"; readonly code: string; readonly detail: string }
+  /** First record of every segment but the first: the folded state of all before is in the named file with this hash. */
+  | { readonly kind: "CHECKPOINT"; readonly file: string; readonly sha256: string };
+
+/** @public */
+export type RecordKind = RecordBody["kind"];
+
+/** A record as it stands in the file: number, link to the one before, ledger time, body, own hash. @public */
+export type LedgerRecord = RecordBody & {
+  readonly seq: number;
+  readonly prev: string;
+  readonly at: number; // never lower than the record before it
+  readonly hash: string;
+};

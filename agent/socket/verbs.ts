@@ -1,0 +1,208 @@
+/**
+ * What the agent's own processes say to the signer over its two AF_UNIX sockets. Only types: framing is `frames.ts`.
+ * One JSON object per line, at most lineBytesMax; amounts and counters beyond 2^53 are decimal strings; bytes are hex, whole
+ * envelopes base64. Every verb is idempotent: asking again gives the same answer and changes nothing.
+ */
+import type { Head } from "../../protocol/messages.ts";
+
+/** @public */
+export type WithdrawalState =
+  | "held" // waits for a person
+  | "approved" // policy said yes, nothing bound yet
+  | "intent" // token bound and recorded, not yet signed
+  | "signed" // signed, bytes still inside the signer
+  | "released" // the gateway durably knows the txHash; bytes may be broadcast
+  | "broadcast"
+  | "included"
+  | "paid" // final, success (the courier's word)
+  | "reverted" // final, failed on chain
+  | "lost" // another transaction consumed the token
+  | "refused" // final, nothing was ever signed
+  | "expired"; // final, nothing was ever signed
+
+/** One signed version of a withdrawal. `raw` is present only once released. @public */
+export interface VersionView {
+  readonly version: number;
+  readonly txHash: string;
+  readonly gasLimit: string;
+  readonly maxFeePerGas: string;
+  readonly maxPriorityFeePerGas: string;
+  readonly signedAt: number;
+  readonly raw?: string;
+}
+
+/** A withdrawal as courier and operators see it. @public */
+export interface WithdrawalView {
+  readonly transactionId: string;
+  readonly orderId: string;
+  readonly sequence: number;
+  readonly mode: "auto" | "manual";
+  readonly currency: string;
+  readonly chain: string; // name in config.json
+  readonly network: string; // CAIP-2
+  readonly contract: string; // token contract, "" for the native coin
+  readonly decimal: number;
+  readonly amount: string; // decimal string
+  readonly amountUnits: string;
+  readonly address: string;
+  readonly tag: string;
+  readonly state: WithdrawalState;
+  readonly code: string; // why held, refused, expired; "" otherwise
+  readonly requestedAt: number;
+  readonly changedAt: number;
+  readonly expiresAt: number;
+  readonly account: string; // paying address
+  readonly nonce: string; // bound token, "" before INTENT
+  readonly versions: readonly VersionView[];
+  readonly approvalDigest: string; // what an approve must name, so that nothing changes between view and yes
+}
+
+/** What the courier claims about fees: clamped by policy, never trusted for anything else. Decimal strings, wei. @public */
+export interface EvmFacts {
+  readonly gasLimit: string;
+  readonly maxFeePerGas: string;
+  readonly maxPriorityFeePerGas: string;
+}
+
+/** @public */
+export interface AccountView {
+  readonly chain: string;
+  readonly network: string;
+  readonly address: string;
+  readonly nextNonce: string; // "" until adopted
+}
+
+/** Requests on the courier socket, by verb. @public */
+export interface CourierRequests {
+  hello: Record<never, never>;
+  /** A jobs or welcome envelope, whole, base64. */
+  admit: { readonly frame: string };
+  sign: { readonly transactionId: string; readonly facts: EvmFacts };
+  /** Same token, higher fee. `above` is the version being replaced; a repeat answers the version already made. */
+  replace: { readonly transactionId: string; readonly above: number; readonly facts: EvmFacts };
+  /** An ack envelope, whole, base64. */
+  release: { readonly frame: string };
+  decline: { readonly transactionId: string; readonly code: string };
+  observed: {
+    readonly transactionId: string;
+    readonly stage: "broadcast" | "included" | "final";
+    readonly outcome: "" | "paid" | "reverted" | "lost";
+    readonly txHash: string;
+    readonly block: number; // 0 when not in a block
+  };
+  /** First counter of an account; only while none exists. `witnesses` nodes agreed on latest = pending = final = nonce. */
+  adopt: { readonly chain: string; readonly nonce: string; readonly witnesses: number };
+  /** The account's final transaction count as `witnesses` agreeing nodes give it. Above the ledger's own: alarm, then lock. */
+  account: { readonly chain: string; readonly nonce: string; readonly witnesses: number };
+  /** Statements for everything after this seq that the gateway has not acknowledged. */
+  report: { readonly after: number };
+  /** The courier's view of link and nodes, for `status`. */
+  tell: { readonly courier: CourierStatus };
+}
+/** @public */
+export type CourierVerb = keyof CourierRequests;
+
+/** Answers on the courier socket, by verb. @public */
+export interface CourierAnswers {
+  hello: {
+    readonly agent: string;
+    readonly epoch: number;
+    readonly wallet: string;
+    readonly head: Head;
+    readonly acked: number; // seq the gateway has acknowledged
+    readonly nonce: string; // this run's; the link's hello carries it, the welcome must answer it
+    readonly greeted: boolean;
+    readonly locked: string; // lock code, "" when running
+    readonly accounts: readonly AccountView[];
+    readonly open: readonly WithdrawalView[]; // everything not final, released bytes included
+  };
+  admit: { readonly withdrawals: readonly WithdrawalView[] }; // the ones this envelope touched; empty for a welcome
+  sign: { readonly withdrawal: WithdrawalView };
+  replace: { readonly withdrawal: WithdrawalView };
+  release: { readonly withdrawals: readonly WithdrawalView[] }; // newly released, raw included
+  decline: { readonly withdrawal: WithdrawalView };
+  observed: { readonly withdrawal: WithdrawalView };
+  adopt: { readonly account: AccountView };
+  account: Record<never, never>;
+  report: { readonly frames: readonly string[] }; // statement envelopes, base64, in order
+  tell: Record<never, never>;
+}
+
+/** Sent without being asked. `statement` is for the gateway; `changed` after an operator or the clock decided. @public */
+export type Push =
+  | { readonly push: "statement"; readonly frame: string }
+  | { readonly push: "changed"; readonly withdrawal: WithdrawalView }
+  | { readonly push: "locked"; readonly code: string };
+
+/** @public */
+export interface SignerStatus {
+  readonly agent: string;
+  readonly epoch: number;
+  readonly wallet: string;
+  readonly head: Head;
+  readonly acked: number;
+  readonly greeted: boolean;
+  readonly locked: string;
+  readonly lockedDetail: string;
+  readonly ledgerWritable: boolean;
+  readonly isolation: string; // L0 … L3 with the reason, e.g. "L0 one user"
+  readonly encKeyFrom: string; // credential | file | terminal | config
+  readonly startedAt: number;
+  readonly counts: Readonly<Record<WithdrawalState, number>>;
+  readonly accounts: readonly AccountView[];
+  readonly courierConnected: boolean;
+  /** The courier's own last word about link and nodes, as it told the signer; null when it never did. */
+  readonly courier: CourierStatus | null;
+}
+
+/** The courier's view of the outside, given to the signer with `tell` so that `status` has one place to ask. @public */
+export interface CourierStatus {
+  readonly at: number;
+  readonly link: "up" | "down";
+  readonly linkDetail: string; // why down, since when, next try
+  readonly chains: readonly {
+    readonly chain: string;
+    readonly ok: boolean;
+    readonly detail: string; // last block seen, or what is wrong
+    readonly block: number;
+    readonly nativeBalance: string; // wei at the last final block, "" when unknown
+  }[];
+  readonly waiting: readonly { readonly transactionId: string; readonly why: string }[]; // e.g. funds, fee ceiling
+}
+
+/** Requests on the operator socket. @public */
+export interface OperatorRequests {
+  status: Record<never, never>;
+  list: { readonly openOnly: boolean; readonly limit: number };
+  show: { readonly transactionId: string };
+  /** `digest` is WithdrawalView.approvalDigest as shown; `address` only when the withdrawal has none. */
+  approve: { readonly transactionId: string; readonly digest: string; readonly address: string };
+  refuse: { readonly transactionId: string };
+  /** Reads the whole ledger back and checks every hash. */
+  verify: Record<never, never>;
+}
+/** @public */
+export type OperatorVerb = keyof OperatorRequests;
+/** @public */
+export interface OperatorAnswers {
+  status: { readonly status: SignerStatus };
+  list: { readonly withdrawals: readonly WithdrawalView[] };
+  show: { readonly withdrawal: WithdrawalView; readonly history: readonly LedgerLine[] };
+  approve: { readonly withdrawal: WithdrawalView };
+  refuse: { readonly withdrawal: WithdrawalView };
+  verify: { readonly records: number; readonly segments: number; readonly head: Head };
+}
+/** @public */
+export interface LedgerLine {
+  readonly seq: number;
+  readonly at: number;
+  readonly kind: string;
+  readonly detail: string;
+}
+
+/** A line from client to signer. `tell` has no answer but ok. @public */
+export type Request = { readonly id: number; readonly verb: string } & Readonly<Record<string, unknown>>;
+/** A line back. `effect` as in protocol/fault.ts. @public */
+export type Answer =
+  | ({ readonly id: number; readonly ok: true } & Readonly<Record<string, unknown>>)
+  | { readonly id: number; readonly ok: false; readonly code: string; readonly detail: string; readonly effect: "none" | "done" | "unknown" };

@@ -1,0 +1,204 @@
+/**
+ * What agent and gateway say to each other, as types. The bytes around them are `envelope.ts`; the rules are docs/protocol.md
+ * sections 4 to 7. Every payload is one JSON object, parsed by the strict parser after its signature was verified.
+ * Hashes and keys are lower-case hex; times are milliseconds since 1970; amounts are decimal strings of the currency.
+ */
+
+/** A position in an agent's ledger: the record's number (1 is the first) and its hash (32 bytes as hex). @public */
+export interface Head {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** Kinds of envelope: the byte on the wire, and who signs it. The names are part of what is signed. @public */
+export const envelopeKinds = {
+  challenge: 1, // gateway key
+  hello: 2, // agent's link key
+  welcome: 3, // gateway key
+  jobs: 4, // gateway key
+  ack: 5, // gateway key
+  statement: 6, // agent's signer key
+  beat: 7, // gateway key one way, link key the other
+} as const;
+/** @public */
+export type EnvelopeKind = keyof typeof envelopeKinds;
+
+/** First frame on a link: the gateway asks who is there. @public */
+export interface Challenge {
+  readonly nonce: string; // 32 random bytes, hex; answered in Hello
+  readonly at: number;
+}
+
+/** The agent's answer, signed by its link key. @public */
+export interface Hello {
+  readonly agent: string;
+  readonly epoch: number;
+  readonly answers: string; // the challenge's nonce
+  readonly nonce: string; // 32 random bytes made by the SIGNER for this run; the welcome must answer it
+  readonly software: string;
+  readonly at: number;
+}
+
+/** The gateway's greeting: what it durably knows of this agent. The signer signs nothing before it has seen one for its run. @public */
+export interface Welcome {
+  readonly agent: string;
+  readonly wallet: string;
+  readonly epoch: number;
+  readonly answers: string; // Hello.nonce
+  readonly echo: Head | null; // newest ledger head in the gateway's database; null before the first
+  readonly jobs: { readonly sequence: number; readonly hash: string }; // newest job of the chain; 0 and 64 zeros before the first
+  readonly at: number;
+}
+
+/** A list of jobs. Each job is the exact text that was chained; resending keeps the text and renews echo and time. @public */
+export interface Jobs {
+  readonly agent: string;
+  readonly wallet: string;
+  readonly epoch: number;
+  readonly echo: Head | null;
+  readonly at: number;
+  readonly jobs: readonly string[]; // JSON texts of Job, rising sequence
+}
+
+/** One job: one withdrawal asked of one agent. `jobHash(text)` of this one is `previous` of the next. @public */
+export interface Job {
+  readonly agent: string;
+  readonly wallet: string;
+  readonly network: string; // CAIP-2, e.g. eip155:1; must equal the agent's own table for the currency
+  readonly epoch: number; // at issue; never above the envelope's
+  readonly sequence: number; // 1, 2, 3, … per agent without gaps
+  readonly previous: string; // hash of job sequence-1; 64 zeros for the first
+  readonly issuedAt: number;
+  readonly expiresAt: number; // after this only a refusal may follow while nothing is signed
+  readonly mode: "auto" | "manual"; // manual is always held for a person
+  readonly transactionId: string;
+  readonly orderId: string;
+  readonly currency: string;
+  readonly amount: string; // decimal string in canonical form
+  readonly address: string; // canonical form of the chain; "" only when manual
+  readonly tag: string;
+}
+
+/** The gateway's database durably holds the ledger's entries up to this head. Opens the release gate. @public */
+export interface Ack {
+  readonly agent: string;
+  readonly epoch: number;
+  readonly head: Head;
+  readonly at: number;
+}
+
+/** Heartbeat, every 15 s both ways; `head` is the sender's newest known ledger head. @public */
+export interface Beat {
+  readonly agent: string;
+  readonly head: Head | null;
+  readonly at: number;
+}
+
+/** Ledger facts the gateway needs, in ledger order, under the signer's signature; resent until acknowledged. @public */
+export interface Statement {
+  readonly agent: string;
+  readonly epoch: number;
+  readonly after: number; // the receiver must already hold everything up to this seq
+  readonly head: Head; // covers every entry
+  readonly at: number;
+  readonly entries: readonly Entry[];
+}
+
+/** @public */
+export type Entry = DecisionEntry | SignedEntry | ObservedEntry | AdoptedEntry | AlarmEntry;
+
+/** The agent's answer to a withdrawal. refused and expired are final and were made before any signature. @public */
+export interface DecisionEntry {
+  readonly kind: "decision";
+  readonly seq: number;
+  readonly at: number;
+  readonly transactionId: string;
+  readonly decision: "approved" | "held" | "refused" | "expired";
+  readonly code: string; // "" when approved without remark, else from codes.ts
+  readonly address: string; // destination in force ("" while a manual one has none)
+}
+
+/** A transaction was signed for the withdrawal; not yet released when the gateway first reads this. @public */
+export interface SignedEntry {
+  readonly kind: "signed";
+  readonly seq: number;
+  readonly at: number;
+  readonly transactionId: string;
+  readonly version: number; // 1 first, then fee bumps of the same token
+  readonly network: string;
+  readonly account: string; // paying address
+  readonly token: string; // exclusion token, EVM: the nonce as a decimal string
+  readonly txHash: string;
+  readonly feeMax: string; // the most this version can cost, base units of the native coin
+}
+
+/** What the courier saw on chain: a claim, never proof; the gateway looks for itself. @public */
+export interface ObservedEntry {
+  readonly kind: "observed";
+  readonly seq: number;
+  readonly at: number;
+  readonly transactionId: string;
+  readonly stage: "broadcast" | "included" | "final";
+  readonly outcome: "" | "paid" | "reverted" | "lost"; // set when final; lost = another transaction consumed the token
+  readonly txHash: string;
+}
+
+/** The signer adopted an account's first counter. @public */
+export interface AdoptedEntry {
+  readonly kind: "adopted";
+  readonly seq: number;
+  readonly at: number;
+  readonly network: string;
+  readonly account: string;
+  readonly token: string;
+}
+
+/** Something a person must see; `locked` when the signer stopped signing over it. @public */
+export interface AlarmEntry {
+  readonly kind: "alarm";
+  readonly seq: number;
+  readonly at: number;
+  readonly code: string;
+  readonly locked: boolean;
+}
+
+/** What pairing binds, sent as exact text under a MAC with the API secret (docs/protocol.md section 3). @public */
+export interface PairingTranscript {
+  readonly version: 1;
+  readonly keyId: string;
+  readonly gatewayFingerprint: string;
+  readonly signerKey: string; // Ed25519 public key, hex
+  readonly linkKey: string; // Ed25519 public key, hex
+  readonly wallet: string; // wallet fingerprint
+  readonly networks: readonly string[]; // CAIP-2 of every configured chain, sorted
+  readonly accounts: readonly PairedAccount[];
+  readonly currencies: readonly PairedCurrency[]; // sorted by id; the gateway refuses to pair when its own table differs
+  readonly nonce: string;
+  readonly at: number;
+}
+
+/** @public */
+export interface PairedAccount {
+  readonly family: "evm";
+  readonly address: string; // hot account m/44'/60'/0'/0/0
+  readonly depositXpub: string; // m/44'/60'/1'
+}
+
+/** The agent's own row for a currency it has a policy for; `maxFee` is what the gateway reserves beside the amount. @public */
+export interface PairedCurrency {
+  readonly id: string;
+  readonly network: string;
+  readonly contract: string; // "" native
+  readonly decimal: number;
+  readonly maxFee: string; // decimal string of the chain's native coin
+}
+
+/** The gateway's answer, signed by the key whose fingerprint is inside apiKey. @public */
+export interface PairingGrant {
+  readonly version: 1;
+  readonly agent: string;
+  readonly merchant: string;
+  readonly epoch: number;
+  readonly transcript: string; // SHA-256 of the transcript text, hex
+  readonly at: number;
+}
