@@ -15,6 +15,59 @@ export const codes = {
   // link, desk (courier)
   // config, pairing, commands (cli)
   // gateway
+  GATEWAY_STORE_MISSING: [
+    "fault",
+    "none",
+    "operator",
+    "there is no database file where the configuration says",
+    "run init, or restore the file; never start with an empty one",
+  ],
+  GATEWAY_STORE_EXISTS: [
+    "fault",
+    "none",
+    "operator",
+    "the database file is there already or cannot be made",
+    "choose another folder, or keep the gateway that is there",
+  ],
+  GATEWAY_STORE_VERSION: [
+    "fault",
+    "none",
+    "operator",
+    "the database was made by another version of the gateway",
+    "run the version that made it",
+  ],
+  GATEWAY_STORE_UNSAFE: [
+    "fault",
+    "none",
+    "operator",
+    "the database did not take WAL with synchronous FULL",
+    "put it on a local file system",
+  ],
+  GATEWAY_STORE_BUSY: [
+    "fault",
+    "none",
+    "log",
+    "another process holds the database",
+    "wait; look for a backup or a second gateway",
+  ],
+  GATEWAY_STORE_POISONED: ["fault", "unknown", "operator", "the disk failed while committing", "check the disk, then restart"],
+  GATEWAY_KEY_MISSING: [
+    "fault",
+    "none",
+    "operator",
+    "the gateway's key file is missing or not readable",
+    "restore it; agents know the gateway by it",
+  ],
+  GATEWAY_KEY_INVALID: ["fault", "none", "operator", "the gateway's key file holds no Ed25519 key", "restore it from a backup"],
+  GATEWAY_KEY_OPEN: ["fault", "none", "operator", "group or world can read the gateway's key file", "chmod 600"],
+  GATEWAY_KEY_EXISTS: ["fault", "none", "operator", "there is a gateway key already", "choose another folder"],
+  GATEWAY_SECRET_SEALED: [
+    "fault",
+    "none",
+    "operator",
+    "an API secret does not open under this gateway's key",
+    "the key file and the database belong to two gateways",
+  ],
 } as const satisfies Record<string, Row>;
 
 /** @public */

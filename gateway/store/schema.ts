@@ -4,7 +4,10 @@
  * Sources: docs/architecture.md; the statuses and stages of the interface and of docs/api.md.
  */
 
-/** The schema's own version, kept in `meta`; a newer one in the file is refused. @public */
+/**
+ * The schema's own version, kept in `meta`; a newer one in the file is refused.
+ * @public
+ */
 export const schemaVersion = 1;
 
 /** @public */

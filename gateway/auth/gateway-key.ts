@@ -1,0 +1,77 @@
+/**
+ * The gateway's own Ed25519 key, in one owner-only file (PKCS #8, PEM): agents pin it, its fingerprint stands inside every apiKey,
+ * and the key that seals API secrets in the database is derived from it, so a copied database alone opens nothing.
+ * Sources: RFC 8410 (PKCS #8 of Ed25519), RFC 5869 (HKDF), docs/protocol.md section 3.
+ */
+import { createPrivateKey, generateKeyPairSync, hkdfSync, type KeyObject } from "node:crypto";
+import { closeSync, fsyncSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
+import { publicKeyHex } from "../../protocol/envelope.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { gatewayFingerprintOf } from "../../protocol/pairing.ts";
+
+/** @public */
+export interface GatewayKey {
+  readonly privateKey: KeyObject;
+  readonly publicKey: string; // raw Ed25519 public key, hex
+  readonly fingerprint: string; // 16 bytes, hex: the last part of apiKey
+  readonly sealingKey: Uint8Array; // 32 bytes for AES-256-GCM; lives as long as the process
+}
+
+const othersBits = 0o077;
+const seedBytes = 32;
+
+function fromPem(pem: Uint8Array, path: string): GatewayKey {
+  let privateKey: KeyObject;
+  try {
+    privateKey = createPrivateKey({ key: Buffer.from(pem.buffer, pem.byteOffset, pem.byteLength), format: "pem" });
+  } catch (cause) {
+    throw new AgentError("GATEWAY_KEY_INVALID", "none", "the gateway's key file holds no key", { path }, { cause });
+  }
+  if (privateKey.asymmetricKeyType !== "ed25519") {
+    throw new AgentError("GATEWAY_KEY_INVALID", "none", "the gateway's key is not Ed25519", { path });
+  }
+  const der = privateKey.export({ format: "der", type: "pkcs8" });
+  const sealingKey = new Uint8Array(hkdfSync("sha256", der.subarray(der.length - seedBytes), "", "autowithdraw/1 sealing", 32));
+  der.fill(0);
+  const publicKey = publicKeyHex(privateKey);
+  return { privateKey, publicKey, fingerprint: gatewayFingerprintOf(publicKey), sealingKey };
+}
+
+/** Reads the key file. Throws GATEWAY_KEY_MISSING, GATEWAY_KEY_OPEN (readable by group or world), GATEWAY_KEY_INVALID. @public */
+export function readGatewayKey(path: string): GatewayKey {
+  let pem: Buffer;
+  try {
+    if ((statSync(path).mode & othersBits) !== 0) {
+      throw new AgentError("GATEWAY_KEY_OPEN", "none", "others than the owner can read the gateway's key", { path });
+    }
+    pem = readFileSync(path);
+  } catch (cause) {
+    if (cause instanceof AgentError) throw cause;
+    throw new AgentError("GATEWAY_KEY_MISSING", "none", "the gateway's key file cannot be read", { path }, { cause });
+  }
+  try {
+    return fromPem(pem, path);
+  } finally {
+    pem.fill(0);
+  }
+}
+
+/** Makes a new key in a new owner-only file, durable when it returns. Throws GATEWAY_KEY_EXISTS. @public */
+export function createGatewayKey(path: string): GatewayKey {
+  const pem = Buffer.from(generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" }));
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, "wx", 0o600);
+  } catch (cause) {
+    throw new AgentError("GATEWAY_KEY_EXISTS", "none", "the key file cannot be made, or is there already", { path }, { cause });
+  }
+  try {
+    writeSync(descriptor, pem);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  const key = fromPem(pem, path);
+  pem.fill(0);
+  return key;
+}

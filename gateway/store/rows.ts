@@ -1,0 +1,138 @@
+/**
+ * The rows of schema.ts as types, so that a query says which table it reads: `database.get<TransactionRow>("SELECT * FROM …")`.
+ * Base units are TEXT holding a whole number; times are milliseconds since 1970; flags are 0 or 1.
+ */
+
+/** @public */
+export interface MerchantRow {
+  readonly id: string;
+  readonly name: string;
+  readonly language: "en" | "tr";
+  readonly createdAt: number;
+}
+
+/** `secretBox` is set for HS256 (sealed under the gateway's key), `publicKey` (raw, hex) for EdDSA; scopes are joined by commas. @public */
+export interface KeyRow {
+  readonly id: string;
+  readonly merchant: string;
+  readonly scopes: string;
+  readonly profile: "compatible" | "strict";
+  readonly alg: "HS256" | "EdDSA";
+  readonly secretBox: Uint8Array | null;
+  readonly publicKey: string | null;
+  readonly pairingUsed: 0 | 1;
+  readonly createdAt: number;
+  readonly lastUsedAt: number | null;
+  readonly revokedAt: number | null;
+}
+
+/** `networks` is a JSON list of CAIP-2 ids, `currencies` a JSON list of PairedCurrency, both as paired. @public */
+export interface AgentRow {
+  readonly id: string;
+  readonly merchant: string;
+  readonly wallet: string;
+  readonly epoch: number;
+  readonly signerKey: string;
+  readonly linkKey: string;
+  readonly hotAddress: string;
+  readonly depositXpub: string;
+  readonly networks: string;
+  readonly currencies: string;
+  readonly headSeq: number;
+  readonly headHash: string;
+  readonly jobSequence: number;
+  readonly jobHash: string;
+  readonly nextDepositIndex: number;
+  readonly pairedAt: number;
+  readonly releasedAt: number | null;
+  readonly lastSeenAt: number | null;
+  readonly lockedCode: string;
+}
+
+/** @public */
+export interface TransactionRow {
+  readonly id: string;
+  readonly merchant: string;
+  readonly operation: "deposit" | "withdraw";
+  readonly mode: "" | "auto" | "manual";
+  readonly orderId: string;
+  readonly contentHash: string;
+  readonly currency: string;
+  readonly network: string;
+  readonly amount: string;
+  readonly amountUnits: string;
+  readonly receiverAddress: string;
+  readonly depositAddress: string;
+  readonly tag: string;
+  readonly status: 0 | 1 | 2;
+  readonly stage: string;
+  readonly code: string;
+  readonly txHash: string;
+  readonly feeUnits: string;
+  readonly amountReceivedUnits: string;
+  readonly finalBlock: number | null;
+  readonly createdAt: number;
+  readonly changedAt: number;
+  readonly expiresAt: number;
+}
+
+/** @public */
+export interface JobRow {
+  readonly agent: string;
+  readonly sequence: number;
+  readonly hash: string;
+  readonly text: string;
+  readonly transactionId: string;
+  readonly answeredAt: number | null;
+}
+
+/** @public */
+export interface SignatureRow {
+  readonly transactionId: string;
+  readonly version: number;
+  readonly agent: string;
+  readonly network: string;
+  readonly account: string;
+  readonly token: string;
+  readonly txHash: string;
+  readonly feeMaxWei: string;
+  readonly seq: number;
+}
+
+/** @public */
+export interface DepositAddressRow {
+  readonly address: string;
+  readonly agent: string;
+  readonly addressIndex: number;
+  readonly transactionId: string;
+}
+
+/** @public */
+export interface PaymentRow {
+  readonly network: string;
+  readonly txHash: string;
+  readonly logIndex: number;
+  readonly address: string;
+  readonly currency: string;
+  readonly units: string;
+  readonly block: number;
+  readonly blockHash: string;
+  readonly final: 0 | 1;
+  readonly transactionId: string;
+}
+
+/** @public */
+export interface CursorRow {
+  readonly network: string;
+  readonly block: number;
+  readonly hash: string;
+}
+
+/** Funds of an account at the newest final block the watcher has read. @public */
+export interface BalanceRow {
+  readonly account: string;
+  readonly currency: string;
+  readonly units: string;
+  readonly block: number;
+  readonly at: number;
+}

@@ -1,0 +1,39 @@
+/**
+ * Words between the rooms of one gateway process: who should look at the database again. A signal carries no truth of its own,
+ * is sent after the commit it speaks of, and may be lost without harm: every listener also looks by itself from time to time.
+ */
+
+/** @public */
+export interface Signal {
+  /** A job was appended for this agent. */
+  readonly job: { readonly agent: string };
+  /** The agent's first answer to this withdrawal is stored. */
+  readonly decided: { readonly transactionId: string };
+  /** This transaction's row changed. */
+  readonly changed: { readonly transactionId: string };
+  /** The agent's link opened or closed. */
+  readonly agent: { readonly agent: string; readonly online: boolean };
+}
+
+/** `on` answers the function that stops listening; calling that twice is harmless. Listeners must not throw. @public */
+export interface Signals {
+  on<Name extends keyof Signal>(name: Name, listener: (signal: Signal[Name]) => void): () => void;
+  emit<Name extends keyof Signal>(name: Name, signal: Signal[Name]): void;
+}
+
+type Listeners = { readonly [Name in keyof Signal]: Set<(signal: Signal[Name]) => void> };
+
+/** @public */
+export function createSignals(): Signals {
+  const listeners: Listeners = { job: new Set(), decided: new Set(), changed: new Set(), agent: new Set() };
+  return {
+    on(name, listener) {
+      const set = listeners[name];
+      set.add(listener);
+      return () => void set.delete(listener);
+    },
+    emit(name, signal) {
+      for (const listener of [...listeners[name]]) listener(signal);
+    },
+  };
+}

@@ -1,0 +1,221 @@
+/**
+ * The gateway's database file: opened with WAL and synchronous=FULL, both read back, because the library comes up with NORMAL
+ * on a WAL file and would then lose acknowledged commits in a power cut. One connection, one writer at a time, statements kept.
+ * A commit whose sync failed leaves nobody knowing what is on disk: the store is poisoned and the process has to end.
+ * Sources: schema.ts; sqlite.org/wal.html; sqlite.org/pragma.html#pragma_synchronous.
+ */
+import { closeSync, existsSync, openSync } from "node:fs";
+import { DatabaseSync } from "@photostructure/sqlite";
+import type { Logger } from "pino";
+import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
+import { schema, schemaVersion } from "./schema.ts";
+
+/** What a column takes and gives: STRICT tables hold nothing else. @public */
+export type Value = string | number | bigint | Uint8Array | null;
+
+/**
+ * Statements by their text, prepared once and kept. Rows come as plain objects; `Row` is the caller's word for their shape (rows.ts).
+ * Errors are the library's own: ask `isConflict` and `isBusy`. @public
+ */
+export interface Database {
+  run(sql: string, ...values: readonly Value[]): { readonly changes: number };
+  get<Row>(sql: string, ...values: readonly Value[]): Row | undefined;
+  all<Row>(sql: string, ...values: readonly Value[]): Row[];
+}
+
+/** @public */
+export interface Store {
+  /** For reading, and for single statements that need no transaction. */
+  readonly database: Database;
+  /**
+   * Runs `fn` in one BEGIN IMMEDIATE … COMMIT; durable when it returns. Whatever `fn` throws rolls back and is thrown on.
+   * `fn` is synchronous and must not call write again (a Bug). Throws GATEWAY_STORE_BUSY (effect none) and
+   * GATEWAY_STORE_POISONED (effect unknown, and the same for every later call).
+   */
+  write<T>(fn: (database: Database) => T): T;
+  /** True once a commit's outcome is unknown; then `onPoisoned` was called and nothing more is written. */
+  readonly poisoned: boolean;
+  /** Called once, when the store is poisoned: the process should end, so that a restart reads what the disk really holds. */
+  onPoisoned(listener: () => void): void;
+  close(): void;
+}
+
+const busyTimeoutMs = 5_000;
+const constraintUnique = 2067;
+const constraintPrimaryKey = 1555;
+const primaryCodeMask = 0xff;
+const busyCode = 5;
+const harmlessCodes: ReadonlySet<number> = new Set([busyCode, 19]); // BUSY and CONSTRAINT: nothing was written
+
+function errorCode(error: unknown): number | null {
+  if (!(error instanceof Error)) return null;
+  const code = (error as { readonly errcode?: unknown }).errcode;
+  return typeof code === "number" ? code : null;
+}
+
+/** True when a row was refused by a unique constraint or primary key: somebody else was first. @public */
+export function isConflict(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === constraintUnique || code === constraintPrimaryKey;
+}
+
+/** True when another process held the file for longer than the busy time-out. @public */
+export function isBusy(error: unknown): boolean {
+  const code = errorCode(error);
+  return (
+    (code !== null && (code & primaryCodeMask) === busyCode) ||
+    (error instanceof AgentError && error.code === "GATEWAY_STORE_BUSY")
+  );
+}
+
+type Statement = ReturnType<InstanceType<typeof DatabaseSync>["prepare"]>;
+
+function cachedDatabase(raw: InstanceType<typeof DatabaseSync>): Database {
+  const statements = new Map<string, Statement>();
+  const statement = (sql: string): Statement => {
+    const known = statements.get(sql);
+    if (known !== undefined) return known;
+    const made = raw.prepare(sql);
+    statements.set(sql, made);
+    return made;
+  };
+  return {
+    run: (sql, ...values) => ({ changes: Number(statement(sql).run(...values).changes) }),
+    get: <Row>(sql: string, ...values: readonly Value[]) => statement(sql).get(...values) as Row | undefined,
+    all: <Row>(sql: string, ...values: readonly Value[]) => statement(sql).all(...values) as Row[],
+  };
+}
+
+function readPragma(raw: InstanceType<typeof DatabaseSync>, name: string): string {
+  const row = raw.prepare(`PRAGMA ${name}`).get() as Record<string, unknown> | undefined;
+  return String(row === undefined ? "" : Object.values(row)[0]);
+}
+
+function openRaw(path: string): InstanceType<typeof DatabaseSync> {
+  const raw = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true });
+  try {
+    raw.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+    const got = {
+      journal: readPragma(raw, "journal_mode"),
+      synchronous: readPragma(raw, "synchronous"),
+      keys: readPragma(raw, "foreign_keys"),
+    };
+    if (got.journal !== "wal" || got.synchronous !== "2" || got.keys !== "1") {
+      throw new AgentError("GATEWAY_STORE_UNSAFE", "none", "the database did not take WAL with synchronous=FULL", {
+        path,
+        ...got,
+      });
+    }
+    return raw;
+  } catch (error) {
+    raw.close();
+    throw error;
+  }
+}
+
+function checkVersion(raw: InstanceType<typeof DatabaseSync>, path: string): void {
+  const tables = raw.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'meta'").get() as { n: number };
+  const row =
+    tables.n === 0
+      ? undefined
+      : (raw.prepare("SELECT value FROM meta WHERE name = 'schema'").get() as { value: string } | undefined);
+  const version = row === undefined ? null : Number(row.value);
+  if (version === schemaVersion) return;
+  throw new AgentError("GATEWAY_STORE_VERSION", "none", "the database was made by another version of the gateway", {
+    path,
+    found: version ?? "none",
+    expected: schemaVersion,
+  });
+}
+
+function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: Logger): Store {
+  const database = cachedDatabase(raw);
+  const listeners: (() => void)[] = [];
+  let poisoned = false;
+  let writing = false;
+
+  const poison = (cause: unknown): AgentError => {
+    if (!poisoned) {
+      poisoned = true;
+      log.fatal({ err: cause, path }, "the database failed while committing; nothing more is written");
+      for (const listener of listeners) listener();
+    }
+    return new AgentError("GATEWAY_STORE_POISONED", "unknown", "the database failed while committing", { path }, { cause });
+  };
+  const commit = (): void => {
+    try {
+      raw.exec("COMMIT");
+    } catch (error) {
+      const code = errorCode(error);
+      if (code === null || !harmlessCodes.has(code & primaryCodeMask)) throw poison(error);
+      throw error;
+    }
+  };
+  const begin = (): void => {
+    try {
+      raw.exec("BEGIN IMMEDIATE");
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      throw new AgentError("GATEWAY_STORE_BUSY", "none", "the database is held by another process", { path }, { cause: error });
+    }
+  };
+  return {
+    database,
+    get poisoned() {
+      return poisoned;
+    },
+    onPoisoned: (listener) => void listeners.push(listener),
+    write<T>(fn: (inside: Database) => T): T {
+      if (poisoned) throw new AgentError("GATEWAY_STORE_POISONED", "unknown", "the database failed earlier", { path });
+      invariant(!writing, "a database transaction inside another one");
+      begin();
+      writing = true;
+      try {
+        const result = fn(database);
+        if (result instanceof Promise) throw new Bug("a database transaction must not wait");
+        commit();
+        return result;
+      } catch (error) {
+        if (raw.isTransaction) raw.exec("ROLLBACK");
+        throw error;
+      } finally {
+        writing = false;
+      }
+    },
+    close: () => raw.close(),
+  };
+}
+
+/**
+ * Opens the existing database file at `path`. Throws GATEWAY_STORE_MISSING (a database is never made silently: an empty one has
+ * forgotten every withdrawal), GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE. @public
+ */
+export function openStore(path: string, log: Logger): Store {
+  if (!existsSync(path)) throw new AgentError("GATEWAY_STORE_MISSING", "none", "there is no database file", { path });
+  const raw = openRaw(path);
+  try {
+    checkVersion(raw, path);
+  } catch (error) {
+    raw.close();
+    throw error;
+  }
+  return storeOver(raw, path, log);
+}
+
+/** Makes the database file, owner-only, with all tables, and opens it. Throws GATEWAY_STORE_EXISTS. @public */
+export function createStore(path: string, log: Logger): Store {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (cause) {
+    throw new AgentError(
+      "GATEWAY_STORE_EXISTS",
+      "none",
+      "the database file cannot be made, or is there already",
+      { path },
+      { cause },
+    );
+  }
+  const raw = openRaw(path);
+  raw.exec(`BEGIN IMMEDIATE; ${schema} INSERT INTO meta (name, value) VALUES ('schema', '${schemaVersion}'); COMMIT;`);
+  return storeOver(raw, path, log);
+}
