@@ -1,0 +1,22 @@
+/** `npm run check`: format and lint, types, walls. Runs all of them and fails when one failed, so that one run shows everything. */
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const bin = (...path) => join(root, "node_modules", ...path);
+const checks = [
+  ["format and lint", [bin("@biomejs", "biome", "bin", "biome"), "check", "--error-on-warnings", "."]],
+  ["types", [bin("typescript", "bin", "tsc"), "-p", "tsconfig.json"]],
+  ["walls", [join(root, "scripts", "walls.js")]],
+];
+const failed = [];
+for (const [name, args] of checks) {
+  process.stdout.write(`check: ${name}\n`);
+  if (spawnSync(process.execPath, args, { cwd: root, stdio: "inherit" }).status !== 0) failed.push(name);
+}
+if (failed.length > 0) {
+  process.stderr.write(`check: failed: ${failed.join(", ")}\n`);
+  process.exit(1);
+}
+process.stdout.write("check: all fine\n");

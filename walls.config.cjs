@@ -1,0 +1,111 @@
+/**
+ * What each room may import. `only(room, may)` draws one wall; the `reach` rules follow imports through any number of hops, so
+ * that a package which brings a network in by the back door is seen as well.
+ */
+const builtin = (...names) => names.map((name) => `^(node:)?${name}$`);
+const packages = (...names) => names.map((name) => `node_modules/${name}/`);
+const network = ["http", "https", "http2", "net", "tls", "dns", "dgram"];
+
+const only = (name, from, may) => ({
+  name: `${name}-imports-only-its-own`,
+  severity: "error",
+  from,
+  to: { pathNot: may },
+});
+
+const pure = [...builtin("crypto", "buffer", "util")];
+const offlineChain = { path: "^chains/", pathNot: "^chains/[^/]+/(node|rpc)[^/]*\\.ts$" };
+const signer = { path: "^agent/signer/" };
+
+module.exports = {
+  forbidden: [
+    { name: "no-circles", severity: "error", from: {}, to: { circular: true } },
+    { name: "nothing-unresolved", severity: "error", from: {}, to: { couldNotResolve: true } },
+    only("protocol", { path: "^protocol/" }, ["^protocol/", ...pure]),
+    only("offline-chain", offlineChain, [
+      "^protocol/",
+      "^chains/(?!.*/(node|rpc)[^/]*\\.ts$)",
+      ...pure,
+      ...packages("@noble/curves", "@noble/hashes", "@scure/bip32", "tiny-secp256k1"),
+    ]),
+    only("chain-node", { path: "^chains/[^/]+/(node|rpc)[^/]*\\.ts$" }, [
+      "^protocol/",
+      "^chains/",
+      ...pure,
+      ...builtin("http", "https"),
+    ]),
+    only("signer", signer, [
+      "^protocol/",
+      "^chains/(?!.*/(node|rpc)[^/]*\\.ts$)",
+      "^agent/(signer|socket)/",
+      "^agent/settings\\.ts$",
+      ...pure,
+      ...builtin("fs", "fs/promises", "path", "os", "net", "process"),
+      ...packages("@noble/curves", "@noble/hashes", "@scure/bip32", "tiny-secp256k1", "tweetnacl"),
+    ]),
+    only("courier", { path: "^agent/courier/" }, [
+      "^protocol/",
+      "^chains/",
+      "^agent/(courier|socket)/",
+      "^agent/(settings|link-file)\\.ts$",
+      ...pure,
+      ...builtin("fs", "fs/promises", "path", "os", "net", "process", "events", "timers/promises"),
+      ...packages("ws", "@types/ws", "pino", "ethers"),
+    ]),
+    only("agent-socket", { path: "^agent/socket/" }, ["^protocol/", "^agent/socket/", ...pure, ...builtin("net", "fs", "path")]),
+    {
+      name: "gateway-never-imports-agent",
+      severity: "error",
+      from: { path: "^gateway/" },
+      to: { path: "^(agent|cli|client|scripts)/" },
+    },
+    {
+      name: "agent-never-imports-gateway",
+      severity: "error",
+      from: { path: "^(agent|cli|client|protocol|chains)/" },
+      to: { path: "^gateway/" },
+    },
+    only("client", { path: "^client/" }, ["^protocol/", "^client/", ...pure]),
+    {
+      name: "cli-takes-only-keystore-ledger-and-sockets-of-the-signer",
+      severity: "error",
+      from: { path: "^cli/" },
+      to: { path: "^agent/(signer/(?!(keystore|ledger)/)|courier/)" },
+    },
+    {
+      name: "signer-reaches-no-network",
+      severity: "error",
+      from: signer,
+      to: {
+        path: builtin("http", "https", "http2", "tls", "dns", "dgram", "child_process", "cluster", "inspector"),
+        reachable: true,
+      },
+    },
+    {
+      name: "sealing-reaches-no-network",
+      severity: "error",
+      from: { path: "^cli/sealing/" },
+      to: { path: builtin(...network), reachable: true },
+    },
+    {
+      name: "offline-chain-reaches-no-network",
+      severity: "error",
+      from: offlineChain,
+      to: { path: builtin(...network, "fs", "child_process"), reachable: true },
+    },
+    {
+      name: "courier-reaches-no-key-room",
+      severity: "error",
+      from: { path: "^agent/courier/" },
+      to: { path: "^(agent/signer|cli|gateway)/", reachable: true },
+    },
+  ],
+  options: {
+    tsConfig: { fileName: "tsconfig.json" },
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: "^$" },
+    exclude: { path: "node_modules/(@types|typescript|undici-types)/" },
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] },
+    combinedDependencies: true,
+  },
+};
