@@ -11,7 +11,13 @@ export interface MerchantRow {
   readonly createdAt: number;
 }
 
-/** `secretBox` is set for HS256 (sealed under the gateway's key), `publicKey` (raw, hex) for EdDSA; scopes are joined by commas. @public */
+/**
+
+ * `secretBox` is set for HS256 (sealed under the gateway's key), `publicKey` (raw, hex) for EdDSA; scopes are joined by commas.
+
+ * @public
+
+ */
 export interface KeyRow {
   readonly id: string;
   readonly merchant: string;
@@ -26,7 +32,10 @@ export interface KeyRow {
   readonly revokedAt: number | null;
 }
 
-/** `networks` is a JSON list of CAIP-2 ids, `currencies` a JSON list of PairedCurrency, both as paired. @public */
+/**
+ * Its networks are a JSON list of CAIP-2 ids, its currencies a JSON list of PairedCurrency, both as paired.
+ * @public
+ */
 export interface AgentRow {
   readonly id: string;
   readonly merchant: string;
@@ -128,7 +137,13 @@ export interface CursorRow {
   readonly hash: string;
 }
 
-/** Funds of an account at the newest final block the watcher has read. @public */
+/**
+
+ * Funds of an account at the newest final block the watcher has read.
+
+ * @public
+
+ */
 export interface BalanceRow {
   readonly account: string;
   readonly currency: string;

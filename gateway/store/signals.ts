@@ -15,7 +15,13 @@ export interface Signal {
   readonly agent: { readonly agent: string; readonly online: boolean };
 }
 
-/** `on` answers the function that stops listening; calling that twice is harmless. Listeners must not throw. @public */
+/**
+
+ * `on` answers the function that stops listening; calling that twice is harmless. Listeners must not throw.
+
+ * @public
+
+ */
 export interface Signals {
   on<Name extends keyof Signal>(name: Name, listener: (signal: Signal[Name]) => void): () => void;
   emit<Name extends keyof Signal>(name: Name, signal: Signal[Name]): void;

@@ -10,12 +10,19 @@ import type { Logger } from "pino";
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import { schema, schemaVersion } from "./schema.ts";
 
-/** What a column takes and gives: STRICT tables hold nothing else. @public */
+/**
+
+ * What a column takes and gives: STRICT tables hold nothing else.
+
+ * @public
+
+ */
 export type Value = string | number | bigint | Uint8Array | null;
 
 /**
  * Statements by their text, prepared once and kept. Rows come as plain objects; `Row` is the caller's word for their shape (rows.ts).
- * Errors are the library's own: ask `isConflict` and `isBusy`. @public
+ * Errors are the library's own: ask `isConflict` and `isBusy`.
+ * @public
  */
 export interface Database {
   run(sql: string, ...values: readonly Value[]): { readonly changes: number };
@@ -53,13 +60,25 @@ function errorCode(error: unknown): number | null {
   return typeof code === "number" ? code : null;
 }
 
-/** True when a row was refused by a unique constraint or primary key: somebody else was first. @public */
+/**
+
+ * True when a row was refused by a unique constraint or primary key: somebody else was first.
+
+ * @public
+
+ */
 export function isConflict(error: unknown): boolean {
   const code = errorCode(error);
   return code === constraintUnique || code === constraintPrimaryKey;
 }
 
-/** True when another process held the file for longer than the busy time-out. @public */
+/**
+
+ * True when another process held the file for longer than the busy time-out.
+
+ * @public
+
+ */
 export function isBusy(error: unknown): boolean {
   const code = errorCode(error);
   return (
@@ -188,7 +207,8 @@ function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: Lo
 
 /**
  * Opens the existing database file at `path`. Throws GATEWAY_STORE_MISSING (a database is never made silently: an empty one has
- * forgotten every withdrawal), GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE. @public
+ * forgotten every withdrawal), GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE.
+ * @public
  */
 export function openStore(path: string, log: Logger): Store {
   if (!existsSync(path)) throw new AgentError("GATEWAY_STORE_MISSING", "none", "there is no database file", { path });
@@ -202,7 +222,13 @@ export function openStore(path: string, log: Logger): Store {
   return storeOver(raw, path, log);
 }
 
-/** Makes the database file, owner-only, with all tables, and opens it. Throws GATEWAY_STORE_EXISTS. @public */
+/**
+
+ * Makes the database file, owner-only, with all tables, and opens it. Throws GATEWAY_STORE_EXISTS.
+
+ * @public
+
+ */
 export function createStore(path: string, log: Logger): Store {
   try {
     closeSync(openSync(path, "wx", 0o600));

@@ -11,7 +11,8 @@ import type { Database } from "../store/store.ts";
 
 /**
  * Appends the job for a withdrawal's row to its agent's chain. `agent` must have been read inside the same transaction.
- * Not for calling twice: a second job for one withdrawal breaks the table's constraint. @public
+ * Not for calling twice: a second job for one withdrawal breaks the table's constraint.
+ * @public
  */
 export function appendJob(
   database: Database,
