@@ -9,6 +9,49 @@ type Row = readonly ["refusal" | "fault" | "alarm", "none" | "done" | "unknown",
 export const codes = {
   // json, amounts, envelopes (protocol)
   // addresses and transactions (chains)
+  ADDRESS_FORMAT: ["refusal", "none", "merchant", "the address does not have the chain's form", "give the full address"],
+  ADDRESS_CHECKSUM: [
+    "refusal",
+    "none",
+    "merchant",
+    "the address is mistyped: its checksum does not fit",
+    "copy the address again",
+  ],
+  ADDRESS_ZERO: ["refusal", "none", "merchant", "the zero address would burn the money", "give the receiver's address"],
+  ADDRESS_PUBLIC_KEY: [
+    "fault",
+    "none",
+    "operator",
+    "the bytes are not a public key of the curve",
+    "check where the key came from",
+  ],
+  ADDRESS_XPUB: ["fault", "none", "operator", "not the extended public key of an account", "pair again; the key came damaged"],
+  ADDRESS_INDEX: ["fault", "none", "operator", "there is no address at this index", "go on with the next index"],
+  TRANSACTION_TYPE: ["refusal", "none", "operator", "the bytes are not an EIP-1559 transaction", "none: it is never signed"],
+  TRANSACTION_RLP: [
+    "refusal",
+    "none",
+    "operator",
+    "the bytes are not one canonical RLP list of the right length",
+    "none: it is never signed",
+  ],
+  TRANSACTION_FIELD: [
+    "refusal",
+    "none",
+    "operator",
+    "a field of the transaction is out of range",
+    "check the fees the node named",
+  ],
+  TRANSACTION_CALL: ["refusal", "none", "operator", "the call is not a plain token transfer", "none: it is never signed"],
+  TRANSACTION_ACCESS_LIST: ["refusal", "none", "operator", "the transaction carries an access list", "none: it is never signed"],
+  TRANSACTION_SIGNATURE: ["fault", "none", "operator", "the signature is not in canonical form", "look for a faulty machine"],
+  TRANSACTION_SENDER: [
+    "fault",
+    "none",
+    "operator",
+    "the signature was not made by the account's key",
+    "look for a faulty machine or keystore",
+  ],
   // nodes (chains)
   // policy
   // admission, ledger, keystore, vault, sockets (signer)
