@@ -4,10 +4,16 @@
  */
 import type { Code } from "./codes.ts";
 
-/** Did the outside act happen? none: may be tried again; done: go on; unknown: look before anything else. @public */
+/**
+ * Did the outside act happen? none: may be tried again; done: go on; unknown: look before anything else.
+ * @public
+ */
 export type Effect = "none" | "done" | "unknown";
 
-/** An expected no. Crosses wires as its code alone. @public */
+/**
+ * An expected no. Crosses wires as its code alone.
+ * @public
+ */
 export interface Refusal {
   readonly ok: false;
   readonly code: Code;
@@ -19,7 +25,10 @@ export function refuse(code: Code, detail?: string): Refusal {
   return detail === undefined ? { ok: false, code } : { ok: false, code, detail };
 }
 
-/** The world failed. `context` is safe to print: never a key, seed, mnemonic, passphrase or API secret. @public */
+/**
+ * The world failed. `context` is safe to print: never a key, seed, mnemonic, passphrase or API secret.
+ * @public
+ */
 export class AgentError extends Error {
   readonly code: Code;
   readonly effect: Effect;
@@ -40,12 +49,18 @@ export class AgentError extends Error {
   }
 }
 
-/** A bug: never caught in the middle, the process ends with status 70. @public */
+/**
+ * A bug: never caught in the middle, the process ends with status 70.
+ * @public
+ */
 export class Bug extends Error {
   override readonly name = "Bug";
 }
 
-/** Throws a Bug when `condition` is false. @public */
+/**
+ * Throws a Bug when `condition` is false.
+ * @public
+ */
 export function invariant(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Bug(message);
 }

@@ -4,13 +4,19 @@
  * Hashes and keys are lower-case hex; times are milliseconds since 1970; amounts are decimal strings of the currency.
  */
 
-/** A position in an agent's ledger: the record's number (1 is the first) and its hash (32 bytes as hex). @public */
+/**
+ * A position in an agent's ledger: the record's number (1 is the first) and its hash (32 bytes as hex).
+ * @public
+ */
 export interface Head {
   readonly seq: number;
   readonly hash: string;
 }
 
-/** Kinds of envelope: the byte on the wire, and who signs it. The names are part of what is signed. @public */
+/**
+ * Kinds of envelope: the byte on the wire, and who signs it. The names are part of what is signed.
+ * @public
+ */
 export const envelopeKinds = {
   challenge: 1, // gateway key
   hello: 2, // agent's link key
@@ -23,13 +29,19 @@ export const envelopeKinds = {
 /** @public */
 export type EnvelopeKind = keyof typeof envelopeKinds;
 
-/** First frame on a link: the gateway asks who is there. @public */
+/**
+ * First frame on a link: the gateway asks who is there.
+ * @public
+ */
 export interface Challenge {
   readonly nonce: string; // 32 random bytes, hex; answered in Hello
   readonly at: number;
 }
 
-/** The agent's answer, signed by its link key. @public */
+/**
+ * The agent's answer, signed by its link key.
+ * @public
+ */
 export interface Hello {
   readonly agent: string;
   readonly epoch: number;
@@ -39,7 +51,10 @@ export interface Hello {
   readonly at: number;
 }
 
-/** The gateway's greeting: what it durably knows of this agent. The signer signs nothing before it has seen one for its run. @public */
+/**
+ * The gateway's greeting: what it durably knows of this agent. The signer signs nothing before it has seen one for its run.
+ * @public
+ */
 export interface Welcome {
   readonly agent: string;
   readonly wallet: string;
@@ -50,7 +65,10 @@ export interface Welcome {
   readonly at: number;
 }
 
-/** A list of jobs. Each job is the exact text that was chained; resending keeps the text and renews echo and time. @public */
+/**
+ * A list of jobs. Each job is the exact text that was chained; resending keeps the text and renews echo and time.
+ * @public
+ */
 export interface Jobs {
   readonly agent: string;
   readonly wallet: string;
@@ -60,7 +78,10 @@ export interface Jobs {
   readonly jobs: readonly string[]; // JSON texts of Job, rising sequence
 }
 
-/** One job: one withdrawal asked of one agent. `jobHash(text)` of this one is `previous` of the next. @public */
+/**
+ * One job: one withdrawal asked of one agent. `jobHash(text)` of this one is `previous` of the next.
+ * @public
+ */
 export interface Job {
   readonly agent: string;
   readonly wallet: string;
@@ -79,7 +100,10 @@ export interface Job {
   readonly tag: string;
 }
 
-/** The gateway's database durably holds the ledger's entries up to this head. Opens the release gate. @public */
+/**
+ * The gateway's database durably holds the ledger's entries up to this head. Opens the release gate.
+ * @public
+ */
 export interface Ack {
   readonly agent: string;
   readonly epoch: number;
@@ -87,14 +111,20 @@ export interface Ack {
   readonly at: number;
 }
 
-/** Heartbeat, every 15 s both ways; `head` is the sender's newest known ledger head. @public */
+/**
+ * Heartbeat, every 15 s both ways; `head` is the sender's newest known ledger head.
+ * @public
+ */
 export interface Beat {
   readonly agent: string;
   readonly head: Head | null;
   readonly at: number;
 }
 
-/** Ledger facts the gateway needs, in ledger order, under the signer's signature; resent until acknowledged. @public */
+/**
+ * Ledger facts the gateway needs, in ledger order, under the signer's signature; resent until acknowledged.
+ * @public
+ */
 export interface Statement {
   readonly agent: string;
   readonly epoch: number;
@@ -107,7 +137,10 @@ export interface Statement {
 /** @public */
 export type Entry = DecisionEntry | SignedEntry | ObservedEntry | AdoptedEntry | AlarmEntry;
 
-/** The agent's answer to a withdrawal. refused and expired are final and were made before any signature. @public */
+/**
+ * The agent's answer to a withdrawal. refused and expired are final and were made before any signature.
+ * @public
+ */
 export interface DecisionEntry {
   readonly kind: "decision";
   readonly seq: number;
@@ -118,7 +151,10 @@ export interface DecisionEntry {
   readonly address: string; // destination in force ("" while a manual one has none)
 }
 
-/** A transaction was signed for the withdrawal; not yet released when the gateway first reads this. @public */
+/**
+ * A transaction was signed for the withdrawal; not yet released when the gateway first reads this.
+ * @public
+ */
 export interface SignedEntry {
   readonly kind: "signed";
   readonly seq: number;
@@ -132,7 +168,10 @@ export interface SignedEntry {
   readonly feeMax: string; // the most this version can cost, base units of the native coin
 }
 
-/** What the courier saw on chain: a claim, never proof; the gateway looks for itself. @public */
+/**
+ * What the courier saw on chain: a claim, never proof; the gateway looks for itself.
+ * @public
+ */
 export interface ObservedEntry {
   readonly kind: "observed";
   readonly seq: number;
@@ -143,7 +182,10 @@ export interface ObservedEntry {
   readonly txHash: string;
 }
 
-/** The signer adopted an account's first counter. @public */
+/**
+ * The signer adopted an account's first counter.
+ * @public
+ */
 export interface AdoptedEntry {
   readonly kind: "adopted";
   readonly seq: number;
@@ -153,7 +195,10 @@ export interface AdoptedEntry {
   readonly token: string;
 }
 
-/** Something a person must see; `locked` when the signer stopped signing over it. @public */
+/**
+ * Something a person must see; `locked` when the signer stopped signing over it.
+ * @public
+ */
 export interface AlarmEntry {
   readonly kind: "alarm";
   readonly seq: number;
@@ -162,7 +207,10 @@ export interface AlarmEntry {
   readonly locked: boolean;
 }
 
-/** What pairing binds, sent as exact text under a MAC with the API secret (docs/protocol.md section 3). @public */
+/**
+ * What pairing binds, sent as exact text under a MAC with the API secret (docs/protocol.md section 3).
+ * @public
+ */
 export interface PairingTranscript {
   readonly version: 1;
   readonly keyId: string;
@@ -184,7 +232,10 @@ export interface PairedAccount {
   readonly depositXpub: string; // m/44'/60'/1'
 }
 
-/** The agent's own row for a currency it has a policy for; `maxFee` is what the gateway reserves beside the amount. @public */
+/**
+ * The agent's own row for a currency it has a policy for; `maxFee` is what the gateway reserves beside the amount.
+ * @public
+ */
 export interface PairedCurrency {
   readonly id: string;
   readonly network: string;
@@ -193,7 +244,10 @@ export interface PairedCurrency {
   readonly maxFee: string; // decimal string of the chain's native coin
 }
 
-/** The gateway's answer, signed by the key whose fingerprint is inside apiKey. @public */
+/**
+ * The gateway's answer, signed by the key whose fingerprint is inside apiKey.
+ * @public
+ */
 export interface PairingGrant {
   readonly version: 1;
   readonly agent: string;

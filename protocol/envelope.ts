@@ -1,0 +1,124 @@
+/**
+ * The signed envelope around every payload: version(1) ‖ kind(1) ‖ signature(64) ‖ payload. The signature is Ed25519 over
+ * utf8("autowithdraw/1 <kind>\n") ‖ payload and is verified before a byte of the payload is parsed.
+ * Ed25519 is node's own (RFC 8032 section 5.1); the layout and the refused keys are docs/protocol.md section 3.
+ */
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
+import { AgentError, invariant } from "./fault.ts";
+import { type EnvelopeKind, envelopeKinds } from "./messages.ts";
+
+/** Largest frame an agent accepts, in bytes. @public */
+export const agentFrameBytesMax = 65536;
+
+/** Largest frame a gateway accepts, in bytes. @public */
+export const gatewayFrameBytesMax = 262144;
+
+const envelopeVersion = 1;
+const headerBytes = 66;
+const signatureAt = 2;
+
+const kindOfByte = new Map<number, EnvelopeKind>();
+const domainOfKind = new Map<EnvelopeKind, Uint8Array>();
+for (const [kind, byte] of Object.entries(envelopeKinds) as [EnvelopeKind, number][]) {
+  kindOfByte.set(byte, kind);
+  domainOfKind.set(kind, Buffer.from(`autowithdraw/1 ${kind}\n`));
+}
+
+/** Signs a payload, objects as JSON, into one frame. The same input gives the same frame. @public */
+export function sealEnvelope(kind: EnvelopeKind, payload: object | Uint8Array, privateKey: KeyObject): Uint8Array {
+  const bytes = payload instanceof Uint8Array ? payload : Buffer.from(JSON.stringify(payload));
+  const signature = sign(null, signedBytes(kind, bytes), privateKey);
+  return Buffer.concat([Uint8Array.of(envelopeVersion, envelopeKinds[kind]), signature, bytes]);
+}
+
+/** @public */
+export interface EnvelopeExpectation {
+  readonly kind?: EnvelopeKind;
+  readonly kinds?: readonly EnvelopeKind[]; // used when `kind` is absent
+  readonly publicKey: KeyObject;
+  readonly bytesMax: number; // of the whole frame
+}
+
+/**
+ * Verifies a frame and gives its payload, a view into `frame`: the caller must not change the frame while it uses the payload.
+ * @throws AgentError ENVELOPE_SIZE, ENVELOPE_VERSION, ENVELOPE_KIND, ENVELOPE_SIGNATURE, checked in this order.
+ * @public
+ */
+export function openEnvelope(
+  frame: Uint8Array,
+  expect: EnvelopeExpectation,
+): { readonly kind: EnvelopeKind; readonly payload: Uint8Array } {
+  if (frame.length <= headerBytes || frame.length > expect.bytesMax) {
+    throw new AgentError("ENVELOPE_SIZE", "none", "an envelope of a size that cannot be", { bytes: frame.length });
+  }
+  if (frame[0] !== envelopeVersion) {
+    throw new AgentError("ENVELOPE_VERSION", "none", "an envelope of an unknown version", { version: frame[0] ?? 0 });
+  }
+  const kind = kindOfByte.get(frame[1] ?? 0);
+  const wanted = kind !== undefined && (expect.kind === undefined ? expect.kinds?.includes(kind) === true : expect.kind === kind);
+  if (!wanted) throw new AgentError("ENVELOPE_KIND", "none", "an envelope of a kind not expected here", { kind: frame[1] ?? 0 });
+  const payload = frame.subarray(headerBytes);
+  if (!verify(null, signedBytes(kind, payload), expect.publicKey, frame.subarray(signatureAt, headerBytes))) {
+    throw new AgentError("ENVELOPE_SIGNATURE", "none", "an envelope whose signature does not fit", { kind });
+  }
+  return { kind, payload };
+}
+
+/** The kind a frame claims, nothing verified: for choosing the key. Null when short, of another version or an unknown kind. @public */
+export function frameKind(frame: Uint8Array): EnvelopeKind | null {
+  if (frame.length <= headerBytes || frame[0] !== envelopeVersion) return null;
+  return kindOfByte.get(frame[1] ?? 0) ?? null;
+}
+
+function signedBytes(kind: EnvelopeKind, payload: Uint8Array): Uint8Array {
+  const domain = domainOfKind.get(kind);
+  invariant(domain !== undefined, "every kind has its domain");
+  return Buffer.concat([domain, payload]);
+}
+
+// DER around a raw Ed25519 key, RFC 8410 sections 4 and 7.
+const spkiPrefix = Buffer.from("302a300506032b6570032100", "hex");
+const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
+
+const fieldPrime = 2n ** 255n - 19n;
+
+// The y coordinates of the eight points of small order (the sign bit does not matter): signatures under such a key fit many messages.
+const smallOrderYs = new Set([
+  0n,
+  1n,
+  fieldPrime - 1n,
+  2707385501144840649318225287225658788936804267575313519463743609750303021722n,
+  55188659117513257062467267217118295137698188065244968500265048394206261417927n,
+]);
+
+/**
+ * Reads an Ed25519 public key from 32 bytes as lower-case hex.
+ * @throws AgentError ENVELOPE_KEY when it is not that, not in canonical form, or of small order.
+ * @public
+ */
+export function publicKeyFromHex(hex: string): KeyObject {
+  if (!/^[0-9a-f]{64}$/.test(hex)) throw new AgentError("ENVELOPE_KEY", "none", "a public key is not 32 bytes as hex");
+  const raw = Buffer.from(hex, "hex");
+  const y = BigInt(`0x${Buffer.from(raw).reverse().toString("hex")}`) & (2n ** 255n - 1n);
+  if (y >= fieldPrime || smallOrderYs.has(y)) {
+    throw new AgentError("ENVELOPE_KEY", "none", "a public key is not a usable point", { key: hex });
+  }
+  return createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: "der", type: "spki" });
+}
+
+/** Makes the private key of a 32-byte seed; the caller still owns and wipes the seed. @public */
+export function privateKeyFromSeed(seed: Uint8Array): KeyObject {
+  invariant(seed.length === 32, "an Ed25519 seed has 32 bytes");
+  const der = Buffer.concat([pkcs8Prefix, seed]);
+  try {
+    return createPrivateKey({ key: der, format: "der", type: "pkcs8" });
+  } finally {
+    der.fill(0);
+  }
+}
+
+/** The raw public key of either half of a pair, as hex. @public */
+export function publicKeyHex(key: KeyObject): string {
+  const half = key.type === "private" ? createPublicKey(key) : key;
+  return half.export({ format: "der", type: "spki" }).subarray(spkiPrefix.length).toString("hex");
+}

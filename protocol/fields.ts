@@ -1,0 +1,48 @@
+/**
+ * Readers of the fields that many payloads share: ids, keys, times, currencies, destinations. One rule per kind of field, so that
+ * a value one message takes is never refused by another. docs/protocol.md section 2.
+ */
+import { amountDigitsMax, canonicalAmount } from "./amount.ts";
+import type { Head } from "./messages.ts";
+import { hex, integer, object, type Reader, string } from "./shape.ts";
+
+/** A currency's id, e.g. usdt-erc20. @public */
+export const currencyPattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+/** A network's name by CAIP-2, e.g. eip155:1. @public */
+export const networkPattern = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/;
+/** A caller's own reference: visible ASCII without spaces. @public */
+export const orderIdPattern = /^[\x21-\x7e]{1,128}$/;
+/** @public */
+export const merchantPattern = /^[A-Za-z0-9_-]{1,64}$/;
+/** The public half of an API key. @public */
+export const keyIdPattern = /^k_[0-9a-f]{16}$/;
+
+/** Most characters of a tag. @public */
+export const tagLengthMax = 128;
+
+export const agent: Reader<string> = hex(8);
+export const wallet: Reader<string> = hex(16);
+export const transactionId: Reader<string> = hex(16);
+export const hash: Reader<string> = hex(32);
+export const nonce: Reader<string> = hex(32);
+export const publicKey: Reader<string> = hex(32);
+export const time: Reader<number> = integer();
+export const count: Reader<number> = integer();
+export const ordinal: Reader<number> = integer({ min: 1 });
+export const epoch: Reader<number> = integer({ min: 1, max: 0xffffffff });
+export const network: Reader<string> = string({ max: 41, pattern: networkPattern });
+export const currency: Reader<string> = string({ max: 64, pattern: currencyPattern });
+export const orderId: Reader<string> = string({ min: 1, max: 128, pattern: orderIdPattern });
+export const merchant: Reader<string> = string({ min: 1, max: 64, pattern: merchantPattern });
+export const keyId: Reader<string> = string({ max: 18, pattern: keyIdPattern });
+export const amount: Reader<string> = string({ min: 1, max: amountDigitsMax + 1, pattern: canonicalAmount });
+export const destination: Reader<string> = string({ max: 128, pattern: /^[\x21-\x7e]*$/ });
+export const account: Reader<string> = string({ min: 1, max: 128, pattern: /^[\x21-\x7e]+$/ });
+export const tag: Reader<string> = string({ max: tagLengthMax, pattern: /^[\x20-\x7e]*$/ });
+export const code: Reader<string> = string({ max: 64, pattern: /^[A-Z0-9_]*$/ });
+export const token: Reader<string> = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
+export const txHash: Reader<string> = string({ min: 1, max: 130, pattern: /^[0-9A-Za-z]+$/ });
+export const optionalTxHash: Reader<string> = string({ max: 130, pattern: /^[0-9A-Za-z]*$/ });
+export const units: Reader<string> = string({ min: 1, max: amountDigitsMax, pattern: /^(?:0|[1-9][0-9]*)$/ });
+export const software: Reader<string> = string({ min: 1, max: 64, pattern: /^[\x20-\x7e]+$/ });
+export const head: Reader<Head> = object({ seq: ordinal, hash });

@@ -1,0 +1,55 @@
+/**
+ * Names that both sides derive instead of choosing: transactions, wallets, agents, jobs. SHA-256 under a domain prefix, so
+ * that no hash of one thing is ever a hash of another. docs/protocol.md section 2.
+ */
+import { createHash } from "node:crypto";
+import { invariant } from "./fault.ts";
+
+/** Stands where a chain of hashes begins. @public */
+export const zeroHash = "0".repeat(64);
+
+/** SHA-256(utf8("autowithdraw/1 <what>\n") ‖ parts), as lower-case hex. @public */
+export function domainHash(what: string, ...parts: readonly Uint8Array[]): string {
+  const hash = createHash("sha256").update(`autowithdraw/1 ${what}\n`);
+  for (const part of parts) hash.update(part);
+  return hash.digest("hex");
+}
+
+/** The id of a merchant's order, 16 bytes as hex: the same order has the same id after any loss of data. @public */
+export function transactionIdOf(order: {
+  readonly merchant: string;
+  readonly operation: "deposit" | "withdraw"; // auto and manual withdrawals share one space
+  readonly orderId: string;
+}): string {
+  return domainHash("transaction", sized(order.merchant), sized(order.operation), sized(order.orderId)).slice(0, 32);
+}
+
+/** The fingerprint of a wallet, 16 bytes as hex. `hotAddress` in its checksummed form (EIP-55). @public */
+export function walletFingerprintOf(wallet: { readonly hotAddress: string; readonly depositXpub: string }): string {
+  return domainHash("wallet", Buffer.from(`${wallet.hotAddress}\n${wallet.depositXpub}`)).slice(0, 32);
+}
+
+/** The id of an agent, 8 bytes as hex. Keys as hex. @public */
+export function agentIdOf(agent: {
+  readonly merchant: string;
+  readonly wallet: string;
+  readonly signerKey: string;
+  readonly linkKey: string;
+}): string {
+  return domainHash("agent", sized(agent.merchant), sized(agent.wallet), sized(agent.signerKey), sized(agent.linkKey)).slice(
+    0,
+    16,
+  );
+}
+
+/** The hash of a job's exact text; the next job names it as `previous`. @public */
+export function jobHashOf(text: string): string {
+  return domainHash("job", Buffer.from(text));
+}
+
+/** u16be length ‖ utf8, so that no two lists of texts run into the same bytes. */
+function sized(text: string): Uint8Array {
+  const bytes = Buffer.from(text);
+  invariant(bytes.length <= 0xffff, "a hashed text has at most 65535 bytes");
+  return Buffer.concat([Uint8Array.of(bytes.length >> 8, bytes.length & 0xff), bytes]);
+}

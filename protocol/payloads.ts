@@ -1,0 +1,201 @@
+/**
+ * Payloads of verified envelopes, from bytes or text to the types of messages.ts. Strict: every field is present, known and
+ * bounded, and a change of a type there does not compile here. docs/protocol.md sections 5 to 7.
+ */
+import { gatewayFrameBytesMax } from "./envelope.ts";
+import * as fields from "./fields.ts";
+import { parseJson } from "./json.ts";
+import type { Ack, Beat, Challenge, Entry, Hello, Job, Jobs, Statement, Welcome } from "./messages.ts";
+import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
+
+/** Most jobs in one frame; the frame's own limit is usually lower. @public */
+export const jobsPerFrameMax = 256;
+
+/** Most bytes of one job's text. @public */
+export const jobTextBytesMax = 4096;
+
+/** Most entries in one statement. @public */
+export const entriesPerStatementMax = 512;
+
+const jobLimits = { bytesMax: jobTextBytesMax, depthMax: 1 };
+const statementLimits = { bytesMax: gatewayFrameBytesMax };
+
+const challenge: Reader<Challenge> = object({ nonce: fields.nonce, at: fields.time });
+
+const hello: Reader<Hello> = object({
+  agent: fields.agent,
+  epoch: fields.epoch,
+  answers: fields.nonce,
+  nonce: fields.nonce,
+  software: fields.software,
+  at: fields.time,
+});
+
+const welcome: Reader<Welcome> = object({
+  agent: fields.agent,
+  wallet: fields.wallet,
+  epoch: fields.epoch,
+  answers: fields.nonce,
+  echo: nullable(fields.head),
+  jobs: object({ sequence: fields.count, hash: fields.hash }),
+  at: fields.time,
+});
+
+const jobs: Reader<Jobs> = object({
+  agent: fields.agent,
+  wallet: fields.wallet,
+  epoch: fields.epoch,
+  echo: nullable(fields.head),
+  at: fields.time,
+  jobs: list(string({ min: 2, max: jobTextBytesMax }), jobsPerFrameMax),
+});
+
+const job: Reader<Job> = object({
+  agent: fields.agent,
+  wallet: fields.wallet,
+  network: fields.network,
+  epoch: fields.epoch,
+  sequence: fields.ordinal,
+  previous: fields.hash,
+  issuedAt: fields.time,
+  expiresAt: fields.time,
+  mode: oneOf("auto", "manual"),
+  transactionId: fields.transactionId,
+  orderId: fields.orderId,
+  currency: fields.currency,
+  amount: fields.amount,
+  address: fields.destination,
+  tag: fields.tag,
+});
+
+const ack: Reader<Ack> = object({ agent: fields.agent, epoch: fields.epoch, head: fields.head, at: fields.time });
+
+const beat: Reader<Beat> = object({ agent: fields.agent, head: nullable(fields.head), at: fields.time });
+
+const entryReaders = {
+  decision: object({
+    kind: oneOf("decision"),
+    seq: fields.ordinal,
+    at: fields.time,
+    transactionId: fields.transactionId,
+    decision: oneOf("approved", "held", "refused", "expired"),
+    code: fields.code,
+    address: fields.destination,
+  }),
+  signed: object({
+    kind: oneOf("signed"),
+    seq: fields.ordinal,
+    at: fields.time,
+    transactionId: fields.transactionId,
+    version: fields.ordinal,
+    network: fields.network,
+    account: fields.account,
+    token: fields.token,
+    txHash: fields.txHash,
+    feeMax: fields.units,
+  }),
+  observed: object({
+    kind: oneOf("observed"),
+    seq: fields.ordinal,
+    at: fields.time,
+    transactionId: fields.transactionId,
+    stage: oneOf("broadcast", "included", "final"),
+    outcome: oneOf("", "paid", "reverted", "lost"),
+    txHash: fields.optionalTxHash,
+  }),
+  adopted: object({
+    kind: oneOf("adopted"),
+    seq: fields.ordinal,
+    at: fields.time,
+    network: fields.network,
+    account: fields.account,
+    token: fields.token,
+  }),
+  alarm: object({
+    kind: oneOf("alarm"),
+    seq: fields.ordinal,
+    at: fields.time,
+    code: fields.code,
+    locked: boolean(),
+  }),
+} satisfies { [K in Entry["kind"]]: Reader<Extract<Entry, { kind: K }>> };
+
+const entryKinds = Object.keys(entryReaders) as readonly Entry["kind"][];
+const entryKind = oneOf(...entryKinds);
+
+const entry: Reader<Entry> = (value, path) => {
+  if (typeof value !== "object" || value === null || !("kind" in value)) throw shapeFault(path, "must be an object with a kind");
+  return entryReaders[entryKind(value.kind, `${path}.kind`)](value, path);
+};
+
+const statement: Reader<Statement> = object({
+  agent: fields.agent,
+  epoch: fields.epoch,
+  after: fields.count,
+  head: fields.head,
+  at: fields.time,
+  entries: list(entry, entriesPerStatementMax),
+});
+
+/** Every parser below. @throws AgentError JSON_* (JSON_SHAPE for what is JSON but not this payload). @public */
+export function parseChallenge(payload: Uint8Array | string): Challenge {
+  return challenge(parseJson(payload), "challenge");
+}
+
+/** @public */
+export function parseHello(payload: Uint8Array | string): Hello {
+  return hello(parseJson(payload), "hello");
+}
+
+/** @public */
+export function parseWelcome(payload: Uint8Array | string): Welcome {
+  const value = welcome(parseJson(payload), "welcome");
+  if ((value.jobs.sequence === 0) !== /^0+$/.test(value.jobs.hash)) {
+    throw shapeFault("welcome.jobs.hash", "must be zeros exactly before the first job");
+  }
+  return value;
+}
+
+/** The jobs inside stay texts: hash each with `jobHashOf`, then `parseJob`. Sequences are not checked here. @public */
+export function parseJobs(payload: Uint8Array | string): Jobs {
+  return jobs(parseJson(payload), "jobs");
+}
+
+/** One job's text. The amount is canonical, its precision is not known here. An empty address only when manual. @public */
+export function parseJob(text: Uint8Array | string): Job {
+  const value = job(parseJson(text, jobLimits), "job");
+  if (value.address === "" && value.mode === "auto") throw shapeFault("job.address", "must not be empty unless mode is manual");
+  if (value.expiresAt <= value.issuedAt) throw shapeFault("job.expiresAt", "must be later than issuedAt");
+  if ((value.sequence === 1) !== /^0+$/.test(value.previous)) {
+    throw shapeFault("job.previous", "must be zeros exactly for the first job");
+  }
+  return value;
+}
+
+/** @public */
+export function parseAck(payload: Uint8Array | string): Ack {
+  return ack(parseJson(payload), "ack");
+}
+
+/** @public */
+export function parseBeat(payload: Uint8Array | string): Beat {
+  return beat(parseJson(payload), "beat");
+}
+
+/** Entries rise in seq, lie after `after` and are covered by `head`. @public */
+export function parseStatement(payload: Uint8Array | string): Statement {
+  const value = statement(parseJson(payload, statementLimits), "statement");
+  let last = value.after;
+  for (const [index, item] of value.entries.entries()) {
+    if (item.seq <= last) throw shapeFault(`statement.entries[${index}].seq`, "must rise and lie after statement.after");
+    if (item.kind === "observed" && (item.outcome === "") === (item.stage === "final")) {
+      throw shapeFault(`statement.entries[${index}].outcome`, "must be set exactly when the stage is final");
+    }
+    if (item.kind === "observed" && item.txHash === "" && item.outcome !== "lost") {
+      throw shapeFault(`statement.entries[${index}].txHash`, "must not be empty unless the token was lost");
+    }
+    last = item.seq;
+  }
+  if (value.head.seq < last) throw shapeFault("statement.head.seq", "must cover every entry");
+  return value;
+}

@@ -1,0 +1,130 @@
+/**
+ * Readers that turn a parsed JSON value into one known shape, or refuse: no unknown field, no missing one, no value out of
+ * range. Built once, called often. The message names the path of the field, never its value, which may be a secret.
+ */
+import { AgentError } from "./fault.ts";
+import type { JsonValue } from "./json.ts";
+
+/** Turns a value into a T. `path` names the place for people, e.g. `config.policy.eth`. @throws AgentError JSON_SHAPE. @public */
+export type Reader<T> = (value: JsonValue, path: string) => T;
+
+type Shape = Readonly<Record<string, Reader<unknown>>>;
+type Read<R> = R extends Reader<infer T> ? T : never;
+type Fields<S extends Shape> = { readonly [K in keyof S]: Read<S[K]> };
+type Flat<T> = { [K in keyof T]: T[K] };
+
+/** The fault of every reader, for readers made elsewhere. `problem` is a phrase such as "must be a string". @public */
+export function shapeFault(path: string, problem: string): AgentError {
+  return new AgentError("JSON_SHAPE", "none", `${path} ${problem}`, { path });
+}
+
+/** An object with every field of `shape`, any of `optional`, and no other. @public */
+export function object<S extends Shape, O extends Shape = Record<never, never>>(
+  shape: S,
+  optional?: O,
+): Reader<Flat<Fields<S> & Partial<Fields<O>>>> {
+  const required = Object.entries(shape);
+  const readers = new Map([...required, ...Object.entries(optional ?? {})]);
+  return (value, path) => {
+    if (!isObject(value)) throw shapeFault(path, "must be an object");
+    const result: Record<string, unknown> = {};
+    let found = 0;
+    for (const key in value) {
+      const reader = readers.get(key);
+      if (reader === undefined) throw shapeFault(`${path}.${printable(key)}`, "is not known here");
+      result[key] = reader(value[key] as JsonValue, `${path}.${key}`);
+      if (key in shape) found += 1;
+    }
+    if (found !== required.length) {
+      const missing = required.find(([key]) => !(key in value));
+      throw shapeFault(`${path}.${missing?.[0]}`, "is missing");
+    }
+    return result as Flat<Fields<S> & Partial<Fields<O>>>;
+  };
+}
+
+/** A list of at most `itemsMax` values. @public */
+export function list<T>(reader: Reader<T>, itemsMax: number): Reader<readonly T[]> {
+  return (value, path) => {
+    if (!Array.isArray(value)) throw shapeFault(path, "must be a list");
+    if (value.length > itemsMax) throw shapeFault(path, `must have at most ${itemsMax} items`);
+    return (value as readonly JsonValue[]).map((item, index) => reader(item, `${path}[${index}]`));
+  };
+}
+
+/** Text of `min` to `max` UTF-16 units (0 to 4096 unless told), matching `pattern` where one is given. @public */
+export function string({ min = 0, max = 4096, pattern }: { min?: number; max?: number; pattern?: RegExp } = {}): Reader<string> {
+  return (value, path) => {
+    if (typeof value !== "string") throw shapeFault(path, "must be a string");
+    if (value.length < min || value.length > max) throw shapeFault(path, `must have ${min} to ${max} characters`);
+    if (pattern !== undefined && !pattern.test(value)) throw shapeFault(path, `must match ${pattern.source}`);
+    return value;
+  };
+}
+
+/** A whole number, 0 to 2^53-1 unless told. @public */
+export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {}): Reader<number> {
+  return (value, path) => {
+    if (typeof value !== "number" || !Number.isSafeInteger(value)) throw shapeFault(path, "must be a whole number");
+    if (value < min || value > max) throw shapeFault(path, `must be ${min} to ${max}`);
+    return value;
+  };
+}
+
+/** Exactly `bytes` bytes as lower-case hex. @public */
+export function hex(bytes: number): Reader<string> {
+  const pattern = new RegExp(`^[0-9a-f]{${bytes * 2}}$`);
+  return (value, path) => {
+    if (typeof value !== "string" || !pattern.test(value)) throw shapeFault(path, `must be ${bytes} bytes as lower-case hex`);
+    return value;
+  };
+}
+
+/** One of the given literals. @public */
+export function oneOf<const T extends readonly (string | number)[]>(...literals: T): Reader<T[number]> {
+  return (value, path) => {
+    for (const literal of literals) if (value === literal) return literal;
+    throw shapeFault(path, `must be ${literals.map((literal) => JSON.stringify(literal)).join(" or ")}`);
+  };
+}
+
+/** @public */
+export function boolean(): Reader<boolean> {
+  return (value, path) => {
+    if (typeof value !== "boolean") throw shapeFault(path, "must be true or false");
+    return value;
+  };
+}
+
+/** What `reader` reads, or null. @public */
+export function nullable<T>(reader: Reader<T>): Reader<T | null> {
+  return (value, path) => (value === null ? null : reader(value, path));
+}
+
+/** An object whose keys are data: at most `keysMax`, each matching `keyPattern`. The result has no prototype. @public */
+export function record<T>(
+  reader: Reader<T>,
+  { keysMax, keyPattern }: { keysMax: number; keyPattern: RegExp },
+): Reader<Readonly<Record<string, T>>> {
+  return (value, path) => {
+    if (!isObject(value)) throw shapeFault(path, "must be an object");
+    const result: Record<string, T> = Object.create(null);
+    let count = 0;
+    for (const key in value) {
+      count += 1;
+      if (count > keysMax) throw shapeFault(path, `must have at most ${keysMax} keys`);
+      if (!keyPattern.test(key)) throw shapeFault(`${path}.${printable(key)}`, `must have a name matching ${keyPattern.source}`);
+      result[key] = reader(value[key] as JsonValue, `${path}.${key}`);
+    }
+    return result;
+  };
+}
+
+function isObject(value: JsonValue): value is { readonly [key: string]: JsonValue } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A foreign key for a message: short, and nothing a terminal would act on. */
+function printable(key: string): string {
+  return key.slice(0, 40).replace(/[^\x21-\x7e]/g, "?");
+}
