@@ -4,16 +4,25 @@
  */
 import { invariant, type Refusal, refuse } from "./fault.ts";
 
-/** Most digits of an amount's text, the point not counted: 2^256-1 has as many. @public */
+/**
+ * Most digits of an amount's text, the point not counted: 2^256-1 has as many.
+ * @public
+ */
 export const amountDigitsMax = 78;
 
-/** Most fraction digits a currency may have. @public */
+/**
+ * Most fraction digits a currency may have.
+ * @public
+ */
 export const decimalMax = 36;
 
 const grammar = /^(0|[1-9][0-9]*)(?:\.([0-9]+))?$/;
 const unitsMax = 2n ** 256n - 1n;
 
-/** An amount's canonical text: above zero, no leading zero, no trailing zero after a point; for amounts without their decimals. @public */
+/**
+ * An amount's canonical text: above zero, no leading zero, no trailing zero after a point; for amounts without their decimals.
+ * @public
+ */
 export const canonicalAmount = /^(?:[1-9][0-9]*|(?:0|[1-9][0-9]*)\.[0-9]*[1-9])$/;
 
 /**
@@ -36,7 +45,10 @@ export function parseAmount(text: string, decimal: number): { readonly ok: true;
   return { ok: true, units };
 }
 
-/** Writes base units (0 or more) in canonical form: `1500000` with 6 decimals is `1.5`. @public */
+/**
+ * Writes base units (0 or more) in canonical form: `1500000` with 6 decimals is `1.5`.
+ * @public
+ */
 export function formatAmount(units: bigint, decimal: number): string {
   invariant(units >= 0n, "an amount is never negative");
   invariant(Number.isInteger(decimal) && decimal >= 0 && decimal <= decimalMax, "decimal is within 0 … 36");

@@ -7,10 +7,16 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 
 import { AgentError, invariant } from "./fault.ts";
 import { type EnvelopeKind, envelopeKinds } from "./messages.ts";
 
-/** Largest frame an agent accepts, in bytes. @public */
+/**
+ * Largest frame an agent accepts, in bytes.
+ * @public
+ */
 export const agentFrameBytesMax = 65536;
 
-/** Largest frame a gateway accepts, in bytes. @public */
+/**
+ * Largest frame a gateway accepts, in bytes.
+ * @public
+ */
 export const gatewayFrameBytesMax = 262144;
 
 const envelopeVersion = 1;
@@ -24,7 +30,10 @@ for (const [kind, byte] of Object.entries(envelopeKinds) as [EnvelopeKind, numbe
   domainOfKind.set(kind, Buffer.from(`autowithdraw/1 ${kind}\n`));
 }
 
-/** Signs a payload, objects as JSON, into one frame. The same input gives the same frame. @public */
+/**
+ * Signs a payload, objects as JSON, into one frame. The same input gives the same frame.
+ * @public
+ */
 export function sealEnvelope(kind: EnvelopeKind, payload: object | Uint8Array, privateKey: KeyObject): Uint8Array {
   const bytes = payload instanceof Uint8Array ? payload : Buffer.from(JSON.stringify(payload));
   const signature = sign(null, signedBytes(kind, bytes), privateKey);
@@ -64,7 +73,10 @@ export function openEnvelope(
   return { kind, payload };
 }
 
-/** The kind a frame claims, nothing verified: for choosing the key. Null when short, of another version or an unknown kind. @public */
+/**
+ * The kind a frame claims, nothing verified: for choosing the key. Null when short, of another version or an unknown kind.
+ * @public
+ */
 export function frameKind(frame: Uint8Array): EnvelopeKind | null {
   if (frame.length <= headerBytes || frame[0] !== envelopeVersion) return null;
   return kindOfByte.get(frame[1] ?? 0) ?? null;
@@ -106,7 +118,10 @@ export function publicKeyFromHex(hex: string): KeyObject {
   return createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: "der", type: "spki" });
 }
 
-/** Makes the private key of a 32-byte seed; the caller still owns and wipes the seed. @public */
+/**
+ * Makes the private key of a 32-byte seed; the caller still owns and wipes the seed.
+ * @public
+ */
 export function privateKeyFromSeed(seed: Uint8Array): KeyObject {
   invariant(seed.length === 32, "an Ed25519 seed has 32 bytes");
   const der = Buffer.concat([pkcs8Prefix, seed]);
@@ -117,7 +132,10 @@ export function privateKeyFromSeed(seed: Uint8Array): KeyObject {
   }
 }
 
-/** The raw public key of either half of a pair, as hex. @public */
+/**
+ * The raw public key of either half of a pair, as hex.
+ * @public
+ */
 export function publicKeyHex(key: KeyObject): string {
   const half = key.type === "private" ? createPublicKey(key) : key;
   return half.export({ format: "der", type: "spki" }).subarray(spkiPrefix.length).toString("hex");

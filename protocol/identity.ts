@@ -5,17 +5,26 @@
 import { createHash } from "node:crypto";
 import { invariant } from "./fault.ts";
 
-/** Stands where a chain of hashes begins. @public */
+/**
+ * Stands where a chain of hashes begins.
+ * @public
+ */
 export const zeroHash = "0".repeat(64);
 
-/** SHA-256(utf8("autowithdraw/1 <what>\n") ‖ parts), as lower-case hex. @public */
+/**
+ * SHA-256(utf8("autowithdraw/1 <what>\n") ‖ parts), as lower-case hex.
+ * @public
+ */
 export function domainHash(what: string, ...parts: readonly Uint8Array[]): string {
   const hash = createHash("sha256").update(`autowithdraw/1 ${what}\n`);
   for (const part of parts) hash.update(part);
   return hash.digest("hex");
 }
 
-/** The id of a merchant's order, 16 bytes as hex: the same order has the same id after any loss of data. @public */
+/**
+ * The id of a merchant's order, 16 bytes as hex: the same order has the same id after any loss of data.
+ * @public
+ */
 export function transactionIdOf(order: {
   readonly merchant: string;
   readonly operation: "deposit" | "withdraw"; // auto and manual withdrawals share one space
@@ -24,12 +33,18 @@ export function transactionIdOf(order: {
   return domainHash("transaction", sized(order.merchant), sized(order.operation), sized(order.orderId)).slice(0, 32);
 }
 
-/** The fingerprint of a wallet, 16 bytes as hex. `hotAddress` in its checksummed form (EIP-55). @public */
+/**
+ * The fingerprint of a wallet, 16 bytes as hex. `hotAddress` in its checksummed form (EIP-55).
+ * @public
+ */
 export function walletFingerprintOf(wallet: { readonly hotAddress: string; readonly depositXpub: string }): string {
   return domainHash("wallet", Buffer.from(`${wallet.hotAddress}\n${wallet.depositXpub}`)).slice(0, 32);
 }
 
-/** The id of an agent, 8 bytes as hex. Keys as hex. @public */
+/**
+ * The id of an agent, 8 bytes as hex. Keys as hex.
+ * @public
+ */
 export function agentIdOf(agent: {
   readonly merchant: string;
   readonly wallet: string;
@@ -42,7 +57,10 @@ export function agentIdOf(agent: {
   );
 }
 
-/** The hash of a job's exact text; the next job names it as `previous`. @public */
+/**
+ * The hash of a job's exact text; the next job names it as `previous`.
+ * @public
+ */
 export function jobHashOf(text: string): string {
   return domainHash("job", Buffer.from(text));
 }

@@ -5,7 +5,10 @@
  */
 import { AgentError, invariant } from "./fault.ts";
 
-/** A parsed value. Objects have no prototype. @public */
+/**
+ * A parsed value. Objects have no prototype.
+ * @public
+ */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 /** @public */
 export interface JsonObject {
@@ -21,7 +24,10 @@ export interface JsonLimits {
   readonly stringBytesMax: number; // of one string as UTF-8, escapes resolved; keys too
 }
 
-/** The limits of the protocol; a caller may widen single ones. @public */
+/**
+ * The limits of the protocol; a caller may widen single ones.
+ * @public
+ */
 export const jsonLimits: JsonLimits = { bytesMax: 65536, depthMax: 16, keysMax: 64, itemsMax: 1024, stringBytesMax: 4096 };
 
 const depthCeiling = 64;

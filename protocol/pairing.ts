@@ -13,10 +13,16 @@ import { parseJson } from "./json.ts";
 import type { PairedAccount, PairedCurrency, PairingGrant, PairingTranscript } from "./messages.ts";
 import { hex, integer, list, object, oneOf, type Reader, string } from "./shape.ts";
 
-/** Most bytes of a transcript's text. @public */
+/**
+ * Most bytes of a transcript's text.
+ * @public
+ */
 export const transcriptBytesMax = 65536;
 
-/** Most bytes of a grant's text. @public */
+/**
+ * Most bytes of a grant's text.
+ * @public
+ */
 export const grantBytesMax = 4096;
 
 /** @public */
@@ -67,13 +73,19 @@ function isSecret(secret: Uint8Array): boolean {
 
 const lastCharacters = Buffer.from("AEIMQUYcgkosw048");
 
-/** The fingerprint that an apiKey carries: first 16 bytes of SHA-256 of the raw public key, hex. @throws AgentError ENVELOPE_KEY. @public */
+/**
+ * The fingerprint that an apiKey carries: first 16 bytes of SHA-256 of the raw public key, hex. @throws AgentError ENVELOPE_KEY.
+ * @public
+ */
 export function gatewayFingerprintOf(gatewayKey: string): string {
   publicKeyFromHex(gatewayKey);
   return createHash("sha256").update(gatewayKey, "hex").digest("hex").slice(0, 32);
 }
 
-/** HMAC-SHA256 over the transcript's text under a key made from the API secret, hex. @public */
+/**
+ * HMAC-SHA256 over the transcript's text under a key made from the API secret, hex.
+ * @public
+ */
 export function transcriptMac(secret: Uint8Array, transcript: string): string {
   const key = new Uint8Array(hkdfSync("sha256", secret, new Uint8Array(0), "autowithdraw/1 pairing", 32));
   try {
@@ -83,13 +95,19 @@ export function transcriptMac(secret: Uint8Array, transcript: string): string {
   }
 }
 
-/** Whether `mac` is the transcript's, compared in constant time. False for anything that is not a MAC at all. @public */
+/**
+ * Whether `mac` is the transcript's, compared in constant time. False for anything that is not a MAC at all.
+ * @public
+ */
 export function transcriptMacFits(secret: Uint8Array, transcript: string, mac: string): boolean {
   if (!/^[0-9a-f]{64}$/.test(mac)) return false;
   return timingSafeEqual(Buffer.from(mac, "hex"), Buffer.from(transcriptMac(secret, transcript), "hex"));
 }
 
-/** The body of the pairing request: the transcript's exact text and its MAC. @public */
+/**
+ * The body of the pairing request: the transcript's exact text and its MAC.
+ * @public
+ */
 export interface SealedTranscript {
   readonly transcript: string;
   readonly mac: string; // hex
@@ -100,14 +118,20 @@ const sealedTranscript: Reader<SealedTranscript> = object({
   mac: hex(32),
 });
 
-/** Reads the body of the pairing request; the MAC is not checked. @throws AgentError JSON_*. @public */
+/**
+ * Reads the body of the pairing request; the MAC is not checked. @throws AgentError JSON_*.
+ * @public
+ */
 export function parseSealedTranscript(body: string | Uint8Array): SealedTranscript {
   // Every quote of the transcript is escaped once more inside the body.
   const limits = { bytesMax: transcriptBytesMax * 2, stringBytesMax: transcriptBytesMax };
   return sealedTranscript(parseJson(body, limits), "request");
 }
 
-/** SHA-256 of the transcript's text under its domain, hex: what a grant names. @public */
+/**
+ * SHA-256 of the transcript's text under its domain, hex: what a grant names.
+ * @public
+ */
 export function transcriptHashOf(transcript: string): string {
   return domainHash("transcript", Buffer.from(transcript));
 }
@@ -183,19 +207,28 @@ const grantShape: Reader<PairingGrant> = object({
   at: fields.time,
 });
 
-/** @throws AgentError JSON_*. @public */
+/**
+ * @throws AgentError JSON_*.
+ * @public
+ */
 export function parseGrant(text: string | Uint8Array): PairingGrant {
   return grantShape(parseJson(text, { bytesMax: grantBytesMax, depthMax: 1 }), "grant");
 }
 
-/** The gateway's answer to a transcript as it crosses the wire. @public */
+/**
+ * The gateway's answer to a transcript as it crosses the wire.
+ * @public
+ */
 export interface SealedGrant {
   readonly grant: string; // exact text
   readonly gatewayKey: string; // Ed25519 public key, hex
   readonly signature: string; // hex
 }
 
-/** Signs a grant with the gateway's key. The same grant gives the same answer. @public */
+/**
+ * Signs a grant with the gateway's key. The same grant gives the same answer.
+ * @public
+ */
 export function sealGrant(grant: PairingGrant, privateKey: KeyObject): SealedGrant {
   const text = JSON.stringify(grant);
   return {
@@ -211,7 +244,10 @@ const sealedGrant: Reader<SealedGrant> = object({
   signature: hex(64),
 });
 
-/** Reads the body of the gateway's answer; nothing verified. @throws AgentError JSON_*. @public */
+/**
+ * Reads the body of the gateway's answer; nothing verified. @throws AgentError JSON_*.
+ * @public
+ */
 export function parseSealedGrant(body: string | Uint8Array): SealedGrant {
   return sealedGrant(parseJson(body), "answer");
 }
@@ -246,7 +282,10 @@ function signedGrant(text: string): Uint8Array {
 
 const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/** Eight letters like `ABCD-EFGH` that both sides print: whoever changed transcript or grant on the way changes them. @public */
+/**
+ * Eight letters like `ABCD-EFGH` that both sides print: whoever changed transcript or grant on the way changes them.
+ * @public
+ */
 export function shortCodeOf(transcript: string, grant: string): string {
   const hash = domainHash("short-code", Buffer.from(transcriptHashOf(transcript)), Buffer.from(grant));
   let bits = BigInt(`0x${hash.slice(0, 10)}`);

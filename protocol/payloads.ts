@@ -8,13 +8,22 @@ import { parseJson } from "./json.ts";
 import type { Ack, Beat, Challenge, Entry, Hello, Job, Jobs, Statement, Welcome } from "./messages.ts";
 import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
 
-/** Most jobs in one frame; the frame's own limit is usually lower. @public */
+/**
+ * Most jobs in one frame; the frame's own limit is usually lower.
+ * @public
+ */
 export const jobsPerFrameMax = 256;
 
-/** Most bytes of one job's text. @public */
+/**
+ * Most bytes of one job's text.
+ * @public
+ */
 export const jobTextBytesMax = 4096;
 
-/** Most entries in one statement. @public */
+/**
+ * Most entries in one statement.
+ * @public
+ */
 export const entriesPerStatementMax = 512;
 
 const jobLimits = { bytesMax: jobTextBytesMax, depthMax: 1 };
@@ -137,7 +146,10 @@ const statement: Reader<Statement> = object({
   entries: list(entry, entriesPerStatementMax),
 });
 
-/** Every parser below. @throws AgentError JSON_* (JSON_SHAPE for what is JSON but not this payload). @public */
+/**
+ * Every parser below. @throws AgentError JSON_* (JSON_SHAPE for what is JSON but not this payload).
+ * @public
+ */
 export function parseChallenge(payload: Uint8Array | string): Challenge {
   return challenge(parseJson(payload), "challenge");
 }
@@ -156,12 +168,18 @@ export function parseWelcome(payload: Uint8Array | string): Welcome {
   return value;
 }
 
-/** The jobs inside stay texts: hash each with `jobHashOf`, then `parseJob`. Sequences are not checked here. @public */
+/**
+ * The jobs inside stay texts: hash each with `jobHashOf`, then `parseJob`. Sequences are not checked here.
+ * @public
+ */
 export function parseJobs(payload: Uint8Array | string): Jobs {
   return jobs(parseJson(payload), "jobs");
 }
 
-/** One job's text. The amount is canonical, its precision is not known here. An empty address only when manual. @public */
+/**
+ * One job's text. The amount is canonical, its precision is not known here. An empty address only when manual.
+ * @public
+ */
 export function parseJob(text: Uint8Array | string): Job {
   const value = job(parseJson(text, jobLimits), "job");
   if (value.address === "" && value.mode === "auto") throw shapeFault("job.address", "must not be empty unless mode is manual");
@@ -182,7 +200,10 @@ export function parseBeat(payload: Uint8Array | string): Beat {
   return beat(parseJson(payload), "beat");
 }
 
-/** Entries rise in seq, lie after `after` and are covered by `head`. @public */
+/**
+ * Entries rise in seq, lie after `after` and are covered by `head`.
+ * @public
+ */
 export function parseStatement(payload: Uint8Array | string): Statement {
   const value = statement(parseJson(payload, statementLimits), "statement");
   let last = value.after;

@@ -5,7 +5,10 @@
 import { AgentError } from "./fault.ts";
 import type { JsonValue } from "./json.ts";
 
-/** Turns a value into a T. `path` names the place for people, e.g. `config.policy.eth`. @throws AgentError JSON_SHAPE. @public */
+/**
+ * Turns a value into a T. `path` names the place for people, e.g. `config.policy.eth`. @throws AgentError JSON_SHAPE.
+ * @public
+ */
 export type Reader<T> = (value: JsonValue, path: string) => T;
 
 type Shape = Readonly<Record<string, Reader<unknown>>>;
@@ -13,12 +16,18 @@ type Read<R> = R extends Reader<infer T> ? T : never;
 type Fields<S extends Shape> = { readonly [K in keyof S]: Read<S[K]> };
 type Flat<T> = { [K in keyof T]: T[K] };
 
-/** The fault of every reader, for readers made elsewhere. `problem` is a phrase such as "must be a string". @public */
+/**
+ * The fault of every reader, for readers made elsewhere. `problem` is a phrase such as "must be a string".
+ * @public
+ */
 export function shapeFault(path: string, problem: string): AgentError {
   return new AgentError("JSON_SHAPE", "none", `${path} ${problem}`, { path });
 }
 
-/** An object with every field of `shape`, any of `optional`, and no other. @public */
+/**
+ * An object with every field of `shape`, any of `optional`, and no other.
+ * @public
+ */
 export function object<S extends Shape, O extends Shape = Record<never, never>>(
   shape: S,
   optional?: O,
@@ -43,7 +52,10 @@ export function object<S extends Shape, O extends Shape = Record<never, never>>(
   };
 }
 
-/** A list of at most `itemsMax` values. @public */
+/**
+ * A list of at most `itemsMax` values.
+ * @public
+ */
 export function list<T>(reader: Reader<T>, itemsMax: number): Reader<readonly T[]> {
   return (value, path) => {
     if (!Array.isArray(value)) throw shapeFault(path, "must be a list");
@@ -52,7 +64,10 @@ export function list<T>(reader: Reader<T>, itemsMax: number): Reader<readonly T[
   };
 }
 
-/** Text of `min` to `max` UTF-16 units (0 to 4096 unless told), matching `pattern` where one is given. @public */
+/**
+ * Text of `min` to `max` UTF-16 units (0 to 4096 unless told), matching `pattern` where one is given.
+ * @public
+ */
 export function string({ min = 0, max = 4096, pattern }: { min?: number; max?: number; pattern?: RegExp } = {}): Reader<string> {
   return (value, path) => {
     if (typeof value !== "string") throw shapeFault(path, "must be a string");
@@ -62,7 +77,10 @@ export function string({ min = 0, max = 4096, pattern }: { min?: number; max?: n
   };
 }
 
-/** A whole number, 0 to 2^53-1 unless told. @public */
+/**
+ * A whole number, 0 to 2^53-1 unless told.
+ * @public
+ */
 export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {}): Reader<number> {
   return (value, path) => {
     if (typeof value !== "number" || !Number.isSafeInteger(value)) throw shapeFault(path, "must be a whole number");
@@ -71,7 +89,10 @@ export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: numb
   };
 }
 
-/** Exactly `bytes` bytes as lower-case hex. @public */
+/**
+ * Exactly `bytes` bytes as lower-case hex.
+ * @public
+ */
 export function hex(bytes: number): Reader<string> {
   const pattern = new RegExp(`^[0-9a-f]{${bytes * 2}}$`);
   return (value, path) => {
@@ -80,7 +101,10 @@ export function hex(bytes: number): Reader<string> {
   };
 }
 
-/** One of the given literals. @public */
+/**
+ * One of the given literals.
+ * @public
+ */
 export function oneOf<const T extends readonly (string | number)[]>(...literals: T): Reader<T[number]> {
   return (value, path) => {
     for (const literal of literals) if (value === literal) return literal;
@@ -96,12 +120,18 @@ export function boolean(): Reader<boolean> {
   };
 }
 
-/** What `reader` reads, or null. @public */
+/**
+ * What `reader` reads, or null.
+ * @public
+ */
 export function nullable<T>(reader: Reader<T>): Reader<T | null> {
   return (value, path) => (value === null ? null : reader(value, path));
 }
 
-/** An object whose keys are data: at most `keysMax`, each matching `keyPattern`. The result has no prototype. @public */
+/**
+ * An object whose keys are data: at most `keysMax`, each matching `keyPattern`. The result has no prototype.
+ * @public
+ */
 export function record<T>(
   reader: Reader<T>,
   { keysMax, keyPattern }: { keysMax: number; keyPattern: RegExp },
