@@ -1,0 +1,115 @@
+/**
+ * Every code an answer of the gateway can carry: its status and its words in English and Turkish. Clients branch on the code;
+ * the words are for people and may change. Codes never change meaning. The table stands in docs/api.md too.
+ */
+import type { Language } from "./language.ts";
+
+type Row = readonly [status: number, en: string, tr: string];
+
+/** @public */
+export const answerCodes = {
+  withdrawal_requested: [200, "The withdrawal request was sent.", "Çekim isteği gönderildi."],
+  withdrawal_awaits_approval: [
+    200,
+    "The withdrawal request was sent and awaits approval.",
+    "Çekim isteği gönderildi, onay bekliyor.",
+  ],
+  json_invalid: [400, "The body is not a valid JSON object.", "İstek gövdesi geçerli bir JSON nesnesi değil."],
+  field_missing: [400, "A required field is missing.", "Zorunlu bir alan eksik."],
+  field_unknown: [400, "The body holds a field that this operation does not know.", "İstek gövdesinde bilinmeyen bir alan var."],
+  currency_unknown: [400, "There is no such currency.", "Böyle bir para birimi yok."],
+  currency_disabled: [400, "This currency is switched off.", "Bu para birimi şu anda kapalı."],
+  currency_not_payable: [400, "The agent does not pay out this currency.", "Ödeme aracı bu para birimiyle ödeme yapmıyor."],
+  amount_format: [
+    400,
+    "The amount must be a decimal number above zero, written as a string.",
+    "Tutar, metin olarak yazılmış sıfırdan büyük bir ondalık sayı olmalıdır.",
+  ],
+  amount_precision: [
+    400,
+    "The amount has more decimal places than the currency.",
+    "Tutar, para biriminin izin verdiğinden fazla ondalık basamak içeriyor.",
+  ],
+  amount_below_minimum: [400, "The amount is below the minimum.", "Tutar en düşük sınırın altında."],
+  address_invalid: [
+    400,
+    "The address is not valid for this currency, or its checksum does not fit.",
+    "Adres bu para birimi için geçersiz ya da sağlama toplamı uyuşmuyor.",
+  ],
+  tag_not_supported: [400, "This currency takes no tag.", "Bu para birimi etiket kabul etmiyor."],
+  order_id_invalid: [
+    400,
+    "orderId must have 1 to 128 visible ASCII characters without spaces.",
+    "orderId, boşluksuz 1-128 görünür ASCII karakterden oluşmalıdır.",
+  ],
+  balance_insufficient: [
+    400,
+    "The available balance does not cover the amount and its network fee.",
+    "Kullanılabilir bakiye tutarı ve ağ ücretini karşılamıyor.",
+  ],
+  agent_not_paired: [
+    400,
+    "No server is paired for automatic withdrawals yet.",
+    "Otomatik çekim için henüz eşleştirilmiş bir sunucu yok.",
+  ],
+  transaction_type_invalid: [400, "transactionType must be 1 or 2.", "transactionType 1 veya 2 olmalıdır."],
+  query_invalid: [400, "A query parameter is unknown or malformed.", "Bir sorgu parametresi bilinmiyor ya da hatalı."],
+  request_invalid: [400, "The request is malformed.", "İstek hatalı biçimlendirilmiş."],
+  pairing_invalid: [
+    400,
+    "The pairing request is malformed or contradicts itself.",
+    "Eşleştirme isteği hatalı ya da kendisiyle çelişiyor.",
+  ],
+  pairing_other_gateway: [400, "The apiKey belongs to another gateway.", "apiKey başka bir ağ geçidine ait."],
+  pairing_clock: [400, "The clocks of server and gateway differ too much.", "Sunucu ile ağ geçidinin saatleri çok farklı."],
+  pairing_network_differs: [
+    400,
+    "A network of the server's config.json is not one of this gateway.",
+    "Sunucudaki config.json dosyasının bir ağı bu ağ geçidinde yok.",
+  ],
+  pairing_currency_differs: [
+    400,
+    "A currency of the server's config.json differs from the gateway's.",
+    "Sunucudaki config.json dosyasının bir para birimi ağ geçidindekinden farklı.",
+  ],
+  token_invalid: [401, "The signatureToken is missing or not valid.", "signatureToken eksik ya da geçersiz."],
+  pairing_key_invalid: [401, "The apiKey is not valid.", "apiKey geçersiz."],
+  scope_missing: [403, "This key may not do that.", "Bu anahtarın bu işlem için yetkisi yok."],
+  key_revoked: [403, "This key was revoked.", "Bu anahtar iptal edilmiş."],
+  plaintext_refused: [403, "Use HTTPS.", "HTTPS kullanın."],
+  not_found: [404, "There is nothing at this path.", "Bu adreste bir kaynak yok."],
+  transaction_not_found: [404, "The transaction was not found.", "İşlem bulunamadı."],
+  currency_not_found: [404, "The currency was not found.", "Para birimi bulunamadı."],
+  method_not_allowed: [405, "This path does not take this method.", "Bu adres bu yöntemi kabul etmiyor."],
+  request_timeout: [408, "The request did not arrive in time.", "İstek zamanında ulaşmadı."],
+  order_id_reused: [
+    409,
+    "This orderId was used with different content.",
+    "Bu orderId farklı bir içerikle daha önce kullanılmış.",
+  ],
+  pairing_taken: [
+    409,
+    "Another server is paired; the gateway's operator must release it first.",
+    "Başka bir sunucu eşleştirilmiş; önce ağ geçidi yöneticisi onu serbest bırakmalıdır.",
+  ],
+  pairing_used: [409, "This key's right to pair is used up.", "Bu anahtarın eşleştirme hakkı kullanılmış."],
+  body_too_large: [413, "The body is too large.", "İstek gövdesi çok büyük."],
+  content_type: [415, "Content-Type must be application/json.", "Content-Type application/json olmalıdır."],
+  withdrawal_failed: [422, "The withdrawal transaction has failed.", "Çekim işlemi başarısız oldu."],
+  rate_limited: [429, "Too many requests.", "Çok fazla istek gönderildi."],
+  headers_too_large: [431, "The headers are too large.", "İstek başlıkları çok büyük."],
+  internal: [500, "Something went wrong on our side.", "Tarafımızda bir hata oluştu."],
+  unavailable: [
+    503,
+    "The service cannot do this right now; nothing was created.",
+    "Hizmet şu anda bunu yapamıyor; hiçbir kayıt oluşturulmadı.",
+  ],
+} as const satisfies Record<string, Row>;
+
+/** @public */
+export type AnswerCode = keyof typeof answerCodes;
+
+/** The words of a code. */
+export function messageOf(code: AnswerCode, language: Language): string {
+  return answerCodes[code][language === "tr" ? 2 : 1];
+}

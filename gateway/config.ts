@@ -1,0 +1,328 @@
+/**
+ * gateway.config.json: every key, its bounds and its default. Unknown keys are refused, relative paths are relative to the file.
+ * It holds no secret of its own: the gateway's key is in `keyFile`. Source: docs/api.md and docs/operations.md.
+ */
+import { readFileSync, statSync } from "node:fs";
+import { isIP } from "node:net";
+import { dirname, resolve } from "node:path";
+import { parseAddress } from "../chains/evm/address.ts";
+import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
+import { AgentError } from "../protocol/fault.ts";
+import { currencyPattern } from "../protocol/fields.ts";
+import { parseJson } from "../protocol/json.ts";
+import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
+
+/** @public */
+export interface GatewayChain {
+  readonly family: "evm";
+  readonly chainId: number;
+  readonly network: string; // CAIP-2, made from chainId
+  readonly nodes: readonly string[];
+  readonly agentNodes: readonly string[]; // written into agents' config.json; the gateway's own unless told
+  readonly confirmations: number | "finalized";
+}
+
+/** @public */
+export interface GatewayCurrency {
+  readonly id: string;
+  readonly chain: string;
+  readonly network: string;
+  readonly name: string;
+  readonly symbol: string;
+  readonly decimal: number;
+  readonly contract: string; // EIP-55; "" native
+  readonly minPaymentAmount: string;
+  readonly minWithdrawAmount: string;
+  readonly enabled: boolean;
+}
+
+/** @public */
+export interface ManualPrice {
+  readonly usd: string;
+  readonly eur: string;
+  readonly try: string;
+}
+
+/** @public */
+export interface GatewayLimits {
+  readonly readsPerSecond: number; // per key
+  readonly writesPerSecond: number; // per key
+  readonly burst: number; // buckets hold this many seconds' worth
+  readonly failedAuthPerTenMinutes: number; // per address
+  readonly pairingsPerMinute: number; // per address
+  readonly bodyBytesMax: number;
+  readonly withdrawalWaitMs: number; // how long autoWithdraw waits for the agent
+  readonly listMax: number; // most records in one answer of /transactions without `limit`
+}
+
+/** @public */
+export interface GatewayLifetimes {
+  readonly depositMinutes: number;
+  readonly withdrawalHours: number; // unsigned and unanswered
+  readonly approvalDays: number; // manual, waiting for a person
+}
+
+/** @public */
+export interface GatewayConfig {
+  readonly listen: {
+    readonly host: string;
+    readonly port: number;
+    readonly tls: { readonly certificate: string; readonly key: string } | null;
+  };
+  readonly publicUrl: string; // without a slash at the end
+  readonly trustProxy: readonly string[]; // addresses or networks of TLS proxies
+  readonly database: string; // path
+  readonly keyFile: string; // path
+  readonly chains: Readonly<Record<string, GatewayChain>>;
+  readonly currencies: Readonly<Record<string, GatewayCurrency>>;
+  readonly prices: { readonly manual: Readonly<Record<string, ManualPrice>>; readonly changedAtMs: number };
+  readonly limits: GatewayLimits;
+  readonly lifetimes: GatewayLifetimes;
+  readonly contentTypeOnGet: boolean; // whether a GET must carry Content-Type
+  readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
+}
+
+const configBytesMax = 262_144;
+const evmNativeDecimal = 18;
+const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+
+const url: Reader<string> = (value, path) => {
+  const text = string({ min: 1, max: 2048 })(value, path);
+  let parsed: URL;
+  try {
+    parsed = new URL(text);
+  } catch {
+    throw shapeFault(path, "must be a URL");
+  }
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") throw shapeFault(path, "must begin with http:// or https://");
+  return text;
+};
+
+const publicUrl: Reader<string> = (value, path) => {
+  const text = url(value, path).replace(/\/+$/, "");
+  const parsed = new URL(text);
+  if (parsed.search !== "" || parsed.hash !== "" || parsed.username !== "")
+    throw shapeFault(path, "must be a bare origin or folder");
+  if (parsed.protocol === "http:" && !isLoopbackHost(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
+  return text;
+};
+
+const network: Reader<string> = (value, path) => {
+  const text = string({ min: 2, max: 64 })(value, path);
+  const [address = "", bits] = text.split("/");
+  const widest = isIP(address) === 6 ? 128 : 32;
+  const fits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= widest);
+  if (isIP(address) === 0 || !fits || text.split("/").length > 2) throw shapeFault(path, "must be an IP address or network");
+  return text;
+};
+
+const positive = (max: number): Reader<number> => integer({ min: 1, max });
+const price = string({ min: 1, max: 40, pattern: /^(?:0|[1-9]\d*)(?:\.\d+)?$/ });
+
+const chain = object(
+  {
+    family: oneOf("evm"),
+    chainId: positive(Number.MAX_SAFE_INTEGER),
+    nodes: list(url, 8),
+    confirmations: (value, path) => (value === "finalized" ? "finalized" : positive(10_000)(value, path)) as number | "finalized",
+  },
+  { agentNodes: list(url, 8) },
+);
+
+const currency = object(
+  {
+    chain: string({ pattern: namePattern }),
+    decimal: integer({ max: decimalMax }),
+    name: string({ min: 1, max: 64 }),
+    symbol: string({ min: 1, max: 16 }),
+    minPaymentAmount: string({ min: 1, max: 79 }),
+  },
+  { contract: string({ max: 42 }), minWithdrawAmount: string({ min: 1, max: 79 }), enabled: boolean() },
+);
+
+const file = object(
+  {
+    listen: object(
+      { host: string({ min: 1, max: 255 }), port: integer({ max: 65_535 }) },
+      { tls: object({ certificate: string(), key: string() }) },
+    ),
+    publicUrl,
+    database: string({ min: 8, max: 4096 }),
+    chains: record(chain, { keysMax: 64, keyPattern: namePattern }),
+    currencies: record(currency, { keysMax: 512, keyPattern: currencyPattern }),
+  },
+  {
+    trustProxy: list(network, 64),
+    keyFile: string({ min: 1 }),
+    prices: object(
+      {},
+      { manual: record(object({ usd: price, eur: price, try: price }), { keysMax: 512, keyPattern: currencyPattern }) },
+    ),
+    limits: object(
+      {},
+      {
+        readsPerSecond: positive(100_000),
+        writesPerSecond: positive(100_000),
+        burst: positive(1_000),
+        failedAuthPerTenMinutes: positive(1_000_000),
+        pairingsPerMinute: positive(10_000),
+        bodyBytesMax: integer({ min: 1024, max: 262_144 }),
+        withdrawalWaitMs: integer({ max: 10_000 }),
+        listMax: positive(100_000),
+      },
+    ),
+    lifetimes: object({}, { depositMinutes: positive(525_600), withdrawalHours: positive(8_760), approvalDays: positive(365) }),
+    contentTypeOnGet: boolean(),
+    logLevel: oneOf("debug", "info", "warn", "error", "silent"),
+  },
+);
+
+/** @public */
+export const defaultLimits: GatewayLimits = {
+  readsPerSecond: 10,
+  writesPerSecond: 2,
+  burst: 5,
+  failedAuthPerTenMinutes: 20,
+  pairingsPerMinute: 5,
+  bodyBytesMax: 16_384,
+  withdrawalWaitMs: 10_000,
+  listMax: 10_000,
+};
+
+const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 };
+
+/**
+ * Whether a host name or address of a URL is this machine only.
+ * @public
+ */
+export function isLoopbackHost(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}
+
+type File = ReturnType<typeof file>;
+
+function chainsOf(chains: File["chains"]): Record<string, GatewayChain> {
+  const result: Record<string, GatewayChain> = {};
+  const networks = new Set<string>();
+  for (const [name, entry] of Object.entries(chains)) {
+    const id = `eip155:${entry.chainId}`;
+    if (entry.nodes.length === 0) throw shapeFault(`config.chains.${name}.nodes`, "must name at least one node");
+    if (networks.has(id)) throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
+    networks.add(id);
+    result[name] = { ...entry, network: id, agentNodes: entry.agentNodes ?? entry.nodes };
+  }
+  return result;
+}
+
+function amountIn(text: string, decimal: number, path: string): string {
+  const amount = parseAmount(text, decimal);
+  if (!amount.ok) throw shapeFault(path, `must be an amount above zero with at most ${decimal} decimals`);
+  return formatAmount(amount.units, decimal);
+}
+
+function currenciesOf(currencies: File["currencies"], chains: Record<string, GatewayChain>): Record<string, GatewayCurrency> {
+  const result: Record<string, GatewayCurrency> = {};
+  const assets = new Set<string>();
+  for (const [id, entry] of Object.entries(currencies)) {
+    const path = `config.currencies.${id}`;
+    const on = chains[entry.chain];
+    if (on === undefined) throw shapeFault(`${path}.chain`, "is not one of config.chains");
+    let contract = "";
+    if (entry.contract !== undefined && entry.contract !== "") {
+      const parsed = parseAddress(entry.contract);
+      if (!parsed.ok) throw shapeFault(`${path}.contract`, "is not an address, or its checksum does not fit");
+      contract = parsed.address;
+    } else if (entry.decimal !== evmNativeDecimal) {
+      throw shapeFault(`${path}.decimal`, `must be ${evmNativeDecimal} for a native coin`);
+    }
+    const asset = `${on.network}/${contract}`;
+    if (assets.has(asset)) throw shapeFault(path, "is the same asset as another currency");
+    assets.add(asset);
+    const minPaymentAmount = amountIn(entry.minPaymentAmount, entry.decimal, `${path}.minPaymentAmount`);
+    const minWithdrawAmount = amountIn(
+      entry.minWithdrawAmount ?? entry.minPaymentAmount,
+      entry.decimal,
+      `${path}.minWithdrawAmount`,
+    );
+    const { chain: chainName, name, symbol, decimal } = entry;
+    const enabled = entry.enabled ?? true;
+    result[id] = {
+      id,
+      chain: chainName,
+      network: on.network,
+      name,
+      symbol,
+      decimal,
+      contract,
+      minPaymentAmount,
+      minWithdrawAmount,
+      enabled,
+    };
+  }
+  return result;
+}
+
+function databasePath(text: string, base: string): string {
+  const [, path] = /^sqlite:(.+)$/.exec(text) ?? [];
+  if (path === undefined) throw shapeFault("config.database", "must be sqlite:PATH");
+  return resolve(base, path);
+}
+
+/**
+ * Reads the text of gateway.config.json; `base` is the folder of its relative paths, `changedAtMs` when it was written (the age of
+ * its manual prices). @throws AgentError JSON_*, JSON_SHAPE naming the key.
+ * @public
+ */
+export function parseConfig(text: string | Uint8Array, base: string, changedAtMs: number): GatewayConfig {
+  const raw = file(parseJson(text, { bytesMax: configBytesMax, keysMax: 512 }), "config");
+  const chains = chainsOf(raw.chains);
+  const currencies = currenciesOf(raw.currencies, chains);
+  const manual = raw.prices?.manual ?? {};
+  for (const id of Object.keys(manual)) {
+    if (currencies[id] === undefined) throw shapeFault(`config.prices.manual.${id}`, "is not one of config.currencies");
+  }
+  const tls = raw.listen.tls;
+  const trustProxy = raw.trustProxy ?? [];
+  if (tls === undefined && trustProxy.length === 0 && !isLoopbackHost(raw.listen.host)) {
+    throw shapeFault("config.listen", "needs tls, or trustProxy, off loopback");
+  }
+  return {
+    listen: {
+      host: raw.listen.host,
+      port: raw.listen.port,
+      tls: tls === undefined ? null : { certificate: resolve(base, tls.certificate), key: resolve(base, tls.key) },
+    },
+    publicUrl: raw.publicUrl,
+    trustProxy,
+    database: databasePath(raw.database, base),
+    keyFile: resolve(base, raw.keyFile ?? "gateway.key"),
+    chains,
+    currencies,
+    prices: { manual, changedAtMs },
+    limits: { ...defaultLimits, ...raw.limits },
+    lifetimes: { ...defaultLifetimes, ...raw.lifetimes },
+    contentTypeOnGet: raw.contentTypeOnGet ?? true,
+    logLevel: raw.logLevel ?? "info",
+  };
+}
+
+/**
+ * Reads the file. @throws AgentError GATEWAY_CONFIG_MISSING, GATEWAY_CONFIG_INVALID (its cause names the key).
+ * @public
+ */
+export function readConfig(path: string): GatewayConfig {
+  let text: Uint8Array;
+  let changedAtMs: number;
+  try {
+    changedAtMs = Math.trunc(statSync(path).mtimeMs);
+    text = readFileSync(path);
+  } catch (cause) {
+    throw new AgentError("GATEWAY_CONFIG_MISSING", "none", "the configuration cannot be read", { path }, { cause });
+  }
+  try {
+    return parseConfig(text, dirname(resolve(path)), changedAtMs);
+  } catch (cause) {
+    if (!(cause instanceof AgentError)) throw cause;
+    throw new AgentError("GATEWAY_CONFIG_INVALID", "none", `${path}: ${cause.message}`, { path, code: cause.code }, { cause });
+  }
+}
