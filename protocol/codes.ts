@@ -382,6 +382,34 @@ export const codes = {
   ],
   // config, pairing, commands (cli)
   // gateway
+  HUB_CONTRADICTION: [
+    "alarm",
+    "none",
+    "operator",
+    "an agent's signed word contradicts the database",
+    "nothing was acknowledged, so nothing more is released; compare the agent's ledger with the audit table",
+  ],
+  HUB_TOKEN_REUSED: [
+    "alarm",
+    "none",
+    "operator",
+    "an agent signed two withdrawals with one token, or one with two",
+    "nothing was acknowledged; stop the agent and look at its ledger before anything else",
+  ],
+  HUB_LEDGER_FORKED: [
+    "alarm",
+    "none",
+    "operator",
+    "an agent's ledger differs from what was acknowledged before",
+    "stop the agent: its ledger was restored or edited",
+  ],
+  HUB_DATABASE_BEHIND: [
+    "alarm",
+    "none",
+    "operator",
+    "the gateway's database lacks what an agent has seen acknowledged",
+    "the database was restored from a backup: bring back the newest one before any withdrawal goes on",
+  ],
   GATEWAY_CONFIG_MISSING: [
     "fault",
     "none",

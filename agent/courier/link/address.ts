@@ -1,0 +1,33 @@
+/** Where the link is dialled: the gateway's origin with the link's path. Plaintext is for loopback only, on this side too. */
+import { AgentError } from "../../../protocol/fault.ts";
+
+const linkPath = "/agent/v1/link";
+
+/**
+ * @throws AgentError LINK_ADDRESS not an http(s) origin; LINK_PLAINTEXT http off loopback
+ * @public
+ */
+export function linkAddress(gatewayUrl: string): string {
+  let url: URL;
+  try {
+    url = new URL(gatewayUrl);
+  } catch (error) {
+    throw new AgentError("LINK_ADDRESS", "none", "the gateway's address is not a URL", {}, { cause: error });
+  }
+  const isOrigin = url.username === "" && url.password === "" && url.search === "" && url.hash === "";
+  if (!isOrigin || !["http:", "https:"].includes(url.protocol)) {
+    throw new AgentError("LINK_ADDRESS", "none", "the gateway's address is not an http or https origin", { host: url.host });
+  }
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) {
+    throw new AgentError("LINK_PLAINTEXT", "none", "off loopback the link is TLS only", { host: url.host });
+  }
+  return `${url.protocol === "https:" ? "wss:" : "ws:"}//${url.host}${url.pathname.replace(/\/$/, "")}${linkPath}`;
+}
+
+/**
+ * 127.0.0.0/8, ::1 and the name localhost; URL has already brought other spellings of an IPv4 address into dotted form.
+ * @public
+ */
+export function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
+}

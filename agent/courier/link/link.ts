@@ -1,0 +1,239 @@
+/**
+ * The link to the gateway: dials out, keeps the connection alive, and when it goes down says why and tries again for ever.
+ * Opens one WebSocket at a time and nothing else. Limits: failures.md 7.1, written out in docs/protocol.md section 5.
+ */
+import WebSocket, { type RawData } from "ws";
+import type { Code } from "../../../protocol/codes.ts";
+import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
+import { AgentError } from "../../../protocol/fault.ts";
+import type { Head, Welcome } from "../../../protocol/messages.ts";
+import { type BackoffLimits, backoffMs } from "./backoff.ts";
+import { createSession, type Heard, type LinkSelf, type Session, type SessionKeys } from "./session.ts";
+
+export type { LinkSelf };
+
+/** Times of the link, in milliseconds. Tests shorten them; a process uses `linkTimes`. */
+interface LinkTimes extends BackoffLimits {
+  readonly handshakeMs: number; // from dialling to welcome
+  readonly beatMs: number;
+  readonly deadMs: number; // without a frame from the gateway
+  readonly settledMs: number; // a link up this long has made good for the failures before
+  readonly closeMs: number; // for the peer to answer a close
+}
+
+/** @public */
+export const linkTimes: LinkTimes = {
+  baseMs: 500,
+  capMs: 30_000,
+  handshakeMs: 10_000,
+  beatMs: 15_000,
+  deadMs: 35_000,
+  settledMs: 10_000,
+  closeMs: 5000,
+};
+
+/** More than this unsent means that the gateway does not read: the link is closed and resumes by sequence. */
+const sendBufferBytesMax = 1024 * 1024;
+const fragmentsMax = 16;
+const bufferedChunksMax = 1024;
+
+/** @public */
+export interface LinkOptions extends SessionKeys {
+  readonly address: string; // from linkAddress()
+  readonly self: LinkSelf;
+  readonly software: string;
+  readonly clock: () => number;
+  readonly random: () => number; // [0, 1)
+  readonly head: () => Head | null; // newest known ledger head, for the heartbeat
+  readonly times?: Partial<LinkTimes>;
+  readonly onUp: (welcome: Welcome, frame: Uint8Array) => void;
+  /** Only after onUp. */
+  readonly onFrame: (envelope: "jobs" | "ack", frame: Uint8Array) => void;
+  /** Once per connection or failed try. `reason` is for people and carries no secret. */
+  readonly onDown: (reason: LinkDown) => void;
+}
+
+/** @public */
+export interface LinkDown {
+  readonly code: Code;
+  readonly detail: string;
+  readonly wasUp: boolean;
+  readonly retryMs: number;
+}
+
+/** @public */
+export interface Link {
+  readonly isUp: boolean;
+  /** Bytes accepted by `send` and not yet given to the kernel. */
+  readonly bufferedBytes: number;
+  /** False when the link is down or went down over this frame. `flushed` is called once the frame has left this process. */
+  send(frame: Uint8Array, flushed?: () => void): boolean;
+  /** Closes this connection, for the given reason; the next try comes by itself. */
+  drop(code: Code, detail: string): void;
+  /** Ends the link for good. */
+  close(): void;
+}
+
+/**
+ * Starts dialling at once.
+ * @public
+ */
+export function createLink(options: LinkOptions): Link {
+  const times: LinkTimes = { ...linkTimes, ...options.times };
+  let connection: Connection | null = null;
+  let attempt = 0;
+  let retry: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  const dial = (): void => {
+    if (isClosed) return;
+    connection = connect(options, times, {
+      up: (welcome, frame) => options.onUp(welcome, frame),
+      down: (code, detail, upMs) => {
+        connection = null;
+        attempt = upMs >= times.settledMs ? 0 : attempt;
+        const retryMs = backoffMs(attempt, options.random(), times);
+        attempt += 1;
+        if (isClosed) return;
+        retry = setTimeout(dial, retryMs);
+        options.onDown({ code, detail, wasUp: upMs >= 0, retryMs });
+      },
+    });
+  };
+
+  dial();
+  return {
+    get isUp() {
+      return connection?.isUp() ?? false;
+    },
+    get bufferedBytes() {
+      return connection?.bufferedBytes() ?? 0;
+    },
+    send: (frame, flushed) => connection?.send(frame, flushed) ?? false,
+    drop: (code, detail) => connection?.drop(code, detail),
+    close() {
+      isClosed = true;
+      clearTimeout(retry);
+      connection?.drop("LINK_CLOSED", "this agent is stopping");
+    },
+  };
+}
+
+interface Connection {
+  isUp(): boolean;
+  bufferedBytes(): number;
+  send(frame: Uint8Array, flushed?: () => void): boolean;
+  drop(code: Code, detail: string): void;
+}
+
+interface ConnectionEvents {
+  readonly up: (welcome: Welcome, frame: Uint8Array) => void;
+  /** Exactly once. `upMs` is how long the link was up, -1 when it never was. */
+  readonly down: (code: Code, detail: string, upMs: number) => void;
+}
+
+function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvents): Connection {
+  const session = createSession(options.self, options, options.software);
+  const socket = openSocket(options.address, times);
+  const timers = createTimers();
+  let upAtMs = -1;
+  let isDown = false;
+
+  const drop = (code: Code, detail: string): void => {
+    if (isDown) return;
+    isDown = true;
+    timers.stop();
+    // A peer that does not answer the close within closeMs is cut off; the next try does not wait for it.
+    socket.close(1000);
+    const cut = setTimeout(() => socket.terminate(), times.closeMs);
+    cut.unref();
+    socket.once("close", () => clearTimeout(cut));
+    events.down(code, detail, upAtMs < 0 ? -1 : options.clock() - upAtMs);
+  };
+  const send = (frame: Uint8Array, flushed?: () => void): boolean => {
+    if (isDown || socket.readyState !== WebSocket.OPEN) return false;
+    if (socket.bufferedAmount + frame.length > sendBufferBytesMax) {
+      drop("LINK_BACKLOG", "the gateway does not read what is sent");
+      return false;
+    }
+    socket.send(frame, { binary: true }, (error) => (error ? drop("LINK_SEND", error.message) : flushed?.()));
+    return true;
+  };
+  const alive = (): void => timers.set("dead", times.deadMs, () => drop("LINK_DEAD", `no word for ${times.deadMs / 1000} s`));
+  const beat = (): void => {
+    send(session.beat(options.head(), options.clock()));
+    timers.set("beat", times.beatMs, beat);
+  };
+  const act = (heard: Heard): void => {
+    if (heard.kind === "reply") send(heard.frame);
+    if (heard.kind === "frame") options.onFrame(heard.envelope, heard.frame);
+    if (heard.kind !== "welcome") return;
+    upAtMs = options.clock();
+    timers.clear("handshake");
+    alive();
+    timers.set("beat", times.beatMs, beat);
+    events.up(heard.welcome, heard.frame);
+  };
+
+  timers.set("handshake", times.handshakeMs, () => drop("LINK_HANDSHAKE", `no welcome within ${times.handshakeMs / 1000} s`));
+  socket.on("message", (data, isBinary) => {
+    if (isDown) return;
+    const heard = hear(session, data, isBinary, options.clock());
+    if (heard instanceof AgentError) return drop(heard.code, heard.message);
+    if (upAtMs >= 0) alive();
+    act(heard);
+  });
+  socket.on("error", (error: NodeJS.ErrnoException) => drop("LINK_SOCKET", error.code ?? error.message));
+  socket.on("close", (code, reason) => drop("LINK_ENDED", `closed by the gateway, ${code} ${printable(reason)}`.trim()));
+  return { isUp: () => upAtMs >= 0 && !isDown, bufferedBytes: () => socket.bufferedAmount, send, drop };
+}
+
+function openSocket(address: string, times: LinkTimes): WebSocket {
+  return new WebSocket(address, {
+    perMessageDeflate: false,
+    followRedirects: false,
+    handshakeTimeout: times.handshakeMs,
+    maxPayload: agentFrameBytesMax,
+    maxFragments: fragmentsMax,
+    maxBufferedChunks: bufferedChunksMax,
+  });
+}
+
+function hear(session: Session, data: RawData, isBinary: boolean, nowMs: number): Heard | AgentError {
+  if (!isBinary || !Buffer.isBuffer(data)) return new AgentError("LINK_FRAME", "none", "a text frame");
+  try {
+    return session.hear(data, nowMs);
+  } catch (error) {
+    if (error instanceof AgentError) return error;
+    throw error;
+  }
+}
+
+/** A peer's own words, short and without anything a terminal would act on. */
+function printable(text: Buffer): string {
+  return text
+    .subarray(0, 120)
+    .toString("utf8")
+    .replace(/[^\x20-\x7e]/g, "?");
+}
+
+interface Timers {
+  set(name: "handshake" | "beat" | "dead", ms: number, run: () => void): void;
+  clear(name: "handshake" | "beat" | "dead"): void;
+  stop(): void;
+}
+
+function createTimers(): Timers {
+  const running = new Map<string, NodeJS.Timeout>();
+  const clear = (name: string): void => clearTimeout(running.get(name));
+  return {
+    set(name, ms, run) {
+      clear(name);
+      running.set(name, setTimeout(run, ms));
+    },
+    clear,
+    stop() {
+      for (const timer of running.values()) clearTimeout(timer);
+    },
+  };
+}

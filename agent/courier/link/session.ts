@@ -1,0 +1,89 @@
+/**
+ * One connection's talk, bytes aside: challenge, hello, welcome, then jobs, acks and beats until something does not fit. Synchronous,
+ * with clock and keys passed in; `link.ts` owns the socket. docs/protocol.md sections 3 and 5. Jobs and acks are verified by the
+ * signer, which trusts nobody else's word for it; checking them here as well would double the dearest step of a job.
+ */
+import type { KeyObject } from "node:crypto";
+import { agentFrameBytesMax, frameKind, openEnvelope, sealEnvelope } from "../../../protocol/envelope.ts";
+import { AgentError } from "../../../protocol/fault.ts";
+import type { EnvelopeKind, Head, Welcome } from "../../../protocol/messages.ts";
+import { parseBeat, parseChallenge, parseWelcome } from "../../../protocol/payloads.ts";
+
+/**
+ * Who the link speaks for, as the signer's own `hello` gives it.
+ * @public
+ */
+export interface LinkSelf {
+  readonly agent: string;
+  readonly wallet: string;
+  readonly epoch: number;
+  readonly nonce: string; // of the signer's run; the welcome must answer it
+}
+
+export interface SessionKeys {
+  readonly gatewayKey: KeyObject; // pinned at pairing
+  readonly linkKey: KeyObject; // private
+}
+
+/** What a frame led to. `welcome` and `frame` carry the whole envelope, for the signer. */
+export type Heard =
+  | { readonly kind: "reply"; readonly frame: Uint8Array }
+  | { readonly kind: "welcome"; readonly welcome: Welcome; readonly frame: Uint8Array }
+  | { readonly kind: "frame"; readonly envelope: "jobs" | "ack"; readonly frame: Uint8Array }
+  | { readonly kind: "beat" };
+
+export interface Session {
+  /** @throws AgentError LINK_* or ENVELOPE_* or JSON_*: the connection must be closed. */
+  hear(frame: Uint8Array, nowMs: number): Heard;
+  beat(head: Head | null, nowMs: number): Uint8Array;
+}
+
+export function createSession(self: LinkSelf, keys: SessionKeys, software: string): Session {
+  let phase: "challenge" | "welcome" | "open" = "challenge";
+  let lastBeatAt = -1;
+
+  const open = (frame: Uint8Array, kind: EnvelopeKind): Uint8Array =>
+    openEnvelope(frame, { kind, publicKey: keys.gatewayKey, bytesMax: agentFrameBytesMax }).payload;
+
+  const challenged = (frame: Uint8Array, nowMs: number): Heard => {
+    const challenge = parseChallenge(open(frame, "challenge"));
+    const { agent, epoch, nonce } = self;
+    const hello = { agent, epoch, answers: challenge.nonce, nonce, software, at: nowMs };
+    phase = "welcome";
+    return { kind: "reply", frame: sealEnvelope("hello", hello, keys.linkKey) };
+  };
+
+  const welcomed = (frame: Uint8Array): Heard => {
+    const welcome = parseWelcome(open(frame, "welcome"));
+    if (welcome.answers !== self.nonce) throw misfit("LINK_WELCOME_NONCE", "the welcome answers another run's nonce");
+    if (welcome.agent !== self.agent || welcome.wallet !== self.wallet) {
+      throw misfit("LINK_WELCOME_AGENT", "the welcome is for another agent or wallet");
+    }
+    phase = "open";
+    return { kind: "welcome", welcome, frame };
+  };
+
+  const beaten = (frame: Uint8Array): Heard => {
+    const beat = parseBeat(open(frame, "beat"));
+    // Only a rising time shows that the peer is alive now; an old beat could come from anyone on the way.
+    if (beat.agent !== self.agent || beat.at <= lastBeatAt) throw misfit("LINK_BEAT", "a heartbeat that does not go on");
+    lastBeatAt = beat.at;
+    return { kind: "beat" };
+  };
+
+  return {
+    hear(frame, nowMs) {
+      const kind = frameKind(frame);
+      if (phase === "challenge") return challenged(frame, nowMs);
+      if (phase === "welcome") return welcomed(frame);
+      if (kind === "beat") return beaten(frame);
+      if (kind === "jobs" || kind === "ack") return { kind: "frame", envelope: kind, frame };
+      throw misfit("LINK_FRAME", "a frame that has no place here");
+    },
+    beat: (head, nowMs) => sealEnvelope("beat", { agent: self.agent, head, at: nowMs }, keys.linkKey),
+  };
+}
+
+function misfit(code: "LINK_WELCOME_NONCE" | "LINK_WELCOME_AGENT" | "LINK_BEAT" | "LINK_FRAME", message: string): AgentError {
+  return new AgentError(code, "none", message);
+}

@@ -1,0 +1,160 @@
+/**
+ * Carries the signer's statements to the gateway: after each welcome everything the gateway does not hold yet, then what comes, in
+ * ledger order, never twice on one connection. Holds no truth: the signer makes every frame again from its ledger when asked.
+ * Source: docs/protocol.md section 6 (resuming by sequence).
+ */
+import type { Head } from "../../../protocol/messages.ts";
+import { parseStatement } from "../../../protocol/payloads.ts";
+import type { Link } from "../link/link.ts";
+
+/** Ask the kernel for room once this much is waiting there; the link itself is cut at 1 MiB. */
+const bufferedBytesMax = 256 * 1024;
+/** A report's answer has at most 1 MiB; what the signer pushes meanwhile comes on top. */
+const queuedBytesMax = 4 * 1024 * 1024;
+/** Statements kept while an older part is still being fetched; beyond it they are fetched again instead. */
+const pushesMax = 256;
+const envelopeHeaderBytes = 66;
+
+/** @public */
+export interface ReporterOptions {
+  readonly link: Pick<Link, "bufferedBytes" | "send" | "drop">;
+  /** The signer's `report` verb: statement envelopes after this seq, base64; empty when there is nothing more. */
+  readonly report: (after: number) => Promise<readonly string[]>;
+  /** Called with the head of each statement as it is handed to the link. */
+  readonly onStatement: (head: Head) => void;
+}
+
+/** @public */
+export interface Reporter {
+  /** After a welcome: the gateway holds everything up to `after`. */
+  resume(after: number): void;
+  /** A statement the signer pushed, base64. */
+  push(frame: string): void;
+  /** The link went down: whatever was on its way is forgotten. */
+  pause(): void;
+}
+
+/** @public */
+export function createReporter(options: ReporterOptions): Reporter {
+  let connection: Connection | null = null;
+  return {
+    resume(after) {
+      connection?.end();
+      connection = createConnection(options, after);
+    },
+    push: (frame) => connection?.push(frame),
+    pause() {
+      connection?.end();
+      connection = null;
+    },
+  };
+}
+
+interface Connection {
+  push(frame: string): void;
+  end(): void;
+}
+
+function createConnection({ link, report, onStatement }: ReporterOptions, after: number): Connection {
+  let sentSeq = after;
+  let isEnded = false;
+  let isFetching = false;
+  let isBehind = false;
+  let pushes: string[] = [];
+  const outbox = createOutbox(link);
+
+  /** True unless statements between the last one sent and this one are missing. */
+  const take = (text: string, isAnswer: boolean): boolean => {
+    const frame = Buffer.from(text, "base64");
+    const statement = parseStatement(frame.subarray(envelopeHeaderBytes));
+    if (statement.head.seq <= sentSeq) return true;
+    // What the signer cannot close, the gateway must judge: it answers a true gap by closing the link.
+    if (statement.after > sentSeq && !isAnswer) return false;
+    sentSeq = statement.head.seq;
+    outbox.send(frame);
+    onStatement(statement.head);
+    return true;
+  };
+  const fetchAll = async (): Promise<void> => {
+    for (let isMore = true; isMore && !isEnded; ) {
+      await outbox.drained();
+      isBehind = false;
+      const frames = await report(sentSeq);
+      if (isEnded) return;
+      const before = sentSeq;
+      for (const frame of frames) take(frame, true);
+      isMore = sentSeq > before || isBehind;
+    }
+  };
+  const start = (): void => {
+    isFetching = true;
+    fetchAll().then(
+      () => {
+        isFetching = false;
+        const waiting = pushes;
+        pushes = [];
+        for (const frame of waiting) push(frame);
+      },
+      (error: unknown) => {
+        if (!isEnded) link.drop("LINK_RESUME", error instanceof Error ? error.message : "the signer gave no statements");
+      },
+    );
+  };
+  const push = (frame: string): void => {
+    if (isEnded) return;
+    if (!isFetching) {
+      if (!take(frame, false)) start();
+    } else if (pushes.length < pushesMax) pushes.push(frame);
+    else isBehind = true;
+  };
+
+  start();
+  return {
+    push,
+    end() {
+      isEnded = true;
+      outbox.end();
+    },
+  };
+}
+
+interface Outbox {
+  send(frame: Uint8Array): void;
+  /** When every frame so far was handed to the link; never when the connection ended. */
+  drained(): Promise<void>;
+  end(): void;
+}
+
+/** Hands frames to the link in order, at the pace at which the kernel takes them. */
+function createOutbox(link: ReporterOptions["link"]): Outbox {
+  const queue: Uint8Array[] = [];
+  let queuedBytes = 0;
+  let isWaiting = false;
+  let onDrained: (() => void) | null = null;
+
+  const pump = (): void => {
+    while (queue.length > 0 && !isWaiting) {
+      const frame = queue.shift() as Uint8Array;
+      queuedBytes -= frame.length;
+      isWaiting = link.bufferedBytes + frame.length > bufferedBytesMax;
+      if (!link.send(frame, isWaiting ? resume : undefined)) return;
+    }
+    if (queue.length === 0) onDrained?.();
+  };
+  const resume = (): void => {
+    isWaiting = false;
+    pump();
+  };
+  return {
+    send(frame) {
+      queue.push(frame);
+      queuedBytes += frame.length;
+      if (queuedBytes > queuedBytesMax) link.drop("LINK_BACKLOG", "the gateway takes reports too slowly");
+      else pump();
+    },
+    drained: () => (queue.length === 0 ? Promise.resolve() : new Promise((resolve) => (onDrained = resolve))),
+    end() {
+      queue.length = 0;
+    },
+  };
+}
