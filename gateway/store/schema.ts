@@ -43,6 +43,7 @@ CREATE INDEX transactionsOpen ON transactions (operation, status) WHERE status =
 CREATE TABLE jobs (
   agent TEXT NOT NULL REFERENCES agents(id), sequence INTEGER NOT NULL, hash TEXT NOT NULL, text TEXT NOT NULL,
   transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), answeredAt INTEGER, PRIMARY KEY (agent, sequence)) STRICT;
+CREATE INDEX jobsUnanswered ON jobs (agent, sequence) WHERE answeredAt IS NULL;
 CREATE TABLE signatures (
   transactionId TEXT NOT NULL REFERENCES transactions(id), version INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
   account TEXT NOT NULL, token TEXT NOT NULL, txHash TEXT NOT NULL UNIQUE, feeMaxWei TEXT NOT NULL, seq INTEGER NOT NULL,
@@ -57,6 +58,8 @@ CREATE TABLE payments (
   network TEXT NOT NULL, txHash TEXT NOT NULL, logIndex INTEGER NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL,
   units TEXT NOT NULL, block INTEGER NOT NULL, blockHash TEXT NOT NULL, final INTEGER NOT NULL CHECK (final IN (0,1)),
   transactionId TEXT NOT NULL REFERENCES transactions(id), PRIMARY KEY (network, txHash, logIndex)) STRICT;
+CREATE INDEX paymentsByTransaction ON payments (transactionId);
+CREATE INDEX paymentsNotFinal ON payments (network, block) WHERE final = 0;
 CREATE TABLE cursors (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
 CREATE TABLE balances (
   account TEXT NOT NULL, currency TEXT NOT NULL, units TEXT NOT NULL, block INTEGER NOT NULL, at INTEGER NOT NULL,

@@ -1,0 +1,133 @@
+/**
+ * What one ledger entry of an agent does to the gateway's tables: a pure function from the entry and what the database holds to
+ * one effect. Nothing here reads or writes. An entry that contradicts the database is never stored and never acknowledged, and
+ * without an acknowledgement the agent's signer never releases the bytes.
+ * Sources: docs/protocol.md section 6; docs/architecture.md section 2 (bijection, truth).
+ */
+import type { Code } from "../../protocol/codes.ts";
+import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
+import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
+
+/** What the database holds around one entry, read inside the transaction that will store the effect. */
+export interface Around {
+  readonly agent: Pick<AgentRow, "id" | "hotAddress">;
+  readonly row: TransactionRow | null; // null: no such transaction
+  readonly jobAgent: string | null; // who the withdrawal's job is addressed to
+  readonly signatures: readonly SignatureRow[]; // of this withdrawal
+  readonly tokenOwner: string | null; // which withdrawal holds a signed entry's token
+  readonly hashOwner: string | null; // which withdrawal a signed entry's txHash belongs to
+}
+
+/** Columns of the withdrawal's row that change. */
+export interface Change {
+  readonly status?: 0 | 2;
+  readonly stage?: string;
+  readonly code?: string;
+  readonly receiverAddress?: string;
+}
+
+export type Effect =
+  | { readonly kind: "none" }
+  | { readonly kind: "answer"; readonly change: Change } // the job is answered; the first answer wakes a waiting request
+  | { readonly kind: "sign"; readonly change: Change; readonly newVersion: boolean; readonly newToken: boolean }
+  | { readonly kind: "advance"; readonly change: Change }
+  | { readonly kind: "alarm"; readonly code: string; readonly locked: boolean }
+  /** The agent speaks of something a whole database would hold: this one was restored from a backup. */
+  | { readonly kind: "behind"; readonly detail: string }
+  /** Agent and database cannot both be right. */
+  | { readonly kind: "contradiction"; readonly code: Code; readonly detail: string };
+
+const unsignedStages: ReadonlySet<string> = new Set(["", "awaiting_approval", "queued", "offered"]);
+
+// One spelling per token and hash: another one would slip past the unique constraints.
+const evmToken = /^(?:0|[1-9][0-9]{0,19})$/;
+const evmTxHash = /^0x[0-9a-f]{64}$/;
+
+/** @returns what `entry` means beside what the database holds; the same input always gives the same effect. */
+export function effectOf(entry: Entry, around: Around): Effect {
+  switch (entry.kind) {
+    case "adopted":
+      return { kind: "none" };
+    case "alarm":
+      return { kind: "alarm", code: entry.code, locked: entry.locked };
+    case "decision":
+    case "signed":
+    case "observed": {
+      const { row } = around;
+      if (row === null) return { kind: "behind", detail: `it holds no transaction ${entry.transactionId}` };
+      if (row.operation !== "withdraw" || (around.jobAgent !== null && around.jobAgent !== around.agent.id)) {
+        return contradiction(`transaction ${row.id} was never asked of this agent`);
+      }
+      if (around.jobAgent === null) return { kind: "behind", detail: `it holds no job for transaction ${entry.transactionId}` };
+      if (entry.kind === "decision") return decisionEffect(entry, row, around);
+      return entry.kind === "signed" ? signedEffect(entry, row, around) : observedEffect(entry, row);
+    }
+  }
+}
+
+function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Around): Effect {
+  const isSigned = around.signatures.length > 0;
+  if (entry.address !== "" && row.receiverAddress !== "" && entry.address !== row.receiverAddress) {
+    return contradiction(`transaction ${row.id} was decided for ${entry.address}, asked for ${row.receiverAddress}`);
+  }
+  const address = row.receiverAddress === "" && entry.address !== "" ? { receiverAddress: entry.address } : {};
+  if (entry.decision === "approved" || entry.decision === "held") {
+    if (row.status === 2 && !isSigned) {
+      return contradiction(`transaction ${row.id} was ${entry.decision} after it had failed unsigned`);
+    }
+    const stage = entry.decision === "approved" ? "queued" : "awaiting_approval";
+    const moves = row.status === 0 && unsignedStages.has(row.stage);
+    return { kind: "answer", change: moves ? { stage, code: entry.code, ...address } : address };
+  }
+  if (isSigned) return contradiction(`transaction ${row.id} was ${entry.decision} after it had been signed`);
+  if (row.status !== 0) return { kind: "answer", change: {} };
+  return { kind: "answer", change: { status: 2, stage: entry.decision, code: entry.code || entry.decision } };
+}
+
+function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): Effect {
+  const { signatures, agent } = around;
+  const known = signatures.find((signature) => signature.version === entry.version);
+  if (row.status === 2 && signatures.length === 0) {
+    return contradiction(`transaction ${row.id} was signed after it had failed unsigned`);
+  }
+  if (row.receiverAddress === "") return contradiction(`transaction ${row.id} was signed without a destination`);
+  if (!evmToken.test(entry.token) || !evmTxHash.test(entry.txHash)) {
+    return contradiction(`transaction ${row.id} was signed with a token or txHash that no EVM chain has`);
+  }
+  if (entry.network !== row.network || entry.account !== agent.hotAddress) {
+    return contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`);
+  }
+  if (around.tokenOwner !== null && around.tokenOwner !== row.id) {
+    return tokenReused(
+      `token ${entry.token} of ${entry.account} on ${entry.network} belongs to ${around.tokenOwner}, not ${row.id}`,
+    );
+  }
+  const other = signatures.find((signature) => signature.token !== entry.token);
+  if (other !== undefined)
+    return tokenReused(`transaction ${row.id} holds token ${other.token} and was signed with ${entry.token}`);
+  if (known !== undefined && known.txHash !== entry.txHash) {
+    return contradiction(
+      `version ${entry.version} of transaction ${row.id} was signed as ${known.txHash} and as ${entry.txHash}`,
+    );
+  }
+  if (known === undefined && around.hashOwner !== null) {
+    return contradiction(`${entry.txHash} of transaction ${row.id} is known as a version of ${around.hashOwner}`);
+  }
+  const moves = row.status === 0 && unsignedStages.has(row.stage);
+  const change = moves ? { stage: "signed" } : {};
+  return { kind: "sign", change, newVersion: known === undefined, newToken: around.tokenOwner === null };
+}
+
+/** Only the own watcher's reading of the chain says included, paid or lost; an agent's word for it moves nothing. */
+function observedEffect(entry: ObservedEntry, row: TransactionRow): Effect {
+  const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";
+  return moves ? { kind: "advance", change: { stage: "broadcast" } } : { kind: "none" };
+}
+
+function contradiction(detail: string): Effect {
+  return { kind: "contradiction", code: "HUB_CONTRADICTION", detail };
+}
+
+function tokenReused(detail: string): Effect {
+  return { kind: "contradiction", code: "HUB_TOKEN_REUSED", detail };
+}

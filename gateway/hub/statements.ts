@@ -1,0 +1,180 @@
+/**
+ * Verified statements into the database: continuity first, then each entry's effect, all of one agent or nothing. Runs inside the
+ * caller's transaction; what stops an agent is thrown, so that not a row of it stays.
+ * Sources: docs/protocol.md section 6; docs/architecture.md section 2 (bijection, monotone).
+ */
+import type { Code } from "../../protocol/codes.ts";
+import { invariant } from "../../protocol/fault.ts";
+import type { Entry, Head, SignedEntry, Statement } from "../../protocol/messages.ts";
+import { recordAlarm } from "../store/alarm.ts";
+import type { AgentRow, JobRow, SignatureRow, TransactionRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+import { type Around, type Change, effectOf } from "./effect.ts";
+
+/** Why nothing of an agent's statements is stored. `lock`: its word contradicts the database and a person must look. */
+export class Halt extends Error {
+  override readonly name = "Halt";
+  readonly code: Code;
+  readonly lock: boolean;
+
+  constructor(code: Code, lock: boolean, detail: string) {
+    super(detail);
+    this.code = code;
+    this.lock = lock;
+  }
+}
+
+/** What became durable with the caller's commit, and whom to tell of it afterwards. */
+export interface Applied {
+  readonly head: Head;
+  readonly decided: readonly string[]; // transaction ids answered for the first time
+  readonly changed: readonly string[]; // transaction ids whose row changed
+  readonly alarms: readonly { readonly code: string; readonly locked: boolean }[];
+}
+
+interface Progress {
+  readonly database: Database;
+  readonly agent: AgentRow;
+  readonly nowMs: number;
+  readonly decided: Set<string>;
+  readonly changed: Set<string>;
+  readonly alarms: { code: string; locked: boolean }[];
+}
+
+/**
+ * Stores what is new in an agent's statements, in the order they came. Repeats change nothing and answer the stored head.
+ * @throws Halt HUB_DATABASE_BEHIND (this database lacks what the agent has seen acknowledged), HUB_LEDGER_FORKED, HUB_TOKEN_REUSED,
+ * HUB_CONTRADICTION; the caller's transaction must then be rolled back.
+ */
+export function applyStatements(database: Database, agentId: string, statements: readonly Statement[], nowMs: number): Applied {
+  const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agentId);
+  invariant(agent !== undefined, "a live link belongs to a paired agent");
+  const progress: Progress = { database, agent, nowMs, decided: new Set(), changed: new Set(), alarms: [] };
+  let head: Head | null = agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
+  for (const statement of statements) head = applyStatement(progress, statement, head);
+  invariant(head !== null, "a statement always carries a head");
+  database.run("UPDATE agents SET headSeq = ?, headHash = ? WHERE id = ?", head.seq, head.hash, agent.id);
+  return { head, decided: [...progress.decided], changed: [...progress.changed], alarms: progress.alarms };
+}
+
+function applyStatement(progress: Progress, statement: Statement, stored: Head | null): Head {
+  const storedSeq = stored?.seq ?? 0;
+  if (statement.after > storedSeq) throw behind(progress, `its ledger's entries after ${storedSeq} are missing here`);
+  if (stored !== null && statement.head.seq === storedSeq && statement.head.hash !== stored.hash) {
+    throw new Halt("HUB_LEDGER_FORKED", true, `record ${storedSeq} of the ledger is not the one acknowledged before`);
+  }
+  if (stored !== null && statement.head.seq <= storedSeq) return stored;
+  for (const entry of statement.entries) if (entry.seq > storedSeq) applyEntry(progress, entry);
+  return statement.head;
+}
+
+function applyEntry(progress: Progress, entry: Entry): void {
+  const { database, agent, nowMs } = progress;
+  const effect = effectOf(entry, readAround(database, agent, entry));
+  switch (effect.kind) {
+    case "none":
+      return;
+    case "behind":
+      throw behind(progress, effect.detail);
+    case "contradiction":
+      throw new Halt(effect.code, true, effect.detail);
+    case "alarm":
+      recordAlarm(database, { at: nowMs, actor: `agent ${agent.id}`, code: effect.code, subject: agent.id, detail: "" });
+      if (effect.locked) database.run("UPDATE agents SET lockedCode = ? WHERE id = ?", effect.code, agent.id);
+      progress.alarms.push({ code: effect.code, locked: effect.locked });
+      return;
+    case "answer":
+    case "sign":
+    case "advance": {
+      const transactionId = transactionOf(entry);
+      if (effect.kind === "sign" && effect.newToken) insertToken(database, entry as SignedEntry);
+      if (effect.kind === "sign" && effect.newVersion) insertSignature(database, agent.id, entry as SignedEntry);
+      // A signature is an answer as well: a job whose first answer was lost with an older database is not sent for ever.
+      if (effect.kind !== "advance" && markAnswered(database, transactionId, nowMs)) progress.decided.add(transactionId);
+      if (effect.kind === "answer") progress.decided.add(transactionId);
+      if (updateTransaction(database, transactionId, effect.change, nowMs)) progress.changed.add(transactionId);
+    }
+  }
+}
+
+function transactionOf(entry: Entry): string {
+  invariant("transactionId" in entry, "only an entry about a withdrawal changes one");
+  return entry.transactionId;
+}
+
+function readAround(database: Database, agent: AgentRow, entry: Entry): Around {
+  if (entry.kind === "adopted" || entry.kind === "alarm") {
+    return { agent, row: null, jobAgent: null, signatures: [], tokenOwner: null, hashOwner: null };
+  }
+  const id = entry.transactionId;
+  const owner = (sql: string, ...values: readonly string[]): string | null =>
+    database.get<{ transactionId: string }>(sql, ...values)?.transactionId ?? null;
+  const signed = entry.kind === "signed" ? entry : null;
+  return {
+    agent,
+    row: database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id) ?? null,
+    jobAgent: database.get<Pick<JobRow, "agent">>("SELECT agent FROM jobs WHERE transactionId = ?", id)?.agent ?? null,
+    signatures: database.all<SignatureRow>("SELECT * FROM signatures WHERE transactionId = ? ORDER BY version", id),
+    tokenOwner:
+      signed === null
+        ? null
+        : owner(
+            "SELECT transactionId FROM tokens WHERE network = ? AND account = ? AND token = ?",
+            signed.network,
+            signed.account,
+            signed.token,
+          ),
+    hashOwner: signed === null ? null : owner("SELECT transactionId FROM signatures WHERE txHash = ?", signed.txHash),
+  };
+}
+
+/** The tables' own constraints stand behind the checks of `effectOf`: whatever slips past it is refused here. */
+function insertToken(database: Database, entry: SignedEntry): void {
+  database.run(
+    "INSERT INTO tokens (network, account, token, transactionId) VALUES (?, ?, ?, ?)",
+    entry.network,
+    entry.account,
+    entry.token,
+    entry.transactionId,
+  );
+}
+
+function insertSignature(database: Database, agentId: string, entry: SignedEntry): void {
+  database.run(
+    `INSERT INTO signatures (transactionId, version, agent, network, account, token, txHash, feeMaxWei, seq)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    entry.transactionId,
+    entry.version,
+    agentId,
+    entry.network,
+    entry.account,
+    entry.token,
+    entry.txHash,
+    entry.feeMax,
+    entry.seq,
+  );
+}
+
+function markAnswered(database: Database, transactionId: string, nowMs: number): boolean {
+  const sql = "UPDATE jobs SET answeredAt = ? WHERE transactionId = ? AND answeredAt IS NULL";
+  return database.run(sql, nowMs, transactionId).changes > 0;
+}
+
+function updateTransaction(database: Database, transactionId: string, change: Change, nowMs: number): boolean {
+  if (Object.keys(change).length === 0) return false;
+  const { changes } = database.run(
+    `UPDATE transactions SET status = coalesce(?, status), stage = coalesce(?, stage), code = coalesce(?, code),
+       receiverAddress = coalesce(?, receiverAddress), changedAt = ? WHERE id = ?`,
+    change.status ?? null,
+    change.stage ?? null,
+    change.code ?? null,
+    change.receiverAddress ?? null,
+    nowMs,
+    transactionId,
+  );
+  return changes > 0;
+}
+
+function behind(progress: Progress, detail: string): Halt {
+  return new Halt("HUB_DATABASE_BEHIND", false, `gateway database is behind agent ${progress.agent.id}: ${detail}`);
+}
