@@ -1,0 +1,236 @@
+/**
+ * `npm run bench [-- --json] [-- --jobs N] [-- --rounds N]`: the whole agent (its real processes) and a plain build in turn, in the
+ * same run, beside what the machine can do at all. Figures are medians over the rounds; quote the ratios, they travel better.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { Mnemonic } from "ethers";
+import { measureCeilings } from "./bench/ceilings.ts";
+import { type RunFigures, startWorld, type World } from "./bench/world.ts";
+import { childrenOf, run, type Started, start, stop, until } from "./processes.ts";
+import { projectRoot } from "./rig.ts";
+
+const { values } = parseArgs({
+  options: {
+    json: { type: "boolean", default: false },
+    jobs: { type: "string", default: "3000" },
+    rounds: { type: "string", default: "3" },
+  },
+});
+
+interface Round {
+  readonly one: RunFigures;
+  readonly many: RunFigures;
+  readonly readyMs: number;
+  readonly idleMiB: Readonly<Record<string, number>>;
+}
+
+const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] ?? 0;
+const say = (line: string): void => void process.stderr.write(`bench: ${line}\n`);
+
+/** Resident memory of a process in MiB: what it has alone plus its share of what it shares (Linux smaps_rollup, Pss). */
+function memoryMiB(pid: number): number {
+  const found = /^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "utf8"));
+  return Math.round((Number(found?.[1] ?? 0) / 1024) * 10) / 10;
+}
+
+/** Resident memory as the kernel counts it for the process alone (VmRSS), MiB. */
+function residentMiB(pid: number): number {
+  const found = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return Math.round((Number(found?.[1] ?? 0) / 1024) * 10) / 10;
+}
+
+async function measure(world: World, idle: () => Record<string, number>, readyMs: number, jobs: number): Promise<Round> {
+  await until(
+    "the link",
+    30_000,
+    async () => (await Promise.race([world.linked().then(() => true as const), sleep(50).then(() => undefined)])) ?? undefined,
+  );
+  await sleep(2500);
+  const idleMiB = idle();
+  await world.run(50, 1);
+  const one = await world.run(200, 1);
+  await world.run(300, 256);
+  const many = await world.run(jobs, 256);
+  return { one, many, readyMs, idleMiB };
+}
+
+function agentConfig(world: World): string {
+  return JSON.stringify({
+    gatewayUrl: world.url,
+    mnemonic: Mnemonic.fromEntropy(randomBytes(16)).phrase,
+    apiKey: world.apiKey,
+    encKey: randomBytes(32).toString("hex"),
+    chains: { local: { family: "evm", chainId: 31337, nodes: [world.url], confirmations: 1 } },
+    currencies: { eth: { chain: "local", decimal: 18 } },
+    policy: { eth: { maxPerWithdrawal: "1", maxPerHour: "1000", maxPerDay: "1000", maxFee: "0.01", maxFeePerDay: "1000000" } },
+  });
+}
+
+async function agentRound(dir: string, jobs: number): Promise<Round> {
+  const world = await startWorld(join(dir, "world"));
+  const config = join(dir, "config.json");
+  const state = join(dir, "state");
+  let crypto: Started | null = null;
+  try {
+    writeFileSync(config, agentConfig(world), { mode: 0o600 });
+    const logFile = join(dir, "bench.log");
+    const paired = await run(process.execPath, [join(projectRoot, "pair.js"), "--config", config, "--state", state, "--yes"], {
+      logFile,
+    });
+    if (paired.code !== 0) throw new Error(`pair.js ended with ${paired.code}:\n${paired.output}`);
+    const began = performance.now();
+    const started = start(process.execPath, [join(projectRoot, "crypto.js"), "--config", config, "--state", state], { logFile });
+    crypto = started;
+    await until(
+      "crypto ready",
+      20_000,
+      async () => (started.output().includes("crypto: ready") ? true : undefined),
+      started.output,
+    );
+    const readyMs = performance.now() - began;
+    const pidOf = (room: string): number => childrenOf(started.pid, join("agent", room, "main.js"))[0] ?? 0;
+    const idle = (): Record<string, number> => ({
+      signer: residentMiB(pidOf("signer")),
+      courier: residentMiB(pidOf("courier")),
+      launcher: residentMiB(started.pid),
+      signerShared: memoryMiB(pidOf("signer")),
+      courierShared: memoryMiB(pidOf("courier")),
+    });
+    return await measure(world, idle, readyMs, jobs);
+  } finally {
+    if (crypto !== null) await stop(crypto);
+    await world.close();
+  }
+}
+
+async function plainRound(dir: string, jobs: number): Promise<Round> {
+  const world = await startWorld(join(dir, "world"));
+  const script = fileURLToPath(new URL("./bench/plain.js", import.meta.url));
+  const began = performance.now();
+  const started = start(process.execPath, [script, world.url, world.apiKey, join(dir, "plain.db")], {
+    logFile: join(dir, "plain.log"),
+  });
+  try {
+    await until(
+      "the plain build ready",
+      20_000,
+      async () => (started.output().includes("ready") ? true : undefined),
+      started.output,
+    );
+    return await measure(world, () => ({ process: residentMiB(started.pid) }), performance.now() - began, jobs);
+  } finally {
+    await stop(started);
+    await world.close();
+  }
+}
+
+function summary(rounds: readonly Round[]) {
+  const of = (pick: (round: Round) => number): number => Math.round(median(rounds.map(pick)) * 1000) / 1000;
+  const idle: Record<string, number> = {};
+  for (const name of Object.keys(rounds[0]?.idleMiB ?? {})) idle[name] = of((round) => round.idleMiB[name] ?? 0);
+  return {
+    jobsPerSecond1: of((round) => round.one.jobsPerSecond),
+    jobsPerSecond256: of((round) => round.many.jobsPerSecond),
+    durableMs1: of((round) => round.one.durableMsMedian),
+    releasedMs1: of((round) => round.one.releasedMsMedian),
+    readyMs: of((round) => round.readyMs),
+    idleMiB: idle,
+  };
+}
+
+async function main(): Promise<void> {
+  const jobs = Number(values.jobs);
+  const rounds = Number(values.rounds);
+  if (
+    !Number.isSafeInteger(jobs) ||
+    jobs < 300 ||
+    jobs > 1_000_000 ||
+    !Number.isSafeInteger(rounds) ||
+    rounds < 1 ||
+    rounds > 50
+  ) {
+    process.stderr.write("bench: --jobs takes 300 to 1000000, --rounds 1 to 50\n");
+    process.exit(2);
+  }
+  const dir = mkdtempSync(join(tmpdir(), "autowithdraw-bench-"));
+  try {
+    const ours: Round[] = [];
+    const plain: Round[] = [];
+    const ceilings = measureCeilings(join(dir, "sync"));
+    for (let round = 1; round <= rounds; round += 1) {
+      const ourRound = mkdtempSync(join(dir, "agent-"));
+      ours.push(await agentRound(ourRound, jobs));
+      plain.push(await plainRound(mkdtempSync(join(dir, "plain-")), Math.max(300, Math.floor(jobs / 4))));
+      say(
+        `round ${round} of ${rounds}: agent ${Math.round(ours.at(-1)!.many.jobsPerSecond)}/s, plain ${Math.round(plain.at(-1)!.many.jobsPerSecond)}/s at 256 in flight`,
+      );
+    }
+    const agent = summary(ours);
+    const other = summary(plain);
+    const ratio = (a: number, b: number): number => Math.round((a / b) * 100) / 100;
+    const report = {
+      node: process.version,
+      cores: cpus().length,
+      cpu: cpus()[0]?.model ?? "",
+      rounds,
+      jobs,
+      agent,
+      plain: other,
+      ceilings,
+      ratios: {
+        jobsPerSecond1: ratio(agent.jobsPerSecond1, other.jobsPerSecond1),
+        jobsPerSecond256: ratio(agent.jobsPerSecond256, other.jobsPerSecond256),
+        durableToFloor: ratio(agent.durableMs1, ceilings.durableFloorMs),
+        signatureCeilingShare: ratio(agent.jobsPerSecond256, ceilings.signaturesPerSecond),
+        idleMiB: Math.round(((agent.idleMiB.signer ?? 0) + (agent.idleMiB.courier ?? 0)) * 10) / 10,
+      },
+    };
+    if (values.json) process.stdout.write(`${JSON.stringify(report)}\n`);
+    else process.stdout.write(`${table(report.agent, report.plain, report.ratios, ceilings)}\n`);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+function table(
+  agent: ReturnType<typeof summary>,
+  plain: ReturnType<typeof summary>,
+  ratios: Record<string, number>,
+  ceilings: ReturnType<typeof measureCeilings>,
+): string {
+  const row = (name: string, ours: string | number, theirs: string | number, note: string): string =>
+    `${name.padEnd(38)}${String(ours).padStart(12)}${String(theirs).padStart(12)}   ${note}`;
+  return [
+    row("", "agent", "plain", ""),
+    row(
+      "jobs per second, 256 in flight",
+      agent.jobsPerSecond256,
+      plain.jobsPerSecond256,
+      `${ratios.jobsPerSecond256} times; ceiling ${Math.round(ceilings.signaturesPerSecond)} signatures/s`,
+    ),
+    row("jobs per second, 1 in flight", agent.jobsPerSecond1, plain.jobsPerSecond1, `${ratios.jobsPerSecond1} times`),
+    row(
+      "ms from arrival to durable, 1 in flight",
+      agent.durableMs1,
+      plain.durableMs1,
+      `${ratios.durableToFloor} times the floor of ${ceilings.durableFloorMs.toFixed(3)} ms (verify + sign + 3 syncs)`,
+    ),
+    row("ms from arrival to the node, 1 in flight", agent.releasedMs1, plain.releasedMs1, ""),
+    row("ms from start to ready", agent.readyMs, plain.readyMs, ""),
+    row(
+      "idle MiB",
+      ratios.idleMiB ?? 0,
+      plain.idleMiB.process ?? 0,
+      `signer ${agent.idleMiB.signer}, courier ${agent.idleMiB.courier}, launcher ${agent.idleMiB.launcher} beside them`,
+    ),
+  ].join("\n");
+}
+
+await main();
+process.exit(0);

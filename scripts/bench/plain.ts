@@ -1,0 +1,106 @@
+/**
+ * The plain build the bench compares with: what one would write first. One process, ethers Wallet, SQLite with one synchronous commit
+ * a job, ethers' provider for broadcasting. It checks the gateway's signature (node's own Ed25519) and nothing else: no policy, no
+ * chain of jobs, no ledger, no release gate, no isolation, so every difference in duties is in its favour.
+ */
+import { generateKeyPairSync } from "node:crypto";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { JsonRpcProvider, Wallet } from "ethers";
+import { WebSocket } from "ws";
+import { openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import { transcriptMac } from "../../protocol/pairing.ts";
+
+const [url = "", apiKey = "", databasePath = ""] = process.argv.slice(2);
+const secret = apiKey.split(".")[1] ?? "";
+const wallet = Wallet.createRandom();
+const signer = generateKeyPairSync("ed25519").privateKey;
+const link = generateKeyPairSync("ed25519").privateKey;
+
+const transcript = JSON.stringify({
+  version: 1,
+  keyId: apiKey.split(".")[0],
+  gatewayFingerprint: apiKey.split(".")[2],
+  signerKey: publicKeyHex(signer),
+  linkKey: publicKeyHex(link),
+  wallet: "00".repeat(16),
+  networks: ["eip155:31337"],
+  accounts: [
+    {
+      family: "evm",
+      address: wallet.address,
+      depositXpub:
+        "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj",
+    },
+  ],
+  currencies: [{ id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" }],
+  nonce: "11".repeat(32),
+  at: Date.now(),
+});
+const paired = await fetch(`${url}/agent/v1/pair`, {
+  method: "POST",
+  body: JSON.stringify({ transcript, mac: transcriptMac(Buffer.from(secret), transcript) }),
+});
+const { grant, gatewayKey } = (await paired.json()) as { grant: string; gatewayKey: string };
+const { agent } = JSON.parse(grant) as { agent: string };
+const gateway = publicKeyFromHex(gatewayKey);
+
+const database = new DatabaseSync(databasePath);
+database.exec(
+  "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE jobs (id TEXT PRIMARY KEY, job TEXT, raw TEXT, hash TEXT)",
+);
+const insert = database.prepare("INSERT INTO jobs VALUES (?, ?, ?, ?)");
+const provider = new JsonRpcProvider(url, 31337, { staticNetwork: true, batchMaxCount: 1 });
+let nonce = 0;
+let seq = 0;
+
+const socket = new WebSocket(`${url.replace("http", "ws")}/agent/v1/link`, { perMessageDeflate: false });
+const send = (kind: "hello" | "statement", payload: object): void =>
+  socket.send(sealEnvelope(kind, payload, kind === "hello" ? link : signer));
+const state = (entry: Record<string, unknown>): void => {
+  seq += 1;
+  const head = { seq, hash: "33".repeat(32) };
+  send("statement", { agent, epoch: 1, after: seq - 1, head, at: Date.now(), entries: [{ seq, at: Date.now(), ...entry }] });
+};
+
+async function pay(text: string): Promise<void> {
+  const job = JSON.parse(text) as { transactionId: string; address: string };
+  const own = nonce;
+  nonce += 1;
+  const raw = await wallet.signTransaction({
+    type: 2,
+    chainId: 31337,
+    nonce: own,
+    to: job.address,
+    value: 1_000_000_000_000n,
+    gasLimit: 21_000n,
+    maxFeePerGas: 3_000_000_000n,
+    maxPriorityFeePerGas: 1_000_000_000n,
+  });
+  insert.run(job.transactionId, text, raw, "");
+  state({
+    kind: "signed",
+    transactionId: job.transactionId,
+    version: 1,
+    network: "eip155:31337",
+    account: wallet.address,
+    token: String(own),
+    txHash: `0x${"44".repeat(32)}`,
+    feeMax: "63000000000000",
+  });
+  await provider.broadcastTransaction(raw);
+}
+
+socket.on("message", (data: Buffer) => {
+  const { kind, payload } = openEnvelope(data, {
+    kinds: ["challenge", "welcome", "jobs", "ack", "beat"],
+    publicKey: gateway,
+    bytesMax: 65_536,
+  });
+  const message = JSON.parse(Buffer.from(payload).toString("utf8")) as Record<string, unknown>;
+  if (kind === "challenge")
+    send("hello", { agent, epoch: 1, answers: message.nonce, nonce: "55".repeat(32), software: "plain", at: Date.now() });
+  else if (kind === "welcome") state({ kind: "adopted", network: "eip155:31337", account: wallet.address, token: "0" });
+  else if (kind === "jobs") for (const text of message.jobs as string[]) void pay(text);
+});
+socket.on("open", () => process.stdout.write("ready\n"));
+socket.on("close", () => process.exit(0));

@@ -1,0 +1,281 @@
+/**
+ * What surrounds the agent in the bench: a gateway that pairs, signs job frames and acknowledges durably, and a chain node, in one
+ * process on loopback. It keeps a fixed number of jobs in flight and takes the times.
+ */
+import { generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
+import { fdatasync, mkdirSync, openSync, write } from "node:fs";
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import { join } from "node:path";
+import { type WebSocket, WebSocketServer } from "ws";
+import { frameKind, openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import { agentIdOf, jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import type { Head, PairingGrant } from "../../protocol/messages.ts";
+import { gatewayFingerprintOf, parseTranscript, sealGrant, transcriptHashOf } from "../../protocol/pairing.ts";
+import { parseHello, parseStatement } from "../../protocol/payloads.ts";
+import { createBenchChain } from "./chain.ts";
+
+const chainId = 31337;
+const network = `eip155:${chainId}`;
+const merchant = "m_bench";
+
+/** Times of one run at a fixed number of jobs in flight. */
+export interface RunFigures {
+  readonly inFlight: number;
+  readonly jobs: number;
+  readonly jobsPerSecond: number; // job frame sent → raw bytes at the node
+  readonly durableMsMedian: number; // job frame sent → the signed, durable fact came back
+  readonly releasedMsMedian: number; // job frame sent → raw bytes at the node
+}
+
+export interface World {
+  readonly url: string;
+  readonly apiKey: string;
+  /** Resolves when the agent's link is up and it has adopted its account. */
+  linked(): Promise<void>;
+  run(jobs: number, inFlight: number): Promise<RunFigures>;
+  close(): Promise<void>;
+}
+
+interface Agent {
+  readonly id: string;
+  readonly wallet: string;
+  readonly hotAddress: string;
+  readonly signerKey: KeyObject;
+  readonly linkKey: KeyObject;
+}
+
+const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Starts the world; `dir` holds the acknowledging side's file. `plain` makes the frames' echo and greeting go to a plain build. */
+export async function startWorld(dir: string): Promise<World> {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const { privateKey: gatewayKey } = generateKeyPairSync("ed25519");
+  const gatewayHex = publicKeyHex(gatewayKey);
+  const secret = randomBytes(32).toString("base64url");
+  const keyId = `k_${randomBytes(8).toString("hex")}`;
+  let agent: Agent | null = null;
+  const chain = createBenchChain(chainId, () => agent?.hotAddress ?? `0x${"22".repeat(20)}`);
+  const file = openSync(join(dir, "gateway.log"), "a", 0o600);
+  let socket: WebSocket | null = null;
+  let echo: Head | null = null;
+  let sequence = 0;
+  let previous = zeroHash;
+  let onLinked: () => void = () => undefined;
+  const linked = new Promise<void>((resolve) => {
+    onLinked = resolve;
+  });
+  const sentAt = new Map<string, number>();
+  let onDurable: (transactionId: string) => void = () => undefined;
+
+  const server: Server = createServer((request, response) => {
+    void bodyOf(request).then((body) => {
+      response.setHeader("content-type", "application/json");
+      if (request.url === "/agent/v1/pair") response.end(pair(body));
+      else response.end(chain.answer(body));
+    });
+  });
+  server.keepAliveTimeout = 60_000;
+
+  function pair(body: string): string {
+    const { transcript } = JSON.parse(body) as { transcript: string };
+    const said = parseTranscript(transcript);
+    const account = said.accounts[0]!;
+    const id = agentIdOf({ merchant, wallet: said.wallet, signerKey: said.signerKey, linkKey: said.linkKey });
+    agent = {
+      id,
+      wallet: said.wallet,
+      hotAddress: account.address,
+      signerKey: publicKeyFromHex(said.signerKey),
+      linkKey: publicKeyFromHex(said.linkKey),
+    };
+    const grant: PairingGrant = {
+      version: 1,
+      agent: id,
+      merchant,
+      epoch: 1,
+      transcript: transcriptHashOf(transcript),
+      at: Date.now(),
+    };
+    return JSON.stringify(sealGrant(grant, gatewayKey));
+  }
+
+  // The acknowledging side: statements of one turn share one write and one sync, as a gateway's database would.
+  let pending: { frame: Uint8Array; head: Head; signed: string[] }[] = [];
+  let syncing = false;
+  function flush(): void {
+    if (syncing || pending.length === 0) return;
+    syncing = true;
+    const taken = pending;
+    pending = [];
+    write(file, Buffer.concat(taken.map((one) => one.frame)), () =>
+      fdatasync(file, () => {
+        syncing = false;
+        echo = taken.at(-1)!.head;
+        if (agent !== null)
+          socket?.send(sealEnvelope("ack", { agent: agent.id, epoch: 1, head: echo, at: Date.now() }, gatewayKey));
+        flush();
+      }),
+    );
+  }
+
+  const hub = new WebSocketServer({ server, path: "/agent/v1/link", perMessageDeflate: false });
+  hub.on("connection", (opened) => {
+    const challenge = randomBytes(32).toString("hex");
+    opened.send(sealEnvelope("challenge", { nonce: challenge, at: Date.now() }, gatewayKey));
+    opened.on("message", (data: Buffer) => {
+      const kind = frameKind(data);
+      if (agent === null) return;
+      if (kind === "hello") {
+        const hello = parseHello(openEnvelope(data, { kind, publicKey: agent.linkKey, bytesMax: 262_144 }).payload);
+        const welcome = {
+          agent: agent.id,
+          wallet: agent.wallet,
+          epoch: 1,
+          answers: hello.nonce,
+          echo,
+          jobs: { sequence, hash: previous },
+          at: Date.now(),
+        };
+        opened.send(sealEnvelope("welcome", welcome, gatewayKey));
+        socket = opened;
+      } else if (kind === "statement") {
+        const statement = parseStatement(openEnvelope(data, { kind, publicKey: agent.signerKey, bytesMax: 262_144 }).payload);
+        const signed: string[] = [];
+        for (const entry of statement.entries) {
+          if (entry.kind === "signed") signed.push(entry.transactionId);
+          if (entry.kind === "adopted") onLinked();
+        }
+        for (const transactionId of signed) onDurable(transactionId);
+        pending.push({ frame: data, head: statement.head, signed });
+        setImmediate(flush);
+      } else if (kind === "beat") {
+        opened.send(sealEnvelope("beat", { agent: agent.id, head: echo, at: Date.now() }, gatewayKey));
+      }
+    });
+  });
+
+  function jobFrame(count: number, toOf: (place: number) => string): { frame: Uint8Array; ids: string[] } {
+    const jobs: string[] = [];
+    const ids: string[] = [];
+    for (let place = 0; place < count; place += 1) {
+      sequence += 1;
+      const orderId = `bench-${sequence}`;
+      const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
+      const now = Date.now();
+      const text = JSON.stringify({
+        agent: agent!.id,
+        wallet: agent!.wallet,
+        network,
+        epoch: 1,
+        sequence,
+        previous,
+        issuedAt: now,
+        expiresAt: now + 3_600_000,
+        mode: "auto",
+        transactionId,
+        orderId,
+        currency: "eth",
+        amount: "0.000001",
+        address: toOf(sequence),
+        tag: "",
+      });
+      previous = jobHashOf(text);
+      jobs.push(text);
+      ids.push(transactionId);
+    }
+    return {
+      frame: sealEnvelope("jobs", { agent: agent!.id, wallet: agent!.wallet, epoch: 1, echo, at: Date.now(), jobs }, gatewayKey),
+      ids,
+    };
+  }
+
+  // The destination carries the job's number, so that a raw transaction names the job it pays.
+  const receiverOf = (number: number): string => `0x${"5afe".repeat(8)}${number.toString(16).padStart(8, "0")}`;
+  const numberIn = (raw: string): number => {
+    const at = raw.indexOf("5afe".repeat(8));
+    return at < 0 ? -1 : Number.parseInt(raw.slice(at + 32, at + 40), 16);
+  };
+  const framesMax = 64;
+
+  async function run(jobs: number, inFlight: number): Promise<RunFigures> {
+    const durableMs: number[] = [];
+    const releasedMs: number[] = [];
+    const sentByNumber = new Map<number, number>();
+    let asked = 0;
+    let done = 0;
+    let free = inFlight;
+    let scheduled = false;
+    const began = performance.now();
+    await new Promise<void>((resolve) => {
+      const send = (): void => {
+        scheduled = false;
+        while (free > 0 && asked < jobs) {
+          const count = Math.min(free, jobs - asked, framesMax);
+          const first = sequence + 1;
+          const { frame, ids } = jobFrame(count, receiverOf);
+          const now = performance.now();
+          ids.forEach((id, place) => {
+            sentAt.set(id, now);
+            sentByNumber.set(first + place, now);
+          });
+          asked += count;
+          free -= count;
+          socket?.send(frame);
+        }
+      };
+      onDurable = (transactionId) => {
+        const at = sentAt.get(transactionId);
+        if (at !== undefined) durableMs.push(performance.now() - at);
+        sentAt.delete(transactionId);
+      };
+      chain.onRaw = (raw) => {
+        const number = numberIn(raw);
+        const at = sentByNumber.get(number);
+        if (at === undefined) return;
+        sentByNumber.delete(number);
+        releasedMs.push(performance.now() - at);
+        done += 1;
+        free += 1;
+        if (done === jobs) resolve();
+        else if (!scheduled) {
+          scheduled = true;
+          setImmediate(send);
+        }
+      };
+      send();
+    });
+    const seconds = (performance.now() - began) / 1000;
+    chain.onRaw = () => undefined;
+    return {
+      inFlight,
+      jobs,
+      jobsPerSecond: jobs / seconds,
+      durableMsMedian: median(durableMs),
+      releasedMsMedian: median(releasedMs),
+    };
+  }
+
+  const miner = setInterval(() => chain.mine(), 50);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    apiKey: `${keyId}.${secret}.${gatewayFingerprintOf(gatewayHex)}`,
+    linked: () => linked,
+    run,
+    async close() {
+      clearInterval(miner);
+      hub.close();
+      socket?.terminate();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

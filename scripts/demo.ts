@@ -1,0 +1,211 @@
+/**
+ * `npm run demo [-- --json] [-- --keep]`: the main job on real parts. A local EVM chain, a gateway on SQLite, pairing, `crypto`; a
+ * paid deposit, an ETH and an ERC-20 withdrawal to Completed, a refusal by policy, and a `kill -9` of the signer in the middle of
+ * a stream that still pays exactly once. Every balance is checked by reads of its own; exit 0 only when all of it held.
+ */
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { until } from "./processes.ts";
+import { type Rig, startRig } from "./rig.ts";
+import { balanceWei, sendUnlocked, tokenUnits, transactionCount } from "./rpc.ts";
+import { createShop, type Shop } from "./shop.ts";
+
+interface Shown {
+  readonly transactionId: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly txHash: string;
+  readonly status: number;
+}
+
+const { values } = parseArgs({
+  options: { json: { type: "boolean", default: false }, keep: { type: "boolean", default: false } },
+});
+const started = Date.now();
+const ether = 10n ** 18n;
+
+/** One line of the timeline: seconds since the start, who, what. With --json it goes to stderr, so that stdout ends with one line. */
+function tell(who: string, what: string): void {
+  const line = `${((Date.now() - started) / 1000).toFixed(1).padStart(6)} s  ${who.padEnd(8)} ${what}\n`;
+  (values.json ? process.stderr : process.stdout).write(line);
+}
+
+function hold(condition: boolean, what: string): void {
+  if (!condition) throw new Error(`this did not hold: ${what}`);
+}
+
+const newAddress = (): string => `0x${randomBytes(20).toString("hex")}`;
+
+async function ended(shop: Shop, transactionId: string, type: 1 | 2 = 2): Promise<{ status: number; txHash: string }> {
+  return until(`the end of ${transactionId}`, 120_000, async () => {
+    const record = await shop.transaction(transactionId, type);
+    return record.status === 0 ? undefined : record;
+  });
+}
+
+async function setUp(): Promise<{ rig: Rig; shop: Shop }> {
+  tell("demo", "starting a local chain, deploying a test token, initialising a gateway");
+  const rig = await startRig({ keep: values.keep });
+  try {
+    await rig.startGateway();
+    tell("gateway", `listens on ${rig.gatewayUrl}, merchant ${rig.merchantId}`);
+    const paired = await rig.pair();
+    hold(paired.code === 0, `pair.js ends with 0, not ${paired.code}:\n${paired.output}`);
+    tell("pair", `wallet sealed and registered, words gone from config.json; pays from ${rig.hotAddress}`);
+    await rig.fund(10n * ether, 10_000_000_000n);
+    await rig.startCrypto();
+    tell("crypto", "signer and courier run");
+    const shop = createShop(rig);
+    await until("balance at the gateway", 60_000, async () =>
+      (await shop.balance("usdt")).available === "10000" ? true : undefined,
+    );
+    tell(
+      "shop",
+      `balance: ${(await shop.balance("eth")).available} ETH and ${(await shop.balance("usdt")).available} USDT can be paid out`,
+    );
+    return { rig, shop };
+  } catch (error) {
+    tell("demo", rig.gateway?.output().slice(-2000) ?? "");
+    tell("demo", rig.crypto?.output().slice(-2000) ?? "");
+    await rig.close();
+    throw error;
+  }
+}
+
+async function deposit(rig: Rig, shop: Shop): Promise<Shown> {
+  const asked = await shop.deposit("eth", "0.5", "order-1001");
+  tell("shop", `asked for a deposit of 0.5 ETH: pay to ${asked.address}`);
+  await sendUnlocked(rig.anvil.url, { to: asked.address, value: `0x${(ether / 2n).toString(16)}` });
+  tell("payer", "paid 0.5 ETH");
+  const record = await ended(shop, asked.transactionId, 1);
+  hold(record.status === 1, "the deposit is Completed");
+  hold((await balanceWei(rig.anvil.url, asked.address)) === ether / 2n, "the deposit address holds 0.5 ETH");
+  tell("gateway", "deposit Completed: paid to finality");
+  return { transactionId: asked.transactionId, currency: "eth", amount: "0.5", ...record };
+}
+
+async function withdraw(
+  rig: Rig,
+  shop: Shop,
+  currency: "eth" | "usdt",
+  amount: string,
+  units: bigint,
+  orderId: string,
+): Promise<Shown> {
+  const receiver = newAddress();
+  const order = { currency, amount, receiver, orderId };
+  const answer = await shop.autoWithdraw(order);
+  hold(answer.status === 200, `autoWithdraw answers 200, not ${answer.status} ${answer.code} ${answer.message}`);
+  tell("shop", `withdraw ${amount} ${currency} to ${receiver}: ${answer.message}`);
+  const again = await shop.autoWithdraw(order);
+  hold(again.transactionId === answer.transactionId, "the same order again is the same withdrawal");
+  const record = await ended(shop, answer.transactionId);
+  hold(record.status === 1, `${orderId} is Completed`);
+  const held =
+    currency === "eth" ? await balanceWei(rig.anvil.url, receiver) : await tokenUnits(rig.anvil.url, rig.token, receiver);
+  hold(held === units, `the receiver holds exactly ${units} base units, not ${held}`);
+  tell("gateway", `${amount} ${currency} Completed in ${record.txHash}`);
+  return { transactionId: answer.transactionId, currency, amount, ...record };
+}
+
+async function refusal(rig: Rig, shop: Shop): Promise<void> {
+  const receiver = newAddress();
+  const before = await transactionCount(rig.anvil.url, rig.hotAddress);
+  const answer = await shop.autoWithdraw({ currency: "usdt", amount: "6000", receiver, orderId: "order-too-much" });
+  hold(answer.status === 422, `above the merchant's own limit the answer is 422, not ${answer.status}`);
+  hold((await tokenUnits(rig.anvil.url, rig.token, receiver)) === 0n, "nothing was paid");
+  hold((await transactionCount(rig.anvil.url, rig.hotAddress)) === before, "no transaction was made");
+  tell("signer", `refused 6000 usdt (${answer.code}): above the merchant's own limit`);
+}
+
+async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[]; killed: string }> {
+  const orders = Array.from({ length: 6 }, (_, place) => ({
+    currency: "eth" as const,
+    amount: `0.01${place}1`,
+    receiver: newAddress(),
+    orderId: `stream-${place}`,
+  }));
+  const answers = orders.map((order) =>
+    until(`an answer for ${order.orderId}`, 60_000, async () => {
+      const answer = await shop.autoWithdraw(order);
+      return answer.transactionId === "" ? undefined : answer;
+    }),
+  );
+  await sleep(60);
+  const pid = rig.signerPid();
+  hold(pid !== undefined, "the signer runs");
+  process.kill(pid as number, "SIGKILL");
+  tell("demo", `kill -9 of the signer (process ${pid}) in the middle of ${orders.length} withdrawals`);
+  const shown: Shown[] = [];
+  for (const [place, answer] of (await Promise.all(answers)).entries()) {
+    const order = orders[place]!;
+    const record = await ended(shop, answer.transactionId);
+    hold(record.status === 1, `${order.orderId} is Completed`);
+    const units = BigInt(order.amount.slice(2).padEnd(18, "0"));
+    hold((await balanceWei(rig.anvil.url, order.receiver)) === units, `${order.orderId} was paid exactly once`);
+    shown.push({ transactionId: answer.transactionId, currency: order.currency, amount: order.amount, ...record });
+  }
+  tell("crypto", `started the signer again; all ${orders.length} paid exactly once`);
+  return { shown, killed: "signer" };
+}
+
+async function main(): Promise<void> {
+  const { rig, shop } = await setUp();
+  let failed = true;
+  try {
+    const deposits = [await deposit(rig, shop)];
+    const withdrawals = [
+      await withdraw(rig, shop, "eth", "0.25", ether / 4n, "order-2001"),
+      await withdraw(rig, shop, "usdt", "125.5", 125_500_000n, "order-2002"),
+    ];
+    await refusal(rig, shop);
+    const stream = await killed(rig, shop);
+    withdrawals.push(...stream.shown);
+    const count = await transactionCount(rig.anvil.url, rig.hotAddress);
+    hold(count === withdrawals.length, `the account made ${withdrawals.length} transactions, not ${count}`);
+    const verified = await rig.cli("verify");
+    hold(verified.code === 0, `the ledger verifies:\n${verified.output}`);
+    tell("verify", verified.output.trim().split("\n").at(-1) ?? "");
+    failed = false;
+    const elapsedMs = Date.now() - started;
+    tell("demo", `all of it held, in ${(elapsedMs / 1000).toFixed(1)} s`);
+    if (values.keep) await keepRunning(rig);
+    else await rig.close();
+    if (values.json)
+      process.stdout.write(`${JSON.stringify({ ok: true, deposits, withdrawals, killed: stream.killed, elapsedMs })}\n`);
+  } finally {
+    if (failed) {
+      process.stderr.write(`${rig.gateway?.output().slice(-4000) ?? ""}\n${rig.crypto?.output().slice(-4000) ?? ""}\n`);
+      await rig.close();
+    }
+  }
+}
+
+async function keepRunning(rig: Rig): Promise<void> {
+  const lines = [
+    "Still running. To try next, in another terminal:",
+    `  node autowithdraw.js status --state ${rig.stateDir}`,
+    `  node autowithdraw.js withdrawals --state ${rig.stateDir}`,
+    `  curl -s -H content-type:application/json -H "signatureToken: $(echo ${rig.apiKey} | node autowithdraw.js token)" ${rig.gatewayUrl}/api/v1/transactions`,
+    `The chain node is ${rig.anvil.url}, everything else is in ${rig.dir}. Ctrl-C ends it all.`,
+  ];
+  process.stdout.write(`${lines.join("\n")}\n`);
+  await new Promise<void>((resolve) => {
+    process.once("SIGINT", () => resolve());
+    process.once("SIGTERM", () => resolve());
+  });
+  await rig.close();
+}
+
+try {
+  await main();
+  process.exit(0);
+} catch (error) {
+  process.stderr.write(`demo: ${error instanceof Error ? error.message : String(error)}\n`);
+  if (values.json)
+    process.stdout.write(
+      `${JSON.stringify({ ok: false, error: error instanceof Error ? error.message : String(error), elapsedMs: Date.now() - started })}\n`,
+    );
+  process.exit(1);
+}

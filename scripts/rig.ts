@@ -1,0 +1,254 @@
+/**
+ * The whole system on one machine, through nothing but its commands: a local EVM chain, a gateway on SQLite, a paired agent and
+ * `crypto`. Demo, crash runs and end-to-end tests stand on it. Everything lives in one temporary folder and is gone after close().
+ */
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Mnemonic } from "ethers";
+import { type Anvil, startAnvil } from "./anvil.ts";
+import { childrenOf, freePort, run, type Started, start, stop, until } from "./processes.ts";
+import { startProxy, type TcpProxy } from "./proxy.ts";
+import { rpc, sendUnlocked, tokenCall } from "./rpc.ts";
+import { deployToken } from "./token.ts";
+
+/** From dist/scripts/ the tree's root is two folders up, from scripts/ one. */
+const here = fileURLToPath(new URL(".", import.meta.url));
+export const projectRoot = /[/\\]dist[/\\]scripts[/\\]?$/.test(here) ? join(here, "..", "..") : join(here, "..");
+
+export interface RigOptions {
+  /** The Node binary that runs gateway and agent; this process's own by default. */
+  readonly node?: string;
+  /** Agent's and gateway's `confirmations`. */
+  readonly confirmations?: number | "finalized";
+  readonly blockTimeMs?: number;
+  /** Where pair.js and its like are; the project's root by default. */
+  readonly root?: string;
+  readonly keep?: boolean;
+  /** Changes to the agent's policy, by currency. */
+  readonly policy?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Puts a proxy that can fail between the agent and the chain node. */
+  readonly proxied?: boolean;
+}
+
+export interface Rig {
+  readonly dir: string;
+  readonly stateDir: string;
+  readonly configPath: string;
+  readonly gatewayConfigPath: string;
+  readonly anvil: Anvil;
+  readonly token: string;
+  readonly gatewayUrl: string;
+  readonly merchantId: string;
+  readonly apiKey: string;
+  readonly mnemonic: string;
+  readonly encKey: string;
+  readonly proxy: TcpProxy | null;
+  hotAddress: string;
+  gateway: Started | null;
+  crypto: Started | null;
+  startGateway(): Promise<void>;
+  pair(): Promise<{ code: number | null; output: string }>;
+  startCrypto(): Promise<void>;
+  /** Process ids of the running signer and courier. */
+  signerPid(): number | undefined;
+  courierPid(): number | undefined;
+  /** `node autowithdraw.js …` on this state folder. */
+  cli(...args: string[]): Promise<{ code: number | null; output: string }>;
+  fund(wei: bigint, tokenUnits: bigint): Promise<void>;
+  close(): Promise<void>;
+}
+
+const ether = 10n ** 18n;
+
+function gatewayConfig(
+  rig: { port: number; nodeUrl: string; token: string; confirmations: number | "finalized" },
+  base: Record<string, unknown>,
+) {
+  return {
+    ...base,
+    listen: { host: "127.0.0.1", port: rig.port },
+    publicUrl: `http://127.0.0.1:${rig.port}`,
+    chains: { local: { family: "evm", chainId: 31337, nodes: [rig.nodeUrl], confirmations: rig.confirmations } },
+    currencies: {
+      eth: {
+        chain: "local",
+        decimal: 18,
+        name: "Ether",
+        symbol: "ETH",
+        minPaymentAmount: "0.001",
+        minWithdrawAmount: "0.000001",
+      },
+      usdt: {
+        chain: "local",
+        decimal: 6,
+        contract: rig.token,
+        name: "Tether USD",
+        symbol: "USDT",
+        minPaymentAmount: "1",
+        minWithdrawAmount: "0.01",
+      },
+    },
+    prices: { manual: { eth: { usd: "3000", eur: "2600", try: "126000" }, usdt: { usd: "1", eur: "0.87", try: "42" } } },
+    limits: { readsPerSecond: 1000, writesPerSecond: 1000, burst: 5 },
+  };
+}
+
+const rigPolicy: Record<string, Record<string, unknown>> = {
+  eth: {
+    maxPerWithdrawal: "5",
+    maxPerHour: "400",
+    maxPerDay: "400",
+    maxFee: "0.01",
+    maxFeePerDay: "20",
+    holdAbove: "2",
+    allow: [],
+    deny: [],
+  },
+  usdt: { maxPerWithdrawal: "5000", maxPerDay: "500000", maxFee: "0.01", maxFeePerDay: "20" },
+};
+
+/** Starts chain and gateway, makes a merchant, writes the agent's config. Pairing and `crypto` are the caller's next steps. */
+export async function startRig(options: RigOptions = {}): Promise<Rig> {
+  const root = options.root ?? projectRoot;
+  const node = options.node ?? process.execPath;
+  const confirmations = options.confirmations ?? "finalized";
+  const dir = mkdtempSync(join(tmpdir(), "autowithdraw-"));
+  const log = (name: string): string => join(dir, `${name}.log`);
+  const anvil = await startAnvil({ chainId: 31337, blockTimeMs: options.blockTimeMs ?? 1000 });
+  const { address: token } = await deployToken(anvil.url);
+  const proxy = options.proxied === true ? await startProxy(Number(new URL(anvil.url).port)) : null;
+
+  const gatewayDir = join(dir, "gateway");
+  mkdirSync(gatewayDir, { mode: 0o700 });
+  const gatewayJs = join(root, "gateway", "gateway.js");
+  const command = async (...args: string[]): Promise<string> => {
+    const done = await run(node, [gatewayJs, ...args], { cwd: dir, logFile: log("gateway-commands") });
+    if (done.code !== 0) throw new Error(`gateway ${args.join(" ")} ended with ${done.code}:\n${done.output}`);
+    return done.output;
+  };
+  await command("init", "--dir", gatewayDir);
+  const gatewayConfigPath = join(gatewayDir, "gateway.config.json");
+  const port = await freePort();
+  const base = JSON.parse(readFileSync(gatewayConfigPath, "utf8")) as Record<string, unknown>;
+  writeFileSync(
+    gatewayConfigPath,
+    `${JSON.stringify(gatewayConfig({ port, nodeUrl: anvil.url, token, confirmations }, base), null, 2)}\n`,
+  );
+
+  const configPath = join(dir, "config.json");
+  const made = await command(
+    "merchant",
+    "create",
+    "Demo shop",
+    "--json",
+    "--config",
+    gatewayConfigPath,
+    "--config-out",
+    configPath,
+  );
+  const { merchantId, apiKey } = JSON.parse(made.slice(made.indexOf("{"), made.lastIndexOf("}") + 1)) as {
+    merchantId: string;
+    apiKey: string;
+  };
+  const mnemonic = Mnemonic.fromEntropy(randomBytes(16)).phrase;
+  const encKey = randomBytes(32).toString("hex");
+  const config = JSON.parse(readFileSync(configPath, "utf8")) as {
+    chains: Record<string, { nodes: string[] }>;
+    policy: Record<string, unknown>;
+  };
+  for (const [currency, policy] of Object.entries(rigPolicy))
+    config.policy[currency] = { ...policy, ...options.policy?.[currency] };
+  if (proxy !== null) config.chains.local!.nodes = [`http://127.0.0.1:${proxy.port}`];
+  writeFileSync(configPath, `${JSON.stringify({ ...config, mnemonic, apiKey, encKey }, null, 2)}\n`, { mode: 0o600 });
+
+  const stateDir = join(dir, "state");
+  const rig: Rig = {
+    dir,
+    stateDir,
+    configPath,
+    gatewayConfigPath,
+    anvil,
+    token,
+    gatewayUrl: `http://127.0.0.1:${port}`,
+    merchantId,
+    apiKey,
+    mnemonic,
+    encKey,
+    proxy,
+    hotAddress: "",
+    gateway: null,
+    crypto: null,
+    async startGateway() {
+      const started = start(node, [gatewayJs, "start", "--config", gatewayConfigPath], { cwd: dir, logFile: log("gateway") });
+      rig.gateway = started;
+      const ready = async (): Promise<true | undefined> => {
+        if (started.child.exitCode !== null) throw new Error(`the gateway ended with ${started.child.exitCode}`);
+        return (await fetch(`${rig.gatewayUrl}/ready`)).ok ? true : undefined;
+      };
+      await until("gateway ready", 20_000, ready, started.output);
+    },
+    async pair() {
+      const args = [join(root, "pair.js"), "--config", configPath, "--state", stateDir, "--yes", "--json"];
+      const done = await run(node, args, { cwd: dir, logFile: log("pair") });
+      const shown = await rig.cli("address", "eth", "--json");
+      rig.hotAddress = /0x[0-9a-fA-F]{40}/.exec(shown.output)?.[0] ?? "";
+      return done;
+    },
+    async startCrypto() {
+      const args = [join(root, "crypto.js"), "--config", configPath, "--state", stateDir];
+      const started = start(node, args, { cwd: dir, logFile: log("crypto") });
+      rig.crypto = started;
+      const ready = async (): Promise<true | undefined> => {
+        if (started.child.exitCode !== null) throw new Error(`crypto ended with ${started.child.exitCode}`);
+        return started.output().includes("crypto: ready") ? true : undefined;
+      };
+      await until("crypto ready", 20_000, ready, started.output);
+    },
+    signerPid: () => (rig.crypto === null ? undefined : childrenOf(rig.crypto.pid, join("agent", "signer", "main.js"))[0]),
+    courierPid: () => (rig.crypto === null ? undefined : childrenOf(rig.crypto.pid, join("agent", "courier", "main.js"))[0]),
+    cli: (...args) => run(node, [join(root, "autowithdraw.js"), ...args, "--state", stateDir], { cwd: dir, logFile: log("cli") }),
+    async fund(wei, units) {
+      if (wei > 0n) await sendUnlocked(anvil.url, { to: rig.hotAddress, value: `0x${wei.toString(16)}` });
+      if (units > 0n)
+        await sendUnlocked(anvil.url, { to: token, data: tokenCall("mint", rig.hotAddress, units), gas: "0x30d40" });
+      await settle(anvil.url, 4);
+    },
+    async close() {
+      if (rig.crypto !== null) await stop(rig.crypto);
+      if (rig.gateway !== null) await stop(rig.gateway);
+      if (proxy !== null) await proxy.close();
+      await anvil.stop();
+      if (options.keep !== true) rmSync(dir, { recursive: true, force: true });
+    },
+  };
+  return rig;
+}
+
+/** Waits until `blocks` more blocks exist. */
+export async function settle(url: string, blocks: number): Promise<void> {
+  const height = async (): Promise<bigint> => BigInt((await rpc(url, "eth_blockNumber")) as string);
+  const goal = (await height()) + BigInt(blocks);
+  await until(`block ${goal}`, 60_000, async () => ((await height()) >= goal ? true : undefined));
+}
+
+/** Everything a script needs in one call: rig, gateway, pairing, `crypto`, funds. */
+export async function startPairedRig(
+  options: RigOptions = {},
+  funds = { wei: 100n * ether, units: 100_000_000_000n },
+): Promise<Rig> {
+  const rig = await startRig(options);
+  try {
+    await rig.startGateway();
+    const paired = await rig.pair();
+    if (paired.code !== 0) throw new Error(`pair.js ended with ${paired.code}:\n${paired.output}`);
+    await rig.fund(funds.wei, funds.units);
+    await rig.startCrypto();
+    return rig;
+  } catch (error) {
+    await rig.close();
+    throw error;
+  }
+}
