@@ -19,7 +19,13 @@ export type RecordBody =
   /** First counter of an account, once per network and account. */
   | { readonly kind: "ADOPTED"; readonly network: string; readonly account: string; readonly nonce: string }
   /** A job the pinned gateway signed, at its place in the chain of jobs. `job` is its exact text. */
-  | { readonly kind: "REQUESTED"; readonly transactionId: string; readonly sequence: number; readonly jobHash: string; readonly job: string }
+  | {
+      readonly kind: "REQUESTED";
+      readonly transactionId: string;
+      readonly sequence: number;
+      readonly jobHash: string;
+      readonly job: string;
+    }
   /** A job whose withdrawal is here already (same content) or that contradicts one: the chain moves on, nothing else does. */
   | {
       readonly kind: "REPEATED";
@@ -41,7 +47,12 @@ export type RecordBody =
     }
   | { readonly kind: "HELD"; readonly transactionId: string; readonly code: string }
   /** Final, before any signature. `by` courier is a decline (for instance: the call would revert). */
-  | { readonly kind: "REFUSED"; readonly transactionId: string; readonly by: "policy" | "operator" | "courier"; readonly code: string }
+  | {
+      readonly kind: "REFUSED";
+      readonly transactionId: string;
+      readonly by: "policy" | "operator" | "courier";
+      readonly code: string;
+    }
   | { readonly kind: "EXPIRED"; readonly transactionId: string }
   /** The token and every field of one version, before the key is used. */
   | {
@@ -95,7 +106,10 @@ export type RecordBody =
 /** @public */
 export type RecordKind = RecordBody["kind"];
 
-/** A record as it stands in the file: number, link to the one before, ledger time, body, own hash. @public */
+/**
+ * A record as it stands in the file: number, link to the one before, ledger time, body, own hash.
+ * @public
+ */
 export type LedgerRecord = RecordBody & {
   readonly seq: number;
   readonly prev: string;
