@@ -1,0 +1,163 @@
+/**
+ * Reads config.json, strictly: only its owner may read the file, every key is known, every value checked, and the three secrets
+ * come out as bytes that never were strings. Touches that one file. The format is in docs/operations.md.
+ */
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+import { resolve, sep } from "node:path";
+import { AgentError } from "../protocol/fault.ts";
+import { type JsonValue, parseJson } from "../protocol/json.ts";
+import { readSettings, secretNames } from "./config-shape.ts";
+import { blanked, findMembers, stringBytes } from "./config-text.ts";
+import type { AgentSettings } from "./settings.ts";
+
+/** @public */
+export type SecretName = (typeof secretNames)[number];
+
+/** The secrets that stand in the file, as bytes; whoever asked for them wipes them. @public */
+export type ConfigSecrets = { readonly [name in SecretName]?: Uint8Array };
+
+/** @public */
+export interface Config {
+  readonly path: string; // absolute
+  readonly settings: AgentSettings;
+  readonly secrets: ConfigSecrets;
+}
+
+/** @public */
+export interface ConfigOptions {
+  /** Secrets that must stand in the file; a placeholder or nothing in their place is a fault. */
+  readonly requireSecrets: readonly SecretName[];
+  /** A folder the service manager made for this process alone ($CREDENTIALS_DIRECTORY): its files are private by the folder. */
+  readonly privateFolder?: string | undefined;
+}
+
+const configBytesMax = 1_048_576;
+const placeholders: Readonly<Record<SecretName, string>> = {
+  mnemonic: "<MNEMONIC>",
+  apiKey: "<API_KEY>",
+  encKey: "<ENCRYPTION_KEY>",
+};
+
+/**
+ * Reads and checks the whole file. Reading changes nothing.
+ * @throws AgentError CONFIG_*; context `hint` where there is a better one than the code's own.
+ * @public
+ */
+export function readConfig(file: string, options: ConfigOptions): Config {
+  const path = resolve(file);
+  const bytes = readPrivateFile(path, options.privateFolder);
+  try {
+    const value = parseText(path, bytes);
+    const settings = named(path, () => readSettings(value));
+    const secrets = named(path, () => takeSecrets(bytes, value, options.requireSecrets));
+    return { path, settings, secrets };
+  } finally {
+    bytes.fill(0);
+  }
+}
+
+/**
+ * The bytes of a file that only its owner may read. The caller wipes them.
+ * @throws AgentError CONFIG_MISSING, CONFIG_UNREADABLE, CONFIG_NOT_FILE, CONFIG_EXPOSED, CONFIG_TOO_LARGE
+ * @public
+ */
+export function readPrivateFile(path: string, privateFolder?: string): Uint8Array {
+  // Without O_NONBLOCK, opening a named pipe that nobody writes to would wait for ever.
+  const fd = openFile(path);
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw new AgentError("CONFIG_NOT_FILE", "none", `${path} is not a file`);
+    const guarded = privateFolder !== undefined && path.startsWith(resolve(privateFolder) + sep);
+    if ((stat.mode & 0o077) !== 0 && !guarded) {
+      const mode = (stat.mode & 0o777).toString(8).padStart(4, "0");
+      throw new AgentError("CONFIG_EXPOSED", "none", `${path} can be reached by others than its owner (mode ${mode})`, {
+        hint: `chmod 600 ${path}; if others could log in here, treat the secrets in it as known to them`,
+      });
+    }
+    if (stat.size > configBytesMax) throw new AgentError("CONFIG_TOO_LARGE", "none", `${path} is larger than 1 MiB`);
+    const bytes = new Uint8Array(stat.size);
+    let length = 0;
+    while (length < bytes.length) {
+      const read = readSync(fd, bytes, length, bytes.length - length, null);
+      if (read === 0) break;
+      length += read;
+    }
+    return bytes.subarray(0, length);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function openFile(path: string): number {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? "";
+    if (reason === "ENOENT" || reason === "ENOTDIR") {
+      throw new AgentError("CONFIG_MISSING", "none", `there is no file ${path}`, {}, { cause });
+    }
+    if (reason === "ENXIO") throw new AgentError("CONFIG_NOT_FILE", "none", `${path} is not a file`, {}, { cause });
+    throw new AgentError("CONFIG_UNREADABLE", "none", `${path} cannot be read (${reason})`, {}, { cause });
+  }
+}
+
+/** Faults about the content name the file they are about. */
+function named<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    throw new AgentError(error.code, error.effect, `${path}: ${error.message}`, error.context);
+  }
+}
+
+function parseText(path: string, bytes: Uint8Array): JsonValue {
+  if (bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09)) {
+    throw new AgentError("CONFIG_JSON", "none", `${path} is empty`, {
+      hint: "copy config.example.json, or write it anew at the gateway",
+    });
+  }
+  const safe = blanked(bytes, secretNames);
+  try {
+    return parseJson(safe, { bytesMax: configBytesMax, keysMax: 1024, itemsMax: 4096 });
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    const at = Number(error.context.at ?? 0);
+    const text = error.code === "JSON_UTF8" ? "" : Buffer.from(safe).toString("utf8").slice(0, at);
+    const line = text.split("\n").length;
+    const column = at - (text.lastIndexOf("\n") + 1) + 1;
+    const place =
+      error.code === "JSON_UTF8" || error.code === "JSON_TOO_LARGE" ? path : `${path}, line ${line}, column ${column}`;
+    const problem = error.message.replace(/^JSON: /, "").replace(/, at position \d+$/, "");
+    const code = error.code === "JSON_DUPLICATE_KEY" ? "CONFIG_DUPLICATE_KEY" : "CONFIG_JSON";
+    throw new AgentError(code, "none", `${place}: ${problem}`, { line });
+  }
+}
+
+function takeSecrets(bytes: Uint8Array, value: JsonValue, required: readonly SecretName[]): ConfigSecrets {
+  const found: { [name in SecretName]?: Uint8Array } = {};
+  const places = new Map(findMembers(bytes).map((member) => [member.key, member]));
+  const open: SecretName[] = [];
+  for (const name of secretNames) {
+    const place = places.get(name);
+    const stands = (value as Readonly<Record<string, JsonValue>>)[name] !== undefined;
+    if (stands && place === undefined)
+      throw new AgentError("CONFIG_SECRET", "none", `the key ${name} must be written without escapes`);
+    const secret = place === undefined ? new Uint8Array(0) : stringBytes(bytes.subarray(place.valueStart, place.end));
+    if (secret === null) throw new AgentError("CONFIG_SECRET", "none", `${name} holds an escape that does not exist`);
+    if (secret.length > 0 && !isPlaceholder(secret, name)) found[name] = secret;
+    else if (required.includes(name)) {
+      if (secret.length === 0) throw new AgentError("CONFIG_SECRET_MISSING", "none", `${name} is missing`);
+      open.push(name);
+    }
+  }
+  if (open.length > 0) {
+    const which = open.map((name) => `${name} (${placeholders[name]})`).join(", ");
+    throw new AgentError("CONFIG_PLACEHOLDER", "none", `still to be replaced with your own: ${which}`);
+  }
+  return found;
+}
+
+function isPlaceholder(secret: Uint8Array, name: SecretName): boolean {
+  return Buffer.from(placeholders[name]).equals(secret) || (secret[0] === 0x3c && secret.at(-1) === 0x3e);
+}
