@@ -166,6 +166,37 @@ export const codes = {
     "look for a faulty machine or keystore",
   ],
   // nodes (chains)
+  NODE_URL: ["fault", "none", "operator", "a node's address is not an http or https URL", "correct it in config.json"],
+  NODE_UNREACHABLE: [
+    "fault",
+    "unknown",
+    "operator",
+    "the node could not be reached or cut the line",
+    "check the node and the network",
+  ],
+  NODE_TIMEOUT: ["fault", "unknown", "operator", "the node did not answer in time", "check the node's load"],
+  NODE_HTTP: [
+    "fault",
+    "unknown",
+    "operator",
+    "the node answered with an HTTP error",
+    "check the address, the key and the rate limit",
+  ],
+  NODE_ANSWER: ["fault", "unknown", "operator", "the node's answer has the wrong shape", "use another node"],
+  NODE_ANSWER_SIZE: ["fault", "unknown", "operator", "the node's answer is too large", "use another node"],
+  NODE_ERROR: ["fault", "none", "operator", "the node answered with an error of its own", "read its text"],
+  NODE_NO_BLOCK: ["fault", "none", "log", "the node does not have the block yet", "wait; the node may be behind"],
+  NODE_WRONG_CHAIN: ["fault", "none", "operator", "the node serves another chain", "correct the node's address or the chain id"],
+  NODE_DISAGREE: ["fault", "none", "operator", "the nodes do not say the same", "find out which node is wrong"],
+  NODE_WOULD_REVERT: [
+    "refusal",
+    "none",
+    "merchant",
+    "the payment would fail on chain",
+    "check the token, the receiver and the balance",
+  ],
+  NODE_NONE: ["fault", "none", "operator", "no node is configured for the chain", "name at least one in config.json"],
+  NODE_CLOSED: ["fault", "unknown", "log", "the connection was closed by us while stopping", "none"],
   // policy
   // admission, ledger, keystore, vault, sockets (signer)
   LEDGER_MISSING: [

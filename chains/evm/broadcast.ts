@@ -1,0 +1,70 @@
+/**
+ * What a node's answer to eth_sendRawTransaction is worth. Offline. An error text is never the fate of a payment: it only chooses
+ * the next question to the chain, and a text nobody has seen before is "unknown". The table of texts is test/vectors.
+ */
+
+/**
+ * accepted: a node took it now · known: a node has it already · nonce-consumed: the account's count is past this nonce (by this
+ * transaction or another) · underpriced: the fee is too low, alone or beside one with the same nonce · funds: the account cannot
+ * pay for it · unsent: surely no node has seen it · unknown: anything else.
+ * @public
+ */
+export type BroadcastOutcome = "accepted" | "known" | "nonce-consumed" | "underpriced" | "funds" | "unsent" | "unknown";
+
+/** @public */
+export interface BroadcastAnswer {
+  readonly outcome: BroadcastOutcome;
+  readonly text: string; // the node's own words, cut and cleaned, for people
+}
+
+/**
+ * In this order the first that fits wins. The exclusions are texts that contain another class's words: an "unknown transaction" is
+ * not a known one, an authorisation's nonce (EIP-7702) is not the account's, and "too low" beside a fee speaks of no nonce.
+ */
+const classes: readonly (readonly [outcome: BroadcastOutcome, pattern: RegExp, not?: RegExp])[] = [
+  [
+    "known",
+    /\balready ?known\b|\bknown transaction\b|\balready (?:been )?imported\b|\btransaction already exists\b|\btx already exists\b|\balready exists in cache\b|\balready in (?:the )?(?:mem|tx)?pool\b|\bownnoncealreadyused\b|\balreadyimported\b/,
+    /\bunknown\b|\bblock already\b|\bnot already\b/,
+  ],
+  [
+    "nonce-consumed",
+    /\bnonce (?:is )?too low\b|\boldnonce\b|\bnonce has already been used\b|\btransaction nonce is too low\b|\bpool\(stale\)|\bis lower than the current nonce\b|\balready (?:finalized|mined)\b|\bnonce too small\b/,
+    /\bauthority\b|\bauthorization\b/,
+  ],
+  [
+    "funds",
+    /\binsufficient ?(?:funds|balance|eth)\b|\bnot enough funds\b|\bdoesn't have enough funds\b|\bupfront cost exceeds\b|\black of funds\b/,
+  ],
+  [
+    "underpriced",
+    /\bunderpriced\b|\bcould not replace existing tx\b|\bfee ?too ?low\b|\bfeetoolow(?:tocompete)?\b|\breplacementnotallowed\b|\bless than block base fee\b|\bbelow (?:current|block) base ?fee\b|\bgas price (?:is )?too low\b|\bgas price below\b|\bgas price .{0,80}is too low\b|\bis too low for the next block\b|\bgas tip cap .{0,60}(?:minimum|below)\b|\bpriority fee .{0,60}(?:too low|below|under)\b|\bfee ?cap (?:is )?less than\b|\beffective gas price .{0,60}too low\b/,
+  ],
+];
+
+/** The class of a node's error text; "unknown" when no class fits. The code is no help: clients use -32000 for most of them. */
+export function classifyBroadcastError(message: string): BroadcastOutcome {
+  const text = message.toLowerCase();
+  for (const [outcome, pattern, not] of classes) {
+    if (pattern.test(text) && !(not?.test(text) ?? false)) return outcome;
+  }
+  return "unknown";
+}
+
+/** The most useful outcome first; unsent only when every node says so. */
+const order: readonly BroadcastOutcome[] = ["accepted", "known", "nonce-consumed", "underpriced", "funds", "unknown", "unsent"];
+
+/** One answer out of those of all nodes. Of none: unsent. */
+export function mergeBroadcasts(answers: readonly BroadcastAnswer[]): BroadcastAnswer {
+  for (const outcome of order) {
+    const found = answers.find((answer) => answer.outcome === outcome);
+    if (found !== undefined) return found;
+  }
+  return { outcome: "unsent", text: "no node is in use" };
+}
+
+/** True when the text says that the call itself fails on chain, and not that the account lacks funds or the node is in trouble. */
+export function isRevert(message: string): boolean {
+  const text = message.toLowerCase();
+  return /revert|vm execution error|invalid opcode/.test(text) && !/insufficient funds/.test(text);
+}

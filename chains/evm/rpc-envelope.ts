@@ -1,0 +1,72 @@
+/**
+ * Reads the text of a JSON-RPC answer into one envelope per call. No network: text in, values out.
+ * Source: JSON-RPC 2.0, sections 5 and 6. Error texts are cut and cleaned here, since they reach logs and people.
+ */
+
+/** The node's result, or its error object with the text made safe to print. */
+export type Envelope =
+  | { readonly ok: true; readonly result: unknown }
+  | { readonly ok: false; readonly code: number; readonly message: string };
+
+interface Unreadable {
+  readonly ok: false;
+  readonly code: "NODE_HTTP" | "NODE_ANSWER";
+  readonly message: string;
+  readonly isUnsent: false;
+  readonly isCut: false;
+  readonly isBatchFault: boolean;
+}
+
+const messageCharactersMax = 300;
+
+/** One envelope per id; an id that came twice is left out. The key null holds an answer that names no call. */
+export function readEnvelopes(
+  status: number,
+  body: string,
+): { readonly ok: true; readonly byId: ReadonlyMap<number | null, Envelope> } | Unreadable {
+  const isSuccess = status >= 200 && status < 300;
+  const bad = (message: string): Unreadable => ({
+    ok: false,
+    code: isSuccess ? "NODE_ANSWER" : "NODE_HTTP",
+    message: isSuccess ? message : `HTTP status ${status}`,
+    isUnsent: false,
+    isCut: false,
+    isBatchFault: isSuccess,
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    return bad("the answer is not JSON");
+  }
+  const byId = new Map<number | null, Envelope>();
+  const doubled = new Set<number | null>();
+  for (const item of Array.isArray(value) ? value : [value]) {
+    const read = readEnvelope(item);
+    if (read === null) return bad("the answer is not JSON-RPC");
+    if (byId.has(read.id)) doubled.add(read.id);
+    byId.set(read.id, read.envelope);
+  }
+  for (const id of doubled) byId.delete(id);
+  // Nodes refuse a whole batch with one error object that names no call.
+  const isLoneRefusal = !Array.isArray(value) && byId.has(null);
+  if (isLoneRefusal && !isSuccess) return bad("refused");
+  return { ok: true, byId };
+}
+
+function readEnvelope(item: unknown): { readonly id: number | null; readonly envelope: Envelope } | null {
+  if (typeof item !== "object" || item === null) return null;
+  const { id, result, error } = item as { id?: unknown; result?: unknown; error?: unknown };
+  const idOrNull = typeof id === "number" ? id : null;
+  if (typeof error === "object" && error !== null) {
+    const { code, message } = error as { code?: unknown; message?: unknown };
+    return { id: idOrNull, envelope: { ok: false, code: typeof code === "number" ? code : 0, message: clean(message) } };
+  }
+  if (!Object.hasOwn(item, "result")) return null;
+  return { id: idOrNull, envelope: { ok: true, result } };
+}
+
+function clean(message: unknown): string {
+  if (typeof message !== "string") return "";
+  return message.slice(0, messageCharactersMax).replace(/[^\x20-\x7e]+/g, " ");
+}
