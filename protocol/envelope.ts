@@ -6,6 +6,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import { AgentError, invariant } from "./fault.ts";
 import { type EnvelopeKind, envelopeKinds } from "./messages.ts";
+import { isUsablePoint } from "./point.ts";
 
 /**
  * Largest frame an agent accepts, in bytes.
@@ -92,27 +93,15 @@ function signedBytes(kind: EnvelopeKind, payload: Uint8Array): Uint8Array {
 const spkiPrefix = Buffer.from("302a300506032b6570032100", "hex");
 const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
-const fieldPrime = 2n ** 255n - 19n;
-
-// The y coordinates of the eight points of small order (the sign bit does not matter): signatures under such a key fit many messages.
-const smallOrderYs = new Set([
-  0n,
-  1n,
-  fieldPrime - 1n,
-  2707385501144840649318225287225658788936804267575313519463743609750303021722n,
-  55188659117513257062467267217118295137698188065244968500265048394206261417927n,
-]);
-
 /**
  * Reads an Ed25519 public key from 32 bytes as lower-case hex.
- * @throws AgentError ENVELOPE_KEY when it is not that, not in canonical form, or of small order.
+ * @throws AgentError ENVELOPE_KEY when it is not that, not a point in canonical form, or of small order.
  * @public
  */
 export function publicKeyFromHex(hex: string): KeyObject {
   if (!/^[0-9a-f]{64}$/.test(hex)) throw new AgentError("ENVELOPE_KEY", "none", "a public key is not 32 bytes as hex");
   const raw = Buffer.from(hex, "hex");
-  const y = BigInt(`0x${Buffer.from(raw).reverse().toString("hex")}`) & (2n ** 255n - 1n);
-  if (y >= fieldPrime || smallOrderYs.has(y)) {
+  if (!isUsablePoint(raw)) {
     throw new AgentError("ENVELOPE_KEY", "none", "a public key is not a usable point", { key: hex });
   }
   return createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: "der", type: "spki" });

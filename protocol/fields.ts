@@ -4,7 +4,7 @@
  */
 import { amountDigitsMax, canonicalAmount } from "./amount.ts";
 import type { Head } from "./messages.ts";
-import { hex, integer, object, type Reader, string } from "./shape.ts";
+import { hex, integer, object, type Reader, shapeFault, string } from "./shape.ts";
 
 /**
  * A currency's id, e.g. usdt-erc20.
@@ -50,7 +50,6 @@ export const currency: Reader<string> = string({ max: 64, pattern: currencyPatte
 export const orderId: Reader<string> = string({ min: 1, max: 128, pattern: orderIdPattern });
 export const merchant: Reader<string> = string({ min: 1, max: 64, pattern: merchantPattern });
 export const keyId: Reader<string> = string({ max: 18, pattern: keyIdPattern });
-export const amount: Reader<string> = string({ min: 1, max: amountDigitsMax + 1, pattern: canonicalAmount });
 export const destination: Reader<string> = string({ max: 128, pattern: /^[\x21-\x7e]*$/ });
 export const account: Reader<string> = string({ min: 1, max: 128, pattern: /^[\x21-\x7e]+$/ });
 export const tag: Reader<string> = string({ max: tagLengthMax, pattern: /^[\x20-\x7e]*$/ });
@@ -61,3 +60,10 @@ export const optionalTxHash: Reader<string> = string({ max: 130, pattern: /^[0-9
 export const units: Reader<string> = string({ min: 1, max: amountDigitsMax, pattern: /^(?:0|[1-9][0-9]*)$/ });
 export const software: Reader<string> = string({ min: 1, max: 64, pattern: /^[\x20-\x7e]+$/ });
 export const head: Reader<Head> = object({ seq: ordinal, hash });
+
+const amountText = string({ min: 1, max: amountDigitsMax + 1, pattern: canonicalAmount });
+export const amount: Reader<string> = (value, path) => {
+  const text = amountText(value, path);
+  if (text.length > amountDigitsMax && !text.includes(".")) throw shapeFault(path, `must have at most ${amountDigitsMax} digits`);
+  return text;
+};

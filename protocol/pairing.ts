@@ -4,7 +4,7 @@
  * HKDF is RFC 5869, HMAC RFC 2104, base32 RFC 4648 section 6. docs/protocol.md section 4.
  */
 import { createHash, createHmac, hkdfSync, type KeyObject, sign, timingSafeEqual, verify } from "node:crypto";
-import { canonicalAmount, decimalMax } from "./amount.ts";
+import { decimalMax } from "./amount.ts";
 import { publicKeyFromHex, publicKeyHex } from "./envelope.ts";
 import { AgentError } from "./fault.ts";
 import * as fields from "./fields.ts";
@@ -147,7 +147,7 @@ const pairedCurrency: Reader<PairedCurrency> = object({
   network: fields.network,
   contract: fields.destination,
   decimal: integer({ max: decimalMax }),
-  maxFee: string({ min: 1, max: 79, pattern: canonicalAmount }),
+  maxFee: fields.amount,
 });
 
 const transcriptShape: Reader<PairingTranscript> = object({
