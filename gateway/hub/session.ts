@@ -65,16 +65,6 @@ export interface SessionRooms {
   readonly onClosed: (session: Session) => void;
 }
 
-export interface Session {
-  readonly agentId: string | null; // null before the hello
-  /** Sends what is pending; harmless at any time. */
-  pump(): void;
-  acknowledge(head: Head): void;
-  end(reason: CloseReason): void;
-  /** Without the closing handshake. */
-  cut(): void;
-}
-
 interface Live {
   readonly id: string;
   readonly epoch: number;
@@ -82,68 +72,60 @@ interface Live {
   readonly signerKey: KeyObject;
 }
 
-interface Delivery {
-  sentSequence: number;
-  answered: number; // answeredUpTo when the resend timer was last looked at
-  quietSince: number;
-}
+/** Takes over an upgraded connection; `start` sends the challenge. */
+export class Session {
+  readonly #socket: WebSocket;
+  readonly #rooms: SessionRooms;
+  readonly #nonce = randomBytes(32).toString("hex");
+  #live: Live | null = null;
+  #ended = false;
+  #deadline: NodeJS.Timeout;
+  #beats: NodeJS.Timeout | null = null;
+  #sentSequence = 0;
+  #answered = 0; // answeredUpTo when last looked at
+  #quietSince = 0; // when jobs were sent or answered last
 
-/** Takes over an upgraded connection and sends the challenge. */
-export function openSession(socket: WebSocket, rooms: SessionRooms): Session {
-  const { store, gatewayKey, clock, limits, log } = rooms;
-  const nonce = randomBytes(32).toString("hex");
-  let live: Live | null = null;
-  let ended = false;
-  let beats: NodeJS.Timeout | null = null;
-  const delivery: Delivery = { sentSequence: 0, answered: 0, quietSince: 0 };
-  let deadline = setTimeout(() => session.end("silent"), limits.helloMs);
-
-  const session: Session = {
-    get agentId() {
-      return live === null ? null : live.id;
-    },
-    pump,
-    acknowledge(head) {
-      if (live === null) return;
-      send("ack", { agent: live.id, epoch: live.epoch, head, at: clock() } satisfies Ack);
-    },
-    end(reason) {
-      if (ended) return;
-      log.info({ agent: live?.id ?? "", reason }, "link closed by the gateway");
-      stop();
-      socket.close(closeCodes[reason], reason);
-    },
-    cut() {
-      stop();
-      socket.terminate();
-    },
-  };
-
-  function stop(): void {
-    if (ended) return;
-    ended = true;
-    clearTimeout(deadline);
-    if (beats !== null) clearInterval(beats);
-    rooms.onClosed(session);
+  constructor(socket: WebSocket, rooms: SessionRooms) {
+    this.#socket = socket;
+    this.#rooms = rooms;
+    this.#deadline = setTimeout(() => this.end("silent"), rooms.limits.helloMs);
   }
 
-  function send(kind: EnvelopeKind, payload: object, done?: () => void): void {
-    if (ended || socket.readyState !== socket.OPEN) return;
-    socket.send(sealEnvelope(kind, payload, gatewayKey), { binary: true }, (error) => {
-      if (error === undefined || error === null) done?.();
+  /** Null before the hello. */
+  get agentId(): string | null {
+    return this.#live === null ? null : this.#live.id;
+  }
+
+  start(): void {
+    this.#socket.on("message", (data, isBinary) => {
+      const reason = isBinary && data instanceof Buffer ? this.#admit(data) : "protocol";
+      if (reason !== null) this.end(reason);
     });
-    if (socket.bufferedAmount > limits.sendBytesMax) session.cut();
+    this.#socket.on("error", (error) => {
+      this.#rooms.log.info({ agent: this.agentId ?? "", reason: error.message }, "link failed");
+      this.cut();
+    });
+    this.#socket.on("close", () => this.#stop());
+    this.#send("challenge", { nonce: this.#nonce, at: this.#rooms.clock() } satisfies Challenge);
   }
 
-  function pump(): void {
-    if (live === null || ended) return;
-    while (!ended && socket.bufferedAmount < limits.fillBytesMax) {
-      const batch = fillEnvelope(jobsAfter(store.database, live.id, delivery.sentSequence));
+  acknowledge(head: Head): void {
+    const live = this.#live;
+    if (live === null) return;
+    this.#send("ack", { agent: live.id, epoch: live.epoch, head, at: this.#rooms.clock() } satisfies Ack);
+  }
+
+  /** Sends what is pending, as far as the connection takes it; harmless at any time. */
+  pump(): void {
+    const live = this.#live;
+    const { store, limits, clock } = this.#rooms;
+    while (live !== null && !this.#ended && this.#socket.bufferedAmount < limits.fillBytesMax) {
+      const batch = fillEnvelope(jobsAfter(store.database, live.id, this.#sentSequence));
       const last = batch.at(-1);
-      const agent = readAgent(live.id);
+      const agent = this.#readAgent(live.id);
       if (last === undefined || agent === undefined) return;
-      delivery.sentSequence = last.sequence;
-      delivery.quietSince = clock();
+      this.#sentSequence = last.sequence;
+      this.#quietSince = clock();
       const jobs: Jobs = {
         agent: agent.id,
         wallet: agent.wallet,
@@ -152,33 +134,80 @@ export function openSession(socket: WebSocket, rooms: SessionRooms): Session {
         at: clock(),
         jobs: batch.map((job) => job.text),
       };
-      send("jobs", jobs, pump);
+      this.#send("jobs", jobs, () => this.pump());
     }
   }
 
-  function readAgent(id: string): AgentRow | undefined {
-    return store.database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
+  end(reason: CloseReason): void {
+    if (this.#ended) return;
+    this.#rooms.log.info({ agent: this.agentId ?? "", reason }, "link closed by the gateway");
+    this.#stop();
+    this.#socket.close(closeCodes[reason], reason);
   }
 
-  function admitHello(frame: Uint8Array): void {
-    const agent = readAgent(claimedAgent(frame));
-    if (agent === undefined || agent.releasedAt !== null) return session.end("refused");
+  /** Ends without the closing handshake. */
+  cut(): void {
+    this.#stop();
+    this.#socket.terminate();
+  }
+
+  #stop(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#deadline);
+    if (this.#beats !== null) clearInterval(this.#beats);
+    this.#rooms.onClosed(this);
+  }
+
+  #send(kind: EnvelopeKind, payload: object, done?: () => void): void {
+    if (this.#ended || this.#socket.readyState !== this.#socket.OPEN) return;
+    this.#socket.send(sealEnvelope(kind, payload, this.#rooms.gatewayKey), { binary: true }, (error) => {
+      if (error === undefined || error === null) done?.();
+    });
+    if (this.#socket.bufferedAmount > this.#rooms.limits.sendBytesMax) this.cut();
+  }
+
+  #readAgent(id: string): AgentRow | undefined {
+    return this.#rooms.store.database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
+  }
+
+  /** One frame in; why the link has to end, or null. */
+  #admit(frame: Uint8Array): CloseReason | null {
+    if (this.#ended) return null;
+    const live = this.#live;
+    try {
+      return live === null ? this.#admitHello(frame) : this.#admitFrame(live, frame);
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      this.#rooms.log.warn({ agent: live?.id ?? "", code: error.code, context: error.context }, "a frame was refused");
+      return live === null ? "refused" : "protocol";
+    }
+  }
+
+  #admitHello(frame: Uint8Array): CloseReason | null {
+    const agent = this.#readAgent(claimedAgent(frame));
+    if (agent === undefined || agent.releasedAt !== null) return "refused";
     const linkKey = publicKeyFromHex(agent.linkKey);
     const { payload } = openEnvelope(frame, { kind: "hello", publicKey: linkKey, bytesMax: helloBytesMax });
     const hello = parseHello(payload);
-    if (hello.agent !== agent.id || hello.answers !== nonce) return session.end("refused");
-    if (hello.epoch < agent.epoch) return session.end("epoch");
+    if (hello.agent !== agent.id || hello.answers !== this.#nonce) return "refused";
+    if (hello.epoch < agent.epoch) return "epoch";
     if (hello.epoch > agent.epoch) {
-      rooms.onBehind(agent.id, `it holds epoch ${agent.epoch}, the agent was granted ${hello.epoch}`);
-      return session.end("behind");
+      this.#rooms.onBehind(agent.id, `it holds epoch ${agent.epoch}, the agent was granted ${hello.epoch}`);
+      return "behind";
     }
-    if (agent.lockedCode.startsWith("HUB_")) return session.end("locked");
-    live = { id: agent.id, epoch: agent.epoch, linkKey, signerKey: publicKeyFromHex(agent.signerKey) };
-    greet(agent, hello);
+    if (agent.lockedCode.startsWith("HUB_")) return "locked";
+    this.#live = { id: agent.id, epoch: agent.epoch, linkKey, signerKey: publicKeyFromHex(agent.signerKey) };
+    this.#greet(agent, hello);
+    return null;
   }
 
-  function greet(agent: AgentRow, hello: Hello): void {
-    stayAlive();
+  #greet(agent: AgentRow, hello: Hello): void {
+    const { store, limits, clock } = this.#rooms;
+    this.#stayAlive();
+    this.#answered = answeredUpTo(store.database, agent);
+    this.#sentSequence = this.#answered;
+    this.#beats = setInterval(() => this.#beat(), limits.beatMs);
     const welcome: Welcome = {
       agent: agent.id,
       wallet: agent.wallet,
@@ -188,69 +217,51 @@ export function openSession(socket: WebSocket, rooms: SessionRooms): Session {
       jobs: { sequence: agent.jobSequence, hash: agent.jobSequence === 0 ? zeroHash : agent.jobHash },
       at: clock(),
     };
-    delivery.answered = answeredUpTo(store.database, agent);
-    delivery.sentSequence = delivery.answered;
-    beats = setInterval(beat, limits.beatMs);
-    rooms.onLive(session);
-    send("welcome", welcome);
-    pump();
+    this.#send("welcome", welcome);
+    this.#rooms.onLive(this);
+    this.pump();
   }
 
   /** Also the moment to notice what another process did: a released agent, a new epoch, jobs whose signal was lost. */
-  function beat(): void {
+  #beat(): void {
+    const live = this.#live;
+    const { store, limits, clock } = this.#rooms;
     if (live === null) return;
-    const agent = readAgent(live.id);
-    if (agent === undefined || agent.releasedAt !== null) return session.end("refused");
-    if (agent.epoch !== live.epoch) return session.end("epoch");
-    send("beat", { agent: agent.id, head: headOf(agent), at: clock() } satisfies Beat);
-    const answered = answeredUpTo(store.database, agent);
-    if (answered !== delivery.answered || answered >= delivery.sentSequence) {
-      delivery.answered = answered;
-      delivery.quietSince = clock();
-    } else if (Math.abs(clock() - delivery.quietSince) >= limits.resendMs) {
-      delivery.sentSequence = answered;
+    const agent = this.#readAgent(live.id);
+    if (agent === undefined || agent.releasedAt !== null || agent.epoch !== live.epoch) {
+      this.end(agent === undefined || agent.releasedAt !== null ? "refused" : "epoch");
+      return;
     }
-    pump();
+    this.#send("beat", { agent: agent.id, head: headOf(agent), at: clock() } satisfies Beat);
+    const answered = answeredUpTo(store.database, agent);
+    if (answered !== this.#answered || answered >= this.#sentSequence) {
+      this.#answered = answered;
+      this.#quietSince = clock();
+    } else if (Math.abs(clock() - this.#quietSince) >= limits.resendMs) {
+      this.#sentSequence = answered;
+    }
+    this.pump();
   }
 
-  function stayAlive(): void {
-    clearTimeout(deadline);
-    if (!ended) deadline = setTimeout(() => session.end("silent"), limits.deadMs);
+  #stayAlive(): void {
+    clearTimeout(this.#deadline);
+    if (!this.#ended) this.#deadline = setTimeout(() => this.end("silent"), this.#rooms.limits.deadMs);
   }
 
-  function admitFrame(from: Live, frame: Uint8Array): void {
-    const publicKey = frameKind(frame) === "statement" ? from.signerKey : from.linkKey;
+  #admitFrame(live: Live, frame: Uint8Array): CloseReason | null {
+    const publicKey = frameKind(frame) === "statement" ? live.signerKey : live.linkKey;
     const { kind, payload } = openEnvelope(frame, { kinds: ["statement", "beat"], publicKey, bytesMax: gatewayFrameBytesMax });
     if (kind === "beat") {
-      if (parseBeat(payload).agent !== from.id) return session.end("protocol");
+      if (parseBeat(payload).agent !== live.id) return "protocol";
     } else {
       const statement = parseStatement(payload);
-      if (statement.agent !== from.id) return session.end("protocol");
-      if (statement.epoch !== from.epoch) return session.end("epoch");
-      rooms.onStatement(session, statement);
+      if (statement.agent !== live.id) return "protocol";
+      if (statement.epoch !== live.epoch) return "epoch";
+      this.#rooms.onStatement(this, statement);
     }
-    stayAlive();
+    this.#stayAlive();
+    return null;
   }
-
-  socket.on("message", (data, isBinary) => {
-    if (ended) return;
-    if (!isBinary || !(data instanceof Buffer)) return session.end("protocol");
-    try {
-      if (live === null) admitHello(data);
-      else admitFrame(live, data);
-    } catch (error) {
-      if (!(error instanceof AgentError)) throw error;
-      log.warn({ agent: live?.id ?? "", code: error.code, context: error.context }, "a frame was refused");
-      session.end(live === null ? "refused" : "protocol");
-    }
-  });
-  socket.on("error", (error) => {
-    log.info({ agent: live?.id ?? "", reason: error.message }, "link failed");
-    session.cut();
-  });
-  socket.on("close", stop);
-  send("challenge", { nonce, at: clock() } satisfies Challenge);
-  return session;
 }
 
 function headOf(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | null {

@@ -1,0 +1,125 @@
+/**
+ * Statements on their way into the database. Those that arrive in one tick, of all agents, share one transaction and so one sync;
+ * acknowledgements and signals leave only after its commit. Whoever's word stops a transaction is then tried alone, so that
+ * nobody else waits for a contradiction.
+ */
+import type { Logger } from "pino";
+import { AgentError } from "../../protocol/fault.ts";
+import type { Statement } from "../../protocol/messages.ts";
+import { recordAlarm } from "../store/alarm.ts";
+import type { Signals } from "../store/signals.ts";
+import { type Database, isConflict, type Store } from "../store/store.ts";
+import type { Session } from "./session.ts";
+import { type Applied, applyStatements, Halt } from "./statements.ts";
+
+export interface IntakeRooms {
+  readonly store: Store;
+  readonly signals: Signals;
+  readonly log: Logger;
+  readonly clock: () => number;
+}
+
+interface Arrival {
+  readonly session: Session;
+  readonly agentId: string;
+  readonly statement: Statement;
+}
+
+export class Intake {
+  readonly #rooms: IntakeRooms;
+  readonly #arrivals: Arrival[] = [];
+  #flushing: NodeJS.Immediate | null = null;
+
+  constructor(rooms: IntakeRooms) {
+    this.#rooms = rooms;
+  }
+
+  add(session: Session, agentId: string, statement: Statement): void {
+    this.#arrivals.push({ session, agentId, statement });
+    this.#flushing ??= setImmediate(() => this.flush());
+  }
+
+  /** Stores everything that has arrived; harmless when nothing has. */
+  flush(): void {
+    if (this.#flushing !== null) clearImmediate(this.#flushing);
+    this.#flushing = null;
+    const groups = new Map<string, Arrival[]>();
+    for (const arrival of this.#arrivals.splice(0)) {
+      const group = groups.get(arrival.agentId);
+      if (group === undefined) groups.set(arrival.agentId, [arrival]);
+      else group.push(arrival);
+    }
+    if (groups.size === 0) return;
+    if (!this.#store([...groups.values()])) for (const group of groups.values()) this.#store([group]);
+  }
+
+  /** Keeps for good, and logs once, why an agent was stopped. */
+  raise(agentId: string, halt: Halt): void {
+    const { code, message: detail, lock } = halt;
+    const isNew = this.note((database) => {
+      const sql = "UPDATE agents SET lockedCode = ? WHERE id = ? AND lockedCode NOT LIKE 'HUB\\_%' ESCAPE '\\'";
+      if (lock) database.run(sql, code, agentId);
+      return recordAlarm(database, { at: this.#rooms.clock(), actor: "hub", code, subject: agentId, detail });
+    });
+    if (isNew !== false) this.#rooms.log.error({ agent: agentId, code }, detail);
+  }
+
+  /** Writes what may be lost now because the next beat or connection says it again; null when the database did not take it. */
+  note<T>(fn: (database: Database) => T): T | null {
+    try {
+      return this.#rooms.store.write(fn);
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      this.#rooms.log.warn({ code: error.code }, "the database did not take what the hub noted");
+      return null;
+    }
+  }
+
+  /** False when the groups must be tried one by one. */
+  #store(groups: readonly (readonly Arrival[])[]): boolean {
+    const nowMs = this.#rooms.clock();
+    let applied: readonly Applied[];
+    try {
+      applied = this.#rooms.store.write((database) =>
+        groups.map((group) => {
+          const statements = group.map((arrival) => arrival.statement);
+          return applyStatements(database, group[0]?.agentId ?? "", statements, nowMs);
+        }),
+      );
+    } catch (error) {
+      const halt = haltOf(error);
+      if (halt !== null && groups.length > 1) return false;
+      for (const group of groups) this.#stop(group, error, halt);
+      return true;
+    }
+    for (const [index, group] of groups.entries()) this.#tell(group, applied[index] as Applied);
+    return true;
+  }
+
+  #stop(group: readonly Arrival[], error: unknown, halt: Halt | null): void {
+    const agentId = group[0]?.agentId ?? "";
+    if (halt === null) {
+      if (!(error instanceof AgentError)) throw error;
+      this.#rooms.log.error({ agent: agentId, code: error.code }, "statements could not be stored; the agent sends them again");
+    } else {
+      this.raise(agentId, halt);
+    }
+    const reason = halt === null ? "busy" : halt.lock ? "locked" : "behind";
+    for (const { session } of group) session.end(reason);
+  }
+
+  #tell(group: readonly Arrival[], applied: Applied): void {
+    const { signals, log } = this.#rooms;
+    const agent = group[0]?.agentId ?? "";
+    for (const session of new Set(group.map((arrival) => arrival.session))) session.acknowledge(applied.head);
+    for (const { code, locked } of applied.alarms) log.error({ agent, code, locked }, "the agent raised an alarm");
+    for (const transactionId of applied.changed) signals.emit("changed", { transactionId });
+    for (const transactionId of applied.decided) signals.emit("decided", { transactionId });
+  }
+}
+
+/** A constraint that refused a row says the same as a contradiction found by looking. */
+function haltOf(error: unknown): Halt | null {
+  if (error instanceof Halt) return error;
+  return isConflict(error) ? new Halt("HUB_CONTRADICTION", true, "a unique constraint refused what the agent said") : null;
+}
