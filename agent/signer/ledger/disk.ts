@@ -24,7 +24,10 @@ import {
 import { dirname, join } from "node:path";
 import { AgentError } from "../../../protocol/fault.ts";
 
-/** A file open for appending. @public */
+/**
+ * A file open for appending.
+ * @public
+ */
 export interface LedgerFile {
   /** Appends the bytes and syncs; `done` is called once, when they are durable or have failed. One call at a time. */
   append(bytes: Uint8Array, done: (error: Error | null) => void): void;
@@ -53,7 +56,10 @@ export interface LedgerDisk {
 /** Ends the name of a file that is still being made; such files are leftovers at the next start. */
 export const unfinishedSuffix = ".tmp";
 
-/** The ledger's folder on a real disk; it is made when the first file is. @public */
+/**
+ * The ledger's folder on a real disk; it is made when the first file is.
+ * @public
+ */
 export function ledgerDisk(folder: string): LedgerDisk {
   const path = (name: string): string => join(folder, name);
   return {

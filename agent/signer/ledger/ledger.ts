@@ -24,9 +24,15 @@ import {
 } from "./segment.ts";
 import { type VerifiedLedger, verifySegments } from "./verify.ts";
 
-/** A segment this long wants a successor: about 5,000 withdrawals, read back in well under a second. @public */
+/**
+ * A segment this long wants a successor: about 5,000 withdrawals, read back in well under a second.
+ * @public
+ */
 export const segmentBytesDefault = 16 * 1024 * 1024;
-/** Free space below which nothing new is bound: what is open already must still be recorded to its end. @public */
+/**
+ * Free space below which nothing new is bound: what is open already must still be recorded to its end.
+ * @public
+ */
 export const roomBytesDefault = 64 * 1024 * 1024;
 
 /** @public */
@@ -123,7 +129,10 @@ function poisoned(cause: unknown): AgentError {
   return new AgentError("LEDGER_POISONED", "unknown", "the disk failed while writing the ledger", {}, { cause });
 }
 
-/** An open ledger: one writer, one process. @public */
+/**
+ * An open ledger: one writer, one process.
+ * @public
+ */
 export class Ledger {
   readonly #disk: LedgerDisk;
   readonly #clock: () => number;

@@ -8,7 +8,10 @@ import type { LedgerDisk } from "./disk.ts";
 import type { LedgerRecord } from "./records.ts";
 import { mapSegment, type SegmentMap, segmentName } from "./segment.ts";
 
-/** Most records one call reads. @public */
+/**
+ * Most records one call reads.
+ * @public
+ */
 export const recordsReadMax = 10_000;
 
 /** The ledger room's own. */

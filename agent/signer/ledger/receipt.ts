@@ -44,10 +44,16 @@ class SealedReceipt {
   }
 }
 
-/** Proof of a durable INTENT record. @public */
+/**
+ * Proof of a durable INTENT record.
+ * @public
+ */
 export type Receipt = SealedReceipt;
 
-/** True for a receipt the ledger made; false for anything that only looks like one. @public */
+/**
+ * True for a receipt the ledger made; false for anything that only looks like one.
+ * @public
+ */
 export function isReceipt(value: unknown): value is Receipt {
   return SealedReceipt.is(value);
 }
