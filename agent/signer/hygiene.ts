@@ -1,0 +1,99 @@
+/**
+ * Shuts the side doors of the process with the keys (inspector, foreign start options, core dumps) and says how far it is set
+ * apart from the rest of the machine. Runs before any key is read. Sources: core(5), proc_pid_status(5); docs/threat-model.md.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { AgentError } from "../../protocol/fault.ts";
+
+/**
+ * Refuses to go on under start options that open the process, and shuts what can be shut from inside. The first call of the
+ * signer; twice is harmless. `warnings` are lines for the operator.
+ * @throws AgentError PROCESS_NODE_OPTIONS, PROCESS_INSPECTOR
+ * @public
+ */
+export function hardenProcess(own: Pick<NodeJS.Process, "env" | "execArgv" | "on" | "listenerCount">): {
+  readonly warnings: readonly string[];
+} {
+  // SIGUSR1 opens the inspector in every version of Node, unless somebody listens for it.
+  if (own.listenerCount("SIGUSR1") === 0) own.on("SIGUSR1", () => {});
+  if ((own.env.NODE_OPTIONS ?? "") !== "") {
+    throw new AgentError("PROCESS_NODE_OPTIONS", "none", "NODE_OPTIONS is set for the process with the keys");
+  }
+  if (own.execArgv.some((option) => /^--(?:inspect|debug)/.test(option))) {
+    throw new AgentError("PROCESS_INSPECTOR", "none", "the process with the keys was started with an inspector");
+  }
+  return { warnings: emptyCoreDumps() ? [] : ["core dumps of the signer could hold keys: set LimitCORE=0 and CoredumpFilter=0"] };
+}
+
+/** A filter of 0 leaves every memory mapping out, even where the core pattern is a pipe and ignores the size limit. */
+function emptyCoreDumps(): boolean {
+  try {
+    writeFileSync("/proc/self/coredump_filter", "0");
+    return Number.parseInt(readFileSync("/proc/self/coredump_filter", "utf8"), 16) === 0;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * What the kernel says about this process and its surroundings; null where it does not say.
+ * @public
+ */
+export interface IsolationFacts {
+  readonly uid: number | null;
+  readonly parentUid: number | null;
+  readonly socketsInherited: boolean; // the courier's socket came from the service manager
+  readonly noNewPrivileges: boolean;
+  readonly systemCallFilter: boolean;
+  readonly interfaces: readonly string[] | null; // network interfaces in sight, loopback left out
+}
+
+/**
+ * The rung of the isolation ladder with its reason, e.g. "L0 one user": L1 the signer has a user of its own, L2 also no network and
+ * a system call filter. L3 (a credential bound to machine or TPM) cannot be seen from inside and is never claimed.
+ * @public
+ */
+export function isolationLevel(facts: IsolationFacts): string {
+  const ownUser = facts.parentUid === null ? facts.socketsInherited : facts.parentUid !== facts.uid;
+  if (!ownUser || facts.uid === null || facts.uid === 0) return facts.uid === 0 ? "L0 one user, and it is root" : "L0 one user";
+  const missing: string[] = [];
+  if (facts.interfaces === null || facts.interfaces.length > 0) missing.push("network in reach");
+  if (!facts.noNewPrivileges) missing.push("may gain privileges");
+  if (!facts.systemCallFilter) missing.push("no system call filter");
+  return missing.length === 0 ? "L2 own user, no network, system call filter" : `L1 own user; ${missing.join(", ")}`;
+}
+
+/**
+ * Reads the facts from /proc. `parentPid` is the launcher's or service manager's.
+ * @public
+ */
+export function isolationFacts(own: { readonly parentPid: number; readonly socketsInherited: boolean }): IsolationFacts {
+  const status = readText("/proc/self/status");
+  return {
+    uid: uidIn(status),
+    parentUid: uidIn(readText(`/proc/${own.parentPid}/status`)),
+    socketsInherited: own.socketsInherited,
+    noNewPrivileges: /^NoNewPrivs:\s*1$/m.test(status ?? ""),
+    systemCallFilter: /^Seccomp:\s*2$/m.test(status ?? ""),
+    interfaces: interfacesIn(readText("/proc/self/net/dev")),
+  };
+}
+
+function uidIn(status: string | null): number | null {
+  const match = /^Uid:\s*(\d+)/m.exec(status ?? "");
+  return match === null ? null : Number(match[1]);
+}
+
+function interfacesIn(table: string | null): readonly string[] | null {
+  if (table === null) return null;
+  const names = table.split("\n").flatMap((row) => /^\s*([^\s:|]+):/.exec(row)?.[1] ?? []);
+  return names.filter((name) => name !== "lo");
+}
+
+function readText(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,272 @@
+/**
+ * The listening end of the signer's AF_UNIX sockets: bounded lines, bounded requests in flight, bounded memory per reader. What
+ * comes in is hostile until read. Never connects anywhere: whether a socket file is stale is read from /proc.
+ * Sources: unix(7); sd_listen_fds(3) for inherited sockets.
+ */
+import { chmodSync, lstatSync, readFileSync, unlinkSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { AgentError } from "../../../protocol/fault.ts";
+import { parseJson } from "../../../protocol/json.ts";
+import { encodeLine, LineReader, lineBytesMax } from "../../socket/line.ts";
+import type { Answer, Push, Request } from "../../socket/verbs.ts";
+
+/**
+ * One client. Both calls are harmless after it has gone.
+ * @public
+ */
+export interface LineConnection {
+  push(message: Push): void;
+  close(): void;
+}
+
+/** @public */
+export interface LineServerOptions {
+  /** Called for each well-formed request; `answer` is to be called once, now or later. It must not throw. */
+  readonly onRequest: (request: Request, answer: (answer: Answer) => void, connection: LineConnection) => void;
+  readonly onConnect?: (connection: LineConnection) => void;
+  readonly onClose?: (connection: LineConnection) => void;
+  readonly onListening: () => void;
+  /** The socket could not be opened, or failed later: the process has no use without it. */
+  readonly onFault: (fault: AgentError) => void;
+  readonly connectionsMax: number; // further ones are closed at once
+  readonly outstandingMax: number; // requests of one connection being worked on; more are left unread
+  /** Answers and pushes one connection may leave unread before it is dropped; 64 MiB unless told. */
+  readonly unreadBytesMax?: number;
+}
+
+/** @public */
+export interface LineServer {
+  /** To every connection. */
+  push(message: Push): void;
+  /** Stops listening, drops every connection and removes the socket file. Twice is harmless. */
+  close(): void;
+}
+
+const unreadBytesDefault = 67_108_864;
+/** How long a client that broke the framing may take to read why. */
+const hangUpMs = 1000;
+/** A frame of 64 KiB as base64 is the longest string anyone sends. */
+const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: 131_072 } as const;
+
+/**
+ * Listens on a path (0600, a stale file replaced) or on `fd:N`, a listening socket inherited from the service manager.
+ * @public
+ */
+export function listenLines(address: string, options: LineServerOptions): LineServer {
+  return new BoundedServer(address, options);
+}
+
+class BoundedServer implements LineServer {
+  readonly #options: LineServerOptions;
+  readonly #server: Server;
+  readonly #connections = new Set<BoundedConnection>();
+  readonly #path: string | null;
+  #closed = false;
+
+  constructor(address: string, options: LineServerOptions) {
+    this.#options = options;
+    this.#server = createServer((socket) => this.#accept(socket));
+    this.#server.on("error", (cause: NodeJS.ErrnoException) => options.onFault(listenFault(address, cause)));
+    this.#server.on("listening", () => this.#listening());
+    const inherited = /^fd:(\d{1,4})$/.exec(address);
+    this.#path = inherited === null ? address : null;
+    if (inherited !== null) this.#server.listen({ fd: Number(inherited[1]) });
+    else this.#listen(address);
+  }
+
+  push(message: Push): void {
+    const line = encodeLine(message);
+    for (const connection of this.#connections) connection.write(line);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#server.close(); // Node removes the file it made.
+    for (const connection of this.#connections) connection.close();
+  }
+
+  #listen(path: string): void {
+    try {
+      removeStale(path);
+    } catch (cause) {
+      if (!(cause instanceof AgentError)) throw cause;
+      queueMicrotask(() => this.#options.onFault(cause)); // Never before the caller has the server.
+      return;
+    }
+    // The file is made inside listen, so nobody can connect in a moment of wider rights.
+    const before = process.umask(0o177);
+    try {
+      this.#server.listen(path);
+    } finally {
+      process.umask(before);
+    }
+  }
+
+  #listening(): void {
+    try {
+      if (this.#path !== null) chmodSync(this.#path, 0o600);
+    } catch (cause) {
+      this.#options.onFault(listenFault(this.#path ?? "", cause as NodeJS.ErrnoException));
+      return;
+    }
+    this.#options.onListening();
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#closed || this.#connections.size >= this.#options.connectionsMax) {
+      socket.destroy();
+      return;
+    }
+    const connection = new BoundedConnection(socket, this.#options);
+    this.#connections.add(connection);
+    socket.on("close", () => {
+      this.#connections.delete(connection);
+      this.#options.onClose?.(connection);
+    });
+    this.#options.onConnect?.(connection);
+  }
+}
+
+class BoundedConnection implements LineConnection {
+  readonly #socket: Socket;
+  readonly #options: LineServerOptions;
+  readonly #lines = new LineReader(lineBytesMax);
+  readonly #queue: Uint8Array[] = []; // lines read, not yet worked on
+  #outstanding = 0;
+  #corked = false;
+
+  constructor(socket: Socket, options: LineServerOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    socket.on("data", (chunk) => this.#read(chunk));
+    socket.on("error", () => socket.destroy()); // The other end is gone; `close` follows.
+  }
+
+  push(message: Push): void {
+    this.write(encodeLine(message));
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  /** What one turn says goes out in one write. */
+  write(line: string): void {
+    if (this.#socket.destroyed) return;
+    if (this.#socket.writableLength > (this.#options.unreadBytesMax ?? unreadBytesDefault)) {
+      this.#socket.destroy();
+      return;
+    }
+    if (!this.#corked) {
+      this.#corked = true;
+      this.#socket.cork();
+      process.nextTick(() => {
+        this.#corked = false;
+        this.#socket.uncork();
+      });
+    }
+    this.#socket.write(line);
+  }
+
+  #read(chunk: Uint8Array): void {
+    try {
+      this.#lines.push(chunk, (line) => this.#queue.push(line)); // Node never uses a chunk's buffer again.
+    } catch (cause) {
+      if (!(cause instanceof AgentError)) throw cause;
+      this.#hangUp(cause);
+      return;
+    }
+    this.#work();
+  }
+
+  #work(): void {
+    while (this.#outstanding < this.#options.outstandingMax && !this.#socket.destroyed) {
+      const line = this.#queue.shift();
+      if (line === undefined) break;
+      this.#take(line);
+    }
+    if (this.#queue.length > 0) this.#socket.pause();
+    else if (this.#socket.isPaused()) this.#socket.resume();
+  }
+
+  #take(line: Uint8Array): void {
+    let request: Request;
+    try {
+      request = readRequest(line);
+    } catch (cause) {
+      if (!(cause instanceof AgentError)) throw cause;
+      this.#hangUp(cause);
+      return;
+    }
+    let answered = false;
+    this.#outstanding += 1;
+    const answer = (each: Answer): void => {
+      if (answered) return;
+      answered = true;
+      this.#outstanding -= 1;
+      this.write(encodeLine(each));
+      if (this.#queue.length > 0) queueMicrotask(() => this.#work());
+    };
+    this.#options.onRequest(request, answer, this);
+  }
+
+  /** Says what was wrong, as the answer to request 0, and ends: whoever breaks the framing once is not understood any more. */
+  #hangUp({ code, message }: AgentError): void {
+    this.#queue.length = 0;
+    this.#socket.pause();
+    this.#socket.setTimeout(hangUpMs, () => this.#socket.destroy());
+    this.#socket.end(encodeLine({ id: 0, ok: false, code, detail: message, effect: "none" }), () => this.#socket.destroy());
+  }
+}
+
+function readRequest(line: Uint8Array): Request {
+  let value: unknown;
+  try {
+    value = parseJson(line, jsonLimits);
+  } catch (cause) {
+    throw new AgentError("SOCKET_FORMAT", "none", "a request is not strict JSON", {}, { cause });
+  }
+  const request = value as Request;
+  const sound = typeof value === "object" && value !== null && !Array.isArray(value);
+  if (!sound || !Number.isSafeInteger(request.id) || request.id < 1 || typeof request.verb !== "string") {
+    throw new AgentError("SOCKET_FORMAT", "none", "a request has an id from 1 and a verb");
+  }
+  return request;
+}
+
+/**
+ * Removes a socket file that nobody listens on any more. The state folder's lock already says that no other agent lives here; this
+ * guards against a foreign program at the same path. @throws AgentError SOCKET_IN_USE, SOCKET_LISTEN
+ */
+function removeStale(path: string): void {
+  try {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return;
+    if (!found.isSocket()) throw new AgentError("SOCKET_LISTEN", "none", "the socket's place is taken by another file", { path });
+    if (hasListener(path)) throw new AgentError("SOCKET_IN_USE", "none", "another process listens on the socket", { path });
+    unlinkSync(path);
+  } catch (cause) {
+    throw cause instanceof AgentError ? cause : listenFault(path, cause as NodeJS.ErrnoException);
+  }
+}
+
+/** Num RefCount Protocol Flags Type St Inode Path; a listening socket has the flag 0x10000 (proc(5), /proc/net/unix). */
+function hasListener(path: string): boolean {
+  let table: string;
+  try {
+    table = readFileSync("/proc/self/net/unix", "utf8");
+  } catch {
+    return false; // Hidden by the service manager, and then the folder is this service's alone.
+  }
+  return table.split("\n").some((row) => {
+    const fields = row.trim().split(/\s+/);
+    return fields.slice(7).join(" ") === path && (Number.parseInt(fields[3] ?? "", 16) & 0x10000) !== 0;
+  });
+}
+
+function listenFault(address: string, cause: NodeJS.ErrnoException): AgentError {
+  const reason = cause.code ?? "";
+  const code = reason === "EADDRINUSE" ? "SOCKET_IN_USE" : "SOCKET_LISTEN";
+  return new AgentError(code, "none", "the socket cannot be opened for listening", { address, reason }, { cause });
+}

@@ -1,0 +1,187 @@
+/**
+ * The asking end of the signer's sockets, for courier and CLI: requests by verb, answers matched by id, pushes as they come.
+ * Touches one AF_UNIX socket. Answers come from the signer, the trusted end, and are read with the runtime's own parser.
+ */
+import { createConnection, type Socket } from "node:net";
+import { AgentError } from "../../protocol/fault.ts";
+import { answerBytesMax, encodeLine, LineReader } from "./line.ts";
+import type { Push } from "./verbs.ts";
+
+/**
+ * An answer as it comes: the verb's own fields, or a refusal or fault by its code.
+ * @public
+ */
+export type AnswerTo<A> =
+  | ({ readonly ok: true } & A)
+  | { readonly ok: false; readonly code: string; readonly detail: string; readonly effect: "none" | "done" | "unknown" };
+
+/**
+ * `Requests` and `Answers` map each verb to its fields, e.g. CourierRequests and CourierAnswers.
+ * @public
+ */
+export interface SocketClient<Requests extends object, Answers extends { readonly [V in keyof Requests]?: object }> {
+  /**
+   * Asks and waits. A refusal is an answer (`ok: false`); it rejects with AgentError SOCKET_UNREACHABLE, SOCKET_BUSY (effect none),
+   * SOCKET_CLOSED or SOCKET_TIMEOUT (effect unknown: the signer may have acted; asking again is harmless).
+   */
+  request<V extends keyof Requests & keyof Answers & string>(verb: V, body: Requests[V]): Promise<AnswerTo<Answers[V]>>;
+  /** One listener for what comes without being asked; a later one takes its place. */
+  onPush(listener: (push: Push) => void): void;
+  /** Called once when the connection has ended, however; at once when it has ended already. */
+  onClose(listener: (reason: AgentError) => void): void;
+  /** Ends the connection; whoever waits is told SOCKET_CLOSED. Twice is harmless. */
+  close(): void;
+}
+
+/** @public */
+export interface SocketClientOptions {
+  readonly timeoutMs: number; // for one answer, its waiting for the connection included
+  readonly outstandingMax?: number; // requests without an answer yet
+}
+
+const outstandingDefault = 1024;
+
+interface Waiting {
+  readonly resolve: (answer: never) => void;
+  readonly reject: (fault: AgentError) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * Connects to a socket file; requests may be made at once. A closed client stays closed: make another.
+ * @public
+ */
+export function createSocketClient<Requests extends object, Answers extends { readonly [V in keyof Requests]?: object }>(
+  path: string,
+  options: SocketClientOptions,
+): SocketClient<Requests, Answers> {
+  return new LineClient(createConnection(path), options) as SocketClient<Requests, Answers>;
+}
+
+class LineClient {
+  readonly #socket: Socket;
+  readonly #options: SocketClientOptions;
+  readonly #lines = new LineReader(answerBytesMax);
+  readonly #waiting = new Map<number, Waiting>();
+  #nextId = 1;
+  #connected = false;
+  #corked = false;
+  #ended: AgentError | null = null;
+  #pushListener: (push: Push) => void = () => {};
+  #closeListener: (reason: AgentError) => void = () => {};
+
+  constructor(socket: Socket, options: SocketClientOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    socket.on("connect", () => {
+      this.#connected = true;
+    });
+    socket.on("data", (chunk) => this.#read(chunk));
+    socket.on("error", (cause) => this.#end(this.#lost(cause)));
+    socket.on("close", () => this.#end(this.#lost()));
+  }
+
+  request(verb: string, body: object): Promise<never> {
+    if (this.#ended !== null) return Promise.reject(new AgentError(this.#ended.code, "none", this.#ended.message, { verb }));
+    if (this.#waiting.size >= (this.#options.outstandingMax ?? outstandingDefault)) {
+      return Promise.reject(new AgentError("SOCKET_BUSY", "none", "too many requests wait on this socket", { verb }));
+    }
+    const id = this.#nextId++;
+    this.#write(encodeLine({ id, verb, ...body }));
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.delete(id);
+        reject(
+          new AgentError("SOCKET_TIMEOUT", "unknown", `no answer to ${verb} in time`, {
+            verb,
+            timeoutMs: this.#options.timeoutMs,
+          }),
+        );
+      }, this.#options.timeoutMs);
+      this.#waiting.set(id, { resolve, reject, timer });
+    });
+  }
+
+  onPush(listener: (push: Push) => void): void {
+    this.#pushListener = listener;
+  }
+
+  onClose(listener: (reason: AgentError) => void): void {
+    if (this.#ended !== null) listener(this.#ended);
+    else this.#closeListener = listener;
+  }
+
+  close(): void {
+    this.#end(new AgentError("SOCKET_CLOSED", "unknown", "the socket was closed on this side"));
+  }
+
+  /** What one turn asks goes out in one write. */
+  #write(line: string): void {
+    if (!this.#corked) {
+      this.#corked = true;
+      this.#socket.cork();
+      process.nextTick(() => {
+        this.#corked = false;
+        this.#socket.uncork();
+      });
+    }
+    this.#socket.write(line);
+  }
+
+  #read(chunk: Uint8Array): void {
+    try {
+      this.#lines.push(chunk, (line) => this.#take(line));
+    } catch (cause) {
+      if (!(cause instanceof AgentError)) throw cause;
+      this.#end(cause);
+    }
+  }
+
+  #take(line: Uint8Array): void {
+    if (this.#ended !== null) return;
+    const message = parseObject(line);
+    if (typeof message.push === "string") {
+      this.#pushListener(message as unknown as Push);
+      return;
+    }
+    const { id, ...answer } = message;
+    const waiting = this.#waiting.get(id as number);
+    if (waiting === undefined) {
+      if (id === 0)
+        throw new AgentError("SOCKET_FORMAT", "none", "the other end could not read a line", { code: String(answer.code) });
+      return; // Its time was up.
+    }
+    this.#waiting.delete(id as number);
+    clearTimeout(waiting.timer);
+    waiting.resolve(answer as never);
+  }
+
+  #lost(cause?: Error): AgentError {
+    if (this.#connected) return new AgentError("SOCKET_CLOSED", "unknown", "the other end closed the socket", {}, { cause });
+    const reason = (cause as NodeJS.ErrnoException | undefined)?.code ?? "";
+    return new AgentError("SOCKET_UNREACHABLE", "none", "nobody answers on the socket", { reason }, { cause });
+  }
+
+  #end(reason: AgentError): void {
+    if (this.#ended !== null) return;
+    this.#ended = reason;
+    this.#socket.destroy();
+    for (const { reject, timer } of this.#waiting.values()) {
+      clearTimeout(timer);
+      reject(reason);
+    }
+    this.#waiting.clear();
+    this.#closeListener(reason);
+  }
+}
+
+function parseObject(line: Uint8Array): Readonly<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(line.buffer, line.byteOffset, line.length).toString("utf8"));
+  } catch (cause) {
+    throw new AgentError("SOCKET_FORMAT", "none", "a line is not JSON", {}, { cause });
+  }
+  if (typeof value !== "object" || value === null) throw new AgentError("SOCKET_FORMAT", "none", "a line is not an object");
+  return value as Readonly<Record<string, unknown>>;
+}

@@ -1,0 +1,71 @@
+/**
+ * One JSON object per line, both ways: the framing of the signer's AF_UNIX sockets. Bounded: a longer line than agreed ends the
+ * connection before it is held in memory whole. Pure; sockets are elsewhere.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+
+/**
+ * Longest request, its newline included.
+ * @public
+ */
+export const lineBytesMax = 1_048_576;
+/**
+ * Longest answer or push: a start with thousands of open withdrawals fits. The signer is the trusted end.
+ * @public
+ */
+export const answerBytesMax = 67_108_864;
+
+const newline = 0x0a;
+
+/**
+ * An object as one line. JSON escapes line breaks inside strings, so the newline is always the end.
+ * @public
+ */
+export function encodeLine(value: object): string {
+  return `${JSON.stringify(value)}\n`;
+}
+
+/**
+ * Cuts a byte stream into lines.
+ * @public
+ */
+export class LineReader {
+  readonly #bytesMax: number;
+  #parts: Uint8Array[] = [];
+  #held = 0;
+
+  constructor(bytesMax: number = lineBytesMax) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /**
+   * Takes the next bytes and calls `take` with each whole line, newline removed; the line is a view, valid during the call.
+   * @throws AgentError SOCKET_FORMAT when a line is too long; the reader is of no use afterwards
+   */
+  push(chunk: Uint8Array, take: (line: Uint8Array) => void): void {
+    let start = 0;
+    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, start)) {
+      const line = chunk.subarray(start, end);
+      start = end + 1;
+      this.#assertFits(line.length + 1);
+      if (this.#held === 0) {
+        take(line);
+        continue;
+      }
+      const whole = Buffer.concat([...this.#parts, line]);
+      this.#parts = [];
+      this.#held = 0;
+      take(whole);
+    }
+    if (start === chunk.length) return;
+    const rest = chunk.subarray(start);
+    this.#assertFits(rest.length + 1);
+    this.#parts.push(rest);
+    this.#held += rest.length;
+  }
+
+  #assertFits(bytes: number): void {
+    if (this.#held + bytes <= this.#bytesMax) return;
+    throw new AgentError("SOCKET_FORMAT", "none", `a line is longer than ${this.#bytesMax} bytes`, { bytesMax: this.#bytesMax });
+  }
+}
