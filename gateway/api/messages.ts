@@ -92,6 +92,11 @@ export const answerCodes = {
     "Another server is paired; the gateway's operator must release it first.",
     "Başka bir sunucu eşleştirilmiş; önce ağ geçidi yöneticisi onu serbest bırakmalıdır.",
   ],
+  pairing_wallet_taken: [
+    409,
+    "This wallet is paired for another merchant of this gateway.",
+    "Bu cüzdan, bu ağ geçidindeki başka bir işletme için eşleştirilmiş.",
+  ],
   pairing_used: [409, "This key's right to pair is used up.", "Bu anahtarın eşleştirme hakkı kullanılmış."],
   body_too_large: [413, "The body is too large.", "İstek gövdesi çok büyük."],
   content_type: [415, "Content-Type must be application/json.", "Content-Type application/json olmalıdır."],
@@ -109,7 +114,10 @@ export const answerCodes = {
 /** @public */
 export type AnswerCode = keyof typeof answerCodes;
 
-/** The words of a code. */
+/**
+ * The words of a code.
+ * @public
+ */
 export function messageOf(code: AnswerCode, language: Language): string {
   return answerCodes[code][language === "tr" ? 2 : 1];
 }

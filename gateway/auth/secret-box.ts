@@ -28,7 +28,10 @@ export function sealSecret(
   return Buffer.concat([Uint8Array.of(boxVersion), iv, cipher.getAuthTag(), body]);
 }
 
-/** Opens a sealed API secret; the caller wipes it. Throws GATEWAY_SECRET_SEALED when key file, row or bytes do not belong together. */
+/**
+ * Opens a sealed API secret; the caller wipes it. Throws GATEWAY_SECRET_SEALED when key file, row or bytes do not belong together.
+ * @public
+ */
 export function openSecret(box: Uint8Array, keyId: string, sealingKey: Uint8Array): Uint8Array {
   const refuse = (cause?: unknown): AgentError =>
     new AgentError("GATEWAY_SECRET_SEALED", "none", "an API secret does not open under this gateway's key", { keyId }, { cause });

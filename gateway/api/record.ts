@@ -1,0 +1,38 @@
+/**
+ * A transaction's row as the interface shows it, with the project's own fields beside. Fields never change meaning; clients ignore
+ * those they do not know. Source: the interface, section on records; docs/api.md.
+ */
+import { formatAmount } from "../../protocol/amount.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { TransactionRow } from "../store/rows.ts";
+
+const noCallbackTarget = 3;
+const nativeDecimal = 18;
+
+/** @public */
+export function recordOf(row: TransactionRow, config: GatewayConfig): object {
+  const decimal = config.currencies[row.currency]?.decimal;
+  const isDeposit = row.operation === "deposit";
+  return {
+    transactionId: row.id,
+    receiverAddress: row.receiverAddress,
+    depositAddress: row.depositAddress,
+    orderId: row.orderId,
+    tag: row.tag,
+    currency: row.currency,
+    amount: row.amount,
+    callbackStatus: noCallbackTarget,
+    createdAt: new Date(row.createdAt).toISOString(),
+    status: row.status,
+    transactionType: isDeposit ? 1 : 2,
+    network: row.network,
+    stage: row.stage,
+    code: row.code,
+    txHash: row.txHash,
+    changedAt: new Date(row.changedAt).toISOString(),
+    expiresAt: new Date(row.expiresAt).toISOString(),
+    ...(isDeposit
+      ? { amountReceived: decimal === undefined ? "" : formatAmount(BigInt(row.amountReceivedUnits), decimal) }
+      : { mode: row.mode, fee: row.feeUnits === "" ? "" : formatAmount(BigInt(row.feeUnits), nativeDecimal) }),
+  };
+}

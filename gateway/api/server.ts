@@ -1,0 +1,165 @@
+/**
+ * The gateway's HTTP server: bounds on everything that arrives, one shape for every error, languages, and the routes. It holds no
+ * rule about money; each route hands its bytes to a room and turns the Answer into a reply.
+ * Sources: the interface; failures.md section 7.5; RFC 9110.
+ */
+import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from "fastify";
+import { AgentError } from "../../protocol/fault.ts";
+import { addressName } from "../auth/rate.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { Service } from "../service.ts";
+import { isBusy } from "../store/store.ts";
+import { type Answer, say } from "./answer.ts";
+import { type Language, languageOf } from "./language.ts";
+import { type AnswerCode, answerCodes, messageOf } from "./messages.ts";
+import { createPeers } from "./peers.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    language: Language;
+    startedAtMs: number;
+  }
+}
+
+const headerBytesMax = 16_384;
+const headersTimeoutMs = 10_000;
+const requestTimeoutMs = 15_000;
+const keepAliveTimeoutMs = 65_000;
+const requestIdBytes = 8;
+
+/** Sends an Answer: its own headers, the language it speaks, and for an error the request's id. */
+export function reply(request: FastifyRequest, response: FastifyReply, answer: Answer): FastifyReply {
+  for (const [name, value] of Object.entries(answer.headers ?? {})) void response.header(name, value);
+  void response.header("content-language", request.language);
+  void response.header("content-type", "application/json; charset=utf-8");
+  if (answer.kind === "data") return response.status(200).send(answer.body);
+  const [status] = answerCodes[answer.code];
+  const body = { message: messageOf(answer.code, request.language), code: answer.code, requestId: request.id, ...answer.extra };
+  return response.status(status).send(JSON.stringify(body));
+}
+
+const codesOfFramework: Readonly<Record<string, AnswerCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: "body_too_large",
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: "content_type",
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: "request_invalid",
+  FST_ERR_BAD_URL: "request_invalid",
+  FST_ERR_ASYNC_CONSTRAINT: "request_invalid",
+};
+
+function answerOfError(error: FastifyError | Error, service: Service, requestId: string): Answer {
+  if (isBusy(error)) return say("unavailable", {}, { "Retry-After": "1" });
+  const code = "code" in error && typeof error.code === "string" ? codesOfFramework[error.code] : undefined;
+  if (code !== undefined) return say(code);
+  const context = error instanceof AgentError ? { code: error.code, context: error.context } : {};
+  service.log.error({ requestId, err: error, ...context }, "a request failed inside");
+  return say("internal");
+}
+
+/** An answer to bytes that are not HTTP: the parser has no request to hang it on. */
+function answerToNoise(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return;
+  const byCode: Readonly<Record<string, AnswerCode>> = {
+    HPE_HEADER_OVERFLOW: "headers_too_large",
+    ERR_HTTP_REQUEST_TIMEOUT: "request_timeout",
+  };
+  const code = byCode[error.code ?? ""] ?? "request_invalid";
+  const body = JSON.stringify({ message: messageOf(code, "en"), code, requestId: "" });
+  const head = [`HTTP/1.1 ${answerCodes[code][0]} Error`, "Content-Type: application/json; charset=utf-8", "Connection: close"];
+  socket.end(`${head.join("\r\n")}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+}
+
+const knownPaths: readonly (readonly [RegExp, string])[] = [
+  [/^\/api\/v1\/(?:createTransactionRequest|autoWithdraw|manualWithdraw)$/, "POST"],
+  [/^\/api\/v1\/(?:transactions|supportedCurrency|transaction\/[^/]+|balance\/[^/]+)$/, "GET, HEAD"],
+  [/^\/(?:health|ready)$/, "GET, HEAD"],
+  [/^\/agent\/v1\/pair$/, "POST"],
+];
+
+function notFound(request: FastifyRequest): Answer {
+  const path = request.url.split("?")[0] ?? "";
+  const allow = knownPaths.find(([pattern]) => pattern.test(path))?.[1];
+  return allow === undefined ? say("not_found") : say("method_not_allowed", {}, { Allow: allow });
+}
+
+function tlsOf(
+  config: GatewayConfig,
+): { readonly https: { readonly cert: Buffer; readonly key: Buffer; readonly minVersion: "TLSv1.2" } } | object {
+  const { tls } = config.listen;
+  if (tls === null) return {};
+  try {
+    return { https: { cert: readFileSync(tls.certificate), key: readFileSync(tls.key), minVersion: "TLSv1.2" } };
+  } catch (cause) {
+    throw new AgentError("GATEWAY_TLS", "none", "certificate or key of listen.tls cannot be read", { ...tls }, { cause });
+  }
+}
+
+function create(service: Service): FastifyInstance {
+  const { config } = service;
+  return fastify({
+    ...tlsOf(config),
+    http: { maxHeaderSize: headerBytesMax, headersTimeout: headersTimeoutMs },
+    loggerInstance: service.log as unknown as FastifyBaseLogger,
+    disableRequestLogging: true,
+    bodyLimit: config.limits.bodyBytesMax,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    trustProxy: config.trustProxy.length === 0 ? false : [...config.trustProxy],
+    genReqId: () => Buffer.from(service.random(requestIdBytes)).toString("hex"),
+    requestIdHeader: false,
+    clientErrorHandler: answerToNoise,
+    frameworkErrors: (error: FastifyError, request: FastifyRequest, response: FastifyReply) => {
+      request.language = languageOf(request.headers["accept-language"], "en");
+      void reply(request, response, answerOfError(error, service, request.id));
+    },
+  } as Parameters<typeof fastify>[0]) as unknown as FastifyInstance;
+}
+
+/**
+ * The server without its routes: every answer gets an id, a language and one shape, plaintext from elsewhere is refused, and what
+ * happened is logged without query, token or body. @throws AgentError GATEWAY_TLS.
+ */
+export function createServer(service: Service): FastifyInstance {
+  const server = create(service);
+  const peers = createPeers(service.config);
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+  server.decorateRequest("language", "en");
+  server.decorateRequest("startedAtMs", 0);
+  server.addHook("onRequest", async (request, response) => {
+    request.startedAtMs = service.clock();
+    request.language = languageOf(request.headers["accept-language"], "en");
+    void response.headers({
+      "x-request-id": request.id,
+      vary: "Accept-Language",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    });
+    if (!peers.mayComePlain(request.raw.socket.remoteAddress)) return reply(request, response, say("plaintext_refused"));
+  });
+  server.addHook("onResponse", async (request, response) => {
+    const ms = service.clock() - request.startedAtMs;
+    const path = request.url.split("?")[0];
+    const line = {
+      requestId: request.id,
+      ip: addressName(request.ip),
+      method: request.method,
+      path,
+      status: response.statusCode,
+      ms,
+    };
+    service.log.info(line, "request");
+  });
+  server.setErrorHandler((error: FastifyError, request, response) =>
+    reply(request, response, answerOfError(error, service, request.id)),
+  );
+  server.setNotFoundHandler((request, response) => reply(request, response, notFound(request)));
+  return server;
+}

@@ -1,0 +1,46 @@
+/**
+ * The paths outside /api/v1: pairing for agents, health and readiness for whoever runs the gateway.
+ */
+import type { FastifyInstance } from "fastify";
+import { transcriptBytesMax } from "../../protocol/pairing.ts";
+import { addressName, createBuckets } from "../auth/rate.ts";
+import { pairAgent } from "../pairing/pairing.ts";
+import type { Service } from "../service.ts";
+import { say } from "./answer.ts";
+import { reply } from "./server.ts";
+
+const minuteSeconds = 60;
+const pairingBodyBytesMax = transcriptBytesMax * 2;
+
+/** What of the gateway can say whether it works; each answers fast and never throws. */
+export type Probe = () => { readonly name: string; readonly ok: boolean; readonly detail: string };
+
+export function addStation(server: FastifyInstance, service: Service, probes: readonly Probe[]): void {
+  const { pairingsPerMinute } = service.config.limits;
+  const pairings = createBuckets(pairingsPerMinute / minuteSeconds, pairingsPerMinute);
+
+  server.route({
+    method: "POST",
+    url: "/agent/v1/pair",
+    bodyLimit: pairingBodyBytesMax,
+    onRequest: async (request, response) => {
+      const allowance = pairings.take(addressName(request.ip), service.clock());
+      if (allowance.allowed) return undefined;
+      return reply(request, response, say("rate_limited", {}, { "Retry-After": String(Math.ceil(allowance.waitMs / 1000)) }));
+    },
+    handler: async (request, response) => {
+      const body = request.body instanceof Uint8Array ? request.body : new Uint8Array(0);
+      return reply(request, response, pairAgent(service, body));
+    },
+  });
+  server.get("/health", async (_request, response) => response.type("application/json; charset=utf-8").send('{"status":"ok"}'));
+  server.get("/ready", async (_request, response) => {
+    const checks = probes.map((probe) => probe());
+    const ready = checks.every((check) => check.ok);
+    const body = JSON.stringify({ status: ready ? "ready" : "not ready", checks });
+    return response
+      .status(ready ? 200 : 503)
+      .type("application/json; charset=utf-8")
+      .send(body);
+  });
+}

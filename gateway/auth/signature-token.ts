@@ -1,0 +1,187 @@
+/**
+ * The header `signatureToken`: a compact JWT, checked in full before anything of the request is believed. The algorithm is the
+ * one pinned to the key, never the token's word; the key is found by `kid` in our own table only. Every way to be wrong gives the
+ * same answer outside; `reason` is for the log. Sources: RFC 7515, 7519, 8725, 8037; docs/api.md, section on the token.
+ */
+import "./web-crypto.ts";
+import { createHash, timingSafeEqual } from "node:crypto";
+import { compactVerify } from "jose";
+import { publicKeyFromHex } from "../../protocol/envelope.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { type JsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
+import type { KeyRow } from "../store/rows.ts";
+import { isConflict, type Store } from "../store/store.ts";
+import { findKey } from "./keys.ts";
+import { openSecret } from "./secret-box.ts";
+
+/**
+ * What the token is checked against: `path` is the request target from /api on, query included; `body` the exact bytes, empty for
+ * none.
+ * @public
+ */
+export interface TokenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly body: Uint8Array;
+}
+
+/**
+ * `key` is the row as it is now; a revoked key's valid token verifies, so that the caller can say so.
+ * @public
+ */
+export type TokenVerdict =
+  | { readonly ok: true; readonly key: KeyRow; readonly jti: string; readonly expiresAtMs: number }
+  | { readonly ok: false; readonly reason: string };
+
+const tokenCharsMax = 4096;
+const lifetimeSecondsMax = 300;
+const skewSeconds = 30;
+const jtiPattern = /^[\x21-\x7e]{16,128}$/; // 96 random bits are 16 characters of base64
+const headerFields: ReadonlySet<string> = new Set(["alg", "typ", "kid"]);
+const hashOfNothing = createHash("sha256").digest();
+
+const no = (reason: string): { readonly ok: false; readonly reason: string } => ({ ok: false, reason });
+
+/** One part as bytes; null unless it is base64url without padding and in its only form. */
+function decodePart(part: string): Uint8Array | null {
+  if (!/^[A-Za-z0-9_-]+$/.test(part)) return null;
+  const bytes = Buffer.from(part, "base64url");
+  return bytes.toString("base64url") === part ? bytes : null;
+}
+
+function parseObject(bytes: Uint8Array): JsonObject | null {
+  let value: JsonValue;
+  try {
+    value = parseJson(bytes, { bytesMax: tokenCharsMax, depthMax: 4 });
+  } catch (error) {
+    if (error instanceof AgentError) return null;
+    throw error;
+  }
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
+}
+
+interface Split {
+  readonly token: string;
+  readonly kid: string;
+  readonly alg: string;
+  readonly claims: JsonObject;
+}
+
+/** Takes the token apart without believing it: three parts in canonical base64url, header and claims strict JSON objects. */
+function split(value: string | undefined): Split | string {
+  if (value === undefined || value === "") return "no token";
+  const token = value.startsWith("Bearer ") ? value.slice("Bearer ".length) : value;
+  if (token.length > tokenCharsMax) return "too long";
+  const parts = token.split(".");
+  if (parts.length !== 3) return "not three parts";
+  const [head, body, signature] = parts.map(decodePart);
+  if (head == null || body == null || signature == null) return "not base64url";
+  const header = parseObject(head);
+  const claims = parseObject(body);
+  if (header === null || claims === null) return "header or claims are not a JSON object";
+  for (const name in header) if (!headerFields.has(name)) return `header field ${name.slice(0, 20)}`;
+  const { alg, typ, kid } = header;
+  if (typ !== undefined && (typeof typ !== "string" || !/^jwt$/i.test(typ))) return "typ";
+  if (typeof alg !== "string" || typeof kid !== "string") return "alg or kid missing";
+  return { token, kid, alg, claims };
+}
+
+async function signatureFits(token: string, key: KeyRow, sealingKey: Uint8Array): Promise<boolean> {
+  const secret = key.secretBox === null ? null : openSecret(key.secretBox, key.id, sealingKey);
+  try {
+    const material = secret ?? publicKeyFromHex(key.publicKey ?? "");
+    await compactVerify(token, material, { algorithms: [key.alg] });
+    return true;
+  } catch (error) {
+    if (error instanceof AgentError) throw error;
+    return false;
+  } finally {
+    secret?.fill(0);
+  }
+}
+
+/** Whole seconds since 1970 that a date can hold, or null. */
+function seconds(value: JsonValue | undefined): number | null {
+  return typeof value === "number" && value >= 0 && value <= 8.64e12 ? value : null;
+}
+
+function audienceFits(aud: JsonValue | undefined, publicUrl: string): boolean {
+  if (aud === undefined) return true;
+  const names = Array.isArray(aud) ? (aud as readonly JsonValue[]) : [aud];
+  return names.some((name) => typeof name === "string" && name.replace(/\/+$/, "") === publicUrl);
+}
+
+/** In the compatible profile the hash of nothing, or no hash at all, leaves the body unbound; any other hash must fit in both. */
+function bindingProblem(claims: JsonObject, key: KeyRow, request: TokenRequest): string | null {
+  const strict = key.profile === "strict";
+  const { bodyHash, method, path } = claims;
+  if (method === undefined ? strict : method !== request.method) return "method";
+  if (path === undefined ? strict : path !== request.path) return "path";
+  if (bodyHash === undefined) return strict ? "bodyHash" : null;
+  if (typeof bodyHash !== "string" || !/^[0-9a-fA-F]{64}$/.test(bodyHash)) return "bodyHash";
+  const claimed = Buffer.from(bodyHash, "hex");
+  if (!strict && timingSafeEqual(claimed, hashOfNothing)) return null;
+  return timingSafeEqual(claimed, createHash("sha256").update(request.body).digest()) ? null : "bodyHash";
+}
+
+function timesProblem(claims: JsonObject, nowSeconds: number): string | null {
+  const iat = seconds(claims.iat);
+  const exp = seconds(claims.exp);
+  if (iat === null || exp === null) return "iat or exp missing";
+  if (exp <= iat || exp - iat > lifetimeSecondsMax) return "lifetime";
+  if (iat > nowSeconds + skewSeconds) return "issued in the future";
+  if (exp <= nowSeconds - skewSeconds) return "expired";
+  if (claims.nbf === undefined) return null;
+  const nbf = seconds(claims.nbf);
+  return nbf === null || nbf > nowSeconds + skewSeconds ? "not valid yet" : null;
+}
+
+/**
+ * Verifies a token for one request; does not use up its jti. Reasons never hold the token or a secret.
+ * @throws AgentError GATEWAY_SECRET_SEALED when the key's own row does not open.
+ * @public
+ */
+export async function verifyToken(
+  value: string | undefined,
+  request: TokenRequest,
+  at: { readonly store: Store; readonly sealingKey: Uint8Array; readonly publicUrl: string; readonly nowMs: number },
+): Promise<TokenVerdict> {
+  const parts = split(value);
+  if (typeof parts === "string") return no(parts);
+  const { claims, kid } = parts;
+  const key = findKey(at.store.database, kid);
+  if (key === undefined) return no("unknown key");
+  if (parts.alg !== key.alg) return no("another algorithm than the key's");
+  if (!(await signatureFits(parts.token, key, at.sealingKey))) return no("signature");
+  if (claims.sub !== kid) return no("sub");
+  const times = timesProblem(claims, Math.floor(at.nowMs / 1000));
+  if (times !== null) return no(times);
+  if (typeof claims.jti !== "string" || !jtiPattern.test(claims.jti)) return no("jti");
+  if (!audienceFits(claims.aud, at.publicUrl)) return no("aud");
+  const binding = bindingProblem(claims, key, request);
+  if (binding !== null) return no(binding);
+  return { ok: true, key, jti: claims.jti, expiresAtMs: ((claims.exp as number) + skewSeconds) * 1000 };
+}
+
+/**
+ * Uses up a token's jti, durably; false when it was used before. Expired ones are forgotten on the way: their tokens are refused
+ * by time alone.
+ * @public
+ */
+export function useUp(
+  store: Store,
+  verdict: { readonly key: KeyRow; readonly jti: string; readonly expiresAtMs: number },
+  nowMs: number,
+): boolean {
+  try {
+    store.write((database) => {
+      database.run("DELETE FROM jtis WHERE expiresAt < ?", nowMs);
+      database.run("INSERT INTO jtis (key, jti, expiresAt) VALUES (?, ?, ?)", verdict.key.id, verdict.jti, verdict.expiresAtMs);
+      database.run("UPDATE keys SET lastUsedAt = ? WHERE id = ?", nowMs, verdict.key.id);
+    });
+    return true;
+  } catch (error) {
+    if (isConflict(error)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * GET /balance/{currencyId}: the number the interface asks for, rounded down to what a double carries, and exact strings beside it.
+ * Source: docs/api.md, section on balance.
+ */
+import { formatAmount } from "../../protocol/amount.ts";
+import { type Answer, json, say } from "../api/answer.ts";
+import type { Service } from "../service.ts";
+import type { AgentRow } from "../store/rows.ts";
+import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies, pendingUnits } from "./funds.ts";
+
+const significantDigits = 15; // every such decimal survives a double and back
+
+/**
+ * An amount as a JSON number: plain notation, at most 15 significant digits, rounded down.
+ */
+export function balanceNumber(units: bigint, decimal: number): string {
+  const digits = units.toString();
+  const cut = digits.length - significantDigits;
+  const rounded = cut > 0 ? (units / 10n ** BigInt(cut)) * 10n ** BigInt(cut) : units;
+  return formatAmount(rounded, decimal);
+}
+
+const nothing = { fundsUnits: 0n, reservedUnits: 0n, availableUnits: 0n };
+
+/** @public */
+export function readBalance(service: Service, merchant: string, currencyId: string): Answer {
+  const { config, store } = service;
+  const currency = Object.hasOwn(config.currencies, currencyId) ? config.currencies[currencyId] : undefined;
+  if (currency === undefined) return say("currency_not_found");
+  const { database } = store;
+  const agent = database.get<AgentRow>("SELECT * FROM agents WHERE merchant = ? AND releasedAt IS NULL", merchant);
+  const funds = agent === undefined ? nothing : fundsOf(database, agent, currency);
+  if (funds === null) return say("unavailable", {}, { "Retry-After": "5" });
+  const pending = pendingUnits(database, merchant, currency.id);
+  const text = (units: bigint): string => formatAmount(units, currency.decimal);
+  const native = nativeOf(config, currency.network);
+  const nativeFunds = agent === undefined || native === undefined ? null : fundsOf(database, agent, native);
+  const feeUnits = agent === undefined ? 0n : maxFeeUnits(pairedCurrencies(agent), currency.id);
+  const exact = {
+    currency: currency.id,
+    available: text(funds.availableUnits),
+    pending: text(pending),
+    reserved: text(funds.reservedUnits),
+    total: text(funds.fundsUnits + pending),
+    feeAsset: native?.id ?? "",
+    feeReserve: native === undefined ? "" : formatAmount(feeUnits, native.decimal),
+    feeSufficient: nativeFunds !== null && nativeFunds.availableUnits >= feeUnits && feeUnits > 0n,
+  };
+  // Written by hand, because a serialiser would turn a small number into 1e-7.
+  return json(`{"balance":${balanceNumber(funds.availableUnits, currency.decimal)},${JSON.stringify(exact).slice(1)}`);
+}

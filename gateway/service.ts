@@ -1,0 +1,22 @@
+/**
+ * What the gateway's rooms work with in one process: configuration, database, signals, own key, clock and randomness. Made in
+ * gateway.ts; the rooms take no more of it than they need.
+ */
+import type { Logger } from "pino";
+import type { GatewayKey } from "./auth/gateway-key.ts";
+import type { GatewayConfig } from "./config.ts";
+import type { Signals } from "./store/signals.ts";
+import type { Store } from "./store/store.ts";
+import type { Desk } from "./withdrawals/desk.ts";
+
+/** @public */
+export interface Service {
+  readonly config: GatewayConfig;
+  readonly store: Store;
+  readonly signals: Signals;
+  readonly key: GatewayKey;
+  readonly log: Logger;
+  readonly clock: () => number; // milliseconds since 1970
+  readonly random: (bytes: number) => Uint8Array;
+  readonly desk: Desk;
+}

@@ -1,0 +1,104 @@
+/**
+ * What a new withdrawal must satisfy before anything is stored, in the order in which it is told: currency, amount, address, agent,
+ * funds. Runs inside the transaction that reserves, so that two requests never count the same funds.
+ * Sources: docs/api.md, table of codes; failures.md section 2.3.
+ */
+import { parseAddress } from "../../chains/evm/address.ts";
+import { formatAmount, parseAmount } from "../../protocol/amount.ts";
+import { type Answer, say } from "../api/answer.ts";
+import type { Order } from "../api/body.ts";
+import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import type { AgentRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+
+/** What the checks found on their way. */
+export interface Checked {
+  readonly agent: AgentRow;
+  readonly currency: GatewayCurrency;
+  readonly amountUnits: bigint;
+}
+
+/**
+ * An order's currency and amount in base units, or why not; `minimum` is the operation's own.
+ * @public
+ */
+export function checkAmount(
+  config: GatewayConfig,
+  order: Order,
+  minimum: "minPaymentAmount" | "minWithdrawAmount",
+): { readonly currency: GatewayCurrency; readonly amountUnits: bigint } | Answer {
+  const currency = Object.hasOwn(config.currencies, order.currency) ? config.currencies[order.currency] : undefined;
+  if (currency === undefined) return say("currency_unknown", { field: "currency" });
+  if (!currency.enabled) return say("currency_disabled", { field: "currency" });
+  const amount = parseAmount(order.amount, currency.decimal);
+  if (!amount.ok) return say(amount.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format", { field: "amount" });
+  const least = parseAmount(currency[minimum], currency.decimal);
+  if (least.ok && amount.units < least.units) return say("amount_below_minimum", { field: "amount", minimum: currency[minimum] });
+  return { currency, amountUnits: amount.units };
+}
+
+/**
+ * The merchant's agent, or why not.
+ * @public
+ */
+export function liveAgent(database: Database, merchant: string): AgentRow | Answer {
+  const agent = database.get<AgentRow>("SELECT * FROM agents WHERE merchant = ? AND releasedAt IS NULL", merchant);
+  return agent ?? say("agent_not_paired");
+}
+
+/** A destination that would lose the money or go round in circles: a token's own contract, the agent's own addresses. */
+function isOwnPlace(database: Database, config: GatewayConfig, agent: AgentRow, address: string, network: string): boolean {
+  if (address === agent.hotAddress) return true;
+  const contracts = Object.values(config.currencies).filter((currency) => currency.network === network);
+  if (contracts.some((currency) => currency.contract === address)) return true;
+  return database.get("SELECT 1 FROM depositAddresses WHERE address = ? AND agent = ?", address, agent.id) !== undefined;
+}
+
+function checkAddress(database: Database, config: GatewayConfig, agent: AgentRow, order: Order, network: string): Answer | null {
+  if (order.address === "") return null;
+  const parsed = parseAddress(order.address);
+  if (!parsed.ok) return say("address_invalid", { field: "address", reason: parsed.code });
+  const own = isOwnPlace(database, config, agent, parsed.address, network);
+  return own ? say("address_invalid", { field: "address", reason: "own_address" }) : null;
+}
+
+function checkFunds(database: Database, config: GatewayConfig, checked: Checked): Answer | null {
+  const { agent, currency, amountUnits } = checked;
+  const native = nativeOf(config, currency.network);
+  const feeUnits = maxFeeUnits(pairedCurrencies(agent), currency.id);
+  const needed = currency.id === native?.id ? amountUnits + feeUnits : amountUnits;
+  const funds = fundsOf(database, agent, currency);
+  const nativeFunds = native === undefined || native.id === currency.id ? undefined : fundsOf(database, agent, native);
+  if (funds === null || nativeFunds === null) return say("unavailable", {}, { "Retry-After": "5" });
+  if (funds.availableUnits < needed) {
+    const available = formatAmount(funds.availableUnits, currency.decimal);
+    return say("balance_insufficient", { currency: currency.id, available, needed: formatAmount(needed, currency.decimal) });
+  }
+  if (native === undefined || nativeFunds === undefined || nativeFunds.availableUnits >= feeUnits) return null;
+  const available = formatAmount(nativeFunds.availableUnits, native.decimal);
+  return say("balance_insufficient", { currency: native.id, available, needed: formatAmount(feeUnits, native.decimal) });
+}
+
+/** All checks of a new withdrawal; the first that fails answers. */
+export function checkWithdrawal(
+  database: Database,
+  config: GatewayConfig,
+  request: { readonly merchant: string; readonly mode: "auto" | "manual" },
+  order: Order,
+): Checked | Answer {
+  const amount = checkAmount(config, order, "minWithdrawAmount");
+  if ("kind" in amount) return amount;
+  const { currency, amountUnits } = amount;
+  if (order.tag !== "") return say("tag_not_supported", { field: "tag" });
+  const agent = liveAgent(database, request.merchant);
+  if ("kind" in agent) return agent;
+  const address = checkAddress(database, config, agent, order, currency.network);
+  if (address !== null) return address;
+  const paired = pairedCurrencies(agent).find((entry) => entry.id === currency.id);
+  const isSame =
+    paired?.network === currency.network && paired.contract === currency.contract && paired.decimal === currency.decimal;
+  if (!isSame) return say("currency_not_payable", { field: "currency" });
+  const checked = { agent, currency, amountUnits };
+  return checkFunds(database, config, checked) ?? checked;
+}
