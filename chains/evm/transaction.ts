@@ -30,7 +30,7 @@ export type Description = Transfer & { readonly feeMaxWei: bigint };
 const dynamicFeeType = 0x02;
 /** chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gasLimit, to, value, data, accessList. */
 const fieldCount = 9;
-/** The longest transfer has 259 bytes; more cannot be one. */
+/** The longest transfer has fewer than 200 bytes; what is much longer is not read at all. */
 const unsignedBytesMax = 512;
 /** EIP-2681: the highest nonce an account can use. */
 const nonceMax = 2n ** 64n - 2n;
