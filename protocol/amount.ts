@@ -1,6 +1,6 @@
 /**
  * Amounts as text and as whole base units, exactly: no float, no rounding, one canonical form.
- * Grammar: docs/protocol.md section 2.
+ * Grammar: docs/protocol.md section 1.3.
  */
 import { invariant, type Refusal, refuse } from "./fault.ts";
 

@@ -8,7 +8,7 @@ type Row = readonly ["refusal" | "fault" | "alarm", "none" | "done" | "unknown",
 /** @public */
 // biome-ignore format: a table, one row a line
 export const codes = {
-  // json, amounts, envelopes, pairing (protocol)
+  // JSON, amounts, envelopes, pairing (protocol)
   JSON_TOO_LARGE: ["fault", "none", "log", "a JSON text is longer than this reader takes", "nothing; the sender must split or shorten it"],
   JSON_UTF8: ["fault", "none", "log", "a JSON text is not well-formed UTF-8", "nothing; the sender is broken"],
   JSON_SYNTAX: ["fault", "none", "operator", "a text is not JSON", "look at the place the message names; in a file, a missing comma or quote"],

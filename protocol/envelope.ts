@@ -1,7 +1,7 @@
 /**
  * The signed envelope around every payload: version(1) ‖ kind(1) ‖ signature(64) ‖ payload. The signature is Ed25519 over
  * utf8("autowithdraw/1 <kind>\n") ‖ payload and is verified before a byte of the payload is parsed.
- * Ed25519 is node's own (RFC 8032 section 5.1); the layout and the refused keys are docs/protocol.md section 3.
+ * Ed25519 is node's own (RFC 8032 section 5.1); the layout and the refused keys are docs/protocol.md section 2.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import { AgentError, invariant } from "./fault.ts";

@@ -1,6 +1,6 @@
 /**
  * Readers of the fields that many payloads share: ids, keys, times, currencies, destinations. One rule per kind of field, so that
- * a value one message takes is never refused by another. docs/protocol.md section 2.
+ * a value one message takes is never refused by another. docs/protocol.md section 1.4.
  */
 import { amountDigitsMax, canonicalAmount } from "./amount.ts";
 import type { Head } from "./messages.ts";

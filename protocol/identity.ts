@@ -1,6 +1,6 @@
 /**
  * Names that both sides derive instead of choosing: transactions, wallets, agents, jobs. SHA-256 under a domain prefix, so
- * that no hash of one thing is ever a hash of another. docs/protocol.md section 2.
+ * that no hash of one thing is ever a hash of another. docs/protocol.md section 1.2.
  */
 import { createHash } from "node:crypto";
 import { invariant } from "./fault.ts";

@@ -1,7 +1,7 @@
 /**
  * The one strict JSON parser: every byte from a peer, a file or a socket goes through it. One pass, bounded in bytes, depth,
  * members and string length; refuses what other parsers read differently (duplicate keys, fractions, lone surrogates).
- * Messages name a position, never the text, which may be a secret. Grammar: RFC 8259; limits: docs/protocol.md section 1.
+ * Messages name a position, never the text, which may be a secret. Grammar: RFC 8259; limits: docs/protocol.md section 1.1.
  */
 import { AgentError, invariant } from "./fault.ts";
 

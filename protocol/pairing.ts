@@ -1,7 +1,7 @@
 /**
  * Pairing: what binds an agent to a gateway before either has a key of the other. The agent proves the API secret with a MAC
  * over the transcript; the gateway proves the key that apiKey names with a signature over its grant; people compare a code.
- * HKDF is RFC 5869, HMAC RFC 2104, base32 RFC 4648 section 6. docs/protocol.md section 4.
+ * HKDF is RFC 5869, HMAC RFC 2104, base32 RFC 4648 section 6. docs/protocol.md section 3.
  */
 import { createHash, createHmac, hkdfSync, type KeyObject, sign, timingSafeEqual, verify } from "node:crypto";
 import { decimalMax } from "./amount.ts";

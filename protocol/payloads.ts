@@ -1,6 +1,6 @@
 /**
  * Payloads of verified envelopes, from bytes or text to the types of messages.ts. Strict: every field is present, known and
- * bounded, and a change of a type there does not compile here. docs/protocol.md sections 5 to 7.
+ * bounded, and a change of a type there does not compile here. docs/protocol.md sections 4 to 6.
  */
 import { gatewayFrameBytesMax } from "./envelope.ts";
 import * as fields from "./fields.ts";

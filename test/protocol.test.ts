@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatAmount, parseAmount } from "../protocol/amount.ts";
+import { codes } from "../protocol/codes.ts";
 import {
   agentFrameBytesMax,
   frameKind,
@@ -206,6 +207,35 @@ describe("vectors", () => {
       });
     });
   }
+});
+
+describe("docs/protocol.md", () => {
+  const text = readFileSync(new URL("../docs/protocol.md", import.meta.url), "utf8");
+  const examples = [...text.matchAll(/^```json (\w+)\n([\s\S]*?)^```$/gm)].map(
+    ([, reader, example]) => [reader!, example!] as const,
+  );
+  const readers = {
+    ...payloadReaders,
+    transcript: parseTranscript,
+    request: parseSealedTranscript,
+    sealedGrant: parseSealedGrant,
+  };
+
+  it("has an example of every message", () => {
+    expect(examples.map(([reader]) => reader).sort()).toEqual(Object.keys(readers).sort());
+  });
+
+  it.each(examples)("shows a %s that is one", (reader, example) => {
+    expect(readers[reader as keyof typeof readers](example)).toEqual(JSON.parse(example));
+  });
+
+  it("lists every kind with its byte, every vector file and every code of the parser", () => {
+    for (const [kind, byte] of Object.entries(envelopeKinds)) expect(text).toContain(`| ${kind} | ${byte} |`);
+    for (const file of readdirSync(folder)) expect(text).toContain(`\`${file}\``);
+    const ours = Object.keys(codes).filter((code) => /^(JSON|ENVELOPE|AMOUNT)_/.test(code));
+    expect(ours.length).toBeGreaterThan(15);
+    for (const code of ours) expect(text).toContain(`\`${code}\``);
+  });
 });
 
 /** Decimal text by string arithmetic alone, to hold beside formatAmount. */

@@ -1,0 +1,80 @@
+/**
+ * The table of codes and docs/errors.md say the same, row for row and in the same order, and every code is used somewhere.
+ * `npx vitest run test/codes.test.ts -u` writes the tables of the document anew.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { type Code, codes } from "../protocol/codes.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+/** Headings and codes as they stand in the source, since an object knows no comments. */
+function groups(): { readonly title: string; readonly names: Code[] }[] {
+  const found: { title: string; names: Code[] }[] = [];
+  for (const line of read("protocol/codes.ts").split("\n")) {
+    const title = /^ {2}\/\/ (.*)$/.exec(line)?.[1];
+    if (title !== undefined) found.push({ title, names: [] });
+    const name = /^ {2}([A-Z][A-Z0-9_]*): \[/.exec(line)?.[1];
+    if (name !== undefined) found.at(-1)?.names.push(name as Code);
+  }
+  return found.filter(({ names }) => names.length > 0);
+}
+
+const cell = (text: string): string => text.replace(/[|<]/g, "\\$&");
+
+function tables(): string {
+  const parts = groups().map(({ title, names }) => {
+    const rows = names.map((name) => `| \`${name}\` | ${codes[name].map(cell).join(" | ")} |`);
+    const heading = title.charAt(0).toUpperCase() + title.slice(1);
+    return [
+      `## ${heading}`,
+      "",
+      "| code | kind | effect | who sees it | meaning | what the operator does |",
+      "|---|---|---|---|---|---|",
+      ...rows,
+    ].join("\n");
+  });
+  return parts.join("\n\n");
+}
+
+function sourcesUnder(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return entry.name === "node_modules" ? [] : sourcesUnder(path);
+    return path.endsWith(".ts") && path !== "protocol/codes.ts" ? [path] : [];
+  });
+}
+
+describe("codes", () => {
+  it("stand in docs/errors.md, in the same order and words", async () => {
+    const document = read("docs/errors.md");
+    const [before, rest = ""] = document.split("<!-- codes -->\n");
+    const [, after = ""] = rest.split("<!-- /codes -->");
+    await expect(`${before}<!-- codes -->\n\n${tables()}\n\n<!-- /codes -->${after}`).toMatchFileSnapshot("../docs/errors.md");
+  });
+
+  it("are all read from the source", () => {
+    expect(groups().flatMap(({ names }) => names)).toEqual(Object.keys(codes));
+  });
+
+  it("name their room first and say what each column promises", () => {
+    for (const [name, [kind, effect, , meaning, remedy]] of Object.entries(codes)) {
+      expect(name).toMatch(/^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$/);
+      expect(meaning.trim(), name).not.toBe("");
+      expect(remedy.trim(), name).not.toBe("");
+      // An expected no happens before anything outside does.
+      if (kind === "refusal") expect(effect, name).toBe("none");
+    }
+  });
+
+  it("are all used", () => {
+    const text = ["protocol", "chains", "agent", "cli", "client", "gateway", "scripts"]
+      .flatMap(sourcesUnder)
+      .map(read)
+      .join("\n");
+    expect(Object.keys(codes).filter((name) => !text.includes(`"${name}"`))).toEqual([]);
+  });
+});
