@@ -1,0 +1,326 @@
+/**
+ * The desk's memory: every open withdrawal with what is known of it, by paying account, and the funds it binds. All of it can be
+ * rebuilt from the signer's `hello` and the chain. Pure data; changed only by the desk's own steps.
+ */
+import { invariant } from "../../../protocol/fault.ts";
+import type { AccountView, VersionView, WithdrawalState, WithdrawalView } from "../../socket/verbs.ts";
+import type { BlockFacts, DeskVerb, Place } from "./events.ts";
+
+/** The last time bytes of this withdrawal were handed to the nodes, in this run. */
+export interface Sent {
+  readonly version: number;
+  readonly txHash: string;
+  readonly atMs: number;
+  readonly firstAtMs: number; // of this version
+  readonly firstBlock: number;
+  readonly isUnderpriced: boolean; // a node said so
+}
+
+/** A request to the signer that has no answer yet. */
+export interface Ask {
+  readonly verb: DeskVerb;
+  readonly sinceMs: number;
+  readonly key: string; // of an observation, "" otherwise
+  isDoubtful: boolean; // it failed on the way and may have been done
+}
+
+/** One open withdrawal. */
+export interface Item {
+  view: WithdrawalView;
+  nonce: number; // the bound token, infinity before INTENT
+  readonly account: Account;
+  readonly amountUnits: bigint;
+  readonly openedAtMs: number;
+  /** The one request to the signer that is under way. */
+  asking: Ask | null;
+  /** Nothing is asked for it before this time, nor before a block after `asideBlock`. */
+  notBeforeMs: number;
+  asideBlock: number;
+  refusals: number;
+  waiting: string; // why it does not go on, for `status`; "" when it does
+  gas: { readonly limit: bigint; readonly atMs: number } | null;
+  gasAskedAtMs: number | null;
+  reverts: { count: number; firstAtMs: number };
+  reserved: Reserve;
+  feeAskedWei: bigint; // fee named in the last `sign` or `replace`, bound until the view shows it
+  sendingSinceMs: number | null;
+  sendNotBeforeMs: number;
+  unsent: number; // failed tries in a row
+  sent: Sent | null;
+  place: Place | null;
+  looked: Asked; // when it was last looked for
+  confirmed: Asked; // when its finality was last asked for; the block is the final one
+  misses: number; // looks in a row that did not find it where it was
+  verdict: Final | null;
+  foreign: { count: number; firstAtMs: number };
+  told: string; // the last observation the signer accepted
+  stopped: string; // a code: a person must look, and no byte of it is sent any more
+}
+
+/** What the nodes agree to be the end of it. */
+export interface Final {
+  readonly outcome: "paid" | "reverted" | "lost";
+  readonly txHash: string;
+  readonly block: number; // 0 when lost
+}
+
+/** When something was last asked of the nodes: an answer holds for that block, and for a while. */
+export interface Asked {
+  readonly block: number;
+  readonly atMs: number;
+}
+
+export interface Reserve {
+  readonly native: bigint;
+  readonly token: bigint;
+}
+
+/** One paying account: a chain's. */
+export interface Account {
+  readonly chain: string;
+  readonly network: string;
+  readonly address: string;
+  nextNonce: string; // "" until adopted
+  facts: BlockFacts | null;
+  away: string; // code of the nodes' fault, "" when they answer
+  /** Approved and waiting for `sign`, by currency, in order of sequence. */
+  readonly queues: Map<string, Item[]>;
+  /** Bound to a nonce or about to be. */
+  readonly flight: Set<Item>;
+  /** Those of the flight that are in no block. */
+  readonly pending: Set<Item>;
+  reservedNative: bigint;
+  readonly reservedTokens: Map<string, bigint>;
+  /** Final, but younger than the balances at hand: still bound until those include it. */
+  settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
+  counters: { askedAtMs: number | null; dueAtMs: number; detail: string };
+}
+
+export interface Book {
+  greeted: boolean;
+  locked: string;
+  readonly items: Map<string, Item>;
+  readonly accounts: Map<string, Account>;
+  /** Recently closed, so that a late view does not open them again. */
+  readonly closed: Set<string>;
+  refreshDueAtMs: number;
+}
+
+/** A late view of a closed withdrawal comes within seconds; this many are kept, the oldest forgotten first. */
+const closedMax = 4096;
+const finalStates: ReadonlySet<WithdrawalState> = new Set(["paid", "reverted", "lost", "refused", "expired"]);
+const never: Asked = { block: -1, atMs: 0 };
+const nothing: Reserve = { native: 0n, token: 0n };
+const boundStates: ReadonlySet<WithdrawalState> = new Set(["intent", "signed", "released", "broadcast", "included"]);
+
+export function createBook(): Book {
+  return { greeted: false, locked: "", items: new Map(), accounts: new Map(), closed: new Set(), refreshDueAtMs: 0 };
+}
+
+export function clearBook(book: Book): void {
+  book.greeted = false;
+  book.locked = "";
+  book.items.clear();
+  book.closed.clear();
+  book.refreshDueAtMs = 0;
+  for (const account of book.accounts.values()) {
+    account.queues.clear();
+    account.flight.clear();
+    account.pending.clear();
+    account.reservedTokens.clear();
+    account.reservedNative = 0n;
+    account.settling = [];
+    account.counters = { askedAtMs: null, dueAtMs: 0, detail: "" };
+  }
+}
+
+export function putAccount(book: Book, view: AccountView): Account {
+  let account = book.accounts.get(view.chain);
+  if (account === undefined) {
+    account = {
+      ...{ chain: view.chain, network: view.network, address: view.address, nextNonce: view.nextNonce },
+      ...{
+        facts: null,
+        away: "",
+        queues: new Map(),
+        flight: new Set(),
+        pending: new Set(),
+        reservedNative: 0n,
+        reservedTokens: new Map(),
+      },
+      ...{ settling: [], counters: { askedAtMs: null, dueAtMs: 0, detail: "" } },
+    };
+    book.accounts.set(view.chain, account);
+  }
+  account.nextNonce = view.nextNonce;
+  return account;
+}
+
+/** Null for a withdrawal that is final, or paid from an account this agent does not have. */
+export function putView(book: Book, view: WithdrawalView, nowMs: number): Item | null {
+  if (book.closed.has(view.transactionId)) return null;
+  const account = book.accounts.get(view.chain);
+  if (account === undefined) return null;
+  let item = book.items.get(view.transactionId);
+  if (item !== undefined && isOlder(view, item.view)) return item;
+  if (finalStates.has(view.state)) {
+    if (item !== undefined) closeItem(book, item);
+    else remember(book, view.transactionId);
+    return null;
+  }
+  if (item === undefined) {
+    item = createItem(view, account, nowMs);
+    book.items.set(view.transactionId, item);
+  }
+  item.view = view;
+  item.nonce = view.nonce === "" ? Number.POSITIVE_INFINITY : Number(view.nonce);
+  file(item);
+  return item;
+}
+
+/** Puts the item where its state and place call for, and binds or frees funds accordingly. */
+export function file(item: Item): void {
+  const { account, view } = item;
+  const isBound = boundStates.has(view.state) || item.asking?.verb === "sign";
+  if (isBound) account.flight.add(item);
+  else account.flight.delete(item);
+  if (isBound && item.place === null) account.pending.add(item);
+  else account.pending.delete(item);
+  if (isBound || view.state !== "approved") dequeue(item);
+  else enqueue(item);
+  // A token transaction that is final but odd has taken what it took: the balance shows it.
+  reserve(item, isBound && item.stopped !== "COURIER_TOKEN_MOVED" ? wanted(item) : nothing);
+}
+
+export function closeItem(book: Book, item: Item): void {
+  const { account, view, verdict } = item;
+  account.flight.delete(item);
+  account.pending.delete(item);
+  dequeue(item);
+  const { reserved } = item;
+  reserve(item, nothing);
+  if (verdict !== null && verdict.block > (account.facts?.finalNumber ?? 0)) {
+    account.settling.push({ block: verdict.block, contract: view.contract, reserve: reserved });
+  }
+  book.items.delete(view.transactionId);
+  remember(book, view.transactionId);
+}
+
+function remember(book: Book, transactionId: string): void {
+  book.closed.add(transactionId);
+  for (const oldest of book.closed) {
+    if (book.closed.size <= closedMax) return;
+    book.closed.delete(oldest);
+  }
+}
+
+function createItem(view: WithdrawalView, account: Account, openedAtMs: number): Item {
+  return {
+    ...{
+      view,
+      nonce: Number.POSITIVE_INFINITY,
+      account,
+      amountUnits: BigInt(view.amountUnits),
+      asking: null,
+      notBeforeMs: 0,
+      asideBlock: -1,
+      refusals: 0,
+    },
+    ...{ waiting: "", gas: null, gasAskedAtMs: null, reverts: { count: 0, firstAtMs: 0 }, reserved: nothing },
+    ...{ feeAskedWei: 0n, sendingSinceMs: null, sendNotBeforeMs: 0, unsent: 0, sent: null, place: null },
+    ...{ looked: never, confirmed: never, misses: 0, verdict: null },
+    ...{ foreign: { count: 0, firstAtMs: 0 }, told: toldAtStart(view), stopped: "" },
+  };
+}
+
+/** What the ledger says was told already; the block of an inclusion is not in a view, so that one is told again. */
+function toldAtStart(view: WithdrawalView): string {
+  const newest = releasedVersions(view).at(-1);
+  return view.state === "broadcast" && newest !== undefined ? observationKey("broadcast", newest.txHash, 0) : "";
+}
+
+export function ask(verb: DeskVerb, sinceMs: number, key = ""): Ask {
+  return { verb, sinceMs, key, isDoubtful: false };
+}
+
+export function observationKey(stage: string, txHash: string, block: number): string {
+  return `${stage} ${txHash} ${block}`;
+}
+
+/** Versions whose bytes the signer has let out, oldest first. */
+export function releasedVersions(view: WithdrawalView): readonly VersionView[] {
+  return view.versions.filter((version) => version.raw !== undefined);
+}
+
+export function feeMaxOf(version: VersionView): bigint {
+  return BigInt(version.gasLimit) * BigInt(version.maxFeePerGas);
+}
+
+/** Ledger time never goes back; at the same time the view with more versions is the newer one. */
+function isOlder(view: WithdrawalView, known: WithdrawalView): boolean {
+  if (view.changedAt !== known.changedAt) return view.changedAt < known.changedAt;
+  return view.versions.length < known.versions.length;
+}
+
+function wanted(item: Item): Reserve {
+  const { view, amountUnits } = item;
+  let fee = item.feeAskedWei;
+  for (const version of view.versions) if (feeMaxOf(version) > fee) fee = feeMaxOf(version);
+  return view.contract === "" ? { native: amountUnits + fee, token: 0n } : { native: fee, token: amountUnits };
+}
+
+function reserve(item: Item, next: Reserve): void {
+  const { account, view, reserved } = item;
+  account.reservedNative += next.native - reserved.native;
+  const tokens = account.reservedTokens.get(view.contract) ?? 0n;
+  account.reservedTokens.set(view.contract, tokens + next.token - reserved.token);
+  item.reserved = next;
+}
+
+/** What may still be bound, of the native coin ("") or a token; null while the balance is not known. */
+export function freeUnits(account: Account, contract: string): bigint | null {
+  const balance = account.facts?.balances.get(contract);
+  if (balance === undefined) return null;
+  const bound = contract === "" ? account.reservedNative : (account.reservedTokens.get(contract) ?? 0n);
+  let settling = 0n;
+  for (const entry of account.settling) {
+    settling += contract === "" ? entry.reserve.native : entry.contract === contract ? entry.reserve.token : 0n;
+  }
+  return balance - bound - settling;
+}
+
+function enqueue(item: Item): void {
+  const { queues } = item.account;
+  const queue = queues.get(item.view.currency) ?? [];
+  queues.set(item.view.currency, queue);
+  if (queue.includes(item)) return;
+  // Jobs come in order of sequence, so the place is nearly always the end.
+  let at = queue.length;
+  while (at > 0 && (queue[at - 1] as Item).view.sequence > item.view.sequence) at -= 1;
+  queue.splice(at, 0, item);
+}
+
+function dequeue(item: Item): void {
+  const queue = item.account.queues.get(item.view.currency);
+  const at = queue?.indexOf(item) ?? -1;
+  if (queue === undefined || at < 0) return;
+  queue.splice(at, 1);
+}
+
+/** In order of nonce; those not yet bound to one come last, in order of sequence. */
+export function byNonce(items: Iterable<Item>): Item[] {
+  return [...items].sort((a, b) => (a.nonce === b.nonce ? a.view.sequence - b.view.sequence : a.nonce < b.nonce ? -1 : 1));
+}
+
+/** Puts the refused aside: nothing is asked for it until `notBeforeMs`, or until the next block when that is given. */
+export function setAside(item: Item, waiting: string, until: { readonly notBeforeMs: number } | "next block"): void {
+  item.waiting = waiting;
+  if (until === "next block") {
+    invariant(item.account.facts !== null, "what waits for the next block has seen one");
+    item.asideBlock = item.account.facts.number;
+  } else item.notBeforeMs = until.notBeforeMs;
+}
+
+export function isAside(item: Item, nowMs: number): boolean {
+  return nowMs < item.notBeforeMs || item.asideBlock >= (item.account.facts?.number ?? 0);
+}

@@ -1,0 +1,284 @@
+/**
+ * The desk: the courier's only sequencer. A synchronous function of state and event to effects, with the clock in the event's time;
+ * it touches nothing. It holds nothing that the signer's ledger and the chain do not: after a restart `hello` and the next block
+ * bring back the same steps for every unfinished withdrawal. It asks; the signer decides.
+ */
+import type { CourierStatus } from "../../socket/verbs.ts";
+import {
+  type Account,
+  type Ask,
+  type Book,
+  clearBook,
+  createBook,
+  file,
+  type Item,
+  isAside,
+  putAccount,
+  putView,
+} from "./book.ts";
+import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
+import { bump, resend, send, takeSent } from "./sending.ts";
+import { advance, finishIntent, standstill, takeGas, takeRefusal } from "./signing.ts";
+import { count, countersFailed, guard, observe, recheck, takeCounters, takePlaces, takeVerdict, watch } from "./watching.ts";
+
+export type { BlockFacts, DeskEffect, DeskEvent, DeskNo, DeskVerb, Place, Verdict, Wanted } from "./events.ts";
+
+/** Withdrawals of one account that may be signed and in no block at a time. */
+const inFlightMax = 256;
+/** Without an answer from the signer for this long, the request counts as lost and its view is asked for. */
+const askMsMax = 35_000;
+const refreshMs = 5000;
+const gasMsMax = 60_000;
+const waitingMax = 100;
+
+/** @public */
+export interface DeskState {
+  readonly book: Book;
+  readonly inFlightMax: number;
+}
+
+/**
+ * An empty desk; a `hello` event fills it.
+ * @public
+ */
+export function createDesk(options: { readonly inFlightMax?: number } = {}): DeskState {
+  return { book: createBook(), inFlightMax: options.inFlightMax ?? inFlightMax };
+}
+
+/**
+ * One step. Changes `state` in place and returns what is to be done, in order. `nowMs` never goes back.
+ * @public
+ */
+export function step(state: DeskState, event: DeskEvent, nowMs: number): readonly DeskEffect[] {
+  const out: DeskEffect[] = [];
+  const { book } = state;
+  for (const account of take(state, event, nowMs, out)) advance(book, account, state.inFlightMax, nowMs, out);
+  return out;
+}
+
+/**
+ * What does not go on by itself, and why: for `status`.
+ * @public
+ */
+export function waiting(state: DeskState): CourierStatus["waiting"] {
+  const found: { transactionId: string; why: string }[] = [];
+  for (const item of state.book.items.values()) {
+    if (found.length === waitingMax) break;
+    const isQueued = item.view.state === "approved" && item.asking === null;
+    const standing = isQueued ? standstill(state.book, item.account) : "";
+    const first = isQueued ? item.account.queues.get(item.view.currency)?.[0] : undefined;
+    const why = standing || item.waiting || first?.waiting || "";
+    if (why !== "") found.push({ transactionId: item.view.transactionId, why });
+  }
+  return found;
+}
+
+/**
+ * Withdrawals that are not final.
+ * @public
+ */
+export function openCount(state: DeskState): number {
+  return state.book.items.size;
+}
+
+/** Takes the event in. @returns the accounts whose queues may move because of it */
+function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect[]): Iterable<Account> {
+  const { book } = state;
+  switch (event.kind) {
+    case "hello":
+      return takeHello(book, event, nowMs, out);
+    case "locked":
+      book.locked = event.code;
+      return [];
+    case "views":
+      return takeViews(book, event.withdrawals, nowMs, out);
+    case "answered":
+      return takeAnswer(book, event, nowMs, out);
+    case "adopted":
+      if (event.answer.ok) return [putAccount(book, event.answer.account)];
+      return withAccount(book, event.chain, (account) => {
+        account.counters.detail = event.answer.ok ? "" : event.answer.code;
+      });
+    case "away":
+      return withAccount(book, event.chain, (account) => {
+        account.away = event.code;
+      });
+    case "block":
+      return withAccount(book, event.chain, (account) => takeBlock(account, event, nowMs, out));
+    case "gas":
+    case "sent":
+      return takeItemEvent(book, event, nowMs, out);
+    case "looked":
+      return withAccount(book, event.chain, (account) => {
+        for (const item of takePlaces(book, account, event.found, nowMs, out)) steer(item, nowMs, out);
+      });
+    case "confirmed":
+      return withAccount(book, event.chain, () => takeConfirmed(book, event, nowMs, out));
+    case "guarded":
+      return withAccount(book, event.chain, (account) => {
+        if (!event.holds) recheck(account, out);
+      });
+    case "counters":
+      return withAccount(book, event.chain, (account) => {
+        if (event.answer.ok) takeCounters(account, event.answer, nowMs, out);
+        else countersFailed(account, event.answer.code, nowMs);
+        for (const item of account.flight) steer(item, nowMs, out);
+      });
+    case "tick":
+      return takeTick(book, nowMs, out);
+  }
+}
+
+function withAccount(book: Book, chain: string, run: (account: Account) => void): Iterable<Account> {
+  const account = book.accounts.get(chain);
+  if (account === undefined) return [];
+  run(account);
+  return [account];
+}
+
+function takeHello(
+  book: Book,
+  { hello, isFresh, askedAtMs }: Extract<DeskEvent, { kind: "hello" }>,
+  nowMs: number,
+  out: DeskEffect[],
+): Iterable<Account> {
+  if (isFresh) clearBook(book);
+  book.greeted = hello.greeted;
+  book.locked = hello.locked;
+  for (const view of hello.accounts) putAccount(book, view);
+  const open = new Set(hello.open.map((view) => view.transactionId));
+  for (const item of book.items.values()) {
+    if (item.asking?.isDoubtful) item.asking = null;
+    // What the signer does not call open any more has ended without this desk hearing of it.
+    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item);
+  }
+  takeViews(book, hello.open, nowMs, out);
+  for (const account of book.accounts.values()) count(account, nowMs, out);
+  return book.accounts.values();
+}
+
+function takeViews(
+  book: Book,
+  views: Extract<DeskEvent, { kind: "views" }>["withdrawals"],
+  nowMs: number,
+  out: DeskEffect[],
+): Iterable<Account> {
+  const touched = new Set<Account>();
+  // In order of nonce, so that the nodes see them in the order in which blocks can take them.
+  const items = views.map((view) => putView(book, view, nowMs)).filter((item) => item !== null);
+  items.sort((a, b) => a.nonce - b.nonce || a.view.sequence - b.view.sequence);
+  for (const item of items) {
+    touched.add(item.account);
+    steer(item, nowMs, out);
+  }
+  for (const view of views) {
+    const account = book.accounts.get(view.chain);
+    if (account !== undefined) touched.add(account);
+  }
+  return touched;
+}
+
+/** The next thing this withdrawal needs, whatever brought it here. Calling it twice asks nothing twice. */
+function steer(item: Item, nowMs: number, out: DeskEffect[]): void {
+  send(item, false, nowMs, out);
+  if (item.asking !== null || isAside(item, nowMs)) return;
+  if (item.view.state === "intent") finishIntent(item, nowMs, out);
+  else observe(item, nowMs, out);
+}
+
+function takeAnswer(
+  book: Book,
+  event: Extract<DeskEvent, { kind: "answered" }>,
+  nowMs: number,
+  out: DeskEffect[],
+): Iterable<Account> {
+  const { answer, verb, transactionId } = event;
+  const item = book.items.get(transactionId);
+  if (item !== undefined && item.asking?.verb === verb) {
+    if (answer.ok) settle(item, item.asking);
+    else refused(book, item, verb, answer, nowMs, out);
+  }
+  if (answer.ok) return takeViews(book, [answer.withdrawal], nowMs, out);
+  if (item === undefined) return [];
+  file(item);
+  return [item.account];
+}
+
+function settle(item: Item, asked: Ask): void {
+  item.asking = null;
+  item.refusals = 0;
+  item.waiting = "";
+  if (asked.verb === "observed") item.told = asked.key;
+}
+
+function refused(book: Book, item: Item, verb: DeskVerb, answer: DeskNo, nowMs: number, out: DeskEffect[]): void {
+  if (answer.effect !== "none") {
+    // It may have happened: what it bound stays bound until the signer's own view says otherwise.
+    if (item.asking !== null) item.asking.isDoubtful = true;
+    refresh(book, nowMs, out);
+    return;
+  }
+  item.asking = null;
+  if (verb === "sign" || verb === "replace") item.feeAskedWei = 0n;
+  if (takeRefusal(item, answer.code, nowMs)) refresh(book, nowMs, out);
+}
+
+function refresh(book: Book, nowMs: number, out: DeskEffect[]): void {
+  if (nowMs < book.refreshDueAtMs) return;
+  book.refreshDueAtMs = nowMs + refreshMs;
+  out.push({ kind: "refresh" });
+}
+
+function takeBlock(account: Account, { facts }: Extract<DeskEvent, { kind: "block" }>, nowMs: number, out: DeskEffect[]): void {
+  account.facts = facts;
+  account.away = "";
+  watch(account, nowMs, out);
+  guard(account, out);
+  bump(account, nowMs, out);
+  count(account, nowMs, out);
+  for (const item of account.flight) steer(item, nowMs, out);
+}
+
+function takeItemEvent(
+  book: Book,
+  event: Extract<DeskEvent, { kind: "gas" } | { kind: "sent" }>,
+  nowMs: number,
+  out: DeskEffect[],
+): Iterable<Account> {
+  const item = book.items.get(event.transactionId);
+  if (item === undefined) return [];
+  if (event.kind === "gas") {
+    takeGas(item, event.answer, nowMs, out);
+    return [item.account];
+  }
+  takeSent(item, event, nowMs, out);
+  steer(item, nowMs, out);
+  return [];
+}
+
+function takeConfirmed(book: Book, event: Extract<DeskEvent, { kind: "confirmed" }>, nowMs: number, out: DeskEffect[]): void {
+  for (const { transactionId, verdict } of event.found) {
+    const item = book.items.get(transactionId);
+    if (item === undefined) continue;
+    takeVerdict(item, verdict, out);
+    steer(item, nowMs, out);
+  }
+}
+
+/** Once a second: what was lost on the way is asked again, what waited its time goes on. */
+function takeTick(book: Book, nowMs: number, out: DeskEffect[]): Iterable<Account> {
+  for (const item of book.items.values()) {
+    if (item.gasAskedAtMs !== null && nowMs - item.gasAskedAtMs > gasMsMax) item.gasAskedAtMs = null;
+    if (item.asking === null || nowMs - item.asking.sinceMs <= askMsMax) continue;
+    item.asking = null;
+    file(item);
+    refresh(book, nowMs, out);
+  }
+  for (const account of book.accounts.values()) {
+    count(account, nowMs, out);
+    if (account.away === "") watch(account, nowMs, out);
+    resend(account, nowMs, out);
+    for (const item of account.flight) steer(item, nowMs, out);
+  }
+  return book.accounts.values();
+}

@@ -1,0 +1,154 @@
+/**
+ * What the desk hears and what it wants done, as types. Events come from the signer, the chains and the clock; effects go back to
+ * them. Every effect that asks something is answered by exactly one event, a fault included; a lost answer only costs time.
+ */
+import type { Effect } from "../../../protocol/fault.ts";
+import type { AccountView, CourierAnswers, CourierRequests, WithdrawalView } from "../../socket/verbs.ts";
+
+/**
+ * What a chain looked like at one block, fetched once for every withdrawal there.
+ * @public
+ */
+export interface BlockFacts {
+  readonly number: number;
+  readonly finalNumber: number;
+  readonly baseFeePerGas: bigint; // wei
+  readonly maxPriorityFeePerGas: bigint; // wei, as the nodes suggest
+  /** The paying account's funds at the final block, by token contract; "" is the native coin. */
+  readonly balances: ReadonlyMap<string, bigint>;
+  readonly accountHasCode: boolean;
+}
+
+/**
+ * Where a transaction stands in the chain.
+ * @public
+ */
+export interface Place {
+  readonly txHash: string;
+  readonly block: number;
+  readonly blockHash: string;
+}
+
+/**
+ * What is final about one of the hashes asked for. `moved` = succeeded, but the token's log is not the one payment asked for.
+ * @public
+ */
+export interface Verdict {
+  readonly outcome: "paid" | "reverted" | "moved";
+  readonly txHash: string;
+  readonly block: number;
+}
+
+/**
+ * A refusal (effect none) or a fault, of the signer or of the nodes.
+ * @public
+ */
+export interface DeskNo {
+  readonly ok: false;
+  readonly code: string;
+  readonly effect: Effect;
+}
+
+/**
+ * The verbs of the signer that are about one withdrawal.
+ * @public
+ */
+export type DeskVerb = "sign" | "replace" | "decline" | "observed";
+
+/** @public */
+export type DeskEvent =
+  /** `isFresh`: the signer is another run than before, nothing known earlier counts. `askedAtMs`: when this answer was asked for. */
+  | { readonly kind: "hello"; readonly hello: CourierAnswers["hello"]; readonly isFresh: boolean; readonly askedAtMs: number }
+  | { readonly kind: "locked"; readonly code: string }
+  | { readonly kind: "views"; readonly withdrawals: readonly WithdrawalView[] }
+  | {
+      readonly kind: "answered";
+      readonly verb: DeskVerb;
+      readonly transactionId: string;
+      readonly answer: { readonly ok: true; readonly withdrawal: WithdrawalView } | DeskNo;
+    }
+  | {
+      readonly kind: "adopted";
+      readonly chain: string;
+      readonly answer: { readonly ok: true; readonly account: AccountView } | DeskNo;
+    }
+  | { readonly kind: "block"; readonly chain: string; readonly facts: BlockFacts }
+  /** The chain's nodes do not answer usefully; a `block` ends it. */
+  | { readonly kind: "away"; readonly chain: string; readonly code: string }
+  | {
+      readonly kind: "gas";
+      readonly transactionId: string;
+      /** `wouldRevert` is the node's judgement on the call, any other no a fault of the asking. */
+      readonly answer: { readonly ok: true; readonly gasLimit: bigint } | (DeskNo & { readonly wouldRevert: boolean });
+    }
+  | {
+      readonly kind: "sent";
+      readonly transactionId: string;
+      readonly version: number;
+      /** unsent: surely no node saw it; misread: independent code read other bytes; anything else may have been sent. */
+      readonly outcome: "sent" | "nonce-consumed" | "underpriced" | "unsent" | "misread";
+      readonly detail: string;
+    }
+  | {
+      readonly kind: "looked";
+      readonly chain: string;
+      /** Withdrawals whose look-up failed are left out. */
+      readonly found: readonly { readonly transactionId: string; readonly place: Place | null }[];
+    }
+  | {
+      readonly kind: "confirmed";
+      readonly chain: string;
+      readonly found: readonly { readonly transactionId: string; readonly verdict: Verdict | null }[];
+    }
+  /** Answer to `guard`; not given when the block could not be read. */
+  | { readonly kind: "guarded"; readonly chain: string; readonly holds: boolean }
+  | {
+      readonly kind: "counters";
+      readonly chain: string;
+      readonly answer:
+        | {
+            readonly ok: true;
+            readonly latest: bigint;
+            readonly pending: bigint;
+            readonly final: bigint;
+            readonly witnesses: number;
+          }
+        | DeskNo;
+    }
+  | { readonly kind: "tick" };
+
+/** @public */
+export type Asking =
+  | { readonly verb: "sign"; readonly body: CourierRequests["sign"] }
+  | { readonly verb: "replace"; readonly body: CourierRequests["replace"] }
+  | { readonly verb: "decline"; readonly body: CourierRequests["decline"] }
+  | { readonly verb: "observed"; readonly body: CourierRequests["observed"] };
+
+/**
+ * All of them may be carried out twice without harm.
+ * @public
+ */
+export type DeskEffect =
+  | ({ readonly kind: "ask" } & Asking)
+  | { readonly kind: "adopt"; readonly body: CourierRequests["adopt"] }
+  | { readonly kind: "account"; readonly body: CourierRequests["account"] }
+  /** Ask the signer's `hello` again: it knows something this desk does not. */
+  | { readonly kind: "refresh" }
+  | { readonly kind: "gas"; readonly chain: string; readonly from: string; readonly withdrawal: WithdrawalView }
+  | { readonly kind: "send"; readonly chain: string; readonly withdrawal: WithdrawalView; readonly version: number }
+  | { readonly kind: "look"; readonly chain: string; readonly wanted: readonly Wanted[] }
+  | { readonly kind: "confirm"; readonly chain: string; readonly wanted: readonly Wanted[] }
+  | { readonly kind: "guard"; readonly chain: string; readonly block: number; readonly blockHash: string }
+  | { readonly kind: "counters"; readonly chain: string; readonly address: string }
+  | {
+      readonly kind: "alarm";
+      readonly code: "COURIER_READ_BACK" | "COURIER_TOKEN_MOVED";
+      readonly transactionId: string;
+      readonly detail: string;
+    };
+
+/** @public */
+export interface Wanted {
+  readonly withdrawal: WithdrawalView;
+  readonly txHashes: readonly string[];
+}

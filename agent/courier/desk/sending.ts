@@ -1,0 +1,120 @@
+/**
+ * Released bytes to the nodes: at once, again while they are in no block, and a dearer version of the same nonce for the one at the
+ * head of the line. Only bytes the signer released are ever sent, and only the same ones again.
+ */
+import type { EvmFacts } from "../../socket/verbs.ts";
+import { type Account, ask, byNonce, feeMaxOf, file, freeUnits, type Item, isAside, releasedVersions } from "./book.ts";
+import type { DeskEffect, DeskEvent } from "./events.ts";
+import { feesOf } from "./signing.ts";
+
+/** The same bytes again after this long, for nodes that forgot them. */
+const resendMs = 30_000;
+/** At most this many again at a time, the lowest nonces: those behind them wait for these anyway. */
+const resendMax = 16;
+/** Without an answer from the nodes for this long, the sending counts as lost. */
+const sendingMsMax = 60_000;
+const unsentRetryMs = 1000;
+const unsentRetryMsMax = 15_000;
+/** A version that stood at the head of the line for this long without a block taking it gets a dearer successor. */
+const bumpBlocks = 6;
+const bumpMs = 60_000;
+
+/** Sends the newest released version unless it was sent already; `isResend` allows the same bytes again when they are due. */
+export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffect[]): void {
+  const newest = releasedVersions(item.view).at(-1);
+  if (newest === undefined || item.stopped !== "" || item.place !== null || item.verdict !== null) return;
+  if (item.sendingSinceMs !== null && nowMs - item.sendingSinceMs < sendingMsMax) return;
+  if (nowMs < item.sendNotBeforeMs) return;
+  const isNew = item.sent?.version !== newest.version;
+  if (!isNew && !(isResend && nowMs - (item.sent?.atMs ?? 0) >= resendMs)) return;
+  item.sendingSinceMs = nowMs;
+  out.push({ kind: "send", chain: item.account.chain, withdrawal: item.view, version: newest.version });
+}
+
+/** The lowest nonces that are in no block, again. */
+export function resend(account: Account, nowMs: number, out: DeskEffect[]): void {
+  for (const item of byNonce(account.pending).slice(0, resendMax)) send(item, true, nowMs, out);
+}
+
+type SentEvent = Extract<DeskEvent, { kind: "sent" }>;
+
+export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskEffect[]): void {
+  item.sendingSinceMs = null;
+  const version = item.view.versions.find((each) => each.version === event.version);
+  if (version === undefined) return;
+  if (event.outcome === "misread") {
+    const isNews = item.stopped === "";
+    item.stopped = "COURIER_READ_BACK";
+    item.waiting = "COURIER_READ_BACK";
+    const { transactionId } = item.view;
+    if (isNews) out.push({ kind: "alarm", code: "COURIER_READ_BACK", transactionId, detail: event.detail });
+    return;
+  }
+  if (event.outcome === "unsent") {
+    item.unsent += 1;
+    item.sendNotBeforeMs = nowMs + Math.min(unsentRetryMsMax, unsentRetryMs * 2 ** Math.min(item.unsent - 1, 8));
+    item.waiting = "no node takes it";
+    return;
+  }
+  // Whatever a node says but "not sent": from here on it may be in any mempool, and only the chain knows its fate.
+  const isSame = item.sent?.version === event.version;
+  const firstAtMs = isSame && item.sent !== null ? item.sent.firstAtMs : nowMs;
+  const firstBlock = isSame && item.sent !== null ? item.sent.firstBlock : (item.account.facts?.number ?? 0);
+  const isUnderpriced = event.outcome === "underpriced";
+  item.sent = { version: event.version, txHash: version.txHash, atMs: nowMs, firstAtMs, firstBlock, isUnderpriced };
+  item.unsent = 0;
+  item.waiting = "";
+  if (event.outcome === "nonce-consumed") {
+    out.push({ kind: "look", chain: item.account.chain, wanted: [lookFor(item)] });
+  }
+}
+
+/** Every version that was ever let out may be the one a block holds. */
+export function lookFor(item: Item): { readonly withdrawal: Item["view"]; readonly txHashes: readonly string[] } {
+  return { withdrawal: item.view, txHashes: releasedVersions(item.view).map((version) => version.txHash) };
+}
+
+/** Once per block: a dearer version for the lowest nonce when it has waited its time. The ceilings are the signer's. */
+export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
+  const { facts } = account;
+  const item = byNonce(account.pending)[0];
+  if (facts === null || item === undefined || item.sent === null || item.stopped !== "" || item.asking !== null) return;
+  const newest = item.view.versions.at(-1);
+  // The newest must be out already; one that is still at the gate is the successor in the making.
+  if (newest === undefined || newest.raw === undefined || newest.version !== item.sent.version || isAside(item, nowMs)) return;
+  const { firstBlock, firstAtMs, isUnderpriced } = item.sent;
+  const isDue = isUnderpriced || facts.number - firstBlock >= bumpBlocks || nowMs - firstAtMs >= bumpMs;
+  if (!isDue || facts.number <= firstBlock) return;
+  const next = dearer(account, newest);
+  if (next === null) return;
+  const extraWei = BigInt(next.gasLimit) * BigInt(next.maxFeePerGas) - feeMaxOf(newest);
+  if ((freeUnits(account, "") ?? 0n) < extraWei) {
+    item.waiting = "funds for a higher fee";
+    return;
+  }
+  item.asking = ask("replace", nowMs);
+  item.feeAskedWei = BigInt(next.gasLimit) * BigInt(next.maxFeePerGas);
+  file(item);
+  out.push({
+    kind: "ask",
+    verb: "replace",
+    body: { transactionId: item.view.transactionId, above: newest.version, facts: next },
+  });
+}
+
+/** Both fees up by an eighth (nodes ask a tenth for a replacement), or to the market where that is higher. */
+function dearer(account: Account, version: EvmFacts): EvmFacts | null {
+  const fees = feesOf(account);
+  if (fees === null) return null;
+  const tip = larger(raised(BigInt(version.maxPriorityFeePerGas)), fees.maxPriorityFeePerGas);
+  const most = larger(larger(raised(BigInt(version.maxFeePerGas)), fees.maxFeePerGas), tip);
+  return { gasLimit: version.gasLimit, maxFeePerGas: `${most}`, maxPriorityFeePerGas: `${tip}` };
+}
+
+function raised(wei: bigint): bigint {
+  return wei + (wei + 7n) / 8n + (wei === 0n ? 1n : 0n);
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}

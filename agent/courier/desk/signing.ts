@@ -1,0 +1,170 @@
+/**
+ * When `sign` is asked, and with which facts: only when the account's final funds cover everything bound and not final plus this
+ * one with its fee, in order of sequence within a currency, so that an unpayable nonce never stands in front of payable ones.
+ */
+import type { EvmFacts } from "../../socket/verbs.ts";
+import { type Account, ask, type Book, file, freeUnits, type Item, isAside, setAside } from "./book.ts";
+import type { DeskEffect, DeskEvent } from "./events.ts";
+
+/** Estimates asked for ahead of the head of a queue, so that they share a node's batch. */
+const prefetchMax = 64;
+/** An estimate older than this is made again: what a call costs changes with the chain's state. */
+const gasValidMs = 60_000;
+/** The cheapest transaction there is (Yellow Paper, appendix G): what is surely needed before an estimate is known. */
+const gasMin = 21_000n;
+/** Named for an intent that is recorded already: the signer takes the recorded figures. */
+const gasRecorded = 100_000n;
+/** A call that would revert with funds at hand is declined after this many estimates over at least this time. */
+const revertsMax = 3;
+const revertsOverMs = 30_000;
+const revertRetryMs = 12_000;
+const faultRetryMs = 2000;
+const refusalRetryMs = 5000;
+const refusalRetryMsMax = 60_000;
+
+/** The fees a new transaction names: twice the base fee lasts through six full blocks (EIP-1559: +12.5 % each). */
+export function feesOf(account: Account): { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint } | null {
+  if (account.facts === null) return null;
+  const { baseFeePerGas, maxPriorityFeePerGas } = account.facts;
+  return { maxFeePerGas: 2n * baseFeePerGas + maxPriorityFeePerGas, maxPriorityFeePerGas };
+}
+
+/** Why nothing is signed from this account at all; "" when signing goes on. */
+export function standstill(book: Book, account: Account): string {
+  if (book.locked !== "") return `locked ${book.locked}`;
+  if (!book.greeted) return "link";
+  if (account.away !== "") return `nodes ${account.away}`;
+  if (account.facts === null) return "nodes";
+  if (account.facts.accountHasCode) return "COURIER_ACCOUNT_CODE";
+  if (account.nextNonce === "") return `first nonce ${account.counters.detail}`.trim();
+  return "";
+}
+
+/** Asks `sign` for whatever may be signed now. Called after everything that could have changed the answer. */
+export function advance(book: Book, account: Account, inFlightMax: number, nowMs: number, out: DeskEffect[]): void {
+  if (standstill(book, account) !== "") return;
+  for (const queue of account.queues.values()) advanceQueue(account, queue, inFlightMax, nowMs, out);
+}
+
+function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowMs: number, out: DeskEffect[]): void {
+  const fees = feesOf(account);
+  for (let at = 0; at < queue.length && fees !== null; ) {
+    const item = queue[at] as Item;
+    if (isAside(item, nowMs)) {
+      at += 1;
+      continue;
+    }
+    if (account.flight.size >= inFlightMax) {
+      item.waiting = "others in flight";
+      return;
+    }
+    const gas = item.gas !== null && nowMs - item.gas.atMs <= gasValidMs ? item.gas.limit : null;
+    const feeWei = (gas ?? gasMin) * fees.maxFeePerGas;
+    if (!isCovered(item, feeWei)) {
+      item.waiting = "funds";
+      item.reverts = { count: 0, firstAtMs: 0 };
+      return;
+    }
+    if (gas === null) {
+      estimateAhead(queue, at, nowMs, out);
+      return;
+    }
+    // Takes the item out of this queue, so that `at` names the next one.
+    askSign(item, factsOf(gas, fees), feeWei, nowMs, out);
+  }
+}
+
+function isCovered(item: Item, feeWei: bigint): boolean {
+  const { account, view, amountUnits } = item;
+  const native = freeUnits(account, "");
+  if (view.contract === "") return native !== null && native >= amountUnits + feeWei;
+  const token = freeUnits(account, view.contract);
+  return native !== null && native >= feeWei && token !== null && token >= amountUnits;
+}
+
+/** Estimates for the head of the queue and those right behind it that are likely to be covered as well. */
+function estimateAhead(queue: readonly Item[], from: number, nowMs: number, out: DeskEffect[]): void {
+  const first = queue[from] as Item;
+  let left = freeUnits(first.account, first.view.contract) ?? 0n;
+  for (const item of queue.slice(from, from + prefetchMax)) {
+    left -= item.amountUnits;
+    if (left < 0n) return;
+    const isKnown = item.gas !== null && nowMs - item.gas.atMs <= gasValidMs;
+    if (isKnown || item.gasAskedAtMs !== null || isAside(item, nowMs)) continue;
+    item.gasAskedAtMs = nowMs;
+    item.waiting = "";
+    const { account, view } = item;
+    out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view });
+  }
+}
+
+function factsOf(gas: bigint, fees: { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }): EvmFacts {
+  const { maxFeePerGas, maxPriorityFeePerGas } = fees;
+  return { gasLimit: `${gas}`, maxFeePerGas: `${maxFeePerGas}`, maxPriorityFeePerGas: `${maxPriorityFeePerGas}` };
+}
+
+function askSign(item: Item, facts: EvmFacts, feeWei: bigint, nowMs: number, out: DeskEffect[]): void {
+  item.asking = ask("sign", nowMs);
+  item.feeAskedWei = feeWei;
+  item.waiting = "";
+  file(item);
+  out.push({ kind: "ask", verb: "sign", body: { transactionId: item.view.transactionId, facts } });
+}
+
+/** An intent without a signature, as a crash leaves it: the signer finishes what it recorded. */
+export function finishIntent(item: Item, nowMs: number, out: DeskEffect[]): void {
+  const fees = feesOf(item.account);
+  if (fees === null) return;
+  const gas = item.gas?.limit ?? gasRecorded;
+  askSign(item, factsOf(gas, fees), gas * fees.maxFeePerGas, nowMs, out);
+}
+
+type GasAnswer = Extract<DeskEvent, { kind: "gas" }>["answer"];
+
+export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: DeskEffect[]): void {
+  item.gasAskedAtMs = null;
+  if (answer.ok) {
+    item.gas = { limit: answer.gasLimit, atMs: nowMs };
+    item.reverts = { count: 0, firstAtMs: 0 };
+    return;
+  }
+  if (item.view.state !== "approved" || item.asking !== null) return;
+  if (!answer.wouldRevert) {
+    setAside(item, answer.code, { notBeforeMs: nowMs + faultRetryMs });
+    return;
+  }
+  const fees = feesOf(item.account);
+  if (fees === null || !isCovered(item, gasMin * fees.maxFeePerGas)) {
+    setAside(item, "funds", { notBeforeMs: nowMs + faultRetryMs });
+    return;
+  }
+  const { reverts } = item;
+  if (reverts.count === 0) reverts.firstAtMs = nowMs;
+  reverts.count += 1;
+  if (reverts.count >= revertsMax && nowMs - reverts.firstAtMs >= revertsOverMs) {
+    item.asking = ask("decline", nowMs);
+    out.push({ kind: "ask", verb: "decline", body: { transactionId: item.view.transactionId, code: "CHAIN_WOULD_REVERT" } });
+    return;
+  }
+  // Retries are spread so that the last one that counts falls just past the time that must go by.
+  const nextAtMs = reverts.count >= revertsMax - 1 ? reverts.firstAtMs + revertsOverMs : nowMs + revertRetryMs;
+  setAside(item, "the chain would revert it", { notBeforeMs: Math.max(nextAtMs, nowMs + faultRetryMs) });
+}
+
+/** The signer said no to a request about this withdrawal. @returns whether its own view should be asked for. */
+export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
+  // A fee over its ceiling is a matter of the market: it is offered again at each block.
+  if (code.startsWith("POLICY_FEE") && item.account.facts !== null) {
+    setAside(item, `fee ${code}`, "next block");
+    return false;
+  }
+  // Room comes when another one is final, which is told by a view.
+  if (code === "ACCOUNT_FULL") {
+    setAside(item, code, { notBeforeMs: nowMs + refusalRetryMs });
+    return false;
+  }
+  item.refusals += 1;
+  const waitMs = Math.min(refusalRetryMsMax, refusalRetryMs * 2 ** Math.min(item.refusals - 1, 8));
+  setAside(item, code, { notBeforeMs: nowMs + waitMs });
+  return true;
+}

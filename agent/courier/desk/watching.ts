@@ -1,0 +1,207 @@
+/**
+ * What the chain did with what was sent: inclusion, reorganisation, finality, loss. Asks in order of nonce and only as far as
+ * answers are news, so that hundreds in flight cost few calls a block. Nothing here is final before the nodes agree that it is.
+ */
+import { type Account, type Asked, ask, type Book, byNonce, file, type Item, observationKey, releasedVersions } from "./book.ts";
+import type { DeskEffect, Place, Verdict } from "./events.ts";
+import { lookFor } from "./sending.ts";
+
+/** Receipts asked for together; nonces are included in order, so the first one missing ends the search of a block. */
+const lookMax = 32;
+const confirmMax = 64;
+/** A transaction that was in a block is out of it only when this many looks in a row say so: nodes lag behind each other. */
+const missesMax = 2;
+/** A nonce counts as lost when its being consumed by another was agreed this often over at least this time. */
+const foreignMax = 3;
+const foreignOverMs = 60_000;
+const suspectRecheckMs = 15_000;
+const accountMs = 60_000;
+const adoptRetryMs = 5000;
+const countersMsMax = 60_000;
+/** An answer of the nodes that was no news is asked for again after this long even when no block came. */
+const againMs = 15_000;
+
+/** Once per block, and by the clock when no block comes. */
+export function watch(account: Account, nowMs: number, out: DeskEffect[]): void {
+  if (account.facts === null) return;
+  const { chain } = account;
+  const { finalNumber } = account.facts;
+  account.settling = account.settling.filter((entry) => entry.block > finalNumber);
+  lookAhead(account, nowMs, out);
+  const due: Item[] = [];
+  for (const item of account.flight) {
+    if (item.place === null || item.verdict !== null || item.stopped !== "") continue;
+    if (item.place.block <= finalNumber && isDue(item.confirmed, finalNumber, nowMs)) due.push(item);
+  }
+  for (let at = 0; at < due.length; at += confirmMax) {
+    const some = due.slice(at, at + confirmMax);
+    for (const item of some) item.confirmed = { block: finalNumber, atMs: nowMs };
+    out.push({ kind: "confirm", chain, wanted: some.map(lookFor) });
+  }
+}
+
+/** Once per block: if the youngest block that holds one of ours still stands, so do all before it. */
+export function guard(account: Account, out: DeskEffect[]): void {
+  let youngest: Place | null = null;
+  for (const { place, verdict } of account.flight) {
+    if (place !== null && verdict === null && (youngest === null || place.block > youngest.block)) youngest = place;
+  }
+  if (youngest === null) return;
+  out.push({ kind: "guard", chain: account.chain, block: youngest.block, blockHash: youngest.blockHash });
+}
+
+function isDue(asked: Asked, block: number, nowMs: number): boolean {
+  return asked.block < block || nowMs - asked.atMs >= againMs;
+}
+
+function lookAhead(account: Account, nowMs: number, out: DeskEffect[]): void {
+  const block = account.facts?.number ?? 0;
+  const wanted: Item[] = [];
+  for (const item of byNonce(account.pending)) {
+    if (wanted.length === lookMax) break;
+    const isOut = item.verdict === null && releasedVersions(item.view).length > 0;
+    if (isOut && isDue(item.looked, block, nowMs)) wanted.push(item);
+  }
+  if (wanted.length === 0) return;
+  for (const item of wanted) item.looked = { block, atMs: nowMs };
+  out.push({ kind: "look", chain: account.chain, wanted: wanted.map(lookFor) });
+}
+
+/** Takes the places found; looks on when all of a full search were found. @returns the withdrawals concerned */
+export function takePlaces(
+  book: Book,
+  account: Account,
+  found: readonly { readonly transactionId: string; readonly place: Place | null }[],
+  nowMs: number,
+  out: DeskEffect[],
+): Item[] {
+  const items: Item[] = [];
+  for (const { transactionId, place } of found) {
+    const item = book.items.get(transactionId);
+    if (item === undefined || !account.flight.has(item) || item.verdict !== null) continue;
+    items.push(item);
+    if (place !== null) setPlace(item, place);
+    else missed(item);
+  }
+  if (found.length >= lookMax && found.every(({ place }) => place !== null)) lookAhead(account, nowMs, out);
+  return items;
+}
+
+function setPlace(item: Item, place: Place): void {
+  item.place = place;
+  item.misses = 0;
+  item.waiting = "";
+  item.foreign = { count: 0, firstAtMs: 0 };
+  file(item);
+}
+
+function missed(item: Item): void {
+  if (item.place === null) return;
+  item.misses += 1;
+  if (item.misses < missesMax) return;
+  item.place = null;
+  item.misses = 0;
+  // Out of the chain again: the same bytes go out again at once, and the clock for a higher fee starts anew.
+  item.sent = null;
+  file(item);
+}
+
+/** The youngest block of ours does not stand any more: look for everything that is not final. */
+export function recheck(account: Account, out: DeskEffect[]): void {
+  const placed = [...account.flight].filter((item) => item.place !== null && item.verdict === null);
+  for (let at = 0; at < placed.length; at += lookMax) {
+    out.push({ kind: "look", chain: account.chain, wanted: placed.slice(at, at + lookMax).map(lookFor) });
+  }
+}
+
+export function takeVerdict(item: Item, verdict: Verdict | null, out: DeskEffect[]): void {
+  if (verdict === null || item.verdict !== null || item.stopped !== "") return;
+  if (verdict.outcome === "moved") {
+    item.stopped = "COURIER_TOKEN_MOVED";
+    item.waiting = "COURIER_TOKEN_MOVED";
+    file(item);
+    out.push({ kind: "alarm", code: "COURIER_TOKEN_MOVED", transactionId: item.view.transactionId, detail: verdict.txHash });
+    return;
+  }
+  item.verdict = { outcome: verdict.outcome, txHash: verdict.txHash, block: verdict.block };
+}
+
+/** What should be told to the signer about this withdrawal, unless it was. */
+export function observe(item: Item, nowMs: number, out: DeskEffect[]): void {
+  if (item.asking !== null) return;
+  const next = observation(item);
+  if (next === null) return;
+  const key = observationKey(next.stage, next.txHash, next.block);
+  if (key === item.told) return;
+  item.asking = ask("observed", nowMs, key);
+  out.push({ kind: "ask", verb: "observed", body: { transactionId: item.view.transactionId, ...next } });
+}
+
+interface Observation {
+  readonly stage: "broadcast" | "included" | "final";
+  readonly outcome: "" | "paid" | "reverted" | "lost";
+  readonly txHash: string;
+  readonly block: number;
+}
+
+function observation(item: Item): Observation | null {
+  const { verdict, place, sent } = item;
+  if (verdict !== null) return { stage: "final", outcome: verdict.outcome, txHash: verdict.txHash, block: verdict.block };
+  if (place !== null) return { stage: "included", outcome: "", txHash: place.txHash, block: place.block };
+  if (sent !== null) return { stage: "broadcast", outcome: "", txHash: sent.txHash, block: 0 };
+  return null;
+}
+
+/** Asks for the account's counters when they are due: to adopt the first, to keep the signer informed, to settle a suspicion. */
+export function count(account: Account, nowMs: number, out: DeskEffect[]): void {
+  const { counters } = account;
+  const isUnderWay = counters.askedAtMs !== null && nowMs - counters.askedAtMs < countersMsMax;
+  if (isUnderWay || nowMs < counters.dueAtMs || account.away !== "") return;
+  counters.askedAtMs = nowMs;
+  out.push({ kind: "counters", chain: account.chain, address: account.address });
+}
+
+export interface Counters {
+  readonly latest: bigint;
+  readonly pending: bigint;
+  readonly final: bigint;
+  readonly witnesses: number;
+}
+
+export function takeCounters(account: Account, answer: Counters, nowMs: number, out: DeskEffect[]): void {
+  const { chain, counters } = account;
+  const { latest, pending, final, witnesses } = answer;
+  counters.askedAtMs = null;
+  if (account.nextNonce === "") {
+    const agree = latest === pending && pending === final;
+    counters.detail = agree ? "" : `the account's counters differ: final ${final}, latest ${latest}, pending ${pending}`;
+    counters.dueAtMs = nowMs + adoptRetryMs;
+    if (agree) out.push({ kind: "adopt", body: { chain, nonce: `${final}`, witnesses } });
+    return;
+  }
+  counters.detail = "";
+  counters.dueAtMs = nowMs + (suspect(account, final, nowMs, out) ? suspectRecheckMs : accountMs);
+  out.push({ kind: "account", body: { chain, nonce: `${final}`, witnesses } });
+}
+
+export function countersFailed(account: Account, code: string, nowMs: number): void {
+  account.counters = { askedAtMs: null, dueAtMs: nowMs + adoptRetryMs, detail: code };
+}
+
+/** Nonces that are consumed for good although no version of ours is known to be in a block. */
+function suspect(account: Account, final: bigint, nowMs: number, out: DeskEffect[]): boolean {
+  const suspects = [...account.pending].filter(
+    (item) => item.nonce < final && item.verdict === null && releasedVersions(item.view).length > 0,
+  );
+  if (suspects.length === 0) return false;
+  for (const item of suspects) {
+    if (item.foreign.count === 0) item.foreign.firstAtMs = nowMs;
+    item.foreign.count += 1;
+    const isSure = item.foreign.count > foreignMax && nowMs - item.foreign.firstAtMs >= foreignOverMs;
+    const txHash = releasedVersions(item.view).at(-1)?.txHash ?? "";
+    if (isSure) item.verdict = { outcome: "lost", txHash, block: 0 };
+  }
+  const some = suspects.slice(0, confirmMax).map(lookFor);
+  out.push({ kind: "confirm", chain: account.chain, wanted: some }, { kind: "look", chain: account.chain, wanted: some });
+  return true;
+}
