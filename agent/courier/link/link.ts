@@ -1,6 +1,6 @@
 /**
  * The link to the gateway: dials out, keeps the connection alive, and when it goes down says why and tries again for ever.
- * Opens one WebSocket at a time and nothing else. Limits: failures.md 7.1, written out in docs/protocol.md section 5.
+ * Opens one WebSocket at a time and nothing else. Limits: failures.md 7.1, written out in docs/protocol.md section 4.3.
  */
 import WebSocket, { type RawData } from "ws";
 import type { Code } from "../../../protocol/codes.ts";

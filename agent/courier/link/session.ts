@@ -1,6 +1,6 @@
 /**
  * One connection's talk, bytes aside: challenge, hello, welcome, then jobs, acks and beats until something does not fit. Synchronous,
- * with clock and keys passed in; `link.ts` owns the socket. docs/protocol.md sections 3 and 5. Jobs and acks are verified by the
+ * with clock and keys passed in; `link.ts` owns the socket. docs/protocol.md sections 2 and 4. Jobs and acks are verified by the
  * signer, which trusts nobody else's word for it; checking them here as well would double the dearest step of a job.
  */
 import type { KeyObject } from "node:crypto";
