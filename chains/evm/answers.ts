@@ -37,6 +37,7 @@ export interface Receipt {
 export interface BlockTransaction {
   readonly hash: string;
   readonly from: string;
+  readonly nonce: bigint;
   readonly to: string | null;
   readonly valueUnits: bigint; // wei
   readonly input: string;
@@ -157,6 +158,7 @@ function readTransaction(value: unknown): BlockTransaction {
   return {
     hash: readHash(transaction.hash, "transaction.hash"),
     from: readAddress(transaction.from, "transaction.from"),
+    nonce: readQuantity(transaction.nonce, "transaction.nonce"),
     to: readAddressOrNull(transaction.to, "transaction.to"),
     valueUnits: readQuantity(transaction.value, "transaction.value"),
     input: readData(transaction.input, "transaction.input"),
