@@ -1,0 +1,57 @@
+/**
+ * A verified job becomes records: REQUESTED and the decision in one write, or REPEATED when its order is here already. A job that
+ * cannot be done is recorded as refused, so that the chain of jobs never jams. Touches nothing.
+ */
+import { transactionIdOf } from "../../../protocol/identity.ts";
+import type { Job } from "../../../protocol/messages.ts";
+import type { RecordBody } from "../ledger/records.ts";
+import type { Turn } from "../run.ts";
+import { contentOf, differenceOf } from "../withdrawal/content.ts";
+import type { FreshJob } from "./jobs.ts";
+
+/** Records one job at its place in the chain. */
+export function record(turn: Turn, { job, hash, text }: FreshJob): void {
+  const { core } = turn;
+  const { transactionId, sequence } = job;
+  const place = { transactionId, sequence, jobHash: hash };
+  const known = core.book.contentOf(transactionId);
+  if (known === undefined) {
+    core.expectJob(hash, job);
+    turn.commit([{ kind: "REQUESTED", ...place, job: text }, decide(turn, job)]);
+    return;
+  }
+  // An id that its own order does not lead to contradicts whatever is here under it.
+  const code = differenceOf(known, contentOf(job)) || (isOwnId(turn, job) ? "" : "JOB_ID_MISMATCH");
+  const repeated: RecordBody = { kind: "REPEATED", ...place, code };
+  if (code === "") turn.commit([repeated]);
+  else turn.commit([repeated, { kind: "ALARM", code, detail: `job ${sequence} contradicts withdrawal ${transactionId}` }]);
+}
+
+/**
+ * Decides what a crash left undecided between a job's record and its decision. Only once the gateway has greeted: a restored ledger
+ * may have forgotten a decision and more. Harmless when there is nothing.
+ */
+export function resume(turn: Turn): void {
+  const undecided = [...turn.core.book.open()].filter((withdrawal) => withdrawal.state === "requested");
+  for (const { job } of undecided) turn.commit([decide(turn, job)]);
+}
+
+function decide(turn: Turn, job: Job): RecordBody {
+  const { transactionId } = job;
+  if (!isOwnId(turn, job)) return { kind: "REFUSED", transactionId, by: "policy", code: "JOB_ID_MISMATCH" };
+  const decision = turn.core.policy.judge(job, turn.nowMs);
+  switch (decision.decision) {
+    case "approve":
+      return decision.body;
+    case "hold":
+      return { kind: "HELD", transactionId, code: decision.code };
+    case "refuse":
+      return { kind: "REFUSED", transactionId, by: "policy", code: decision.code };
+  }
+}
+
+/** An id is derived from the order, so a gateway that lost its database cannot ask for one order under two ids. */
+function isOwnId({ core }: Turn, job: Job): boolean {
+  const { merchant } = core.paired;
+  return job.transactionId === transactionIdOf({ merchant, operation: "withdraw", orderId: job.orderId });
+}

@@ -1,0 +1,181 @@
+/**
+ * The signer's whole knowledge, folded from its ledger: one function changes it, live and at start-up. What a run knows beyond the
+ * ledger (who greeted, what the courier told) is `run.ts`. Touches nothing: no clock, disk, socket or chance.
+ */
+import type { KeyObject } from "node:crypto";
+import { publicKeyFromHex } from "../../protocol/envelope.ts";
+import { invariant } from "../../protocol/fault.ts";
+import type { Job } from "../../protocol/messages.ts";
+import { parseJob } from "../../protocol/payloads.ts";
+import { type ChainSnapshot, JobChain } from "./admission/chain.ts";
+import { Heads, type HeadsSnapshot } from "./heads.ts";
+import type { LedgerRecord, RecordBody } from "./ledger/records.ts";
+import { Policy, type PolicySnapshot } from "./policy/policy.ts";
+import type { Rules } from "./policy/rules.ts";
+import { type AccountEntries, Accounts } from "./withdrawal/accounts.ts";
+import { Book, type BookSnapshot } from "./withdrawal/book.ts";
+import { Outbox } from "./withdrawal/outbox.ts";
+
+type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
+
+/**
+ * Who this ledger belongs to, with the gateway's key ready for use.
+ * @public
+ */
+export type Paired = PairedBody & { readonly publicKey: KeyObject };
+
+/**
+ * Why signing stopped.
+ * @public
+ */
+export interface Lock {
+  readonly code: string;
+  readonly detail: string;
+}
+
+/**
+ * Everything folded, as one JSON object; the ledger's rotation stores it beside the new segment.
+ * @public
+ */
+export interface CoreSnapshot {
+  readonly version: 1;
+  readonly paired: PairedBody;
+  readonly locked: Lock | null;
+  readonly heads: HeadsSnapshot;
+  readonly chain: ChainSnapshot;
+  readonly accounts: AccountEntries;
+  readonly policy: PolicySnapshot;
+  readonly book: BookSnapshot;
+  readonly outbox: ReturnType<Outbox["snapshot"]>;
+}
+
+/**
+ * The folded state.
+ * @public
+ */
+export class Core {
+  readonly policy: Policy;
+  readonly book: Book;
+  readonly accounts: Accounts;
+  readonly chain: JobChain;
+  readonly outbox: Outbox;
+  readonly heads: Heads;
+  /** Jobs read by admission whose record is about to be folded, by hash: so that no text is parsed twice. */
+  readonly #read = new Map<string, Job>();
+  #paired: Paired | null;
+  #locked: Lock | null;
+
+  constructor(rules: Rules, snapshot?: CoreSnapshot) {
+    this.policy = new Policy(rules, snapshot?.policy);
+    this.book = new Book(snapshot?.book);
+    this.accounts = new Accounts(snapshot?.accounts);
+    this.chain = new JobChain(snapshot?.chain);
+    this.outbox = new Outbox(snapshot?.outbox);
+    this.heads = new Heads(snapshot?.heads);
+    this.#paired = snapshot === undefined ? null : pairedOf(snapshot.paired);
+    this.#locked = snapshot?.locked ?? null;
+  }
+
+  get paired(): Paired {
+    invariant(this.#paired !== null, "a ledger begins with PAIRED");
+    return this.#paired;
+  }
+
+  get locked(): Lock | null {
+    return this.#locked;
+  }
+
+  /** Hands over a job that was read from `text`, for the record that follows. */
+  expectJob(hash: string, job: Job): void {
+    this.#read.set(hash, job);
+  }
+
+  /** The only thing that changes the state. */
+  fold(record: LedgerRecord): void {
+    this.heads.fold(record);
+    switch (record.kind) {
+      case "PAIRED":
+        this.#pair(record);
+        return;
+      case "REQUESTED":
+        this.chain.fold(record);
+        this.book.begin(record, this.#jobOf(record));
+        return;
+      case "REPEATED":
+        this.chain.fold(record);
+        this.#read.delete(record.jobHash);
+        return;
+      case "RELEASED":
+        this.book.release(record);
+        this.#acknowledge(record);
+        return;
+      case "REPORTED":
+        this.#acknowledge(record);
+        return;
+      case "ADOPTED":
+        this.accounts.fold(record);
+        this.outbox.fold(record, undefined);
+        return;
+      case "LOCKED":
+        this.#locked ??= { code: record.code, detail: record.detail };
+        this.outbox.fold(record, undefined);
+        return;
+      case "ALARM":
+        this.outbox.fold(record, undefined);
+        return;
+      case "CHECKPOINT":
+        return;
+      default:
+        this.#foldWithdrawal(record);
+    }
+  }
+
+  /** The whole state, to be written as JSON before anything else is folded. */
+  snapshot(): CoreSnapshot {
+    const { publicKey: _publicKey, ...paired } = this.paired;
+    return {
+      version: 1,
+      paired,
+      locked: this.#locked,
+      heads: this.heads.snapshot(),
+      chain: this.chain.snapshot(),
+      accounts: this.accounts.snapshot(),
+      policy: this.policy.snapshot(this.heads.at),
+      book: this.book.snapshot(),
+      outbox: this.outbox.snapshot(),
+    };
+  }
+
+  #foldWithdrawal(record: Extract<LedgerRecord, { transactionId: string }>): void {
+    const withdrawal = this.book.fold(record);
+    this.policy.fold(record, withdrawal.job.currency);
+    if (record.kind === "INTENT") this.accounts.fold(record);
+    if (record.kind === "OBSERVED" && record.stage === "final") {
+      this.accounts.finish(withdrawal.job.network, withdrawal.account);
+    }
+    this.outbox.fold(record, withdrawal);
+  }
+
+  #pair(record: Extract<LedgerRecord, { kind: "PAIRED" }>): void {
+    if (this.#paired !== null && this.#paired.agent !== record.agent) this.chain.restart();
+    const { kind, agent, merchant, wallet, epoch, gatewayKey } = record;
+    this.#paired = pairedOf({ kind, agent, merchant, wallet, epoch, gatewayKey });
+  }
+
+  #acknowledge(record: Extract<LedgerRecord, { acked: unknown }>): void {
+    this.heads.acknowledge(record.acked);
+    this.outbox.acknowledge(record.acked.seq);
+    this.book.acknowledge(record.acked.seq);
+  }
+
+  #jobOf(record: Extract<LedgerRecord, { kind: "REQUESTED" }>): Job {
+    const read = this.#read.get(record.jobHash);
+    if (read === undefined) return parseJob(record.job);
+    this.#read.delete(record.jobHash);
+    return read;
+  }
+}
+
+function pairedOf(body: PairedBody): Paired {
+  return { ...body, publicKey: publicKeyFromHex(body.gatewayKey) };
+}

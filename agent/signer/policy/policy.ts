@@ -1,0 +1,307 @@
+/**
+ * Policy: approve, hold or refuse what is asked; then clear what was built, or refuse it. Nothing is payable by default. Sums are
+ * folded from the ledger on ledger time, so no clock, crash or repeat loosens a limit. Pure: state and question in, answer out.
+ * Sources: docs/architecture.md sections 2 and 3.
+ */
+import { parseAddress } from "../../../chains/evm/address.ts";
+import { type Description, describe, digestOf } from "../../../chains/evm/transaction.ts";
+import { parseAmount } from "../../../protocol/amount.ts";
+import type { Code } from "../../../protocol/codes.ts";
+import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { Job } from "../../../protocol/messages.ts";
+import type { LedgerRecord, RecordBody } from "../ledger/records.ts";
+import { type Approval, makeApproval } from "./approval.ts";
+import { type Clearance, makeClearance } from "./clearance.ts";
+import type { Asset, Limits, Rules } from "./rules.ts";
+import { SlidingWindow, type WindowEntries } from "./window.ts";
+
+const hourMs = 3_600_000;
+const dayMs = 86_400_000;
+
+type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
+
+/**
+ * What policy looks at in a job.
+ * @public
+ */
+export type Question = Pick<Job, "transactionId" | "network" | "mode" | "currency" | "amount" | "address" | "tag" | "expiresAt">;
+
+/**
+ * The answer to a question, as the record that follows.
+ * @public
+ */
+export type Decision =
+  | { readonly decision: "approve"; readonly body: ApprovedBody }
+  | { readonly decision: "hold"; readonly code: Code }
+  | { readonly decision: "refuse"; readonly code: Code };
+
+/**
+ * What was built, to be compared with what was approved.
+ * @public
+ */
+export interface Built {
+  readonly approval: Approval;
+  readonly unsigned: Uint8Array;
+  readonly version: number;
+  readonly account: string; // paying address, EIP-55
+  readonly nonce: bigint; // the token bound, or about to be bound, to this withdrawal
+}
+
+interface Windows {
+  readonly hour: SlidingWindow;
+  readonly day: SlidingWindow;
+  readonly fees: SlidingWindow;
+}
+
+/**
+ * Policy's part of the folded state, for a checkpoint.
+ * @public
+ */
+export interface PolicySnapshot {
+  readonly approvals: readonly (readonly [string, number, string, string, string, string, string, string])[];
+  readonly windows: readonly (readonly [string, WindowEntries, WindowEntries, WindowEntries])[];
+}
+
+/**
+ * The rules of this run and what the ledger says was approved. Only `fold` changes it.
+ * @public
+ */
+export class Policy {
+  readonly #rules: Rules;
+  readonly #approvals = new Map<string, Approval>();
+  readonly #windows = new Map<string, Windows>();
+
+  constructor(rules: Rules, snapshot?: PolicySnapshot) {
+    this.#rules = rules;
+    for (const [transactionId, seq, currency, chain, network, contract, address, units] of snapshot?.approvals ?? []) {
+      const fields = { transactionId, seq, currency, chain, network, contract, address, amountUnits: BigInt(units) };
+      this.#approvals.set(transactionId, makeApproval(fields));
+    }
+    for (const [currency, hour, day, fees] of snapshot?.windows ?? []) {
+      this.#windows.set(currency, {
+        hour: new SlidingWindow(hourMs, hour),
+        day: new SlidingWindow(dayMs, day),
+        fees: new SlidingWindow(dayMs, fees),
+      });
+    }
+  }
+
+  /** The agent's own row for a currency. */
+  asset(currency: string): Asset | undefined {
+    return this.#rules.assets.get(currency);
+  }
+
+  /** The recorded yes to a withdrawal that is not finished. */
+  approval(transactionId: string): Approval | undefined {
+    return this.#approvals.get(transactionId);
+  }
+
+  /** `currency` is that of the withdrawal the record is about. */
+  fold(record: LedgerRecord, currency: string): void {
+    switch (record.kind) {
+      case "APPROVED": {
+        const { transactionId, seq, chain, network, contract, address } = record;
+        const amountUnits = BigInt(record.amountUnits);
+        this.#approvals.set(
+          transactionId,
+          makeApproval({ transactionId, seq, currency, chain, network, contract, address, amountUnits }),
+        );
+        const windows = this.#windowsOf(currency);
+        windows.hour.add(transactionId, record.at, amountUnits);
+        windows.day.add(transactionId, record.at, amountUnits);
+        return;
+      }
+      case "REFUSED":
+      case "EXPIRED": {
+        // Both come before any INTENT only, so the amount can no longer be paid and stops counting.
+        this.#approvals.delete(record.transactionId);
+        const windows = this.#windowsOf(currency);
+        windows.hour.remove(record.transactionId);
+        windows.day.remove(record.transactionId);
+        return;
+      }
+      case "INTENT": {
+        const feeMaxWei = BigInt(record.gasLimit) * BigInt(record.maxFeePerGas);
+        const { fees } = this.#windowsOf(currency);
+        const before = fees.unitsOf(record.transactionId, record.at);
+        // The dearest version counts, from the newest one's time: never less than what the chain may take.
+        fees.remove(record.transactionId);
+        fees.add(record.transactionId, record.at, feeMaxWei > before ? feeMaxWei : before);
+        return;
+      }
+      case "OBSERVED":
+        if (record.stage === "final") this.#approvals.delete(record.transactionId);
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** Answers a new job. `nowMs` is ledger time. */
+  judge(question: Question, nowMs: number): Decision {
+    const asked = this.#asked(question);
+    if (!asked.ok) return { decision: "refuse", code: asked.code };
+    const { asset, limits, units } = asked;
+    if (nowMs > question.expiresAt) return { decision: "refuse", code: "JOB_EXPIRED" };
+    let address = "";
+    if (question.address !== "" || question.mode === "auto") {
+      const destination = this.#destination(question.address, limits);
+      if (!destination.ok) return { decision: "refuse", code: destination.code };
+      address = destination.address;
+    }
+    if (units > limits.maxPerWithdrawalUnits) return { decision: "refuse", code: "POLICY_ABOVE_WITHDRAWAL" };
+    if (question.mode === "manual") return { decision: "hold", code: "POLICY_MANUAL" };
+    if (limits.holdAboveUnits !== null && units > limits.holdAboveUnits) return { decision: "hold", code: "POLICY_HOLD_ABOVE" };
+    const above = this.#aboveWindow(asset.currency, limits, units, nowMs);
+    if (above !== null) return { decision: "refuse", code: above.code };
+    return { decision: "approve", body: approvedBody(question.transactionId, "policy", asset, address, units) };
+  }
+
+  /** A person says yes to a held withdrawal with this destination: every limit holds but the two that held it. */
+  judgeHeld(question: Question, address: string, nowMs: number): { readonly ok: true; readonly body: ApprovedBody } | Refusal {
+    const asked = this.#asked(question);
+    if (!asked.ok) return asked;
+    const { asset, limits, units } = asked;
+    if (nowMs > question.expiresAt) return refuse("JOB_EXPIRED");
+    const destination = this.#destination(address, limits);
+    if (!destination.ok) return destination;
+    if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
+    const above = this.#aboveWindow(asset.currency, limits, units, nowMs);
+    if (above !== null) return above;
+    return { ok: true, body: approvedBody(question.transactionId, "operator", asset, destination.address, units) };
+  }
+
+  /**
+   * Compares the bytes of a new version with the approval, and its fee with the ceilings. Refuses with POLICY_NOT_AS_APPROVED,
+   * POLICY_FEE_ABOVE_WITHDRAWAL, POLICY_FEE_ABOVE_DAY, POLICY_NONE, or a code of `describe`.
+   */
+  clear(
+    built: Built,
+    nowMs: number,
+  ): { readonly ok: true; readonly clearance: Clearance; readonly description: Description } | Refusal {
+    const { currency, transactionId, network, contract } = built.approval;
+    const asset = this.#rules.assets.get(currency);
+    const limits = this.#rules.limits.get(currency);
+    if (asset === undefined || limits === undefined) return refuse("POLICY_NONE", currency);
+    // The table may have been edited since; a yes is to the network and contract of its day.
+    if (asset.network !== network || asset.contract !== contract)
+      return refuse("POLICY_NOT_AS_APPROVED", "the currency's table changed");
+    const compared = compare(built);
+    if (!compared.ok) return compared;
+    const { feeMaxWei } = compared.description;
+    if (feeMaxWei > limits.maxFeeWei) return refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxWei} wei`);
+    const { fees } = this.#windowsOf(currency);
+    const counted = fees.unitsOf(transactionId, nowMs);
+    const dearest = feeMaxWei > counted ? feeMaxWei : counted;
+    if (fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayWei) return refuse("POLICY_FEE_ABOVE_DAY", `${feeMaxWei} wei`);
+    return compared;
+  }
+
+  /**
+   * Clears bytes whose INTENT stands in the ledger already, after a restart: the fees were weighed then and count since then, the
+   * comparison is made again.
+   */
+  clearRecorded(built: Built, digest: string): Clearance {
+    const compared = compare(built);
+    invariant(compared.ok, "a recorded intent describes to what was approved");
+    invariant(compared.clearance.digest === digest, "a recorded intent has the digest of its bytes");
+    return compared.clearance;
+  }
+
+  /** For a checkpoint, as of ledger time. */
+  snapshot(nowMs: number): PolicySnapshot {
+    return {
+      approvals: [...this.#approvals.values()].map((approval) => [
+        approval.transactionId,
+        approval.seq,
+        approval.currency,
+        approval.chain,
+        approval.network,
+        approval.contract,
+        approval.address,
+        approval.amountUnits.toString(),
+      ]),
+      windows: [...this.#windows]
+        .map(
+          ([currency, { hour, day, fees }]) =>
+            [currency, hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const,
+        )
+        .filter(([, , day, fees]) => day.length + fees.length > 0)
+        .sort(([a], [b]) => (a < b ? -1 : 1)),
+    };
+  }
+
+  /** What a job asks for, in the agent's own terms. */
+  #asked(
+    question: Question,
+  ): { readonly ok: true; readonly asset: Asset; readonly limits: Limits; readonly units: bigint } | Refusal {
+    const asset = this.#rules.assets.get(question.currency);
+    if (asset === undefined) return refuse("POLICY_CURRENCY_UNKNOWN", question.currency);
+    const limits = this.#rules.limits.get(question.currency);
+    if (limits === undefined) return refuse("POLICY_NONE", question.currency);
+    if (question.network !== asset.network) return refuse("JOB_NETWORK", question.network);
+    if (question.tag !== "") return refuse("JOB_TAG_UNSUPPORTED");
+    const amount = parseAmount(question.amount, asset.decimal);
+    return amount.ok ? { ok: true, asset, limits, units: amount.units } : amount;
+  }
+
+  #destination(text: string, limits: Limits): { readonly ok: true; readonly address: string } | Refusal {
+    const parsed = parseAddress(text);
+    if (!parsed.ok) return parsed;
+    if (parsed.address === this.#rules.own) return refuse("POLICY_DENIED_OWN");
+    if (this.#rules.contracts.has(parsed.address)) return refuse("POLICY_DENIED_CONTRACT");
+    if (limits.deny.has(parsed.address)) return refuse("POLICY_DENIED");
+    if (limits.allow.size > 0 && !limits.allow.has(parsed.address)) return refuse("POLICY_NOT_ALLOWED");
+    return parsed;
+  }
+
+  #aboveWindow(currency: string, limits: Limits, units: bigint, nowMs: number): Refusal | null {
+    const { hour, day } = this.#windowsOf(currency);
+    if (limits.maxPerHourUnits !== null && hour.sumAt(nowMs) + units > limits.maxPerHourUnits) return refuse("POLICY_ABOVE_HOUR");
+    if (day.sumAt(nowMs) + units > limits.maxPerDayUnits) return refuse("POLICY_ABOVE_DAY");
+    return null;
+  }
+
+  #windowsOf(currency: string): Windows {
+    let windows = this.#windows.get(currency);
+    if (windows === undefined) {
+      windows = { hour: new SlidingWindow(hourMs), day: new SlidingWindow(dayMs), fees: new SlidingWindow(dayMs) };
+      this.#windows.set(currency, windows);
+    }
+    return windows;
+  }
+}
+
+function approvedBody(
+  transactionId: string,
+  by: "policy" | "operator",
+  asset: Asset,
+  address: string,
+  units: bigint,
+): ApprovedBody {
+  const { chain, network, contract } = asset;
+  return { kind: "APPROVED", transactionId, by, chain, network, contract, address, amountUnits: units.toString() };
+}
+
+/** Reads the bytes back and holds them against the approval; the clearance names the digest of these same bytes. */
+function compare({
+  approval,
+  unsigned,
+  version,
+  account,
+  nonce,
+}: Built): { readonly ok: true; readonly clearance: Clearance; readonly description: Description } | Refusal {
+  const read = describe(unsigned);
+  if (!read.ok) return read;
+  const { description } = read;
+  const same =
+    `eip155:${description.chainId}` === approval.network &&
+    description.contract === approval.contract &&
+    description.destination === approval.address &&
+    description.amountUnits === approval.amountUnits &&
+    description.nonce === nonce;
+  if (!same) return refuse("POLICY_NOT_AS_APPROVED", "the bytes do not say what was approved");
+  const digest = Buffer.from(digestOf(unsigned)).toString("hex");
+  const { transactionId } = approval;
+  return { ok: true, description, clearance: makeClearance({ transactionId, version, family: "evm", account, digest }) };
+}

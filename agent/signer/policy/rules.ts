@@ -1,0 +1,115 @@
+/**
+ * The agent's own table of currencies and limits, read once from its settings. What a currency is (chain, contract, decimals) comes
+ * from here and never from a job. Touches nothing.
+ */
+import { parseAddress } from "../../../chains/evm/address.ts";
+import { parseAmount } from "../../../protocol/amount.ts";
+import { AgentError } from "../../../protocol/fault.ts";
+import type { PolicySettings, SignerSettings } from "../../settings.ts";
+
+/** Decimals of every EVM chain's native coin; fees are in it. */
+const nativeDecimal = 18;
+
+/**
+ * One currency as this agent understands it.
+ * @public
+ */
+export interface Asset {
+  readonly currency: string;
+  readonly chain: string; // name in the settings
+  readonly network: string; // CAIP-2
+  readonly chainId: bigint;
+  readonly contract: string; // EIP-55, "" native
+  readonly decimal: number;
+}
+
+/** The limits of one currency, in its base units; fees in wei. */
+export interface Limits {
+  readonly maxPerWithdrawalUnits: bigint;
+  readonly maxPerHourUnits: bigint | null; // null: no limit by the hour
+  readonly maxPerDayUnits: bigint;
+  readonly maxFeeWei: bigint;
+  readonly maxFeePerDayWei: bigint;
+  readonly holdAboveUnits: bigint | null;
+  readonly allow: ReadonlySet<string>; // EIP-55; when not empty, only these
+  readonly deny: ReadonlySet<string>; // EIP-55
+}
+
+/** Everything policy decides by. */
+export interface Rules {
+  readonly assets: ReadonlyMap<string, Asset>; // by currency id
+  readonly limits: ReadonlyMap<string, Limits>; // by currency id; a currency without limits pays nothing
+  readonly own: string; // hot address, EIP-55
+  readonly contracts: ReadonlySet<string>; // every configured token contract, on whatever chain
+}
+
+/**
+ * The CAIP-2 name of an EVM network.
+ * @public
+ */
+export function networkOf(chainId: number): string {
+  return `eip155:${chainId}`;
+}
+
+/**
+ * Reads settings into rules. @throws AgentError POLICY_SETTINGS naming the field
+ * @public
+ */
+export function readRules(settings: SignerSettings, hotAddress: string): Rules {
+  const assets = new Map<string, Asset>();
+  for (const [currency, entry] of Object.entries(settings.currencies)) {
+    const chain = settings.chains[entry.chain];
+    if (chain === undefined) throw wrong(`currencies.${currency}.chain`, "names no chain");
+    const contract = entry.contract === undefined ? "" : addressAt(`currencies.${currency}.contract`, entry.contract);
+    const network = networkOf(chain.chainId);
+    assets.set(currency, {
+      currency,
+      chain: entry.chain,
+      network,
+      chainId: BigInt(chain.chainId),
+      contract,
+      decimal: entry.decimal,
+    });
+  }
+  const limits = new Map<string, Limits>();
+  for (const [currency, policy] of Object.entries(settings.policy)) {
+    const asset = assets.get(currency);
+    if (asset === undefined) throw wrong(`policy.${currency}`, "names no currency");
+    limits.set(currency, limitsOf(policy, `policy.${currency}`, asset.decimal));
+  }
+  const contracts = new Set([...assets.values()].map((asset) => asset.contract).filter((contract) => contract !== ""));
+  return { assets, limits, own: addressAt("hot address", hotAddress), contracts };
+}
+
+function limitsOf(policy: PolicySettings, path: string, decimal: number): Limits {
+  const units = (field: keyof PolicySettings, text: string): bigint => unitsAt(`${path}.${field}`, text, decimal);
+  const fees = (field: keyof PolicySettings, text: string): bigint => unitsAt(`${path}.${field}`, text, nativeDecimal);
+  return {
+    maxPerWithdrawalUnits: units("maxPerWithdrawal", policy.maxPerWithdrawal),
+    maxPerHourUnits: policy.maxPerHour === undefined ? null : units("maxPerHour", policy.maxPerHour),
+    maxPerDayUnits: units("maxPerDay", policy.maxPerDay),
+    maxFeeWei: fees("maxFee", policy.maxFee),
+    maxFeePerDayWei: fees("maxFeePerDay", policy.maxFeePerDay),
+    holdAboveUnits: policy.holdAbove === undefined ? null : units("holdAbove", policy.holdAbove),
+    allow: new Set((policy.allow ?? []).map((address, i) => addressAt(`${path}.allow[${i}]`, address))),
+    deny: new Set((policy.deny ?? []).map((address, i) => addressAt(`${path}.deny[${i}]`, address))),
+  };
+}
+
+function unitsAt(path: string, text: string, decimal: number): bigint {
+  const amount = parseAmount(text, decimal);
+  if (amount.ok) return amount.units;
+  // A limit of nothing is a limit; an amount of nothing is not an amount.
+  if (amount.code === "AMOUNT_ZERO") return 0n;
+  throw wrong(path, `is not an amount (${amount.code})`);
+}
+
+function addressAt(path: string, text: string): string {
+  const parsed = parseAddress(text);
+  if (!parsed.ok) throw wrong(path, `is not an address (${parsed.code})`);
+  return parsed.address;
+}
+
+function wrong(path: string, problem: string): AgentError {
+  return new AgentError("POLICY_SETTINGS", "none", `${path} ${problem}`, { path });
+}

@@ -1,0 +1,91 @@
+/**
+ * What this run knows that is no fact of the ledger, and what one request may use. All of it starts anew with the process, so a
+ * restored ledger begins ungreeted and signs nothing before the gateway has told what it holds.
+ */
+
+import type { Code } from "../../protocol/codes.ts";
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import type { CourierStatus } from "../socket/verbs.ts";
+import type { Core } from "./core.ts";
+import type { LedgerRecord, RecordBody } from "./ledger/records.ts";
+
+/**
+ * The run's own knowledge.
+ * @public
+ */
+export interface Run {
+  readonly nonce: string; // 32 random bytes, hex; the welcome must answer it
+  readonly startedAt: number;
+  greeted: boolean;
+  gatewayAt: number; // newest time in an envelope of this run
+  courier: CourierStatus | null;
+  readonly alarms: Set<string>; // recorded once per run
+  readonly aheadSince: Map<string, number>; // network → ledger time when the chain's count was first ahead
+  readonly witnesses: Map<string, number>; // chain → most nodes that ever agreed in this run
+}
+
+/** @public */
+export function beginRun(nonce: string, startedAt: number): Run {
+  return {
+    nonce,
+    startedAt,
+    greeted: false,
+    gatewayAt: 0,
+    courier: null,
+    alarms: new Set(),
+    aheadSince: new Map(),
+    witnesses: new Map(),
+  };
+}
+
+/**
+ * One request's view: the state, the run, ledger time, the paying account, and the way to make facts. `commit` numbers and folds
+ * records at once; whoever answers waits until they are on disk.
+ * @public
+ */
+export interface Turn {
+  readonly core: Core;
+  readonly run: Run;
+  readonly nowMs: number; // ledger time: never before the newest record
+  readonly account: string; // hot address, EIP-55
+  /** Whether the disk has room to bind something new. */
+  hasRoom(): boolean;
+  commit(bodies: readonly RecordBody[]): readonly LedgerRecord[];
+}
+
+/**
+ * Why nothing may be signed, released or decided now; null when it may.
+ * @public
+ */
+export function closedGate({ core, run }: Pick<Turn, "core" | "run">): Refusal | null {
+  if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
+  return run.greeted ? null : refuse("SIGNER_NOT_GREETED");
+}
+
+/**
+ * As `closedGate`, and the disk must have room: asked before anything new is bound, so that what is open can still be recorded to
+ * its end.
+ * @public
+ */
+export function closedToNew(turn: Turn): Refusal | null {
+  return closedGate(turn) ?? (turn.hasRoom() ? null : refuse("LEDGER_DISK_FULL"));
+}
+
+/**
+ * Stops signing for good: recorded once, and it survives restarts.
+ * @public
+ */
+export function lock(turn: Turn, code: Code, detail: string): Refusal {
+  if (turn.core.locked === null) turn.commit([{ kind: "LOCKED", code, detail }]);
+  return refuse("SIGNER_LOCKED", turn.core.locked?.code ?? code);
+}
+
+/**
+ * Something a person must see; the same one is recorded once per run, so that repeating it cannot fill the disk.
+ * @public
+ */
+export function alarm(turn: Turn, code: Code, detail: string): void {
+  if (turn.run.alarms.has(code)) return;
+  turn.run.alarms.add(code);
+  turn.commit([{ kind: "ALARM", code, detail }]);
+}

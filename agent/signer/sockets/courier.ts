@@ -1,0 +1,76 @@
+/**
+ * The courier's verbs: a dozen requests, each read strictly, since the courier is treated as hostile. What they do is `signer.ts`.
+ */
+import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
+import { boolean, hex, integer, list, object, oneOf, type Reader, shapeFault, string } from "../../../protocol/shape.ts";
+import type { Answer, CourierRequests, CourierVerb, EvmFacts, Request } from "../../socket/verbs.ts";
+import type { Signer } from "../signer.ts";
+import { carryOut, type Verb, verb } from "./answers.ts";
+
+const frameTextMax = Math.ceil(agentFrameBytesMax / 3) * 4;
+/** Fees and gas are far below 2^128; more digits are nonsense. */
+const counter = string({ min: 1, max: 39, pattern: /^(?:0|[1-9][0-9]*)$/ });
+/** EIP-2681: nonces end at 2^64-2. */
+const nonce = string({ min: 1, max: 20, pattern: /^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18})$/ });
+const transactionId = hex(16);
+const chain = string({ min: 1, max: 64 });
+const witnesses = integer({ min: 1, max: 64 });
+const text = string({ max: 1024 });
+
+/** A whole envelope as base64. */
+const frame: Reader<Uint8Array> = (value, path) => {
+  const base64 = string({ min: 4, max: frameTextMax, pattern: /^[A-Za-z0-9+/]+={0,2}$/ })(value, path);
+  const bytes = Buffer.from(base64, "base64");
+  // The runtime's decoder forgives much; what does not come out again went in wrong.
+  if (bytes.toString("base64") !== base64) throw shapeFault(path, "must be base64");
+  return bytes;
+};
+
+const facts: Reader<EvmFacts> = object({ gasLimit: counter, maxFeePerGas: counter, maxPriorityFeePerGas: counter });
+
+const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
+  at: integer(),
+  link: oneOf("up", "down"),
+  linkDetail: text,
+  chains: list(
+    object({ chain, ok: boolean(), detail: text, block: integer(), nativeBalance: string({ max: 78, pattern: /^[0-9]*$/ }) }),
+    64,
+  ),
+  waiting: list(object({ transactionId, why: text }), 1024),
+});
+
+/**
+ * Answers one request of the courier. A Bug passes through.
+ * @public
+ */
+export function courierVerbs(signer: Signer): (request: Request, answer: (answer: Answer) => void) => void {
+  const verbs: { readonly [V in CourierVerb]: Verb } = {
+    hello: verb("hello", object({}), (_, reply) => signer.hello(reply)),
+    admit: verb("admit", object({ frame }), (body, reply) => signer.admit(body.frame, reply)),
+    sign: verb("sign", object({ transactionId, facts }), (body, reply) => signer.sign(body, reply)),
+    replace: verb("replace", object({ transactionId, above: integer({ min: 1, max: 1000 }), facts }), (body, reply) =>
+      signer.replace(body, reply),
+    ),
+    release: verb("release", object({ frame }), (body, reply) => signer.release(body.frame, reply)),
+    decline: verb("decline", object({ transactionId, code: string({ min: 1, max: 64 }) }), (body, reply) =>
+      signer.decline(body, reply),
+    ),
+    observed: verb(
+      "observed",
+      object({
+        transactionId,
+        stage: oneOf("broadcast", "included", "final"),
+        outcome: oneOf("", "paid", "reverted", "lost"),
+        txHash: string({ max: 130, pattern: /^[0-9A-Za-z]*$/ }),
+        block: integer(),
+      }),
+      (body, reply) => signer.observed(body, reply),
+    ),
+    adopt: verb("adopt", object({ chain, nonce, witnesses }), (body, reply) => signer.adopt(body, reply)),
+    account: verb("account", object({ chain, nonce, witnesses }), (body, reply) => signer.account(body, reply)),
+    report: verb("report", object({ after: integer() }), (body, reply) => signer.report(body, reply)),
+    tell: verb("tell", object({ courier: courierStatus }), (body, reply) => signer.tell(body, reply)),
+  };
+  const byName = new Map(Object.entries(verbs));
+  return (request, answer) => carryOut(byName, request, answer);
+}

@@ -1,0 +1,138 @@
+/**
+ * The operator's verbs: what a person on call sees and decides. Read strictly as well: whoever may open this socket is trusted with
+ * decisions, not with the process.
+ */
+import { AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
+import { boolean, hex, integer, object, string } from "../../../protocol/shape.ts";
+import type { Answer, OperatorVerb, Request, SignerStatus, WithdrawalState } from "../../socket/verbs.ts";
+import type { Reply, Signer } from "../signer.ts";
+import { approve, refuseByOperator } from "../withdrawal/decisions.ts";
+import { approvalDigestOf } from "../withdrawal/digest.ts";
+import { unitsOf } from "../withdrawal/view.ts";
+import { isFinal, states, type Withdrawal } from "../withdrawal/withdrawal.ts";
+import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
+
+const listMax = 500;
+const transactionId = hex(16);
+
+/**
+ * What `status` tells beside the core's own knowledge.
+ * @public
+ */
+export interface Surroundings {
+  readonly isolation: string;
+  readonly encKeyFrom: SignerStatus["encKeyFrom"];
+  readonly isCourierConnected: () => boolean;
+  /** Runs something after other work that waits, so that a long check does not stop signing. */
+  readonly later: (act: () => void) => void;
+}
+
+/**
+ * Answers one request of an operator. A Bug passes through.
+ * @public
+ */
+export function operatorVerbs(
+  signer: Signer,
+  surroundings: Surroundings,
+): (request: Request, answer: (answer: Answer) => void) => void {
+  const verbs: { readonly [V in OperatorVerb]: Verb } = {
+    status: verb("status", object({}), (_, reply) => {
+      const status = statusOf(signer, surroundings);
+      signer.settle(() => reply({ ok: true, status }));
+    }),
+    list: verb("list", object({ openOnly: boolean(), limit: integer({ min: 1, max: listMax }) }), (body, reply) => {
+      const withdrawals = newest(signer, body.openOnly, body.limit).map((withdrawal) => signer.view(withdrawal));
+      signer.settle(() => reply({ ok: true, withdrawals }));
+    }),
+    show: verb("show", object({ transactionId }), (body, reply) => show(signer, body.transactionId, reply)),
+    approve: verb(
+      "approve",
+      object({ transactionId, digest: hex(32), address: string({ max: 128, pattern: /^[\x21-\x7e]*$/ }) }),
+      (body, reply) =>
+        decide(signer, body.transactionId, reply, (withdrawal) =>
+          approve(signer.turn(), { ...body, expected: digestOf(signer, withdrawal) }),
+        ),
+    ),
+    refuse: verb("refuse", object({ transactionId }), (body, reply) =>
+      decide(signer, body.transactionId, reply, () => refuseByOperator(signer.turn(), body.transactionId)),
+    ),
+    verify: verb("verify", object({}), (_, reply) => verify(signer, surroundings, reply)),
+  };
+  const byName = new Map(Object.entries(verbs));
+  return (request, answer) => carryOut(byName, request, answer);
+}
+
+function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
+  const { core, run, ledger } = signer;
+  const { agent, epoch, wallet } = core.paired;
+  const counts: Partial<Record<WithdrawalState, number>> = {};
+  for (const state of states) if (state !== "requested") counts[state] = core.book.count(state);
+  return {
+    ...{ agent, epoch, wallet, head: core.heads.head, acked: core.heads.acked.seq, greeted: run.greeted },
+    ...{ locked: core.locked?.code ?? "", lockedDetail: core.locked?.detail ?? "" },
+    ledgerWritable: !ledger.poisoned && ledger.hasRoom(),
+    isolation: surroundings.isolation,
+    encKeyFrom: surroundings.encKeyFrom,
+    startedAt: run.startedAt,
+    counts: counts as SignerStatus["counts"],
+    accounts: signer.accounts(),
+    courierConnected: surroundings.isCourierConnected(),
+    courier: run.courier,
+  };
+}
+
+/** Open ones first come last recorded first, then the closed ones likewise. */
+function newest(signer: Signer, openOnly: boolean, limit: number): readonly Withdrawal[] {
+  const { book } = signer.core;
+  const open = [...book.open()].filter((withdrawal) => !openOnly || !isFinal(withdrawal.state));
+  const all = openOnly ? open : [...book.recent(), ...open];
+  return all.sort((a, b) => b.job.sequence - a.job.sequence).slice(0, limit);
+}
+
+function show(signer: Signer, id: string, reply: (outcome: Outcome) => void): void {
+  const withdrawal = signer.core.book.find(id);
+  const answer: Outcome =
+    withdrawal === undefined
+      ? refuse("WITHDRAWAL_UNKNOWN")
+      : { ok: true, withdrawal: signer.view(withdrawal), history: [...withdrawal.history] };
+  signer.settle(() => reply(answer));
+}
+
+function digestOf(signer: Signer, withdrawal: Withdrawal): string {
+  return approvalDigestOf(withdrawal, unitsOf(withdrawal, signer.core.policy));
+}
+
+/** Decides, answers, and tells the courier when the decision moved something. */
+function decide(
+  signer: Signer,
+  id: string,
+  reply: Reply<object>,
+  act: (withdrawal: Withdrawal) => { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal,
+): void {
+  const withdrawal = signer.core.book.find(id);
+  const before = withdrawal?.state;
+  const done = withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : act(withdrawal);
+  signer.answer(done, reply);
+  if (done.ok && done.withdrawal.state !== before) signer.changed([done.withdrawal]);
+}
+
+function verify(signer: Signer, { later }: Surroundings, reply: (outcome: Outcome) => void): void {
+  signer.settle(() => {
+    const steps = signer.ledger.verify();
+    const next = (): void => {
+      try {
+        const step = steps.next();
+        if (!step.done) {
+          later(next);
+          return;
+        }
+        const { records, segments, head } = step.value;
+        reply({ ok: true, records, segments, head });
+      } catch (cause) {
+        if (!(cause instanceof AgentError)) throw cause;
+        reply(cause);
+      }
+    };
+    next();
+  });
+}

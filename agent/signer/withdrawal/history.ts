@@ -1,0 +1,40 @@
+/**
+ * Records as lines for a person: what `show` prints about one withdrawal. Touches nothing.
+ */
+import type { LedgerLine } from "../../socket/verbs.ts";
+import type { LedgerRecord } from "../ledger/records.ts";
+
+/** One record in words, without bytes that say nothing to a person. */
+export function lineOf(record: LedgerRecord): LedgerLine {
+  return { seq: record.seq, at: record.at, kind: record.kind, detail: detailOf(record) };
+}
+
+function detailOf(record: LedgerRecord): string {
+  switch (record.kind) {
+    case "REQUESTED":
+      return `job ${record.sequence}`;
+    case "REPEATED":
+      return record.code === "" ? `job ${record.sequence} again` : `job ${record.sequence}: ${record.code}`;
+    case "APPROVED":
+      return `by ${record.by}: ${record.amountUnits} base units to ${record.address} on ${record.network}`;
+    case "HELD":
+      return record.code;
+    case "REFUSED":
+      return `by ${record.by}: ${record.code}`;
+    case "INTENT":
+      return (
+        `version ${record.version}, nonce ${record.nonce} of ${record.account}, gas ${record.gasLimit}, ` +
+        `at most ${record.maxFeePerGas} wei per gas`
+      );
+    case "SIGNED":
+      return `version ${record.version}, ${record.txHash}`;
+    case "RELEASED":
+      return `the gateway holds the ledger up to ${record.acked.seq}`;
+    case "OBSERVED": {
+      const where = record.block === 0 ? "" : ` in block ${record.block}`;
+      return `${record.outcome === "" ? record.stage : `final, ${record.outcome}`}${where}${record.txHash === "" ? "" : ` ${record.txHash}`}`;
+    }
+    default:
+      return "";
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Withdrawals as couriers and operators see them. Bytes of a version show only once they are released. Touches nothing.
+ */
+import { parseAmount } from "../../../protocol/amount.ts";
+import type { VersionView, WithdrawalState, WithdrawalView } from "../../socket/verbs.ts";
+import type { Policy } from "../policy/policy.ts";
+import { approvalDigestOf } from "./digest.ts";
+import type { Version, Withdrawal } from "./withdrawal.ts";
+
+/**
+ * One withdrawal. `approvalDigest` is "" unless it waits for a person.
+ * @public
+ */
+export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
+  const { job } = withdrawal;
+  // A crash came before the decision: it waits for the greeting, like everything else that is new.
+  const isUndecided = withdrawal.state === "requested";
+  const state: WithdrawalState = withdrawal.state === "requested" ? "held" : withdrawal.state;
+  const asset = policy.asset(job.currency);
+  const amountUnits = unitsOf(withdrawal, policy);
+  return {
+    transactionId: withdrawal.transactionId,
+    orderId: job.orderId,
+    sequence: job.sequence,
+    mode: job.mode,
+    currency: job.currency,
+    chain: asset?.chain ?? "",
+    network: job.network,
+    contract: withdrawal.amountUnits === "" ? (asset?.contract ?? "") : withdrawal.contract,
+    decimal: asset?.decimal ?? 0,
+    amount: job.amount,
+    amountUnits,
+    address: withdrawal.address,
+    tag: job.tag,
+    state,
+    code: isUndecided ? "SIGNER_NOT_GREETED" : withdrawal.code,
+    requestedAt: withdrawal.requestedAt,
+    changedAt: withdrawal.changedAt,
+    expiresAt: job.expiresAt,
+    account: withdrawal.account,
+    nonce: withdrawal.nonce,
+    versions: withdrawal.versions.filter((version) => version.txHash !== "").map(versionView),
+    approvalDigest: state === "held" ? approvalDigestOf(withdrawal, amountUnits) : "",
+  };
+}
+
+/**
+ * Base units: of the approval when there is one, else as the table reads the job, "" when it cannot.
+ * @public
+ */
+export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
+  if (withdrawal.amountUnits !== "") return withdrawal.amountUnits;
+  const asset = policy.asset(withdrawal.job.currency);
+  const amount = asset === undefined ? null : parseAmount(withdrawal.job.amount, asset.decimal);
+  return amount?.ok ? amount.units.toString() : "";
+}
+
+function versionView(version: Version): VersionView {
+  const { txHash, gasLimit, maxFeePerGas, maxPriorityFeePerGas, signedAt } = version;
+  const view = { version: version.version, txHash, gasLimit, maxFeePerGas, maxPriorityFeePerGas, signedAt };
+  return version.released && version.raw !== "" ? { ...view, raw: version.raw } : view;
+}
