@@ -29,7 +29,10 @@ export async function runtimeBinary(major: string): Promise<string | null> {
   const mark = join(folder, ".complete");
   if (existsSync(binary) && existsSync(mark) && readFileSync(mark, "utf8") === lock) return binary;
   for (const name of ["package.json", "package-lock.json"]) writeFileSync(join(folder, name), readFileSync(join(from, name)));
-  const installed = await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: folder, logFile: join(folder, "install.log") });
+  const installed = await run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
+    cwd: folder,
+    logFile: join(folder, "install.log"),
+  });
   if (installed.code !== 0) throw new Error(`the runtime node-${major} could not be installed:\n${installed.output}`);
   writeFileSync(mark, lock);
   return binary;
@@ -54,8 +57,14 @@ export async function proveOn(major: string): Promise<RuntimeProof | null> {
       return now.status === 0 ? undefined : now;
     });
     if (record.status !== 1) throw new Error(`the withdrawal ended with status ${record.status}`);
-    if ((await balanceWei(rig.anvil.url, receiver)) !== 750_000_000_000_000_000n) throw new Error("the receiver does not hold the exact amount");
-    return { version: asked.output.trim(), transactionId: answer.transactionId, txHash: record.txHash, elapsedMs: Date.now() - began };
+    if ((await balanceWei(rig.anvil.url, receiver)) !== 750_000_000_000_000_000n)
+      throw new Error("the receiver does not hold the exact amount");
+    return {
+      version: asked.output.trim(),
+      transactionId: answer.transactionId,
+      txHash: record.txHash,
+      elapsedMs: Date.now() - began,
+    };
   } finally {
     await rig.close();
   }

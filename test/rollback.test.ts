@@ -19,13 +19,22 @@ async function pay(shop: Shop, orderId: string): Promise<void> {
     const given = await shop.autoWithdraw(order);
     return given.transactionId === "" ? undefined : given;
   });
-  await until(`${orderId} Completed`, 60_000, async () => ((await shop.transaction(answer.transactionId)).status === 1 ? true : undefined));
+  await until(`${orderId} Completed`, 60_000, async () =>
+    (await shop.transaction(answer.transactionId)).status === 1 ? true : undefined,
+  );
 }
 
 function ledgerKinds(stateDir: string): string[] {
   const folder = join(stateDir, "signer", "ledger");
-  const files = readdirSync(folder).filter((name) => name.endsWith(".jsonl")).sort();
-  return files.flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n").map((line) => (JSON.parse(line) as { kind: string }).kind));
+  const files = readdirSync(folder)
+    .filter((name) => name.endsWith(".jsonl"))
+    .sort();
+  return files.flatMap((name) =>
+    readFileSync(join(folder, name), "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { kind: string }).kind),
+  );
 }
 
 it("a state folder copied before a withdrawal and put back after it locks the agent", { timeout: 240_000 }, async () => {
@@ -54,7 +63,12 @@ it("a state folder copied before a withdrawal and put back after it locks the ag
     return status.code === 4 ? status : undefined;
   });
   expect(locked.output).toMatch(/locked/i);
-  const answer = await shop.autoWithdraw({ currency: "eth", amount: "0.2", receiver: `0x${"7b".repeat(20)}`, orderId: "after-the-lock" });
+  const answer = await shop.autoWithdraw({
+    currency: "eth",
+    amount: "0.2",
+    receiver: `0x${"7b".repeat(20)}`,
+    orderId: "after-the-lock",
+  });
   expect([200, 400, 422, 503]).toContain(answer.status);
   await new Promise((resolve) => setTimeout(resolve, 5000));
   const kinds = ledgerKinds(rig.stateDir);

@@ -6,14 +6,22 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { childrenOf, start, stop, type Started, until } from "../scripts/processes.ts";
+import { childrenOf, type Started, start, stop, until } from "../scripts/processes.ts";
 import { projectRoot, type Rig, startRig } from "../scripts/rig.ts";
 import { createShop } from "../scripts/shop.ts";
 import { findInMemory } from "./support/memory.ts";
 import { type Relay, startRelay } from "./support/relay.ts";
 
 const traced = spawnSync("sh", ["-c", "command -v strace"]).status === 0;
-const allowedPackages = ["@noble/curves", "@noble/hashes", "@scure/bip32", "@scure/base", "tiny-secp256k1", "uint8array-tools", "tweetnacl"];
+const allowedPackages = [
+  "@noble/curves",
+  "@noble/hashes",
+  "@scure/bip32",
+  "@scure/base",
+  "tiny-secp256k1",
+  "uint8array-tools",
+  "tweetnacl",
+];
 
 let rig: Rig;
 let relay: Relay;
@@ -31,7 +39,10 @@ function filesUnder(folder: string): string[] {
   });
 }
 
-const hits = (bytes: Buffer): string[] => Object.entries(secrets).filter(([, secret]) => bytes.includes(secret)).map(([name]) => name);
+const hits = (bytes: Buffer): string[] =>
+  Object.entries(secrets)
+    .filter(([, secret]) => bytes.includes(secret))
+    .map(([name]) => name);
 
 beforeAll(async () => {
   rig = await startRig({ confirmations: 1 });
@@ -56,7 +67,11 @@ beforeAll(async () => {
   const traceFile = join(rig.dir, "trace.strace");
   const options = { cwd: rig.dir, logFile: join(rig.dir, "crypto.log") };
   crypto = traced
-    ? start("strace", ["-f", "--seccomp-bpf", "-e", "trace=socket,connect,bind,openat", "-o", traceFile, process.execPath, ...args], options)
+    ? start(
+        "strace",
+        ["-f", "--seccomp-bpf", "-e", "trace=socket,connect,bind,openat", "-o", traceFile, process.execPath, ...args],
+        options,
+      )
     : start(process.execPath, args, options);
   await until("crypto ready", 60_000, async () => (crypto.output().includes("crypto: ready") ? true : undefined), crypto.output);
   const launcher = traced ? childrenOf(crypto.pid, "crypto.js")[0]! : crypto.pid;
@@ -69,7 +84,12 @@ beforeAll(async () => {
       const given = await shop.autoWithdraw(order);
       return given.transactionId === "" ? undefined : given;
     });
-    await until("Completed", 90_000, async () => ((await shop.transaction(answer.transactionId)).status === 1 ? true : undefined), crypto.output);
+    await until(
+      "Completed",
+      90_000,
+      async () => ((await shop.transaction(answer.transactionId)).status === 1 ? true : undefined),
+      crypto.output,
+    );
   }
   await rig.cli("status");
   await rig.cli("withdrawals", "--json");
@@ -79,7 +99,10 @@ beforeAll(async () => {
   }
   if (traced) {
     const mine = new Set([String(signerPid), ...threads]);
-    trace = readFileSync(traceFile, "utf8").split("\n").filter((line) => mine.has(line.slice(0, line.indexOf(" ")))).join("\n");
+    trace = readFileSync(traceFile, "utf8")
+      .split("\n")
+      .filter((line) => mine.has(line.slice(0, line.indexOf(" "))))
+      .join("\n");
   }
 }, 240_000);
 
@@ -116,7 +139,11 @@ describe("planted secrets", () => {
   it("are in no log, ledger, keystore, database or state file", () => {
     const files = filesUnder(rig.dir).filter((path) => path !== rig.configPath && !path.endsWith(".strace"));
     expect(files.length).toBeGreaterThan(8);
-    expect(files.filter((path) => statSync(path).size < 512 * 1024 * 1024).flatMap((path) => hits(readFileSync(path)).map((name) => `${name} in ${path}`))).toEqual(
+    expect(
+      files
+        .filter((path) => statSync(path).size < 512 * 1024 * 1024)
+        .flatMap((path) => hits(readFileSync(path)).map((name) => `${name} in ${path}`)),
+    ).toEqual(
       // The gateway's command prints apiKey once, for the merchant: the only copy there is.
       [`API secret in ${join(rig.dir, "gateway-commands.log")}`],
     );
@@ -145,9 +172,13 @@ describe("planted secrets", () => {
 });
 
 it("the check of a heap snapshot's stricter cousin can fail", async () => {
-  const holder = start(process.execPath, ["-e", `globalThis.kept = Buffer.from("${"ab".repeat(16)}", "hex"); setInterval(() => {}, 1000); console.log("up")`], {
-    logFile: "/dev/null",
-  });
+  const holder = start(
+    process.execPath,
+    ["-e", `globalThis.kept = Buffer.from("${"ab".repeat(16)}", "hex"); setInterval(() => {}, 1000); console.log("up")`],
+    {
+      logFile: "/dev/null",
+    },
+  );
   await until("up", 10_000, async () => (holder.output().includes("up") ? true : undefined));
   expect(findInMemory(holder.pid, { planted: Buffer.from("ab".repeat(16), "hex") })).toEqual(["planted"]);
   await stop(holder);

@@ -1,0 +1,64 @@
+/**
+ * From a launcher to the built program: says in clear words what is missing, and for pair.js brings it. Plain JavaScript, since
+ * it runs before anything is built or installed.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { missingPackages, productionPackages } from "./packages.js";
+import { stampFile } from "./stamp.js";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+function stop(line, hint) {
+  process.stderr.write(`crypto: ${line}\nhint: ${hint}\n`);
+  process.exit(2);
+}
+
+/** Runs `main(argv)` of a program in dist/ and ends with the code it gives. */
+export async function launch(program) {
+  if (!existsSync(stampFile)) stop("this copy is not built yet", "run: node pair.js, which installs and builds");
+  const missing = missingPackages(root);
+  if (missing.length > 0) stop(`packages are missing: ${missing.join(", ")}`, "run: node pair.js, which installs them");
+  const { main } = await import(new URL(`../dist/${program}`, import.meta.url).href);
+  process.exitCode = await main(process.argv.slice(2));
+}
+
+/** As `launch`, after bringing packages and build where they are missing; both are left alone when they are there. */
+export async function install(program) {
+  const built = existsSync(stampFile);
+  if (!built && process.argv.slice(2).some((word) => word === "--help" || word === "-h")) {
+    process.stdout.write("node pair.js pairs this server; run without --help, it first installs and builds what it needs.\n");
+    return;
+  }
+  if (!built) {
+    step("installing", "this copy is not built yet: all packages, exactly as package-lock.json names them, then the build");
+    if (runQuietly(process.execPath, [join(root, "scripts", "ensure.js")]) !== 0) {
+      stop("installing or building failed", "the lines above say why; run node pair.js again when it is mended");
+    }
+  } else if (missingPackages(root).length > 0) {
+    step(
+      "installing",
+      `${productionPackages(root).length} packages, exactly as package-lock.json names them, no install scripts`,
+    );
+    // `--workspaces=false` keeps the gateway's packages out (npm 10 and 11).
+    const args = ["ci", "--omit=dev", "--ignore-scripts", "--workspaces=false", "--no-audit", "--no-fund", "--loglevel=error"];
+    if (runQuietly("npm", args) !== 0) stop("npm ci failed", "the lines above say why; run node pair.js again when it is mended");
+  } else {
+    step("installing", "nothing: every package is here as package-lock.json names it");
+  }
+  await launch(program);
+}
+
+/** Both streams of what runs go to stderr: stdout is for the answer. */
+function runQuietly(command, args) {
+  const done = spawnSync(command, args, { cwd: root, stdio: ["ignore", 2, 2] });
+  if (done.error !== undefined) stop(`${command} cannot be started: ${done.error.message}`, "install Node.js together with npm");
+  return done.status;
+}
+
+/** The form of every step of pairing (cli/pair/steps.ts). */
+function step(name, text) {
+  process.stderr.write(`  ${name.padEnd(12)}${text}\n`);
+}

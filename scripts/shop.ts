@@ -1,0 +1,59 @@
+/** A merchant's shop for the scripts: the client with its answers in the few words a script compares. */
+import { createClient } from "../client/client.ts";
+
+/** One withdrawal order as the scripts write it. */
+export interface ShopOrder {
+  readonly currency: string;
+  readonly amount: string;
+  readonly receiver: string;
+  readonly orderId: string;
+}
+
+/** `status` is the HTTP status, 0 when nobody answered; `transactionId` "" when nothing was created as far as the shop can tell. */
+export interface ShopAnswer {
+  readonly status: number;
+  readonly transactionId: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface Shop {
+  autoWithdraw(order: ShopOrder): Promise<ShopAnswer>;
+  manualWithdraw(order: Omit<ShopOrder, "receiver"> & { readonly receiver?: string }): Promise<ShopAnswer>;
+  /** Throws when there is no record; 2 is a withdrawal, 1 a deposit. */
+  transaction(transactionId: string, type?: 1 | 2): Promise<{ status: number; stage: string; code: string; txHash: string }>;
+  deposit(currency: string, amount: string, orderId: string): Promise<{ address: string; transactionId: string }>;
+  balance(currency: string): Promise<{ available: string; pending: string; reserved: string; total: string }>;
+}
+
+/** A shop with the merchant's own key; nothing is retried here. */
+export function createShop(merchant: { readonly gatewayUrl: string; readonly apiKey: string }): Shop {
+  const client = createClient({ baseUrl: merchant.gatewayUrl, key: { apiKey: merchant.apiKey }, language: "en" });
+  const answerOf = async (asked: ReturnType<typeof client.autoWithdraw>): Promise<ShopAnswer> => {
+    const result = await asked;
+    if (result.ok) return { status: 200, transactionId: result.value.transactionId, code: "", message: result.value.message };
+    return { status: result.status, transactionId: result.transactionId ?? "", code: result.code, message: result.message };
+  };
+  return {
+    autoWithdraw: ({ receiver, ...order }) => answerOf(client.autoWithdraw({ ...order, address: receiver })),
+    manualWithdraw: ({ receiver, ...order }) =>
+      answerOf(client.manualWithdraw(receiver === undefined ? order : { ...order, address: receiver })),
+    async transaction(transactionId, type = 2) {
+      const result = await client.transaction(transactionId, type);
+      if (!result.ok) throw new Error(`transaction ${transactionId}: ${result.code} ${result.message}`);
+      const { status, stage = "", code = "", txHash = "" } = result.value;
+      return { status, stage, code, txHash };
+    },
+    async deposit(currency, amount, orderId) {
+      const result = await client.createTransactionRequest({ currency, amount, orderId });
+      if (!result.ok) throw new Error(`deposit request ${orderId}: ${result.code} ${result.message}`);
+      return { address: result.value.address, transactionId: result.value.transactionId };
+    },
+    async balance(currency) {
+      const result = await client.balance(currency);
+      if (!result.ok) throw new Error(`balance of ${currency}: ${result.code} ${result.message}`);
+      const { available = "", pending = "", reserved = "", total = "" } = result.value;
+      return { available, pending, reserved, total };
+    },
+  };
+}
