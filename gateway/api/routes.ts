@@ -77,7 +77,10 @@ function tokenOf(request: FastifyRequest): string | undefined {
   return typeof header === "string" ? header : undefined;
 }
 
-/** Puts the operations on the server. */
+/**
+ * Puts the operations on the server.
+ * @public
+ */
 export function addOperations(server: FastifyInstance, service: Service): void {
   const door = createDoor(service);
 

@@ -125,6 +125,7 @@ function create(service: Service): FastifyInstance {
 /**
  * The server without its routes: every answer gets an id, a language and one shape, plaintext from elsewhere is refused, and what
  * happened is logged without query, token or body. @throws AgentError GATEWAY_TLS.
+ * @public
  */
 export function createServer(service: Service): FastifyInstance {
   const server = create(service);

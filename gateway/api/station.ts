@@ -12,9 +12,13 @@ import { reply } from "./server.ts";
 const minuteSeconds = 60;
 const pairingBodyBytesMax = transcriptBytesMax * 2;
 
-/** What of the gateway can say whether it works; each answers fast and never throws. */
+/**
+ * What of the gateway can say whether it works; each answers fast and never throws.
+ * @public
+ */
 export type Probe = () => { readonly name: string; readonly ok: boolean; readonly detail: string };
 
+/** @public */
 export function addStation(server: FastifyInstance, service: Service, probes: readonly Probe[]): void {
   const { pairingsPerMinute } = service.config.limits;
   const pairings = createBuckets(pairingsPerMinute / minuteSeconds, pairingsPerMinute);

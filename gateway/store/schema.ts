@@ -40,6 +40,7 @@ CREATE TABLE transactions (
   UNIQUE (merchant, operation, orderId)) STRICT;
 CREATE INDEX transactionsByMerchant ON transactions (merchant, createdAt DESC, id);
 CREATE INDEX transactionsOpen ON transactions (operation, status) WHERE status = 0;
+CREATE INDEX transactionsFinal ON transactions (depositAddress, finalBlock) WHERE finalBlock IS NOT NULL;
 CREATE TABLE jobs (
   agent TEXT NOT NULL REFERENCES agents(id), sequence INTEGER NOT NULL, hash TEXT NOT NULL, text TEXT NOT NULL,
   transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), answeredAt INTEGER, PRIMARY KEY (agent, sequence)) STRICT;

@@ -44,6 +44,7 @@ export interface Store {
   readonly poisoned: boolean;
   /** Called once, when the store is poisoned: the process should end, so that a restart reads what the disk really holds. */
   onPoisoned(listener: () => void): void;
+  /** Harmless twice. */
   close(): void;
 }
 
@@ -201,7 +202,9 @@ function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: Lo
         writing = false;
       }
     },
-    close: () => raw.close(),
+    close() {
+      if (raw.isOpen) raw.close();
+    },
   };
 }
 

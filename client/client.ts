@@ -1,0 +1,239 @@
+/**
+ * The service's seven operations for a shop's server: typed, bounded in time and size, errors as values. A fresh token for every
+ * attempt. Uses the global fetch and nothing else. Source: the interface; docs/api.md.
+ */
+import type {
+  Balance,
+  Currency,
+  Deposit,
+  DepositOrder,
+  ManualOrder,
+  Transaction,
+  TransactionFilter,
+  Withdrawal,
+  WithdrawalOrder,
+} from "./records.ts";
+import { createTokenMaker, type TokenKey } from "./signature-token.ts";
+
+/** @public */
+export interface ClientOptions {
+  readonly baseUrl: string; // {base_url} of the interface: what stands before /api/v1
+  readonly key: TokenKey;
+  readonly profile?: "compatible" | "strict"; // strict unless told: binds every token to its request
+  readonly language?: "en" | "tr"; // of messages
+  readonly timeoutMs?: number; // 30 000 unless told; a withdrawal may wait 10 s for the agent
+  readonly now?: () => number;
+}
+
+/**
+ * What to do with a failure. `never`: the answer will be the same. `same-order`: nothing is known; send the same order again, with the
+ * same orderId, which can never pay twice. `new-order`: it failed for ever and nothing was signed, so another orderId is safe.
+ * @public
+ */
+export type Retry = "never" | "same-order" | "new-order";
+
+/**
+ * An expected no, or no answer. `code` is the service's own, or `network`, `timeout`, `answer_invalid`; `status` 0 without an answer.
+ * @public
+ */
+export interface Failure {
+  readonly ok: false;
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly retry: Retry;
+  readonly retryAfterMs?: number;
+  readonly transactionId?: string; // 409 and 422
+  readonly requestId?: string;
+}
+
+/** @public */
+export type Result<T> = { readonly ok: true; readonly value: T } | Failure;
+
+/** @public */
+export interface Page {
+  readonly transactions: readonly Transaction[];
+  readonly next: string | null; // give it to `nextPage`
+}
+
+/** @public */
+export interface Client {
+  createTransactionRequest(order: DepositOrder): Promise<Result<Deposit>>;
+  autoWithdraw(order: WithdrawalOrder): Promise<Result<Withdrawal>>;
+  manualWithdraw(order: ManualOrder): Promise<Result<Withdrawal>>;
+  transaction(transactionId: string, transactionType: 1 | 2): Promise<Result<Transaction>>;
+  transactions(filter?: TransactionFilter): Promise<Result<Page>>;
+  nextPage(next: string): Promise<Result<Page>>;
+  supportedCurrency(): Promise<Result<readonly Currency[]>>;
+  balance(currencyId: string): Promise<Result<Balance>>;
+}
+
+const answerBytesMax = 64 * 1024 * 1024;
+const timeoutMsDefault = 30_000;
+
+interface Ask {
+  readonly method: "GET" | "POST";
+  readonly path: string; // from /api on
+  readonly body?: object;
+}
+
+interface Heard {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+const failure = (status: number, code: string, message: string, retry: Retry): Failure => ({
+  ok: false,
+  status,
+  code,
+  message,
+  retry,
+});
+
+async function readBounded(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return "";
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    bytes += part.value.length;
+    if (bytes > answerBytesMax) {
+      await reader.cancel();
+      throw new RangeError("the answer is too long");
+    }
+    parts.push(part.value);
+  }
+  return Buffer.concat(parts).toString("utf8");
+}
+
+function retryOf(status: number, body: Readonly<Record<string, unknown>>): Retry {
+  if (status === 422) return body.retryable === true ? "new-order" : "never";
+  // A token refused once may be a clock or a restart away from working; 408, 429 and 5xx leave the order itself untouched or safe.
+  return status === 408 || status === 429 || status >= 500 ? "same-order" : "never";
+}
+
+const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
+
+function failureOf({ status, headers, body }: Heard): Failure {
+  const fields = (typeof body === "object" && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
+  const seconds = Number(headers.get("retry-after"));
+  const { transactionId, requestId } = fields;
+  return {
+    ...failure(status, textOr(fields.code, "unknown"), textOr(fields.message, `status ${status}`), retryOf(status, fields)),
+    ...(Number.isFinite(seconds) && seconds > 0 ? { retryAfterMs: seconds * 1000 } : {}),
+    ...(typeof transactionId === "string" ? { transactionId } : {}),
+    ...(typeof requestId === "string" ? { requestId } : {}),
+  };
+}
+
+function queryOf(filter: TransactionFilter): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) if (value !== undefined) parameters.set(name, String(value));
+  const text = parameters.toString();
+  return text === "" ? "" : `?${text}`;
+}
+
+/** The target of a Link header's next page, when it leads to the same list. */
+function nextOf(headers: Headers): string | null {
+  const [, target] = /<([^>]*)>\s*;\s*rel="?next"?/.exec(headers.get("link") ?? "") ?? [];
+  const at = target?.indexOf("/api/v1/transactions") ?? -1;
+  return target === undefined || at < 0 ? null : target.slice(at);
+}
+
+function describe(error: unknown): Failure {
+  const name = error instanceof Error ? error.name : "";
+  if (name === "TimeoutError" || name === "AbortError") return failure(0, "timeout", "no answer in time", "same-order");
+  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
+  return failure(0, "network", `the service was not reached${cause}`, "same-order");
+}
+
+/**
+ * Prepares a client. Every operation answers with a value, never with an exception, for anything the network or the service does;
+ * only wrong options throw (TypeError). Operations with an orderId may be repeated for ever.
+ * @public
+ */
+export function createClient(options: ClientOptions): Client {
+  const base = options.baseUrl.replace(/\/+$/, "");
+  const origin = new URL(base);
+  const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(origin.hostname);
+  if (origin.protocol !== "https:" && !isLocal) throw new TypeError("baseUrl must be https off this machine");
+  const makeToken = createTokenMaker(options.key, options.now ?? Date.now);
+  const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
+  const strict = (options.profile ?? "strict") === "strict";
+
+  function send(ask: Ask): Promise<Response> {
+    const body = ask.body === undefined ? "" : JSON.stringify(ask.body);
+    const token = makeToken(strict ? { bound: { method: ask.method, path: ask.path, body } } : {});
+    return fetch(`${base}${ask.path}`, {
+      method: ask.method,
+      headers: {
+        signatureToken: token,
+        "Content-Type": "application/json",
+        Accept: "application/json",
+        ...(options.language === undefined ? {} : { "Accept-Language": options.language }),
+      },
+      ...(ask.method === "POST" ? { body } : {}),
+      redirect: "error", // a token must not travel to another place
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+  }
+
+  async function call<T>(ask: Ask, shape: (heard: Heard) => T | null): Promise<Result<T>> {
+    let heard: Heard;
+    try {
+      const response = await send(ask);
+      const text = await readBounded(response);
+      heard = { status: response.status, headers: response.headers, body: parse(text) };
+    } catch (error) {
+      return describe(error);
+    }
+    if (heard.status !== 200) return failureOf(heard);
+    const value = shape(heard);
+    return value === null
+      ? failure(200, "answer_invalid", "the answer is not what the interface says", "same-order")
+      : { ok: true, value };
+  }
+
+  const post = <T>(path: string, body: object, fields: readonly string[]): Promise<Result<T>> =>
+    call({ method: "POST", path, body }, ({ body: answer }) => objectWith<T>(answer, fields));
+  const get = <T>(path: string, fields: readonly string[]): Promise<Result<T>> =>
+    call({ method: "GET", path }, ({ body }) => objectWith<T>(body, fields));
+  const list = (path: string): Promise<Result<Page>> =>
+    call({ method: "GET", path }, ({ body, headers }) =>
+      Array.isArray(body) ? { transactions: body as readonly Transaction[], next: nextOf(headers) } : null,
+    );
+
+  return {
+    createTransactionRequest: (order) => post("/api/v1/createTransactionRequest", order, ["address", "transactionId"]),
+    autoWithdraw: (order) => post("/api/v1/autoWithdraw", order, ["message", "transactionId"]),
+    manualWithdraw: (order) => post("/api/v1/manualWithdraw", order, ["message", "transactionId"]),
+    transaction: (id, type) => get(`/api/v1/transaction/${encodeURIComponent(id)}?transactionType=${type}`, ["transactionId"]),
+    transactions: (filter = {}) => list(`/api/v1/transactions${queryOf(filter)}`),
+    nextPage: (next) => list(next),
+    supportedCurrency: () =>
+      call({ method: "GET", path: "/api/v1/supportedCurrency" }, ({ body }) =>
+        Array.isArray(body) ? (body as readonly Currency[]) : null,
+      ),
+    balance: async (currencyId) => {
+      const read = await get<Balance>(`/api/v1/balance/${encodeURIComponent(currencyId)}`, []);
+      if (!read.ok || typeof read.value.balance === "number") return read;
+      return failure(200, "answer_invalid", "the answer is not what the interface says", "same-order");
+    },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The answer as T when it is an object that has these fields as strings. */
+function objectWith<T>(body: unknown, fields: readonly string[]): T | null {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return null;
+  const values = body as Readonly<Record<string, unknown>>;
+  return fields.every((field) => typeof values[field] === "string") ? (body as T) : null;
+}

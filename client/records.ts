@@ -1,0 +1,113 @@
+/**
+ * The service's answers as types: the interface's fields, then those this gateway adds. Fields may be added at any time; code must
+ * not fail over one it does not know. Amounts are decimal strings; times ISO 8601 in UTC.
+ */
+
+/** @public */
+export interface Transaction {
+  readonly transactionId: string;
+  readonly receiverAddress: string;
+  readonly depositAddress: string;
+  readonly orderId: string;
+  readonly tag: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly callbackStatus: number;
+  readonly createdAt: string;
+  readonly status: 0 | 1 | 2; // Pending, Completed, Failed
+  readonly transactionType?: 1 | 2; // deposit, withdrawal
+  readonly network?: string;
+  readonly stage?: string;
+  readonly code?: string; // why it failed or is held
+  readonly txHash?: string;
+  readonly changedAt?: string;
+  readonly expiresAt?: string;
+  readonly amountReceived?: string; // deposits
+  readonly mode?: "auto" | "manual"; // withdrawals
+  readonly fee?: string; // withdrawals, in the network's native coin; "" until known
+}
+
+/** @public */
+export interface Currency {
+  readonly id: string;
+  readonly name: string;
+  readonly symbol: string;
+  readonly decimal: number;
+  readonly usdPrice: string; // "" when no price is known
+  readonly eurPrice: string;
+  readonly tryPrice: string;
+  readonly minPaymentAmount: string;
+  readonly minWithdrawAmount?: string;
+  readonly network?: string;
+  readonly contract?: string;
+  readonly requiresTag?: boolean;
+  readonly enabled?: boolean;
+  readonly priceUpdatedAt?: string;
+  readonly priceStale?: boolean;
+}
+
+/**
+ * `balance` is rounded down; reckon with the exact strings.
+ * @public
+ */
+export interface Balance {
+  readonly balance: number;
+  readonly available?: string;
+  readonly pending?: string;
+  readonly reserved?: string;
+  readonly total?: string;
+  readonly feeAsset?: string;
+  readonly feeReserve?: string;
+  readonly feeSufficient?: boolean;
+}
+
+/** @public */
+export interface Deposit {
+  readonly address: string;
+  readonly amount: string;
+  readonly tag: string;
+  readonly transactionId: string;
+  readonly network?: string;
+  readonly expiresAt?: string;
+}
+
+/** @public */
+export interface Withdrawal {
+  readonly message: string;
+  readonly transactionId: string;
+  readonly status?: 0 | 1 | 2;
+  readonly stage?: string;
+}
+
+/** @public */
+export interface DepositOrder {
+  readonly currency: string;
+  readonly amount: string;
+  readonly orderId: string;
+}
+
+/** @public */
+export interface WithdrawalOrder extends DepositOrder {
+  readonly address: string;
+  readonly tag?: string;
+}
+
+/**
+ * A manual withdrawal may leave its destination to the person who approves it.
+ * @public
+ */
+export interface ManualOrder extends DepositOrder {
+  readonly address?: string;
+  readonly tag?: string;
+}
+
+/** @public */
+export interface TransactionFilter {
+  readonly transactionType?: 1 | 2;
+  readonly status?: 0 | 1 | 2;
+  readonly currency?: string;
+  readonly orderId?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly limit?: number; // 1 … 500
+}

@@ -1,0 +1,274 @@
+/**
+ * The gateway's command line and process entry: `init`, `start`, `merchant`, `key`, `agents`, `health`. Says what is wrong in one
+ * line and what to do in a second. Exit: 0 fine, 1 a clear no, 2 usage or configuration, 3 not reached, 70 a bug.
+ * Source: docs/operations.md.
+ */
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { destination, type Logger, pino } from "pino";
+import { codes } from "../protocol/codes.ts";
+import { AgentError, type Refusal } from "../protocol/fault.ts";
+import { readGatewayKey } from "./auth/gateway-key.ts";
+import { type Scope, scopes } from "./auth/keys.ts";
+import { type GatewayConfig, readConfig } from "./config.ts";
+import { startGateway } from "./gateway.ts";
+import { agentConfigText } from "./operator/agent-config.ts";
+import { initFolder, writeOwnFile } from "./operator/folder.ts";
+import { askHealth } from "./operator/health.ts";
+import { addKey, createMerchant, listAgents, type Operator, releaseAgent, revoke } from "./operator/people.ts";
+import { openStore } from "./store/store.ts";
+
+const exit = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+function complain(message: string, hint: string): void {
+  process.stderr.write(`gateway: ${message}\n${hint === "" ? "" : `hint: ${hint}\n`}`);
+}
+
+const printJson = (value: object): void => print(JSON.stringify(value));
+
+function makeLog(level: GatewayConfig["logLevel"]): Logger {
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination({ dest: 2, sync: true }));
+}
+
+interface ConfigOption {
+  readonly config: string;
+}
+interface JsonOption extends ConfigOption {
+  readonly json?: boolean;
+}
+
+/** Opens what an operator's command needs, and closes it after. */
+function asOperator<T>(options: ConfigOption, work: (by: Operator, config: GatewayConfig) => T): T {
+  const config = readConfig(options.config);
+  const gatewayKey = readGatewayKey(config.keyFile);
+  const store = openStore(config.database, makeLog("error"));
+  try {
+    return work({ store, gatewayKey, random: randomBytes, nowMs: Date.now() }, config);
+  } finally {
+    store.close();
+  }
+}
+
+/** Prints a refusal and sets the exit status; true when the way is free. */
+function allowed<T extends { readonly ok: true }>(outcome: T | Refusal): outcome is T {
+  if (outcome.ok) return true;
+  const [, , , meaning, advice] = codes[outcome.code];
+  complain(outcome.detail ?? meaning, advice);
+  process.exitCode = exit.no;
+  return false;
+}
+
+async function start(options: ConfigOption): Promise<void> {
+  const config = readConfig(options.config);
+  const log = makeLog(config.logLevel);
+  const gateway = await startGateway(config, { log, clock: Date.now, onPoisoned: () => process.exit(exit.no) });
+  print(`gateway: listens at ${gateway.url}`);
+  let stopping = false;
+  const stop = (): void => {
+    if (stopping) process.exit(exit.no);
+    stopping = true;
+    gateway.close().then(
+      () => process.exit(exit.fine),
+      (error: unknown) => {
+        log.fatal({ err: error }, "could not stop cleanly");
+        process.exit(exit.bug);
+      },
+    );
+  };
+  process.on("SIGTERM", stop);
+  process.on("SIGINT", stop);
+  process.on("uncaughtException", (error) => {
+    log.fatal({ err: error }, "a bug; the process ends");
+    process.exit(exit.bug);
+  });
+}
+
+function init(options: { readonly dir: string; readonly json?: boolean }): void {
+  const made = initFolder(options.dir, makeLog("error"));
+  if (options.json === true) {
+    printJson(made);
+    return;
+  }
+  print(`Made ${made.key}, an empty database, and ${made.config}.`);
+  print("Next: set publicUrl, chains and currencies there, then `start --config` it.");
+}
+
+function merchantCreate(
+  name: string,
+  options: JsonOption & { readonly configOut?: string; readonly language: "en" | "tr" },
+): void {
+  const { configOut, language } = options;
+  asOperator(options, (by, config) => {
+    if (configOut !== undefined) writeOwnFile(configOut, agentConfigText(config));
+    const made = createMerchant(by, { name, language });
+    if (options.json === true) {
+      printJson(made);
+      return;
+    }
+    print(`merchantId  ${made.merchantId}\napiKey      ${made.apiKey}`);
+    print("This is the only time the apiKey is shown. It may do everything; make narrower ones with `key create`.");
+    if (configOut !== undefined) print(`Wrote ${configOut}: the merchant replaces the three secrets in it.`);
+  });
+}
+
+interface KeyOptions extends JsonOption {
+  readonly merchant: string;
+  readonly scopes: readonly Scope[];
+  readonly profile: "compatible" | "strict";
+  readonly alg: "HS256" | "EdDSA";
+  readonly publicKey?: string;
+}
+
+function keyCreate(options: KeyOptions): void {
+  const { merchant, scopes: wanted, profile, alg, publicKey } = options;
+  if (alg === "EdDSA" && wanted.includes("agent:pair"))
+    throw new CommanderError(exit.usage, "scopes", "agent:pair needs an HS256 key");
+  if (alg === "HS256" && publicKey !== undefined) throw new CommanderError(exit.usage, "alg", "--public-key needs --alg EdDSA");
+  asOperator(options, (by) => {
+    const made = addKey(by, { merchant, scopes: wanted, profile, alg, ...(publicKey === undefined ? {} : { publicKey }) });
+    if (!allowed(made)) return;
+    const { keyId, apiKey } = made;
+    if (options.json === true) {
+      printJson({ keyId, apiKey, merchantId: merchant, scopes: wanted, profile, alg });
+      return;
+    }
+    print(`keyId   ${keyId}\nscopes  ${wanted.join(",")}\nprofile ${profile}, ${alg}`);
+    if (apiKey !== "") print(`apiKey  ${apiKey}\nThis is the only time the apiKey is shown.`);
+  });
+}
+
+function keyRevoke(keyId: string, options: JsonOption): void {
+  asOperator(options, (by) => {
+    if (!allowed(revoke(by, keyId))) return;
+    if (options.json === true) printJson({ keyId, revoked: true });
+    else print(`Revoked ${keyId}.`);
+  });
+}
+
+function agentsList(options: JsonOption): void {
+  asOperator(options, (by) => {
+    const agents = listAgents(by.store);
+    if (options.json === true) {
+      printJson(agents);
+      return;
+    }
+    if (agents.length === 0) print("No agent has paired yet.");
+    for (const agent of agents) {
+      const state = agent.releasedAt === "" ? (agent.lockedCode === "" ? "paired" : `locked ${agent.lockedCode}`) : "released";
+      print(`${agent.agentId}  ${state}  ${agent.merchant} (${agent.merchantId})  short code ${agent.shortCode}`);
+      print(
+        `  ${agent.hotAddress}  epoch ${agent.epoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
+      );
+    }
+  });
+}
+
+function agentsRelease(agentId: string, options: JsonOption): void {
+  asOperator(options, (by) => {
+    const released = releaseAgent(by, agentId);
+    if (!allowed(released)) return;
+    if (options.json === true) {
+      printJson({ agentId, released: true, openWithdrawals: released.openWithdrawals });
+      return;
+    }
+    print(`Released ${agentId}; its merchant may pair another server.`);
+    if (released.openWithdrawals > 0) print(`${released.openWithdrawals} open withdrawals stay with it.`);
+  });
+}
+
+async function health(options: JsonOption): Promise<void> {
+  const answer = await askHealth(readConfig(options.config));
+  if (!answer.reached) {
+    complain(`cannot be reached: ${answer.text}`, "start it, or look at listen in the configuration");
+    process.exitCode = exit.unreachable;
+    return;
+  }
+  print(options.json === true ? answer.text : answer.ready ? "ready" : `not ready: ${answer.text}`);
+  process.exitCode = answer.ready ? exit.fine : exit.no;
+}
+
+function scopeList(text: string): readonly Scope[] {
+  const wanted = text.split(",").map((part) => part.trim());
+  const unknown = wanted.find((part) => !(scopes as readonly string[]).includes(part));
+  if (unknown !== undefined) throw new InvalidArgumentError(`known scopes: ${scopes.join(", ")}`);
+  return wanted as Scope[];
+}
+
+function merchantName(text: string): string {
+  if (!/^[^\p{C}]{1,64}$/u.test(text)) throw new InvalidArgumentError("1 to 64 visible characters");
+  return text;
+}
+
+function newFile(path: string): string {
+  if (existsSync(path)) throw new InvalidArgumentError("is there already");
+  return path;
+}
+
+function tree(): Command {
+  const program = new Command("gateway").description("The payment service: REST for shops, a link for their agents.");
+  const config = (): Option => new Option("--config <file>", "its configuration").default("gateway.config.json");
+  const json = (): Option => new Option("--json", "one line of JSON");
+  const withBoth = (command: Command): Command => command.addOption(config()).addOption(json());
+  program
+    .command("init")
+    .description("make key, configuration and database")
+    .requiredOption("--dir <dir>", "folder to make them in")
+    .addOption(json())
+    .action(init);
+  program.command("start").description("run").addOption(config()).action(start);
+  const merchant = program.command("merchant").description("the shops");
+  withBoth(merchant.command("create").description("add one, with its first key").argument("<name>", "its name", merchantName))
+    .option("--config-out <file>", "write the merchant's config.json, without its secrets", newFile)
+    .addOption(new Option("--language <language>", "of messages when a request names none").choices(["en", "tr"]).default("en"))
+    .action(merchantCreate);
+  const key = program.command("key").description("API keys");
+  withBoth(key.command("create").description("add one"))
+    .requiredOption("--merchant <id>", "whose")
+    .option("--scopes <list>", `of ${scopes.join(",")}`, scopeList, ["read", "deposit"])
+    .addOption(
+      new Option("--profile <profile>", "strict binds each token to its request")
+        .choices(["compatible", "strict"])
+        .default("compatible"),
+    )
+    .addOption(new Option("--alg <alg>", "how its tokens are signed").choices(["HS256", "EdDSA"]).default("HS256"))
+    .option("--public-key <hex>", "EdDSA: your own public key, 32 bytes")
+    .action(keyCreate);
+  withBoth(key.command("revoke").description("end one, for ever").argument("<keyId>")).action(keyRevoke);
+  const agents = withBoth(program.command("agents").description("the paired servers")).action(agentsList);
+  withBoth(agents.command("release").description("let the merchant pair another server").argument("<agentId>")).action(
+    (id: string, _own: unknown, command: Command) => agentsRelease(id, command.optsWithGlobals()),
+  );
+  withBoth(program.command("health").description("ask the running gateway whether it is ready")).action(health);
+  return program;
+}
+
+/** Commander prints usage itself; everything is told in the same two lines. */
+function quiet(command: Command): void {
+  command.exitOverride().configureOutput({ writeErr: () => {} });
+  for (const child of command.commands) quiet(child);
+}
+
+function tell(error: unknown): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return exit.fine;
+    complain(error.message.replace(/^error: /, ""), "see --help");
+    return exit.usage;
+  }
+  if (error instanceof AgentError) {
+    complain(error.message, codes[error.code][4]);
+    return exit.usage;
+  }
+  complain(`a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, "please report it");
+  return exit.bug;
+}
+
+const program = tree();
+quiet(program);
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = tell(error);
+}

@@ -1,0 +1,22 @@
+#!/usr/bin/env node
+// Starts the built gateway, or says in clear words what is missing. Plain JavaScript that even an old Node can read.
+import { existsSync } from "node:fs";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const [major, minor, patch] = process.versions.node.split(".").map(Number);
+const isOldEnough = major > 18 || (major === 18 && (minor > 19 || (minor === 19 && patch >= 1)));
+const entry = fileURLToPath(new URL("../dist/gateway/command.js", import.meta.url));
+
+function stop(message, hint) {
+  process.stderr.write(`gateway: ${message}\nhint: ${hint}\n`);
+  process.exit(2);
+}
+
+if (!isOldEnough) stop(`Node ${process.versions.node} is too old`, "install Node 18.19.1 or later");
+if (!existsSync(entry)) stop("nothing is built yet", "run `npm ci && npm run build` in the project's folder");
+try {
+  await import(pathToFileURL(entry).href);
+} catch (error) {
+  if (error?.code !== "ERR_MODULE_NOT_FOUND") throw error;
+  stop(`a package is missing: ${error.message}`, "run `npm ci` in the project's folder");
+}

@@ -1,0 +1,100 @@
+/**
+ * Starts one gateway process: database, HTTP server, hub and watcher, and stops them in the order that loses nothing: first no new
+ * requests, then the links, then the watcher, the database last.
+ */
+import { randomBytes } from "node:crypto";
+import type { Logger } from "pino";
+import { AgentError } from "../protocol/fault.ts";
+import { addOperations } from "./api/routes.ts";
+import { createServer } from "./api/server.ts";
+import { addStation, type Probe } from "./api/station.ts";
+import { type GatewayKey, readGatewayKey } from "./auth/gateway-key.ts";
+import type { GatewayConfig } from "./config.ts";
+import { startHub } from "./hub/hub.ts";
+import type { Service } from "./service.ts";
+import { createSignals } from "./store/signals.ts";
+import { openStore, type Store } from "./store/store.ts";
+import { startWatcher } from "./watcher/watcher.ts";
+import { createDesk } from "./withdrawals/desk.ts";
+
+/** @public */
+export interface GatewayDeps {
+  readonly log: Logger;
+  readonly clock: () => number; // milliseconds since 1970
+  readonly onPoisoned: () => void; // the disk failed while committing: end the process
+}
+
+/** @public */
+export interface Gateway {
+  readonly url: string; // where it listens, with the port it got
+  readonly store: Store;
+  readonly key: GatewayKey;
+  close(): Promise<void>; // harmless twice
+}
+
+function storeProbe(store: Store): Probe {
+  return () => {
+    try {
+      store.database.get("SELECT 1 FROM meta");
+      return { name: "database", ok: !store.poisoned, detail: store.poisoned ? "a commit failed" : "" };
+    } catch (error) {
+      return { name: "database", ok: false, detail: error instanceof Error ? error.message : "" };
+    }
+  };
+}
+
+function urlOf(config: GatewayConfig, port: number): string {
+  const { host, tls } = config.listen;
+  return `${tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/**
+ * Starts the gateway and answers when it listens; port 0 takes any free one.
+ * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_TLS, GATEWAY_LISTEN; nothing is left running then.
+ * @public
+ */
+export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
+  const { log, clock } = deps;
+  const key = readGatewayKey(config.keyFile);
+  const store = openStore(config.database, log);
+  store.onPoisoned(deps.onPoisoned);
+  const signals = createSignals();
+  const desk = createDesk(signals);
+  const service: Service = { config, store, signals, key, log, clock, random: randomBytes, desk };
+  try {
+    const server = createServer(service);
+    const hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock });
+    const watcher = startWatcher({ store, signals, config, log, clock });
+    addOperations(server, service);
+    addStation(server, service, [storeProbe(store), ...watcher.probes]);
+    let closing: Promise<void> | null = null;
+    const close = async (): Promise<void> => {
+      desk.close();
+      await hub.close();
+      await server.close();
+      await watcher.close();
+      store.close();
+    };
+    try {
+      await server.listen({ host: config.listen.host, port: config.listen.port });
+    } catch (cause) {
+      await close();
+      throw new AgentError("GATEWAY_LISTEN", "none", "the gateway cannot listen", { ...config.listen, tls: "" }, { cause });
+    }
+    const address = server.server.address();
+    const port = typeof address === "object" && address !== null ? address.port : config.listen.port;
+    return {
+      url: urlOf(config, port),
+      store,
+      key,
+      close() {
+        closing ??= close();
+        return closing;
+      },
+    };
+  } catch (error) {
+    desk.close();
+    store.close();
+    throw error;
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * The config.json that the service supplies to a merchant: chains, currencies and a cautious policy, complete but for the three
+ * secrets. Limits are worth a fixed sum where a price is known, else multiples of the smallest withdrawal the operator set.
+ * Source: docs/operations.md, section on the policy.
+ */
+import { formatAmount, parseAmount } from "../../protocol/amount.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+
+const priceDecimal = 18;
+const feeDecimal = 18;
+const usd = { perWithdrawal: 5_000n, perHour: 15_000n, perDay: 50_000n, hold: 3_000n, fee: 30n, feePerDay: 600n };
+const multiples = { perWithdrawal: 1_000n, perHour: 3_000n, perDay: 10_000n, hold: 600n };
+const feeWithoutPrice = { maxFee: "0.01", maxFeePerDay: "0.2" };
+
+/** Down to two significant digits, so that a limit reads like one; never below one unit. */
+function rounded(units: bigint): bigint {
+  const digits = units.toString().length;
+  const step = 10n ** BigInt(Math.max(0, digits - 2));
+  const down = (units / step) * step;
+  return down > 0n ? down : 1n;
+}
+
+function priceUnits(config: GatewayConfig, currency: GatewayCurrency): bigint | null {
+  const price = Object.hasOwn(config.prices.manual, currency.id) ? config.prices.manual[currency.id] : undefined;
+  const parsed = price === undefined ? null : parseAmount(price.usd, priceDecimal);
+  return parsed?.ok === true ? parsed.units : null;
+}
+
+/** So many dollars of a currency, as an amount of it. */
+function worth(dollars: bigint, price: bigint, decimal: number): string {
+  const units = (dollars * 10n ** BigInt(priceDecimal) * 10n ** BigInt(decimal)) / price;
+  return formatAmount(rounded(units), decimal);
+}
+
+function limitsOf(config: GatewayConfig, currency: GatewayCurrency): Record<string, string> {
+  const price = priceUnits(config, currency);
+  const least = parseAmount(currency.minWithdrawAmount, currency.decimal);
+  const times = (factor: bigint): string => formatAmount(least.ok ? least.units * factor : factor, currency.decimal);
+  const amount = (dollars: bigint, factor: bigint): string =>
+    price === null ? times(factor) : worth(dollars, price, currency.decimal);
+  return {
+    maxPerWithdrawal: amount(usd.perWithdrawal, multiples.perWithdrawal),
+    maxPerHour: amount(usd.perHour, multiples.perHour),
+    maxPerDay: amount(usd.perDay, multiples.perDay),
+    holdAbove: amount(usd.hold, multiples.hold),
+  };
+}
+
+function feesOf(config: GatewayConfig, network: string): Record<string, string> {
+  const native = Object.values(config.currencies).find((entry) => entry.network === network && entry.contract === "");
+  const price = native === undefined ? null : priceUnits(config, native);
+  if (price === null) return feeWithoutPrice;
+  return { maxFee: worth(usd.fee, price, feeDecimal), maxFeePerDay: worth(usd.feePerDay, price, feeDecimal) };
+}
+
+/**
+ * The text of config.json for an agent of this gateway; currencies that are switched off are left out.
+ * @public
+ */
+export function agentConfigText(config: GatewayConfig): string {
+  const currencies = Object.values(config.currencies).filter((currency) => currency.enabled);
+  const chains = Object.entries(config.chains).map(([name, { family, chainId, agentNodes, confirmations }]) => {
+    return [name, { family, chainId, nodes: agentNodes, confirmations }] as const;
+  });
+  const file = {
+    gatewayUrl: config.publicUrl,
+    mnemonic: "<MNEMONIC>",
+    apiKey: "<API_KEY>",
+    encKey: "<ENCRYPTION_KEY>",
+    chains: Object.fromEntries(chains),
+    currencies: Object.fromEntries(
+      currencies.map(({ id, chain, decimal, contract }) => [
+        id,
+        contract === "" ? { chain, decimal } : { chain, decimal, contract },
+      ]),
+    ),
+    policy: Object.fromEntries(
+      currencies.map((currency) => [currency.id, { ...limitsOf(config, currency), ...feesOf(config, currency.network) }]),
+    ),
+  };
+  return `${JSON.stringify(file, null, 2)}\n`;
+}

@@ -1,0 +1,77 @@
+/**
+ * What `init` writes: the gateway's key, its configuration with every part a first run needs, and an empty database; nothing that is
+ * there already is touched.
+ */
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { AgentError } from "../../protocol/fault.ts";
+import { createGatewayKey } from "../auth/gateway-key.ts";
+import { createStore } from "../store/store.ts";
+
+const tether = "0xdAC17F958D2ee523a2206206994597C13D831ec7"; // USDT on Ethereum, etherscan.io/token/0xdac1…1ec7
+
+const firstConfig = {
+  listen: { host: "127.0.0.1", port: 8080 },
+  publicUrl: "http://127.0.0.1:8080",
+  database: "sqlite:gateway.db",
+  chains: {
+    ethereum: { family: "evm", chainId: 1, nodes: ["http://127.0.0.1:8545"], confirmations: "finalized" },
+  },
+  currencies: {
+    eth: { chain: "ethereum", decimal: 18, name: "Ether", symbol: "ETH", minPaymentAmount: "0.001", minWithdrawAmount: "0.001" },
+    "usdt-erc20": {
+      chain: "ethereum",
+      decimal: 6,
+      contract: tether,
+      name: "Tether USD (Ethereum)",
+      symbol: "USDT",
+      minPaymentAmount: "5",
+      minWithdrawAmount: "5",
+    },
+  },
+  prices: { manual: {} },
+};
+
+/**
+ * Writes a new file that only its owner may read, durable when it returns. Throws GATEWAY_FILE_EXISTS, also when it cannot be made.
+ * @public
+ */
+export function writeOwnFile(path: string, text: string): void {
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, "wx", 0o600);
+  } catch (cause) {
+    throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} cannot be made, or is there already`, { path }, { cause });
+  }
+  try {
+    writeSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * Makes the gateway's folder, which may exist. @throws AgentError GATEWAY_FILE_EXISTS before anything is written when one of the
+ * three files is there.
+ * @public
+ */
+export function initFolder(
+  dir: string,
+  log: Logger,
+): { readonly config: string; readonly key: string; readonly fingerprint: string } {
+  const files = { config: join(dir, "gateway.config.json"), key: join(dir, "gateway.key"), database: join(dir, "gateway.db") };
+  for (const path of Object.values(files)) {
+    if (existsSync(path)) throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} is there already`, { path });
+  }
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new AgentError("GATEWAY_FILE_EXISTS", "none", `the folder ${dir} cannot be made`, { path: dir }, { cause });
+  }
+  const { fingerprint } = createGatewayKey(files.key);
+  createStore(files.database, log).close();
+  writeOwnFile(files.config, `${JSON.stringify(firstConfig, null, 2)}\n`);
+  return { config: files.config, key: files.key, fingerprint };
+}
