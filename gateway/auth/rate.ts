@@ -15,6 +15,7 @@ export interface Allowance {
 }
 
 const namesMax = 10_000;
+const creditsPerToken = 1000;
 
 function remember<Entry>(map: Map<string, Entry>, name: string, entry: Entry): void {
   map.delete(name);
@@ -29,17 +30,18 @@ function remember<Entry>(map: Map<string, Entry>, name: string, entry: Entry): v
  * @public
  */
 export function createBuckets(perSecond: number, burst: number): { take(name: string, nowMs: number): Allowance } {
-  const buckets = new Map<string, { readonly tokens: number; readonly atMs: number }>();
+  // A token is a thousand credits, so that whole rates and whole milliseconds never round.
+  const buckets = new Map<string, { readonly credits: number; readonly atMs: number }>();
+  const full = burst * creditsPerToken;
   return {
     take(name, nowMs) {
-      const known = buckets.get(name) ?? { tokens: burst, atMs: nowMs };
-      const elapsedMs = Math.max(0, nowMs - known.atMs);
-      const tokens = Math.min(burst, known.tokens + (elapsedMs / 1000) * perSecond);
-      const allowed = tokens >= 1;
-      const left = allowed ? tokens - 1 : tokens;
-      remember(buckets, name, { tokens: left, atMs: nowMs });
-      const waitMs = allowed ? 0 : Math.ceil(((1 - tokens) / perSecond) * 1000);
-      return { allowed, limit: burst, remaining: Math.floor(left), waitMs };
+      const known = buckets.get(name) ?? { credits: full, atMs: nowMs };
+      const credits = Math.min(full, known.credits + Math.max(0, nowMs - known.atMs) * perSecond);
+      const allowed = credits >= creditsPerToken;
+      const left = allowed ? credits - creditsPerToken : credits;
+      remember(buckets, name, { credits: left, atMs: nowMs });
+      const waitMs = allowed ? 0 : Math.ceil((creditsPerToken - credits) / perSecond);
+      return { allowed, limit: burst, remaining: Math.floor(left / creditsPerToken), waitMs };
     },
   };
 }

@@ -1,0 +1,231 @@
+/**
+ * A gateway for tests: real HTTP on loopback and a real SQLite file in a folder of its own; no hub and no watcher, whose words to the
+ * rest (rows and signals) the test says itself. The clock stands until the test moves it.
+ */
+import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { HDKey } from "@scure/bip32";
+import { mnemonicToSeedSync } from "bip39";
+import type { FastifyInstance } from "fastify";
+import { type Logger, pino } from "pino";
+import { addressOfPublicKey } from "../../chains/evm/address.ts";
+import { addOperations } from "../../gateway/api/routes.ts";
+import { createServer } from "../../gateway/api/server.ts";
+import { addStation } from "../../gateway/api/station.ts";
+import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
+import type { NewKey } from "../../gateway/auth/keys.ts";
+import { parseConfig } from "../../gateway/config.ts";
+import { addKey, createMerchant, type Operator } from "../../gateway/operator/people.ts";
+import type { Service } from "../../gateway/service.ts";
+import { createSignals } from "../../gateway/store/signals.ts";
+import { createStore } from "../../gateway/store/store.ts";
+import { createDesk } from "../../gateway/withdrawals/desk.ts";
+import { publicKeyHex } from "../../protocol/envelope.ts";
+import { walletFingerprintOf } from "../../protocol/identity.ts";
+import type { PairingTranscript } from "../../protocol/messages.ts";
+import { parseApiKey, transcriptMac } from "../../protocol/pairing.ts";
+
+export const usdtContract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
+export const receiver = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+
+const testWords = "test test test test test test test test test test test junk";
+
+export const wallet = (() => {
+  const root = HDKey.fromMasterSeed(mnemonicToSeedSync(testWords));
+  const hot = root.derive("m/44'/60'/0'/0/0");
+  const hotAddress = addressOfPublicKey(hot.publicKey as Uint8Array);
+  return { hotAddress, depositXpub: root.derive("m/44'/60'/1'").publicExtendedKey };
+})();
+
+export const testConfig = {
+  listen: { host: "127.0.0.1", port: 0 },
+  publicUrl: "http://127.0.0.1:8080",
+  database: "sqlite:gateway.db",
+  chains: { local: { family: "evm", chainId: 31337, nodes: ["http://127.0.0.1:9"], confirmations: 1 } },
+  currencies: {
+    eth: { chain: "local", decimal: 18, name: "Ether", symbol: "ETH", minPaymentAmount: "0.001" },
+    usdt: {
+      chain: "local",
+      decimal: 6,
+      contract: usdtContract,
+      name: "Tether",
+      symbol: "USDT",
+      minPaymentAmount: "5",
+      minWithdrawAmount: "1",
+    },
+    off: { chain: "local", decimal: 6, contract: receiver, name: "Off", symbol: "OFF", minPaymentAmount: "1", enabled: false },
+  },
+  prices: { manual: { eth: { usd: "3000", eur: "2800.5", try: "126000" } } },
+  logLevel: "silent",
+};
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads what the service sent, of any shape
+  readonly body: any;
+}
+
+export interface Sent {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string | Uint8Array;
+}
+
+export interface TestGateway {
+  readonly url: string;
+  readonly dir: string;
+  readonly service: Service;
+  readonly server: FastifyInstance;
+  readonly operator: Operator;
+  readonly clock: { nowMs: number };
+  readonly merchant: { readonly merchantId: string; readonly keyId: string; readonly apiKey: string };
+  send(path: string, sent?: Sent): Promise<Answered>;
+  /** With a fresh compatible token of the merchant's first key. */
+  call(method: "GET" | "POST", path: string, body?: object | string, headers?: Record<string, string>): Promise<Answered>;
+  key(wanted: Partial<NewKey>): { readonly keyId: string; readonly apiKey: string };
+  pair(change?: Partial<PairingTranscript>, apiKey?: string): Promise<Answered>;
+  /** What the watcher would store. */
+  fund(currency: string, units: bigint, block?: number): void;
+  close(): Promise<void>;
+}
+
+/** A JWT made by hand, so that a test can make any mistake in it. */
+export function handmadeToken(
+  apiKey: string,
+  nowMs: number,
+  change: { readonly header?: object; readonly claims?: object; readonly secret?: Uint8Array } = {},
+): string {
+  const { keyId, secret } = parseApiKey(apiKey);
+  const iat = Math.floor(nowMs / 1000);
+  const header = { alg: "HS256", typ: "JWT", kid: keyId, ...change.header };
+  const claims = { sub: keyId, iat, exp: iat + 60, jti: randomBytes(16).toString("hex"), bodyHash: sha256(""), ...change.claims };
+  const text = `${encode(JSON.stringify(header))}.${encode(JSON.stringify(claims))}`;
+  return `${text}.${createHmac("sha256", change.secret ?? secret)
+    .update(text)
+    .digest("base64url")}`;
+}
+
+export const encode = (text: string): string => Buffer.from(text, "utf8").toString("base64url");
+export const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
+
+const agentKeys = { signer: generateKeyPairSync("ed25519").privateKey, link: generateKeyPairSync("ed25519").privateKey };
+
+export function transcriptOf(
+  gateway: Pick<TestGateway, "service" | "clock">,
+  keyId: string,
+  keys: { readonly signer: KeyObject; readonly link: KeyObject } = agentKeys,
+): PairingTranscript {
+  return {
+    version: 1,
+    keyId,
+    gatewayFingerprint: gateway.service.key.fingerprint,
+    signerKey: publicKeyHex(keys.signer),
+    linkKey: publicKeyHex(keys.link),
+    wallet: walletFingerprintOf(wallet),
+    networks: ["eip155:31337"],
+    accounts: [{ family: "evm", address: wallet.hotAddress, depositXpub: wallet.depositXpub }],
+    currencies: [
+      { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" },
+      { id: "usdt", network: "eip155:31337", contract: usdtContract, decimal: 6, maxFee: "0.02" },
+    ],
+    nonce: randomBytes(32).toString("hex"),
+    at: gateway.clock.nowMs,
+  };
+}
+
+function ask(url: string, { method = "GET", headers = {}, body }: Sent): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(url, { method, headers, agent: false }, (response) => {
+      const parts: Buffer[] = [];
+      response.on("data", (part: Buffer) => parts.push(part));
+      response.on("end", () => {
+        const text = Buffer.concat(parts).toString("utf8");
+        const isJson = (response.headers["content-type"] ?? "").includes("json") && text !== "";
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: isJson ? JSON.parse(text) : null });
+      });
+    });
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+export async function startTestGateway(change: object = {}, log: Logger = pino({ level: "silent" })): Promise<TestGateway> {
+  const dir = mkdtempSync(join(tmpdir(), "gateway-test-"));
+  const clock = { nowMs: Date.parse("2026-01-02T03:04:05.678Z") };
+  const config = parseConfig(JSON.stringify({ ...testConfig, ...change }), dir, clock.nowMs);
+  const key = createGatewayKey(config.keyFile);
+  const store = createStore(config.database, log);
+  const signals = createSignals();
+  const desk = createDesk(signals);
+  const service: Service = { config, store, signals, key, log, clock: () => clock.nowMs, random: randomBytes, desk };
+  const server = createServer(service);
+  addOperations(server, service);
+  addStation(server, service, []);
+  await server.listen({ host: "127.0.0.1", port: 0 });
+  const address = server.server.address();
+  const url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+  const operator = {
+    store,
+    gatewayKey: key,
+    random: randomBytes,
+    get nowMs() {
+      return clock.nowMs;
+    },
+  };
+  const merchant = createMerchant(operator, { name: "Shop", language: "en" });
+  const gateway: TestGateway = {
+    url,
+    dir,
+    service,
+    server,
+    operator,
+    clock,
+    merchant,
+    send: (path, sent = {}) => ask(`${url}${path}`, sent),
+    call: (method, path, body, headers = {}) =>
+      gateway.send(path, {
+        method,
+        headers: { signatureToken: handmadeToken(merchant.apiKey, clock.nowMs), "Content-Type": "application/json", ...headers },
+        ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+      }),
+    key(wanted) {
+      const made = addKey(operator, {
+        merchant: merchant.merchantId,
+        scopes: ["read"],
+        profile: "compatible",
+        alg: "HS256",
+        ...wanted,
+      });
+      if (!made.ok) throw new Error(made.code);
+      return made;
+    },
+    pair(changed = {}, apiKey = merchant.apiKey) {
+      const { keyId, secret } = parseApiKey(apiKey);
+      const transcript = JSON.stringify({ ...transcriptOf(gateway, keyId), ...changed });
+      const body = JSON.stringify({ transcript, mac: transcriptMac(secret, transcript) });
+      return gateway.send("/agent/v1/pair", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    },
+    fund(currency, units, block = 100) {
+      store.database.run(
+        "INSERT OR REPLACE INTO balances (account, currency, units, block, at) VALUES (?, ?, ?, ?, ?)",
+        wallet.hotAddress,
+        currency,
+        units.toString(),
+        block,
+        clock.nowMs,
+      );
+    },
+    async close() {
+      desk.close();
+      await server.close();
+      store.close();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+  return gateway;
+}
