@@ -246,9 +246,11 @@ describe("a real chain", () => {
     for (const { raw } of sent) expect((await nodes.broadcast(raw)).outcome).toBe("accepted");
     await mine(4);
     node.calls.length = 0;
+    node.counts.requests = 0;
     const receipts = await Promise.all(sent.map(({ txHash }) => nodes.finalReceipt(txHash)));
     expect(receipts.every((receipt) => receipt?.status === 1)).toBe(true);
     expect(node.count("eth_getTransactionReceipt")).toBe(20);
+    expect(node.counts.requests).toBeLessThanOrEqual(5);
     expect(node.count("eth_getBlockByNumber")).toBeLessThanOrEqual(4);
   });
 

@@ -7,7 +7,7 @@ import { type Receipt, readHash, readHead, readNumber, readQuantity, readReceipt
 import { disagreement, type Job, type NodePool, type PoolNode } from "./node-pool.ts";
 
 /** Receipts of calls with many logs (disperse contracts, exchanges) reach hundreds of kilobytes. */
-export const receiptBytesMax = 1024 * 1024;
+export const receiptBytesMax = 512 * 1024;
 
 /** @public */
 export interface BlockId {

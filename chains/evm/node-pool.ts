@@ -70,7 +70,7 @@ export interface NodePool {
 }
 
 const callsMax = 64; // in one batch: below the limits of every client's defaults (erigon's 100 is the lowest)
-const batchBytesMax = 4 * 1024 * 1024;
+const batchBytesMax = 16 * 1024 * 1024;
 /** Answers that are one quantity, one hash or one small object. */
 const smallAnswerBytesMax = 64 * 1024;
 const restFirstMs = 1_000;

@@ -4,7 +4,6 @@
  * on the same node or another; eth_sendRawTransaction goes to each node at most once per call.
  * Source: Ethereum execution-apis (eth_ methods).
  */
-import { keccak_256 } from "@noble/hashes/sha3";
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import {
   type Block,
@@ -19,6 +18,7 @@ import {
 } from "./answers.ts";
 import { type BroadcastAnswer, classifyBroadcastError, isRevert, mergeBroadcasts } from "./broadcast.ts";
 import { encodeBalanceCall } from "./erc20.ts";
+import { txHashOf } from "./hash.ts";
 import { type BlockId, type Counters, createFinality, hexOf, receiptQuestion } from "./node-finality.ts";
 import { createPool, type NodeLog, type NodePool, type NodeStatus, type PoolNode, type Question } from "./node-pool.ts";
 
@@ -206,7 +206,7 @@ async function estimateGas(pool: NodePool, { from, to, valueWei, data }: GasCall
 }
 
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
-  const txHash = `0x${Buffer.from(keccak_256(Buffer.from(raw.slice(2), "hex"))).toString("hex")}`;
+  const txHash = txHashOf(Buffer.from(raw.slice(2), "hex"));
   return new Promise((resolve, reject) => {
     const answers: BroadcastAnswer[] = [];
     const count = (answer: BroadcastAnswer): void => {

@@ -9,6 +9,7 @@ import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import { addressBytes, addressBytesOfPoint, addressOfBytes, isZeroAddress, parseAddress } from "./address.ts";
 import { isCanonicalSignature, recoverPublicKey } from "./curve.ts";
 import { decodeTransferCall, encodeTransferCall } from "./erc20.ts";
+import { txHashOf } from "./hash.ts";
 import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem } from "./rlp.ts";
 
 /** One transfer. Addresses in any form `parseAddress` takes. Fees in wei per gas. @public */
@@ -120,7 +121,7 @@ export function attachSignature(
   const r = BigInt(hexOf(signature.subarray(0, 32)));
   const s = BigInt(hexOf(signature.subarray(32)));
   const raw = typed([...read.fields, integerBytes(yParity), integerBytes(r), integerBytes(s)]);
-  return { raw, txHash: hexOf(keccak_256(raw)) };
+  return { raw, txHash: txHashOf(raw) };
 }
 
 function parityOf(digest: Uint8Array, signature: Uint8Array, sender: string): bigint {
