@@ -138,17 +138,19 @@ export function putAccount(book: Book, view: AccountView): Account {
   let account = book.accounts.get(view.chain);
   if (account === undefined) {
     account = {
-      ...{ chain: view.chain, network: view.network, address: view.address, nextNonce: view.nextNonce },
-      ...{
-        facts: null,
-        away: "",
-        queues: new Map(),
-        flight: new Set(),
-        pending: new Set(),
-        reservedNative: 0n,
-        reservedTokens: new Map(),
-      },
-      ...{ settling: [], counters: { askedAtMs: null, dueAtMs: 0, detail: "" } },
+      chain: view.chain,
+      network: view.network,
+      address: view.address,
+      nextNonce: view.nextNonce,
+      facts: null,
+      away: "",
+      queues: new Map(),
+      flight: new Set(),
+      pending: new Set(),
+      reservedNative: 0n,
+      reservedTokens: new Map(),
+      settling: [],
+      counters: { askedAtMs: null, dueAtMs: 0, detail: "" },
     };
     book.accounts.set(view.chain, account);
   }
@@ -216,20 +218,33 @@ function remember(book: Book, transactionId: string): void {
 
 function createItem(view: WithdrawalView, account: Account, openedAtMs: number): Item {
   return {
-    ...{
-      view,
-      nonce: Number.POSITIVE_INFINITY,
-      account,
-      amountUnits: BigInt(view.amountUnits),
-      asking: null,
-      notBeforeMs: 0,
-      asideBlock: -1,
-      refusals: 0,
-    },
-    ...{ waiting: "", gas: null, gasAskedAtMs: null, reverts: { count: 0, firstAtMs: 0 }, reserved: nothing },
-    ...{ feeAskedWei: 0n, sendingSinceMs: null, sendNotBeforeMs: 0, unsent: 0, sent: null, place: null },
-    ...{ looked: never, confirmed: never, misses: 0, verdict: null },
-    ...{ foreign: { count: 0, firstAtMs: 0 }, told: toldAtStart(view), stopped: "" },
+    view,
+    nonce: Number.POSITIVE_INFINITY,
+    account,
+    amountUnits: BigInt(view.amountUnits),
+    openedAtMs,
+    asking: null,
+    notBeforeMs: 0,
+    asideBlock: -1,
+    refusals: 0,
+    waiting: "",
+    gas: null,
+    gasAskedAtMs: null,
+    reverts: { count: 0, firstAtMs: 0 },
+    reserved: nothing,
+    feeAskedWei: 0n,
+    sendingSinceMs: null,
+    sendNotBeforeMs: 0,
+    unsent: 0,
+    sent: null,
+    place: null,
+    looked: never,
+    confirmed: never,
+    misses: 0,
+    verdict: null,
+    foreign: { count: 0, firstAtMs: 0 },
+    told: toldAtStart(view),
+    stopped: "",
   };
 }
 

@@ -9,6 +9,7 @@ import {
   type Ask,
   type Book,
   clearBook,
+  closeItem,
   createBook,
   file,
   type Item,
@@ -21,9 +22,21 @@ import { bump, resend, send, takeSent } from "./sending.ts";
 import { advance, finishIntent, standstill, takeGas, takeRefusal } from "./signing.ts";
 import { count, countersFailed, guard, observe, recheck, takeCounters, takePlaces, takeVerdict, watch } from "./watching.ts";
 
-export type { BlockFacts, DeskEffect, DeskEvent, DeskNo, DeskVerb, Place, Verdict, Wanted } from "./events.ts";
+export type {
+  BlockFacts,
+  DeskEffect,
+  DeskEvent,
+  DeskNo,
+  DeskVerb,
+  GuardEffect,
+  NodeQuestion,
+  Place,
+  SendEffect,
+  Verdict,
+  Wanted,
+} from "./events.ts";
 
-/** Withdrawals of one account that may be signed and in no block at a time. */
+/** Withdrawals of one account that are bound to a nonce and not final; the signer holds to the same number. */
 const inFlightMax = 256;
 /** Without an answer from the signer for this long, the request counts as lost and its view is asked for. */
 const askMsMax = 35_000;

@@ -125,6 +125,32 @@ export type Asking =
   | { readonly verb: "observed"; readonly body: CourierRequests["observed"] };
 
 /**
+ * Questions to a chain's nodes.
+ * @public
+ */
+export type NodeQuestion =
+  | { readonly kind: "gas"; readonly chain: string; readonly from: string; readonly withdrawal: WithdrawalView }
+  | { readonly kind: "look"; readonly chain: string; readonly wanted: readonly Wanted[] }
+  | { readonly kind: "confirm"; readonly chain: string; readonly wanted: readonly Wanted[] }
+  | { readonly kind: "counters"; readonly chain: string; readonly address: string };
+
+/** @public */
+export interface SendEffect {
+  readonly kind: "send";
+  readonly chain: string;
+  readonly withdrawal: WithdrawalView;
+  readonly version: number;
+}
+
+/** @public */
+export interface GuardEffect {
+  readonly kind: "guard";
+  readonly chain: string;
+  readonly block: number;
+  readonly blockHash: string;
+}
+
+/**
  * All of them may be carried out twice without harm.
  * @public
  */
@@ -134,12 +160,9 @@ export type DeskEffect =
   | { readonly kind: "account"; readonly body: CourierRequests["account"] }
   /** Ask the signer's `hello` again: it knows something this desk does not. */
   | { readonly kind: "refresh" }
-  | { readonly kind: "gas"; readonly chain: string; readonly from: string; readonly withdrawal: WithdrawalView }
-  | { readonly kind: "send"; readonly chain: string; readonly withdrawal: WithdrawalView; readonly version: number }
-  | { readonly kind: "look"; readonly chain: string; readonly wanted: readonly Wanted[] }
-  | { readonly kind: "confirm"; readonly chain: string; readonly wanted: readonly Wanted[] }
-  | { readonly kind: "guard"; readonly chain: string; readonly block: number; readonly blockHash: string }
-  | { readonly kind: "counters"; readonly chain: string; readonly address: string }
+  | NodeQuestion
+  | SendEffect
+  | GuardEffect
   | {
       readonly kind: "alarm";
       readonly code: "COURIER_READ_BACK" | "COURIER_TOKEN_MOVED";

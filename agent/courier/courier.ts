@@ -1,0 +1,87 @@
+/**
+ * The courier: connects to the signer, works while its socket lives, and connects again for ever. Keeps the chain nodes and nothing
+ * else across runs of the signer. Everything outside is passed in; `main.ts` is the process around it.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { type Signer, settled } from "./hands.ts";
+import { beginRun, type RunOptions } from "./run.ts";
+
+const retryMsFirst = 200;
+const retryMsMax = 5000;
+
+/** @public */
+export interface CourierOptions extends RunOptions {
+  readonly agent: string; // of link.json; the signer's must be the same
+  /** A new connection to the signer's courier socket. */
+  readonly connectSigner: () => Signer;
+  /** Called at the first `hello` of each run. */
+  readonly onReady: () => void;
+  /** Nothing will get better by itself: the process has no use. */
+  readonly onFatal: (fault: AgentError) => void;
+}
+
+/** @public */
+export interface Courier {
+  close(): void;
+}
+
+/**
+ * Begins at once.
+ * @public
+ */
+export function createCourier(options: CourierOptions): Courier {
+  const { log, onBug } = options;
+  let isClosed = false;
+  let retry: NodeJS.Timeout | undefined;
+  let retryMs = retryMsFirst;
+  let run: { end(): void } | null = null;
+  let toldAway = false;
+
+  const again = (code: string): void => {
+    if (isClosed) return;
+    if (!toldAway) log.warn({ code }, "the signer does not answer; trying again");
+    toldAway = true;
+    retry = setTimeout(start, retryMs);
+    retryMs = Math.min(retryMsMax, retryMs * 2);
+  };
+  const connect = async (): Promise<void> => {
+    const signer = options.connectSigner();
+    const hello = await settled(signer.request("hello", {}));
+    if (isClosed || !hello.ok) {
+      signer.close();
+      if (!hello.ok) again(hello.code);
+      return;
+    }
+    if (hello.agent !== options.agent) {
+      signer.close();
+      const context = { ledger: hello.agent, link: options.agent };
+      return options.onFatal(
+        new AgentError("COURIER_OTHER_AGENT", "none", "link.json and the ledger belong to two agents", context),
+      );
+    }
+    log.info({ agent: hello.agent, ledger: hello.head.seq, open: hello.open.length }, "the signer answers");
+    toldAway = false;
+    retryMs = retryMsFirst;
+    const current = beginRun(options, signer, hello);
+    run = current;
+    signer.onClose((reason) => {
+      current.end();
+      run = null;
+      again(reason.code);
+    });
+    options.onReady();
+  };
+  const start = (): void => {
+    connect().catch(onBug);
+  };
+
+  start();
+  return {
+    close() {
+      isClosed = true;
+      clearTimeout(retry);
+      run?.end();
+      for (const door of options.doors.values()) door.nodes.close();
+    },
+  };
+}

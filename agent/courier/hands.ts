@@ -1,0 +1,181 @@
+/**
+ * Carries out what the desk wants: asks the signer, asks the nodes, hands them bytes; each answer goes back as one event. Decides
+ * nothing, except that bytes which independent code reads differently never reach a node.
+ */
+import type { Logger } from "pino";
+import { AgentError } from "../../protocol/fault.ts";
+import type { AnswerTo, SocketClient } from "../socket/client.ts";
+import type { CourierAnswers, CourierRequests, WithdrawalView } from "../socket/verbs.ts";
+import type { DeskEffect, DeskEvent, DeskNo, GuardEffect, NodeQuestion, SendEffect } from "./desk/desk.ts";
+import type { Metrics } from "./metrics.ts";
+import type { ChainDoor } from "./nodes/chain.ts";
+import type { ReadBack } from "./nodes/read-back.ts";
+
+/** @public */
+export type Signer = SocketClient<CourierRequests, CourierAnswers>;
+
+/** @public */
+export interface HandsOptions {
+  readonly signer: Signer;
+  readonly doors: ReadonlyMap<string, ChainDoor>;
+  readonly readBack: ReadBack;
+  readonly feed: (event: DeskEvent) => void;
+  readonly refresh: () => void;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly onBug: (error: unknown) => void;
+}
+
+type Effect<K extends DeskEffect["kind"]> = Extract<DeskEffect, { kind: K }>;
+
+/** @public */
+export function createHands(options: HandsOptions): (effect: DeskEffect) => void {
+  const { doors, feed, refresh, log, onBug } = options;
+  const withDoor = (effect: { readonly chain: string }, run: (door: ChainDoor) => Promise<void>): Promise<void> => {
+    const door = doors.get(effect.chain);
+    return door === undefined ? done : run(door);
+  };
+  const act = (effect: DeskEffect): Promise<void> => {
+    switch (effect.kind) {
+      case "ask":
+        return askSigner(options, effect);
+      case "adopt":
+        return adopt(options, effect);
+      case "account":
+        return informAccount(options, effect);
+      case "refresh":
+        refresh();
+        return done;
+      case "alarm":
+        log.error({ code: effect.code, transactionId: effect.transactionId, detail: effect.detail }, "a person must look");
+        return done;
+      case "send":
+        return withDoor(effect, (door) => send(options, door, effect));
+      case "guard":
+        return withDoor(effect, (door) => guard(options, door, effect));
+      default:
+        return withDoor(effect, async (door) => feed(await answerOf(door, effect)));
+    }
+  };
+  return (effect) => {
+    act(effect).catch(onBug);
+  };
+}
+
+const done = Promise.resolve();
+
+async function answerOf(door: ChainDoor, effect: NodeQuestion): Promise<DeskEvent> {
+  const { chain } = effect;
+  switch (effect.kind) {
+    case "gas":
+      return {
+        kind: "gas",
+        transactionId: effect.withdrawal.transactionId,
+        answer: await door.gas(effect.from, effect.withdrawal),
+      };
+    case "look":
+      return { kind: "looked", chain, found: await door.look(effect.wanted) };
+    case "confirm":
+      return { kind: "confirmed", chain, found: await door.confirm(effect.wanted) };
+    case "counters":
+      return { kind: "counters", chain, answer: await counters(door, effect.address) };
+  }
+}
+
+async function askSigner({ signer, feed, metrics, log }: HandsOptions, effect: Effect<"ask">): Promise<void> {
+  const { verb, body } = effect;
+  const { transactionId } = body;
+  const answer = await settled(request(signer, effect));
+  if (answer.ok) count(metrics, effect, answer.withdrawal);
+  else {
+    metrics.count("refusals");
+    log.debug({ verb, transactionId, code: answer.code }, "the signer said no");
+  }
+  feed({ kind: "answered", verb, transactionId, answer });
+}
+
+function request(signer: Signer, effect: Effect<"ask">): Promise<AnswerTo<{ readonly withdrawal: WithdrawalView }>> {
+  switch (effect.verb) {
+    case "sign":
+      return signer.request("sign", effect.body);
+    case "replace":
+      return signer.request("replace", effect.body);
+    case "decline":
+      return signer.request("decline", effect.body);
+    case "observed":
+      return signer.request("observed", effect.body);
+  }
+}
+
+function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalView): void {
+  if (effect.verb === "sign") metrics.count("signed");
+  if (effect.verb === "replace") metrics.count("replaced");
+  if (effect.verb === "decline") metrics.count("declined");
+  if (effect.verb === "observed" && withdrawal.state === "included") metrics.count("included");
+  if (effect.verb === "observed" && effect.body.stage === "final") metrics.count("final");
+}
+
+async function adopt({ signer, feed, log }: HandsOptions, { body }: Effect<"adopt">): Promise<void> {
+  const answer = await settled(signer.request("adopt", body));
+  if (answer.ok) log.info({ chain: body.chain, account: answer.account.address, nonce: body.nonce }, "first nonce adopted");
+  feed({ kind: "adopted", chain: body.chain, answer });
+}
+
+async function informAccount({ signer, log }: HandsOptions, { body }: Effect<"account">): Promise<void> {
+  const answer = await settled(signer.request("account", body));
+  if (!answer.ok) log.warn({ chain: body.chain, nonce: body.nonce, code: answer.code }, "the account's counter was not taken");
+}
+
+async function send(options: HandsOptions, door: ChainDoor, { withdrawal, version }: SendEffect): Promise<void> {
+  const { feed, readBack, log, metrics } = options;
+  const { transactionId } = withdrawal;
+  const view = withdrawal.versions.find((one) => one.version === version);
+  if (view?.raw === undefined) return;
+  const differs = await readBack(withdrawal, view);
+  if (differs !== "") {
+    feed({ kind: "sent", transactionId, version, outcome: "misread", detail: differs });
+    return;
+  }
+  const { outcome, text } = await door.nodes.broadcast(view.raw);
+  const isOut = outcome === "accepted" || outcome === "known";
+  metrics.count(outcome === "unsent" ? "unsent" : "sent");
+  const fields = { transactionId, txHash: view.txHash, nonce: withdrawal.nonce, version, outcome, detail: text };
+  if (isOut) log.debug(fields, "handed to the nodes");
+  else log.warn(fields, "the nodes did not say yes");
+  const isNamed = outcome === "unsent" || outcome === "nonce-consumed" || outcome === "underpriced";
+  feed({ kind: "sent", transactionId, version, outcome: isNamed ? outcome : "sent", detail: text });
+}
+
+async function guard({ feed }: HandsOptions, door: ChainDoor, { chain, block, blockHash }: GuardEffect): Promise<void> {
+  try {
+    const found = await door.nodes.block(block, { full: false });
+    feed({ kind: "guarded", chain, holds: found.hash === blockHash });
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    // A block that was there and is not any more is a reorganisation; any other fault is no news.
+    if (error.code === "NODE_NO_BLOCK") feed({ kind: "guarded", chain, holds: false });
+  }
+}
+
+async function counters(door: ChainDoor, address: string): Promise<Extract<DeskEvent, { kind: "counters" }>["answer"]> {
+  try {
+    return { ok: true, ...(await door.nodes.counters(address)) };
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    return { ok: false, code: error.code, effect: error.effect };
+  }
+}
+
+/**
+ * A fault of the socket as an answer: the desk goes by its effect.
+ * @public
+ */
+export async function settled<A>(answer: Promise<AnswerTo<A>>): Promise<({ readonly ok: true } & A) | DeskNo> {
+  try {
+    const found = await answer;
+    return found.ok ? found : { ok: false, code: found.code, effect: found.effect };
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    return { ok: false, code: error.code, effect: error.effect };
+  }
+}

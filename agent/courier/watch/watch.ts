@@ -1,0 +1,81 @@
+/**
+ * Notices new blocks of one chain and gathers what the desk needs of each, before anyone asks. Polls; the interval follows the
+ * chain's own pace. A fault of the nodes is told once, and so is its end.
+ */
+import { AgentError } from "../../../protocol/fault.ts";
+import type { BlockFacts } from "../desk/desk.ts";
+import { type ChainDoor, headKey } from "../nodes/chain.ts";
+
+/** @public */
+export interface WatchOptions {
+  readonly door: ChainDoor;
+  readonly account: string;
+  readonly pollMsMin: number;
+  readonly pollMsMax: number;
+  readonly onFacts: (facts: BlockFacts) => void;
+  readonly onAway: (code: string) => void;
+  readonly onBug: (error: unknown) => void;
+}
+
+/** @public */
+export interface Watch {
+  close(): void;
+}
+
+/** Four polls to a block keep the delay below a quarter of it. */
+const pollsPerBlock = 4;
+
+/**
+ * Begins at once.
+ * @public
+ */
+export function createWatch(options: WatchOptions): Watch {
+  const { door, account, pollMsMin, pollMsMax } = options;
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+  let known = "";
+  let awayCode = "";
+  let last: { readonly number: number; readonly timestamp: number } | null = null;
+  let blockMs: number | null = null;
+
+  const pace = (head: { readonly number: number; readonly timestamp: number }): void => {
+    if (last !== null && head.number > last.number) {
+      const seenMs = ((head.timestamp - last.timestamp) * 1000) / (head.number - last.number);
+      blockMs = blockMs === null ? seenMs : blockMs * 0.8 + seenMs * 0.2;
+    }
+    last = head;
+  };
+  const poll = async (): Promise<void> => {
+    try {
+      const head = await door.nodes.head();
+      if (isClosed || (headKey(head) === known && awayCode === "")) return;
+      pace(head);
+      const facts = await door.facts(account);
+      if (isClosed) return;
+      known = headKey(head);
+      awayCode = "";
+      options.onFacts(facts);
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      if (isClosed || awayCode === error.code) return;
+      awayCode = error.code;
+      options.onAway(error.code);
+    }
+  };
+  const next = (): void => {
+    if (isClosed) return;
+    const intervalMs = blockMs === null ? pollMsMin : blockMs / pollsPerBlock;
+    timer = setTimeout(run, Math.min(pollMsMax, Math.max(pollMsMin, intervalMs)));
+  };
+  const run = (): void => {
+    poll().then(next).catch(options.onBug);
+  };
+
+  run();
+  return {
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
+}
