@@ -136,6 +136,7 @@ export const codes = {
   SIGNER_LOCKED: ["refusal", "none", "operator", "the signer is locked and signs nothing", "read the lock's code with status"],
   SIGNER_NOT_GREETED: ["refusal", "none", "operator", "the gateway has not greeted this run yet; nothing is signed before it has told what it holds", "wait for the link"],
   SIGNER_BOOTSTRAP: ["fault", "none", "operator", "the signer was not started by crypto", "start it with crypto"],
+  SIGNER_NETWORK: ["fault", "none", "operator", "config.json has a chain that this wallet was not paired for", "take the chain out of config.json, or pair a state folder for it"],
   SIGNER_WALLET: ["fault", "none", "operator", "keystore and ledger belong to two wallets", "put the state folder back together from one backup"],
   WITHDRAWAL_UNKNOWN: ["refusal", "none", "operator", "there is no such withdrawal here, or it closed long ago", "check the id"],
   WITHDRAWAL_HELD: ["refusal", "none", "operator", "the withdrawal waits for a person", "approve or refuse it"],

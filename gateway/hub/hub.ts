@@ -17,7 +17,10 @@ import { Intake } from "./intake.ts";
 import { type LinkLimits, linkLimits, Session, type SessionRooms } from "./session.ts";
 import { Halt } from "./statements.ts";
 
-/** Path of the agents' WebSocket. @public */
+/**
+ * Path of the agents' WebSocket.
+ * @public
+ */
 export const linkPath = "/agent/v1/link";
 
 const connectionsPerAddressMax = 20;
@@ -34,7 +37,9 @@ const socketOptions: ServerOptions & { maxFragments: number; maxBufferedChunks: 
   closeTimeout: 5000,
 };
 
-/** @public */
+/**
+ * @public
+ */
 export interface HubOptions {
   readonly server: Server | SecureServer;
   readonly store: Store;
@@ -46,7 +51,9 @@ export interface HubOptions {
   readonly limits?: Partial<LinkLimits>; // failures.md 7.1 unless told
 }
 
-/** @public */
+/**
+ * @public
+ */
 export interface Hub {
   /** Whether the agent's link is open and greeted. */
   online(agentId: string): boolean;
@@ -56,7 +63,10 @@ export interface Hub {
   close(): Promise<void>;
 }
 
-/** Answers the server's upgrade requests from here on. @public */
+/**
+ * Answers the server's upgrade requests from here on.
+ * @public
+ */
 export function startHub(options: HubOptions): Hub {
   const { server, signals, log, clock } = options;
   const limits = { ...linkLimits, ...options.limits };

@@ -1,0 +1,57 @@
+/**
+ * What payments mean for a deposit request: a pure function. Payments add up; only final ones count; a request ends by expiry only
+ * when everything seen of it is final; money that comes after the end is recorded and changes nothing else.
+ * Sources: docs/architecture.md section 2; docs/api.md, stages of a deposit.
+ */
+
+/** One payment in the request's own currency to its address. */
+export interface Payment {
+  readonly units: bigint;
+  readonly final: boolean;
+  readonly block: number;
+  readonly txHash: string;
+}
+
+export interface Request {
+  readonly status: 0 | 1 | 2;
+  readonly stage: string;
+  readonly amountUnits: bigint;
+  readonly expiresAt: number;
+}
+
+/** The request as it should stand. `txHash` and `finalBlock` are of the newest payment that counts, "" and null without one. */
+export interface Credit {
+  readonly status: 0 | 1 | 2;
+  readonly stage: string;
+  readonly code: string;
+  readonly receivedUnits: bigint;
+  readonly txHash: string;
+  readonly finalBlock: number | null;
+}
+
+/** `scannedAt`: everything included in a block before this time has been seen, milliseconds. */
+export function judgeDeposit(request: Request, payments: readonly Payment[], scannedAt: number): Credit {
+  const counted = payments.filter((payment) => payment.final);
+  const receivedUnits = sum(counted);
+  const newest = counted.reduce<Payment | null>((last, next) => (last === null || next.block >= last.block ? next : last), null);
+  const seen = { receivedUnits, txHash: newest?.txHash ?? "", finalBlock: newest?.block ?? null };
+  if (request.status !== 0) return { ...seen, status: request.status, stage: request.stage, code: endCode(request.status) };
+  if (receivedUnits >= request.amountUnits) return { ...seen, status: 1, stage: "completed", code: "" };
+  const isSettled = counted.length === payments.length;
+  if (isSettled && scannedAt >= request.expiresAt) return { ...seen, status: 2, stage: "expired", code: endCode(2) };
+  return { ...seen, status: 0, stage: openStage(request, payments, receivedUnits, isSettled), code: "" };
+}
+
+function openStage(request: Request, payments: readonly Payment[], receivedUnits: bigint, isSettled: boolean): string {
+  if (payments.length === 0) return "waiting";
+  if (!isSettled && sum(payments) >= request.amountUnits) return "confirming";
+  return receivedUnits > 0n ? "partial" : "seen";
+}
+
+function endCode(status: 1 | 2): string {
+  return status === 2 ? "deposit_expired" : "";
+}
+
+function sum(payments: readonly Payment[]): bigint {
+  return payments.reduce((total, payment) => total + payment.units, 0n);
+}

@@ -1,0 +1,250 @@
+/**
+ * Reads every block once as final and once, before that, as seen. The cursor in the database moves only together with everything
+ * found up to it; what lies above the final block is remembered here and given up when its parents change.
+ * Sources: docs/architecture.md section 2; docs/api.md, stages of a deposit.
+ */
+import type { Block } from "../../chains/evm/answers.ts";
+import type { BlockId } from "../../chains/evm/node-finality.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import type { CursorRow, PaymentRow, TransactionRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+import { inWaves, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
+import { findConsumptions, findPayments, WatchList } from "./findings.ts";
+import { forgetSeen, internalHash, judgeRequests, keepFinal, keepSeen, nativeLogIndex, overdue } from "./payments.ts";
+import { applyVerdict } from "./withdrawals.ts";
+
+const blocksAtOnce = 32;
+const runsPerPass = 8;
+/** How far to go back when a block thought final turned out not to be. */
+const rewindBlocks = 256;
+/** Clocks of chain and gateway differ; a request made this long after a block cannot have been paid in it. */
+const clockSkewMs = 15 * 60_000;
+const questionsAtOnce = 64;
+
+/** What is not in the tables because reading again tells it anew. */
+export interface DepositMemory {
+  readonly list: WatchList;
+  seen: BlockId[]; // blocks above the cursor read as seen, rising without gaps
+  coinsAt: string; // final block at which the balances of open requests were compared
+}
+
+export function newDepositMemory(): DepositMemory {
+  return { list: new WatchList(), seen: [], coinsAt: "" };
+}
+
+/**
+ * One pass: final blocks, coins that came without a transaction, seen blocks, expiries.
+ * @returns false when there is more to read at once. @throws AgentError NODE_*; the cursor then stands where it was.
+ */
+export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: DepositMemory): Promise<boolean> {
+  memory.list.refresh(chain.store.database);
+  let cursor = await openCursor(chain, tip);
+  for (let run = 0; cursor.number < tip.final.number; run += 1) {
+    if (run === runsPerPass) return false;
+    cursor = await readFinal(chain, memory, cursor, tip.final);
+  }
+  if (cursor.number > tip.final.number) return true; // the nodes are behind what was read before
+  if (cursor.hash !== tip.final.hash) {
+    await rewind(chain, memory, cursor);
+    return false;
+  }
+  await findCoins(chain, memory, tip);
+  if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
+  commit(chain, (database) => judgeRequests(chain, database, overdue(database, chain.network, tip.askedAt), tip.askedAt));
+  return true;
+}
+
+/** Writes, then tells: the ids that `fn` gives are of rows that changed. */
+function commit(chain: WatchedChain, fn: (database: Database) => readonly string[]): void {
+  const changed = chain.store.write(fn);
+  for (const transactionId of changed) chain.signals.emit("changed", { transactionId });
+}
+
+async function openCursor(chain: WatchedChain, tip: Tip): Promise<BlockId> {
+  const { database } = chain.store;
+  const row = database.get<CursorRow>("SELECT * FROM cursors WHERE network = ?", chain.network);
+  if (row !== undefined) return { number: row.block, hash: row.hash };
+  const oldest = database.get<{ at: number | null }>(
+    "SELECT min(createdAt) AS at FROM transactions WHERE operation = 'deposit' AND network = ?",
+    chain.network,
+  )?.at;
+  const number = typeof oldest === "number" ? await lastBefore(chain, tip.final.number, oldest - clockSkewMs) : tip.final.number;
+  const first = number === tip.final.number ? tip.final : await chain.reader.block(number, true);
+  const cursor = { number: first.number, hash: first.hash };
+  chain.store.write((inside) => moveCursor(inside, chain.network, cursor));
+  return cursor;
+}
+
+/** The newest block up to `top` made at or before a time; 0 when all are younger. */
+async function lastBefore(chain: WatchedChain, top: number, atMs: number): Promise<number> {
+  let low = 0;
+  let high = top;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((await chain.reader.timestamp(middle)) * 1000 <= atMs) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+function moveCursor(database: Database, network: string, cursor: BlockId): void {
+  database.run(
+    "INSERT INTO cursors (network, block, hash) VALUES (?, ?, ?) ON CONFLICT (network) DO UPDATE SET block = excluded.block, hash = excluded.hash",
+    network,
+    cursor.number,
+    cursor.hash,
+  );
+}
+
+async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, final: BlockId): Promise<BlockId> {
+  const { database } = chain.store;
+  const hasTokens = database.get("SELECT 1 FROM tokens WHERE network = ? LIMIT 1", chain.network) !== undefined;
+  if (memory.list.size === 0 && !hasTokens) return settle(chain, memory, cursor, final, []);
+  const last = Math.min(final.number, cursor.number + blocksAtOnce);
+  const blocks = await readRun(chain, cursor.number + 1, last, true);
+  const parent = blocks[0]?.parentHash;
+  if (parent !== cursor.hash) return rewind(chain, memory, cursor);
+  const [payments, consumptions] = await Promise.all([
+    findPayments(chain, memory.list, blocks, true),
+    findConsumptions(chain, blocks),
+  ]);
+  const reached = blocks.at(-1) as Block;
+  return settle(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) =>
+    consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id),
+  );
+}
+
+/** Everything found up to `reached` and the cursor, in one transaction. */
+function settle(
+  chain: WatchedChain,
+  memory: DepositMemory,
+  cursor: BlockId,
+  reached: BlockId,
+  payments: readonly PaymentRow[],
+  also: (database: Database) => readonly string[] = () => [],
+): BlockId {
+  commit(chain, (database) => {
+    const touched = [...forgetSeen(database, chain.network, cursor.number + 1, reached.number)];
+    for (const payment of payments) if (keepFinal(chain, database, payment)) touched.push(payment.transactionId);
+    moveCursor(database, chain.network, reached);
+    return [...also(database), ...judgeRequests(chain, database, touched, 0)];
+  });
+  memory.seen = memory.seen.filter((block) => block.number > reached.number);
+  return reached;
+}
+
+/** Blocks of `from` to `to`, each the parent of the next. */
+async function readRun(chain: WatchedChain, from: number, to: number, agreed: boolean): Promise<readonly Block[]> {
+  const numbers = Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  const blocks = await inWaves(numbers, blocksAtOnce, (number) => chain.reader.block(number, agreed));
+  for (const [index, block] of blocks.entries()) {
+    const before = blocks[index - 1];
+    if (before !== undefined && block.parentHash !== before.hash) {
+      throw new AgentError("NODE_DISAGREE", "none", `block ${block.number} does not follow the one read before it`, {
+        block: block.number,
+      });
+    }
+  }
+  return blocks;
+}
+
+/** The chain's finality was weaker than configured: nothing credited is taken back, all that follows is read again. */
+async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<BlockId> {
+  const back = await chain.reader.block(Math.max(0, cursor.number - rewindBlocks), true);
+  const to = { number: back.number, hash: back.hash };
+  memory.seen = [];
+  chain.store.write((database) => {
+    const detail = `block ${cursor.number} was final as ${cursor.hash} and is not in the chain any more; reading again from ${to.number}`;
+    raiseAlarm(chain, database, "WATCHER_FINAL_REORG", chain.network, detail);
+    moveCursor(database, chain.network, to);
+  });
+  return to;
+}
+
+/** Coins sent by contracts leave no transaction to the address: the balance at the final block shows them. */
+async function findCoins(chain: WatchedChain, memory: DepositMemory, { final }: Tip): Promise<void> {
+  const native = chain.currencies.find((currency) => currency.contract === "");
+  if (native === undefined || memory.coinsAt === final.hash) return;
+  const open = chain.store.database.all<TransactionRow>(
+    "SELECT * FROM transactions WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ?",
+    chain.network,
+    native.id,
+  );
+  const found = await inWaves(open, questionsAtOnce, async (row) => {
+    const units = await chain.reader.balance(row.depositAddress, "", final.number);
+    return { row, units };
+  });
+  const paid = found.filter(({ units }) => units > 0n);
+  if (paid.length > 0) {
+    commit(chain, (database) => {
+      const credited = paid.filter(({ row, units }) => creditCoins(database, chain, row, units, final));
+      return judgeRequests(
+        chain,
+        database,
+        credited.map(({ row }) => row.id),
+        0,
+      );
+    });
+  }
+  memory.coinsAt = final.hash;
+}
+
+function creditCoins(database: Database, chain: WatchedChain, row: TransactionRow, units: bigint, final: BlockId): boolean {
+  const known = database.all<Pick<PaymentRow, "units">>(
+    "SELECT units FROM payments WHERE transactionId = ? AND network = ? AND currency = ? AND final = 1",
+    row.id,
+    chain.network,
+    row.currency,
+  );
+  const rest = units - known.reduce((sum, payment) => sum + BigInt(payment.units), 0n);
+  if (rest <= 0n) return false;
+  return keepFinal(chain, database, {
+    network: chain.network,
+    txHash: internalHash(final.number, row.depositAddress),
+    logIndex: nativeLogIndex,
+    address: row.depositAddress,
+    currency: row.currency,
+    units: rest.toString(),
+    block: final.number,
+    blockHash: final.hash,
+    final: 1,
+    transactionId: row.id,
+  });
+}
+
+/** Blocks above the cursor up to the head, as seen. @returns false when there is more to read at once. */
+async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, head: BlockId): Promise<boolean> {
+  for (let run = 0; ; run += 1) {
+    const last = memory.seen.at(-1) ?? cursor;
+    if (last.number > head.number) return true; // a node that lags says nothing new
+    if (last.number === head.number && last.hash === head.hash) return true;
+    if (run === runsPerPass) return false;
+    const isSide = last.number === head.number;
+    const blocks = isSide ? [] : await readRun(chain, last.number + 1, Math.min(head.number, last.number + blocksAtOnce), false);
+    if (isSide || blocks[0]?.parentHash !== last.hash) {
+      giveUp(chain, memory, cursor);
+      continue;
+    }
+    const payments = await findPayments(chain, memory.list, blocks, false);
+    commit(chain, (database) => {
+      for (const payment of payments) keepSeen(database, payment);
+      return judgeRequests(
+        chain,
+        database,
+        payments.map((payment) => payment.transactionId),
+        0,
+      );
+    });
+    memory.seen.push(...blocks.map(({ number, hash }) => ({ number, hash })));
+  }
+}
+
+/** An everyday reorganisation. Of the block the cursor stands on, only the next agreed final block can say that. */
+function giveUp(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): void {
+  const block = memory.seen.pop();
+  if (block === undefined) {
+    throw new AgentError("NODE_DISAGREE", "none", "the head does not follow the final block", { block: cursor.number });
+  }
+  commit(chain, (database) => judgeRequests(chain, database, forgetSeen(database, chain.network, block.number, block.number), 0));
+  chain.log.info({ network: chain.network, block: block.number }, "a block was reorganised away");
+}

@@ -1,0 +1,191 @@
+/**
+ * Door of the watcher: the gateway's own reading of the chains, without which nothing is Completed. One loop per chain; a pass looks
+ * at withdrawals, balances and deposits in this order, and what one of them cannot learn does not hold up the others.
+ * Sources: docs/architecture.md sections 2 and 3; failures.md section 2.2.
+ */
+import type { Logger } from "pino";
+import { AgentError } from "../../protocol/fault.ts";
+import type { GatewayChain, GatewayConfig } from "../config.ts";
+import type { Signals } from "../store/signals.ts";
+import type { Store } from "../store/store.ts";
+import { type BalanceMemory, readBalances } from "./balances.ts";
+import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
+import { type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
+import { createReader } from "./reader.ts";
+import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
+
+const pollMsDefault = 1000;
+const staleMs = 60_000;
+
+/**
+ * @public
+ */
+export interface WatcherOptions {
+  readonly store: Store;
+  readonly signals: Signals;
+  readonly config: Pick<GatewayConfig, "chains" | "currencies">;
+  readonly log: Logger;
+  readonly clock: () => number;
+  readonly pollMs?: number; // pause between two passes, 1000 unless told
+}
+
+/**
+ * @public
+ */
+export interface ChainStatus {
+  readonly chain: string; // its name in the configuration
+  readonly network: string;
+  readonly ok: boolean; // the last pass was complete and not long ago
+  readonly detail: string; // what is wrong, "" when ok
+  readonly head: number | null;
+  readonly final: number | null;
+  readonly nodes: readonly { readonly url: string; readonly ok: boolean; readonly detail: string }[];
+}
+
+/**
+ * @public
+ */
+export interface Watcher {
+  /** True once every chain had a complete pass, and while none is stale. */
+  ready(): boolean;
+  chainStatus(): readonly ChainStatus[];
+  /** Of a payment that is in a block and not final yet: blocks from its own to the head; null when nothing is known. */
+  confirmations(transactionId: string): number | null;
+  /** Ends the loops; resolves when nothing more is written. Calling again is harmless. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a loop for every configured chain.
+ * @public
+ */
+export function startWatcher(options: WatcherOptions): Watcher {
+  const { chains, currencies } = options.config;
+  const watches = Object.entries(chains).map(([name, chain]) => new ChainWatch(name, chain, options, currencies));
+  for (const watch of watches) watch.start();
+  return {
+    ready: () => watches.every((watch) => watch.status().ok),
+    chainStatus: () => watches.map((watch) => watch.status()),
+    confirmations: (transactionId) => {
+      for (const watch of watches) {
+        const count = watch.confirmations(transactionId);
+        if (count !== null) return count;
+      }
+      return null;
+    },
+    close: async () => {
+      await Promise.all(watches.map((watch) => watch.close()));
+    },
+  };
+}
+
+class ChainWatch {
+  readonly #chain: WatchedChain;
+  readonly #pollMs: number;
+  readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
+  readonly #deposits: DepositMemory = newDepositMemory();
+  readonly #balances: BalanceMemory = { doneKey: "" };
+  #tip: Tip | null = null;
+  #detail = "not read yet";
+  #completeAt: number | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #running: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(name: string, chain: GatewayChain, options: WatcherOptions, currencies: GatewayConfig["currencies"]) {
+    const { store, signals, log, clock } = options;
+    const reader = createReader(chain, (event, context) => log.warn({ chain: name, ...context }, event));
+    this.#chain = {
+      name,
+      network: chain.network,
+      reader,
+      currencies: currenciesOf(chain, currencies),
+      store,
+      signals,
+      log,
+      clock,
+    };
+    this.#pollMs = options.pollMs ?? pollMsDefault;
+  }
+
+  start(): void {
+    this.#running = this.#pass();
+  }
+
+  status(): ChainStatus {
+    const isFresh = this.#completeAt !== null && Math.abs(this.#chain.clock() - this.#completeAt) < staleMs;
+    const ok = isFresh && this.#detail === "";
+    return {
+      chain: this.#chain.name,
+      network: this.#chain.network,
+      ok,
+      detail: ok ? "" : this.#detail || "no complete pass for a minute",
+      head: this.#tip?.head.number ?? null,
+      final: this.#tip?.final.number ?? null,
+      nodes: this.#chain.reader.status().map(({ url, ok: isUp, detail }) => ({ url, ok: isUp, detail })),
+    };
+  }
+
+  confirmations(transactionId: string): number | null {
+    const block = this.#withdrawals.includedIn.get(transactionId);
+    return block === undefined || this.#tip === null ? null : Math.max(1, this.#tip.head.number - block + 1);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#chain.reader.close();
+    await this.#running;
+  }
+
+  async #pass(): Promise<void> {
+    const isAllRead = await this.#readAll();
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => this.start(), isAllRead ? this.#pollMs : 0);
+  }
+
+  /** @returns false when there is more to read at once. */
+  async #readAll(): Promise<boolean> {
+    const faults: AgentError[] = [];
+    const chain = this.#chain;
+    const tip = await attempt(faults, () => this.#readTip());
+    let isAllRead = true;
+    if (tip !== null) {
+      this.#tip = tip;
+      await attempt(faults, () => checkWithdrawals(chain, tip, this.#withdrawals));
+      await attempt(faults, () => readBalances(chain, tip.final, this.#balances));
+      isAllRead = (await attempt(faults, () => scanDeposits(chain, tip, this.#deposits))) ?? true;
+    }
+    this.#note(faults[0] ?? null, isAllRead);
+    return isAllRead;
+  }
+
+  async #readTip(): Promise<Tip> {
+    const askedAt = this.#chain.clock();
+    const [head, final] = await Promise.all([this.#chain.reader.head(), this.#chain.reader.finalBlock()]);
+    return { head: { number: head.number, hash: head.hash }, final, askedAt };
+  }
+
+  #note(fault: AgentError | null, isAllRead: boolean): void {
+    if (this.#closed) return;
+    const detail = fault === null ? "" : `${fault.code}: ${fault.message}`;
+    if (detail !== this.#detail) {
+      const context = { chain: this.#chain.name, ...fault?.context };
+      if (fault === null) this.#chain.log.info(context, "the chain is read again");
+      else this.#chain.log.warn({ ...context, code: fault.code }, fault.message);
+    }
+    this.#detail = detail;
+    if (fault === null && isAllRead) this.#completeAt = this.#chain.clock();
+  }
+}
+
+/** Null when the world failed; a bug goes on upwards. */
+async function attempt<T>(faults: AgentError[], job: () => Promise<T>): Promise<T | null> {
+  try {
+    return await job();
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    faults.push(error);
+    return null;
+  }
+}
