@@ -12,6 +12,7 @@ import { type Admitted, acknowledge, admit } from "./admission/admission.ts";
 import type { Core } from "./core.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { RecordBody } from "./ledger/records.ts";
+import type { Log } from "./log.ts";
 import { beginRun, closedGate, type Run, type Turn } from "./run.ts";
 import type { Vault } from "./vault/vault.ts";
 import { adopt, decline, observe, weighCount } from "./withdrawal/claims.ts";
@@ -39,6 +40,7 @@ export interface SignerOptions {
   readonly runNonce: string; // 32 random bytes, hex
   readonly chains: Readonly<Record<string, { readonly chainId: number }>>; // by name in the settings
   readonly push: (message: Push) => void; // to every courier connected
+  readonly log: Log;
   /** The disk failed: nothing is answered any more, the process must end. */
   readonly onPoisoned: (fault: AgentError) => void;
 }
@@ -212,7 +214,11 @@ export class Signer {
 
   #commit(bodies: readonly RecordBody[]): ReturnType<Turn["commit"]> {
     const records = this.ledger.append(bodies);
-    for (const record of records) this.core.fold(record);
+    for (const record of records) {
+      this.core.fold(record);
+      if (record.kind === "ALARM") this.#options.log("warn", record.detail, { code: record.code });
+      if (record.kind === "LOCKED") this.#options.log("error", `locked: ${record.detail}`, { code: record.code });
+    }
     return records;
   }
 

@@ -126,7 +126,7 @@ export class Policy {
         const before = fees.unitsOf(record.transactionId, record.at);
         // The dearest version counts, from the newest one's time: never less than what the chain may take.
         fees.remove(record.transactionId);
-        fees.add(record.transactionId, record.at, feeMaxWei > before ? feeMaxWei : before);
+        fees.add(record.transactionId, record.at, dearer(feeMaxWei, before));
         return;
       }
       case "OBSERVED":
@@ -192,7 +192,7 @@ export class Policy {
     if (feeMaxWei > limits.maxFeeWei) return refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxWei} wei`);
     const { fees } = this.#windowsOf(currency);
     const counted = fees.unitsOf(transactionId, nowMs);
-    const dearest = feeMaxWei > counted ? feeMaxWei : counted;
+    const dearest = dearer(feeMaxWei, counted);
     if (fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayWei) return refuse("POLICY_FEE_ABOVE_DAY", `${feeMaxWei} wei`);
     return compared;
   }
@@ -270,6 +270,11 @@ export class Policy {
     }
     return windows;
   }
+}
+
+function dearer(a: bigint, b: bigint): bigint {
+  if (a > b) return a;
+  return b;
 }
 
 function approvedBody(

@@ -35,7 +35,10 @@ export interface Limits {
   readonly deny: ReadonlySet<string>; // EIP-55
 }
 
-/** Everything policy decides by. */
+/**
+ * Everything policy decides by.
+ * @public
+ */
 export interface Rules {
   readonly assets: ReadonlyMap<string, Asset>; // by currency id
   readonly limits: ReadonlyMap<string, Limits>; // by currency id; a currency without limits pays nothing

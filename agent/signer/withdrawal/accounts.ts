@@ -21,7 +21,10 @@ export interface Account {
   unfinished: number;
 }
 
-/** `[network, account, adopted, next, unfinished]` */
+/**
+ * `[network, account, adopted, next, unfinished]`
+ * @public
+ */
 export type AccountEntries = readonly (readonly [string, string, string, string, number])[];
 
 /**

@@ -1,0 +1,78 @@
+/**
+ * What the launcher sends over the signer's stdin: u32be length ‖ JSON settings, then u32be length ‖ encKey bytes, then nothing
+ * until the pipe ends. The key never becomes text, and every buffer it came in is wiped. Pure; the stream is main.ts's.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { parseJson } from "../../protocol/json.ts";
+import { integer, list, object, oneOf, type Reader, record, string } from "../../protocol/shape.ts";
+import type { CurrencySettings, PolicySettings, SignerSettings } from "../settings.ts";
+
+const settingsBytesMax = 1_048_576;
+const encKeyBytesMax = 4_096;
+
+/** @public */
+export interface Bootstrap {
+  readonly settings: SignerSettings;
+  readonly encKey: Uint8Array; // the caller wipes it
+}
+
+const text = string({ min: 1, max: 4096 });
+const name = string({ min: 1, max: 64 });
+const amount = string({ min: 1, max: 80 });
+const addresses = list(name, 10_000);
+
+const currency: Reader<CurrencySettings> = object({ chain: name, decimal: integer({ max: 36 }) }, { contract: name });
+const policy: Reader<PolicySettings> = object(
+  { maxPerWithdrawal: amount, maxPerDay: amount, maxFee: amount, maxFeePerDay: amount },
+  { maxPerHour: amount, holdAbove: amount, allow: addresses, deny: addresses },
+);
+const named = { keysMax: 256, keyPattern: /^[A-Za-z0-9_-]{1,64}$/ };
+
+const settings: Reader<SignerSettings> = object({
+  chains: record(object({ family: oneOf("evm"), chainId: integer({ min: 1 }) }), named),
+  currencies: record(currency, named),
+  policy: record(policy, named),
+  stateDir: text,
+  courierSocket: text,
+  operatorSocket: text,
+  encKeyFrom: oneOf("credential", "file", "terminal", "config"),
+});
+
+/**
+ * Gathers the two frames. `push` takes each chunk over and wipes it; it gives the bootstrap when all is there, null before.
+ * @throws AgentError SIGNER_BOOTSTRAP, JSON_*
+ * @public
+ */
+export class BootstrapReader {
+  #held: Uint8Array = new Uint8Array(0);
+
+  push(chunk: Uint8Array): Bootstrap | null {
+    const held = new Uint8Array(this.#held.length + chunk.length);
+    held.set(this.#held);
+    held.set(chunk, this.#held.length);
+    this.#held.fill(0);
+    chunk.fill(0);
+    this.#held = held;
+    const first = frameAt(held, 0, settingsBytesMax);
+    const second = first === null ? null : frameAt(held, first.end, encKeyBytesMax);
+    if (first === null || second === null) return null;
+    try {
+      const value = parseJson(first.bytes, { bytesMax: settingsBytesMax, keysMax: 256, itemsMax: 10_000 });
+      return { settings: settings(value, "settings"), encKey: Uint8Array.from(second.bytes) };
+    } finally {
+      held.fill(0);
+      this.#held = new Uint8Array(0);
+    }
+  }
+}
+
+function frameAt(held: Uint8Array, start: number, bytesMax: number): { readonly bytes: Uint8Array; readonly end: number } | null {
+  if (held.length < start + 4) return null;
+  const length = new DataView(held.buffer, held.byteOffset).getUint32(start);
+  if (length === 0 || length > bytesMax) {
+    held.fill(0);
+    throw new AgentError("SIGNER_BOOTSTRAP", "none", "stdin does not carry what crypto sends", { bytes: length });
+  }
+  const end = start + 4 + length;
+  return held.length < end ? null : { bytes: held.subarray(start + 4, end), end };
+}

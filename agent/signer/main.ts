@@ -1,0 +1,170 @@
+/**
+ * The signer's process: side doors shut first, then settings and encKey from stdin, keystore, ledger replayed, sockets, `ready` on
+ * stdout. Ends with 0 when stdin ends or on SIGTERM; 2 wrongly configured; 4 an operator is needed; 70 a bug or a failed disk.
+ * The only file of this room that touches clock, chance and the process.
+ */
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { AgentError } from "../../protocol/fault.ts";
+import type { Push } from "../socket/verbs.ts";
+import { type Bootstrap, BootstrapReader } from "./bootstrap.ts";
+import { Core, type CoreSnapshot } from "./core.ts";
+import { hardenProcess, isolationFacts, isolationLevel } from "./hygiene.ts";
+import { readKeystore } from "./keystore/file.ts";
+import { openKeystore } from "./keystore/keystore.ts";
+import { ledgerDisk } from "./ledger/disk.ts";
+import { type Ledger, openLedger } from "./ledger/ledger.ts";
+import { assertStateLocked } from "./ledger/lock.ts";
+import { createLog } from "./log.ts";
+import { networkOf, readRules } from "./policy/rules.ts";
+import { Signer } from "./signer.ts";
+import { courierVerbs } from "./sockets/courier.ts";
+import { type LineConnection, type LineServer, listenLines } from "./sockets/line-server.ts";
+import { operatorVerbs } from "./sockets/operator.ts";
+import { unlockVault, type Vault } from "./vault/vault.ts";
+
+const exitCodes = { fine: 0, configuration: 2, operator: 4, bug: 70 } as const;
+/** The launcher's lock on the state folder, handed down. */
+const lockDescriptor = 3;
+const tickMs = 1_000;
+const courierConnectionsMax = 2;
+const courierOutstandingMax = 1_024;
+const operatorConnectionsMax = 16;
+const operatorOutstandingMax = 64;
+
+const clock = (): number => Date.now();
+const log = createLog((line) => process.stderr.write(line), clock);
+let end: (code: number) => never = (code) => process.exit(code);
+
+/** Faults that the next start would find again, by code; all others are worth another try. */
+function exitCodeOf(code: string): number {
+  const isPlace =
+    code === "LEDGER_UNLOCKED" || code === "KEYSTORE_ENCKEY" || code === "KEYSTORE_MISSING" || code === "KEYSTORE_OPEN";
+  if (isPlace || /^(?:PROCESS|JSON|POLICY|ENCKEY|SIGNER_BOOTSTRAP|SIGNER_NETWORK)/.test(code)) return exitCodes.configuration;
+  if (code === "LEDGER_POISONED") return exitCodes.bug;
+  return /^(?:LEDGER|KEYSTORE|SIGNER)_/.test(code) ? exitCodes.operator : exitCodes.bug;
+}
+
+/** Whatever was thrown: said once, then the end. Nothing goes on after a bug; the ledger is read back at the next start. */
+function fail(error: unknown): never {
+  if (error instanceof AgentError) {
+    const { code, context, message } = error;
+    log("error", message, { ...context, code });
+    return end(exitCodeOf(code));
+  }
+  const { name, message, stack = "" } = error instanceof Error ? error : { name: "Error", message: String(error) };
+  log("error", `a bug: ${name}: ${message}`, { code: "BUG", stack });
+  return end(exitCodes.bug);
+}
+
+interface Opened {
+  readonly core: Core;
+  readonly ledger: Ledger;
+  readonly vault: Vault;
+}
+
+/** Keystore, then ledger. The keys of another wallet, or a network they were not sealed for, end it here. */
+function open({ settings, encKey }: Bootstrap): Opened {
+  assertStateLocked(lockDescriptor, join(settings.stateDir, "lock"));
+  let wallet: string;
+  let networks: readonly string[];
+  let vault: Vault;
+  try {
+    const contents = openKeystore(readKeystore(settings.stateDir), encKey);
+    ({ wallet, networks } = contents);
+    vault = unlockVault(contents);
+  } finally {
+    encKey.fill(0);
+  }
+  for (const [chain, { chainId }] of Object.entries(settings.chains)) {
+    if (networks.includes(networkOf(chainId))) continue;
+    throw new AgentError("SIGNER_NETWORK", "none", `chains.${chain} is not among the networks this wallet was paired for`, {
+      chain,
+    });
+  }
+  const { ledger, checkpoint, records, tornBytes } = openLedger({ disk: ledgerDisk(join(settings.stateDir, "ledger")), clock });
+  if (tornBytes > 0) log("warn", "a write that never finished was cut from the ledger's end and kept aside", { tornBytes });
+  const core = new Core(readRules(settings, vault.accounts[0]?.address ?? ""), snapshotOf(checkpoint));
+  for (const record of records) core.fold(record);
+  if (core.paired.wallet !== wallet) throw new AgentError("SIGNER_WALLET", "none", "keystore and ledger belong to two wallets");
+  return { core, ledger, vault };
+}
+
+function snapshotOf(checkpoint: unknown): CoreSnapshot | undefined {
+  if (checkpoint === null) return undefined;
+  const snapshot = checkpoint as CoreSnapshot;
+  if (snapshot.version === 1) return snapshot;
+  throw new AgentError("LEDGER_NEWER", "none", "the checkpoint was written by a newer version of this program");
+}
+
+function run(bootstrap: Bootstrap): void {
+  const { settings } = bootstrap;
+  const { core, ledger, vault } = open(bootstrap);
+  let courierServer: LineServer | null = null;
+  const signer = new Signer({
+    ...{ core, ledger, vault, clock, chains: settings.chains, log },
+    runNonce: randomBytes(32).toString("hex"),
+    push: (message: Push) => courierServer?.push(message),
+    onPoisoned: fail,
+  });
+  const couriers = new Set<LineConnection>();
+  const socketsInherited = settings.courierSocket.startsWith("fd:");
+  const isolation = isolationLevel(isolationFacts({ parentPid: process.ppid, socketsInherited }));
+  let listening = 0;
+  const onListening = (): void => {
+    listening += 1;
+    if (listening < 2) return;
+    const { seq } = core.heads.head;
+    log("info", "ready", { seq, open: core.book.openCount, locked: core.locked?.code ?? "", isolation });
+    process.stdout.write(`${JSON.stringify({ ready: true, seq, locked: core.locked?.code ?? "" })}\n`);
+  };
+  courierServer = listenLines(settings.courierSocket, {
+    onRequest: courierVerbs(signer),
+    onConnect: (connection) => couriers.add(connection),
+    onClose: (connection) => couriers.delete(connection),
+    ...{ onListening, onFault: fail, connectionsMax: courierConnectionsMax, outstandingMax: courierOutstandingMax },
+  });
+  const surroundings = {
+    ...{ isolation, encKeyFrom: settings.encKeyFrom, isCourierConnected: () => couriers.size > 0 },
+    later: (act: () => void) => void setImmediate(act),
+  };
+  const operatorServer = listenLines(settings.operatorSocket, {
+    onRequest: operatorVerbs(signer, surroundings),
+    ...{ onListening, onFault: fail, connectionsMax: operatorConnectionsMax, outstandingMax: operatorOutstandingMax },
+  });
+  const timer = setInterval(() => signer.tick(), tickMs);
+  end = (code) => {
+    clearInterval(timer);
+    courierServer?.close();
+    operatorServer.close();
+    vault.lock();
+    return process.exit(code);
+  };
+}
+
+/** The rest of stdin is silence; its end is the parent's. */
+function begin(): void {
+  process.on("uncaughtException", fail);
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end(exitCodes.fine));
+  for (const warning of hardenProcess(process).warnings) log("warn", warning);
+  const reader = new BootstrapReader();
+  let isRunning = false;
+  process.stdin.on("data", (chunk: Buffer) => {
+    if (isRunning) return;
+    const bootstrap = reader.push(chunk);
+    if (bootstrap === null) return;
+    isRunning = true;
+    run(bootstrap);
+  });
+  process.stdin.on("error", () => end(exitCodes.fine));
+  process.stdin.on("end", () => {
+    if (!isRunning) fail(new AgentError("SIGNER_BOOTSTRAP", "none", "stdin ended before settings and key were there"));
+    end(exitCodes.fine);
+  });
+}
+
+try {
+  begin();
+} catch (error) {
+  fail(error);
+}
