@@ -14,7 +14,7 @@ import { startHub } from "./hub/hub.ts";
 import type { Service } from "./service.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
-import { startWatcher } from "./watcher/watcher.ts";
+import { startWatcher, type Watcher } from "./watcher/watcher.ts";
 import { createDesk } from "./withdrawals/desk.ts";
 
 /** @public */
@@ -43,6 +43,17 @@ function storeProbe(store: Store): Probe {
   };
 }
 
+/** One check per chain; what exactly is wrong with a node is for the log, since anybody may ask this. */
+function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): readonly Probe[] {
+  return Object.keys(config.chains).map((name) => () => {
+    const ok =
+      watcher()
+        ?.chainStatus()
+        .find((status) => status.chain === name)?.ok ?? false;
+    return { name: `chain ${name}`, ok, detail: ok ? "" : "not read lately" };
+  });
+}
+
 function urlOf(config: GatewayConfig, port: number): string {
   const { host, tls } = config.listen;
   return `${tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
@@ -60,19 +71,20 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   store.onPoisoned(deps.onPoisoned);
   const signals = createSignals();
   const desk = createDesk(signals);
-  const service: Service = { config, store, signals, key, log, clock, random: randomBytes, desk };
+  let watcher: Watcher | null = null;
+  const confirmations = (transactionId: string): number | null => watcher?.confirmations(transactionId) ?? null;
+  const service: Service = { config, store, signals, key, log, clock, random: randomBytes, desk, confirmations };
   try {
     const server = createServer(service);
     const hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock });
-    const watcher = startWatcher({ store, signals, config, log, clock });
     addOperations(server, service);
-    addStation(server, service, [storeProbe(store), ...watcher.probes]);
+    addStation(server, service, [storeProbe(store), ...chainProbes(config, () => watcher)]);
     let closing: Promise<void> | null = null;
     const close = async (): Promise<void> => {
       desk.close();
       await hub.close();
       await server.close();
-      await watcher.close();
+      await watcher?.close();
       store.close();
     };
     try {
@@ -81,6 +93,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       await close();
       throw new AgentError("GATEWAY_LISTEN", "none", "the gateway cannot listen", { ...config.listen, tls: "" }, { cause });
     }
+    watcher = startWatcher({ store, signals, config, log, clock });
     const address = server.server.address();
     const port = typeof address === "object" && address !== null ? address.port : config.listen.port;
     return {

@@ -19,4 +19,6 @@ export interface Service {
   readonly clock: () => number; // milliseconds since 1970
   readonly random: (bytes: number) => Uint8Array;
   readonly desk: Desk;
+  /** Blocks on a payment that is not final yet; null when nothing is known. */
+  readonly confirmations: (transactionId: string) => number | null;
 }

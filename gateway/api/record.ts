@@ -3,15 +3,16 @@
  * those they do not know. Source: the interface, section on records; docs/api.md.
  */
 import { formatAmount } from "../../protocol/amount.ts";
-import type { GatewayConfig } from "../config.ts";
+import type { Service } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";
 
 const noCallbackTarget = 3;
 const nativeDecimal = 18;
 
 /** @public */
-export function recordOf(row: TransactionRow, config: GatewayConfig): object {
+export function recordOf(row: TransactionRow, { config, confirmations }: Pick<Service, "config" | "confirmations">): object {
   const decimal = config.currencies[row.currency]?.decimal;
+  const blocks = row.status === 0 ? confirmations(row.id) : null;
   const isDeposit = row.operation === "deposit";
   return {
     transactionId: row.id,
@@ -29,6 +30,7 @@ export function recordOf(row: TransactionRow, config: GatewayConfig): object {
     stage: row.stage,
     code: row.code,
     txHash: row.txHash,
+    ...(blocks === null ? {} : { confirmations: blocks }),
     changedAt: new Date(row.changedAt).toISOString(),
     expiresAt: new Date(row.expiresAt).toISOString(),
     ...(isDeposit

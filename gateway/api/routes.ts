@@ -53,15 +53,14 @@ const operations: readonly Operation[] = [
     method: "GET",
     path: "/transaction/:transactionId",
     scope: "read",
-    answer: ({ store, config }, { caller, request }) =>
-      readTransaction(store.database, config, caller.merchant.id, parameter(request, "transactionId"), queryOf(request)),
+    answer: (service, { caller, request }) =>
+      readTransaction(service, caller.merchant.id, parameter(request, "transactionId"), queryOf(request)),
   },
   {
     method: "GET",
     path: "/transactions",
     scope: "read",
-    answer: ({ store, config }, { caller, request }) =>
-      listTransactions(store.database, config, caller.merchant.id, queryOf(request)),
+    answer: (service, { caller, request }) => listTransactions(service, caller.merchant.id, queryOf(request)),
   },
   { method: "GET", path: "/supportedCurrency", scope: "read", answer: ({ config }) => listCurrencies(config) },
   {

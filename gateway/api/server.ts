@@ -5,13 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyError,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from "fastify";
+import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { AgentError } from "../../protocol/fault.ts";
 import { addressName } from "../auth/rate.ts";
 import type { GatewayConfig } from "../config.ts";
@@ -106,8 +100,6 @@ function create(service: Service): FastifyInstance {
   return fastify({
     ...tlsOf(config),
     http: { maxHeaderSize: headerBytesMax, headersTimeout: headersTimeoutMs },
-    loggerInstance: service.log as unknown as FastifyBaseLogger,
-    disableRequestLogging: true,
     bodyLimit: config.limits.bodyBytesMax,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
@@ -130,6 +122,10 @@ function create(service: Service): FastifyInstance {
 export function createServer(service: Service): FastifyInstance {
   const server = create(service);
   const peers = createPeers(service.config);
+  // Ahead of the hub's own listener, which then finds the socket closed.
+  server.server.prependListener("upgrade", (request, socket) => {
+    if (!peers.mayComePlain(request.socket.remoteAddress)) socket.destroy();
+  });
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   server.decorateRequest("language", "en");

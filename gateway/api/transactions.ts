@@ -3,9 +3,9 @@
  * and bounded; the next page stands in a Link header, so that the body stays the bare array of the interface.
  * Sources: the interface; RFC 8288 (Link); docs/api.md, section on lists.
  */
-import type { GatewayConfig } from "../config.ts";
+import type { Service } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";
-import type { Database, Value } from "../store/store.ts";
+import type { Value } from "../store/store.ts";
 import { type Answer, data, say } from "./answer.ts";
 import { recordOf } from "./record.ts";
 
@@ -18,14 +18,14 @@ const timePattern = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z
 const operations: Readonly<Record<string, string>> = { "1": "deposit", "2": "withdraw" };
 
 /** @public */
-export function readTransaction(database: Database, config: GatewayConfig, merchant: string, id: string, query: Query): Answer {
+export function readTransaction(service: Service, merchant: string, id: string, query: Query): Answer {
   const type = query.transactionType;
   const operation = typeof type === "string" ? operations[type] : undefined;
   if (operation === undefined) return say("transaction_type_invalid", { field: "transactionType" });
   if (!idPattern.test(id)) return say("transaction_not_found");
   const sql = "SELECT * FROM transactions WHERE id = ? AND merchant = ? AND operation = ?";
-  const row = database.get<TransactionRow>(sql, id, merchant, operation);
-  return row === undefined ? say("transaction_not_found") : data(recordOf(row, config));
+  const row = service.store.database.get<TransactionRow>(sql, id, merchant, operation);
+  return row === undefined ? say("transaction_not_found") : data(recordOf(row, service));
 }
 
 interface Filter {
@@ -73,7 +73,7 @@ function nextPage(query: Query, last: TransactionRow): string {
 const badQuery = (name: string): Answer => say("query_invalid", { field: name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?") });
 
 /** @public */
-export function listTransactions(database: Database, config: GatewayConfig, merchant: string, query: Query): Answer {
+export function listTransactions(service: Service, merchant: string, query: Query): Answer {
   const conditions = ["merchant = ?"];
   const values: Value[] = [merchant];
   const unknown = Object.keys(query).find((name) => !Object.hasOwn(rules, name));
@@ -87,14 +87,14 @@ export function listTransactions(database: Database, config: GatewayConfig, merc
     conditions.push(...filter.conditions);
     values.push(...filter.values);
   }
-  const limit = typeof query.limit === "string" ? Number(query.limit) : config.limits.listMax;
+  const limit = typeof query.limit === "string" ? Number(query.limit) : service.config.limits.listMax;
   const sql = `SELECT * FROM transactions WHERE ${conditions.join(" AND ")} ORDER BY createdAt DESC, id LIMIT ?`;
-  const rows = database.all<TransactionRow>(sql, ...values, limit + 1);
+  const rows = service.store.database.all<TransactionRow>(sql, ...values, limit + 1);
   const page = rows.slice(0, limit);
   const last = page[page.length - 1];
   const headers: Record<string, string> = rows.length > limit && last !== undefined ? { Link: nextPage(query, last) } : {};
   return data(
-    page.map((row) => recordOf(row, config)),
+    page.map((row) => recordOf(row, service)),
     headers,
   );
 }

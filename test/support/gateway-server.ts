@@ -162,7 +162,17 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
   const store = createStore(config.database, log);
   const signals = createSignals();
   const desk = createDesk(signals);
-  const service: Service = { config, store, signals, key, log, clock: () => clock.nowMs, random: randomBytes, desk };
+  const service: Service = {
+    config,
+    store,
+    signals,
+    key,
+    log,
+    clock: () => clock.nowMs,
+    random: randomBytes,
+    desk,
+    confirmations: () => null,
+  };
   const server = createServer(service);
   addOperations(server, service);
   addStation(server, service, []);
