@@ -1,3 +1,4 @@
+import { getAddress } from "ethers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { depositAddressOf } from "../chains/evm/address.ts";
 import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../gateway/config.ts";
@@ -8,6 +9,9 @@ import { type FinalTransaction, judgeConsumer, judgePayout, type Payout } from "
 import { agreement } from "../gateway/watcher/reader.ts";
 import { startWatcher, type Watcher } from "../gateway/watcher/watcher.ts";
 import { AgentError } from "../protocol/fault.ts";
+import { startAnvil } from "../scripts/anvil.ts";
+import { balanceWei, rpc, sendUnlocked, tokenCall, transactionCount } from "../scripts/rpc.ts";
+import { deployToken } from "../scripts/token.ts";
 import { type ChainNode, FakeChain, type FakeTransaction, hashOf, type Lie, serveChain } from "./support/fake-chain.ts";
 import {
   type AgentKeys,
@@ -578,6 +582,15 @@ describe("balances and state", () => {
     await until(() => (read(keys.hotAddress)[0] as { units: string }).units === "12");
   });
 
+  it("are read as far as they can be when one contract does not answer", async () => {
+    chain.coins.push({ block: 2, address: keys.hotAddress, units: 7n });
+    nodes[0]!.lie = (method, _params, honest) => (method === "eth_call" ? "0x" : honest);
+    watch(configOf([nodes[0]!.url], 3));
+    await until(() => db.store.database.get("SELECT 1 FROM balances") !== undefined);
+    expect(db.store.database.all("SELECT currency, units FROM balances")).toEqual([{ currency: "eth", units: "7" }]);
+    expect(watcher!.ready()).toBe(false);
+  });
+
   it("is not ready on a wrong chain, and says so", async () => {
     nodes[0]!.lie = (method, _params, honest) => (method === "eth_chainId" ? "0x1" : honest);
     watch(configOf([nodes[0]!.url], 3));
@@ -585,6 +598,53 @@ describe("balances and state", () => {
     expect(watcher!.ready()).toBe(false);
     expect(watcher!.chainStatus()[0]).toMatchObject({ chain: "local", network, head: null });
   });
+});
+
+describe("a real chain", () => {
+  it("completes deposits of both kinds, coins from a contract, and withdrawals, at the chain's own finality", async () => {
+    const anvil = await startAnvil();
+    try {
+      const contract = (await deployToken(anvil.url)).address;
+      const hot = getAddress(((await rpc(anvil.url, "eth_accounts")) as string[])[0]!);
+      await sendUnlocked(anvil.url, { to: contract, data: tokenCall("mint", hot, 9_000_000n) });
+      await rpc(anvil.url, "anvil_mine", ["0x3"]);
+      db.store.database.run("UPDATE agents SET hotAddress = ?", hot);
+      keys = { ...keys, hotAddress: hot };
+      const config = configOf([anvil.url], 3);
+      watch({ ...config, currencies: { eth: currency("eth", ""), usd: currency("usd", contract) } });
+      await until(() => watcher!.ready());
+      const [native, inside, tokens] = [request(0), request(1), request(2, usd)];
+      await sendUnlocked(anvil.url, { to: native.address, value: "0xde0b6b3a7640000" });
+      await sendUnlocked(anvil.url, { data: `0x73${inside.address.slice(2)}ff`, value: "0xde0b6b3a7640000" });
+      await sendUnlocked(anvil.url, { to: contract, data: tokenCall("transfer", tokens.address, 5_000_000n) });
+      const paying = [
+        [signedAs("eth", `${eth}`, 1), { to: receiver, value: "0xde0b6b3a7640000" }],
+        [signedAs("usd", "4000000", 2), { to: contract, data: tokenCall("transfer", receiver, 4_000_000n) }],
+      ] as const;
+      for (const [id, transaction] of paying) {
+        const nonce = await transactionCount(anvil.url, hot);
+        const hash = await sendUnlocked(anvil.url, transaction);
+        db.store.database.run("INSERT INTO tokens VALUES (?, ?, ?, ?)", network, hot, `${nonce}`, id);
+        const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1)";
+        db.store.database.run(sql, id, keys.id, network, hot, `${nonce}`, hash);
+      }
+      await until(() => paying.every(([id]) => row(id).stage === "confirming"));
+      await rpc(anvil.url, "anvil_mine", ["0x3"]);
+      for (const { id } of [native, inside, tokens]) await until(() => row(id).status === 1);
+      for (const [id] of paying) await until(() => row(id).status === 1);
+      expect(row(tokens.id).amountReceivedUnits).toBe("5000000");
+      const funds = (): { units: string }[] => db.store.database.all("SELECT units FROM balances ORDER BY currency");
+      await until(() => funds()[1]?.units === "0");
+      expect(BigInt(funds()[0]!.units)).toBe(await balanceWei(anvil.url, hot));
+      expect(audit()).toEqual([]);
+    } finally {
+      await watcher?.close();
+      await anvil.stop();
+    }
+  }, 30_000);
+
+  const signedAs = (id: string, amountUnits: string, number: number): string =>
+    askWithdrawal(db.store, keys.id, number, { stage: "signed", currency: id, amountUnits });
 });
 
 describe("judging", () => {

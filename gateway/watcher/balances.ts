@@ -3,6 +3,7 @@
  * reservations stand on, so it is taken only on the word of enough nodes.
  */
 import type { BlockId } from "../../chains/evm/node-finality.ts";
+import { AgentError } from "../../protocol/fault.ts";
 import type { AgentRow } from "../store/rows.ts";
 import { inWaves, type WatchedChain } from "./chain.ts";
 
@@ -12,7 +13,7 @@ export interface BalanceMemory {
   doneKey: string; // final block and accounts of the last complete reading
 }
 
-/** Reads again when the final block moved or an agent came. @throws AgentError NODE_*; the table then stays as it was. */
+/** Reads again when the final block moved or an agent came. @throws AgentError NODE_* when some could not be read; the others were. */
 export async function readBalances(chain: WatchedChain, final: BlockId, memory: BalanceMemory): Promise<void> {
   const agents = chain.store.database.all<Pick<AgentRow, "hotAddress" | "networks">>(
     "SELECT hotAddress, networks FROM agents WHERE releasedAt IS NULL ORDER BY id",
@@ -23,10 +24,17 @@ export async function readBalances(chain: WatchedChain, final: BlockId, memory: 
   const key = `${final.hash} ${accounts.join()}`;
   if (key === memory.doneKey) return;
   const asked = accounts.flatMap((account) => chain.currencies.map((currency) => ({ account, currency })));
-  const balances = await inWaves(asked, questionsAtOnce, async ({ account, currency }) => {
-    const units = await chain.reader.balance(account, currency.contract, final.number);
-    return { account, currency: currency.id, units };
+  let fault: AgentError | null = null;
+  const answers = await inWaves(asked, questionsAtOnce, async ({ account, currency }) => {
+    try {
+      return { account, currency: currency.id, units: await chain.reader.balance(account, currency.contract, final.number) };
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      fault ??= error;
+      return null;
+    }
   });
+  const balances = answers.filter((answer) => answer !== null);
   if (balances.length > 0) {
     const nowMs = chain.clock();
     chain.store.write((database) => {
@@ -43,5 +51,6 @@ export async function readBalances(chain: WatchedChain, final: BlockId, memory: 
       }
     });
   }
+  if (fault !== null) throw fault;
   memory.doneKey = key;
 }

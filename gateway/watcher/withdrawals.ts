@@ -33,6 +33,11 @@ export function newWithdrawalMemory(): WithdrawalMemory {
   return { doneKey: "", doneAt: 0, includedIn: new Map(), suspects: new Set() };
 }
 
+function forgetClosed(memory: WithdrawalMemory, open: ReadonlySet<string>): void {
+  for (const id of memory.includedIn.keys()) if (!open.has(id)) memory.includedIn.delete(id);
+  for (const id of memory.suspects) if (!open.has(id)) memory.suspects.delete(id);
+}
+
 interface Judged {
   readonly one: OpenWithdrawal;
   readonly verdict: Verdict;
@@ -43,7 +48,7 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   const open = readOpen(chain);
   const key = `${tip.head.hash} ${tip.final.hash} ${open.map((one) => `${one.row.id}${one.hashes.length}`).join()}`;
   if (key === memory.doneKey && Math.abs(tip.askedAt - memory.doneAt) < repeatMs) return;
-  for (const id of memory.includedIn.keys()) if (!open.some((one) => one.row.id === id)) memory.includedIn.delete(id);
+  forgetClosed(memory, new Set(open.map((one) => one.row.id)));
   const facts = factsOf(chain);
   let fault: AgentError | null = null;
   const judged = await inWaves(open, questionsAtOnce, async (one): Promise<Judged | null> => {
@@ -57,11 +62,13 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   });
   const known = judged.filter((each) => each !== null);
   memory.doneKey = "";
-  const suspected = memory.suspects.size;
-  const changed = known.length === 0 ? [] : chain.store.write((database) => applyPass(chain, database, memory, known));
+  const early = known.filter((each) => isEarly(each, memory));
+  const late = known.filter((each) => !early.includes(each));
+  remember(memory, known);
+  const changed = late.length === 0 ? [] : chain.store.write((database) => applyAll(chain, database, late));
   for (const transactionId of changed) chain.signals.emit("changed", { transactionId });
   if (fault !== null) throw fault;
-  if (memory.suspects.size > suspected) return; // look again at once
+  if (early.length > 0) return; // looked at again in the next pass
   memory.doneKey = key;
   memory.doneAt = tip.askedAt;
 }
@@ -106,9 +113,9 @@ function factsOf(chain: WatchedChain): Facts {
   const blocks = new Map<number, Promise<Block>>();
   const counts = new Map<string, Promise<bigint | null>>();
   return {
-    block: (number) => remember(blocks, number, () => chain.reader.block(number, true)),
+    block: (number) => askOnce(blocks, number, () => chain.reader.block(number, true)),
     finalCount: (account) =>
-      remember(counts, account, async () => {
+      askOnce(counts, account, async () => {
         try {
           return (await chain.reader.counters(account)).final;
         } catch (error) {
@@ -120,7 +127,7 @@ function factsOf(chain: WatchedChain): Facts {
   };
 }
 
-function remember<K, V>(known: Map<K, Promise<V>>, key: K, ask: () => Promise<V>): Promise<V> {
+function askOnce<K, V>(known: Map<K, Promise<V>>, key: K, ask: () => Promise<V>): Promise<V> {
   const asked = known.get(key) ?? ask();
   known.set(key, asked);
   return asked;
@@ -145,25 +152,23 @@ async function gatherVersion(chain: WatchedChain, tip: Tip, facts: Facts, txHash
   return { txHash, includedIn: agreed.blockNumber, final: { receipt: agreed, transaction } };
 }
 
-/** The ids of the rows that changed. */
-function applyPass(
-  chain: WatchedChain,
-  database: Database,
-  memory: WithdrawalMemory,
-  judged: readonly Judged[],
-): readonly string[] {
-  const changed: string[] = [];
+/** A node that lags behind the counter it was asked for looks the same for a moment: it is said only when it lasts. */
+function isEarly({ one, verdict }: Judged, memory: WithdrawalMemory): boolean {
+  return verdict.kind === "stuck" && verdict.code === "WATCHER_TOKEN_CONSUMED" && !memory.suspects.has(one.row.id);
+}
+
+function remember(memory: WithdrawalMemory, judged: readonly Judged[]): void {
   for (const { one, verdict } of judged) {
-    const { id } = one.row;
-    if (verdict.kind === "confirming") memory.includedIn.set(id, verdict.block);
-    else memory.includedIn.delete(id);
-    // A node that lags behind the counter it was asked for looks the same for a moment: say it only when it lasts.
-    const isEarly = verdict.kind === "stuck" && verdict.code === "WATCHER_TOKEN_CONSUMED" && !memory.suspects.has(id);
-    if (verdict.kind === "stuck") memory.suspects.add(id);
-    else memory.suspects.delete(id);
-    if (!isEarly && applyVerdict(chain, database, one.row, verdict)) changed.push(id);
+    if (verdict.kind === "confirming") memory.includedIn.set(one.row.id, verdict.block);
+    else memory.includedIn.delete(one.row.id);
+    if (verdict.kind === "stuck") memory.suspects.add(one.row.id);
+    else memory.suspects.delete(one.row.id);
   }
-  return changed;
+}
+
+/** The ids of the rows that changed. */
+function applyAll(chain: WatchedChain, database: Database, judged: readonly Judged[]): readonly string[] {
+  return judged.filter(({ one, verdict }) => applyVerdict(chain, database, one.row, verdict)).map(({ one }) => one.row.id);
 }
 
 /**
