@@ -8,6 +8,7 @@ import { AgentError } from "../../../protocol/fault.ts";
 const distinctMin = 16;
 /** By a coarse count of letters and kinds of letters; scrypt adds the work of about 18 more. */
 const passphraseBitsMin = 64;
+const passphraseBytesMin = 12;
 
 /**
  * @throws AgentError ENCKEY_WEAK when the key is a placeholder, repetitive or too short
@@ -19,7 +20,8 @@ export function assertEncKey(encKey: Uint8Array): void {
   const raw = rawKey(encKey);
   try {
     if (raw !== null && new Set(raw).size < distinctMin) throw weak("its bytes are not random");
-    if (raw === null && passphraseBits(encKey) < passphraseBitsMin) throw weak("the passphrase is too short or too regular");
+    const tooShort = raw === null && (encKey.length < passphraseBytesMin || passphraseBits(encKey) < passphraseBitsMin);
+    if (tooShort) throw weak("the passphrase is too short or too regular");
   } finally {
     raw?.fill(0);
   }
