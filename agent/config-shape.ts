@@ -133,11 +133,10 @@ function readPolicy(value: JsonValue, path: string, currency: CurrencySettings):
     if (typeof given === "number") throw fault("CONFIG_AMOUNT", `${at} is a number; write amounts as text, such as "${given}"`);
     const text = asText(given, at);
     const parsed = parseAmount(text, decimal);
-    if (parsed.ok) result[key] = text;
+    // Nothing is a limit too: a fee of zero, or "hold everything above 0".
+    if (parsed.ok || parsed.code === "AMOUNT_ZERO") result[key] = text;
     else if (parsed.code === "AMOUNT_PRECISION")
       throw fault("CONFIG_AMOUNT", `${at} has more than ${decimal} digits after the point`);
-    else if (parsed.code === "AMOUNT_ZERO")
-      throw fault("CONFIG_AMOUNT", `${at} is zero; leave the whole policy out to forbid a currency`);
     else throw fault("CONFIG_AMOUNT", `${at} is not a plain decimal number such as "1.5"`);
   };
   for (const key of amountKeys) amount(key, currency.decimal);

@@ -13,7 +13,10 @@ import type { AgentSettings } from "./settings.ts";
 /** @public */
 export type SecretName = (typeof secretNames)[number];
 
-/** The secrets that stand in the file, as bytes; whoever asked for them wipes them. @public */
+/**
+ * The secrets that stand in the file, as bytes; whoever asked for them wipes them.
+ * @public
+ */
 export type ConfigSecrets = { readonly [name in SecretName]?: Uint8Array };
 
 /** @public */

@@ -220,7 +220,6 @@ export const codes = {
   PAIRING_CHILD: ["fault", "unknown", "operator", "a part of pairing ended before its work was done", "run pair again: it goes on where it stopped"],
   PAIRING_PROGRESS: ["fault", "none", "operator", "the state folder contradicts itself about how far pairing came", "restore the folder from a backup, or pair into an empty one"],
   PAIRING_READ_BACK: ["fault", "none", "operator", "the keystore read back from disk gives other addresses than the mnemonic", "nothing was registered; check the machine's disk and memory"],
-  PAIRING_OTHER_WALLET: ["refusal", "none", "operator", "the state folder holds the keystore of another wallet", "choose another state folder with --state for another wallet"],
   PAIRING_AWAY: ["fault", "unknown", "operator", "the gateway could not be reached", "the sealed keystore is kept; run pair again when the gateway is back"],
   PAIRING_ANSWER: ["fault", "unknown", "operator", "the gateway answered something that is no answer to pairing", "check gatewayUrl: something else may be listening there"],
   PAIRING_WRONG_SECRET: ["refusal", "none", "operator", "the gateway does not know this apiKey, or its secret is wrong", "copy the key again, whole, from merchant create or key create"],
@@ -238,8 +237,8 @@ export const codes = {
   STATE_NOT_PAIRED: ["fault", "none", "operator", "this state folder holds no paired agent", "run node pair.js first"],
   ENCKEY_MISSING: ["fault", "none", "operator", "encKey is nowhere to be found", "give it as a credential, with --enc-key-file, on the terminal, or in config.json"],
   COMMAND_USAGE: ["fault", "none", "operator", "the command line is not one this program knows", "see --help"],
+  COMMAND_CURRENCY: ["refusal", "none", "operator", "this agent was not paired for the currency", "look at address without a currency; pair again after adding a policy"],
   COMMAND_DECLINED: ["refusal", "none", "operator", "the question on the terminal was not answered with yes", "none: nothing was changed"],
-  COMMAND_CHILD: ["fault", "unknown", "operator", "signer or courier ended unexpectedly", "none: it is started again; the lines above say why"],
   COMMAND_DAEMON_AWAY: ["fault", "none", "operator", "crypto does not answer on its socket", "start it with: node crypto.js"],
   // gateway
   GATEWAY_FILE_EXISTS: ["fault", "none", "operator", "a file cannot be made, or is there already", "choose another path; nothing was changed"],

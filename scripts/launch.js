@@ -25,8 +25,8 @@ export async function launch(program) {
   process.exitCode = await main(process.argv.slice(2));
 }
 
-/** As `launch`, after bringing packages and build where they are missing; both are left alone when they are there. */
-export async function install(program) {
+/** As `launch`, after bringing packages (npm with `npmArguments`) and build where they are missing; what is there is left alone. */
+export async function install(program, npmArguments) {
   const built = existsSync(stampFile);
   if (!built && process.argv.slice(2).some((word) => word === "--help" || word === "-h")) {
     process.stdout.write("node pair.js pairs this server; run without --help, it first installs and builds what it needs.\n");
@@ -42,9 +42,8 @@ export async function install(program) {
       "installing",
       `${productionPackages(root).length} packages, exactly as package-lock.json names them, no install scripts`,
     );
-    // `--workspaces=false` keeps the gateway's packages out (npm 10 and 11).
-    const args = ["ci", "--omit=dev", "--ignore-scripts", "--workspaces=false", "--no-audit", "--no-fund", "--loglevel=error"];
-    if (runQuietly("npm", args) !== 0) stop("npm ci failed", "the lines above say why; run node pair.js again when it is mended");
+    if (runQuietly("npm", npmArguments) !== 0)
+      stop("npm ci failed", "the lines above say why; run node pair.js again when it is mended");
   } else {
     step("installing", "nothing: every package is here as package-lock.json names it");
   }
@@ -60,5 +59,5 @@ function runQuietly(command, args) {
 
 /** The form of every step of pairing (cli/pair/steps.ts). */
 function step(name, text) {
-  process.stderr.write(`  ${name.padEnd(12)}${text}\n`);
+  process.stderr.write(`  ${name.padEnd(13)}${text}\n`);
 }

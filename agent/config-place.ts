@@ -1,0 +1,22 @@
+/** Which config.json is meant when none is named: the one in the working folder, else the one beside the launchers. */
+import { existsSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/**
+ * An absolute path; whether a file is there is the reader's business.
+ * @public
+ */
+export function findConfigFile(named?: string): string {
+  if (named !== undefined) return resolve(named);
+  const here = resolve("config.json");
+  if (existsSync(here)) return here;
+  const beside = join(projectRoot(), "config.json");
+  return existsSync(beside) ? beside : here;
+}
+
+/** Where pair.js, crypto.js and autowithdraw.js lie: above agent/ in the source tree, above dist/ once built. */
+function projectRoot(): string {
+  const above = dirname(dirname(fileURLToPath(import.meta.url)));
+  return above.endsWith("dist") ? dirname(above) : above;
+}

@@ -1,0 +1,185 @@
+/**
+ * What `crypto` starts: takes the state folder's lock, reads config.json, then runs signer and courier and starts them again when
+ * they end. Holds encKey for that, and no network. Under systemd each unit runs one of the two with `--role`.
+ */
+
+import { ReadStream } from "node:tty";
+import { fileURLToPath } from "node:url";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { AgentError } from "../protocol/fault.ts";
+import { type Config, readConfig } from "./config.ts";
+import { findConfigFile } from "./config-place.ts";
+import { programPath, startChild } from "./launcher/child.ts";
+import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
+import { frame } from "./launcher/frames.ts";
+import { type InheritedSockets, inheritedSockets } from "./launcher/inherited.ts";
+import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
+import { assertPaired } from "./launcher/paired.ts";
+import { supervise } from "./launcher/supervisor.ts";
+import { exitCodes, verdictLines, verdictOn } from "./launcher/verdict.ts";
+import type { CourierSettings, SignerSettings } from "./settings.ts";
+import { makeSocketPaths, type SocketPaths, type StateFolder, socketPaths, stateFolder } from "./state-folder.ts";
+
+interface Options {
+  readonly config?: string;
+  readonly state?: string;
+  readonly encKeyFile?: string;
+  readonly encKeyFd?: number;
+  readonly role: "both" | "signer" | "courier";
+  readonly logLevel: CourierSettings["logLevel"];
+}
+
+function descriptor(text: string): number {
+  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError("a descriptor is a small number.");
+  return Number(text);
+}
+
+function commandLine(argv: readonly string[]): Options {
+  const command = new Command("crypto")
+    .usage("[options]")
+    .description("Runs the paired agent: signer and courier, until it is told to end.")
+    .option("--config <file>", "configuration (default: config.json here, else beside crypto.js)")
+    .option("--state <folder>", "state folder (default: the user's data folder)")
+    .option("--enc-key-file <file>", "read encKey from this file, mode 0600")
+    .addOption(new Option("--enc-key-fd <number>", "read encKey from this open descriptor").argParser(descriptor))
+    .addOption(new Option("--role <role>", "which process to run here").choices(["both", "signer", "courier"]).default("both"))
+    .addOption(
+      new Option("--log-level <level>", "how much the courier logs").choices(["debug", "info", "warn", "error"]).default("info"),
+    )
+    .allowExcessArguments(false)
+    .exitOverride()
+    .configureOutput({ writeErr: () => {} });
+  command.parse(argv, { from: "user" });
+  return command.opts<Options>();
+}
+
+const say = (line: string): void => {
+  process.stderr.write(`crypto: ${line}\n`);
+};
+
+/** Everything the children need, gathered and checked before the first is started. */
+interface Prepared {
+  readonly state: StateFolder;
+  readonly config: Config;
+  readonly encKey: EncKey | null;
+  readonly locks: readonly Lock[];
+  readonly inherited: InheritedSockets | null;
+  readonly sockets: SocketPaths;
+}
+
+async function prepare(options: Options): Promise<Prepared> {
+  const state = stateFolder(options.state);
+  const credentials = process.env.CREDENTIALS_DIRECTORY;
+  const config = readConfig(findConfigFile(options.config), { requireSecrets: [], privateFolder: credentials });
+  const { mnemonic, apiKey, encKey: inConfig } = config.secrets;
+  mnemonic?.fill(0);
+  apiKey?.fill(0);
+  if (options.role === "courier" && Object.keys(config.secrets).length > 0) {
+    inConfig?.fill(0);
+    throw new AgentError("CONFIG_SECRET_PRESENT", "none", `${config.path} holds ${Object.keys(config.secrets).join(", ")}`);
+  }
+  assertPaired(state, options.role);
+  const inherited = options.role === "signer" ? inheritedSockets(process.env, process.pid) : null;
+  const locks: Lock[] = [];
+  if (options.role !== "courier") locks.push(await takeLock(state.signer, lockWaitMs));
+  if (options.role !== "signer") locks.push(await takeLock(state.courier, lockWaitMs));
+  const sockets = options.role === "courier" || inherited !== null ? socketPaths(state) : makeSocketPaths(state);
+  const encKey =
+    options.role === "courier"
+      ? null
+      : await findEncKey({
+          credentials,
+          file: options.encKeyFile,
+          fd: options.encKeyFd,
+          config: inConfig,
+          terminal: process.stdin instanceof ReadStream && process.stdin.isTTY ? process.stdin : undefined,
+          show: (text) => process.stderr.write(text),
+        });
+  if (encKey?.from !== "config") inConfig?.fill(0);
+  return { state, config, encKey, locks, inherited, sockets };
+}
+
+function signerStarter({ state, config, encKey, locks, inherited, sockets }: Prepared) {
+  const { chains, currencies, policy } = config.settings;
+  const [lock] = locks;
+  if (encKey === null || lock === undefined) return null;
+  const settings: SignerSettings = {
+    chains: Object.fromEntries(Object.entries(chains).map(([name, { family, chainId }]) => [name, { family, chainId }])),
+    currencies,
+    policy,
+    stateDir: state.signer,
+    courierSocket: inherited === null ? sockets.courier : "fd:4",
+    operatorSocket: inherited === null ? sockets.operator : "fd:5",
+    encKeyFrom: encKey.from,
+  };
+  const descriptors = [lock.fd, ...(inherited === null ? [] : [inherited.courier, inherited.operator])];
+  const program = fileURLToPath(programPath(import.meta.url, "./signer/main"));
+  return () => {
+    const child = startChild({ program, descriptors, env: process.env });
+    child.stdin?.write(frame(Buffer.from(JSON.stringify(settings))));
+    child.stdin?.write(frame(encKey.bytes));
+    return child;
+  };
+}
+
+function courierStarter({ state, config, sockets }: Prepared, logLevel: CourierSettings["logLevel"]) {
+  const { gatewayUrl, chains, currencies } = config.settings;
+  const settings: CourierSettings = {
+    gatewayUrl,
+    chains,
+    currencies,
+    stateDir: state.courier,
+    signerSocket: sockets.courier,
+    logLevel,
+  };
+  const program = fileURLToPath(programPath(import.meta.url, "./courier/main"));
+  return () => {
+    const child = startChild({ program, env: process.env });
+    child.stdin?.write(frame(Buffer.from(JSON.stringify(settings))));
+    return child;
+  };
+}
+
+async function run(options: Options): Promise<number> {
+  const prepared = await prepare(options);
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop.abort());
+  const { state, config } = prepared;
+  const what = options.role === "both" ? "signer and courier run" : `the ${options.role} runs`;
+  const code = await supervise({
+    startSigner: options.role === "courier" ? null : signerStarter(prepared),
+    startCourier: options.role === "signer" ? null : courierStarter(prepared, options.logLevel),
+    clock: () => performance.now(),
+    say,
+    relay: (text) => process.stderr.write(text),
+    ready: () => process.stdout.write(`crypto: ready, ${what} (config ${config.path}, state ${state.root})\n`),
+    stop: stop.signal,
+  });
+  prepared.encKey?.bytes.fill(0);
+  for (const lock of prepared.locks) lock.release();
+  return code;
+}
+
+/**
+ * The whole program. Resolves with the exit code: 0 ended as told, 2 wrong usage or configuration, 4 locked, 1 otherwise.
+ * @public
+ */
+export async function main(argv: readonly string[]): Promise<number> {
+  for (const name of ["NODE_OPTIONS", "NODE_PATH", "LD_PRELOAD"]) {
+    if ((process.env[name] ?? "") !== "")
+      say(`${name} is set; it is not passed on to signer and courier, but may have run code here`);
+  }
+  try {
+    return await run(commandLine(argv));
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return exitCodes.fine;
+      const message = error.message.replace(/^error: /, "").replaceAll("\n", " ");
+      process.stderr.write(verdictLines(verdictOn(new AgentError("COMMAND_USAGE", "none", message))));
+      return exitCodes.configuration;
+    }
+    const verdict = verdictOn(error);
+    process.stderr.write(verdictLines(verdict));
+    return verdict.exitCode;
+  }
+}

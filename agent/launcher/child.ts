@@ -1,0 +1,74 @@
+/**
+ * How the agent's own processes are started: with an environment that can bring no foreign code, with what JavaScript does not
+ * need switched off, without core dumps, away from the terminal's signals. Settings and secrets go in over the first pipe.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+
+/** @public */
+export interface ChildOptions {
+  readonly program: string; // absolute path of its entry file
+  readonly args?: readonly string[];
+  /** Descriptors the child gets as 3, 4, … */
+  readonly descriptors?: readonly number[];
+  /** Programs that start the child in their turn, e.g. `unshare --net --`. */
+  readonly within?: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+const keptVariables = ["PATH", "HOME", "TZ", "LANG", "LC_ALL"];
+
+/** NODE_OPTIONS, NODE_PATH, NODE_EXTRA_CA_CERTS, LD_PRELOAD and whatever else could bring code or keys do not pass. */
+function cleanEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of keptVariables) {
+    const value = env[name];
+    if (value !== undefined) kept[name] = value;
+  }
+  return kept;
+}
+
+/** What this Node knows of: no `__proto__` setter, no code from strings, no inspector by signal. The JIT stays: signing is wasm. */
+function nodeFlags(): string[] {
+  const flags = ["--disable-proto=throw", "--disallow-code-generation-from-strings"];
+  if (process.allowedNodeEnvironmentFlags.has("--disable-sigusr1")) flags.push("--disable-sigusr1");
+  return flags;
+}
+
+/**
+ * A core pattern that is a pipe ignores the size limit, so the filter is emptied as well. Both survive exec. The shell replaces
+ * itself, so the child's process id is the program's.
+ */
+const withoutCore = 'ulimit -c 0; { echo 0 >/proc/self/coredump_filter; } 2>/dev/null; exec "$0" "$@"';
+
+/**
+ * Starts one of our programs. Its stdin and stdout are pipes, stderr is ours; the end of its stdin tells it to end.
+ * @public
+ */
+export function startChild(options: ChildOptions): ChildProcess {
+  const [command = "/bin/sh", ...args] = [
+    ...(options.within ?? []),
+    "/bin/sh",
+    "-c",
+    withoutCore,
+    process.execPath,
+    ...nodeFlags(),
+    options.program,
+    ...(options.args ?? []),
+  ];
+  const child = spawn(command, args, {
+    stdio: ["pipe", "pipe", "inherit", ...(options.descriptors ?? [])],
+    env: cleanEnvironment(options.env),
+    detached: true,
+  });
+  // A child that ends before it has read everything closes the pipe; its exit says why.
+  child.stdin?.on("error", () => {});
+  return child;
+}
+
+/**
+ * The program beside the running one: built JavaScript from dist/, TypeScript where Node runs the tree unbuilt.
+ * @public
+ */
+export function programPath(from: string, name: string): URL {
+  return new URL(from.endsWith(".ts") ? `${name}.ts` : `${name}.js`, from);
+}

@@ -1,0 +1,74 @@
+/**
+ * Where encKey comes from, most guarded first: a systemd credential, a file or descriptor named by option, config.json, and, when
+ * none has it and a person sits there, the terminal. Bytes only; one line end behind the key, as editors leave it, is no part of it.
+ */
+import { existsSync, fstatSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ReadStream } from "node:tty";
+import { AgentError } from "../../protocol/fault.ts";
+import { readPrivateFile } from "../config.ts";
+import type { SignerSettings } from "../settings.ts";
+import { askSecret } from "./secret-prompt.ts";
+
+/** @public */
+export interface EncKeySources {
+  readonly credentials: string | undefined; // $CREDENTIALS_DIRECTORY
+  readonly file: string | undefined; // --enc-key-file
+  readonly fd: number | undefined; // --enc-key-fd
+  readonly config: Uint8Array | undefined; // as it stands in config.json
+  readonly terminal: ReadStream | undefined; // only when it is one
+  readonly show: (text: string) => void;
+}
+
+/**
+ * The caller wipes `bytes`.
+ * @public
+ */
+export interface EncKey {
+  readonly bytes: Uint8Array;
+  readonly from: SignerSettings["encKeyFrom"];
+}
+
+const bytesMax = 4096;
+
+/**
+ * Finds encKey. Its strength is judged where the keystore is sealed and opened.
+ * @throws AgentError ENCKEY_MISSING, CONFIG_* about the file named, COMMAND_DECLINED at the terminal
+ * @public
+ */
+export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
+  const credential = sources.credentials === undefined ? undefined : join(sources.credentials, "encKey");
+  if (credential !== undefined && existsSync(credential)) {
+    return { bytes: checked(readPrivateFile(credential, sources.credentials), credential), from: "credential" };
+  }
+  if (sources.file !== undefined) return { bytes: checked(readPrivateFile(sources.file), sources.file), from: "file" };
+  if (sources.fd !== undefined) return { bytes: checked(readDescriptor(sources.fd), `descriptor ${sources.fd}`), from: "file" };
+  if (sources.config !== undefined) return { bytes: sources.config, from: "config" };
+  if (sources.terminal !== undefined) {
+    return { bytes: checked(await askSecret(sources.terminal, sources.show, "encKey: "), "the terminal"), from: "terminal" };
+  }
+  throw new AgentError("ENCKEY_MISSING", "none", "encKey is neither in config.json nor given in another way");
+}
+
+function readDescriptor(fd: number): Uint8Array {
+  try {
+    fstatSync(fd);
+    return readFileSync(fd);
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? "";
+    throw new AgentError("ENCKEY_MISSING", "none", `descriptor ${fd} cannot be read (${reason})`, {}, { cause });
+  }
+}
+
+/** Its own copy without the line end, the original wiped. */
+function checked(bytes: Uint8Array, place: string): Uint8Array {
+  let end = bytes.length;
+  if (bytes[end - 1] === 0x0a) end -= 1;
+  if (end < bytes.length && bytes[end - 1] === 0x0d) end -= 1;
+  const key = Uint8Array.from(bytes.subarray(0, end));
+  bytes.fill(0);
+  if (key.length === 0) throw new AgentError("ENCKEY_MISSING", "none", `encKey from ${place} is empty`);
+  if (key.length > bytesMax)
+    throw new AgentError("ENCKEY_MISSING", "none", `encKey from ${place} is longer than ${bytesMax} bytes`);
+  return key;
+}

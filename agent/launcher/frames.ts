@@ -1,0 +1,32 @@
+/** How a parent gives a child its settings and secrets over stdin: parts of u32be length ‖ bytes, one after the other. */
+import { readFileSync } from "node:fs";
+
+const headerBytes = 4;
+
+/**
+ * One part, framed.
+ * @public
+ */
+export function frame(bytes: Uint8Array): Uint8Array {
+  const framed = Buffer.alloc(headerBytes + bytes.length);
+  framed.writeUInt32BE(bytes.length);
+  framed.set(bytes, headerBytes);
+  return framed;
+}
+
+/**
+ * Every part that comes over stdin until its end; the caller wipes them. A cut part is left out.
+ * @public
+ */
+export function readFrames(): readonly Uint8Array[] {
+  const input = readFileSync(0);
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at + headerBytes <= input.length; ) {
+    const end = at + headerBytes + input.readUInt32BE(at);
+    if (end > input.length) break;
+    parts.push(Uint8Array.from(input.subarray(at + headerBytes, end)));
+    at = end;
+  }
+  input.fill(0);
+  return parts;
+}

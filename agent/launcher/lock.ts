@@ -1,0 +1,87 @@
+/**
+ * One daemon per state folder: a kernel lock (flock(2)) on an inherited descriptor, which dies with the last process that holds
+ * it and so is never stale. util-linux's `flock` takes it, because Node has no call for it; the descriptor stays ours.
+ */
+import { spawnSync } from "node:child_process";
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { AgentError } from "../../protocol/fault.ts";
+import { makePrivateFolder } from "../state-folder.ts";
+
+/**
+ * A held lock. Passing `fd` to a child shares it: the lock lives as long as either.
+ * @public
+ */
+export interface Lock {
+  readonly fd: number;
+  release(): void;
+}
+
+/**
+ * Long enough for a daemon that was told to end to be gone.
+ * @public
+ */
+export const lockWaitMs = 5_000;
+const retryMs = 100;
+
+/**
+ * Takes the lock of a room's folder, making the folder when it is missing; tries again until `waitMs` have passed.
+ * @throws AgentError STATE_IN_USE when another process keeps it, STATE_LOCK when it cannot be taken at all, STATE_FOLDER
+ * @public
+ */
+export async function takeLock(folder: string, waitMs: number): Promise<Lock> {
+  makePrivateFolder(folder);
+  const path = join(folder, "lock");
+  for (let waitedMs = 0; ; waitedMs += retryMs) {
+    const fd = tryLock(path);
+    if (fd !== null) return { fd, release: () => closeSync(fd) };
+    if (waitedMs >= waitMs) {
+      const holder = readHolder(path);
+      const who = holder === "" ? "another crypto" : `another crypto (process ${holder})`;
+      throw new AgentError("STATE_IN_USE", "none", `${who} runs on ${folder}`);
+    }
+    await sleep(retryMs);
+  }
+}
+
+/** The descriptor, locked, or null when another process holds the lock. */
+function tryLock(path: string): number | null {
+  const fd = openLock(path);
+  let kept = false;
+  try {
+    const done = spawnSync("flock", ["--exclusive", "--nonblock", "3"], { stdio: ["ignore", "ignore", "ignore", fd] });
+    if (done.error !== undefined) {
+      throw new AgentError("STATE_LOCK", "none", `flock cannot be started: ${done.error.message}`, {}, { cause: done.error });
+    }
+    if (done.status === 1) return null;
+    if (done.status !== 0)
+      throw new AgentError("STATE_LOCK", "none", `${path} cannot be locked (flock ended with ${done.status})`);
+    // A lock on a file that was meanwhile replaced would exclude nobody.
+    if (statSync(path, { throwIfNoEntry: false })?.ino !== fstatSync(fd).ino) return null;
+    ftruncateSync(fd);
+    writeSync(fd, `${process.pid}\n`, 0);
+    kept = true;
+    return fd;
+  } finally {
+    if (!kept) closeSync(fd);
+  }
+}
+
+function openLock(path: string): number {
+  try {
+    return openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? "";
+    throw new AgentError("STATE_LOCK", "none", `${path} cannot be opened (${reason})`, {}, { cause });
+  }
+}
+
+/** The holder's process id, "" when it cannot be told. */
+function readHolder(path: string): string {
+  try {
+    return /^\d{1,10}/.exec(readFileSync(path, "utf8"))?.[0] ?? "";
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * How an error ends a command: the lines a person reads and the exit code a script reads. Lower case, no stack, no secret:
+ * `crypto: what is wrong`, then `hint: what to do`. Pure.
+ */
+import { codes } from "../../protocol/codes.ts";
+import { AgentError } from "../../protocol/fault.ts";
+
+/**
+ * 0 fine; 1 a clear no; 2 wrong usage or configuration; 3 the daemon or the gateway cannot be reached; 4 locked; 70 a bug.
+ * @public
+ */
+export const exitCodes = { fine: 0, no: 1, configuration: 2, unreachable: 3, locked: 4, bug: 70 } as const;
+
+/** @public */
+export interface Verdict {
+  readonly exitCode: number;
+  readonly code: string; // from protocol/codes.ts, BUG for anything else
+  readonly message: string;
+  readonly hint: string;
+}
+
+const exitByCode: Readonly<Record<string, number>> = {
+  PAIRING_API_KEY: exitCodes.configuration,
+  PAIRING_AWAY: exitCodes.unreachable,
+  STATE_FOLDER: exitCodes.configuration,
+  STATE_NOT_PAIRED: exitCodes.configuration,
+  COMMAND_USAGE: exitCodes.configuration,
+  COMMAND_DAEMON_AWAY: exitCodes.unreachable,
+  KEYSTORE_ENCKEY: exitCodes.configuration,
+  KEYSTORE_MISSING: exitCodes.configuration,
+  SIGNER_LOCKED: exitCodes.locked,
+};
+
+const exitByRoom: Readonly<Record<string, number>> = {
+  CONFIG: exitCodes.configuration,
+  MNEMONIC: exitCodes.configuration,
+  ENCKEY: exitCodes.configuration,
+  SOCKET: exitCodes.unreachable,
+  LEDGER: exitCodes.locked,
+};
+
+/**
+ * The verdict on anything that was thrown.
+ * @public
+ */
+export function verdictOn(error: unknown): Verdict {
+  if (error instanceof AgentError) return verdictFor(error.code, error.message, error.context.hint);
+  const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  return {
+    exitCode: exitCodes.bug,
+    code: "BUG",
+    message: `a bug: ${message}`,
+    hint: "report it with the version and what was done",
+  };
+}
+
+/**
+ * The verdict on a code that came from elsewhere, e.g. over a socket.
+ * @public
+ */
+export function verdictFor(code: string, message: string, hint?: unknown): Verdict {
+  const room = code.slice(0, Math.max(0, code.indexOf("_")));
+  const row = Object.hasOwn(codes, code) ? codes[code as keyof typeof codes] : undefined;
+  return {
+    exitCode: exitByCode[code] ?? exitByRoom[room] ?? exitCodes.no,
+    code,
+    message,
+    hint: typeof hint === "string" ? hint : (row?.[4] ?? "see docs/errors.md"),
+  };
+}
+
+/**
+ * The two lines.
+ * @public
+ */
+export function verdictLines(verdict: Verdict): string {
+  return `crypto: ${verdict.message}\nhint: ${verdict.hint}\n`;
+}

@@ -1,0 +1,179 @@
+/**
+ * The command tree for people on call (bin `autowithdraw`): reads the command line, runs one command, turns whatever happens into
+ * one clear line with a hint and an exit code. Reaches the agent over its operator socket alone.
+ */
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/verdict.ts";
+import { stateFolder } from "../agent/state-folder.ts";
+import { AgentError } from "../protocol/fault.ts";
+import { showAddress } from "./address.ts";
+import { approve, type DecideOptions, refuse } from "./decide.ts";
+import { pairCommand } from "./pair/command.ts";
+import { showStatus } from "./status.ts";
+import { processTerminal, type Terminal } from "./terminal.ts";
+import { printToken, type TokenOptions } from "./token.ts";
+import { verify } from "./verify.ts";
+import { limitFrom, listWithdrawals, showWithdrawal, transactionIdFrom } from "./withdrawals.ts";
+
+interface Common {
+  readonly state?: string;
+  readonly json?: boolean;
+}
+
+type Run = (act: (terminal: Terminal) => Promise<number> | number, isJson: boolean) => Promise<void>;
+
+const lifetimeSecondsMax = 300;
+
+function lifetime(text: string): number {
+  const seconds = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (seconds >= 1 && seconds <= lifetimeSecondsMax) return seconds;
+  throw new InvalidArgumentError(`Seconds, 1 to ${lifetimeSecondsMax}.`);
+}
+
+/** A command that works on a state folder. */
+function onState(name: string, description: string): Command {
+  return new Command(name)
+    .description(description)
+    .option("--state <folder>", "state folder (default: the user's data folder)")
+    .option("--json", "print one line of JSON");
+}
+
+function lookingCommands(run: Run): readonly Command[] {
+  return [
+    onState("status", "Whether everything works: exit code 0 yes, 1 not quite, 3 not running, 4 locked.")
+      .option("--watch", "show it again every two seconds")
+      .action((options: Common & { watch?: boolean }) =>
+        run((terminal) => showStatus(stateFolder(options.state), options, terminal), options.json === true),
+      ),
+    onState("withdrawals", "Lists withdrawals, newest first.")
+      .option("--open", "only those that are not final")
+      .option("--limit <number>", "at most so many", "20")
+      .action((options: Common & { open?: boolean; limit: string }) =>
+        run(
+          (terminal) => listWithdrawals(stateFolder(options.state), { ...options, limit: limitFrom(options.limit) }, terminal),
+          options.json === true,
+        ),
+      ),
+    onState("show", "Shows one withdrawal whole, with its records in the ledger.")
+      .argument("<id>", "its transactionId")
+      .action((id: string, options: Common) =>
+        run(
+          (terminal) => showWithdrawal(stateFolder(options.state), transactionIdFrom(id), options.json === true, terminal),
+          options.json === true,
+        ),
+      ),
+    onState("address", "The address to send funds to.")
+      .argument("[currency]", "its id, as in config.json")
+      .action((currency: string | undefined, options: Common) =>
+        run(
+          (terminal) => showAddress(stateFolder(options.state), currency, options.json === true, terminal),
+          options.json === true,
+        ),
+      ),
+    onState("verify", "Reads the whole ledger back and checks every hash.").action((options: Common) =>
+      run((terminal) => verify(stateFolder(options.state), options.json === true, terminal), options.json === true),
+    ),
+  ];
+}
+
+function decidingCommands(run: Run): readonly Command[] {
+  return [
+    onState("approve", "Lets a held withdrawal be paid, after showing all of it.")
+      .argument("<id>", "its transactionId")
+      .option("--address <address>", "where to pay, for a withdrawal that has no address yet")
+      .option("--yes", "do not ask")
+      .action((id: string, options: Common & DecideOptions) =>
+        run((terminal) => approve(stateFolder(options.state), transactionIdFrom(id), options, terminal), options.json === true),
+      ),
+    onState("refuse", "Refuses a held withdrawal for good.")
+      .argument("<id>", "its transactionId")
+      .option("--yes", "do not ask")
+      .action((id: string, options: Common & DecideOptions) =>
+        run((terminal) => refuse(stateFolder(options.state), transactionIdFrom(id), options, terminal), options.json === true),
+      ),
+  ];
+}
+
+function tokenCommand(run: Run): Command {
+  return onState("token", "Makes one signatureToken; apiKey comes over stdin unless a file is named.")
+    .option("--api-key-file <file>", "read apiKey from this file, mode 0600")
+    .addOption(
+      new Option("--profile <profile>", "what the token is bound to").choices(["compatible", "strict"]).default("compatible"),
+    )
+    .addOption(new Option("--alg <algorithm>", "as the key was made").choices(["HS256", "EdDSA"]).default("HS256"))
+    .option("--method <method>", "strict: the request's method")
+    .option("--path <path>", "strict: the request's path from /api on, query included")
+    .option("--body <text>", "strict: the request's exact body")
+    .option("--body-file <file>", "strict: the file with the request's exact body")
+    .option("--audience <origin>", "the gateway's publicUrl")
+    .option("--lifetime <seconds>", "how long it is good for", lifetime, 60)
+    .action((options: TokenOptions) => run((terminal) => printToken(options, terminal), options.json === true));
+}
+
+function program(run: Run, terminal: Terminal): Command {
+  const root = new Command("autowithdraw")
+    .description("Commands of the withdrawal agent on this server.")
+    .addHelpText(
+      "after",
+      "\nExit codes: 0 fine, 1 a clear no, 2 wrong usage or configuration, 3 not reachable, 4 locked, 70 a bug.",
+    );
+  const commands = [pairCommand(run), ...lookingCommands(run), ...decidingCommands(run), tokenCommand(run)];
+  for (const command of [root, ...commands]) {
+    command
+      .allowExcessArguments(false)
+      .exitOverride()
+      .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: () => {} });
+  }
+  for (const command of commands) root.addCommand(command);
+  return root;
+}
+
+/**
+ * Runs one command line; resolves with its exit code.
+ * @public
+ */
+export async function runCommand(argv: readonly string[], terminal: Terminal): Promise<number> {
+  let exitCode: number = exitCodes.fine;
+  const fail = (error: unknown, isJson: boolean): void => {
+    const verdict = verdictOn(error);
+    if (isJson) {
+      const { code, message, hint } = verdict;
+      terminal.out(`${JSON.stringify({ ok: false, code, message, hint })}\n`);
+    }
+    terminal.err(verdictLines(verdict));
+    exitCode = verdict.exitCode;
+  };
+  const run: Run = async (act, isJson) => {
+    try {
+      exitCode = await act(terminal);
+    } catch (error) {
+      fail(error, isJson);
+    }
+  };
+  const root = program(run, terminal);
+  try {
+    if (argv.length === 0) throw usage("no command given");
+    await root.parseAsync(argv, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) fail(error, argv.includes("--json"));
+    else if (error.exitCode !== 0) fail(usage(error.message), argv.includes("--json"));
+  }
+  return exitCode;
+}
+
+/** Commander's own words, as one line without its prefix. */
+function usage(message: string): AgentError {
+  const words = message
+    .replace(/^error: /, "")
+    .replaceAll(/\s*\n\s*/g, " ")
+    .trim();
+  return new AgentError("COMMAND_USAGE", "none", words === "(outputHelp)" ? "no command given" : words);
+}
+
+/**
+ * What autowithdraw.js runs.
+ * @public
+ */
+export function main(argv: readonly string[]): Promise<number> {
+  return runCommand(argv, processTerminal());
+}

@@ -1,0 +1,49 @@
+/** The CLI's end of the operator socket: one request, one answer, faults in words a person can act on. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { createSocketClient } from "../agent/socket/client.ts";
+import type { OperatorAnswers, OperatorRequests, OperatorVerb } from "../agent/socket/verbs.ts";
+import { type StateFolder, socketPaths } from "../agent/state-folder.ts";
+import type { Code } from "../protocol/codes.ts";
+import { AgentError } from "../protocol/fault.ts";
+
+const timeoutMs = 10_000;
+/** Reading a whole ledger back takes its time. */
+const verifyTimeoutMs = 600_000;
+
+/**
+ * Asks the signer.
+ * @throws AgentError with the signer's own code for a no; COMMAND_DAEMON_AWAY, STATE_NOT_PAIRED, SOCKET_*
+ */
+export async function askOperator<V extends OperatorVerb>(
+  state: StateFolder,
+  verb: V,
+  body: OperatorRequests[V],
+): Promise<OperatorAnswers[V]> {
+  const client = createSocketClient<OperatorRequests, OperatorAnswers>(socketPaths(state).operator, {
+    timeoutMs: verb === "verify" ? verifyTimeoutMs : timeoutMs,
+  });
+  try {
+    const answer = await client.request(verb, body);
+    if (answer.ok) return answer;
+    const { code, detail, effect } = answer;
+    throw new AgentError(code as Code, effect, detail === "" ? `the signer says ${code}` : detail);
+  } catch (error) {
+    if (error instanceof AgentError && error.code === "SOCKET_UNREACHABLE") throw away(state, error);
+    throw error;
+  } finally {
+    client.close();
+  }
+}
+
+function away(state: StateFolder, cause: AgentError): AgentError {
+  if (cause.context.reason === "EACCES") {
+    return new AgentError("COMMAND_DAEMON_AWAY", "none", "this user may not use crypto's operator socket", {
+      hint: "run as the user that runs crypto, or as a member of the socket's group",
+    });
+  }
+  if (!existsSync(state.pairing) && !existsSync(join(state.signer, "keystore.json"))) {
+    return new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
+  }
+  return new AgentError("COMMAND_DAEMON_AWAY", "none", `crypto does not run on ${state.root}`, {}, { cause });
+}

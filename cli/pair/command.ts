@@ -1,0 +1,84 @@
+/** `pair` on the command line: its options, and what a person or a script gets to see of the result. */
+import { Command, InvalidArgumentError } from "commander";
+import { AgentError, invariant } from "../../protocol/fault.ts";
+import { fields, type Terminal } from "../terminal.ts";
+import { type PairOptions, type PairResult, pair } from "./pair.ts";
+
+/**
+ * The command; `run` gets what it does, so that the caller turns errors into exit codes.
+ * @public
+ */
+export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, isJson: boolean) => Promise<void>): Command {
+  return new Command("pair")
+    .description("Seals the wallet of config.json, registers this server at the gateway, takes the secrets out of config.json.")
+    .option("--config <file>", "configuration (default: config.json here, else beside pair.js)")
+    .option("--state <folder>", "state folder (default: the user's data folder)")
+    .option("--mnemonic-file <file>", "read the mnemonic from this file, mode 0600")
+    .option("--api-key-file <file>", "read apiKey from this file, mode 0600")
+    .option("--enc-key-file <file>", "read encKey from this file, mode 0600; it then leaves config.json too")
+    .option("--enc-key-fd <number>", "read encKey from this open descriptor", descriptor)
+    .option("--yes", "do not ask whether the mnemonic is written down elsewhere")
+    .option("--json", "print one line of JSON; steps go to stderr")
+    .action((options: PairOptions) => run((terminal) => runPair(options, terminal), options.json === true));
+}
+
+function descriptor(text: string): number {
+  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError("A descriptor is a small number.");
+  return Number(text);
+}
+
+async function runPair(options: PairOptions, terminal: Terminal): Promise<number> {
+  const result = await pair(options, terminal, process.env.CREDENTIALS_DIRECTORY);
+  if (options.json === true) terminal.out(`${JSON.stringify(asJson(result))}\n`);
+  else terminal.out(asText(result));
+  if (result.scrubbed) return 0;
+  throw new AgentError("COMMAND_DECLINED", "none", "paired, but config.json still holds the mnemonic", {
+    hint: "write the mnemonic down, then run node pair.js again: it does only what is left",
+  });
+}
+
+function asJson({ progress, state, alreadyPaired, scrubbed }: PairResult): object {
+  const { granted, wallet, networks, currencies, gatewayUrl } = progress;
+  invariant(granted !== null, "a result is given only after the grant");
+  return {
+    ok: scrubbed,
+    alreadyPaired,
+    shortCode: granted.shortCode,
+    agent: granted.agent,
+    merchant: granted.merchant,
+    epoch: granted.epoch,
+    wallet: wallet.wallet,
+    address: wallet.address,
+    depositXpub: wallet.depositXpub,
+    networks,
+    currencies: currencies.map(({ id }) => id),
+    gatewayUrl,
+    state: state.root,
+  };
+}
+
+function asText({ progress, state, alreadyPaired }: PairResult): string {
+  const { granted, wallet, networks, currencies, gatewayUrl } = progress;
+  invariant(granted !== null, "a result is given only after the grant");
+  const rows = [
+    ["code", granted.shortCode],
+    ["agent", `${granted.agent}, epoch ${granted.epoch}`],
+    ["gateway", gatewayUrl],
+    ["pays from", `${wallet.address} (${networks.join(", ")})`],
+    ["pays", currencies.length === 0 ? "nothing: no currency has a policy" : currencies.map(({ id }) => id).join(", ")],
+    ["receives at", "addresses the gateway derives from"],
+    ["", wallet.depositXpub],
+    ["state", state.root],
+  ] as const;
+  if (alreadyPaired) return `this server is paired already\n\n${fields(rows)}\n`;
+  return `
+paired
+
+${fields(rows)}
+
+compare the code with the one the gateway shows (node gateway/gateway.js agents); when they differ, someone
+stands between: do not start crypto.
+disks and their backups may keep old blocks of config.json; if others can read them, move the funds to a new
+wallet. next: send funds to the address above, then run: node crypto.js
+`;
+}

@@ -1,0 +1,28 @@
+/** What pairing binds of config.json: networks and payable currencies, in the order and form the transcript demands. Pure. */
+import type { AgentSettings } from "../../agent/settings.ts";
+import { formatAmount, parseAmount } from "../../protocol/amount.ts";
+import { invariant } from "../../protocol/fault.ts";
+import type { PairedCurrency } from "../../protocol/messages.ts";
+
+/** Every EVM chain's own coin. */
+const nativeDecimal = 18;
+
+/** Names by CAIP-2, e.g. eip155:1; sorted, without repeats. */
+export function networksOf({ chains }: AgentSettings): readonly string[] {
+  return [...new Set(Object.values(chains).map(({ chainId }) => `eip155:${chainId}`))].sort();
+}
+
+/** The currencies that have a policy, sorted by id: the others are not payable. */
+export function currenciesOf({ chains, currencies, policy }: AgentSettings): readonly PairedCurrency[] {
+  return Object.keys(policy)
+    .sort()
+    .map((id) => {
+      const currency = currencies[id];
+      const chain = currency === undefined ? undefined : chains[currency.chain];
+      const limits = policy[id];
+      invariant(currency !== undefined && chain !== undefined && limits !== undefined, "config.json was checked against itself");
+      const fee = parseAmount(limits.maxFee, nativeDecimal);
+      const maxFee = formatAmount(fee.ok ? fee.units : 0n, nativeDecimal);
+      return { id, network: `eip155:${chain.chainId}`, contract: currency.contract ?? "", decimal: currency.decimal, maxFee };
+    });
+}

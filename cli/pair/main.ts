@@ -1,0 +1,10 @@
+/** What pair.js runs once packages and build are there. */
+import { main as autowithdraw } from "../main.ts";
+
+/**
+ * Resolves with the exit code.
+ * @public
+ */
+export function main(argv: readonly string[]): Promise<number> {
+  return autowithdraw(["pair", ...argv]);
+}

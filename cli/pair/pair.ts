@@ -1,0 +1,268 @@
+/**
+ * Pairing, step by step: seal the wallet, check it, register, begin the ledger, take the secrets out of config.json. Every step is
+ * durable before the next, so a run that was cut, or met a gateway that was away, goes on where it stopped. The mnemonic goes to
+ * the sealing process alone, apiKey to the registering one alone; both are wiped here at once.
+ */
+import { randomBytes } from "node:crypto";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Config, type ConfigSecrets, readConfig, readPrivateFile, type SecretName } from "../../agent/config.ts";
+import { findConfigFile } from "../../agent/config-place.ts";
+import { type EncKey, findEncKey } from "../../agent/launcher/enc-key.ts";
+import { lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
+import { writeLinkFile } from "../../agent/link-file.ts";
+import { keystoreName } from "../../agent/signer/keystore/file.ts";
+import { ledgerDisk } from "../../agent/signer/ledger/disk.ts";
+import { createLedger } from "../../agent/signer/ledger/ledger.ts";
+import { verifyLedger } from "../../agent/signer/ledger/verify.ts";
+import { makePrivateFolder, replaceFile, type StateFolder, stateFolder } from "../../agent/state-folder.ts";
+import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
+import { AgentError, invariant } from "../../protocol/fault.ts";
+import type { Granted } from "../registering/answer.ts";
+import type { SealedWallet } from "../sealing/answer.ts";
+import type { Terminal } from "../terminal.ts";
+import { registerAgent, sealWallet, withoutNetwork } from "./children.ts";
+import { currenciesOf, networksOf } from "./facts.ts";
+import { isPast, type Progress, readProgress, writeProgress } from "./progress.ts";
+import { scrub } from "./scrub.ts";
+import { Steps } from "./steps.ts";
+
+/** @public */
+export interface PairOptions {
+  readonly config?: string | undefined;
+  readonly state?: string | undefined;
+  readonly mnemonicFile?: string | undefined;
+  readonly apiKeyFile?: string | undefined;
+  readonly encKeyFile?: string | undefined;
+  readonly encKeyFd?: number | undefined;
+  readonly yes?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** @public */
+export interface PairResult {
+  readonly progress: Progress;
+  readonly state: StateFolder;
+  readonly alreadyPaired: boolean;
+  /** Whether config.json is free of the secrets that pairing takes out. */
+  readonly scrubbed: boolean;
+}
+
+interface Run {
+  readonly state: StateFolder;
+  readonly config: Config;
+  readonly options: PairOptions;
+  readonly terminal: Terminal;
+  readonly steps: Steps;
+  readonly credentials: string | undefined; // $CREDENTIALS_DIRECTORY
+}
+
+/**
+ * Pairs, or goes on with a pairing that was begun. Running it again on a paired folder changes nothing, but takes secrets out of
+ * config.json that were put back there.
+ * @throws AgentError CONFIG_*, MNEMONIC_*, ENCKEY_*, KEYSTORE_*, LEDGER_*, LINK_FILE_WRITE, PAIRING_*, STATE_*, COMMAND_DECLINED
+ * @public
+ */
+export async function pair(options: PairOptions, terminal: Terminal, credentials: string | undefined): Promise<PairResult> {
+  const state = stateFolder(options.state);
+  const before = readProgress(state);
+  const config = openConfig(options, before, terminal.isInteractive || credentials !== undefined);
+  if (before !== null && isPast(before, "scrubbed") && (config === null || !holdsScrubbed(config.secrets))) {
+    if (config !== null) wipe(config.secrets);
+    return { progress: before, state, alreadyPaired: true, scrubbed: true };
+  }
+  invariant(config !== null, "config.json may be missing only once pairing is done");
+  const steps = new Steps(terminal, options.json === true);
+  const lock = await takeLock(state.signer, lockWaitMs);
+  try {
+    return await runSteps({ state, config, options, terminal, credentials, steps });
+  } finally {
+    steps.abandon();
+    wipe(config.secrets);
+    lock.release();
+  }
+}
+
+async function runSteps(run: Run): Promise<PairResult> {
+  const { state } = run;
+  const before = readProgress(state);
+  assertNoForeignLedger(state, before);
+  const { wallet, encKeyFrom } = await sealed(run, before);
+  let progress = before !== null && isPast(before, "granted") ? before : await granted(run, wallet);
+  if (!isPast(progress, "registered")) {
+    begin(run, progress);
+    progress = { ...progress, step: "registered" };
+    writeProgress(state, progress);
+  }
+  const scrubbed = await scrubbedConfig(run, encKeyFrom);
+  if (scrubbed && !isPast(progress, "scrubbed")) {
+    progress = { ...progress, step: "scrubbed" };
+    writeProgress(state, progress);
+  }
+  return { progress, state, alreadyPaired: isPast(before, "registered"), scrubbed };
+}
+
+/** Registers what config.json says now; a pairing that was sealed earlier may have been refused over it. */
+async function granted(run: Run, wallet: SealedWallet): Promise<Progress> {
+  const { settings } = run.config;
+  const sealedOnly: Progress = {
+    version: 1,
+    step: "sealed",
+    wallet,
+    networks: networksOf(settings),
+    currencies: currenciesOf(settings),
+    gatewayUrl: settings.gatewayUrl,
+    granted: null,
+  };
+  writeProgress(run.state, sealedOnly);
+  const progress: Progress = { ...sealedOnly, step: "granted", granted: await registered(run, sealedOnly) };
+  writeProgress(run.state, progress);
+  return progress;
+}
+
+/** Null only when pairing is done and the file is gone: then there is nothing to read in it. */
+function openConfig(options: PairOptions, progress: Progress | null, isEncKeyAsked: boolean): Config | null {
+  const path = findConfigFile(options.config);
+  if (isPast(progress, "scrubbed") && !existsSync(path)) return null;
+  const required: SecretName[] = [];
+  if (!isPast(progress, "sealed") && options.mnemonicFile === undefined) required.push("mnemonic");
+  if (!isPast(progress, "granted") && options.apiKeyFile === undefined) required.push("apiKey");
+  const isEncKeyGiven = isEncKeyAsked || options.encKeyFile !== undefined || options.encKeyFd !== undefined;
+  if (!isPast(progress, "sealed") && !isEncKeyGiven) required.push("encKey");
+  return readConfig(path, { requireSecrets: required });
+}
+
+function holdsScrubbed(secrets: ConfigSecrets): boolean {
+  return secrets.mnemonic !== undefined || secrets.apiKey !== undefined;
+}
+
+/** A folder whose progress was lost but whose ledger was not belongs to an agent that may have paid already. */
+function assertNoForeignLedger(state: StateFolder, progress: Progress | null): void {
+  if (isPast(progress, "granted") || ledgerDisk(join(state.signer, "ledger")).list().length === 0) return;
+  throw new AgentError("PAIRING_PROGRESS", "none", `${state.signer} holds a ledger, yet pairing never came that far`);
+}
+
+interface Sealed {
+  readonly wallet: SealedWallet;
+  readonly encKeyFrom: EncKey["from"] | null; // null when the keystore was not opened in this run
+}
+
+async function sealed(run: Run, progress: Progress | null): Promise<Sealed> {
+  const { config, options, state, steps } = run;
+  const mnemonic = options.mnemonicFile === undefined ? config.secrets.mnemonic : readLine(options.mnemonicFile);
+  if (mnemonic === undefined) {
+    invariant(progress !== null, "the mnemonic is required until the wallet is sealed");
+    if (!existsSync(join(state.signer, keystoreName))) {
+      throw new AgentError("PAIRING_PROGRESS", "none", `the wallet was sealed, yet ${state.signer} holds no keystore`);
+    }
+    return { wallet: progress.wallet, encKeyFrom: null };
+  }
+  const encKey = await findEncKey({
+    credentials: run.credentials,
+    file: options.encKeyFile,
+    fd: options.encKeyFd,
+    config: config.secrets.encKey,
+    terminal: run.terminal.isInteractive ? process.stdin : undefined,
+    show: run.terminal.err,
+  });
+  const within = withoutNetwork();
+  steps.begin("sealing");
+  try {
+    const folder = { folder: state.signer, networks: networksOf(config.settings) };
+    const { made, ...wallet } = await sealWallet(folder, { mnemonic, encKey: encKey.bytes }, within);
+    const where =
+      within === null ? "no network module loaded; this machine permits no closed network" : "in a process without a network";
+    steps.end(made ? `the wallet, ${where}` : `the wallet was sealed before and is the same`);
+    if (progress !== null && progress.wallet.signerKey !== wallet.signerKey) {
+      throw new AgentError("PAIRING_PROGRESS", "none", "the keystore is another than the one pairing was begun with");
+    }
+    steps.say("checking", "the keystore read back gives the same addresses");
+    return { wallet, encKeyFrom: encKey.from };
+  } finally {
+    mnemonic.fill(0);
+    encKey.bytes.fill(0);
+  }
+}
+
+async function registered(run: Run, progress: Progress): Promise<Granted> {
+  const { config, options, state, steps } = run;
+  const apiKey = options.apiKeyFile === undefined ? config.secrets.apiKey : readLine(options.apiKeyFile);
+  invariant(apiKey !== undefined, "apiKey is required until the gateway granted");
+  const seed = linkSeed(state);
+  const { wallet, address, depositXpub, signerKey } = progress.wallet;
+  const facts = {
+    signerKey,
+    linkKey: publicKeyHex(privateKeyFromSeed(seed)),
+    wallet,
+    networks: progress.networks,
+    accounts: [{ family: "evm", address, depositXpub } as const],
+    currencies: progress.currencies,
+  };
+  seed.fill(0);
+  steps.begin("registering");
+  try {
+    const answer = await registerAgent({ gatewayUrl: progress.gatewayUrl, facts }, apiKey);
+    steps.end(`at ${progress.gatewayUrl}`);
+    return answer;
+  } finally {
+    apiKey.fill(0);
+  }
+}
+
+/** Made once and kept until link.json has it, so that a second try registers the same keys. */
+function linkSeed(state: StateFolder): Uint8Array {
+  const path = join(state.courier, "link.seed");
+  if (existsSync(path)) return readFileSync(path);
+  const seed = randomBytes(32);
+  makePrivateFolder(state.courier);
+  replaceFile(path, seed, 0o600);
+  return seed;
+}
+
+/** The ledger's first record, then the link: `crypto` starts only when both are there. */
+function begin({ state, terminal }: Run, { granted, wallet, gatewayUrl }: Progress): void {
+  invariant(granted !== null, "the gateway granted before the ledger begins");
+  const { agent, merchant, epoch, gatewayKey } = granted;
+  const disk = ledgerDisk(join(state.signer, "ledger"));
+  if (disk.list().length === 0) {
+    createLedger(disk, { kind: "PAIRED", agent, merchant, wallet: wallet.wallet, epoch, gatewayKey }, terminal.now);
+  } else if (verifyLedger(disk).head.seq !== 1) {
+    throw new AgentError("PAIRING_PROGRESS", "none", "the ledger holds more than the beginning that pairing wrote");
+  }
+  const seedPath = join(state.courier, "link.seed");
+  if (existsSync(seedPath)) {
+    const seed = readFileSync(seedPath);
+    writeLinkFile(state.courier, { agent, epoch, gatewayKey, linkSeed: seed, gatewayUrl });
+    seed.fill(0);
+    rmSync(seedPath);
+  }
+}
+
+/** False when a person said no: the agent is paired, and config.json keeps its secrets until the next run. */
+async function scrubbedConfig({ config, options, terminal, steps }: Run, encKeyFrom: EncKey["from"] | null): Promise<boolean> {
+  const isEncKeyElsewhere = encKeyFrom !== null && encKeyFrom !== "config";
+  const names = (["mnemonic", "apiKey", ...(isEncKeyElsewhere ? (["encKey"] as const) : [])] as const).filter(
+    (name) => config.secrets[name] !== undefined,
+  );
+  if (names.length === 0) return true;
+  if (names.includes("mnemonic") && terminal.isInteractive && options.yes !== true && options.json !== true) {
+    terminal.err(`\n  config.json is about to lose the mnemonic; the keystore cannot give it back.\n`);
+    if (!(await terminal.confirm("  Is it written down in another place? (yes/no) "))) return false;
+  }
+  scrub(config.path, names);
+  const kept = config.secrets.encKey !== undefined && !isEncKeyElsewhere ? "; encKey stays there" : "";
+  steps.say("scrubbing", `${names.join(" and ")} taken out of ${config.path}${kept}`);
+  return true;
+}
+
+/** A secret's file, without the line end that editors leave. */
+function readLine(path: string): Uint8Array {
+  const bytes = readPrivateFile(path);
+  let end = bytes.length;
+  while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
+  return bytes.subarray(0, end);
+}
+
+function wipe(secrets: ConfigSecrets): void {
+  for (const secret of Object.values(secrets)) secret?.fill(0);
+}

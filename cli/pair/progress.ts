@@ -1,0 +1,75 @@
+/**
+ * STATE/pairing.json: how far pairing came, so that a run that was cut goes on where it stopped. Holds nothing secret: public keys,
+ * addresses, what the gateway granted. `address` reads it too.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { makePrivateFolder, replaceFile, type StateFolder } from "../../agent/state-folder.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { parseJson } from "../../protocol/json.ts";
+import type { PairedCurrency } from "../../protocol/messages.ts";
+import { hex, integer, list, nullable, object, oneOf, type Reader, string } from "../../protocol/shape.ts";
+import type { Granted } from "../registering/answer.ts";
+import type { SealedWallet } from "../sealing/answer.ts";
+
+/** In this order; each is durable before the next is begun. */
+const steps = ["sealed", "granted", "registered", "scrubbed"] as const;
+
+/** @public */
+export type PairingStep = (typeof steps)[number];
+
+/** @public */
+export interface Progress {
+  readonly version: 1;
+  readonly step: PairingStep;
+  readonly wallet: SealedWallet;
+  readonly networks: readonly string[];
+  readonly currencies: readonly PairedCurrency[];
+  readonly gatewayUrl: string;
+  readonly granted: Granted | null; // from "granted" on
+}
+
+const text = string({ min: 1, max: 512 });
+const progress: Reader<Progress> = object({
+  version: oneOf(1),
+  step: oneOf(...steps),
+  wallet: object({ wallet: hex(16), address: text, depositXpub: text, signerKey: hex(32) }),
+  networks: list(text, 64),
+  currencies: list(object({ id: text, network: text, contract: string(), decimal: integer(), maxFee: text }), 512),
+  gatewayUrl: text,
+  granted: nullable(
+    object({ agent: hex(8), merchant: text, epoch: integer(), gatewayKey: hex(32), keyId: text, shortCode: text }),
+  ),
+});
+
+/**
+ * Null when pairing never sealed anything here.
+ * @throws AgentError PAIRING_PROGRESS
+ * @public
+ */
+export function readProgress(state: StateFolder): Progress | null {
+  if (!existsSync(state.pairing)) return null;
+  try {
+    const read = progress(parseJson(readFileSync(state.pairing), { bytesMax: 262_144 }), "pairing.json");
+    if (read.step !== "sealed" && read.granted === null) throw new Error("granted without a grant");
+    return read;
+  } catch (cause) {
+    throw new AgentError("PAIRING_PROGRESS", "none", `${state.pairing} cannot be read as the progress of pairing`, {}, { cause });
+  }
+}
+
+/**
+ * Whether `step` is behind us.
+ * @public
+ */
+export function isPast(progress: Progress | null, step: PairingStep): boolean {
+  return progress !== null && steps.indexOf(progress.step) >= steps.indexOf(step);
+}
+
+/**
+ * @throws AgentError STATE_FOLDER; what the disk said.
+ * @public
+ */
+export function writeProgress(state: StateFolder, progress: Progress): void {
+  makePrivateFolder(state.root);
+  replaceFile(state.pairing, Buffer.from(`${JSON.stringify(progress, null, 2)}\n`), 0o600);
+}

@@ -1,0 +1,57 @@
+/**
+ * Takes secrets out of config.json: a new file without them takes the old one's name in one step, everything else in it stays byte
+ * for byte. The old file's blocks are overwritten as far as a program can; what a disk keeps beyond that, nobody can promise.
+ */
+import { chownSync, closeSync, constants, fstatSync, fsyncSync, openSync, realpathSync, writeSync } from "node:fs";
+import { readPrivateFile, type SecretName } from "../../agent/config.ts";
+import { blanked, withoutMembers } from "../../agent/config-text.ts";
+import { replaceFile } from "../../agent/state-folder.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { type JsonObject, parseJson } from "../../protocol/json.ts";
+
+/**
+ * Removes the named secrets. Calling again is harmless.
+ * @throws AgentError PAIRING_SCRUB; CONFIG_* when the file is no longer readable as it was
+ */
+export function scrub(configPath: string, names: readonly SecretName[]): void {
+  const path = realpathSync(configPath);
+  const old = readPrivateFile(path);
+  const scrubbed = withoutMembers(old, names);
+  try {
+    assertRestKept(old, scrubbed, names);
+    const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
+    try {
+      const { uid, gid, mode, nlink, size } = fstatSync(fd);
+      replaceFile(path, scrubbed, mode & 0o700);
+      if (uid !== process.getuid?.() || gid !== process.getgid?.()) chownSync(path, uid, gid);
+      // Another name for the same file is somebody's own copy.
+      if (nlink === 1) overwrite(fd, size);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (cause) {
+    if (cause instanceof AgentError) throw cause;
+    const reason = (cause as NodeJS.ErrnoException).code ?? "";
+    throw new AgentError("PAIRING_SCRUB", "none", `${path} cannot be rewritten (${reason})`, {}, { cause });
+  } finally {
+    old.fill(0);
+    scrubbed.fill(0);
+  }
+}
+
+/** The old file has no name any more; its descriptor still reaches its blocks. */
+function overwrite(fd: number, size: number): void {
+  const zeros = new Uint8Array(size);
+  for (let at = 0; at < size; ) at += writeSync(fd, zeros, 0, size - at, at);
+  fsyncSync(fd);
+}
+
+function assertRestKept(old: Uint8Array, scrubbed: Uint8Array, names: readonly SecretName[]): void {
+  const limits = { bytesMax: 1_048_576, keysMax: 1024, itemsMax: 4096 };
+  const before = { ...(parseJson(blanked(old, names), limits) as JsonObject) } as Record<string, unknown>;
+  for (const name of names) delete before[name];
+  const after = parseJson(blanked(scrubbed, names), limits);
+  if (JSON.stringify(before) !== JSON.stringify(after)) {
+    throw new AgentError("PAIRING_SCRUB", "none", "config.json without its secrets would not say the same");
+  }
+}

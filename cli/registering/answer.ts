@@ -1,0 +1,27 @@
+/** What goes into the registering process beside apiKey, and what comes out: nothing secret. Only types. */
+import type { Code } from "../../protocol/codes.ts";
+import type { PairingTranscript } from "../../protocol/messages.ts";
+
+/** @public */
+export interface RegisteringSettings {
+  readonly gatewayUrl: string;
+  readonly facts: Pick<PairingTranscript, "signerKey" | "linkKey" | "wallet" | "networks" | "accounts" | "currencies">;
+}
+
+/**
+ * What the gateway granted, verified against the key that apiKey names.
+ * @public
+ */
+export interface Granted {
+  readonly agent: string;
+  readonly merchant: string;
+  readonly epoch: number;
+  readonly gatewayKey: string; // Ed25519 public key, hex
+  readonly keyId: string;
+  readonly shortCode: string; // both sides print it
+}
+
+/** @public */
+export type RegisteringAnswer =
+  | ({ readonly ok: true } & Granted)
+  | { readonly ok: false; readonly code: Code; readonly message: string };

@@ -1,0 +1,172 @@
+/**
+ * The part of pairing that talks to the gateway: proves the API secret with a MAC over the transcript, checks the grant against the
+ * key that apiKey names. Never sees mnemonic or encKey. Reads stdin: settings, apiKey, each u32be length ‖ bytes. Answers one line
+ * of JSON that holds nothing secret. Source: docs/protocol.md, section on pairing.
+ */
+import { randomBytes } from "node:crypto";
+import { readFrames } from "../../agent/launcher/frames.ts";
+import type { Code } from "../../protocol/codes.ts";
+import { AgentError, invariant } from "../../protocol/fault.ts";
+import type { PairingTranscript } from "../../protocol/messages.ts";
+import {
+  openGrant,
+  parseApiKey,
+  parseSealedGrant,
+  type SealedGrant,
+  shortCodeOf,
+  transcriptMac,
+} from "../../protocol/pairing.ts";
+import type { RegisteringAnswer, RegisteringSettings } from "./answer.ts";
+
+const timeoutMs = 20_000;
+const answerBytesMax = 65_536;
+
+/** The gateway's codes for a no (gateway answers, docs/api.md) and what each means here. */
+const refusals: Readonly<Record<string, Code>> = {
+  pairing_key_invalid: "PAIRING_WRONG_SECRET",
+  pairing_other_gateway: "PAIRING_GATEWAY_KEY",
+  pairing_clock: "PAIRING_CLOCK",
+  pairing_network_differs: "PAIRING_TABLES",
+  pairing_currency_differs: "PAIRING_TABLES",
+  pairing_taken: "PAIRING_TAKEN",
+  pairing_wallet_taken: "PAIRING_TAKEN",
+  pairing_used: "PAIRING_USED",
+  key_revoked: "PAIRING_REVOKED",
+  scope_missing: "PAIRING_SCOPE",
+  rate_limited: "PAIRING_AWAY",
+  unavailable: "PAIRING_AWAY",
+  internal: "PAIRING_AWAY",
+};
+
+interface HttpAnswer {
+  readonly status: number;
+  readonly body: Uint8Array;
+}
+
+async function post(gatewayUrl: string, body: string): Promise<HttpAnswer> {
+  try {
+    const answer = await fetch(`${gatewayUrl}/agent/v1/pair`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "accept-language": "en" },
+      body,
+      redirect: "manual",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    return { status: answer.status, body: await readBody(answer) };
+  } catch (cause) {
+    if (cause instanceof AgentError) throw cause;
+    throw new AgentError(
+      "PAIRING_AWAY",
+      "unknown",
+      `the gateway at ${gatewayUrl} cannot be reached (${reasonOf(cause)})`,
+      {},
+      { cause },
+    );
+  }
+}
+
+async function readBody(answer: Response): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader = answer.body?.getReader();
+  for (;;) {
+    const step = await reader?.read();
+    if (step === undefined || step.done) return Buffer.concat(chunks);
+    length += step.value.length;
+    if (length > answerBytesMax) throw new AgentError("PAIRING_ANSWER", "unknown", "the gateway's answer is far too long");
+    chunks.push(step.value);
+  }
+}
+
+/** The system's word (ECONNREFUSED, CERT_HAS_EXPIRED …) hides one or two causes deep. */
+function reasonOf(error: unknown): string {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const { code } = at as NodeJS.ErrnoException;
+    if (typeof code === "string") return code;
+    if (at.name === "TimeoutError") return `no answer within ${timeoutMs / 1000} s`;
+  }
+  return error instanceof Error ? error.name : "unknown";
+}
+
+/** What a gateway says is for people's eyes, so only printable characters of it, and not too many. */
+function printable(value: unknown): string {
+  return String(value ?? "")
+    .replace(/[^\x20-\x7e]/g, "?")
+    .slice(0, 200);
+}
+
+function refusalOf({ status, body }: HttpAnswer): AgentError {
+  let fields: Readonly<Record<string, unknown>>;
+  try {
+    fields = JSON.parse(Buffer.from(body).toString("utf8")) as Readonly<Record<string, unknown>>;
+  } catch {
+    fields = {};
+  }
+  const theirs = typeof fields.code === "string" ? fields.code : "";
+  if (theirs === "") {
+    const code = status >= 500 ? "PAIRING_AWAY" : "PAIRING_ANSWER";
+    return new AgentError(code, "unknown", `the gateway's address answered ${status} and not as a gateway does`);
+  }
+  const code = refusals[theirs] ?? "PAIRING_REFUSED";
+  const details = ["currency", "network", "field", "agent", "gateway", "reason", "scope"]
+    .filter((name) => fields[name] !== undefined && (code === "PAIRING_TABLES" || name === "reason" || name === "scope"))
+    .map((name) => `${name} ${printable(fields[name])}`);
+  const message = printable(fields.message).replace(/\.$/, "");
+  return new AgentError(code, "none", `the gateway says: ${message}${details.length === 0 ? "" : ` (${details.join(", ")})`}`);
+}
+
+async function register(settings: RegisteringSettings, apiKeyBytes: Uint8Array): Promise<RegisteringAnswer> {
+  const apiKey = parseApiKey(apiKeyBytes);
+  apiKeyBytes.fill(0);
+  try {
+    const content: PairingTranscript = {
+      version: 1,
+      keyId: apiKey.keyId,
+      gatewayFingerprint: apiKey.fingerprint,
+      ...settings.facts,
+      nonce: randomBytes(32).toString("hex"),
+      at: Date.now(),
+    };
+    const transcript = JSON.stringify(content);
+    const mac = transcriptMac(apiKey.secret, transcript);
+    const answer = await post(settings.gatewayUrl, JSON.stringify({ transcript, mac }));
+    if (answer.status !== 200) throw refusalOf(answer);
+    const sealed = parseAnswer(answer.body);
+    const { grant, gatewayKey } = openGrant(sealed, { fingerprint: apiKey.fingerprint, transcript });
+    const { agent, merchant, epoch } = grant;
+    return {
+      ok: true,
+      agent,
+      merchant,
+      epoch,
+      gatewayKey,
+      keyId: apiKey.keyId,
+      shortCode: shortCodeOf(transcript, sealed.grant),
+    };
+  } finally {
+    apiKey.secret.fill(0);
+  }
+}
+
+function parseAnswer(body: Uint8Array): SealedGrant {
+  try {
+    return parseSealedGrant(body);
+  } catch (cause) {
+    throw new AgentError("PAIRING_ANSWER", "unknown", "the gateway's address answered, but not as a gateway does", {}, { cause });
+  }
+}
+
+async function answer(): Promise<RegisteringAnswer> {
+  const [settings, apiKey] = readFrames();
+  try {
+    invariant(settings !== undefined && apiKey !== undefined, "two parts come over stdin");
+    return await register(JSON.parse(Buffer.from(settings).toString("utf8")) as RegisteringSettings, apiKey);
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    return { ok: false, code: error.code, message: error.message };
+  } finally {
+    apiKey?.fill(0);
+  }
+}
+
+process.stdout.write(`${JSON.stringify(await answer())}\n`);

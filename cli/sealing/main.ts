@@ -1,0 +1,68 @@
+/**
+ * The one process that ever has the mnemonic: seals the wallet it makes into the keystore, reads the keystore back and compares.
+ * Started by `pair` without a network where the machine permits it; imports nothing that could open one. Reads stdin: settings,
+ * mnemonic, encKey, each u32be length ‖ bytes. Answers one line of JSON that holds nothing secret.
+ */
+import { randomBytes } from "node:crypto";
+import { readFrames } from "../../agent/launcher/frames.ts";
+import { hasKeystore, readKeystore, writeKeystore } from "../../agent/signer/keystore/file.ts";
+import { type KeystoreContents, openKeystore, sealKeystore, wipeKeystore } from "../../agent/signer/keystore/keystore.ts";
+import { depositXpub, deriveNodes, hotAddress, walletOf, wipeNodes } from "../../agent/signer/keystore/nodes.ts";
+import { Secret } from "../../agent/signer/keystore/secret.ts";
+import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
+import { AgentError, invariant } from "../../protocol/fault.ts";
+import type { SealingAnswer, SealingSettings } from "./answer.ts";
+import { seedOf } from "./mnemonic.ts";
+
+function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Array): SealingAnswer {
+  const seed = seedOf(mnemonic);
+  mnemonic.fill(0);
+  const evm = deriveNodes(seed);
+  seed.fill(0);
+  const wallet = walletOf(evm);
+  const address = hotAddress(evm.account0);
+  const xpub = depositXpub(evm.account1);
+  try {
+    const isThere = hasKeystore(settings.folder);
+    if (!isThere) {
+      const contents = { wallet, networks: settings.networks, evm, signerSeed: new Secret(randomBytes(32)) };
+      const text = sealKeystore({ contents, encKey, random: (bytes) => randomBytes(bytes) });
+      contents.signerSeed.wipe();
+      writeKeystore({ folder: settings.folder, text, encKey });
+    }
+    const back = openKeystore(readKeystore(settings.folder), encKey);
+    try {
+      if (back.wallet !== wallet) {
+        throw new AgentError("KEYSTORE_EXISTS", "none", `${settings.folder} holds the keystore of another wallet`);
+      }
+      if (hotAddress(back.evm.account0) !== address || depositXpub(back.evm.account1) !== xpub) {
+        throw new AgentError("PAIRING_READ_BACK", "none", "the keystore read back gives other addresses than the mnemonic");
+      }
+      return { ok: true, made: !isThere, wallet, address, depositXpub: xpub, signerKey: signerKeyOf(back) };
+    } finally {
+      wipeKeystore(back);
+    }
+  } finally {
+    wipeNodes(evm);
+  }
+}
+
+function signerKeyOf(contents: KeystoreContents): string {
+  return publicKeyHex(privateKeyFromSeed(contents.signerSeed.bytes));
+}
+
+function answer(): SealingAnswer {
+  const [settings, mnemonic, encKey] = readFrames();
+  try {
+    invariant(settings !== undefined && mnemonic !== undefined && encKey !== undefined, "three parts come over stdin");
+    return seal(JSON.parse(Buffer.from(settings).toString("utf8")) as SealingSettings, mnemonic, encKey);
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    return { ok: false, code: error.code, message: error.message };
+  } finally {
+    mnemonic?.fill(0);
+    encKey?.fill(0);
+  }
+}
+
+process.stdout.write(`${JSON.stringify(answer())}\n`);

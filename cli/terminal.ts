@@ -1,0 +1,76 @@
+/** Terminal manners, in one place: where lines go, how a yes is asked for, how columns line up. */
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/**
+ * What commands see of the outside; tests put their own in its place.
+ * @public
+ */
+export interface Terminal {
+  out(text: string): void;
+  err(text: string): void;
+  /** A person sits there and can answer. */
+  readonly isInteractive: boolean;
+  /** True only for the whole word yes. */
+  confirm(question: string): Promise<boolean>;
+  readonly now: () => number; // milliseconds since 1970
+  /** False when whatever repeats should end. */
+  sleep(ms: number): Promise<boolean>;
+}
+
+/** @public */
+export function processTerminal(): Terminal {
+  return {
+    out: (text) => void process.stdout.write(text),
+    err: (text) => void process.stderr.write(text),
+    isInteractive: process.stdin.isTTY === true && process.stderr.isTTY === true,
+    confirm: async (question) => {
+      const lines = createInterface({ input: process.stdin, output: process.stderr });
+      try {
+        const answer = await new Promise<string>((resolve) => {
+          lines.once("close", () => resolve(""));
+          lines.question(question, resolve);
+        });
+        return answer.trim().toLowerCase() === "yes";
+      } finally {
+        lines.close();
+      }
+    },
+    now: Date.now,
+    sleep: async (ms) => {
+      await sleep(ms);
+      return true;
+    },
+  };
+}
+
+/**
+ * Names in one column, what they say in the next: `  name      text`.
+ * @public
+ */
+export function fields(rows: readonly (readonly [name: string, text: string])[]): string {
+  const width = Math.max(...rows.map(([name]) => name.length)) + 3;
+  return rows.map(([name, text]) => `  ${name.padEnd(width)}${text}`.trimEnd()).join("\n");
+}
+
+/**
+ * Rows under a heading, every column as wide as its widest cell; nothing is shortened.
+ * @public
+ */
+export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
+  return [heading, ...rows].map(line).join("\n");
+}
+
+/**
+ * A moment as people on call compare it: 2026-11-20 21:40:03 UTC.
+ * @public
+ */
+export function moment(ms: number): string {
+  return ms === 0 ? "never" : `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}

@@ -1,0 +1,77 @@
+/** `token`: makes one signatureToken for a shop that has no JWT library at hand. apiKey comes from a private file or stdin. */
+import { readFileSync } from "node:fs";
+import { readPrivateFile } from "../agent/config.ts";
+import { exitCodes } from "../agent/launcher/verdict.ts";
+import { createTokenMaker, type TokenFor } from "../client/signature-token.ts";
+import { AgentError } from "../protocol/fault.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** @public */
+export interface TokenOptions {
+  readonly apiKeyFile?: string | undefined;
+  readonly profile: "compatible" | "strict";
+  readonly alg: "HS256" | "EdDSA";
+  readonly method?: string | undefined;
+  readonly path?: string | undefined;
+  readonly body?: string | undefined;
+  readonly bodyFile?: string | undefined;
+  readonly audience?: string | undefined;
+  readonly lifetime: number;
+  readonly json?: boolean | undefined;
+}
+
+/**
+ * @throws AgentError COMMAND_USAGE, PAIRING_API_KEY, CONFIG_* about the key's file
+ * @public
+ */
+export function printToken(options: TokenOptions, terminal: Terminal): number {
+  const purpose: TokenFor = {
+    ...(options.profile === "strict" ? { bound: boundTo(options) } : {}),
+    ...(options.audience === undefined ? {} : { audience: options.audience }),
+    lifetimeSeconds: options.lifetime,
+  };
+  if (options.profile === "compatible" && (options.method ?? options.path ?? options.body ?? options.bodyFile) !== undefined) {
+    throw new AgentError("COMMAND_USAGE", "none", "method, path and body belong to --profile strict");
+  }
+  const nowMs = terminal.now();
+  const token = makerOf(options, nowMs)(purpose);
+  const expiresAt = new Date((Math.floor(nowMs / 1000) + options.lifetime) * 1000).toISOString();
+  terminal.out(options.json === true ? `${JSON.stringify({ ok: true, signatureToken: token, expiresAt })}\n` : `${token}\n`);
+  return exitCodes.fine;
+}
+
+function makerOf({ apiKeyFile, alg }: TokenOptions, nowMs: number): (purpose: TokenFor) => string {
+  const bytes = apiKeyFile === undefined ? readFileSync(0) : readPrivateFile(apiKeyFile);
+  // The maker's interface takes the key as text; this process ends with the token.
+  const apiKey = Buffer.from(bytes).toString("latin1").trim();
+  bytes.fill(0);
+  try {
+    return createTokenMaker({ apiKey, alg }, () => nowMs);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new AgentError("PAIRING_API_KEY", "none", "apiKey is not keyId.secret.fingerprint");
+  }
+}
+
+/** A strict token is good for one method, path and body only. */
+function boundTo(options: TokenOptions): NonNullable<TokenFor["bound"]> {
+  const { method, path, body, bodyFile } = options;
+  if (method === undefined || path === undefined) {
+    throw new AgentError("COMMAND_USAGE", "none", "--profile strict needs --method and --path, and --body when there is one");
+  }
+  if (!/^[A-Za-z]{3,10}$/.test(method) || !path.startsWith("/")) {
+    throw new AgentError("COMMAND_USAGE", "none", "--method is a word such as POST, --path begins with /api");
+  }
+  if (body !== undefined && bodyFile !== undefined)
+    throw new AgentError("COMMAND_USAGE", "none", "give --body or --body-file, not both");
+  return { method: method.toUpperCase(), path, body: bodyFile === undefined ? (body ?? "") : bodyOf(bodyFile) };
+}
+
+function bodyOf(path: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? "";
+    throw new AgentError("COMMAND_USAGE", "none", `${path} cannot be read (${reason})`, {}, { cause });
+  }
+}

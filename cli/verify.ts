@@ -1,0 +1,37 @@
+/** `verify`: reads the whole ledger back and checks every hash; by the running signer, or from the folder when none runs. */
+import { join } from "node:path";
+import { exitCodes } from "../agent/launcher/verdict.ts";
+import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
+import { verifyLedger } from "../agent/signer/ledger/verify.ts";
+import type { OperatorAnswers } from "../agent/socket/verbs.ts";
+import type { StateFolder } from "../agent/state-folder.ts";
+import { AgentError } from "../protocol/fault.ts";
+import { askOperator } from "./operator.ts";
+import { fields, type Terminal } from "./terminal.ts";
+
+/**
+ * @throws AgentError LEDGER_* naming file and line, STATE_NOT_PAIRED
+ * @public
+ */
+export async function verify(state: StateFolder, isJson: boolean, terminal: Terminal): Promise<number> {
+  const { by, records, segments, head } = await verified(state);
+  if (isJson) terminal.out(`${JSON.stringify({ ok: true, by, records, segments, head })}\n`);
+  else {
+    const rows = [
+      ["records", `${records} in ${segments} ${segments === 1 ? "file" : "files"}`],
+      ["head", `${head.seq} ${head.hash}`],
+      ["checked by", by === "signer" ? "the running signer" : "this command: no signer runs"],
+    ] as const;
+    terminal.out(`the ledger is whole\n\n${fields(rows)}\n`);
+  }
+  return exitCodes.fine;
+}
+
+async function verified(state: StateFolder): Promise<OperatorAnswers["verify"] & { readonly by: "signer" | "command" }> {
+  try {
+    return { ...(await askOperator(state, "verify", {})), by: "signer" };
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code !== "COMMAND_DAEMON_AWAY") throw error;
+    return { ...verifyLedger(ledgerDisk(join(state.signer, "ledger"))), by: "command" };
+  }
+}

@@ -1,0 +1,135 @@
+/** `withdrawals` and `show`: what was asked of this agent and what became of it. Nothing is shortened. */
+import { exitCodes } from "../agent/launcher/verdict.ts";
+import type { LedgerLine, VersionView, WithdrawalView } from "../agent/socket/verbs.ts";
+import type { StateFolder } from "../agent/state-folder.ts";
+import { formatAmount } from "../protocol/amount.ts";
+import { AgentError } from "../protocol/fault.ts";
+import { askOperator } from "./operator.ts";
+import { fields, moment, type Terminal, table } from "./terminal.ts";
+
+const nativeDecimal = 18;
+const limitMax = 1000;
+
+/** @public */
+export interface ListOptions {
+  readonly open?: boolean | undefined;
+  readonly limit: number;
+  readonly json?: boolean | undefined;
+}
+
+/** What each state means to a person. */
+const stateWords: Readonly<Record<WithdrawalView["state"], string>> = {
+  held: "held: waits for approve or refuse",
+  approved: "approved: nothing is bound or signed yet",
+  intent: "intent: its nonce is bound, not yet signed",
+  signed: "signed: the gateway has not confirmed yet, nothing left this machine",
+  released: "released: may be on its way to the chain",
+  broadcast: "broadcast: nodes have it",
+  included: "included: in a block, not final yet",
+  paid: "paid: final on chain",
+  reverted: "reverted: final on chain, nothing was paid",
+  lost: "lost: another transaction used its nonce",
+  refused: "refused: nothing was ever signed",
+  expired: "expired: nothing was ever signed",
+};
+
+/**
+ * An id as the gateway and `withdrawals` show it, whole.
+ * @throws AgentError COMMAND_USAGE
+ * @public
+ */
+export function transactionIdFrom(text: string): string {
+  if (/^[0-9a-f]{32}$/.test(text)) return text;
+  throw new AgentError("COMMAND_USAGE", "none", `${JSON.stringify(text.slice(0, 80))} is not a transactionId: 32 hex digits`, {
+    hint: "copy it whole from: node autowithdraw.js withdrawals",
+  });
+}
+
+/**
+ * @throws AgentError COMMAND_USAGE
+ * @public
+ */
+export function limitFrom(text: string): number {
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (limit >= 1 && limit <= limitMax) return limit;
+  throw new AgentError("COMMAND_USAGE", "none", `--limit must be a whole number from 1 to ${limitMax}`);
+}
+
+/** @public */
+export async function listWithdrawals(state: StateFolder, options: ListOptions, terminal: Terminal): Promise<number> {
+  const { withdrawals } = await askOperator(state, "list", { openOnly: options.open === true, limit: options.limit });
+  if (options.json === true) {
+    terminal.out(`${JSON.stringify({ ok: true, withdrawals })}\n`);
+    return exitCodes.fine;
+  }
+  if (withdrawals.length === 0) {
+    terminal.out(options.open === true ? "no open withdrawals\n" : "no withdrawals yet\n");
+    return exitCodes.fine;
+  }
+  const rows = withdrawals.map((one) => [
+    one.transactionId,
+    one.state,
+    `${one.amount} ${one.currency}`,
+    one.address === "" ? "(none yet)" : one.address,
+    moment(one.changedAt),
+    one.orderId,
+  ]);
+  terminal.out(`${table(["transactionId", "state", "amount", "address", "changed", "orderId"], rows)}\n`);
+  if (withdrawals.length === options.limit) terminal.out(`\nthe newest ${options.limit}; more with --limit\n`);
+  return exitCodes.fine;
+}
+
+/** @public */
+export async function showWithdrawal(
+  state: StateFolder,
+  transactionId: string,
+  isJson: boolean,
+  terminal: Terminal,
+): Promise<number> {
+  const { withdrawal, history } = await askOperator(state, "show", { transactionId });
+  if (isJson) terminal.out(`${JSON.stringify({ ok: true, withdrawal, history })}\n`);
+  else terminal.out(`${describe(withdrawal)}${versionsOf(withdrawal)}${historyOf(history)}`);
+  return exitCodes.fine;
+}
+
+/**
+ * Every field of a withdrawal that a decision could hang on, whole.
+ * @public
+ */
+export function describe(one: WithdrawalView): string {
+  const rows: (readonly [string, string])[] = [
+    ["transactionId", one.transactionId],
+    ["orderId", one.orderId],
+    ["state", `${stateWords[one.state]}${one.code === "" ? "" : ` (${one.code})`}`],
+    ["amount", `${one.amount} ${one.currency}`],
+    ["base units", `${one.amountUnits} (${one.decimal} decimals)`],
+    ["to address", one.address === "" ? "none yet: give it with --address" : one.address],
+    ["chain", `${one.chain} (${one.network})`],
+    ["token", one.contract === "" ? "the chain's own coin" : one.contract],
+    ["mode", one.mode],
+    ["requested", moment(one.requestedAt)],
+    ["changed", moment(one.changedAt)],
+    ["expires", moment(one.expiresAt)],
+    ["paid from", one.account],
+  ];
+  if (one.tag !== "") rows.push(["tag", one.tag]);
+  if (one.nonce !== "") rows.push(["nonce", one.nonce]);
+  return `${fields(rows)}\n`;
+}
+
+function versionsOf({ versions }: WithdrawalView): string {
+  if (versions.length === 0) return "";
+  const rows = versions.map((one) => [String(one.version), one.txHash, feeMaxOf(one), moment(one.signedAt)]);
+  return `\n${table(["version", "txHash", "highest fee", "signed"], rows)}\n`;
+}
+
+/** The most a version can cost: gas limit times price, in the chain's own coin (EIP-1559). */
+function feeMaxOf({ gasLimit, maxFeePerGas }: VersionView): string {
+  return formatAmount(BigInt(gasLimit) * BigInt(maxFeePerGas), nativeDecimal);
+}
+
+function historyOf(history: readonly LedgerLine[]): string {
+  if (history.length === 0) return "";
+  const rows = history.map((line) => [String(line.seq), moment(line.at), line.kind, line.detail]);
+  return `\n${table(["record", "at", "kind", "detail"], rows)}\n`;
+}
