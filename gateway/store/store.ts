@@ -48,7 +48,7 @@ export interface Store {
   close(): void;
 }
 
-const busyTimeoutMs = 5_000;
+const busyTimeoutMs = 1_000; // it holds up the whole process, so no longer
 const constraintUnique = 2067;
 const constraintPrimaryKey = 1555;
 const primaryCodeMask = 0xff;

@@ -29,6 +29,7 @@ import type { PairingTranscript } from "../../protocol/messages.ts";
 import { parseApiKey, transcriptMac } from "../../protocol/pairing.ts";
 
 export const usdtContract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
+const otherContract = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 export const receiver = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 
 const testWords = "test test test test test test test test test test test junk";
@@ -56,7 +57,7 @@ export const testConfig = {
       minPaymentAmount: "5",
       minWithdrawAmount: "1",
     },
-    off: { chain: "local", decimal: 6, contract: receiver, name: "Off", symbol: "OFF", minPaymentAmount: "1", enabled: false },
+    off: { chain: "local", decimal: 6, contract: otherContract, name: "Off", symbol: "OFF", minPaymentAmount: "1", enabled: false },
   },
   prices: { manual: { eth: { usd: "3000", eur: "2800.5", try: "126000" } } },
   logLevel: "silent",
