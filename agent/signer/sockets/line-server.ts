@@ -43,6 +43,8 @@ export interface LineServer {
 }
 
 const unreadBytesDefault = 67_108_864;
+/** sun_path of unix(7) without its final zero; older runtimes cut a longer path short and say nothing. */
+const pathBytesMax = 107;
 /** How long a client that broke the framing may take to read why. */
 const hangUpMs = 1000;
 /** A frame of 64 KiB as base64 is the longest string anyone sends. */
@@ -88,7 +90,7 @@ class BoundedServer implements LineServer {
 
   #listen(path: string): void {
     try {
-      removeStale(path);
+      makeWay(path);
     } catch (cause) {
       if (!(cause instanceof AgentError)) throw cause;
       queueMicrotask(() => this.#options.onFault(cause)); // Never before the caller has the server.
@@ -236,10 +238,13 @@ function readRequest(line: Uint8Array): Request {
 }
 
 /**
- * Removes a socket file that nobody listens on any more. The state folder's lock already says that no other agent lives here; this
+ * Checks the path, and removes a socket file there that nobody listens on any more. The state folder's lock already says that no other agent lives here; this
  * guards against a foreign program at the same path. @throws AgentError SOCKET_IN_USE, SOCKET_LISTEN
  */
-function removeStale(path: string): void {
+function makeWay(path: string): void {
+  if (Buffer.byteLength(path) > pathBytesMax) {
+    throw new AgentError("SOCKET_LISTEN", "none", "the socket's path is too long", { path, pathBytesMax });
+  }
   try {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined) return;
