@@ -43,7 +43,7 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   const skewMs = Math.abs(welcome.at - turn.nowMs);
   if (skewMs > skewAlarmMs) alarm(turn, "CLOCK_SKEW", `the gateway's clock is ${skewMs} ms away from the ledger's`);
   if (skewMs > skewMaxMs) return refuse("CLOCK_SKEW", `${skewMs} ms`);
-  const isOld = welcome.at < run.gatewayAt;
+  const isOld = welcome.at <= run.gatewayAt;
   const behind = (detail: string): Refusal => {
     // A courier may show an older greeting of this very run again; only the newest word tells that the gateway went back.
     if (isOld) return refuse("WELCOME_STALE");

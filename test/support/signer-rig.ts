@@ -1,0 +1,304 @@
+/**
+ * A whole signer in memory: real core, real ledger on a disk in memory, real vault; beside it the gateway's side of the talk, honest
+ * unless told otherwise. Time stands until the test moves it, and nothing becomes durable before `settle`.
+ */
+import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { mnemonicToSeedSync } from "bip39";
+import type { SignerSettings } from "../../agent/settings.ts";
+import { Core, type CoreSnapshot } from "../../agent/signer/core.ts";
+import { deriveNodes, walletOf } from "../../agent/signer/keystore/nodes.ts";
+import { Secret } from "../../agent/signer/keystore/secret.ts";
+import { createLedger, openLedger } from "../../agent/signer/ledger/ledger.ts";
+import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
+import { readRules } from "../../agent/signer/policy/rules.ts";
+import { Signer } from "../../agent/signer/signer.ts";
+import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
+import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
+import { unlockVault } from "../../agent/signer/vault/vault.ts";
+import type { Push, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { openEnvelope, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import { parseJson } from "../../protocol/json.ts";
+import type { Ack, Head, Job, Jobs, Statement, Welcome } from "../../protocol/messages.ts";
+import { parseStatement } from "../../protocol/payloads.ts";
+import { MemoryDisk } from "./ledger-disk.ts";
+
+export const agentId = "aa".repeat(8);
+export const merchant = "m1";
+export const token = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
+export const otherToken = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
+export const shop = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+export const other = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
+export const begun = 1_700_000_000_000;
+const words = "test test test test test test test test test test test junk";
+
+const evm = deriveNodes(new Uint8Array(mnemonicToSeedSync(words)));
+export const wallet = walletOf(evm);
+export const vault = unlockVault({ wallet, networks: ["eip155:31337"], evm, signerSeed: new Secret(new Uint8Array(32).fill(7)) });
+export const hot = vault.accounts[0]!.address;
+
+export const settings: SignerSettings = {
+  chains: { local: { family: "evm", chainId: 31337 }, mainnet: { family: "evm", chainId: 1 } },
+  currencies: {
+    eth: { chain: "local", decimal: 18 },
+    usdt: { chain: "local", decimal: 6, contract: token },
+    usdc: { chain: "mainnet", decimal: 6, contract: otherToken },
+  },
+  policy: {
+    eth: { maxPerWithdrawal: "2", maxPerHour: "5", maxPerDay: "10", maxFee: "0.01", maxFeePerDay: "0.1", holdAbove: "1" },
+    usdt: { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", maxFeePerDay: "10" },
+  },
+  stateDir: "",
+  courierSocket: "",
+  operatorSocket: "",
+  encKeyFrom: "config",
+};
+
+export const facts = { gasLimit: "65000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
+
+export type AnyAnswer = { readonly ok: boolean; readonly code?: string; readonly detail?: string } & Readonly<
+  Record<string, any>
+>;
+
+/** What the gateway would sign, with its own memory of the chain of jobs and of the agent's ledger. */
+export class Gateway {
+  readonly key: KeyObject = generateKeyPairSync("ed25519").privateKey;
+  readonly texts: string[] = [];
+  stored: Head | null = null;
+  last = { sequence: 0, hash: zeroHash };
+  epoch = 1;
+  #orders = 0;
+
+  /** Makes the next job in the chain and remembers its text. */
+  job(change: Partial<Job> = {}, at = begun): Job {
+    const orderId = change.orderId ?? `order-${++this.#orders}`;
+    const job: Job = {
+      ...{ agent: agentId, wallet, network: "eip155:31337", epoch: this.epoch, sequence: this.last.sequence + 1 },
+      ...{ previous: this.last.hash, issuedAt: at, expiresAt: at + 86_400_000, mode: "auto" },
+      transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId }),
+      ...{ orderId, currency: "usdt", amount: "1.5", address: shop, tag: "" },
+      ...change,
+    };
+    const text = JSON.stringify(job);
+    this.texts.push(text);
+    this.last = { sequence: job.sequence, hash: jobHashOf(text) };
+    return job;
+  }
+
+  jobs(texts: readonly string[], change: Partial<Jobs> = {}, key = this.key): Uint8Array {
+    return sealEnvelope(
+      "jobs",
+      { agent: agentId, wallet, epoch: this.epoch, echo: this.stored, at: begun, jobs: texts, ...change },
+      key,
+    );
+  }
+
+  welcome(answers: string, change: Partial<Welcome> = {}, key = this.key): Uint8Array {
+    const welcome = {
+      agent: agentId,
+      wallet,
+      epoch: this.epoch,
+      answers,
+      echo: this.stored,
+      jobs: this.last,
+      at: begun,
+      ...change,
+    };
+    return sealEnvelope("welcome", welcome, key);
+  }
+
+  ack(head: Head, change: Partial<Ack> = {}, key = this.key): Uint8Array {
+    return sealEnvelope("ack", { agent: agentId, epoch: this.epoch, head, at: begun, ...change }, key);
+  }
+}
+
+export interface RigOptions {
+  readonly settings?: SignerSettings;
+  readonly segmentBytesMax?: number;
+}
+
+export class Rig {
+  readonly gateway = new Gateway();
+  readonly pushes: Push[] = [];
+  readonly logged: string[] = [];
+  /** Every raw transaction that left the signer in an answer or push. */
+  readonly left = new Set<string>();
+  readonly statements: Statement[] = [];
+  readonly #records: LedgerRecord[] = [];
+  readonly #options: RigOptions;
+  disk: MemoryDisk = new MemoryDisk();
+  now = begun;
+  poisoned: string | null = null;
+  signer!: Signer;
+  #run = 0;
+  #nextId = 1;
+  #courier!: ReturnType<typeof courierVerbs>;
+  #operator!: ReturnType<typeof operatorVerbs>;
+
+  constructor(options: RigOptions = {}) {
+    this.#options = options;
+    const gatewayKey = publicKeyHex(this.gateway.key);
+    createLedger(this.disk, { kind: "PAIRED", agent: agentId, merchant, wallet, epoch: 1, gatewayKey }, () => this.now);
+    this.start();
+  }
+
+  get core(): Core {
+    return this.signer.core;
+  }
+
+  get nonce(): string {
+    return this.signer.run.nonce;
+  }
+
+  get settings(): SignerSettings {
+    return this.#options.settings ?? settings;
+  }
+
+  /** Opens the ledger on the disk as it is and begins a run, as the process does. */
+  start(): void {
+    const clock = (): number => this.now;
+    const { ledger, checkpoint, records } = openLedger({
+      ...{ disk: this.disk, clock },
+      ...(this.#options.segmentBytesMax === undefined ? {} : { segmentBytesMax: this.#options.segmentBytesMax }),
+    });
+    const core = new Core(readRules(this.settings, hot), (checkpoint as CoreSnapshot | null) ?? undefined);
+    for (const record of records) core.fold(record);
+    this.#run += 1;
+    this.poisoned = null;
+    this.signer = new Signer({
+      ...{ core, ledger, vault, clock, chains: this.settings.chains },
+      runNonce: this.#run.toString(16).padStart(64, "0"),
+      push: (message) => this.#pushed(message),
+      log: (level, message, context) => this.logged.push(`${level} ${context?.code ?? ""} ${message}`),
+      onPoisoned: (fault) => {
+        this.poisoned = fault.code;
+      },
+    });
+    this.#courier = courierVerbs(this.signer);
+    this.#operator = operatorVerbs(this.signer, {
+      ...{ isolation: "L0 one user", encKeyFrom: "config", isCourierConnected: () => true },
+      later: (act) => act(),
+    });
+  }
+
+  /** The power goes, with `kept` bytes of the write under way on disk, and comes back. */
+  crash(kept = 0): void {
+    this.disk = this.disk.crash(kept);
+    this.start();
+  }
+
+  /** Everything asked so far becomes durable. */
+  settle(): void {
+    for (let i = 0; this.disk.appending && i < 100; i++) this.disk.sync();
+  }
+
+  /** Asks over the courier's socket as the line server would; the answer may come later. */
+  send(verb: string, body: object, answer: (answer: AnyAnswer) => void = () => {}): void {
+    const request = parseJson(JSON.stringify({ id: this.#nextId++, verb, ...body }), {
+      bytesMax: 1_048_576,
+      stringBytesMax: 131_072,
+    });
+    this.#courier(request as never, (given) => answer(this.#seen(given)));
+  }
+
+  ask(verb: string, body: object = {}): AnyAnswer {
+    return this.#wait((answer) => this.send(verb, body, answer));
+  }
+
+  operate(verb: string, body: object = {}): AnyAnswer {
+    const request = parseJson(JSON.stringify({ id: this.#nextId++, verb, ...body }));
+    return this.#wait((answer) => this.#operator(request as never, (given) => answer(this.#seen(given))));
+  }
+
+  admit(frame: Uint8Array): AnyAnswer {
+    return this.ask("admit", { frame: Buffer.from(frame).toString("base64") });
+  }
+
+  release(frame: Uint8Array): AnyAnswer {
+    return this.ask("release", { frame: Buffer.from(frame).toString("base64") });
+  }
+
+  greet(): AnyAnswer {
+    return this.admit(this.gateway.welcome(this.nonce, { at: this.now }));
+  }
+
+  /** Greeted, its accounts adopted: ready for jobs. */
+  ready(): this {
+    this.greet();
+    this.ask("adopt", { chain: "local", nonce: "5", witnesses: 2 });
+    return this;
+  }
+
+  /** One new job, admitted. */
+  request(change: Partial<Job> = {}): WithdrawalView {
+    this.gateway.job(change, this.now);
+    const answer = this.admit(this.gateway.jobs([this.gateway.texts.at(-1)!], { at: this.now }));
+    return answer.withdrawals[0];
+  }
+
+  /** The gateway takes every statement it lacks and acknowledges; gives the signer's answer to the acknowledgement. */
+  acknowledge(): AnyAnswer {
+    this.hear();
+    return this.release(this.gateway.ack(this.gateway.stored!, { at: this.now }));
+  }
+
+  /** The gateway stores what the signer reports, as its hub does, and says nothing yet. */
+  hear(): void {
+    const { frames } = this.ask("report", { after: this.gateway.stored?.seq ?? 0 });
+    for (const frame of frames as string[]) this.#store(Buffer.from(frame, "base64"));
+  }
+
+  /** From request to released bytes. */
+  pay(change: Partial<Job> = {}): WithdrawalView {
+    const { transactionId } = this.request(change);
+    this.ask("sign", { transactionId, facts });
+    return this.acknowledge().withdrawals[0];
+  }
+
+  show(transactionId: string): WithdrawalView {
+    return this.operate("show", { transactionId }).withdrawal;
+  }
+
+  /** Everything in the ledger, read from the disk; what was read before is not read again. */
+  records(): readonly LedgerRecord[] {
+    this.settle();
+    const { ledger } = this.signer;
+    const from = this.#records.length + 1;
+    if (from <= ledger.durableHead.seq) this.#records.push(...ledger.read(from, ledger.durableHead.seq));
+    return this.#records;
+  }
+
+  kinds(): string[] {
+    return this.records().map((record) => record.kind);
+  }
+
+  #wait(ask: (answer: (answer: AnyAnswer) => void) => void): AnyAnswer {
+    let got: AnyAnswer | undefined;
+    ask((answer) => {
+      got = answer;
+    });
+    this.settle();
+    if (got === undefined) throw new Error(`no answer${this.poisoned === null ? "" : `: ${this.poisoned}`}`);
+    return got;
+  }
+
+  #pushed(message: Push): void {
+    this.pushes.push(message);
+    this.#seen(message);
+  }
+
+  #seen<T>(message: T): T {
+    for (const [raw] of JSON.stringify(message).matchAll(/"raw":"0x[0-9a-f]+"/g)) this.left.add(raw.slice(7, -1));
+    return message;
+  }
+
+  #store(frame: Uint8Array): void {
+    const signerKey = vault.signerKey;
+    const publicKey = createPublicKey(signerKey);
+    const statement = parseStatement(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
+    const stored = this.gateway.stored?.seq ?? 0;
+    if (statement.after > stored) throw new Error(`a gap in the statements: after ${statement.after}, stored ${stored}`);
+    this.statements.push(statement);
+    if (statement.head.seq > stored) this.gateway.stored = statement.head;
+  }
+}
