@@ -103,7 +103,8 @@ export interface Book {
   readonly accounts: Map<string, Account>;
   /** Recently closed, so that a late view does not open them again. */
   readonly closed: Set<string>;
-  refreshDueAtMs: number;
+  refreshDueAtMs: number; // not asked before
+  helloAtMs: number; // the last answer
 }
 
 /** A late view of a closed withdrawal comes within seconds; this many are kept, the oldest forgotten first. */
@@ -114,7 +115,15 @@ const nothing: Reserve = { native: 0n, token: 0n };
 const boundStates: ReadonlySet<WithdrawalState> = new Set(["intent", "signed", "released", "broadcast", "included"]);
 
 export function createBook(): Book {
-  return { greeted: false, locked: "", items: new Map(), accounts: new Map(), closed: new Set(), refreshDueAtMs: 0 };
+  return {
+    greeted: false,
+    locked: "",
+    items: new Map(),
+    accounts: new Map(),
+    closed: new Set(),
+    refreshDueAtMs: 0,
+    helloAtMs: 0,
+  };
 }
 
 export function clearBook(book: Book): void {

@@ -41,6 +41,8 @@ const inFlightMax = 256;
 /** Without an answer from the signer for this long, the request counts as lost and its view is asked for. */
 const askMsMax = 35_000;
 const refreshMs = 5000;
+/** The signer's whole view is asked for this often in any case: whatever this desk never heard of comes up then. */
+const refreshMsMax = 300_000;
 const gasMsMax = 60_000;
 const waitingMax = 100;
 
@@ -157,6 +159,7 @@ function takeHello(
 ): Iterable<Account> {
   if (isFresh) clearBook(book);
   book.greeted = hello.greeted;
+  book.helloAtMs = nowMs;
   book.locked = hello.locked;
   for (const view of hello.accounts) putAccount(book, view);
   const open = new Set(hello.open.map((view) => view.transactionId));
@@ -280,6 +283,7 @@ function takeConfirmed(book: Book, event: Extract<DeskEvent, { kind: "confirmed"
 
 /** Once a second: what was lost on the way is asked again, what waited its time goes on. */
 function takeTick(book: Book, nowMs: number, out: DeskEffect[]): Iterable<Account> {
+  if (nowMs - book.helloAtMs >= refreshMsMax) refresh(book, nowMs, out);
   for (const item of book.items.values()) {
     if (item.gasAskedAtMs !== null && nowMs - item.gasAskedAtMs > gasMsMax) item.gasAskedAtMs = null;
     if (item.asking === null || nowMs - item.asking.sinceMs <= askMsMax) continue;
