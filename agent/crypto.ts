@@ -14,6 +14,7 @@ import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
 import { frame } from "./launcher/frames.ts";
 import { type InheritedSockets, inheritedSockets } from "./launcher/inherited.ts";
 import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
+import { News } from "./launcher/news.ts";
 import { assertPaired } from "./launcher/paired.ts";
 import { supervise } from "./launcher/supervisor.ts";
 import { exitCodes, verdictLines, verdictOn } from "./launcher/verdict.ts";
@@ -115,7 +116,7 @@ function signerStarter({ state, config, encKey, locks, inherited, sockets }: Pre
   const descriptors = [lock.fd, ...(inherited === null ? [] : [inherited.courier, inherited.operator])];
   const program = fileURLToPath(programPath(import.meta.url, "./signer/main"));
   return () => {
-    const child = startChild({ program, descriptors, env: process.env });
+    const child = startChild({ program, descriptors, isHeard: true, env: process.env });
     child.stdin?.write(frame(Buffer.from(JSON.stringify(settings))));
     child.stdin?.write(frame(encKey.bytes));
     return child;
@@ -140,21 +141,31 @@ function courierStarter({ state, config, sockets }: Prepared, logLevel: CourierS
   };
 }
 
+function readyWords(role: Options["role"], locked: string): string {
+  if (locked !== "") return `but LOCKED (${locked}): nothing is signed until a person has looked`;
+  return role === "both" ? "signer and courier run" : `the ${role} runs`;
+}
+
 async function run(options: Options): Promise<number> {
   const prepared = await prepare(options);
   const stop = new AbortController();
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop.abort());
   const { state, config } = prepared;
-  const what = options.role === "both" ? "signer and courier run" : `the ${options.role} runs`;
+  const news = options.role === "both" ? new News(prepared.sockets.operator, say) : null;
   const code = await supervise({
     startSigner: options.role === "courier" ? null : signerStarter(prepared),
     startCourier: options.role === "signer" ? null : courierStarter(prepared, options.logLevel),
     clock: () => performance.now(),
     say,
     relay: (text) => process.stderr.write(text),
-    ready: () => process.stdout.write(`crypto: ready, ${what} (config ${config.path}, state ${state.root})\n`),
+    verdict: (verdict) => process.stderr.write(verdictLines(verdict)),
+    ready: (locked) => {
+      process.stdout.write(`crypto: ready, ${readyWords(options.role, locked)} (config ${config.path}, state ${state.root})\n`);
+      news?.begin();
+    },
     stop: stop.signal,
   });
+  news?.end();
   prepared.encKey?.bytes.fill(0);
   for (const lock of prepared.locks) lock.release();
   return code;

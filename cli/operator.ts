@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createSocketClient } from "../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests, OperatorVerb } from "../agent/socket/verbs.ts";
 import { type StateFolder, socketPaths } from "../agent/state-folder.ts";
-import type { Code } from "../protocol/codes.ts";
+import { type Code, codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
 
 const timeoutMs = 10_000;
@@ -27,13 +27,18 @@ export async function askOperator<V extends OperatorVerb>(
     const answer = await client.request(verb, body);
     if (answer.ok) return answer;
     const { code, detail, effect } = answer;
-    throw new AgentError(code as Code, effect, detail === "" ? `the signer says ${code}` : detail);
+    throw new AgentError(code as Code, effect, detail === "" ? meaningOf(code) : detail);
   } catch (error) {
     if (error instanceof AgentError && error.code === "SOCKET_UNREACHABLE") throw away(state, error);
     throw error;
   } finally {
     client.close();
   }
+}
+
+/** The table's own words for a code that came without any. */
+function meaningOf(code: string): string {
+  return Object.hasOwn(codes, code) ? codes[code as Code][3] : `the signer says ${code}`;
 }
 
 function away(state: StateFolder, cause: AgentError): AgentError {

@@ -12,6 +12,8 @@ export interface ChildOptions {
   readonly descriptors?: readonly number[];
   /** Programs that start the child in their turn, e.g. `unshare --net --`. */
   readonly within?: readonly string[];
+  /** Its stderr becomes a pipe too, so that the parent can tell what the child's last words were. */
+  readonly isHeard?: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -41,7 +43,7 @@ function nodeFlags(): string[] {
 const withoutCore = 'ulimit -c 0; { echo 0 >/proc/self/coredump_filter; } 2>/dev/null; exec "$0" "$@"';
 
 /**
- * Starts one of our programs. Its stdin and stdout are pipes, stderr is ours; the end of its stdin tells it to end.
+ * Starts one of our programs. Its stdin and stdout are pipes, stderr is ours unless heard; the end of its stdin tells it to end.
  * @public
  */
 export function startChild(options: ChildOptions): ChildProcess {
@@ -56,7 +58,7 @@ export function startChild(options: ChildOptions): ChildProcess {
     ...(options.args ?? []),
   ];
   const child = spawn(command, args, {
-    stdio: ["pipe", "pipe", "inherit", ...(options.descriptors ?? [])],
+    stdio: ["pipe", "pipe", options.isHeard === true ? "pipe" : "inherit", ...(options.descriptors ?? [])],
     env: cleanEnvironment(options.env),
     detached: true,
   });

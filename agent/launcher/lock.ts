@@ -4,7 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentError } from "../../protocol/fault.ts";
 import { makePrivateFolder } from "../state-folder.ts";
@@ -39,7 +39,7 @@ export async function takeLock(folder: string, waitMs: number): Promise<Lock> {
     if (waitedMs >= waitMs) {
       const holder = readHolder(path);
       const who = holder === "" ? "another crypto" : `another crypto (process ${holder})`;
-      throw new AgentError("STATE_IN_USE", "none", `${who} runs on ${folder}`);
+      throw new AgentError("STATE_IN_USE", "none", `${who} runs on ${dirname(folder)}`);
     }
     await sleep(retryMs);
   }

@@ -3,7 +3,8 @@
  * and later. A signer that is locked or misconfigured is not started again. Ending: pipes close, then SIGTERM, then SIGKILL.
  */
 import type { ChildProcess } from "node:child_process";
-import { exitCodes } from "./verdict.ts";
+import type { Readable } from "node:stream";
+import { exitCodes, type Verdict, verdictFor } from "./verdict.ts";
 
 /** @public */
 export interface SupervisorOptions {
@@ -12,10 +13,11 @@ export interface SupervisorOptions {
   readonly startCourier: (() => ChildProcess) | null;
   readonly clock: () => number; // monotonic, milliseconds
   readonly say: (line: string) => void;
+  readonly verdict: (verdict: Verdict) => void;
   /** What the children print on stdout beside their ready line. */
   readonly relay: (text: string) => void;
-  /** Called each time all of what this launcher runs is up. */
-  readonly ready: () => void;
+  /** Called each time all of what this launcher runs is up; `locked` is the signer's lock code, "" when it signs. */
+  readonly ready: (locked: string) => void;
   readonly stop: AbortSignal;
   readonly backoffMs?: { readonly first: number; readonly most: number };
 }
@@ -42,26 +44,35 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
     const startedAt = options.clock();
     const signer = options.startSigner === null ? alwaysUp() : watch("signer", options.startSigner(), options);
     const first = await Promise.race([signer.ready, signer.ended, stop]);
-    const last = first === "ready" ? await runCouriers(signer, stop, options) : first;
+    const last = typeof first === "object" && "locked" in first ? await runCouriers(signer, first.locked, stop, options) : first;
     await signer.end();
     if (last === "stop") return exitCodes.fine;
-    if (isFinal(last)) return last.code ?? exitCodes.bug;
+    if (isFinal(last)) {
+      options.say(`the ${last.of} ${last.words} and is not started again`);
+      if (last.fault !== null) options.verdict(verdictFor(last.fault.code, last.fault.message));
+      return last.code ?? exitCodes.bug;
+    }
     options.say(`the ${last.of} ${last.words} and is started again`);
     if ((await backoff.wait(options.clock() - startedAt, [stop])) === "stop") return exitCodes.fine;
   }
 }
 
 /** Couriers come and go until the signer ends, a courier ends for good, or everything is to stop. */
-async function runCouriers(signer: Watched, stop: Promise<"stop">, options: SupervisorOptions): Promise<Exit | "stop"> {
+async function runCouriers(
+  signer: Watched,
+  locked: string,
+  stop: Promise<"stop">,
+  options: SupervisorOptions,
+): Promise<Exit | "stop"> {
   if (options.startCourier === null) {
-    options.ready();
+    options.ready(locked);
     return Promise.race([stop, signer.ended]);
   }
   const backoff = new Backoff(options);
   for (;;) {
     const startedAt = options.clock();
     const courier = watch("courier", options.startCourier(), options);
-    void courier.ready.then(options.ready);
+    void courier.ready.then(() => options.ready(locked));
     const end = await Promise.race([stop, signer.ended, courier.ended]);
     await courier.end();
     if (end === "stop" || end.of === "signer" || isFinal(end)) return end;
@@ -75,6 +86,16 @@ interface Exit {
   readonly of: "signer" | "courier";
   readonly code: number | null;
   readonly words: string;
+  readonly fault: Fault | null; // the last one it told
+}
+
+interface Fault {
+  readonly code: string;
+  readonly message: string;
+}
+
+interface Ready {
+  readonly locked: string;
 }
 
 /** Locked, or wrongly configured: the next start would find the same. */
@@ -83,37 +104,39 @@ function isFinal(exit: Exit): boolean {
 }
 
 interface Watched {
-  readonly ready: Promise<"ready">; // pending for ever when the child ends first
+  readonly ready: Promise<Ready>; // pending for ever when the child ends first
   readonly ended: Promise<Exit>;
   end(): Promise<void>;
 }
 
 /** Stands for a signer that another unit runs. */
 function alwaysUp(): Watched {
-  return { ready: Promise.resolve("ready"), ended: new Promise(() => {}), end: () => Promise.resolve() };
+  return { ready: Promise.resolve({ locked: "" }), ended: new Promise(() => {}), end: () => Promise.resolve() };
 }
 
 function watch(of: Exit["of"], child: ChildProcess, options: SupervisorOptions): Watched {
   let isOver = false;
+  let fault: Fault | null = null;
   const ended = new Promise<Exit>((resolve) => {
     const over = (code: number | null, words: string): void => {
       isOver = true;
-      resolve({ of, code, words });
+      resolve({ of, code, words, fault });
     };
-    child.once("exit", (code, signal) => over(code, signal === null ? `ended with status ${code}` : `was ended by ${signal}`));
+    // "close" comes after the last of its output, "exit" may come before.
+    child.once("close", (code, signal) => over(code, signal === null ? `ended with status ${code}` : `was ended by ${signal}`));
     child.once("error", (error) => over(exitCodes.bug, `could not be started (${error.message})`));
   });
-  const ready = new Promise<"ready">((resolve) => {
-    let rest = "";
-    child.stdout?.setEncoding("utf8");
-    child.stdout?.on("data", (text: string) => {
-      const lines = (rest + text).split("\n");
-      rest = (lines.pop() ?? "").slice(-lineCharactersMax);
-      for (const line of lines) {
-        if (isReadyLine(line)) resolve("ready");
-        else options.relay(`${line}\n`);
-      }
+  const ready = new Promise<Ready>((resolve) => {
+    eachLine(child.stdout, (line) => {
+      const told = parsed(line);
+      if (told?.ready === true) resolve({ locked: typeof told.locked === "string" ? told.locked : "" });
+      else options.relay(`${line}\n`);
     });
+  });
+  eachLine(child.stderr, (line) => {
+    options.relay(`${line}\n`);
+    const told = parsed(line);
+    if (told?.level === "error") fault = { code: String(told.code), message: String(told.message) };
   });
   const end = async (): Promise<void> => {
     if (isOver) return;
@@ -127,13 +150,23 @@ function watch(of: Exit["of"], child: ChildProcess, options: SupervisorOptions):
   return { ready, ended, end };
 }
 
-/** Each process says so on its stdout, as one line of JSON, when it is up. */
-function isReadyLine(line: string): boolean {
-  if (!line.startsWith("{")) return false;
+function eachLine(stream: Readable | null, take: (line: string) => void): void {
+  let rest = "";
+  stream?.setEncoding("utf8");
+  stream?.on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = (lines.pop() ?? "").slice(-lineCharactersMax);
+    for (const line of lines) take(line);
+  });
+}
+
+/** Both processes speak in lines of JSON; null for anything else. */
+function parsed(line: string): Readonly<Record<string, unknown>> | null {
+  if (!line.startsWith("{")) return null;
   try {
-    return (JSON.parse(line) as { readonly ready?: unknown }).ready === true;
+    return JSON.parse(line) as Readonly<Record<string, unknown>>;
   } catch {
-    return false;
+    return null;
   }
 }
 

@@ -4,6 +4,7 @@
  * mnemonic, encKey, each u32be length ‖ bytes. Answers one line of JSON that holds nothing secret.
  */
 import { randomBytes } from "node:crypto";
+import { writeSync } from "node:fs";
 import { readFrames } from "../../agent/launcher/frames.ts";
 import { hasKeystore, readKeystore, writeKeystore } from "../../agent/signer/keystore/file.ts";
 import { type KeystoreContents, openKeystore, sealKeystore, wipeKeystore } from "../../agent/signer/keystore/keystore.ts";
@@ -65,4 +66,5 @@ function answer(): SealingAnswer {
   }
 }
 
-process.stdout.write(`${JSON.stringify(answer())}\n`);
+// Not process.stdout, which for a pipe would load the network module.
+writeSync(1, `${JSON.stringify(answer())}\n`);

@@ -1,0 +1,85 @@
+/**
+ * Says in plain words, once per change, what a person who watches `crypto` must know: link down or up, a chain without a node, the
+ * signer locked, withdrawals that wait for a person. Asks the signer as any operator would; an answer that does not come is no news.
+ */
+import { createSocketClient } from "../socket/client.ts";
+import type { OperatorAnswers, OperatorRequests, SignerStatus } from "../socket/verbs.ts";
+
+const everyMs = 2_000;
+const timeoutMs = 5_000;
+
+/** @public */
+export class News {
+  readonly #socket: string;
+  readonly #say: (line: string) => void;
+  readonly #told = new Map<string, string>();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(operatorSocket: string, say: (line: string) => void) {
+    this.#socket = operatorSocket;
+    this.#say = say;
+  }
+
+  /** Twice is harmless. */
+  begin(): void {
+    this.#timer ??= setInterval(() => void this.#look(), everyMs);
+  }
+
+  end(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  async #look(): Promise<void> {
+    const client = createSocketClient<OperatorRequests, OperatorAnswers>(this.#socket, { timeoutMs });
+    try {
+      const answer = await client.request("status", {});
+      if (answer.ok) for (const [topic, words] of newsOf(answer.status)) this.#tell(topic, words);
+    } catch {
+      // The supervisor tells of a signer that is gone.
+    } finally {
+      client.close();
+    }
+  }
+
+  /** What is well is told only after it was not. */
+  #tell(topic: string, { bad, good, detail = "" }: Words): void {
+    const words = bad === "" ? good : bad;
+    const before = this.#told.get(topic) ?? good;
+    this.#told.set(topic, words);
+    if (words !== before) this.#say(bad === "" || detail === "" ? words : `${words} (${detail})`);
+  }
+}
+
+interface Words {
+  readonly bad: string; // "" when all is well
+  readonly good: string;
+  readonly detail?: string; // may change at every look: told with the trouble, never by itself
+}
+
+/** One entry a topic. */
+export function newsOf({ locked, lockedDetail, courier, counts }: SignerStatus): ReadonlyMap<string, Words> {
+  const news = new Map<string, Words>();
+  news.set("lock", {
+    bad: locked === "" ? "" : `LOCKED (${locked}): ${lockedDetail}; nothing is signed until a person has looked`,
+    good: "the signer signs again",
+  });
+  news.set("held", {
+    bad: counts.held === 0 ? "" : `${counts.held} held: see withdrawals --open, then approve or refuse`,
+    good: "nothing waits for a person",
+  });
+  if (courier === null) return news;
+  news.set("link", {
+    bad: courier.link === "up" ? "" : "the link to the gateway is down; it is tried again and again",
+    good: "the link to the gateway is up",
+    detail: courier.linkDetail,
+  });
+  for (const { chain, ok, detail } of courier.chains) {
+    news.set(`chain ${chain}`, {
+      bad: ok ? "" : `no node of ${chain} can be used; they are tried again and again`,
+      good: `the nodes of ${chain} answer`,
+      detail,
+    });
+  }
+  return news;
+}
