@@ -161,8 +161,33 @@ describe("asking for a signature", () => {
       transactionId: idOf(1),
       answer: { ok: false, code: "SOCKET_TIMEOUT", effect: "unknown" },
     } as const;
-    expect(only(driver.feed(lost), "refresh")).toHaveLength(1);
+    const effects = driver.feed(lost);
+    expect(only(effects, "refresh")).toHaveLength(1);
+    expect(asked(effects)).toEqual([]);
     expect(asked(gasFor(driver, 2))).toEqual([]);
+    const hello = helloOf([viewOf(2, "approved")]);
+    expect(asked(driver.feed({ kind: "hello", hello, isFresh: false, askedAtMs: driver.nowMs + 1 }))).toEqual(["sign:2"]);
+  });
+
+  it("keeps funds of a final withdrawal bound until the balance at hand includes it", () => {
+    const balances = new Map([["", 15n * 10n ** 17n]]);
+    const driver = drive([sentView(1, "broadcast"), viewOf(2, "approved")]);
+    driver.block(10, { finalNumber: 8, balances });
+    look(driver, 1, 9);
+    confirm(driver, 1, "paid");
+    const answer = { ok: true, withdrawal: sentView(1, "paid") } as const;
+    driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer });
+    expect(only(driver.block(11, { finalNumber: 8, balances }), "gas")).toEqual([]);
+    expect(only(driver.block(12, { finalNumber: 9, balances }), "gas")).toHaveLength(1);
+  });
+
+  it("takes no view that is older than what it knows", () => {
+    const driver = drive([sentView(1, "released", 1, { changedAt: 5 })]);
+    driver.feed({ kind: "views", withdrawals: [viewOf(1, "approved", { changedAt: 4 })] });
+    expect(only(driver.block(10), "gas")).toEqual([]);
+    const newer = drive([viewOf(1, "held", { changedAt: 5 })]);
+    newer.feed({ kind: "views", withdrawals: [viewOf(1, "approved", { changedAt: 6 })] });
+    expect(only(newer.block(10), "gas")).toHaveLength(1);
   });
 
   it("finishes an intent that a crash left without a signature", () => {
