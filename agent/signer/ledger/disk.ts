@@ -16,6 +16,7 @@ import {
   readdirSync,
   readSync,
   renameSync,
+  rmSync,
   statfsSync,
   unlinkSync,
   write,
@@ -40,7 +41,7 @@ export interface LedgerFile {
  * @public
  */
 export interface LedgerDisk {
-  /** Names in the folder; none when there is no folder. */
+  /** Names of finished files in the folder; none when there is no folder. */
   list(): readonly string[];
   size(name: string): number;
   /** The bytes from `start` up to `end`, fewer where the file ends before. */
@@ -53,8 +54,8 @@ export interface LedgerDisk {
   freeBytes(): number;
 }
 
-/** Ends the name of a file that is still being made; such files are leftovers at the next start. */
-export const unfinishedSuffix = ".tmp";
+/** Ends the name of a file still being made. A crash may leave one; it is replaced when its file is made again. */
+const unfinishedSuffix = ".tmp";
 
 /**
  * The ledger's folder on a real disk; it is made when the first file is.
@@ -69,7 +70,8 @@ export function ledgerDisk(folder: string): LedgerDisk {
     create: (name, bytes) => {
       makeFolder(folder);
       const unfinished = path(name + unfinishedSuffix);
-      withFile(unfinished, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, (fd) => {
+      rmSync(unfinished, { force: true }); // Made anew, so that mode and owner are ours.
+      withFile(unfinished, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, (fd) => {
         writeAll(fd, bytes);
         fsyncSync(fd);
       });
@@ -110,7 +112,7 @@ function appendable(fd: number): LedgerFile {
 function listing(folder: string): readonly string[] {
   return reading(".", () => {
     try {
-      return readdirSync(folder);
+      return readdirSync(folder).filter((name) => !name.endsWith(unfinishedSuffix));
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "ENOENT") return [];
       throw cause;

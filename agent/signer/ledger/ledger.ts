@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../../protocol/fault.ts";
 import type { Head } from "../../../protocol/messages.ts";
 import { damaged, encodeRecord } from "./codec.ts";
-import { type LedgerDisk, type LedgerFile, unfinishedSuffix } from "./disk.ts";
+import type { LedgerDisk, LedgerFile } from "./disk.ts";
 import { LedgerReader } from "./reader.ts";
 import { makeReceipt, type Receipt } from "./receipt.ts";
 import type { LedgerRecord, RecordBody } from "./records.ts";
@@ -95,10 +95,7 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
   if (bytes.length === 0) throw damaged("the segment is empty", { file });
   const read = readSegment(bytes, segment, segment === 1 ? chainStart : lastRecord(disk, segment - 1));
   const checkpoint = segment === 1 ? null : readCheckpoint(disk, names, read.records[0]);
-  writing(() => {
-    if (read.torn) cutTail(disk, file, bytes, read.bytes);
-    for (const name of names) if (name.endsWith(unfinishedSuffix)) disk.remove(name);
-  });
+  if (read.torn) writing(() => cutTail(disk, file, bytes, read.bytes));
   const last = read.records.at(-1);
   invariant(last !== undefined, "a segment that was read has a first record");
   const ledger = new Ledger(options, read.map, last);

@@ -238,8 +238,8 @@ function readRequest(line: Uint8Array): Request {
 }
 
 /**
- * Checks the path, and removes a socket file there that nobody listens on any more. The state folder's lock already says that no other agent lives here; this
- * guards against a foreign program at the same path. @throws AgentError SOCKET_IN_USE, SOCKET_LISTEN
+ * Checks the path, and removes a socket file there that nobody listens on any more. The state folder's lock already says that no
+ * other agent lives here; this guards against a foreign program at the same path. @throws AgentError SOCKET_IN_USE, SOCKET_LISTEN
  */
 function makeWay(path: string): void {
   if (Buffer.byteLength(path) > pathBytesMax) {
