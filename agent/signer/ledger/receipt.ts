@@ -1,6 +1,6 @@
 /**
  * The sealed proof that an INTENT record is on disk. Only the ledger makes one, so a signature without a durable record does not
- * compile and does not run. docs/architecture.md section 5, docs/ledger.md section 5.
+ * compile and does not run. docs/architecture.md section 3, docs/ledger.md section 5.
  */
 import { Bug } from "../../../protocol/fault.ts";
 

@@ -1,6 +1,6 @@
 /**
  * The room with the keys. It signs nothing but what policy cleared and the ledger holds on disk, both proved by sealed values that
- * name the same withdrawal, version and digest. Touches no disk, no clock, no network. docs/architecture.md section 5.
+ * name the same withdrawal, version and digest. Touches no disk, no clock, no network. docs/architecture.md section 3.
  */
 import type { KeyObject } from "node:crypto";
 import { privateKeyFromSeed } from "../../../protocol/envelope.ts";
