@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Starts the built gateway, or says in clear words what is missing. Plain JavaScript that even an old Node can read.
+/** Starts the built gateway, or says in clear words what is missing. Plain JavaScript that even an old Node can read. */
 import { existsSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 

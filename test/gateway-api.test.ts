@@ -3,8 +3,9 @@
  * test itself: rows as hub and watcher write them, then the signal.
  */
 
+import { execFile, spawnSync } from "node:child_process";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -976,5 +977,34 @@ describe("configuration", () => {
     expect(settings.policy.usdt).toMatchObject({ maxPerWithdrawal: "1000", maxPerDay: "10000" });
     expect(() => readAgentConfig(path, { requireSecrets: ["apiKey"] })).toThrow();
     expect(() => writeOwnFile(path, "")).toThrow(expect.objectContaining({ code: "GATEWAY_FILE_EXISTS" }));
+  });
+});
+
+describe("docs/api.md", () => {
+  const page = new URL("../docs/api.md", import.meta.url);
+
+  it("holds the table of codes (write it anew with -u)", async () => {
+    const text = readFileSync(page, "utf8");
+    const [before, rest = ""] = text.split("<!-- answers -->\n");
+    const [, after = ""] = rest.split("<!-- /answers -->");
+    const rows = Object.entries(answerCodes).map(([code, [status, en, tr]]) => `| ${status} | \`${code}\` | ${en} | ${tr} |`);
+    const table = ["| status | code | English | Turkish |", "|---|---|---|---|", ...rows].join("\n");
+    await expect(`${before}<!-- answers -->\n\n${table}\n\n<!-- /answers -->${after}`).toMatchFileSnapshot("../docs/api.md");
+  });
+
+  it("has a shell example that works", async (context) => {
+    const script = /```sh\n(KEY_ID[\s\S]*?)```/.exec(readFileSync(page, "utf8"))?.[1] ?? "";
+    const tools = spawnSync("sh", ["-c", "command -v openssl && command -v curl"]);
+    if (tools.status !== 0) context.skip("this machine lacks openssl or curl: apt-get install openssl curl");
+    gateway.clock.nowMs = Date.now();
+    const run = (apiKey: string): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const env = { PATH: process.env.PATH, API_KEY: apiKey, BASE_URL: gateway.url };
+        execFile("sh", ["-c", script], { env }, (error, stdout) => (error === null ? resolve(stdout) : reject(error)));
+      });
+    expect(JSON.parse(await run(gateway.merchant.apiKey))).toHaveLength(3);
+    const { keyId, fingerprint } = parseApiKey(gateway.merchant.apiKey);
+    const wrong = await run(`${keyId}.${Buffer.alloc(32).toString("base64url")}.${fingerprint}`);
+    expect(JSON.parse(wrong).code).toBe("token_invalid");
   });
 });

