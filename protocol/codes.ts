@@ -242,6 +242,13 @@ export const codes = {
   COMMAND_DAEMON_AWAY: ["fault", "none", "operator", "crypto does not answer on its socket", "start it with: node crypto.js"],
   // gateway
   GATEWAY_FILE_EXISTS: ["fault", "none", "operator", "a file cannot be made, or is there already", "choose another path; nothing was changed"],
+  WATCHER_DECIMALS: [
+    "fault",
+    "none",
+    "operator",
+    "a token counts its units in other decimals than configured",
+    "correct decimal or contract of the currency; no deposit of the chain is read before",
+  ],
   WATCHER_CONTENT_DIFFERS: [
     "alarm",
     "unknown",

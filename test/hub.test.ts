@@ -392,6 +392,18 @@ describe("statements", () => {
     expect(audit().map((row) => row.act)).toEqual(["alarm JOB_REPLAYED", "alarm LEDGER_BEHIND"]);
   });
 
+  it("apply an old entry never again, though it comes beside a new one", async () => {
+    const agent = await greeted();
+    const alarm: EntryBody = { kind: "alarm", code: "LEDGER_BEHIND", locked: true };
+    agent.state(statementOf(keys.id, 0, [alarm]));
+    await agent.next("ack");
+    db.store.database.run("UPDATE agents SET lockedCode = ''");
+    const adopted: EntryBody = { kind: "adopted", network: "eip155:31337", account: keys.hotAddress, token: "0" };
+    agent.state(statementOf(keys.id, 0, [alarm, adopted]));
+    expect((await agent.next("ack")).head).toEqual(headAt(2));
+    expect(readAgent(db.store, keys.id).lockedCode).toBe("");
+  });
+
   it("survive a restart on the same database", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const before = await greeted();
@@ -459,7 +471,11 @@ describe("silence", () => {
     await stop();
     await start({ beatMs: 30, deadMs: 150 });
     const agent = await greeted();
-    expect((await agent.next("beat")).head).toBeNull();
+    nowMs = 2_000_000;
+    const first = await agent.next("beat");
+    expect(first.head).toBeNull();
+    nowMs = 1_000_000;
+    expect((await agent.next("beat")).at).toBeGreaterThan(first.at);
     for (let beat = 0; beat < 8; beat += 1) {
       agent.send("beat", { agent: keys.id, head: null, at: 1 }, keys.linkKey);
       await agent.next("beat");

@@ -531,8 +531,8 @@ describe("the cursor", () => {
   it("starts before the oldest request when the chain was away until now", async () => {
     chain.mineEmpty(3000);
     // The fake chain makes a block each second from second 1000; skew of clocks is taken as fifteen minutes.
-    const { id, address } = request(0, { createdAt: 3_950_000 });
-    chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth });
+    const { id, address } = request(0, { ...usd, createdAt: 3_950_000 });
+    chain.mine(usdPayment("a", address, 5_000_000n));
     chain.mineEmpty(5);
     await start();
     await until(() => row(id).status === 1);
@@ -549,6 +549,28 @@ describe("the cursor", () => {
     expect(db.store.database.get<{ block: number }>("SELECT block FROM cursors")!.block).toBeLessThan(block);
     nodes[0]!.lie = counting();
     await until(() => row(id).status === 1);
+  });
+
+  it("waits while a receipt belongs to another block than the payment", async () => {
+    const { id, address } = request(0);
+    await start();
+    const elsewhere: Lie = (method, _params, honest) =>
+      method === "eth_getTransactionReceipt" ? { ...(honest as object), blockHash: hashOf("elsewhere") } : honest;
+    nodes[0]!.lie = counting(elsewhere);
+    chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth });
+    await until(() => watcher!.chainStatus()[0]!.detail.startsWith("NODE_DISAGREE"));
+    expect(payments()).toEqual([]);
+    nodes[0]!.lie = counting();
+    await until(() => row(id).stage === "confirming");
+  });
+
+  it("does not start while a token counts in other decimals than configured", async () => {
+    nodes[0]!.lie = (method, _params, honest) => (method === "eth_call" ? `0x${"12".padStart(64, "0")}` : honest);
+    watch(configOf([nodes[0]!.url], 3));
+    await until(() => watcher!.chainStatus()[0]!.detail === "WATCHER_DECIMALS: the contract of usd has 18 decimals, not 6");
+    expect(db.store.database.all("SELECT * FROM cursors")).toEqual([]);
+    nodes[0]!.lie = null;
+    await until(() => watcher!.ready());
   });
 
   it("goes back with an alarm when a final block left the chain, and credits nothing twice", async () => {

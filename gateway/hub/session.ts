@@ -84,6 +84,7 @@ export class Session {
   #sentSequence = 0;
   #answered = 0; // answeredUpTo when last looked at
   #quietSince = 0; // when jobs were sent or answered last
+  #beatAt = 0;
 
   constructor(socket: WebSocket, rooms: SessionRooms) {
     this.#socket = socket;
@@ -232,7 +233,9 @@ export class Session {
       this.end(agent === undefined || agent.releasedAt !== null ? "refused" : "epoch");
       return;
     }
-    this.#send("beat", { agent: agent.id, head: headOf(agent), at: clock() } satisfies Beat);
+    // Rises even when the clock was set back: the agent takes a beat that does not for a replay.
+    this.#beatAt = Math.max(clock(), this.#beatAt + 1);
+    this.#send("beat", { agent: agent.id, head: headOf(agent), at: this.#beatAt } satisfies Beat);
     const answered = answeredUpTo(store.database, agent);
     if (answered !== this.#answered || answered >= this.#sentSequence) {
       this.#answered = answered;

@@ -9,6 +9,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import type { CursorRow, PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { inWaves, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
+import { checkDecimals } from "./decimals.ts";
 import { findConsumptions, findPayments, WatchList } from "./findings.ts";
 import { forgetSeen, internalHash, judgeRequests, keepFinal, keepSeen, nativeLogIndex, overdue } from "./payments.ts";
 import { applyVerdict } from "./withdrawals.ts";
@@ -25,11 +26,12 @@ const questionsAtOnce = 64;
 export interface DepositMemory {
   readonly list: WatchList;
   seen: BlockId[]; // blocks above the cursor read as seen, rising without gaps
+  isChecked: boolean; // the tokens' decimals are as configured
   coinsAt: string; // final block at which the balances of open requests were compared
 }
 
 export function newDepositMemory(): DepositMemory {
-  return { list: new WatchList(), seen: [], coinsAt: "" };
+  return { list: new WatchList(), seen: [], isChecked: false, coinsAt: "" };
 }
 
 /**
@@ -37,6 +39,8 @@ export function newDepositMemory(): DepositMemory {
  * @returns false when there is more to read at once. @throws AgentError NODE_*; the cursor then stands where it was.
  */
 export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: DepositMemory): Promise<boolean> {
+  if (!memory.isChecked) await checkDecimals(chain);
+  memory.isChecked = true;
   memory.list.refresh(chain.store.database);
   let cursor = await openCursor(chain, tip);
   for (let run = 0; cursor.number < tip.final.number; run += 1) {
@@ -50,7 +54,8 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
   }
   await findCoins(chain, memory, tip);
   if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
-  commit(chain, (database) => judgeRequests(chain, database, overdue(database, chain.network, tip.askedAt), tip.askedAt));
+  const late = overdue(chain.store.database, chain.network, tip.askedAt);
+  if (late.length > 0) commit(chain, (database) => judgeRequests(chain, database, late, tip.askedAt));
   return true;
 }
 

@@ -4,7 +4,7 @@
  * Touches chain nodes through chains/evm/node.ts, and nothing else.
  */
 import type { Block, BlockHead, PlacedLog, Receipt } from "../../chains/evm/answers.ts";
-import { transferTopic } from "../../chains/evm/erc20.ts";
+import { decimalsCall, transferTopic } from "../../chains/evm/erc20.ts";
 import { createEvmNodes, type EvmNodes } from "../../chains/evm/node.ts";
 import type { BlockId, Counters } from "../../chains/evm/node-finality.ts";
 import type { NodeLog, NodeStatus } from "../../chains/evm/node-pool.ts";
@@ -32,6 +32,8 @@ export interface ChainReader {
   /** ERC-20 transfers to the given addresses, in the order of the chain. */
   transfers(filter: TransferFilter, agreed: boolean): Promise<readonly PlacedLog[]>;
   balance(address: string, contract: string, block: number): Promise<bigint>;
+  /** What the token says of itself, agreed. */
+  decimals(contract: string): Promise<bigint>;
   /** Seconds since 1970 of a block, one node's word. */
   timestamp(number: number): Promise<number>;
   close(): void;
@@ -72,6 +74,16 @@ export function createReader(chain: GatewayChain, log: NodeLog): ChainReader {
     transfers,
     balance: (address, contract, number) =>
       agreement(each, (nodes) => nodes.balance(address, contract, number), String, `balance of ${address}`),
+    decimals: async (contract) => {
+      const data = await agreement(
+        each,
+        (nodes) => nodes.call(contract, decimalsCall, "latest"),
+        String,
+        `decimals of ${contract}`,
+      );
+      if (data.length !== 66) throw new AgentError("NODE_ANSWER", "none", "the token does not say its decimals", { contract });
+      return BigInt(data);
+    },
     timestamp: async (number) => (await together.block(number, { full: false })).timestamp,
     close: () => {
       together.close();
