@@ -31,7 +31,10 @@ export function parseAddress(text: string): { readonly ok: true; readonly addres
   return hasNoCase || address === text ? { ok: true, address } : refuse("ADDRESS_CHECKSUM");
 }
 
-/** The EIP-55 address of a secp256k1 public key: 33 bytes, or 65 bytes beginning with 4. @throws ADDRESS_PUBLIC_KEY @public */
+/**
+ * The EIP-55 address of a secp256k1 public key: 33 bytes, or 65 bytes beginning with 4. @throws ADDRESS_PUBLIC_KEY
+ * @public
+ */
 export function addressOfPublicKey(publicKey: Uint8Array): string {
   return addressOfBytes(addressBytesOfPoint(uncompressed(publicKey)));
 }

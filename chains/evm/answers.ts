@@ -5,7 +5,10 @@
 import { AgentError } from "../../protocol/fault.ts";
 import { addressBytes, addressOfBytes } from "./address.ts";
 
-/** Addresses are EIP-55, hashes and data 0x and lower-case hex. @public */
+/**
+ * Addresses are EIP-55, hashes and data 0x and lower-case hex.
+ * @public
+ */
 export interface Log {
   readonly address: string;
   readonly topics: readonly string[];
@@ -13,14 +16,19 @@ export interface Log {
   readonly logIndex: number; // in its block
 }
 
-/** A log as `logs` finds it: with its place in the chain. @public */
+/**
+ * A log as `logs` finds it: with its place in the chain.
+ * @public
+ */
 export interface PlacedLog extends Log {
   readonly blockNumber: number;
   readonly blockHash: string;
   readonly txHash: string;
 }
 
-/** @public */
+/**
+ * @public
+ */
 export interface Receipt {
   readonly txHash: string;
   readonly blockNumber: number;
@@ -33,7 +41,9 @@ export interface Receipt {
   readonly logs: readonly Log[];
 }
 
-/** @public */
+/**
+ * @public
+ */
 export interface BlockTransaction {
   readonly hash: string;
   readonly from: string;
@@ -43,7 +53,10 @@ export interface BlockTransaction {
   readonly input: string;
 }
 
-/** `transactions` is empty unless the full block was asked for. @public */
+/**
+ * `transactions` is empty unless the full block was asked for.
+ * @public
+ */
 export interface Block {
   readonly number: number;
   readonly hash: string;
@@ -52,7 +65,9 @@ export interface Block {
   readonly transactions: readonly BlockTransaction[];
 }
 
-/** @public */
+/**
+ * @public
+ */
 export interface BlockHead {
   readonly number: number;
   readonly hash: string;

@@ -11,7 +11,9 @@
  */
 export type BroadcastOutcome = "accepted" | "known" | "nonce-consumed" | "underpriced" | "funds" | "unsent" | "unknown";
 
-/** @public */
+/**
+ * @public
+ */
 export interface BroadcastAnswer {
   readonly outcome: BroadcastOutcome;
   readonly text: string; // the node's own words, cut and cleaned, for people

@@ -9,13 +9,18 @@ import { disagreement, type Job, type NodePool, type PoolNode } from "./node-poo
 /** Receipts of calls with many logs (disperse contracts, exchanges) reach hundreds of kilobytes. */
 export const receiptBytesMax = 512 * 1024;
 
-/** @public */
+/**
+ * @public
+ */
 export interface BlockId {
   readonly number: number;
   readonly hash: string;
 }
 
-/** How often an account has signed, by the chain: at the head, with the pool, and at the final block. @public */
+/**
+ * How often an account has signed, by the chain: at the head, with the pool, and at the final block.
+ * @public
+ */
 export interface Counters {
   readonly latest: bigint;
   readonly pending: bigint;

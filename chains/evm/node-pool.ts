@@ -7,13 +7,18 @@ import { readQuantity } from "./answers.ts";
 import { createRpc, type Rpc, type RpcCallOptions } from "./rpc.ts";
 import type { Envelope } from "./rpc-envelope.ts";
 
-/** What happened to a node, for logs and metrics. Contexts hold no secret. @public */
+/**
+ * What happened to a node, for logs and metrics. Contexts hold no secret.
+ * @public
+ */
 export type NodeLog = (
   event: "node-failed" | "node-recovered" | "node-wrong-chain",
   context: Readonly<Record<string, string | number>>,
 ) => void;
 
-/** @public */
+/**
+ * @public
+ */
 export interface NodeStatus {
   readonly url: string; // scheme, host and port only
   readonly ok: boolean;

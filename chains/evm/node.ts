@@ -22,7 +22,9 @@ import { txHashOf } from "./hash.ts";
 import { type BlockId, type Counters, createFinality, hexOf, receiptQuestion } from "./node-finality.ts";
 import { createPool, type NodeLog, type NodePool, type NodeStatus, type PoolNode, type Question } from "./node-pool.ts";
 
-/** @public */
+/**
+ * @public
+ */
 export interface EvmNodesOptions {
   readonly urls: readonly string[];
   readonly chainId: number | bigint;
@@ -33,7 +35,9 @@ export interface EvmNodesOptions {
   readonly clock?: () => number; // milliseconds, never running back
 }
 
-/** @public */
+/**
+ * @public
+ */
 export interface LogFilter {
   readonly fromBlock: number;
   readonly toBlock: number;
@@ -81,7 +85,9 @@ export interface EvmNodes {
   close(): void;
 }
 
-/** @public */
+/**
+ * @public
+ */
 export interface GasCall {
   readonly from: string;
   readonly to: string;
@@ -95,7 +101,10 @@ const answerBytesMaxDefault = 4 * 1024 * 1024;
 const dataBytesMax = 128 * 1024;
 const sendBytesMax = 16 * 1024;
 
-/** Opens no connection before the first question. @throws NODE_URL @public */
+/**
+ * Opens no connection before the first question. @throws NODE_URL
+ * @public
+ */
 export function createEvmNodes(options: EvmNodesOptions): EvmNodes {
   const pool = createPool({
     urls: options.urls,

@@ -12,7 +12,10 @@ import { decodeTransferCall, encodeTransferCall } from "./erc20.ts";
 import { txHashOf } from "./hash.ts";
 import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem } from "./rlp.ts";
 
-/** One transfer. Addresses in any form `parseAddress` takes. Fees in wei per gas. @public */
+/**
+ * One transfer. Addresses in any form `parseAddress` takes. Fees in wei per gas.
+ * @public
+ */
 export interface Transfer {
   readonly chainId: bigint; // 1 … 2^53-1
   readonly nonce: bigint; // 0 … 2^64-2
@@ -24,7 +27,10 @@ export interface Transfer {
   readonly maxPriorityFeePerGas: bigint; // 0 … maxFeePerGas
 }
 
-/** What the bytes say, addresses in EIP-55 form; feeMaxWei = gasLimit × maxFeePerGas, the most it can cost. @public */
+/**
+ * What the bytes say, addresses in EIP-55 form; feeMaxWei = gasLimit × maxFeePerGas, the most it can cost.
+ * @public
+ */
 export type Description = Transfer & { readonly feeMaxWei: bigint };
 
 /** A transaction type byte (EIP-2718). */
@@ -94,7 +100,10 @@ export function describe(unsigned: Uint8Array): { readonly ok: true; readonly de
   return { ok: true, description: { ...transfer, feeMaxWei: transfer.gasLimit * transfer.maxFeePerGas } };
 }
 
-/** The 32 bytes that get signed: keccak-256 of the unsigned bytes. @public */
+/**
+ * The 32 bytes that get signed: keccak-256 of the unsigned bytes.
+ * @public
+ */
 export function digestOf(unsigned: Uint8Array): Uint8Array {
   return keccak_256(unsigned);
 }
