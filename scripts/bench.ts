@@ -45,6 +45,11 @@ function residentMiB(pid: number): number {
   return Math.round((Number(found?.[1] ?? 0) / 1024) * 10) / 10;
 }
 
+/** Ends the measurement with an error when what is measured ends by itself. */
+function alive(started: Started): Promise<never> {
+  return started.ended.then((code) => Promise.reject(new Error(`what is measured ended with ${code}:\n${started.output()}`)));
+}
+
 async function measure(world: World, idle: () => Record<string, number>, readyMs: number, jobs: number): Promise<Round> {
   await until(
     "the link",
@@ -102,7 +107,7 @@ async function agentRound(dir: string, jobs: number): Promise<Round> {
       signerShared: memoryMiB(pidOf("signer")),
       courierShared: memoryMiB(pidOf("courier")),
     });
-    return await measure(world, idle, readyMs, jobs);
+    return await Promise.race([measure(world, idle, readyMs, jobs), alive(started)]);
   } finally {
     if (crypto !== null) await stop(crypto);
     await world.close();
@@ -123,7 +128,8 @@ async function plainRound(dir: string, jobs: number): Promise<Round> {
       async () => (started.output().includes("ready") ? true : undefined),
       started.output,
     );
-    return await measure(world, () => ({ process: residentMiB(started.pid) }), performance.now() - began, jobs);
+    const idle = (): Record<string, number> => ({ process: residentMiB(started.pid) });
+    return await Promise.race([measure(world, idle, performance.now() - began, jobs), alive(started)]);
   } finally {
     await stop(started);
     await world.close();

@@ -116,7 +116,8 @@ async function refusal(rig: Rig, shop: Shop): Promise<void> {
   hold(answer.status === 422, `above the merchant's own limit the answer is 422, not ${answer.status}`);
   hold((await tokenUnits(rig.anvil.url, rig.token, receiver)) === 0n, "nothing was paid");
   hold((await transactionCount(rig.anvil.url, rig.hotAddress)) === before, "no transaction was made");
-  tell("signer", `refused 6000 usdt (${answer.code}): above the merchant's own limit`);
+  const { code } = await shop.transaction(answer.transactionId);
+  tell("signer", `refused 6000 usdt (${code}): above the merchant's own limit`);
 }
 
 async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[]; killed: string }> {

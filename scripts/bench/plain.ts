@@ -8,6 +8,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { JsonRpcProvider, Wallet } from "ethers";
 import { WebSocket } from "ws";
 import { openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import { walletFingerprintOf } from "../../protocol/identity.ts";
 import { transcriptMac } from "../../protocol/pairing.ts";
 
 const [url = "", apiKey = "", databasePath = ""] = process.argv.slice(2);
@@ -16,20 +17,21 @@ const wallet = Wallet.createRandom();
 const signer = generateKeyPairSync("ed25519").privateKey;
 const link = generateKeyPairSync("ed25519").privateKey;
 
+const depositXpub =
+  "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj";
 const transcript = JSON.stringify({
   version: 1,
   keyId: apiKey.split(".")[0],
   gatewayFingerprint: apiKey.split(".")[2],
   signerKey: publicKeyHex(signer),
   linkKey: publicKeyHex(link),
-  wallet: "00".repeat(16),
+  wallet: walletFingerprintOf({ hotAddress: wallet.address, depositXpub }),
   networks: ["eip155:31337"],
   accounts: [
     {
       family: "evm",
       address: wallet.address,
-      depositXpub:
-        "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj",
+      depositXpub,
     },
   ],
   currencies: [{ id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" }],
@@ -103,4 +105,8 @@ socket.on("message", (data: Buffer) => {
   else if (kind === "jobs") for (const text of message.jobs as string[]) void pay(text);
 });
 socket.on("open", () => process.stdout.write("ready\n"));
-socket.on("close", () => process.exit(0));
+// The handler holds the database: collected, it would be closed under its statement.
+socket.on("close", () => {
+  database.close();
+  process.exit(0);
+});
