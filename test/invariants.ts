@@ -218,7 +218,8 @@ export function withinLimits(world: World): void {
     const wei = BigInt(record.gasLimit) * BigInt(record.maxFeePerGas);
     must(wei <= limits.fee, "no fee is above its ceiling", record);
     const before = fees.get(id)?.wei ?? 0n;
-    fees.set(id, { currency, at: record.at, wei: wei > before ? wei : before });
+    const isDearer = wei > before;
+    fees.set(id, { currency, at: record.at, wei: isDearer ? wei : before });
     let sum = 0n;
     for (const fee of fees.values()) if (fee.currency === currency && fee.at > record.at - dayMs) sum += fee.wei;
     must(sum <= limits.feePerDay, "no day's fees are above their ceiling", record);

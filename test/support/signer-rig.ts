@@ -15,7 +15,7 @@ import { Signer } from "../../agent/signer/signer.ts";
 import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
 import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
 import { unlockVault } from "../../agent/signer/vault/vault.ts";
-import type { Push, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { AccountView, CourierAnswers, LedgerLine, Push, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { openEnvelope, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import { parseJson } from "../../protocol/json.ts";
@@ -56,9 +56,22 @@ export const settings: SignerSettings = {
 
 export const facts = { gasLimit: "65000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
 
-export type AnyAnswer = { readonly ok: boolean; readonly code?: string; readonly detail?: string } & Readonly<
-  Record<string, any>
->;
+/** Any verb's answer: the fields of all of them, of which those of its verb are there. */
+export interface AnyAnswer
+  extends Pick<CourierAnswers["hello"], "head" | "acked" | "nonce" | "greeted" | "locked" | "accounts" | "open"> {
+  readonly ok: boolean;
+  readonly code: string;
+  readonly detail: string;
+  readonly effect: string;
+  readonly withdrawal: WithdrawalView;
+  readonly withdrawals: readonly WithdrawalView[];
+  readonly account: AccountView;
+  readonly frames: readonly string[];
+  readonly status: SignerStatus;
+  readonly history: readonly LedgerLine[];
+  readonly records: number;
+  readonly segments: number;
+}
 
 /** What the gateway would sign, with its own memory of the chain of jobs and of the agent's ledger. */
 export class Gateway {
@@ -198,7 +211,7 @@ export class Rig {
       bytesMax: 1_048_576,
       stringBytesMax: 131_072,
     });
-    this.#courier(request as never, (given) => answer(this.#seen(given)));
+    this.#courier(request as never, (given) => answer(this.#seen(given) as unknown as AnyAnswer));
   }
 
   ask(verb: string, body: object = {}): AnyAnswer {
@@ -207,7 +220,7 @@ export class Rig {
 
   operate(verb: string, body: object = {}): AnyAnswer {
     const request = parseJson(JSON.stringify({ id: this.#nextId++, verb, ...body }));
-    return this.#wait((answer) => this.#operator(request as never, (given) => answer(this.#seen(given))));
+    return this.#wait((answer) => this.#operator(request as never, (given) => answer(this.#seen(given) as unknown as AnyAnswer)));
   }
 
   admit(frame: Uint8Array): AnyAnswer {
@@ -233,7 +246,7 @@ export class Rig {
   request(change: Partial<Job> = {}): WithdrawalView {
     this.gateway.job(change, this.now);
     const answer = this.admit(this.gateway.jobs([this.gateway.texts.at(-1)!], { at: this.now }));
-    return answer.withdrawals[0];
+    return answer.withdrawals[0]!;
   }
 
   /** The gateway takes every statement it lacks and acknowledges; gives the signer's answer to the acknowledgement. */
@@ -245,14 +258,14 @@ export class Rig {
   /** The gateway stores what the signer reports, as its hub does, and says nothing yet. */
   hear(): void {
     const { frames } = this.ask("report", { after: this.gateway.stored?.seq ?? 0 });
-    for (const frame of frames as string[]) this.#store(Buffer.from(frame, "base64"));
+    for (const frame of frames) this.#store(Buffer.from(frame, "base64"));
   }
 
   /** From request to released bytes. */
   pay(change: Partial<Job> = {}): WithdrawalView {
     const { transactionId } = this.request(change);
     this.ask("sign", { transactionId, facts });
-    return this.acknowledge().withdrawals[0];
+    return this.acknowledge().withdrawals[0]!;
   }
 
   show(transactionId: string): WithdrawalView {

@@ -1,0 +1,367 @@
+/** The state machine against its own drawing; tokens, versions, observations and decisions over the signer's verbs. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { Core, type CoreSnapshot } from "../agent/signer/core.ts";
+import { readRules } from "../agent/signer/policy/rules.ts";
+import { isFinal, isUnfinished, type State, type Step, states, step } from "../agent/signer/withdrawal/withdrawal.ts";
+import { Seeded, seedsOfRun } from "./support/seeded.ts";
+import { facts, hot, other, Rig, settings, shop } from "./support/signer-rig.ts";
+
+const lines = readFileSync(new URL("../agent/signer/withdrawal/withdrawal.ts", import.meta.url), "utf8").split("\n");
+
+describe("the drawn machine", () => {
+  const start = lines.findIndex((line) => line.startsWith(" * state "));
+  const cells = (line: string): string[] => line.slice(3).trim().split(/\s+/);
+  const [, ...steps] = cells(lines[start] ?? "");
+  const rows = lines.slice(start + 1, start + 1 + states.length).map(cells);
+
+  it("has a row for every state, in order", () => {
+    expect(rows.map((row) => row[0])).toEqual([...states]);
+    expect(steps).toHaveLength(12);
+  });
+
+  it.each(rows.map((row) => [row[0] as State, row.slice(1)] as const))("goes from %s where the drawing goes", (state, drawn) => {
+    expect(steps.map((by) => step(state, by as Step) ?? ".")).toEqual(drawn);
+  });
+
+  it("ends where no step leads out, and counts as unfinished what has a token", () => {
+    for (const [state, ...drawn] of rows) {
+      expect(isFinal(state as State)).toBe(drawn.every((cell) => cell === "."));
+      expect(isUnfinished(state as State)).toBe(["intent", "signed", "released", "broadcast", "included"].includes(state!));
+    }
+  });
+});
+
+describe("tokens", () => {
+  it("are adopted once, and given out in order without gaps", () => {
+    const rig = new Rig();
+    rig.greet();
+    const { transactionId } = rig.request();
+    expect(rig.ask("sign", { transactionId, facts }).code).toBe("ACCOUNT_NOT_ADOPTED");
+    expect(rig.ask("adopt", { chain: "local", nonce: "7", witnesses: 1 }).account).toEqual({
+      ...{ chain: "local", network: "eip155:31337", address: hot, nextNonce: "7" },
+    });
+    expect(rig.ask("adopt", { chain: "local", nonce: "7", witnesses: 1 }).ok).toBe(true);
+    expect(rig.ask("adopt", { chain: "local", nonce: "8", witnesses: 9 }).code).toBe("ACCOUNT_ADOPTED");
+    expect(rig.ask("adopt", { chain: "elsewhere", nonce: "8", witnesses: 9 }).code).toBe("ACCOUNT_NOT_ADOPTED");
+    expect(rig.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(1);
+    const nonces = [rig.ask("sign", { transactionId, facts }).withdrawal.nonce];
+    for (let i = 0; i < 3; i++)
+      nonces.push(rig.ask("sign", { transactionId: rig.request().transactionId, facts }).withdrawal.nonce);
+    expect(nonces).toEqual(["7", "8", "9", "10"]);
+    expect(rig.ask("adopt", { chain: "local", nonce: "7", witnesses: 1 }).account.nextNonce).toBe("11");
+  });
+
+  it("stay with their withdrawal, whatever facts come with a second request", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request();
+    const { withdrawal } = rig.ask("sign", { transactionId, facts });
+    const again = rig.ask("sign", { transactionId, facts: { ...facts, maxFeePerGas: "9000000000" } });
+    expect(again.withdrawal).toEqual(withdrawal);
+    expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
+  });
+
+  it("are not bound by a request that is refused", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request();
+    for (const bad of [
+      { ...facts, gasLimit: "20999" },
+      { ...facts, maxPriorityFeePerGas: "2000000001" },
+      { ...facts, maxFeePerGas: "0", maxPriorityFeePerGas: "0" },
+    ]) {
+      expect(rig.ask("sign", { transactionId, facts: bad }).code).toBe("TRANSACTION_FIELD");
+    }
+    for (const bad of ["-1", "1.5", "01", "", 5, "9".repeat(40)]) {
+      expect(rig.ask("sign", { transactionId, facts: { ...facts, gasLimit: bad } }).code).toBe("JSON_SHAPE");
+    }
+    expect(rig.ask("sign", { transactionId: "00".repeat(16), facts }).code).toBe("WITHDRAWAL_UNKNOWN");
+    expect(rig.ask("sign", { transactionId, facts }).withdrawal.nonce).toBe("5");
+  });
+
+  it("are at most 256 unfinished ones of an account", () => {
+    const rig = new Rig().ready();
+    const ids: string[] = [];
+    for (let i = 0; i < 257; i++) ids.push(rig.request({ amount: "0.01" }).transactionId);
+    for (const transactionId of ids.slice(0, 256)) rig.send("sign", { transactionId, facts });
+    rig.settle();
+    expect(rig.ask("sign", { transactionId: ids[256], facts })).toMatchObject({ code: "ACCOUNT_FULL" });
+    rig.acknowledge();
+    const first = rig.show(ids[0]!);
+    rig.ask("observed", { transactionId: ids[0], stage: "final", outcome: "paid", txHash: first.versions[0]!.txHash, block: 1 });
+    expect(rig.ask("sign", { transactionId: ids[256], facts }).withdrawal.nonce).toBe("261");
+  });
+});
+
+describe("a replacement", () => {
+  const released = () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.pay();
+    return { rig, transactionId };
+  };
+  const cheap = { gasLimit: "65000", maxFeePerGas: "1", maxPriorityFeePerGas: "1" };
+
+  it("keeps token, destination and amount, and raises both fees by an eighth at least", () => {
+    const { rig, transactionId } = released();
+    const { withdrawal } = rig.ask("replace", { transactionId, above: 1, facts: cheap });
+    expect(withdrawal).toMatchObject({ state: "released", nonce: "5" });
+    expect(withdrawal.versions.map((version) => version.maxFeePerGas)).toEqual(["2000000000", "2250000000"]);
+    expect(withdrawal.versions.map((version) => version.maxPriorityFeePerGas)).toEqual(["1000000000", "1125000000"]);
+    expect(withdrawal.versions[1]!.raw).toBeUndefined();
+    const [first, second] = rig.records().filter((record) => record.kind === "INTENT");
+    expect(second).toMatchObject({ nonce: "5", address: shop, amountUnits: "1500000", version: 2 });
+    expect(second!.digest).not.toBe(first!.digest);
+    expect(rig.acknowledge().withdrawals[0]!.versions[1]!.raw).toMatch(/^0x02/);
+  });
+
+  it("rounds up, and raises a tip of nothing", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request();
+    rig.ask("sign", { transactionId, facts: { gasLimit: "65000", maxFeePerGas: "9", maxPriorityFeePerGas: "0" } });
+    rig.acknowledge();
+    const { versions } = rig.ask("replace", {
+      transactionId,
+      above: 1,
+      facts: { ...cheap, maxPriorityFeePerGas: "0" },
+    }).withdrawal;
+    expect(versions[1]).toMatchObject({ maxFeePerGas: "11", maxPriorityFeePerGas: "1" });
+  });
+
+  it("asked twice is the one already made; of what is not there yet it is refused", () => {
+    const { rig, transactionId } = released();
+    expect(rig.ask("replace", { transactionId, above: 2, facts: cheap }).code).toBe("WITHDRAWAL_VERSION_UNKNOWN");
+    const once = rig.ask("replace", { transactionId, above: 1, facts: cheap }).withdrawal;
+    expect(rig.ask("replace", { transactionId, above: 1, facts }).withdrawal).toEqual(once);
+    expect(rig.ask("replace", { transactionId, above: 2, facts: cheap }).code).toBe("WITHDRAWAL_NOT_RELEASED");
+    expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(2);
+  });
+
+  it("is refused before release, in a block, after the end, and beyond twenty versions", () => {
+    const { rig, transactionId } = released();
+    const fresh = rig.request().transactionId;
+    expect(rig.ask("replace", { transactionId: fresh, above: 1, facts: cheap }).code).toBe("WITHDRAWAL_VERSION_UNKNOWN");
+    rig.ask("sign", { transactionId: fresh, facts });
+    expect(rig.ask("replace", { transactionId: fresh, above: 1, facts: cheap }).code).toBe("WITHDRAWAL_NOT_RELEASED");
+    const { txHash } = rig.show(transactionId).versions[0]!;
+    const observed = (stage: string, outcome = "") => rig.ask("observed", { transactionId, stage, outcome, txHash, block: 1 });
+    observed("included");
+    expect(rig.ask("replace", { transactionId, above: 1, facts: cheap }).code).toBe("WITHDRAWAL_INCLUDED");
+    observed("broadcast");
+    for (let above = 1; above < 20; above++) {
+      expect(rig.ask("replace", { transactionId, above, facts: cheap }).ok).toBe(true);
+      rig.acknowledge();
+    }
+    expect(rig.ask("replace", { transactionId, above: 20, facts: cheap }).code).toBe("WITHDRAWAL_TOO_MANY_VERSIONS");
+    observed("final", "paid");
+    expect(rig.ask("replace", { transactionId, above: 20, facts: cheap }).code).toBe("WITHDRAWAL_CLOSED");
+  });
+});
+
+describe("an observation", () => {
+  const released = () => {
+    const rig = new Rig().ready();
+    const { transactionId, versions } = rig.pay();
+    const { txHash } = versions[0]!;
+    const see = (stage: string, outcome = "", hash = txHash, block = 3) =>
+      rig.ask("observed", { transactionId, stage, outcome, txHash: hash, block });
+    return { rig, transactionId, see };
+  };
+
+  it("goes forward, but for a reorganisation, and ends for good", () => {
+    const { rig, transactionId, see } = released();
+    for (const stage of ["broadcast", "included", "broadcast", "included"]) expect(see(stage).withdrawal.state).toBe(stage);
+    expect(see("final", "reverted").withdrawal.state).toBe("reverted");
+    const before = rig.records().length;
+    expect(see("final", "reverted").ok).toBe(true);
+    expect(see("final", "paid").code).toBe("WITHDRAWAL_CLOSED");
+    expect(see("included").code).toBe("WITHDRAWAL_CLOSED");
+    expect(rig.records()).toHaveLength(before);
+    expect(rig.show(transactionId).state).toBe("reverted");
+  });
+
+  it("repeated records nothing; another block or hash does", () => {
+    const { rig, transactionId, see } = released();
+    see("included");
+    const before = rig.records().length;
+    expect(see("included").ok).toBe(true);
+    expect(rig.records()).toHaveLength(before);
+    expect(see("included", "", undefined, 4).ok).toBe(true);
+    expect(rig.records()).toHaveLength(before + 1);
+    expect(rig.show(transactionId).state).toBe("included");
+  });
+
+  it("of a transaction that is not ours is refused, unless it took our token", () => {
+    const { rig, see } = released();
+    expect(see("included", "", "0xfeed").code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
+    expect(see("final", "paid", "0xfeed").code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
+    expect(see("final").code).toBe("WITHDRAWAL_OBSERVATION");
+    expect(see("included", "paid").code).toBe("WITHDRAWAL_OBSERVATION");
+    expect(see("final", "lost", "").withdrawal.state).toBe("lost");
+    const fresh = rig.request().transactionId;
+    expect(rig.ask("observed", { transactionId: fresh, stage: "final", outcome: "lost", txHash: "", block: 0 }).code).toBe(
+      "WITHDRAWAL_NOT_RELEASED",
+    );
+  });
+
+  it("to and fro without end stops being recorded, and the end still is", () => {
+    const { see } = released();
+    let refused = 0;
+    for (let i = 0; i < 220; i++)
+      if (see(i % 2 === 0 ? "included" : "broadcast").code === "WITHDRAWAL_TOO_MANY_OBSERVATIONS") refused += 1;
+    expect(refused).toBe(10); // every other one repeats the last that was recorded
+    expect(see("final", "paid").ok).toBe(true);
+  });
+});
+
+describe("the account's own count", () => {
+  it("ahead of ours is an alarm at once and a lock when it stays for a minute", () => {
+    const rig = new Rig();
+    rig.greet();
+    const count = (nonce: string, witnesses = 2) => rig.ask("account", { chain: "local", nonce, witnesses });
+    expect(count("99").ok).toBe(true);
+    rig.ask("adopt", { chain: "local", nonce: "5", witnesses: 2 });
+    expect(count("5").ok).toBe(true);
+    expect(count("6", 1).ok).toBe(true);
+    const before = rig.records().length;
+    count("6");
+    expect(rig.records().at(-1)).toMatchObject({ kind: "ALARM", code: "CHAIN_NONCE_AHEAD" });
+    rig.now += 59_999;
+    expect(count("6").ok).toBe(true);
+    expect(rig.records()).toHaveLength(before + 1);
+    count("5");
+    rig.now += 1;
+    expect(count("6").ok).toBe(true);
+    rig.now += 60_000;
+    expect(count("6")).toMatchObject({ code: "SIGNER_LOCKED", detail: "CHAIN_NONCE_FOREIGN" });
+    expect(rig.records().at(-1)).toMatchObject({ kind: "LOCKED", code: "CHAIN_NONCE_FOREIGN" });
+  });
+});
+
+describe("decisions of a person", () => {
+  const held = (change: object = {}) => {
+    const rig = new Rig().ready();
+    return { rig, view: rig.request({ currency: "eth", amount: "1.5", mode: "manual", ...change }) };
+  };
+  const approve = (rig: Rig, transactionId: string, digest: string, address = "") =>
+    rig.operate("approve", { transactionId, digest, address });
+
+  it("name what was seen, and nothing else", () => {
+    const { rig, view } = held();
+    const { view: another } = held({ amount: "1.6" });
+    expect(approve(rig, view.transactionId, another.approvalDigest).code).toBe("WITHDRAWAL_DIGEST");
+    expect(approve(rig, view.transactionId, view.approvalDigest, other).code).toBe("WITHDRAWAL_HAS_ADDRESS");
+    expect(approve(rig, view.transactionId, view.approvalDigest).withdrawal).toMatchObject({ state: "approved", address: shop });
+    expect(approve(rig, view.transactionId, view.approvalDigest).ok).toBe(true);
+    expect(rig.kinds().filter((kind) => kind === "APPROVED")).toHaveLength(1);
+  });
+
+  it("may name the destination where there is none", () => {
+    const { rig, view } = held({ address: "" });
+    expect(view.address).toBe("");
+    expect(approve(rig, view.transactionId, view.approvalDigest).code).toBe("WITHDRAWAL_NEEDS_ADDRESS");
+    expect(approve(rig, view.transactionId, view.approvalDigest, "nowhere").code).toBe("ADDRESS_FORMAT");
+    expect(approve(rig, view.transactionId, view.approvalDigest, hot).code).toBe("POLICY_DENIED_OWN");
+    const done = approve(rig, view.transactionId, view.approvalDigest, other.toLowerCase());
+    expect(done.withdrawal).toMatchObject({ state: "approved", address: other });
+    expect(approve(rig, view.transactionId, view.approvalDigest, shop).code).toBe("WITHDRAWAL_NOT_HELD");
+  });
+
+  it("refuse what is held or approved, and not what is bound", () => {
+    const { rig, view } = held();
+    expect(rig.operate("refuse", { transactionId: view.transactionId }).withdrawal).toMatchObject({
+      state: "refused",
+      code: "OPERATOR_REFUSED",
+    });
+    expect(rig.operate("refuse", { transactionId: view.transactionId }).ok).toBe(true);
+    expect(approve(rig, view.transactionId, view.approvalDigest).code).toBe("WITHDRAWAL_NOT_HELD");
+    const { transactionId } = rig.request();
+    rig.ask("sign", { transactionId, facts });
+    expect(rig.operate("refuse", { transactionId }).code).toBe("WITHDRAWAL_BOUND");
+  });
+
+  it("that say nothing was signed wait for the greeting, since a restored ledger may not know", () => {
+    const { rig, view } = held();
+    const { transactionId } = rig.request({ expiresAt: rig.now + 5 });
+    rig.start();
+    rig.now += 6;
+    rig.signer.tick();
+    expect(rig.operate("refuse", { transactionId: view.transactionId }).code).toBe("SIGNER_NOT_GREETED");
+    expect(rig.ask("decline", { transactionId, code: "CHAIN_WOULD_REVERT" }).code).toBe("SIGNER_NOT_GREETED");
+    expect(rig.show(transactionId).state).toBe("approved");
+    rig.greet();
+    rig.signer.tick();
+    expect(rig.show(transactionId)).toMatchObject({ state: "expired", code: "JOB_EXPIRED" });
+  });
+
+  it("come too late when the time is up", () => {
+    const { rig, view } = held();
+    rig.now = view.expiresAt;
+    rig.signer.tick();
+    expect(rig.show(view.transactionId).state).toBe("held");
+    rig.now += 1;
+    expect(approve(rig, view.transactionId, view.approvalDigest).code).toBe("JOB_EXPIRED");
+    rig.signer.tick();
+    expect(rig.show(view.transactionId).state).toBe("expired");
+  });
+});
+
+describe("a decline", () => {
+  it("ends what is approved, with a reason of the table, and never what is bound or held", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request();
+    expect(rig.ask("decline", { transactionId, code: "NO_SUCH_REASON" }).code).toBe("WITHDRAWAL_OBSERVATION");
+    expect(rig.ask("decline", { transactionId, code: "toString" }).code).toBe("WITHDRAWAL_OBSERVATION");
+    expect(rig.ask("decline", { transactionId, code: "CHAIN_WOULD_REVERT" }).withdrawal.state).toBe("refused");
+    expect(rig.ask("decline", { transactionId, code: "CHAIN_WOULD_REVERT" }).ok).toBe(true);
+    expect(rig.ask("sign", { transactionId, facts }).code).toBe("WITHDRAWAL_CLOSED");
+    const manual = rig.request({ mode: "manual" }).transactionId;
+    expect(rig.ask("decline", { transactionId: manual, code: "CHAIN_WOULD_REVERT" }).code).toBe("WITHDRAWAL_HELD");
+  });
+});
+
+describe("what ran out", () => {
+  it("is not signed even before the clock's next tick", () => {
+    const rig = new Rig().ready();
+    const { transactionId, expiresAt } = rig.request();
+    const late = rig.request();
+    rig.now = expiresAt;
+    expect(rig.ask("sign", { transactionId, facts }).ok).toBe(true);
+    rig.now += 1;
+    expect(rig.ask("sign", { transactionId: late.transactionId, facts }).code).toBe("JOB_EXPIRED");
+    expect(rig.show(late.transactionId).state).toBe("expired");
+    expect(rig.pushes).toContainEqual(expect.objectContaining({ withdrawal: expect.objectContaining({ state: "expired" }) }));
+    rig.signer.tick();
+    expect(rig.show(transactionId).state).toBe("signed");
+  });
+});
+
+describe("a checkpoint", () => {
+  it.each(seedsOfRun(6))("anywhere leads to the same state as the whole ledger (SEED=%i)", (seed) => {
+    const random = new Seeded(seed);
+    const rig = new Rig().ready();
+    for (let i = 0; i < 25; i++) {
+      rig.now += random.below(2_000_000);
+      const { transactionId, state, versions } = random.chance(4)
+        ? rig.pay()
+        : rig.request({ amount: `${1 + random.below(900)}` });
+      if (state === "approved") rig.ask("sign", { transactionId, facts });
+      if (random.chance(3)) rig.acknowledge();
+      const txHash = versions[0]?.txHash ?? "";
+      if (state === "released") {
+        rig.ask("observed", { transactionId, stage: "final", outcome: "paid", txHash, block: i });
+        rig.signer.tick();
+      }
+    }
+    const records = rig.records();
+    const rules = readRules(settings, hot);
+    const whole = new Core(rules);
+    for (const record of records) whole.fold(record);
+    for (let i = 0; i < 8; i++) {
+      const cut = 1 + random.below(records.length);
+      const before = new Core(rules);
+      for (const record of records.slice(0, cut)) before.fold(record);
+      const after = new Core(rules, JSON.parse(JSON.stringify(before.snapshot())) as CoreSnapshot);
+      for (const record of records.slice(cut)) after.fold(record);
+      expect(JSON.stringify(after.snapshot())).toBe(JSON.stringify(whole.snapshot()));
+    }
+  });
+});
