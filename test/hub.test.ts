@@ -1,3 +1,6 @@
+/**
+ * The hub over real WebSockets: greeting, jobs, statements, what is refused and what a restart keeps; and the pure effect of entries.
+ */
 import { generateKeyPairSync } from "node:crypto";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

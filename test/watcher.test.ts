@@ -1,3 +1,6 @@
+/**
+ * The watcher against scripted chains served over HTTP, nodes that lie, and a real local chain; and its pure judgements.
+ */
 import { getAddress } from "ethers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { depositAddressOf } from "../chains/evm/address.ts";
