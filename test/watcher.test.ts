@@ -567,6 +567,19 @@ describe("the cursor", () => {
     await until(() => row(id).stage === "confirming");
   });
 
+  it("waits while a transfer belongs to another block than the one read", async () => {
+    const { id, address } = request(0, usd);
+    await start();
+    const elsewhere: Lie = (method, _params, honest) =>
+      method === "eth_getLogs" ? (honest as object[]).map((log) => ({ ...log, blockHash: hashOf("elsewhere") })) : honest;
+    nodes[0]!.lie = counting(elsewhere);
+    chain.mine(usdPayment("a", address, 5_000_000n));
+    await until(() => watcher!.chainStatus()[0]!.detail.startsWith("NODE_DISAGREE"));
+    expect(payments()).toEqual([]);
+    nodes[0]!.lie = counting();
+    await until(() => row(id).stage === "confirming");
+  });
+
   it("does not start while a token counts in other decimals than configured", async () => {
     nodes[0]!.lie = (method, _params, honest) => (method === "eth_call" ? `0x${"12".padStart(64, "0")}` : honest);
     watch(configOf([nodes[0]!.url], 3));
