@@ -384,7 +384,7 @@ describe("bad input", () => {
     const pages: readonly (readonly [number, string, string])[] = [
       [200, "<html>hello</html>", "PAIRING_ANSWER"],
       [404, "<html>nothing here</html>", "PAIRING_ANSWER"],
-      [400, '{"code":"pairing_new","message":"\u001b[31mred"}', "PAIRING_REFUSED"],
+      [400, '{"code":"pairing_new","message":"\\u001b[31mred"}', "PAIRING_REFUSED"],
       [302, "", "PAIRING_ANSWER"],
       [502, "<html>bad gateway</html>", "PAIRING_AWAY"],
       [200, "x".repeat(100_000), "PAIRING_ANSWER"],
