@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { build } from "vite";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
 import { createLedger, type Ledger, openLedger } from "../agent/signer/ledger/ledger.ts";
 import { assertStateLocked } from "../agent/signer/ledger/lock.ts";
@@ -481,20 +482,48 @@ describe("what does not open", () => {
     expect(codeOf(() => reopen(disk))).toBe("");
   });
 
+  /** A line as another program might write it: closed by a right hash, whatever it says. */
+  const forge = (seq: number, prev: string, at: number, fields: string): string => {
+    const covered = `{"seq":${seq},"prev":"${prev}","at":${at},${fields}`;
+    return `${covered},"hash":"${createHash("sha256").update(`autowithdraw/1 ledger\n${covered}`).digest("hex")}"}\n`;
+  };
+  const begin = JSON.stringify(paired).slice(1, -1);
+  const open = (text: string): string => codeOf(() => reopen(MemoryDisk.of([["00000001.jsonl", Buffer.from(text)]])));
+
   it("is one with a kind or a shape of a newer version, its hashes being right", () => {
-    const line = (fields: string): Uint8Array => {
-      const covered = `{"seq":1,"prev":"${"0".repeat(64)}","at":1,${fields}`;
-      const hash = createHash("sha256").update(`autowithdraw/1 ledger\n${covered}`).digest("hex");
-      return Buffer.from(`${covered},"hash":"${hash}"}\n`);
-    };
-    const open = (fields: string): string => codeOf(() => reopen(MemoryDisk.of([["00000001.jsonl", line(fields)]])));
-    const good = JSON.stringify(paired).slice(1, -1);
-    expect(open(good)).toBe("");
-    expect(open(`${good},"shard":1`)).toBe("LEDGER_NEWER");
-    expect(open(good.replace("PAIRED", "MERGED"))).toBe("LEDGER_NEWER");
-    expect(open(good.replace("PAIRED", "toString"))).toBe("LEDGER_NEWER");
-    expect(open(`${good},"epoch":2`)).toBe("LEDGER_DAMAGED");
-    expect(open('"kind":"EXPIRED","transactionId":"00112233445566778899aabbccddeeff"')).toBe("LEDGER_DAMAGED");
+    const first = (fields: string): string => open(forge(1, "0".repeat(64), 1, fields));
+    expect(first(begin)).toBe("");
+    expect(first(`${begin},"shard":1`)).toBe("LEDGER_NEWER");
+    expect(first(begin.replace("PAIRED", "MERGED"))).toBe("LEDGER_NEWER");
+    expect(first(begin.replace("PAIRED", "toString"))).toBe("LEDGER_NEWER");
+    expect(first(`${begin},"epoch":2`)).toBe("LEDGER_DAMAGED");
+    expect(first(`"kind":"EXPIRED","transactionId":"${id(1)}"`)).toBe("LEDGER_DAMAGED");
+  });
+
+  it("is one whose lines do not continue each other, their own hashes being right", () => {
+    const first = forge(1, "0".repeat(64), 10, begin);
+    const { hash } = JSON.parse(first);
+    const second = (seq: number, prev: string, at: number): string =>
+      open(first + forge(seq, prev, at, `"kind":"EXPIRED","transactionId":"${id(1)}"`));
+    expect(second(2, hash, 10)).toBe("");
+    expect(second(3, hash, 10)).toBe("LEDGER_DAMAGED");
+    expect(second(2, hex("another", 32), 10)).toBe("LEDGER_DAMAGED");
+    expect(second(2, hash, 9)).toBe("LEDGER_DAMAGED");
+    const checkpoint = '"kind":"CHECKPOINT","file":"checkpoint-00000002.json","sha256":"';
+    expect(open(first + forge(2, hash, 10, `${checkpoint}${hex("state", 32)}"`))).toBe("LEDGER_DAMAGED");
+  });
+
+  it("is seen by a running ledger when it reads back", () => {
+    const { disk, ledger } = fresh();
+    write(disk, ledger, bodies(1));
+    const text = Buffer.from(disk.files.get("00000001.jsonl") ?? []).toString();
+    const lines = text.split("\n");
+    const { prev } = JSON.parse(lines[2] as string);
+    const fields = `"kind":"HELD","transactionId":"${id(1)}","code":"POLICY_MANUA_"`; // As long as the line it replaces.
+    disk.files.set("00000001.jsonl", Buffer.from(text.replace(`${lines[2]}\n`, forge(3, prev, 1000, fields))));
+    expect(disk.size("00000001.jsonl")).toBe(text.length + 3); // "ü €" has three bytes more than units.
+    expect(codeOf(() => ledger.read(3, 3))).toBe("LEDGER_DAMAGED");
+    expect(codeOf(() => ledger.read(4, 10))).toBe("");
   });
 });
 
@@ -586,6 +615,75 @@ describe("on a real disk", () => {
     } finally {
       closeSync(fd);
     }
+  });
+});
+
+describe.skipIf(spawnSync("strace", ["-V"]).status !== 0)("as the kernel sees it (needs strace)", () => {
+  let folder = "";
+  let bundle = "";
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "ledger-"));
+    const entry = join(folder, "entry.ts");
+    const from = (name: string): string => JSON.stringify(new URL(`../agent/signer/ledger/${name}.ts`, import.meta.url).pathname);
+    writeFileSync(
+      entry,
+      `export { createLedger, openLedger } from ${from("ledger")}; export { ledgerDisk } from ${from("disk")};`,
+    );
+    const built = await build({ logLevel: "silent", configFile: false, build: { ssr: entry, write: false } });
+    if ("output" in built && built.output[0].type === "chunk") bundle = built.output[0].code;
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  /** Appends, rotates and appends again, saying so on stdout; the system calls that matter, in order. */
+  const trace = (name: string, options: readonly string[] = []) => {
+    const program = join(folder, `${name}.mjs`);
+    const place = join(folder, name);
+    writeFileSync(
+      program,
+      `${bundle}
+      const disk = ledgerDisk(${JSON.stringify(place)});
+      createLedger(disk, ${JSON.stringify(paired)}, () => 1);
+      const { ledger } = openLedger({ disk, clock: () => 2 });
+      const say = (word) => (error) => process.stdout.write(error === null ? word : error.code);
+      ledger.append([{ kind: "EXPIRED", transactionId: "${id(1)}" }]);
+      ledger.flush((error) => {
+        say("DURABLE")(error);
+        if (error !== null) return;
+        ledger.rotate("{}");
+        ledger.flush(say("ROTATED"));
+      });`,
+    );
+    const log = join(folder, `${name}.log`);
+    const calls = "trace=openat,write,pwrite64,fsync,fdatasync,rename";
+    const ran = spawnSync("strace", ["-f", "-y", "-s", "16", "-o", log, "-e", calls, ...options, process.execPath, program]);
+    const lines = readFileSync(log, "utf8")
+      .split("\n")
+      .filter((line) => line.includes(place) || /DURABLE|ROTATED/.test(line));
+    const what = lines.flatMap((line) => {
+      const call = /^\d+ +(?:<\.\.\. )?(write|pwrite64|fsync|fdatasync|rename)\b/.exec(line)?.[1];
+      const file = line.includes("STDOUT") || /DURABLE|ROTATED/.test(line) ? "said" : /([^/<>"]+)(?:>|")[^/]*$/.exec(line)?.[1];
+      return call === undefined ? [] : [`${call} ${file}`];
+    });
+    return { said: ran.stdout.toString(), calls: what };
+  };
+
+  it("nothing is said before its sync, and every new name is synced before and after", () => {
+    const { said, calls } = trace("plain");
+    expect(said).toBe("DURABLEROTATED");
+    const made = (file: string): string[] => [`write ${file}.tmp`, `fsync ${file}.tmp`, `rename ${file}`, "fsync plain"];
+    expect(calls).toEqual([
+      ...made("00000001.jsonl"),
+      "write 00000001.jsonl",
+      "fdatasync 00000001.jsonl",
+      "write said",
+      ...made("checkpoint-00000002.json"),
+      ...made("00000002.jsonl"),
+      "write said",
+    ]);
+  });
+
+  it("a sync that fails is never taken for a success", () => {
+    expect(trace("failing", ["-e", "inject=fdatasync:error=EIO:when=1"]).said).toBe("LEDGER_POISONED");
   });
 });
 
