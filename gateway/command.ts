@@ -1,7 +1,7 @@
 /**
  * The gateway's command line and process entry: `init`, `start`, `merchant`, `key`, `agents`, `health`. Says what is wrong in one
  * line and what to do in a second. Exit: 0 fine, 1 a clear no, 2 usage or configuration, 3 not reached, 70 a bug.
- * Source: docs/operations.md.
+ * Source: docs/api.md, section on running it.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";

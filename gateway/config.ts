@@ -1,6 +1,6 @@
 /**
  * gateway.config.json: every key, its bounds and its default. Unknown keys are refused, relative paths are relative to the file.
- * It holds no secret of its own: the gateway's key is in `keyFile`. Source: docs/api.md and docs/operations.md.
+ * It holds no secret of its own: the gateway's key is in `keyFile`. Source: docs/api.md, section on running it.
  */
 import { readFileSync, statSync } from "node:fs";
 import { isIP } from "node:net";

@@ -68,6 +68,9 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   const { log, clock } = deps;
   const key = readGatewayKey(config.keyFile);
   const store = openStore(config.database, log);
+  if (config.publicUrl.startsWith("https:") && config.listen.tls === null && config.trustProxy.length === 0) {
+    log.warn("publicUrl is https without listen.tls: name the TLS proxy in trustProxy, else all callers count as one address");
+  }
   store.onPoisoned(deps.onPoisoned);
   const signals = createSignals();
   const desk = createDesk(signals);

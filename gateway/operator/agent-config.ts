@@ -1,7 +1,7 @@
 /**
  * The config.json that the service supplies to a merchant: chains, currencies and a cautious policy, complete but for the three
  * secrets. Limits are worth a fixed sum where a price is known, else multiples of the smallest withdrawal the operator set.
- * Source: docs/operations.md, section on the policy.
+ * Source: docs/api.md, section on running it.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
