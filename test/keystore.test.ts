@@ -1,3 +1,7 @@
+/**
+ * The keystore: derivation against ethers, the sealed text against its vectors and against the document's own steps, encKey's
+ * strength, secrets that print nothing, the file on disk.
+ */
 import { createHash, hkdfSync, scryptSync } from "node:crypto";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

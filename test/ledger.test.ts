@@ -1,3 +1,7 @@
+/**
+ * The ledger: its bytes, group commit, receipts, every cut and every flipped bit, crashes, segments, and the order of system calls
+ * as the kernel sees it.
+ */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

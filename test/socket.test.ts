@@ -1,3 +1,6 @@
+/**
+ * The signer's sockets: framing, requests and answers, back-pressure, hostile clients, the socket file and inherited sockets.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";

@@ -1,3 +1,6 @@
+/**
+ * The vault: signatures against ethers and between both routines, sealed values only, wiping; and the hygiene of its process.
+ */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
