@@ -15,6 +15,9 @@ const accountDepth = 3;
 /** Parents kept, oldest out first: deriving one anew costs as much as a child. */
 const parentsMax = 1024;
 const parents = new Map<string, HDKey>();
+/** One payment reads its few addresses a dozen times, and each checksum is a hash. */
+const checksumsMax = 4096;
+const checksums = new Map<string, string>();
 
 /**
  * Reads an address: 0x and 40 hex digits. Mixed case must carry its EIP-55 checksum; all lower and all upper case carry none and
@@ -73,6 +76,15 @@ export function addressBytesOfPoint(point: Uint8Array): Uint8Array {
 }
 
 function checksummed(lower: string): string {
+  const known = checksums.get(lower);
+  if (known !== undefined) return known;
+  const address = checksum(lower);
+  if (checksums.size >= checksumsMax) checksums.clear();
+  checksums.set(lower, address);
+  return address;
+}
+
+function checksum(lower: string): string {
   const hash = keccak_256(lower);
   let address = "0x";
   for (let i = 0; i < lower.length; i++) {
