@@ -305,6 +305,20 @@ describe("a dearer version", () => {
     expect(asked(driver.block(11))).toContain("replace:1");
   });
 
+  it("counts blocks from the first one known after a start", () => {
+    const driver = drive([sentView(1, "broadcast")]);
+    sent(driver, 1);
+    expect(asked(driver.block(1000))).not.toContain("replace:1");
+    driver.feed({
+      kind: "answered",
+      verb: "observed",
+      transactionId: idOf(1),
+      answer: { ok: true, withdrawal: sentView(1, "broadcast") },
+    });
+    expect(asked(driver.block(1005))).toEqual([]);
+    expect(asked(driver.block(1006))).toEqual(["replace:1"]);
+  });
+
   it("waits for its ceiling block by block", () => {
     const driver = waited();
     driver.block(16);

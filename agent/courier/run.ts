@@ -17,6 +17,7 @@ import { createWatch } from "./watch/watch.ts";
 
 const tickMs = 1000;
 const tellMs = 2000;
+const statusTextMax = 1024;
 
 /** @public */
 export interface RunOptions {
@@ -254,13 +255,13 @@ function statusOf({ options, state }: Shared, waits: CourierStatus["waiting"]): 
   return {
     at: options.clock(),
     link: state.link,
-    linkDetail: state.linkDetail,
+    linkDetail: clip(state.linkDetail),
     chains: [...state.chains].map(([chain, known]) => {
       const door = options.doors.get(chain);
       const trouble = known.hasCode ? "COURIER_ACCOUNT_CODE" : known.away;
       const nodes = door === undefined ? "" : nodesDetail(door);
       const detail = [trouble, nodes].filter((part) => part !== "").join("; ") || `block ${known.block}`;
-      return { chain, ok: trouble === "", detail, block: known.block, nativeBalance: known.nativeBalance };
+      return { chain, ok: trouble === "", detail: clip(detail), block: known.block, nativeBalance: known.nativeBalance };
     }),
     waiting: waits,
   };
@@ -272,6 +273,11 @@ function nodesDetail(door: ChainDoor): string {
     .filter((node) => !node.ok)
     .map((node) => `${node.url} ${node.detail}`)
     .join("; ");
+}
+
+/** The signer takes texts of up to 1024 characters. */
+function clip(text: string): string {
+  return text.length <= statusTextMax ? text : `${text.slice(0, statusTextMax - 3)}...`;
 }
 
 function base64(frame: Uint8Array): string {

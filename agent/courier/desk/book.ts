@@ -12,7 +12,7 @@ export interface Sent {
   readonly txHash: string;
   readonly atMs: number;
   readonly firstAtMs: number; // of this version
-  readonly firstBlock: number;
+  readonly firstBlock: number | null; // newest block at that time; null when none was known yet
   readonly isUnderpriced: boolean; // a node said so
 }
 

@@ -247,6 +247,8 @@ function refresh(book: Book, nowMs: number, out: DeskEffect[]): void {
 
 function takeBlock(account: Account, { facts }: Extract<DeskEvent, { kind: "block" }>, nowMs: number, out: DeskEffect[]): void {
   account.facts = facts;
+  // Counters that could not be had while the nodes were away are asked for at once.
+  if (account.away !== "") account.counters.dueAtMs = 0;
   account.away = "";
   watch(account, nowMs, out);
   guard(account, out);

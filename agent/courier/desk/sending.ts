@@ -59,7 +59,7 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
   // Whatever a node says but "not sent": from here on it may be in any mempool, and only the chain knows its fate.
   const isSame = item.sent?.version === event.version;
   const firstAtMs = isSame && item.sent !== null ? item.sent.firstAtMs : nowMs;
-  const firstBlock = isSame && item.sent !== null ? item.sent.firstBlock : (item.account.facts?.number ?? 0);
+  const firstBlock = isSame && item.sent !== null ? item.sent.firstBlock : (item.account.facts?.number ?? null);
   const isUnderpriced = event.outcome === "underpriced";
   item.sent = { version: event.version, txHash: version.txHash, atMs: nowMs, firstAtMs, firstBlock, isUnderpriced };
   item.unsent = 0;
@@ -83,6 +83,10 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   // The newest must be out already; one that is still at the gate is the successor in the making.
   if (newest === undefined || newest.raw === undefined || newest.version !== item.sent.version || isAside(item, nowMs)) return;
   const { firstBlock, firstAtMs, isUnderpriced } = item.sent;
+  if (firstBlock === null) {
+    item.sent = { ...item.sent, firstBlock: facts.number };
+    return;
+  }
   const isDue = isUnderpriced || facts.number - firstBlock >= bumpBlocks || nowMs - firstAtMs >= bumpMs;
   if (!isDue || facts.number <= firstBlock) return;
   const next = dearer(account, newest);

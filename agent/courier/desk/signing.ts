@@ -61,7 +61,8 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
     const gas = item.gas !== null && nowMs - item.gas.atMs <= gasValidMs ? item.gas.limit : null;
     const feeWei = (gas ?? gasMin) * fees.maxFeePerGas;
     if (!isCovered(item, feeWei)) {
-      item.waiting = "funds";
+      const isKnown = freeUnits(account, item.view.contract) !== null;
+      item.waiting = isKnown ? "funds" : "the token's balance cannot be read";
       item.reverts = { count: 0, firstAtMs: 0 };
       return;
     }

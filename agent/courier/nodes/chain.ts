@@ -55,10 +55,18 @@ export function createChainDoor(nodes: EvmNodes, contracts: readonly string[], c
   const fundsAt = async (account: string, block: { readonly number: number; readonly hash: string }) => {
     const key = `${block.number} ${block.hash}`;
     if (balances?.key === key) return balances.units;
-    const assets = ["", ...contracts];
-    const found = await Promise.all(assets.map((contract) => nodes.balance(account, contract, block.number)));
-    const units = new Map(assets.map((contract, i) => [contract, found[i] as bigint]));
-    balances = { key, units };
+    const units = new Map<string, bigint>();
+    const read = async (contract: string): Promise<void> => {
+      units.set(contract, await nodes.balance(account, contract, block.number));
+    };
+    const tokens = contracts.map((contract) =>
+      read(contract).catch((error: unknown) => {
+        // A contract that is none, or answers nonsense, stops its own currency and no other: its balance stays unknown.
+        if (!(error instanceof AgentError)) throw error;
+      }),
+    );
+    await Promise.all([read(""), ...tokens]);
+    if (units.size === contracts.length + 1) balances = { key, units };
     return units;
   };
 

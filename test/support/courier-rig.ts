@@ -1,0 +1,256 @@
+/**
+ * A courier between real neighbours: a whole signer in memory behind a real socket, a gateway on loopback that keeps the rules of
+ * the link, and whatever nodes the test names. Each neighbour can be taken away and brought back.
+ */
+import { createPublicKey } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pino from "pino";
+import { type WebSocket, WebSocketServer } from "ws";
+import { type Courier, createCourier } from "../../agent/courier/courier.ts";
+import { linkAddress } from "../../agent/courier/link/address.ts";
+import { createMetrics } from "../../agent/courier/metrics.ts";
+import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
+import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
+import type { CourierSettings, SignerSettings } from "../../agent/settings.ts";
+import { type LineServer, listenLines } from "../../agent/signer/sockets/line-server.ts";
+import { createSocketClient } from "../../agent/socket/client.ts";
+import type { Answer, CourierAnswers, CourierRequests, Push, Request, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { createEvmNodes } from "../../chains/evm/node.ts";
+import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
+import type { Job } from "../../protocol/messages.ts";
+import { parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
+import { type KeyPair, keyPair } from "./link-gateway.ts";
+import { agentId, Rig, settings as rigSettings, vault } from "./signer-rig.ts";
+
+const linkTimes = { baseMs: 20, capMs: 200, handshakeMs: 2000, beatMs: 1000, deadMs: 3000, settledMs: 1000, closeMs: 200 };
+const signerSettings: SignerSettings = {
+  ...rigSettings,
+  policy: { eth: { maxPerWithdrawal: "2", maxPerDay: "1000", maxFee: "0.1", maxFeePerDay: "10" } },
+};
+
+/** The gateway's end: stores statements in memory, acknowledges them, sends jobs. */
+export class RigGateway {
+  readonly linkKey: KeyPair;
+  readonly rig: Rig;
+  acknowledges = true;
+  readonly sockets = new Set<WebSocket>();
+  readonly statements: { readonly after: number; readonly head: number }[] = [];
+  connections = 0;
+  #server: WebSocketServer | null = null;
+  #port = 0;
+  #live: WebSocket | null = null;
+
+  constructor(rig: Rig, linkKey: KeyPair) {
+    this.rig = rig;
+    this.linkKey = linkKey;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  async start(): Promise<void> {
+    const server = new WebSocketServer({ host: "127.0.0.1", port: this.#port, perMessageDeflate: false });
+    await new Promise((resolve) => server.once("listening", resolve));
+    this.#port = (server.address() as AddressInfo).port;
+    this.#server = server;
+    server.on("connection", (socket) => this.#talk(socket));
+  }
+
+  async stop(): Promise<void> {
+    this.#live = null;
+    for (const socket of this.sockets) socket.terminate();
+    await new Promise((resolve) => (this.#server === null ? resolve(null) : this.#server.close(resolve)));
+    this.#server = null;
+  }
+
+  /** Makes a job and sends it, when somebody is there. */
+  order(change: Partial<Job> = {}): Job {
+    const job = this.rig.gateway.job({ currency: "eth", amount: "1", ...change }, Date.now());
+    this.send(this.rig.gateway.jobs([this.rig.gateway.texts.at(-1) ?? ""], { at: Date.now() }));
+    return job;
+  }
+
+  send(frame: Uint8Array): void {
+    this.#live?.send(frame);
+  }
+
+  #talk(socket: WebSocket): void {
+    this.connections += 1;
+    this.sockets.add(socket);
+    socket.on("close", () => this.sockets.delete(socket));
+    socket.on("error", () => undefined);
+    const { gateway } = this.rig;
+    const nonce = Date.now().toString(16).padStart(64, "0");
+    socket.send(sealEnvelope("challenge", { nonce, at: Date.now() }, gateway.key));
+    let isGreeted = false;
+    socket.on("message", (data: Buffer) => {
+      if (!isGreeted) {
+        const hello = parseHello(
+          openEnvelope(data, { kind: "hello", publicKey: this.linkKey.publicKey, bytesMax: 4096 }).payload,
+        );
+        if (hello.answers !== nonce) throw new Error("the hello answers another challenge");
+        isGreeted = true;
+        this.#live = socket;
+        socket.send(gateway.welcome(hello.nonce, { at: Date.now() }));
+        const { texts } = gateway;
+        const answered = this.rig.core.chain.sequence;
+        if (texts.length > answered) socket.send(gateway.jobs(texts.slice(answered, answered + 200), { at: Date.now() }));
+        return;
+      }
+      this.#take(socket, data);
+    });
+  }
+
+  #take(socket: WebSocket, data: Buffer): void {
+    const { gateway } = this.rig;
+    if (data[1] === 7) {
+      parseBeat(openEnvelope(data, { kind: "beat", publicKey: this.linkKey.publicKey, bytesMax: 4096 }).payload);
+      socket.send(sealEnvelope("beat", { agent: agentId, head: gateway.stored, at: Date.now() }, gateway.key));
+      return;
+    }
+    const publicKey = createPublicKey(vault.signerKey);
+    const statement = parseStatement(openEnvelope(data, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
+    const stored = gateway.stored?.seq ?? 0;
+    if (statement.after > stored) {
+      socket.close(4009);
+      return;
+    }
+    this.statements.push({ after: statement.after, head: statement.head.seq });
+    if (statement.head.seq > stored) gateway.stored = statement.head;
+    if (this.acknowledges && gateway.stored !== null) socket.send(gateway.ack(gateway.stored, { at: Date.now() }));
+  }
+}
+
+export class CourierRig {
+  readonly folder = mkdtempSync(join(tmpdir(), "courier-"));
+  readonly signer = new Rig({ settings: signerSettings });
+  readonly linkKey = keyPair();
+  readonly gateway = new RigGateway(this.signer, this.linkKey);
+  readonly logged: string[] = [];
+  readonly bugs: unknown[] = [];
+  /** Changes what the signer answers, as a broken or hostile signer would. */
+  tamper: (verb: string, answer: Answer) => Answer = (_verb, answer) => answer;
+  readonly asked: string[] = [];
+  courier: Courier | null = null;
+  #server: LineServer | null = null;
+  #ticking: NodeJS.Timeout | undefined;
+  #nodes: readonly string[] = [];
+
+  get socketPath(): string {
+    return join(this.folder, "courier.sock");
+  }
+
+  get settings(): CourierSettings {
+    return {
+      gatewayUrl: this.gateway.url,
+      chains: { local: { family: "evm", chainId: 31337, nodes: this.#nodes, confirmations: 2 } },
+      currencies: signerSettings.currencies,
+      stateDir: this.folder,
+      signerSocket: this.socketPath,
+      logLevel: "debug",
+    };
+  }
+
+  async start(nodes: readonly string[]): Promise<this> {
+    this.#nodes = nodes;
+    await this.gateway.start();
+    await this.startSigner();
+    this.startCourier();
+    return this;
+  }
+
+  startSigner(): Promise<void> {
+    const { signer } = this;
+    // As the process does it: what is pushed leaves at once, before any later answer.
+    signer.pushes.push = (...pushes: Push[]) => {
+      for (const push of pushes) this.#server?.push(push);
+      return 0;
+    };
+    signer.now = Date.now();
+    this.#ticking = setInterval(() => {
+      signer.now = Date.now();
+      signer.signer.tick();
+      signer.settle();
+    }, 200);
+    return new Promise((resolve, reject) => {
+      this.#server = listenLines(this.socketPath, {
+        onRequest: (request, answer) => this.#answer(request, answer),
+        onListening: resolve,
+        onFault: reject,
+        connectionsMax: 4,
+        outstandingMax: 1024,
+      });
+    });
+  }
+
+  #answer({ id, verb, ...body }: Request, answer: (answer: Answer) => void): void {
+    this.asked.push(verb);
+    this.signer.now = Date.now();
+    this.signer.send(verb, body, (given) => answer(this.tamper(verb, { ...given, id } as unknown as Answer)));
+    this.signer.settle();
+  }
+
+  /** The signer's process ends and another begins on the same ledger. */
+  async restartSigner(): Promise<void> {
+    this.stopSigner();
+    this.signer.crash();
+    await this.startSigner();
+  }
+
+  stopSigner(): void {
+    clearInterval(this.#ticking);
+    this.#server?.close();
+    this.#server = null;
+  }
+
+  startCourier(): void {
+    const { settings } = this;
+    const nodes = createEvmNodes({ urls: this.#nodes, chainId: 31337, confirmations: 2, timeoutMs: 1000 });
+    const monotonic = () => performance.now();
+    this.courier = createCourier({
+      agent: agentId,
+      address: linkAddress(settings.gatewayUrl),
+      gatewayKey: createPublicKey(this.signer.gateway.key),
+      linkKey: this.linkKey.privateKey,
+      doors: new Map([["local", createChainDoor(nodes, [], monotonic)]]),
+      readBack: createReadBack(settings),
+      software: "test",
+      clock: () => Date.now(),
+      monotonic,
+      random: () => 0.5,
+      pollMs: { min: 30, max: 100 },
+      linkTimes,
+      log: pino({ level: "debug" }, { write: (line: string) => this.logged.push(line) }),
+      metrics: createMetrics(),
+      connectSigner: () => createSocketClient<CourierRequests, CourierAnswers>(this.socketPath, { timeoutMs: 2000 }),
+      onReady: () => undefined,
+      onFatal: (fault) => this.bugs.push(fault),
+      onBug: (error) => this.bugs.push(error),
+    });
+  }
+
+  stopCourier(): void {
+    this.courier?.close();
+    this.courier = null;
+  }
+
+  view(transactionId: string): WithdrawalView | null {
+    const withdrawal = this.signer.core.book.find(transactionId);
+    return withdrawal === undefined || withdrawal.state === "requested" ? null : this.signer.show(transactionId);
+  }
+
+  stateOf(transactionId: string): string {
+    return this.signer.core.book.find(transactionId)?.state ?? "";
+  }
+
+  async stop(): Promise<void> {
+    this.stopCourier();
+    this.stopSigner();
+    await this.gateway.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
