@@ -178,7 +178,8 @@ describe("the process with the keys", () => {
     expect(level({ interfaces: null, noNewPrivileges: false, systemCallFilter: false })).toMatch(
       /^L1 .*network.*privileges.*filter/,
     );
-    expect(level({ parentUid: 991 })).toBe("L0 one user");
+    expect(level({ parentUid: 991 })).toMatch(/^L2 /);
+    expect(level({ parentUid: 991, socketsInherited: false })).toBe("L0 one user");
     expect(level({ uid: 0 })).toMatch(/^L0 .*root/);
     expect(level({ parentUid: null })).toMatch(/^L2 /);
     expect(level({ parentUid: null, socketsInherited: false })).toBe("L0 one user");

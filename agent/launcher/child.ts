@@ -40,7 +40,7 @@ function nodeFlags(): string[] {
  * A core pattern that is a pipe ignores the size limit, so the filter is emptied as well. Both survive exec. The shell replaces
  * itself, so the child's process id is the program's.
  */
-const withoutCore = 'ulimit -c 0; { echo 0 >/proc/self/coredump_filter; } 2>/dev/null; exec "$0" "$@"';
+const withoutCore = '{ ulimit -c 0; echo 0 >/proc/self/coredump_filter; } 2>/dev/null; exec "$0" "$@"';
 
 /**
  * Starts one of our programs. Its stdin and stdout are pipes, stderr is ours unless heard; the end of its stdin tells it to end.

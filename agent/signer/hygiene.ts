@@ -54,7 +54,8 @@ export interface IsolationFacts {
  * @public
  */
 export function isolationLevel(facts: IsolationFacts): string {
-  const ownUser = facts.parentUid === null ? facts.socketsInherited : facts.parentUid !== facts.uid;
+  // Under the service manager the parent is a launcher of the same user; the courier is another unit then, with another user.
+  const ownUser = facts.socketsInherited || (facts.parentUid !== null && facts.parentUid !== facts.uid);
   if (!ownUser || facts.uid === null || facts.uid === 0) return facts.uid === 0 ? "L0 one user, and it is root" : "L0 one user";
   const missing: string[] = [];
   if (facts.interfaces === null || facts.interfaces.length > 0) missing.push("network in reach");
