@@ -296,6 +296,10 @@ export class Rig {
   }
 
   #pushed(message: Push): void {
+    if (message.push === "statement") {
+      const statement = this.#open(Buffer.from(message.frame, "base64"));
+      if (statement.head.seq > this.signer.ledger.durableHead.seq) throw new Error("a statement of what is not on disk");
+    }
     this.pushes.push(message);
     this.#seen(message);
   }
@@ -305,10 +309,14 @@ export class Rig {
     return message;
   }
 
+  /** Verified and read as the gateway does; the reader refuses a head that does not cover its entries. */
+  #open(frame: Uint8Array): Statement {
+    const publicKey = createPublicKey(vault.signerKey);
+    return parseStatement(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
+  }
+
   #store(frame: Uint8Array): void {
-    const signerKey = vault.signerKey;
-    const publicKey = createPublicKey(signerKey);
-    const statement = parseStatement(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
+    const statement = this.#open(frame);
     const stored = this.gateway.stored?.seq ?? 0;
     if (statement.after > stored) throw new Error(`a gap in the statements: after ${statement.after}, stored ${stored}`);
     this.statements.push(statement);
