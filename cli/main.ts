@@ -23,6 +23,7 @@ interface Common {
 type Run = (act: (terminal: Terminal) => Promise<number> | number, isJson: boolean) => Promise<void>;
 
 const lifetimeSecondsMax = 300;
+const helpWidth = 80;
 
 function lifetime(text: string): number {
   const seconds = /^\d{1,3}$/.test(text) ? Number(text) : 0;
@@ -122,7 +123,7 @@ function program(run: Run, terminal: Terminal): Command {
     command
       .allowExcessArguments(false)
       .exitOverride()
-      .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: () => {} });
+      .configureOutput({ writeOut: (text) => terminal.out(text), writeErr: () => {}, getOutHelpWidth: () => helpWidth });
   }
   for (const command of commands) root.addCommand(command);
   return root;

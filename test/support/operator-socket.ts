@@ -1,0 +1,132 @@
+/** A signer that is only its operator socket: answers from a table, keeps what it was asked. For tests of the commands. */
+import { createServer, type Server } from "node:net";
+import { createInterface } from "node:readline";
+import type { SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+
+export interface Asked {
+  readonly verb: string;
+  readonly [field: string]: unknown;
+}
+
+type Answers = Readonly<Record<string, (asked: Asked) => object>>;
+
+export class OperatorSocket {
+  readonly asked: Asked[] = [];
+  answers: Answers = {};
+  #server: Server | null = null;
+
+  async open(path: string): Promise<void> {
+    const server = createServer((socket) => {
+      createInterface({ input: socket }).on("line", (line) => {
+        const { id, ...asked } = JSON.parse(line) as Asked & { readonly id: number };
+        this.asked.push(asked as Asked);
+        const answer = this.answers[asked.verb as string]?.(asked as Asked) ?? refusal("SOCKET_FORMAT", "");
+        socket.write(`${JSON.stringify({ id, ok: true, ...answer })}\n`);
+      });
+      socket.on("error", () => {});
+    });
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    this.#server = server;
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    if (server !== null) await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+export function refusal(code: string, detail: string): object {
+  return { ok: false, code, detail, effect: "none" };
+}
+
+export const transactionId = "5d41402abc4b2a76b9719d911017c592";
+const hotAddress = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+
+/** A held withdrawal, every field filled. Times are around 2026-11-20 21:40 UTC. */
+export const held: WithdrawalView = {
+  transactionId,
+  orderId: "order-1001",
+  sequence: 7,
+  mode: "auto",
+  currency: "usdt-erc20",
+  chain: "ethereum",
+  network: "eip155:1",
+  contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7",
+  decimal: 6,
+  amount: "3200.5",
+  amountUnits: "3200500000",
+  address: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+  tag: "",
+  state: "held",
+  code: "POLICY_ABOVE_HOLD",
+  requestedAt: 1795210803000,
+  changedAt: 1795210803000,
+  expiresAt: 1795297203000,
+  account: hotAddress,
+  nonce: "",
+  versions: [],
+  approvalDigest: "ab".repeat(32),
+};
+
+export const broadcast: WithdrawalView = {
+  ...held,
+  transactionId: "7d793037a0760186574b0282f2f435e7",
+  orderId: "order-1000",
+  currency: "eth",
+  contract: "",
+  decimal: 18,
+  amount: "0.25",
+  amountUnits: "250000000000000000",
+  state: "broadcast",
+  code: "",
+  nonce: "41",
+  versions: [
+    {
+      version: 1,
+      txHash: "0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b",
+      gasLimit: "21000",
+      maxFeePerGas: "30000000000",
+      maxPriorityFeePerGas: "1000000000",
+      signedAt: 1795210805000,
+    },
+  ],
+};
+
+export const well: SignerStatus = {
+  agent: "d6b5234d7d4cf922",
+  epoch: 1,
+  wallet: "247acdc38690874463fe3529e9319031",
+  head: { seq: 18, hash: "c0".repeat(32) },
+  acked: 18,
+  greeted: true,
+  locked: "",
+  lockedDetail: "",
+  ledgerWritable: true,
+  isolation: "L2 own user, no network, system call filter",
+  encKeyFrom: "credential",
+  startedAt: 1795210803000,
+  counts: {
+    held: 1,
+    approved: 0,
+    intent: 0,
+    signed: 0,
+    released: 0,
+    broadcast: 1,
+    included: 0,
+    paid: 3,
+    reverted: 0,
+    lost: 0,
+    refused: 0,
+    expired: 0,
+  },
+  accounts: [{ chain: "ethereum", network: "eip155:1", address: hotAddress, nextNonce: "42" }],
+  courierConnected: true,
+  courier: {
+    at: 1795210860000,
+    link: "up",
+    linkDetail: "",
+    chains: [{ chain: "ethereum", ok: true, detail: "block 21000000", block: 21000000, nativeBalance: "1250000000000000000" }],
+    waiting: [],
+  },
+};
