@@ -150,7 +150,7 @@ function describe(error: unknown): Failure {
 
 /**
  * Prepares a client. Every operation answers with a value, never with an exception, for anything the network or the service does;
- * only wrong options throw (TypeError). Operations with an orderId may be repeated for ever.
+ * only wrong options and orders that are no JSON throw (TypeError). Operations with an orderId may be repeated for ever.
  * @public
  */
 export function createClient(options: ClientOptions): Client {
@@ -162,8 +162,7 @@ export function createClient(options: ClientOptions): Client {
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
   const strict = (options.profile ?? "strict") === "strict";
 
-  function send(ask: Ask): Promise<Response> {
-    const body = ask.body === undefined ? "" : JSON.stringify(ask.body);
+  function send(ask: Ask, body: string): Promise<Response> {
     const token = makeToken(strict ? { bound: { method: ask.method, path: ask.path, body } } : {});
     return fetch(`${base}${ask.path}`, {
       method: ask.method,
@@ -180,9 +179,11 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function call<T>(ask: Ask, shape: (heard: Heard) => T | null): Promise<Result<T>> {
+    // Outside the net: what cannot be written as JSON is a mistake of the caller's, not of the network.
+    const body = ask.body === undefined ? "" : JSON.stringify(ask.body);
     let heard: Heard;
     try {
-      const response = await send(ask);
+      const response = await send(ask, body);
       const text = await readBounded(response);
       heard = { status: response.status, headers: response.headers, body: parse(text) };
     } catch (error) {

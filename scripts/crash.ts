@@ -63,12 +63,15 @@ function ask(seed: string, number: number, chance: number): Asked {
 
 /** Posts until there is an answer: the shop's own duty after a lost one, harmless because of the orderId. */
 async function post(shop: Shop, asked: Asked): Promise<void> {
-  await until(`an answer for ${asked.orderId}`, 180_000, async () => {
+  let last = "";
+  const look = async (): Promise<true | undefined> => {
     const answer = await shop.autoWithdraw(asked);
+    last = `${answer.status} ${answer.code} ${answer.message}`;
     if (answer.transactionId === "") return undefined;
     asked.transactionId = answer.transactionId;
     return true;
-  });
+  };
+  await until(`an answer for ${asked.orderId}`, 180_000, look, () => `last answer: ${last}`);
 }
 
 async function strike(rig: Rig, victim: string, random: () => number): Promise<boolean> {

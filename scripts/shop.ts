@@ -35,7 +35,8 @@ export function createShop(merchant: { readonly gatewayUrl: string; readonly api
     return { status: result.status, transactionId: result.transactionId ?? "", code: result.code, message: result.message };
   };
   return {
-    autoWithdraw: ({ receiver, ...order }) => answerOf(client.autoWithdraw({ ...order, address: receiver })),
+    autoWithdraw: ({ currency, amount, orderId, receiver }) =>
+      answerOf(client.autoWithdraw({ currency, amount, orderId, address: receiver })),
     manualWithdraw: ({ receiver, ...order }) =>
       answerOf(client.manualWithdraw(receiver === undefined ? order : { ...order, address: receiver })),
     async transaction(transactionId, type = 2) {
