@@ -78,7 +78,7 @@ describe("tokens", () => {
     expect(rig.ask("sign", { transactionId, facts }).withdrawal.nonce).toBe("5");
   });
 
-  it("are at most 256 unfinished ones of an account", () => {
+  it("are at most 256 of an account that no block holds", () => {
     const rig = new Rig().ready();
     const ids: string[] = [];
     for (let i = 0; i < 257; i++) ids.push(rig.request({ amount: "0.01" }).transactionId);
@@ -87,8 +87,20 @@ describe("tokens", () => {
     expect(rig.ask("sign", { transactionId: ids[256], facts })).toMatchObject({ code: "ACCOUNT_FULL" });
     rig.acknowledge();
     const first = rig.show(ids[0]!);
-    rig.ask("observed", { transactionId: ids[0], stage: "final", outcome: "paid", txHash: first.versions[0]!.txHash, block: 1 });
+    const { txHash } = first.versions[0]!;
+    const observe = (stage: string, outcome = "") =>
+      rig.ask("observed", { transactionId: ids[0], stage, outcome, txHash, block: 1 });
+    const fits = () => rig.ask("sign", { transactionId: ids[256], facts }).ok;
+    observe("broadcast");
+    expect(fits()).toBe(false);
+    observe("included");
+    observe("broadcast");
+    expect(fits()).toBe(false);
+    observe("included");
+    observe("final", "paid");
     expect(rig.ask("sign", { transactionId: ids[256], facts }).withdrawal.nonce).toBe("261");
+    const last = rig.request({ amount: "0.01" }).transactionId;
+    expect(rig.ask("sign", { transactionId: last, facts }).code).toBe("ACCOUNT_FULL");
   });
 });
 

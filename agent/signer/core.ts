@@ -147,11 +147,12 @@ export class Core {
   }
 
   #foldWithdrawal(record: Extract<LedgerRecord, { transactionId: string }>): void {
+    const from = this.book.find(record.transactionId)?.state;
     const withdrawal = this.book.fold(record);
     this.policy.fold(record, withdrawal.job.currency);
     if (record.kind === "INTENT") this.accounts.fold(record);
-    if (record.kind === "OBSERVED" && record.stage === "final") {
-      this.accounts.finish(withdrawal.job.network, withdrawal.account);
+    if (record.kind === "OBSERVED" && from !== undefined) {
+      this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
     }
     this.outbox.fold(record, withdrawal);
   }

@@ -4,13 +4,14 @@
  */
 import { invariant } from "../../../protocol/fault.ts";
 import type { LedgerRecord } from "../ledger/records.ts";
+import { isUnfinished, type State } from "./withdrawal.ts";
 
 /**
- * Most withdrawals of one account whose token is bound and not final. More would only queue in the nodes' pools, where one stuck
- * transaction holds up all behind it.
+ * Most withdrawals of one account whose token is bound and which no block holds, as far as the courier tells. More would only queue
+ * in the nodes' pools, where one stuck transaction holds up all behind it. Those in a block wait for finality in any number.
  * @public
  */
-export const unfinishedPerAccountMax = 256;
+export const pendingPerAccountMax = 256;
 
 /** @public */
 export interface Account {
@@ -18,7 +19,7 @@ export interface Account {
   readonly account: string; // EIP-55
   readonly adopted: bigint; // the first nonce ever used from here
   next: bigint;
-  unfinished: number;
+  pending: number;
 }
 
 /**
@@ -28,15 +29,15 @@ export interface Account {
 export type AccountEntries = readonly (readonly [string, string, string, string, number])[];
 
 /**
- * Every adopted account. Only `fold` and `finish` change it, from records.
+ * Every adopted account. Only `fold` and `move` change it, from records.
  * @public
  */
 export class Accounts {
   readonly #byKey = new Map<string, Account>();
 
   constructor(entries: AccountEntries = []) {
-    for (const [network, account, adopted, next, unfinished] of entries) {
-      this.#byKey.set(keyOf(network, account), { network, account, adopted: BigInt(adopted), next: BigInt(next), unfinished });
+    for (const [network, account, adopted, next, pending] of entries) {
+      this.#byKey.set(keyOf(network, account), { network, account, adopted: BigInt(adopted), next: BigInt(next), pending });
     }
   }
 
@@ -50,32 +51,38 @@ export class Accounts {
       const key = keyOf(record.network, record.account);
       invariant(!this.#byKey.has(key), "an account is adopted once");
       const adopted = BigInt(record.nonce);
-      this.#byKey.set(key, { network: record.network, account: record.account, adopted, next: adopted, unfinished: 0 });
+      this.#byKey.set(key, { network: record.network, account: record.account, adopted, next: adopted, pending: 0 });
     }
     if (record.kind === "INTENT" && record.version === 1) {
       const account = this.find(record.network, record.account);
       invariant(account !== undefined && account.next === BigInt(record.nonce), "nonces are allocated in order, without gaps");
       account.next += 1n;
-      account.unfinished += 1;
+      account.pending += 1;
     }
   }
 
-  /** A bound token met its end. */
-  finish(network: string, account: string): void {
+  /** An observation moved a withdrawal with a bound token: into a block or to its end, or out of a block again. */
+  move(network: string, account: string, from: State, to: State): void {
+    const change = Number(isPending(to)) - Number(isPending(from));
+    if (change === 0) return;
     const found = this.find(network, account);
-    invariant(found !== undefined && found.unfinished > 0, "what ends was begun");
-    found.unfinished -= 1;
+    invariant(found !== undefined && found.pending + change >= 0, "what leaves the pools was in them");
+    found.pending += change;
   }
 
   snapshot(): AccountEntries {
-    return [...this.#byKey.values()].map(({ network, account, adopted, next, unfinished }) => [
+    return [...this.#byKey.values()].map(({ network, account, adopted, next, pending }) => [
       network,
       account,
       adopted.toString(),
       next.toString(),
-      unfinished,
+      pending,
     ]);
   }
+}
+
+function isPending(state: State): boolean {
+  return isUnfinished(state) && state !== "included";
 }
 
 function keyOf(network: string, account: string): string {

@@ -9,7 +9,7 @@ import type { EvmFacts } from "../../socket/verbs.ts";
 import type { Approval } from "../policy/approval.ts";
 import type { Clearance } from "../policy/clearance.ts";
 import { closedGate, closedToNew, type Turn } from "../run.ts";
-import { type Account, unfinishedPerAccountMax } from "./accounts.ts";
+import { type Account, pendingPerAccountMax } from "./accounts.ts";
 import { isFinal, step, type Version, type Withdrawal } from "./withdrawal.ts";
 
 /** Versions of one withdrawal, the first included. */
@@ -61,7 +61,7 @@ export function prepareSign(turn: Turn, transactionId: string, facts: EvmFacts):
   invariant(approval !== undefined, "an approved withdrawal has its approval");
   const account = core.accounts.find(approval.network, turn.account);
   if (account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", approval.chain);
-  if (account.unfinished >= unfinishedPerAccountMax) return refuse("ACCOUNT_FULL", `${account.unfinished} unfinished`);
+  if (account.pending >= pendingPerAccountMax) return refuse("ACCOUNT_FULL", `${account.pending} in no block yet`);
   return intend(turn, approval, account, account.next, 1, facts);
 }
 
