@@ -36,7 +36,7 @@ export type {
   Wanted,
 } from "./events.ts";
 
-/** Withdrawals of one account that are bound to a nonce and not final; the signer holds to the same number. */
+/** Withdrawals of one account that are bound to a nonce and in no block; the signer holds to the same number. */
 const inFlightMax = 256;
 /** Without an answer from the signer for this long, the request counts as lost and its view is asked for. */
 const askMsMax = 35_000;

@@ -54,7 +54,7 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
       at += 1;
       continue;
     }
-    if (account.flight.size >= inFlightMax) {
+    if (account.pending.size >= inFlightMax) {
       item.waiting = "others in flight";
       return;
     }
@@ -159,7 +159,7 @@ export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
     setAside(item, `fee ${code}`, "next block");
     return false;
   }
-  // Room comes when another one is final, which is told by a view.
+  // Room comes with blocks.
   if (code === "ACCOUNT_FULL") {
     setAside(item, code, { notBeforeMs: nowMs + refusalRetryMs });
     return false;

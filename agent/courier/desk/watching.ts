@@ -6,8 +6,9 @@ import { type Account, type Asked, ask, type Book, byNonce, file, type Item, obs
 import type { DeskEffect, Place, Verdict } from "./events.ts";
 import { lookFor } from "./sending.ts";
 
-/** Receipts asked for together; nonces are included in order, so the first one missing ends the search of a block. */
-const lookMax = 32;
+/** Receipts asked for first; nonces are included in order, so one missing ends the search of a block, else it goes on twice as far. */
+const lookMin = 32;
+const lookMax = 256;
 const confirmMax = 64;
 /** A transaction that was in a block is out of it only when this many looks in a row say so: nodes lag behind each other. */
 const missesMax = 2;
@@ -27,7 +28,7 @@ export function watch(account: Account, nowMs: number, out: DeskEffect[]): void 
   const { chain } = account;
   const { finalNumber } = account.facts;
   account.settling = account.settling.filter((entry) => entry.block > finalNumber);
-  lookAhead(account, nowMs, out);
+  lookAhead(account, lookMin, nowMs, out);
   const due: Item[] = [];
   for (const item of account.flight) {
     if (item.place === null || item.verdict !== null || item.stopped !== "") continue;
@@ -54,11 +55,11 @@ function isDue(asked: Asked, block: number, nowMs: number): boolean {
   return asked.block < block || nowMs - asked.atMs >= againMs;
 }
 
-function lookAhead(account: Account, nowMs: number, out: DeskEffect[]): void {
+function lookAhead(account: Account, most: number, nowMs: number, out: DeskEffect[]): void {
   const block = account.facts?.number ?? 0;
   const wanted: Item[] = [];
   for (const item of byNonce(account.pending)) {
-    if (wanted.length === lookMax) break;
+    if (wanted.length === most) break;
     const isOut = item.verdict === null && releasedVersions(item.view).length > 0;
     if (isOut && isDue(item.looked, block, nowMs)) wanted.push(item);
   }
@@ -83,7 +84,9 @@ export function takePlaces(
     if (place !== null) setPlace(item, place);
     else missed(item);
   }
-  if (found.length >= lookMax && found.every(({ place }) => place !== null)) lookAhead(account, nowMs, out);
+  if (found.length >= lookMin && found.every(({ place }) => place !== null)) {
+    lookAhead(account, Math.min(lookMax, found.length * 2), nowMs, out);
+  }
   return items;
 }
 
