@@ -1,5 +1,5 @@
 /** `crypto` as a process: one per state folder, children started again, what they inherit, how everything ends. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -22,6 +22,7 @@ import { PairingGateway } from "./support/pairing-gateway.ts";
 const gateway = new PairingGateway();
 const agent = new AgentFolder();
 const running: Started[] = [];
+const spawned: ChildProcess[] = [];
 
 beforeAll(async () => {
   await gateway.open();
@@ -33,6 +34,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const started of running.splice(0)) await stop(started);
+  for (const child of spawned.splice(0)) child.kill("SIGTERM");
 });
 afterAll(() => agent.remove());
 
@@ -177,6 +179,7 @@ describe("crypto", () => {
     const fd = openSync(file, "r");
     const args = [join(projectRoot, "crypto.js"), "--config", agent.config, "--state", agent.state, "--enc-key-fd", "3"];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore", fd] });
+    spawned.push(child);
     const [line] = (await new Promise<Buffer>((resolve) => child.stdout?.once("data", resolve))).toString("utf8").split("\n");
     expect(line).toContain("crypto: ready");
     child.kill("SIGTERM");
@@ -238,6 +241,7 @@ describe("under systemd", () => {
       "signer",
     ];
     const child = spawn("sh", ["-c", script, "sh", ...words], { stdio: ["ignore", "pipe", "inherit", ...descriptors] });
+    spawned.push(child);
     const line = (await new Promise<Buffer>((resolve) => child.stdout?.once("data", resolve))).toString("utf8");
     expect(line).toContain("crypto: ready, the signer runs");
     // This process stops listening; under its new name closing does not unlink the socket's file.
@@ -260,6 +264,7 @@ describe("under systemd", () => {
     writeFileSync(clean, readFileSync(agent.config, "utf8").replace(/ {2}"encKey".*\n/, ""), { mode: 0o600 });
     const args = [join(projectRoot, "crypto.js"), "--config", clean, "--state", agent.state, "--role", "courier"];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
+    spawned.push(child);
     let output = "";
     child.stderr.on("data", (chunk) => {
       output += String(chunk);
