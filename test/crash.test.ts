@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { crashRun } from "../scripts/crash.ts";
 
 it("pays every withdrawal exactly once through twenty strikes", { timeout: 420_000 }, async () => {
-  const seed = process.env["SEED"] ?? randomBytes(6).toString("hex");
+  const seed = process.env.SEED ?? randomBytes(6).toString("hex");
   process.stderr.write(`crash: SEED=${seed}\n`);
   const report = await crashRun(20, seed, () => undefined);
   expect(report.violations).toEqual([]);

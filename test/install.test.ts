@@ -14,7 +14,8 @@ it("is at most 36 packages, none with an install script, none of the gateway", {
   const folder = mkdtempSync(join(tmpdir(), "autowithdraw-install-"));
   try {
     mkdirSync(join(folder, "gateway"));
-    for (const name of ["package.json", "package-lock.json", "gateway/package.json"]) cpSync(join(projectRoot, name), join(folder, name));
+    for (const name of ["package.json", "package-lock.json", "gateway/package.json"])
+      cpSync(join(projectRoot, name), join(folder, name));
     // The very words that pair.js uses when dist is there.
     const pair = readFileSync(join(projectRoot, "pair.js"), "utf8");
     for (const word of ["ci", "--omit=dev", "--ignore-scripts", "--workspaces=false"]) expect(pair).toContain(`"${word}"`);
@@ -26,8 +27,12 @@ it("is at most 36 packages, none with an install script, none of the gateway", {
     expect(names.length).toBeGreaterThan(20);
     expect(names.length).toBeLessThanOrEqual(36);
     expect(names.filter((name) => lock.packages[name]?.hasInstallScript === true)).toEqual([]);
-    const gateway = Object.keys((JSON.parse(readFileSync(join(projectRoot, "gateway/package.json"), "utf8")) as { dependencies: object }).dependencies);
-    const agent = Object.keys((JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8")) as { dependencies: object }).dependencies);
+    const gateway = Object.keys(
+      (JSON.parse(readFileSync(join(projectRoot, "gateway/package.json"), "utf8")) as { dependencies: object }).dependencies,
+    );
+    const agent = Object.keys(
+      (JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8")) as { dependencies: object }).dependencies,
+    );
     for (const name of gateway.filter((one) => !agent.includes(one))) expect(names).not.toContain(`node_modules/${name}`);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -20,7 +20,13 @@ export async function startRelay(targetUrl: string): Promise<Relay> {
       const body = Buffer.concat(chunks);
       kept.push(Buffer.from(JSON.stringify(incoming.headers)), body);
       const onward = request(
-        { host: target.hostname, port: target.port, path: incoming.url, method: incoming.method, headers: { ...incoming.headers, host: target.host } },
+        {
+          host: target.hostname,
+          port: target.port,
+          path: incoming.url,
+          method: incoming.method,
+          headers: { ...incoming.headers, host: target.host },
+        },
         (answer) => {
           outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
           answer.on("data", (chunk: Buffer) => {
