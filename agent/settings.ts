@@ -17,7 +17,10 @@ export interface CurrencySettings {
   readonly contract?: string; // EIP-55; absent for the native coin
 }
 
-/** Amounts are decimal strings of the currency; fees of the chain's native coin (18 decimals on EVM). @public */
+/**
+ * Amounts are decimal strings of the currency; fees of the chain's native coin (18 decimals on EVM).
+ * @public
+ */
 export interface PolicySettings {
   readonly maxPerWithdrawal: string;
   readonly maxPerHour?: string;
@@ -37,7 +40,10 @@ export interface AgentSettings {
   readonly policy: Readonly<Record<string, PolicySettings>>;
 }
 
-/** What the courier gets from the launcher: no secret, and nothing it does not need. @public */
+/**
+ * What the courier gets from the launcher: no secret, and nothing it does not need.
+ * @public
+ */
 export interface CourierSettings {
   readonly gatewayUrl: string;
   readonly chains: Readonly<Record<string, ChainSettings>>;
@@ -47,7 +53,10 @@ export interface CourierSettings {
   readonly logLevel: "debug" | "info" | "warn" | "error";
 }
 
-/** What the signer gets: no address of any node or gateway. @public */
+/**
+ * What the signer gets: no address of any node or gateway.
+ * @public
+ */
 export interface SignerSettings {
   readonly chains: Readonly<Record<string, Pick<ChainSettings, "family" | "chainId">>>;
   readonly currencies: Readonly<Record<string, CurrencySettings>>;

@@ -20,7 +20,10 @@ export type WithdrawalState =
   | "refused" // final, nothing was ever signed
   | "expired"; // final, nothing was ever signed
 
-/** One signed version of a withdrawal. `raw` is present only once released. @public */
+/**
+ * One signed version of a withdrawal. `raw` is present only once released.
+ * @public
+ */
 export interface VersionView {
   readonly version: number;
   readonly txHash: string;
@@ -31,7 +34,10 @@ export interface VersionView {
   readonly raw?: string;
 }
 
-/** A withdrawal as courier and operators see it. @public */
+/**
+ * A withdrawal as courier and operators see it.
+ * @public
+ */
 export interface WithdrawalView {
   readonly transactionId: string;
   readonly orderId: string;
@@ -57,7 +63,10 @@ export interface WithdrawalView {
   readonly approvalDigest: string; // what an approve must name, so that nothing changes between view and yes
 }
 
-/** What the courier claims about fees: clamped by policy, never trusted for anything else. Decimal strings, wei. @public */
+/**
+ * What the courier claims about fees: clamped by policy, never trusted for anything else. Decimal strings, wei.
+ * @public
+ */
 export interface EvmFacts {
   readonly gasLimit: string;
   readonly maxFeePerGas: string;
@@ -72,7 +81,10 @@ export interface AccountView {
   readonly nextNonce: string; // "" until adopted
 }
 
-/** Requests on the courier socket, by verb. @public */
+/**
+ * Requests on the courier socket, by verb.
+ * @public
+ */
 export interface CourierRequests {
   hello: Record<never, never>;
   /** A jobs or welcome envelope, whole, base64. */
@@ -102,7 +114,10 @@ export interface CourierRequests {
 /** @public */
 export type CourierVerb = keyof CourierRequests;
 
-/** Answers on the courier socket, by verb. @public */
+/**
+ * Answers on the courier socket, by verb.
+ * @public
+ */
 export interface CourierAnswers {
   hello: {
     readonly agent: string;
@@ -128,7 +143,10 @@ export interface CourierAnswers {
   tell: Record<never, never>;
 }
 
-/** Sent without being asked. `statement` is for the gateway; `changed` after an operator or the clock decided. @public */
+/**
+ * Sent without being asked. `statement` is for the gateway; `changed` after an operator or the clock decided.
+ * @public
+ */
 export type Push =
   | { readonly push: "statement"; readonly frame: string }
   | { readonly push: "changed"; readonly withdrawal: WithdrawalView }
@@ -155,7 +173,10 @@ export interface SignerStatus {
   readonly courier: CourierStatus | null;
 }
 
-/** The courier's view of the outside, given to the signer with `tell` so that `status` has one place to ask. @public */
+/**
+ * The courier's view of the outside, given to the signer with `tell` so that `status` has one place to ask.
+ * @public
+ */
 export interface CourierStatus {
   readonly at: number;
   readonly link: "up" | "down";
@@ -170,7 +191,10 @@ export interface CourierStatus {
   readonly waiting: readonly { readonly transactionId: string; readonly why: string }[]; // e.g. funds, fee ceiling
 }
 
-/** Requests on the operator socket. @public */
+/**
+ * Requests on the operator socket.
+ * @public
+ */
 export interface OperatorRequests {
   status: Record<never, never>;
   list: { readonly openOnly: boolean; readonly limit: number };
@@ -200,9 +224,21 @@ export interface LedgerLine {
   readonly detail: string;
 }
 
-/** A line from client to signer. `tell` has no answer but ok. @public */
+/**
+ * A line from client to signer. `tell` has no answer but ok.
+ * @public
+ */
 export type Request = { readonly id: number; readonly verb: string } & Readonly<Record<string, unknown>>;
-/** A line back. `effect` as in protocol/fault.ts. @public */
+/**
+ * A line back. `effect` as in protocol/fault.ts.
+ * @public
+ */
 export type Answer =
   | ({ readonly id: number; readonly ok: true } & Readonly<Record<string, unknown>>)
-  | { readonly id: number; readonly ok: false; readonly code: string; readonly detail: string; readonly effect: "none" | "done" | "unknown" };
+  | {
+      readonly id: number;
+      readonly ok: false;
+      readonly code: string;
+      readonly detail: string;
+      readonly effect: "none" | "done" | "unknown";
+    };
