@@ -33,7 +33,7 @@ const bytesMax = 4096;
 
 /**
  * Finds encKey. Its strength is judged where the keystore is sealed and opened.
- * @throws AgentError ENCKEY_MISSING, CONFIG_* about the file named, COMMAND_DECLINED at the terminal
+ * @throws AgentError ENCKEY_MISSING, CONFIG_* about the file named
  * @public
  */
 export async function findEncKey(sources: EncKeySources): Promise<EncKey> {

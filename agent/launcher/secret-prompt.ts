@@ -6,7 +6,7 @@ const bytesMax = 4096;
 
 /**
  * Shows `question` and reads one line without showing it. Backspace and Ctrl-U work, Ctrl-C and Ctrl-D give up. The caller wipes
- * the result. @throws AgentError COMMAND_DECLINED
+ * the result. @throws AgentError ENCKEY_MISSING
  */
 export function askSecret(input: ReadStream, show: (text: string) => void, question: string): Promise<Uint8Array> {
   const typed = Buffer.alloc(bytesMax);
@@ -21,7 +21,7 @@ export function askSecret(input: ReadStream, show: (text: string) => void, quest
       input.pause();
       show("\n");
       if (given) resolve(Uint8Array.from(typed.subarray(0, length)));
-      else reject(new AgentError("COMMAND_DECLINED", "none", "the question was not answered"));
+      else reject(new AgentError("ENCKEY_MISSING", "none", "no encKey was typed"));
       typed.fill(0);
     };
     const take = (chunk: Buffer): void => {
