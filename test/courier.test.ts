@@ -287,6 +287,31 @@ describe("the door to the chain", () => {
     expect(await plain.gas(account, viewOf(1, "approved", { contract: token }))).toEqual({ ok: true, gasLimit: 50_002n });
   });
 
+  it("answers from what it asked ahead, once and for seconds only", async () => {
+    let asked = 0;
+    let nowMs = 0;
+    const nodes = nodesWith({
+      estimateGas: () => {
+        asked += 1;
+        return Promise.resolve({ ok: true, gas: 40_000n });
+      },
+    });
+    const door = createChainDoor(nodes, [], () => nowMs);
+    const view = viewOf(1, "approved", { contract: token });
+    await door.expect(account, { contract: token, address: view.address.toLowerCase(), amountUnits: view.amountUnits });
+    expect(await door.gas(account, view)).toEqual({ ok: true, gasLimit: 50_000n });
+    expect(asked).toBe(1);
+    await door.gas(account, view);
+    expect(asked).toBe(2);
+    await door.expect(account, view);
+    nowMs += 5000;
+    await door.gas(account, view);
+    expect(asked).toBe(4);
+    await door.expect(account, { ...view, amountUnits: "1" });
+    await door.gas(account, view);
+    expect(asked).toBe(6);
+  });
+
   it("tells a call that would revert from a node in trouble", async () => {
     const view = viewOf(1, "approved", { contract: token });
     const reverting = doorTo({ estimateGas: () => Promise.resolve({ ok: false, code: "NODE_WOULD_REVERT" }) });

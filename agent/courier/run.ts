@@ -5,12 +5,14 @@
 import type { KeyObject } from "node:crypto";
 import type { Logger } from "pino";
 import type { Head } from "../../protocol/messages.ts";
+import type { CourierSettings } from "../settings.ts";
 import type { CourierAnswers, CourierStatus, Push } from "../socket/verbs.ts";
 import { createDesk, type DeskEvent, type DeskNo, step, waiting } from "./desk/desk.ts";
 import { createHands, type Signer, settled } from "./hands.ts";
 import { createLink, type Link, type LinkOptions } from "./link/link.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ChainDoor } from "./nodes/chain.ts";
+import { foresee } from "./nodes/foresight.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
 import { createReporter, type Reporter } from "./report/report.ts";
 import { createWatch } from "./watch/watch.ts";
@@ -25,6 +27,7 @@ export interface RunOptions {
   readonly gatewayKey: KeyObject;
   readonly linkKey: KeyObject;
   readonly doors: ReadonlyMap<string, ChainDoor>; // by chain name
+  readonly currencies: CourierSettings["currencies"];
   readonly readBack: ReadBack;
   readonly software: string;
   readonly clock: () => number; // wall time, for what is sent
@@ -129,6 +132,8 @@ function openLink(shared: Shared, hello: Hello, tell: () => void): { readonly li
     onFrame(envelope, frame) {
       const take = envelope === "jobs" ? admitJobs : release;
       take(shared, link, frame).catch(onBug);
+      // While the signer verifies and writes, the nodes can already answer what will be asked for this job.
+      if (envelope === "jobs") setImmediate(() => foresee(frame, hello.accounts, options));
     },
     onDown({ code, detail, wasUp, retryMs }) {
       metrics.count("linkDown");
@@ -229,6 +234,7 @@ function watchChain({ options, feed, state }: Shared, chain: string, account: st
     account,
     pollMsMin: pollMs.min,
     pollMsMax: pollMs.max,
+    clock: options.monotonic,
     onBug,
     onFacts(facts) {
       metrics.count("blocks");

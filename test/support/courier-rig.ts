@@ -217,6 +217,7 @@ export class CourierRig {
       gatewayKey: createPublicKey(this.signer.gateway.key),
       linkKey: this.linkKey.privateKey,
       doors: new Map([["local", createChainDoor(nodes, [], monotonic)]]),
+      currencies: settings.currencies,
       readBack: createReadBack(settings),
       software: "test",
       clock: () => Date.now(),

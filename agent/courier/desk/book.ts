@@ -82,6 +82,8 @@ export interface Account {
   readonly address: string;
   nextNonce: string; // "" until adopted
   facts: BlockFacts | null;
+  /** How many were found in a block since the block before: as many are looked for first in the next one. */
+  foundLately: number;
   away: string; // code of the nodes' fault, "" when they answer
   /** Approved and waiting for `sign`, by currency, in order of sequence. */
   readonly queues: Map<string, Item[]>;
@@ -152,6 +154,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       address: view.address,
       nextNonce: view.nextNonce,
       facts: null,
+      foundLately: 0,
       away: "",
       queues: new Map(),
       flight: new Set(),

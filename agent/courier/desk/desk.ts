@@ -251,6 +251,7 @@ function takeBlock(account: Account, { facts }: Extract<DeskEvent, { kind: "bloc
   if (account.away !== "") account.counters.dueAtMs = 0;
   account.away = "";
   watch(account, nowMs, out);
+  account.foundLately = 0;
   guard(account, out);
   bump(account, nowMs, out);
   count(account, nowMs, out);

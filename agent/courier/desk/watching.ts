@@ -28,7 +28,7 @@ export function watch(account: Account, nowMs: number, out: DeskEffect[]): void 
   const { chain } = account;
   const { finalNumber } = account.facts;
   account.settling = account.settling.filter((entry) => entry.block > finalNumber);
-  lookAhead(account, lookMin, nowMs, out);
+  lookAhead(account, Math.min(lookMax, Math.max(lookMin, account.foundLately * 2)), nowMs, out);
   const due: Item[] = [];
   for (const item of account.flight) {
     if (item.place === null || item.verdict !== null || item.stopped !== "") continue;
@@ -81,8 +81,11 @@ export function takePlaces(
     const item = book.items.get(transactionId);
     if (item === undefined || !account.flight.has(item) || item.verdict !== null) continue;
     items.push(item);
-    if (place !== null) setPlace(item, place);
-    else missed(item);
+    if (place === null) missed(item);
+    else {
+      if (item.place === null) account.foundLately += 1;
+      setPlace(item, place);
+    }
   }
   if (found.length >= lookMin && found.every(({ place }) => place !== null)) {
     lookAhead(account, Math.min(lookMax, found.length * 2), nowMs, out);

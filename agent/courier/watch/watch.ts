@@ -12,6 +12,7 @@ export interface WatchOptions {
   readonly account: string;
   readonly pollMsMin: number;
   readonly pollMsMax: number;
+  readonly clock: () => number; // monotonic
   readonly onFacts: (facts: BlockFacts) => void;
   readonly onAway: (code: string) => void;
   readonly onBug: (error: unknown) => void;
@@ -35,21 +36,23 @@ export function createWatch(options: WatchOptions): Watch {
   let timer: NodeJS.Timeout | undefined;
   let known = "";
   let awayCode = "";
-  let last: { readonly number: number; readonly timestamp: number } | null = null;
+  let last: { readonly number: number; readonly atMs: number } | null = null;
   let blockMs: number | null = null;
 
-  const pace = (head: { readonly number: number; readonly timestamp: number }): void => {
-    if (last !== null && head.number > last.number) {
-      const seenMs = ((head.timestamp - last.timestamp) * 1000) / (head.number - last.number);
+  /** By our own clock: the chain's counts whole seconds, and some chains' runs ahead. */
+  const pace = (number: number): void => {
+    const atMs = options.clock();
+    if (last !== null && number > last.number) {
+      const seenMs = (atMs - last.atMs) / (number - last.number);
       blockMs = blockMs === null ? seenMs : blockMs * 0.8 + seenMs * 0.2;
     }
-    last = head;
+    last = { number, atMs };
   };
   const poll = async (): Promise<void> => {
     try {
       const head = await door.nodes.head();
       if (isClosed || (headKey(head) === known && awayCode === "")) return;
-      pace(head);
+      pace(head.number);
       const facts = await door.facts(account);
       if (isClosed) return;
       known = headKey(head);

@@ -1,0 +1,45 @@
+/**
+ * Looks into a jobs frame that the signer has not verified yet, for one purpose: to ask the nodes early what gas its payments will
+ * need. What comes of it is kept for seconds and used only if the signer approves the same payment. Decides nothing.
+ */
+import { parseAmount } from "../../../protocol/amount.ts";
+import { AgentError } from "../../../protocol/fault.ts";
+import { parseJob, parseJobs } from "../../../protocol/payloads.ts";
+import type { CourierSettings } from "../../settings.ts";
+import type { AccountView } from "../../socket/verbs.ts";
+import type { ChainDoor } from "./chain.ts";
+
+/** Above this many jobs in a frame the steps overlap by themselves. */
+const jobsMax = 8;
+const envelopeHeaderBytes = 66;
+
+/** @public */
+export interface Foresight {
+  readonly doors: ReadonlyMap<string, ChainDoor>;
+  readonly currencies: CourierSettings["currencies"];
+  readonly onBug: (error: unknown) => void;
+}
+
+/**
+ * Never throws: what cannot be read here is the signer's to refuse.
+ * @public
+ */
+export function foresee(frame: Uint8Array, accounts: readonly AccountView[], { doors, currencies, onBug }: Foresight): void {
+  try {
+    const { jobs } = parseJobs(frame.subarray(envelopeHeaderBytes));
+    if (jobs.length > jobsMax) return;
+    for (const text of jobs) {
+      const { currency: id, amount, address } = parseJob(text);
+      const currency = currencies[id];
+      const account = accounts.find((one) => one.chain === currency?.chain);
+      const door = doors.get(currency?.chain ?? "");
+      if (currency === undefined || account === undefined || door === undefined || address === "") continue;
+      const units = parseAmount(amount, currency.decimal);
+      if (!units.ok) continue;
+      const payment = { contract: currency.contract ?? "", address, amountUnits: `${units.units}` };
+      door.expect(account.address, payment).catch(onBug);
+    }
+  } catch (error) {
+    if (!(error instanceof AgentError)) onBug(error);
+  }
+}
