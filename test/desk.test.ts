@@ -120,12 +120,18 @@ describe("asking for a signature", () => {
     expect(whyOf(away, 1)).toBe("nodes NODE_TIMEOUT");
   });
 
-  it("bounds what is in flight", () => {
-    const driver = drive([viewOf(1, "approved"), viewOf(2, "approved")], {}, 1);
+  it("bounds what is in no block by the signer's own book", () => {
+    const driver = drive([sentView(1, "broadcast"), viewOf(2, "approved")], {}, 1);
     driver.block(10);
-    gasFor(driver, 2);
-    expect(asked(gasFor(driver, 1))).toEqual(["sign:1"]);
     expect(whyOf(driver, 2)).toBe("others in flight");
+    look(driver, 1, 10);
+    expect(whyOf(driver, 2)).toBe("others in flight");
+    const answer = { ok: true, withdrawal: sentView(1, "included") } as const;
+    const effects = driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer });
+    expect(only(effects, "gas")).toHaveLength(1);
+    expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
+    expect(asked(driver.feed(refused("sign", 2, "ACCOUNT_FULL")))).toEqual([]);
+    expect(asked(driver.tick(1000))).toEqual(["sign:2"]);
   });
 
   it("offers a fee above its ceiling again at each block, and lets others pass meanwhile", () => {

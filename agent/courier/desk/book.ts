@@ -89,8 +89,10 @@ export interface Account {
   readonly queues: Map<string, Item[]>;
   /** Bound to a nonce or about to be. */
   readonly flight: Set<Item>;
-  /** Those of the flight that are in no block. */
+  /** Those of the flight that are in no block, as far as this desk has seen. */
   readonly pending: Set<Item>;
+  /** Those of the flight that are in no block by the signer's book: what it counts against its own limit. */
+  readonly unincluded: Set<Item>;
   reservedNative: bigint;
   readonly reservedTokens: Map<string, bigint>;
   /** Final, but younger than the balances at hand: still bound until those include it. */
@@ -138,6 +140,7 @@ export function clearBook(book: Book): void {
     account.queues.clear();
     account.flight.clear();
     account.pending.clear();
+    account.unincluded.clear();
     account.reservedTokens.clear();
     account.reservedNative = 0n;
     account.settling = [];
@@ -159,6 +162,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       queues: new Map(),
       flight: new Set(),
       pending: new Set(),
+      unincluded: new Set(),
       reservedNative: 0n,
       reservedTokens: new Map(),
       settling: [],
@@ -200,6 +204,8 @@ export function file(item: Item): void {
   else account.flight.delete(item);
   if (isBound && item.place === null) account.pending.add(item);
   else account.pending.delete(item);
+  if (isBound && view.state !== "included") account.unincluded.add(item);
+  else account.unincluded.delete(item);
   if (isBound || view.state !== "approved") dequeue(item);
   else enqueue(item);
   // A token transaction that is final but odd has taken what it took: the balance shows it.
@@ -210,6 +216,7 @@ export function closeItem(book: Book, item: Item): void {
   const { account, view, verdict } = item;
   account.flight.delete(item);
   account.pending.delete(item);
+  account.unincluded.delete(item);
   dequeue(item);
   const { reserved } = item;
   reserve(item, nothing);

@@ -19,6 +19,7 @@ const revertsMax = 3;
 const revertsOverMs = 30_000;
 const revertRetryMs = 12_000;
 const faultRetryMs = 2000;
+const fullRetryMs = 500;
 const refusalRetryMs = 5000;
 const refusalRetryMsMax = 60_000;
 
@@ -54,7 +55,7 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
       at += 1;
       continue;
     }
-    if (account.pending.size >= inFlightMax) {
+    if (account.unincluded.size >= inFlightMax) {
       item.waiting = "others in flight";
       return;
     }
@@ -161,7 +162,7 @@ export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
   }
   // Room comes with blocks.
   if (code === "ACCOUNT_FULL") {
-    setAside(item, code, { notBeforeMs: nowMs + refusalRetryMs });
+    setAside(item, code, { notBeforeMs: nowMs + fullRetryMs });
     return false;
   }
   item.refusals += 1;
