@@ -74,15 +74,15 @@ async function post(shop: Shop, asked: Asked): Promise<void> {
   await until(`an answer for ${asked.orderId}`, 180_000, look, () => `last answer: ${last}`);
 }
 
-async function strike(rig: Rig, victim: string, random: () => number): Promise<boolean> {
+async function strike(rig: Rig, victim: string, random: () => number): Promise<void> {
   if (victim === "gateway") {
     const gateway = rig.gateway;
-    if (gateway === null) return false;
+    if (gateway === null) return;
     gateway.child.kill("SIGKILL");
     await gateway.ended;
     await sleep(random() * 500);
     await rig.startGateway();
-    return true;
+    return;
   }
   if (victim === "proxy") {
     const kind = random();
@@ -92,12 +92,11 @@ async function strike(rig: Rig, victim: string, random: () => number): Promise<b
       await sleep(200 + random() * 800);
       rig.proxy?.mode("open");
     }
-    return true;
+    return;
   }
-  const pid = victim === "signer" ? rig.signerPid() : rig.courierPid();
-  if (pid === undefined) return false;
-  process.kill(pid, "SIGKILL");
-  return true;
+  // Struck again and again, it may be waiting to be started: the strike is for a running process.
+  const running = async (): Promise<number | undefined> => (victim === "signer" ? rig.signerPid() : rig.courierPid());
+  process.kill(await until(`a running ${victim}`, 30_000, running, () => rig.crypto?.output().slice(-2000) ?? ""), "SIGKILL");
 }
 
 /** Every transaction the hot account has in the chain: [to, value or token units, success]. */
@@ -171,11 +170,10 @@ export async function crashRun(kills: number, seed: string, say: (line: string) 
       }
       await sleep(random() * 1200);
       const victim = ["signer", "courier", "gateway", "proxy", "signer"][Math.floor(random() * 5)] ?? "signer";
-      if (await strike(rig, victim, random)) {
-        strikes += 1;
-        struck[victim] = (struck[victim] ?? 0) + 1;
-        if (strikes % 10 === 0) say(`${strikes} of ${kills} strikes, ${asked.length} withdrawals asked`);
-      }
+      await strike(rig, victim, random);
+      strikes += 1;
+      struck[victim] = (struck[victim] ?? 0) + 1;
+      if (strikes % 10 === 0) say(`${strikes} of ${kills} strikes, ${asked.length} withdrawals asked`);
     }
     await Promise.all(posts);
     say(`all ${asked.length} asked; waiting until each has ended`);

@@ -242,32 +242,36 @@ const forks: readonly Command[] = [
 
 const reached = new Set<string>();
 
+/** One life of an agent under random and hostile commands; every sentence is checked after every one of them. */
+function live(seed: number): void {
+  const play = new Play(seed);
+  const { rig, random } = play;
+  for (let i = 0; i < steps; i++) {
+    const isFork = seed % 3 === 0 && (i === steps - 20 || (i > steps - 20 && random.chance(6)));
+    if (isFork) play.isForked = true;
+    const command = isFork ? random.pick(forks) : random.chance(5) ? random.pick(hostile) : draw(play);
+    command(play);
+    rig.settle();
+    assertSafe(play.world);
+    if (!play.isForked) expect(rig.core.locked).toBeNull();
+    expect(rig.poisoned).toBeNull();
+  }
+  for (const record of rig.records())
+    reached.add("version" in record && record.version > 1 ? `${record.kind} again` : record.kind);
+  const replayed = rig.core.snapshot();
+  rig.start();
+  expect(JSON.stringify(rig.core.snapshot())).toBe(JSON.stringify(replayed));
+}
+
 describe("random commands", () => {
-  it.each(seedsOfRun(9))("keep every safety sentence (SEED=%i)", (seed) => {
-    const play = new Play(seed);
-    const { rig, random } = play;
-    for (let i = 0; i < steps; i++) {
-      const isFork = seed % 3 === 0 && (i === steps - 20 || (i > steps - 20 && random.chance(6)));
-      if (isFork) play.isForked = true;
-      const command = isFork ? random.pick(forks) : random.chance(5) ? random.pick(hostile) : draw(play);
-      command(play);
-      rig.settle();
-      assertSafe(play.world);
-      if (!play.isForked) expect(rig.core.locked).toBeNull();
-      expect(rig.poisoned).toBeNull();
-    }
-    for (const record of rig.records())
-      reached.add("version" in record && record.version > 1 ? `${record.kind} again` : record.kind);
-    const replayed = rig.core.snapshot();
-    rig.start();
-    expect(JSON.stringify(rig.core.snapshot())).toBe(JSON.stringify(replayed));
-  });
+  it.each(seedsOfRun(9))("keep every safety sentence (SEED=%i)", live);
 
   it("reach every kind of record, so that the sentences are about something", () => {
     const kinds =
       "PAIRED ADOPTED REQUESTED REPEATED APPROVED HELD REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED REPORTED ALARM LOCKED CHECKPOINT";
-    if (process.env.SEED === undefined) {
-      expect([...reached].sort()).toEqual([...kinds.split(" "), "INTENT again", "SIGNED again"].sort());
-    }
+    const wanted = [...kinds.split(" "), "INTENT again", "SIGNED again"].sort();
+    // A rare kind may be missing from a few random lives; these fixed ones have them all.
+    for (let seed = 1; seed <= 60 && reached.size < wanted.length; seed++) live(seed);
+    expect([...reached].sort()).toEqual(wanted);
   });
 });

@@ -83,7 +83,7 @@ export function beginRun(options: RunOptions, signer: Signer, hello: Hello): { e
   };
 
   feed({ kind: "hello", hello, isFresh: true, askedAtMs: monotonic() });
-  const watches = hello.accounts.flatMap((account) => watchChain(shared, account.chain, account.address));
+  const watches = hello.accounts.flatMap((account) => watchChain(shared, account.chain, account.address, tell));
   const { link, reporter } = openLink(shared, hello, tell);
   signer.onPush((push) => takePush(shared, reporter, push));
   const ticking = setInterval(() => feed({ kind: "tick" }), tickMs);
@@ -223,7 +223,7 @@ function takePush({ feed, options }: Shared, reporter: Reporter, push: Push): vo
   }
 }
 
-function watchChain({ options, feed, state }: Shared, chain: string, account: string): { close(): void }[] {
+function watchChain({ options, feed, state }: Shared, chain: string, account: string, tell: () => void): { close(): void }[] {
   const door = options.doors.get(chain);
   if (door === undefined) return [];
   const { log, metrics, pollMs, onBug } = options;
@@ -238,7 +238,8 @@ function watchChain({ options, feed, state }: Shared, chain: string, account: st
     onBug,
     onFacts(facts) {
       metrics.count("blocks");
-      if (known.away !== "") log.info({ chain, block: facts.number }, "the chain's nodes answer");
+      const isBack = known.away !== "";
+      if (isBack) log.info({ chain, block: facts.number }, "the chain's nodes answer");
       if (facts.accountHasCode && !known.hasCode)
         log.error({ code: "COURIER_ACCOUNT_CODE", chain, account }, "a person must look");
       known.away = "";
@@ -246,12 +247,14 @@ function watchChain({ options, feed, state }: Shared, chain: string, account: st
       known.hasCode = facts.accountHasCode;
       known.nativeBalance = `${facts.balances.get("") ?? ""}`;
       feed({ kind: "block", chain, facts });
+      if (isBack) tell();
     },
     onAway(code) {
       metrics.count("nodeFaults");
       known.away = code;
       log.warn({ chain, code, nodes: nodesDetail(door) }, "the chain's nodes do not answer");
       feed({ kind: "away", chain, code });
+      tell();
     },
   });
   return [watch];

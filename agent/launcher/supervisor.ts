@@ -23,7 +23,7 @@ export interface SupervisorOptions {
 }
 
 /** A run this long counts as healthy, so that the next unexpected end is the first again. */
-const healthyMs = 60_000;
+const healthyMs = 3_000;
 /** Both processes one after the other stay within the five seconds a clean stop may take. */
 const graceMs = 1_500;
 const killMs = 500;
@@ -188,7 +188,7 @@ class Backoff {
 
   constructor(options: SupervisorOptions) {
     this.#first = options.backoffMs?.first ?? 200;
-    this.#most = options.backoffMs?.most ?? 30_000;
+    this.#most = options.backoffMs?.most ?? 10_000;
     this.#nextMs = this.#first;
   }
 

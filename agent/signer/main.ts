@@ -27,6 +27,8 @@ const exitCodes = { fine: 0, configuration: 2, operator: 4, bug: 70 } as const;
 /** The launcher's lock on the state folder, handed down. */
 const lockDescriptor = 3;
 const tickMs = 1_000;
+/** How long what nobody waits for may wait for a sync of its own. */
+const lateMs = 15;
 const courierConnectionsMax = 2;
 const courierOutstandingMax = 1_024;
 const operatorConnectionsMax = 16;
@@ -105,6 +107,7 @@ function run(bootstrap: Bootstrap): void {
     ...{ core, ledger, vault, clock, chains: settings.chains, log },
     runNonce: randomBytes(32).toString("hex"),
     push: (message: Push) => courierServer?.push(message),
+    later: (act) => setTimeout(act, lateMs),
     onPoisoned: fail,
   });
   const couriers = new Set<LineConnection>();

@@ -41,6 +41,8 @@ export interface SignerOptions {
   readonly chains: Readonly<Record<string, { readonly chainId: number }>>; // by name in the settings
   readonly push: (message: Push) => void; // to every courier connected
   readonly log: Log;
+  /** Calls back once, a little later: what nobody waits for shares a sync with what comes until then. */
+  readonly later: (act: () => void) => void;
   /** The disk failed: nothing is answered any more, the process must end. */
   readonly onPoisoned: (fault: AgentError) => void;
 }
@@ -61,6 +63,8 @@ export class Signer {
   readonly #signing = new Map<string, Answer<"sign">[]>();
   #statedSeq = 0;
   #isLockTold = false;
+  /** Told with the next sync, whoever asks for it. */
+  #late: (() => void)[] = [];
 
   constructor(options: SignerOptions) {
     this.#options = options;
@@ -86,13 +90,25 @@ export class Signer {
 
   /** Calls `tell` when everything recorded so far is on disk; what `tell` says was to be computed before. */
   settle(tell: () => void): void {
+    const late = this.#late;
+    this.#late = [];
     this.ledger.flush((fault) => {
       if (fault !== null) {
         this.#options.onPoisoned(fault);
         return;
       }
+      for (const act of late) act();
       tell();
       this.#speak();
+    });
+  }
+
+  /** As `settle`, for what holds nobody up: it does not ask for a sync of its own at once. */
+  #settleLater(tell: () => void): void {
+    this.#late.push(tell);
+    if (this.#late.length > 1) return;
+    this.#options.later(() => {
+      if (this.#late.length > 0) this.settle(() => {});
     });
   }
 
@@ -151,7 +167,9 @@ export class Signer {
 
   release(frame: Uint8Array, reply: Answer<"release">): void {
     const views = this.#touched(acknowledge(this.turn(), frame));
-    this.settle(() => reply(views));
+    const tell = (): void => reply(views);
+    if (views.ok && views.withdrawals.length === 0) this.#settleLater(tell);
+    else this.settle(tell);
   }
 
   sign({ transactionId, facts }: CourierRequests["sign"], reply: Answer<"sign">): void {
@@ -171,7 +189,10 @@ export class Signer {
   }
 
   observed(claim: CourierRequests["observed"], reply: Answer<"observed">): void {
-    this.answer(observe(this.turn(), claim), reply);
+    const done = observe(this.turn(), claim);
+    const answer = done.ok ? { ok: true as const, withdrawal: this.view(done.withdrawal) } : done;
+    // What was seen on chain is a claim that moves no money: it may wait for company.
+    this.#settleLater(() => reply(answer));
   }
 
   adopt({ chain, nonce }: CourierRequests["adopt"], reply: Answer<"adopt">): void {

@@ -183,6 +183,7 @@ export class Rig {
       runNonce: this.#run.toString(16).padStart(64, "0"),
       push: (message) => this.#pushed(message),
       log: (level, message, context) => this.logged.push(`${level} ${context?.code ?? ""} ${message}`),
+      later: (act) => act(),
       onPoisoned: (fault) => {
         this.poisoned = fault.code;
       },
