@@ -467,13 +467,19 @@ group("signatures", () => {
       "r zero": Uint8Array.from([...new Uint8Array(32), ...signature.slice(32)]),
       "r of all ones": Uint8Array.from([...new Uint8Array(32).fill(255), ...signature.slice(32)]),
       "63 bytes": signature.slice(0, 63),
-      "65 bytes": Uint8Array.from([...signature, 0]),
+      "66 bytes": Uint8Array.from([...signature, 0, 0]),
+      "a parity of 2": Uint8Array.from([...signature, 2]),
     };
     for (const [why, wrong] of Object.entries(malformed)) {
       expect(
         codeOf(() => attachSignature(unsigned, wrong, sender)),
         why,
       ).toBe("TRANSACTION_SIGNATURE");
+    }
+    // The hint is only where to begin: a wrong one costs time and changes nothing.
+    for (const hint of [0, 1]) {
+      const hinted = attachSignature(unsigned, Uint8Array.from([...signature, hint]), sender);
+      expect(hinted.txHash).toBe(attachSignature(unsigned, signature, sender).txHash);
     }
     expect(codeOf(() => attachSignature(unsigned, withS(s), sender))).toBe("");
   });

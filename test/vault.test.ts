@@ -48,7 +48,7 @@ describe("a vault", () => {
       const signature = Buffer.from(signed(vault, { digest }, { digest })).toString("hex");
       expect(Buffer.from(signed(other, { digest }, { digest })).toString("hex")).toBe(signature);
       const expected = oracle.sign(`0x${digest}`);
-      expect(`0x${signature}`).toBe(expected.r + expected.s.slice(2));
+      expect(`0x${signature}`).toBe(`${expected.r}${expected.s.slice(2)}0${expected.yParity}`);
       expect(recoverAddress(`0x${digest}`, expected)).toBe(hot.address);
     }
     // What was opened is wiped as soon as the paying key is out of it.
@@ -63,16 +63,16 @@ describe("a vault", () => {
       for (const digest of edges.map((edge) => Buffer.from(edge, "hex"))) {
         const signature = Buffer.from(signDigest(digest, key));
         expect(Buffer.from(signByNoble(digest, key)).equals(signature)).toBe(true);
-        expect(BigInt(`0x${signature.toString("hex", 32)}`) <= order / 2n).toBe(true);
+        expect(BigInt(`0x${signature.toString("hex", 32, 64)}`) <= order / 2n).toBe(true);
         const expected = new SigningKey(key).sign(digest);
-        expect(`0x${signature.toString("hex")}`).toBe(expected.r + expected.s.slice(2));
+        expect(`0x${signature.toString("hex")}`).toBe(`${expected.r}${expected.s.slice(2)}0${expected.yParity}`);
       }
     }
   });
 
   it("signs only when clearance and receipt name the same withdrawal, version and digest, for its own account", () => {
     const vault = unlockVault(contents());
-    expect(signed(vault, {})).toHaveLength(64);
+    expect(signed(vault, {})).toHaveLength(65);
     for (const [cleared, recorded] of [
       [{ transactionId: "ff".repeat(16) }, {}],
       [{}, { transactionId: "ff".repeat(16) }],
@@ -84,7 +84,7 @@ describe("a vault", () => {
     ] as const) {
       expect(() => signed(vault, cleared, recorded)).toThrow(Bug);
     }
-    expect(signed(vault, { version: 2 }, { version: 2 })).toHaveLength(64);
+    expect(signed(vault, { version: 2 }, { version: 2 })).toHaveLength(65);
   });
 
   it("takes no look-alike", () => {
@@ -98,7 +98,7 @@ describe("a vault", () => {
     expect(() => vault.sign(Object.create(clearance) as Clearance, receipt)).toThrow(Bug);
     expect(() => vault.sign(clearance, Object.create(receipt) as Receipt)).toThrow(Bug);
     expect(() => vault.sign(receipt as unknown as Clearance, clearance as unknown as Receipt)).toThrow(Bug);
-    expect(vault.sign(clearance, receipt)).toHaveLength(64);
+    expect(vault.sign(clearance, receipt)).toHaveLength(65);
   });
 
   it("has the signer's key for statements", () => {

@@ -110,9 +110,9 @@ export function digestOf(unsigned: Uint8Array): Uint8Array {
 
 /**
  * Puts the signature r(32) ‖ s(32) into the transaction. The y parity is found by recovering `sender` (an address), which is at
- * once the check that this key made this signature over these bytes.
+ * once the check that this key made this signature over these bytes. A 65th byte says which parity to try first, nothing more.
  * @returns the raw transaction, 0x02 ‖ rlp([… fields, yParity, r, s]), and its hash as 0x hex, lower case
- * @throws TRANSACTION_SIGNATURE (not 64 bytes, r or s out of range, s in the upper half), TRANSACTION_SENDER (neither parity fits),
+ * @throws TRANSACTION_SIGNATURE (not 64 or 65 bytes, r or s out of range, s in the upper half), TRANSACTION_SENDER (neither parity fits),
  * or a code of `describe` when the bytes are not a list of an unsigned transaction
  * @public
  */
@@ -123,19 +123,20 @@ export function attachSignature(
 ): { readonly raw: Uint8Array; readonly txHash: string } {
   const read = fieldsOf(unsigned);
   if (!read.ok) throw faultOf(read);
-  if (!isCanonicalSignature(signature)) {
+  const pair = signature.subarray(0, 64);
+  if (signature.length > 65 || (signature[64] ?? 0) > 1 || !isCanonicalSignature(pair)) {
     throw new AgentError("TRANSACTION_SIGNATURE", "none", "signature is not r ‖ s in range with s in the lower half");
   }
-  const yParity = parityOf(digestOf(unsigned), signature, sender);
+  const yParity = parityOf(digestOf(unsigned), pair, sender, signature[64] === 1 ? 1 : 0);
   const r = BigInt(hexOf(signature.subarray(0, 32)));
-  const s = BigInt(hexOf(signature.subarray(32)));
+  const s = BigInt(hexOf(signature.subarray(32, 64)));
   const raw = typed([...read.fields, integerBytes(yParity), integerBytes(r), integerBytes(s)]);
   return { raw, txHash: txHashOf(raw) };
 }
 
-function parityOf(digest: Uint8Array, signature: Uint8Array, sender: string): bigint {
+function parityOf(digest: Uint8Array, signature: Uint8Array, sender: string, likely: 0 | 1): bigint {
   const account = hexOf(addressBytes(addressOrThrow(sender)));
-  for (const parity of [0, 1] as const) {
+  for (const parity of likely === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
     const point = recoverPublicKey(digest, signature, parity);
     if (point !== null && hexOf(addressBytesOfPoint(point)) === account) return BigInt(parity);
   }

@@ -19,7 +19,6 @@ import {
   rmSync,
   statfsSync,
   unlinkSync,
-  write,
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -96,15 +95,17 @@ export function ledgerDisk(folder: string): LedgerDisk {
 }
 
 function appendable(fd: number): LedgerFile {
-  const writeFrom = (bytes: Uint8Array, at: number, done: (error: Error | null) => void): void => {
-    write(fd, bytes, at, bytes.length - at, null, (error, written) => {
-      if (error !== null) done(error);
-      else if (at + written < bytes.length) writeFrom(bytes, at + written, done);
-      else fdatasync(fd, done);
-    });
-  };
   return {
-    append: (bytes, done) => writeFrom(bytes, 0, done),
+    // Writing only fills the kernel's cache and is done at once; waiting for the disk is what others may use the time of.
+    append: (bytes, done) => {
+      try {
+        writeAll(fd, bytes);
+      } catch (cause) {
+        process.nextTick(done, cause as Error);
+        return;
+      }
+      fdatasync(fd, done);
+    },
     close: () => close(fd, () => {}), // Nothing is left to lose: every append was synced or has failed already.
   };
 }

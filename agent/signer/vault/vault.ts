@@ -27,7 +27,7 @@ export interface Vault {
   /** Ed25519, for statements. @throws AgentError VAULT_LOCKED */
   readonly signerKey: KeyObject;
   /**
-   * r(32) ‖ s(32) over the digest that both name; the same every time. Unlike values, or a look-alike of either, are a bug.
+   * r(32) ‖ s(32) ‖ y parity(1) over the digest that both name; the same every time. Unlike values, or a look-alike of either, are a bug.
    * @throws AgentError VAULT_LOCKED
    */
   sign(clearance: Clearance, receipt: Receipt): Uint8Array;
