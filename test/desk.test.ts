@@ -243,13 +243,28 @@ describe("sending", () => {
 
   it("tells broadcast after any outcome but unsent, and tries an unsent one again", () => {
     const driver = drive([sentView(1, "released"), sentView(2, "released")]);
-    expect(observedBody(sent(driver, 1, "sent"))).toEqual([
-      { transactionId: idOf(1), stage: "broadcast", outcome: "", txHash: hashOf(1, 1), block: 0 },
-    ]);
+    sent(driver, 1, "sent");
     expect(asked(sent(driver, 2, "unsent"))).toEqual([]);
     expect(whyOf(driver, 2)).toBe("no node takes it");
-    expect(only(driver.tick(500), "send")).toHaveLength(0);
+    const later = driver.tick(500);
+    expect(observedBody(later)).toEqual([
+      { transactionId: idOf(1), stage: "broadcast", outcome: "", txHash: hashOf(1, 1), block: 0 },
+    ]);
+    expect(only(later, "send")).toHaveLength(0);
     expect(only(driver.tick(600), "send").map((effect) => effect.withdrawal.sequence)).toEqual([2]);
+  });
+
+  it("tells no stage that the next one overtakes at once", () => {
+    const driver = drive([sentView(1, "released")]);
+    driver.block(10, { finalNumber: 9 });
+    expect(asked(sent(driver, 1))).toEqual([]);
+    expect(asked(driver.tick(499))).toEqual([]);
+    expect(asked(look(driver, 1, 9))).toEqual([]);
+    expect(observedBody(confirm(driver, 1, "paid")).map(({ stage }) => stage)).toEqual(["final"]);
+    const slower = drive([sentView(1, "released")]);
+    slower.block(10, { finalNumber: 9 });
+    look(slower, 1, 9);
+    expect(observedBody(slower.tick(500)).map(({ stage }) => stage)).toEqual(["included"]);
   });
 
   it("never sends what independent code reads differently", () => {
@@ -422,7 +437,8 @@ describe("watching", () => {
     expect(only(driver.feed({ kind: "guarded", chain: "local", holds: false }), "look")).toHaveLength(1);
     expect(only(look(driver, 1, null), "send")).toEqual([]);
     expect(only(look(driver, 1, null), "send")).toHaveLength(1);
-    expect(observedBody(sent(driver, 1))).toEqual([
+    sent(driver, 1);
+    expect(observedBody(driver.tick(500))).toEqual([
       { transactionId: idOf(1), stage: "broadcast", outcome: "", txHash: hashOf(1, 1), block: 0 },
     ]);
   });

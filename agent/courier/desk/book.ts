@@ -48,6 +48,7 @@ export interface Item {
   unsent: number; // failed tries in a row
   sent: Sent | null;
   place: Place | null;
+  placedAtMs: number; // when it was first found there
   looked: Asked; // when it was last looked for
   confirmed: Asked; // when its finality was last asked for; the block is the final one
   misses: number; // looks in a row that did not find it where it was
@@ -257,6 +258,7 @@ function createItem(view: WithdrawalView, account: Account, openedAtMs: number):
     unsent: 0,
     sent: null,
     place: null,
+    placedAtMs: 0,
     looked: never,
     confirmed: never,
     misses: 0,

@@ -17,6 +17,8 @@ const foreignMax = 3;
 const foreignOverMs = 60_000;
 const suspectRecheckMs = 15_000;
 const accountMs = 60_000;
+/** A stage that the next one may overtake at once is told only if it lasted this long: each costs a record, a sync and a report. */
+const patienceMs = 500;
 const adoptRetryMs = 5000;
 const countersMsMax = 60_000;
 /** An answer of the nodes that was no news is asked for again after this long even when no block came. */
@@ -83,7 +85,10 @@ export function takePlaces(
     items.push(item);
     if (place === null) missed(item);
     else {
-      if (item.place === null) account.foundLately += 1;
+      if (item.place === null) {
+        account.foundLately += 1;
+        item.placedAtMs = nowMs;
+      }
       setPlace(item, place);
     }
   }
@@ -136,11 +141,18 @@ export function takeVerdict(item: Item, verdict: Verdict | null, out: DeskEffect
 export function observe(item: Item, nowMs: number, out: DeskEffect[]): void {
   if (item.asking !== null) return;
   const next = observation(item);
-  if (next === null) return;
+  if (next === null || isPassing(item, nowMs)) return;
   const key = observationKey(next.stage, next.txHash, next.block);
   if (key === item.told) return;
   item.asking = ask("observed", nowMs, key);
   out.push({ kind: "ask", verb: "observed", body: { transactionId: item.view.transactionId, ...next } });
+}
+
+/** On its way into a block, or in one that is final already and only waits for the nodes to agree. */
+function isPassing({ account, verdict, place, placedAtMs, sent }: Item, nowMs: number): boolean {
+  if (verdict !== null) return false;
+  if (place === null) return sent !== null && nowMs - sent.firstAtMs < patienceMs;
+  return place.block <= (account.facts?.finalNumber ?? -1) && nowMs - placedAtMs < patienceMs;
 }
 
 interface Observation {
