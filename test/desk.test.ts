@@ -463,6 +463,15 @@ describe("watching", () => {
     expect(only(found(32, 80, 40), "look")).toEqual([]);
   });
 
+  it("looks as soon as there is a block, and not again when its facts follow", () => {
+    const driver = drive([sentView(1, "broadcast")]);
+    driver.block(10);
+    expect(only(driver.feed({ kind: "head", chain: "local", number: 11 }), "look")).toHaveLength(1);
+    expect(only(driver.block(11), "look")).toEqual([]);
+    expect(only(driver.tick(14_000), "look")).toEqual([]);
+    expect(only(driver.tick(1000), "look")).toHaveLength(1);
+  });
+
   it("calls a nonce lost only when its use by another was agreed again and again for a minute", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
@@ -480,6 +489,23 @@ describe("watching", () => {
       driver.tick(15_000);
     }
     expect(observedBody(counters())[0]).toMatchObject({ stage: "final", outcome: "lost" });
+  });
+
+  it("takes a late answer of an earlier stage for no answer to the last", () => {
+    const driver = drive([sentView(1, "broadcast")]);
+    driver.block(10);
+    look(driver, 1, 9);
+    const answer = (state: "included" | "paid") =>
+      ({
+        kind: "answered",
+        verb: "observed",
+        transactionId: idOf(1),
+        answer: { ok: true, withdrawal: sentView(1, state) },
+      }) as const;
+    driver.feed(answer("included"));
+    expect(asked(confirm(driver, 1, "paid"))).toEqual(["observed:1"]);
+    driver.feed(answer("included"));
+    expect(asked(driver.tick(36_000))).toEqual(["observed:1"]);
   });
 
   it("tells nothing twice", () => {

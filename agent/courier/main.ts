@@ -22,7 +22,7 @@ const answerMs = 30_000;
 const outstandingMax = 4096;
 const metricsMs = 300_000;
 /** A node on this machine costs nothing to ask; one elsewhere has a quota. */
-const pollMsLoopback = 50;
+const pollMsLoopback = 25;
 const pollMsRemote = 500;
 const pollMsMax = 3000;
 const exitConfiguration = 2;

@@ -236,6 +236,7 @@ function watchChain({ options, feed, state }: Shared, chain: string, account: st
     pollMsMax: pollMs.max,
     clock: options.monotonic,
     onBug,
+    onHead: (number) => feed({ kind: "head", chain, number }),
     onFacts(facts) {
       metrics.count("blocks");
       const isBack = known.away !== "";

@@ -462,6 +462,7 @@ class World {
       accountHasCode: false,
     };
     this.lastFacts = facts;
+    if (this.random() < 0.5) this.feed({ kind: "head", chain: "local", number: facts.number });
     this.feed({ kind: "block", chain: "local", facts });
   }
 }

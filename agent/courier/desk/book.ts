@@ -83,6 +83,8 @@ export interface Account {
   readonly address: string;
   nextNonce: string; // "" until adopted
   facts: BlockFacts | null;
+  /** The newest block heard of; at times the facts are of the one before. */
+  head: number;
   /** How many were found in a block since the block before: as many are looked for first in the next one. */
   foundLately: number;
   away: string; // code of the nodes' fault, "" when they answer
@@ -158,6 +160,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       address: view.address,
       nextNonce: view.nextNonce,
       facts: null,
+      head: -1,
       foundLately: 0,
       away: "",
       queues: new Map(),

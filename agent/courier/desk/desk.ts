@@ -3,7 +3,7 @@
  * it touches nothing. It holds nothing that the signer's ledger and the chain do not: after a restart `hello` and the next block
  * bring back the same steps for every unfinished withdrawal. It asks; the signer decides.
  */
-import type { CourierStatus } from "../../socket/verbs.ts";
+import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
 import {
   type Account,
   type Ask,
@@ -20,7 +20,18 @@ import {
 import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
 import { bump, resend, send, takeSent } from "./sending.ts";
 import { advance, finishIntent, standstill, takeGas, takeRefusal } from "./signing.ts";
-import { count, countersFailed, guard, observe, recheck, takeCounters, takePlaces, takeVerdict, watch } from "./watching.ts";
+import {
+  count,
+  countersFailed,
+  guard,
+  look,
+  observe,
+  recheck,
+  takeCounters,
+  takePlaces,
+  takeVerdict,
+  watch,
+} from "./watching.ts";
 
 export type {
   BlockFacts,
@@ -118,6 +129,12 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
       return withAccount(book, event.chain, (account) => {
         account.away = event.code;
       });
+    case "head":
+      return withAccount(book, event.chain, (account) => {
+        account.head = event.number;
+        look(account, nowMs, out);
+        account.foundLately = 0;
+      });
     case "block":
       return withAccount(book, event.chain, (account) => takeBlock(account, event, nowMs, out));
     case "gas":
@@ -211,7 +228,7 @@ function takeAnswer(
   const { answer, verb, transactionId } = event;
   const item = book.items.get(transactionId);
   if (item !== undefined && item.asking?.verb === verb) {
-    if (answer.ok) settle(item, item.asking);
+    if (answer.ok) settle(item, item.asking, answer.withdrawal.state);
     else refused(book, item, verb, answer, nowMs, out);
   }
   if (answer.ok) return takeViews(book, [answer.withdrawal], nowMs, out);
@@ -220,7 +237,10 @@ function takeAnswer(
   return [item.account];
 }
 
-function settle(item: Item, asked: Ask): void {
+/** An answer that shows another stage than the one told is of an earlier telling: this one still waits for its own. */
+function settle(item: Item, asked: Ask, state: WithdrawalState): void {
+  const stage = state === "paid" || state === "reverted" || state === "lost" ? "final" : state;
+  if (asked.verb === "observed" && !asked.key.startsWith(`${stage} `)) return;
   item.asking = null;
   item.refusals = 0;
   item.waiting = "";
@@ -250,8 +270,9 @@ function takeBlock(account: Account, { facts }: Extract<DeskEvent, { kind: "bloc
   // Counters that could not be had while the nodes were away are asked for at once.
   if (account.away !== "") account.counters.dueAtMs = 0;
   account.away = "";
+  account.head = facts.number;
+  look(account, nowMs, out);
   watch(account, nowMs, out);
-  account.foundLately = 0;
   guard(account, out);
   bump(account, nowMs, out);
   count(account, nowMs, out);
@@ -296,7 +317,10 @@ function takeTick(book: Book, nowMs: number, out: DeskEffect[]): Iterable<Accoun
   }
   for (const account of book.accounts.values()) {
     count(account, nowMs, out);
-    if (account.away === "") watch(account, nowMs, out);
+    if (account.away === "") {
+      look(account, nowMs, out);
+      watch(account, nowMs, out);
+    }
     resend(account, nowMs, out);
     for (const item of account.flight) steer(item, nowMs, out);
   }

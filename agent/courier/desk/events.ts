@@ -72,6 +72,8 @@ export type DeskEvent =
       readonly chain: string;
       readonly answer: { readonly ok: true; readonly account: AccountView } | DeskNo;
     }
+  /** There is a new block; what else is to be known of it follows as `block`. */
+  | { readonly kind: "head"; readonly chain: string; readonly number: number }
   | { readonly kind: "block"; readonly chain: string; readonly facts: BlockFacts }
   /** The chain's nodes do not answer usefully; a `block` ends it. */
   | { readonly kind: "away"; readonly chain: string; readonly code: string }

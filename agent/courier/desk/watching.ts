@@ -24,13 +24,17 @@ const countersMsMax = 60_000;
 /** An answer of the nodes that was no news is asked for again after this long even when no block came. */
 const againMs = 15_000;
 
-/** Once per block, and by the clock when no block comes. */
+/** As soon as there is a block, and by the clock when none comes: which of ours it holds. */
+export function look(account: Account, nowMs: number, out: DeskEffect[]): void {
+  lookAhead(account, Math.min(lookMax, Math.max(lookMin, account.foundLately * 2)), nowMs, out);
+}
+
+/** Once per block, and by the clock when none comes: what is final. */
 export function watch(account: Account, nowMs: number, out: DeskEffect[]): void {
   if (account.facts === null) return;
   const { chain } = account;
   const { finalNumber } = account.facts;
   account.settling = account.settling.filter((entry) => entry.block > finalNumber);
-  lookAhead(account, Math.min(lookMax, Math.max(lookMin, account.foundLately * 2)), nowMs, out);
   const due: Item[] = [];
   for (const item of account.flight) {
     if (item.place === null || item.verdict !== null || item.stopped !== "") continue;
@@ -58,7 +62,7 @@ function isDue(asked: Asked, block: number, nowMs: number): boolean {
 }
 
 function lookAhead(account: Account, most: number, nowMs: number, out: DeskEffect[]): void {
-  const block = account.facts?.number ?? 0;
+  const block = account.head;
   const wanted: Item[] = [];
   for (const item of byNonce(account.pending)) {
     if (wanted.length === most) break;

@@ -13,6 +13,8 @@ export interface WatchOptions {
   readonly pollMsMin: number;
   readonly pollMsMax: number;
   readonly clock: () => number; // monotonic
+  /** At once with each new block; its facts follow. */
+  readonly onHead: (number: number) => void;
   readonly onFacts: (facts: BlockFacts) => void;
   readonly onAway: (code: string) => void;
   readonly onBug: (error: unknown) => void;
@@ -53,6 +55,7 @@ export function createWatch(options: WatchOptions): Watch {
       const head = await door.nodes.head();
       if (isClosed || (headKey(head) === known && awayCode === "")) return;
       pace(head.number);
+      options.onHead(head.number);
       const facts = await door.facts(account);
       if (isClosed) return;
       known = headKey(head);
