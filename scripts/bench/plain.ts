@@ -9,9 +9,9 @@ import { JsonRpcProvider, Wallet } from "ethers";
 import { WebSocket } from "ws";
 import { openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
-import { transcriptMac } from "../../protocol/pairing.ts";
+import { sealTranscript } from "../../protocol/pairing.ts";
 
-const [url = "", apiKey = "", databasePath = ""] = process.argv.slice(2);
+const [url = "", apiKey = "", databasePath = "", tuned = ""] = process.argv.slice(2);
 const secret = apiKey.split(".")[1] ?? "";
 const wallet = Wallet.createRandom();
 const signer = generateKeyPairSync("ed25519").privateKey;
@@ -40,7 +40,7 @@ const transcript = JSON.stringify({
 });
 const paired = await fetch(`${url}/agent/v1/pair`, {
   method: "POST",
-  body: JSON.stringify({ transcript, mac: transcriptMac(Buffer.from(secret), transcript) }),
+  body: JSON.stringify(sealTranscript(transcript, { secret: Buffer.from(secret), linkKey: link })),
 });
 const { grant, gatewayKey } = (await paired.json()) as { grant: string; gatewayKey: string };
 const { agent } = JSON.parse(grant) as { agent: string };
@@ -51,7 +51,9 @@ database.exec(
   "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE jobs (id TEXT PRIMARY KEY, job TEXT, raw TEXT, hash TEXT)",
 );
 const insert = database.prepare("INSERT INTO jobs VALUES (?, ?, ?, ?)");
-const provider = new JsonRpcProvider(url, 31337, { staticNetwork: true, batchMaxCount: 1 });
+// As ethers comes, and with what its documentation offers for speed.
+const provider =
+  tuned === "tuned" ? new JsonRpcProvider(url, 31337, { staticNetwork: true, batchMaxCount: 1 }) : new JsonRpcProvider(url);
 let nonce = 0;
 let seq = 0;
 
