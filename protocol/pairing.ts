@@ -1,6 +1,7 @@
 /**
- * Pairing: what binds an agent to a gateway before either has a key of the other. The agent proves the API secret with a MAC
- * over the transcript; the gateway proves the key that apiKey names with a signature over its grant; people compare a code.
+ * Pairing: what binds an agent to a gateway before either has a key of the other. The agent proves the API secret with a MAC and
+ * its link key with a signature over the transcript; the gateway proves the key that apiKey names with a signature over its grant;
+ * people compare a code.
  * HKDF is RFC 5869, HMAC RFC 2104, base32 RFC 4648 section 6. docs/protocol.md section 3.
  */
 import { createHash, createHmac, hkdfSync, type KeyObject, sign, timingSafeEqual, verify } from "node:crypto";
@@ -105,21 +106,51 @@ export function transcriptMacFits(secret: Uint8Array, transcript: string, mac: s
 }
 
 /**
- * The body of the pairing request: the transcript's exact text and its MAC.
+ * The body of the pairing request: the transcript's exact text, its MAC, and the link key's signature.
  * @public
  */
 export interface SealedTranscript {
   readonly transcript: string;
   readonly mac: string; // hex
+  readonly signature: string; // hex
+}
+
+/**
+ * Makes the body of the pairing request: `secret` is the one inside apiKey, `linkKey` the private half of the one that the
+ * transcript names. The same input gives the same body.
+ * @public
+ */
+export function sealTranscript(
+  transcript: string,
+  by: { readonly secret: Uint8Array; readonly linkKey: KeyObject },
+): SealedTranscript {
+  const signature = sign(null, signedTranscript(transcript), by.linkKey).toString("hex");
+  return { transcript, mac: transcriptMac(by.secret, transcript), signature };
+}
+
+/**
+ * Whether `signature` is one of `linkKey` (hex) over the transcript. False for anything that is not a signature at all.
+ * @throws AgentError ENVELOPE_KEY for an unusable key.
+ * @public
+ */
+export function transcriptSignatureFits(linkKey: string, transcript: string, signature: string): boolean {
+  const publicKey = publicKeyFromHex(linkKey);
+  if (!/^[0-9a-f]{128}$/.test(signature)) return false;
+  return verify(null, signedTranscript(transcript), publicKey, Buffer.from(signature, "hex"));
+}
+
+function signedTranscript(transcript: string): Uint8Array {
+  return Buffer.from(`autowithdraw/1 pairing\n${transcript}`);
 }
 
 const sealedTranscript: Reader<SealedTranscript> = object({
   transcript: string({ min: 2, max: transcriptBytesMax }),
   mac: hex(32),
+  signature: hex(64),
 });
 
 /**
- * Reads the body of the pairing request; the MAC is not checked. @throws AgentError JSON_*.
+ * Reads the body of the pairing request; neither MAC nor signature is checked. @throws AgentError JSON_*.
  * @public
  */
 export function parseSealedTranscript(body: string | Uint8Array): SealedTranscript {

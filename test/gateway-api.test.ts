@@ -4,14 +4,15 @@
  */
 
 import { execFile, spawnSync } from "node:child_process";
-import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { HDKey } from "@scure/bip32";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readConfig as readAgentConfig } from "../agent/config.ts";
-import { depositAddressOf } from "../chains/evm/address.ts";
+import { addressOfPublicKey, depositAddressOf } from "../chains/evm/address.ts";
 import { languageOf } from "../gateway/api/language.ts";
 import { answerCodes } from "../gateway/api/messages.ts";
 import { createPeers } from "../gateway/api/peers.ts";
@@ -22,12 +23,13 @@ import { writeOwnFile } from "../gateway/operator/folder.ts";
 import { createMerchant, listAgents, releaseAgent } from "../gateway/operator/people.ts";
 import type { AgentRow, JobRow, TransactionRow } from "../gateway/store/rows.ts";
 import { publicKeyHex } from "../protocol/envelope.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../protocol/identity.ts";
-import { openGrant, parseApiKey, parseSealedGrant, shortCodeOf } from "../protocol/pairing.ts";
+import { jobHashOf, transactionIdOf, walletFingerprintOf, zeroHash } from "../protocol/identity.ts";
+import { openGrant, parseApiKey, parseSealedGrant, sealTranscript, shortCodeOf } from "../protocol/pairing.ts";
 import { parseJob } from "../protocol/payloads.ts";
 import {
   type Answered,
   handmadeToken,
+  newAgentKeys,
   receiver,
   startTestGateway,
   type TestGateway,
@@ -316,16 +318,18 @@ describe("funds", () => {
     expect((await read("/balance/constructor")).status).toBe(404);
   });
 
-  it("without a paired agent are zero; paid deposits are pending, not available", async () => {
+  it("without a paired agent are zero; deposits paid for good are pending, not available", async () => {
     expect((await read("/balance/eth")).body).toMatchObject({ balance: 0, total: "0", pending: "0" });
     await ready();
     const { transactionId, address } = (await deposit()).body;
     db().run(
-      "INSERT INTO payments (network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId) VALUES ('eip155:31337', '0x1', 0, ?, 'eth', ?, 5, '0x2', 1, ?)",
+      "INSERT INTO payments (network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId) VALUES ('eip155:31337', '0x1', 0, ?, 'eth', ?, 5, '0x2', 0, ?)",
       address,
       (2n * ether).toString(),
       transactionId,
     );
+    expect((await read("/balance/eth")).body).toMatchObject({ pending: "0", total: "10" }); // its block may still vanish
+    db().run("UPDATE payments SET final = 1");
     expect((await read("/balance/eth")).body).toMatchObject({ balance: 10, available: "10", pending: "2", total: "12" });
   });
 });
@@ -805,12 +809,12 @@ describe("pairing", () => {
     const { id } = agentRow();
     const again = await gateway.pair();
     expect([again.status, JSON.parse(again.body.grant).epoch, JSON.parse(again.body.grant).agent]).toEqual([200, 2, id]);
-    const otherKeys = { linkKey: publicKeyHex(generateKeyPairSync("ed25519").privateKey as KeyObject) };
-    const taken = await gateway.pair(otherKeys);
+    const otherKeys = newAgentKeys();
+    const taken = await gateway.pair({}, undefined, otherKeys);
     expect([taken.status, taken.body.code, taken.body.agent]).toEqual([409, "pairing_taken", id]);
     expect(releaseAgent(gateway.operator, id)).toEqual({ ok: true, openWithdrawals: 0 });
     expect(releaseAgent(gateway.operator, id)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_AGENT" });
-    const other = await gateway.pair(otherKeys);
+    const other = await gateway.pair({}, undefined, otherKeys);
     expect([other.status, agentRow().id === id]).toEqual([200, false]);
     expect((await gateway.pair()).body.code).toBe("pairing_taken");
   });
@@ -837,10 +841,96 @@ describe("pairing", () => {
     expect((await gateway.pair()).status).toBe(200);
   });
 
-  it("keeps one wallet to one merchant", async () => {
-    await gateway.pair();
-    const stranger = createMerchant(gateway.operator, { name: "Other", language: "en" });
-    expect((await gateway.pair({}, stranger.apiKey)).body.code).toBe("pairing_wallet_taken");
+  describe("keeps to one merchant", () => {
+    const root = HDKey.fromMasterSeed(Buffer.alloc(32, 7));
+    const hotOf = (change: number): string => {
+      const { publicKey } = root.derive(`m/44'/60'/0'/0/${change}`);
+      return addressOfPublicKey(publicKey as Uint8Array);
+    };
+    const foreign = { hotAddress: hotOf(0), depositXpub: root.derive("m/44'/60'/1'").publicExtendedKey };
+    /** The same key and so the same addresses in another text: nothing checks which parent an xpub names. */
+    const otherText = (xpub: string): string => {
+      const { publicKey, chainCode, depth, index, parentFingerprint, versions } = HDKey.fromExtendedKey(xpub);
+      const same = {
+        publicKey: publicKey!,
+        chainCode: chainCode!,
+        depth,
+        index,
+        parentFingerprint: (parentFingerprint ^ 1) >>> 0,
+        versions,
+      };
+      return new HDKey(same).publicExtendedKey;
+    };
+    const pairStranger = async (who: typeof wallet): Promise<Answered> => {
+      const stranger = createMerchant(gateway.operator, { name: "Other", language: "en" });
+      const accounts = [{ family: "evm", address: who.hotAddress, depositXpub: who.depositXpub }] as const;
+      return gateway.pair({ wallet: walletFingerprintOf(who), accounts }, stranger.apiKey, newAgentKeys());
+    };
+
+    it.each([
+      ["a whole wallet", wallet],
+      ["a paying address", { ...foreign, hotAddress: wallet.hotAddress }],
+      ["a deposit key", { ...foreign, depositXpub: wallet.depositXpub }],
+      ["a deposit key in another text", { ...foreign, depositXpub: otherText(wallet.depositXpub) }],
+    ])("%s, even after its agent was released", async (_name, theirs) => {
+      await gateway.pair();
+      const refused = async (): Promise<void> => {
+        const answer = await pairStranger(theirs);
+        expect([answer.status, answer.body.code]).toEqual([409, "pairing_wallet_taken"]);
+        expect(countOf("agents")).toBe(1);
+      };
+      await refused();
+      db().run("UPDATE agents SET hotAddress = lower(hotAddress)");
+      await refused();
+      releaseAgent(gateway.operator, agentRow().id);
+      await refused();
+      expect((await pairStranger(foreign)).status).toBe(200);
+    });
+  });
+
+  it("answers the same request again with the very same grant and changes nothing", async () => {
+    const sealed = gateway.sealed();
+    const granted = await gateway.register(sealed);
+    const before = agentRow();
+    gateway.clock.nowMs += 5_000;
+    const again = await gateway.register(sealed);
+    expect([granted.status, again.status, again.text]).toEqual([200, 200, granted.text]);
+    expect(agentRow()).toEqual(before);
+    expect(db().all("SELECT 1 FROM audit WHERE act = 'paired'").length).toBe(1);
+    expect(JSON.parse((await gateway.pair()).body.grant).epoch).toBe(2);
+  });
+
+  it("refuses a recorded request once a newer one was granted, and after the agent was released", async () => {
+    const recorded = gateway.sealed();
+    const newer = gateway.sealed();
+    for (const sealed of [recorded, newer]) expect((await gateway.register(sealed)).status).toBe(200);
+    const before = agentRow();
+    const replayed = await gateway.register(recorded);
+    expect([replayed.status, replayed.body.code]).toEqual([409, "pairing_replayed"]);
+    expect(agentRow()).toEqual(before);
+    releaseAgent(gateway.operator, before.id);
+    for (const sealed of [recorded, newer]) expect((await gateway.register(sealed)).body.code).toBe("pairing_replayed");
+    expect(agentRow()).toBeUndefined();
+    expect((await gateway.pair()).status).toBe(200);
+  });
+
+  it("needs the signature of the link key that the transcript names", async () => {
+    const sealed = gateway.sealed();
+    const { signature, ...unsigned } = sealed;
+    const without = await gateway.register(unsigned);
+    expect([without.status, without.body.code]).toEqual([400, "pairing_invalid"]);
+    const { secret } = parseApiKey(gateway.merchant.apiKey);
+    const others = [
+      sealTranscript(sealed.transcript, { secret, linkKey: newAgentKeys().link }).signature,
+      gateway.sealed().signature,
+      `${signature.slice(0, 64)}${"0".repeat(64)}`,
+    ];
+    for (const other of others) {
+      const answer = await gateway.register({ ...sealed, signature: other });
+      expect([answer.status, answer.body.code]).toEqual([401, "pairing_unsigned"]);
+    }
+    expect(countOf("agents")).toBe(0);
+    expect((await gateway.register(sealed)).status).toBe(200);
   });
 
   const currency = { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" };
@@ -877,7 +967,8 @@ describe("pairing", () => {
     const revoked = gateway.key({ scopes: ["agent:pair"] });
     db().run("UPDATE keys SET revokedAt = 1 WHERE id = ?", revoked.keyId);
     expect((await gateway.pair({}, revoked.apiKey)).body.code).toBe("key_revoked");
-    for (const body of ["", "{}", "[]", '{"transcript":"{}","mac":"00"}', `{"transcript":"{}","mac":"${"0".repeat(64)}"}`]) {
+    const bare = { transcript: "{}", mac: "0".repeat(64), signature: "0".repeat(128) };
+    for (const body of ["", "{}", "[]", JSON.stringify({ ...bare, mac: "00" }), JSON.stringify(bare)]) {
       const sent = { method: "POST", headers: { "Content-Type": "application/json" }, body };
       expect((await gateway.send("/agent/v1/pair", sent)).body.code, body).toBe("pairing_invalid");
     }

@@ -286,7 +286,8 @@ async function register(): Promise<Record<string, unknown>> {
     stdio: ["pipe", "pipe", "inherit"],
   });
   child.stdin.write(frame(Buffer.from(JSON.stringify({ gatewayUrl: gateway.url, facts }))));
-  child.stdin.end(frame(Buffer.from(gateway.apiKey)));
+  child.stdin.write(frame(Buffer.from(gateway.apiKey)));
+  child.stdin.end(frame(Buffer.alloc(32, 2)));
   let output = "";
   for await (const chunk of child.stdout) output += String(chunk);
   return lastJson(output);
@@ -359,6 +360,8 @@ describe("bad input", () => {
       [403, "scope_missing", "PAIRING_SCOPE", 1],
       [409, "pairing_taken", "PAIRING_TAKEN", 1],
       [409, "pairing_used", "PAIRING_USED", 1],
+      [409, "pairing_wallet_taken", "PAIRING_WALLET_TAKEN", 1],
+      [409, "pairing_replayed", "PAIRING_REFUSED", 1],
       [400, "pairing_other_gateway", "PAIRING_GATEWAY_KEY", 1],
       [400, "pairing_clock", "PAIRING_CLOCK", 1],
       [400, "pairing_currency_differs", "PAIRING_TABLES", 1],

@@ -28,10 +28,12 @@ import {
   parseSealedTranscript,
   parseTranscript,
   sealGrant,
+  sealTranscript,
   shortCodeOf,
   transcriptHashOf,
   transcriptMac,
   transcriptMacFits,
+  transcriptSignatureFits,
 } from "../protocol/pairing.ts";
 import {
   parseAck,
@@ -152,6 +154,13 @@ const pairings: Readonly<Record<string, (input: Inputs, vector: Vector) => unkno
   },
   mac: ({ secret, transcript }) => transcriptMac(Buffer.from(secret!), transcript!),
   macFits: ({ secret, transcript, mac }) => transcriptMacFits(Buffer.from(secret!), transcript!, mac!),
+  signature: ({ seed, transcript }) => {
+    const linkKey = privateKeyFromSeed(Buffer.from(seed!, "hex"));
+    const sealed = sealTranscript(transcript!, { secret: Buffer.from("secret"), linkKey });
+    expect(sealed).toMatchObject({ transcript, mac: transcriptMac(Buffer.from("secret"), transcript!) });
+    return sealed.signature;
+  },
+  signatureFits: ({ linkKey, transcript, signature }) => transcriptSignatureFits(linkKey!, transcript!, signature!),
   request: ({ text }) => {
     expect(parseSealedTranscript(text!)).toEqual(JSON.parse(text!));
   },

@@ -44,8 +44,12 @@ export async function sealWallet(
  * Registers at the gateway. Calling again with the same keys is harmless: the gateway raises the epoch.
  * @throws AgentError PAIRING_*
  */
-export async function registerAgent(settings: RegisteringSettings, apiKey: Uint8Array): Promise<Granted> {
-  const answer = (await ask("../registering/main", [Buffer.from(JSON.stringify(settings)), apiKey], [])) as RegisteringAnswer;
+export async function registerAgent(
+  settings: RegisteringSettings,
+  secrets: { readonly apiKey: Uint8Array; readonly linkSeed: Uint8Array },
+): Promise<Granted> {
+  const parts = [Buffer.from(JSON.stringify(settings)), secrets.apiKey, secrets.linkSeed];
+  const answer = (await ask("../registering/main", parts, [])) as RegisteringAnswer;
   if (!answer.ok) throw new AgentError(answer.code, "unknown", answer.message);
   const { agent, merchant, epoch, gatewayKey, keyId, shortCode } = answer;
   return { agent, merchant, epoch, gatewayKey, keyId, shortCode };

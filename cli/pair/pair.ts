@@ -15,7 +15,7 @@ import { keystoreName } from "../../agent/signer/keystore/file.ts";
 import { ledgerDisk } from "../../agent/signer/ledger/disk.ts";
 import { createLedger } from "../../agent/signer/ledger/ledger.ts";
 import { verifyLedger } from "../../agent/signer/ledger/verify.ts";
-import { makePrivateFolder, replaceFile, type StateFolder, stateFolder } from "../../agent/state-folder.ts";
+import { makePrivateFolder, type StateFolder, stateFolder } from "../../agent/state-folder.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import type { Granted } from "../registering/answer.ts";
@@ -198,14 +198,14 @@ async function registered(run: Run, progress: Progress): Promise<Granted> {
     accounts: [{ family: "evm", address, depositXpub } as const],
     currencies: progress.currencies,
   };
-  seed.fill(0);
   steps.begin("registering");
   try {
-    const answer = await registerAgent({ gatewayUrl: progress.gatewayUrl, facts }, apiKey);
+    const answer = await registerAgent({ gatewayUrl: progress.gatewayUrl, facts }, { apiKey, linkSeed: seed });
     steps.end(`at ${progress.gatewayUrl}`);
     return answer;
   } finally {
     apiKey.fill(0);
+    seed.fill(0);
   }
 }
 

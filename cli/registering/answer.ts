@@ -1,4 +1,4 @@
-/** What goes into the registering process beside apiKey, and what comes out: nothing secret. Only types. */
+/** What goes into the registering process beside its secrets, and what comes out: nothing secret. Only types. */
 import type { Code } from "../../protocol/codes.ts";
 import type { PairingTranscript } from "../../protocol/messages.ts";
 

@@ -1,11 +1,12 @@
 /**
- * The part of pairing that talks to the gateway: proves the API secret with a MAC over the transcript, checks the grant against the
- * key that apiKey names. Never sees mnemonic or encKey. Reads stdin: settings, apiKey, each u32be length ‖ bytes. Answers one line
- * of JSON that holds nothing secret. Source: docs/protocol.md, section on pairing.
+ * The part of pairing that talks to the gateway: proves the API secret and the link key over the transcript, checks the grant
+ * against the key that apiKey names. Never sees mnemonic or encKey. Reads stdin: settings, apiKey, the link key's seed, each u32be
+ * length ‖ bytes. Answers one line of JSON that holds nothing secret. Source: docs/protocol.md, section on pairing.
  */
 import { randomBytes } from "node:crypto";
 import { readFrames } from "../../agent/launcher/frames.ts";
 import type { Code } from "../../protocol/codes.ts";
+import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import type { PairingTranscript } from "../../protocol/messages.ts";
 import {
@@ -13,8 +14,8 @@ import {
   parseApiKey,
   parseSealedGrant,
   type SealedGrant,
+  sealTranscript,
   shortCodeOf,
-  transcriptMac,
 } from "../../protocol/pairing.ts";
 import type { RegisteringAnswer, RegisteringSettings } from "./answer.ts";
 
@@ -29,7 +30,7 @@ const refusals: Readonly<Record<string, Code>> = {
   pairing_network_differs: "PAIRING_TABLES",
   pairing_currency_differs: "PAIRING_TABLES",
   pairing_taken: "PAIRING_TAKEN",
-  pairing_wallet_taken: "PAIRING_TAKEN",
+  pairing_wallet_taken: "PAIRING_WALLET_TAKEN",
   pairing_used: "PAIRING_USED",
   key_revoked: "PAIRING_REVOKED",
   scope_missing: "PAIRING_SCOPE",
@@ -115,9 +116,15 @@ function refusalOf({ status, body }: HttpAnswer): AgentError {
   return new AgentError(code, "none", `the gateway says: ${message}${details.length === 0 ? "" : ` (${details.join(", ")})`}`);
 }
 
-async function register(settings: RegisteringSettings, apiKeyBytes: Uint8Array): Promise<RegisteringAnswer> {
+async function register(
+  settings: RegisteringSettings,
+  apiKeyBytes: Uint8Array,
+  linkSeed: Uint8Array,
+): Promise<RegisteringAnswer> {
   const apiKey = parseApiKey(apiKeyBytes);
   apiKeyBytes.fill(0);
+  const linkKey = privateKeyFromSeed(linkSeed);
+  linkSeed.fill(0);
   try {
     const content: PairingTranscript = {
       version: 1,
@@ -128,8 +135,8 @@ async function register(settings: RegisteringSettings, apiKeyBytes: Uint8Array):
       at: Date.now(),
     };
     const transcript = JSON.stringify(content);
-    const mac = transcriptMac(apiKey.secret, transcript);
-    const answer = await post(settings.gatewayUrl, JSON.stringify({ transcript, mac }));
+    const request = sealTranscript(transcript, { secret: apiKey.secret, linkKey });
+    const answer = await post(settings.gatewayUrl, JSON.stringify(request));
     if (answer.status !== 200) throw refusalOf(answer);
     const sealed = parseAnswer(answer.body);
     const { grant, gatewayKey } = openGrant(sealed, { fingerprint: apiKey.fingerprint, transcript });
@@ -157,15 +164,16 @@ function parseAnswer(body: Uint8Array): SealedGrant {
 }
 
 async function answer(): Promise<RegisteringAnswer> {
-  const [settings, apiKey] = readFrames();
+  const [settings, apiKey, linkSeed] = readFrames();
   try {
-    invariant(settings !== undefined && apiKey !== undefined, "two parts come over stdin");
-    return await register(JSON.parse(Buffer.from(settings).toString("utf8")) as RegisteringSettings, apiKey);
+    invariant(settings !== undefined && apiKey !== undefined && linkSeed !== undefined, "three parts come over stdin");
+    return await register(JSON.parse(Buffer.from(settings).toString("utf8")) as RegisteringSettings, apiKey, linkSeed);
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     return { ok: false, code: error.code, message: error.message };
   } finally {
     apiKey?.fill(0);
+    linkSeed?.fill(0);
   }
 }
 

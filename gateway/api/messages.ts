@@ -74,6 +74,11 @@ export const answerCodes = {
   ],
   token_invalid: [401, "The signatureToken is missing or not valid.", "signatureToken eksik ya da geçersiz."],
   pairing_key_invalid: [401, "The apiKey is not valid.", "apiKey geçersiz."],
+  pairing_unsigned: [
+    401,
+    "The pairing request is not signed by the link key that it names.",
+    "Eşleştirme isteği, içinde belirtilen bağlantı anahtarıyla imzalanmamış.",
+  ],
   scope_missing: [403, "This key may not do that.", "Bu anahtarın bu işlem için yetkisi yok."],
   key_revoked: [403, "This key was revoked.", "Bu anahtar iptal edilmiş."],
   plaintext_refused: [403, "Use HTTPS.", "HTTPS kullanın."],
@@ -94,8 +99,13 @@ export const answerCodes = {
   ],
   pairing_wallet_taken: [
     409,
-    "This wallet is paired for another merchant of this gateway.",
-    "Bu cüzdan, bu ağ geçidindeki başka bir işletme için eşleştirilmiş.",
+    "This wallet's paying address or deposit key is, or was, paired for another merchant of this gateway.",
+    "Bu cüzdanın ödeme adresi ya da yatırma anahtarı, bu ağ geçidindeki başka bir işletme için eşleştirilmiş.",
+  ],
+  pairing_replayed: [
+    409,
+    "A newer pairing request was accepted before this one; pair again.",
+    "Bu istekten daha yeni bir eşleştirme isteği kabul edilmiş; yeniden eşleştirin.",
   ],
   pairing_used: [409, "This key's right to pair is used up.", "Bu anahtarın eşleştirme hakkı kullanılmış."],
   body_too_large: [413, "The body is too large.", "İstek gövdesi çok büyük."],

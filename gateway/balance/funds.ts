@@ -84,12 +84,12 @@ export function fundsOf(database: Database, agent: AgentRow, currency: GatewayCu
 }
 
 /**
- * Units paid to this merchant's deposit addresses and not swept to the hot account.
+ * Units paid to this merchant's deposit addresses, in final blocks only, and not swept to the hot account.
  * @public
  */
 export function pendingUnits(database: Database, merchant: string, currency: string): bigint {
   const rows = database.all<{ units: string }>(
-    "SELECT payments.units FROM payments JOIN transactions ON transactions.id = payments.transactionId WHERE transactions.merchant = ? AND payments.currency = ?",
+    "SELECT payments.units FROM payments JOIN transactions ON transactions.id = payments.transactionId WHERE transactions.merchant = ? AND payments.currency = ? AND payments.final = 1",
     merchant,
     currency,
   );

@@ -1,6 +1,7 @@
 /**
- * POST /agent/v1/pair: an agent proves the API secret with a MAC over its transcript, and gets a grant under the gateway's key. The
- * key's right to pair is used up by the first; the same keys may come again and raise the epoch; others wait for `agents release`.
+ * POST /agent/v1/pair: an agent proves the API secret with a MAC and its link key with a signature over its transcript, and gets a
+ * grant under the gateway's key. The key's right to pair is used up by the first; the same keys may come again with a newer
+ * transcript and raise the epoch; others wait for `agents release`. A transcript that comes again changes nothing.
  * Sources: docs/protocol.md section 3; docs/architecture.md section 6.
  */
 
@@ -17,6 +18,7 @@ import {
   shortCodeOf,
   transcriptHashOf,
   transcriptMacFits,
+  transcriptSignatureFits,
 } from "../../protocol/pairing.ts";
 import { type Answer, data, isAnswer, say } from "../api/answer.ts";
 import { findKey, keyHasScope } from "../auth/keys.ts";
@@ -32,7 +34,9 @@ const clockDifferenceMaxMs = 600_000;
 interface Request {
   readonly sealed: SealedTranscript;
   readonly transcript: PairingTranscript;
+  readonly hash: string; // of the transcript
   readonly account: PairedAccount;
+  readonly firstDepositAddress: string; // one xpub has many texts, but only one address at index 0
 }
 
 function read(body: Uint8Array): Request | Answer {
@@ -43,15 +47,15 @@ function read(body: Uint8Array): Request | Answer {
     if (account === undefined) return say("pairing_invalid");
     const address = parseAddress(account.address);
     if (!address.ok || address.address !== account.address) return say("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
-    depositAddressOf(account.depositXpub, 0);
-    return { sealed, transcript, account };
+    const firstDepositAddress = depositAddressOf(account.depositXpub, 0);
+    return { sealed, transcript, hash: transcriptHashOf(sealed.transcript), account, firstDepositAddress };
   } catch (error) {
     if (error instanceof AgentError) return say("pairing_invalid", { reason: error.code });
     throw error;
   }
 }
 
-/** The key that made the MAC; whoever does not hold its secret learns nothing about it. */
+/** The key that made the MAC, once the link key signed as well; whoever does not hold the secret learns nothing about it. */
 function proven(service: Service, request: Request): KeyRow | Answer {
   const { store, key: gatewayKey } = service;
   const key = findKey(store.database, request.transcript.keyId);
@@ -62,6 +66,8 @@ function proven(service: Service, request: Request): KeyRow | Answer {
   } finally {
     secret.fill(0);
   }
+  const { linkKey } = request.transcript;
+  if (!transcriptSignatureFits(linkKey, request.sealed.transcript, request.sealed.signature)) return say("pairing_unsigned");
   if (key.revokedAt !== null) return say("key_revoked");
   return keyHasScope(key, "agent:pair") ? key : say("scope_missing", { scope: "agent:pair" });
 }
@@ -86,31 +92,38 @@ interface Registration {
   readonly agent: string;
   readonly merchant: string;
   readonly epoch: number;
+  readonly at: number; // the grant's time
+  readonly isRepeat: boolean; // nothing was written
 }
 
 /** An address index is never used twice under one xpub, whichever agent row it was taken through. */
-function nextIndex(database: Database, depositXpub: string): number {
-  const sql = "SELECT max(nextDepositIndex) AS next FROM agents WHERE depositXpub = ?";
-  return database.get<{ next: number | null }>(sql, depositXpub)?.next ?? 0;
+function nextIndex(database: Database, firstDepositAddress: string): number {
+  const sql = "SELECT max(nextDepositIndex) AS next FROM agents WHERE firstDepositAddress = ?";
+  return database.get<{ next: number | null }>(sql, firstDepositAddress)?.next ?? 0;
 }
 
-function again(database: Database, agent: AgentRow, transcript: PairingTranscript, nowMs: number): Registration {
+function again(database: Database, agent: AgentRow, request: Request, nowMs: number): Registration {
+  const { transcript } = request;
   database.run(
-    "UPDATE agents SET epoch = epoch + 1, networks = ?, currencies = ?, pairedAt = ?, releasedAt = NULL, nextDepositIndex = ? WHERE id = ?",
+    `UPDATE agents SET epoch = epoch + 1, networks = ?, currencies = ?, pairedAt = ?, releasedAt = NULL, nextDepositIndex = ?,
+       transcriptHash = ?, transcriptAt = ? WHERE id = ?`,
     JSON.stringify(transcript.networks),
     JSON.stringify(transcript.currencies),
     nowMs,
-    nextIndex(database, agent.depositXpub),
+    nextIndex(database, request.firstDepositAddress),
+    request.hash,
+    transcript.at,
     agent.id,
   );
-  return { agent: agent.id, merchant: agent.merchant, epoch: agent.epoch + 1 };
+  return { agent: agent.id, merchant: agent.merchant, epoch: agent.epoch + 1, at: nowMs, isRepeat: false };
 }
 
 function first(database: Database, id: string, key: KeyRow, request: Request, nowMs: number): Registration {
   const { transcript, account } = request;
   database.run(
     `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies,
-       nextDepositIndex, pairedAt) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       nextDepositIndex, firstDepositAddress, transcriptHash, transcriptAt, pairedAt)
+       VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     id,
     key.merchant,
     transcript.wallet,
@@ -120,10 +133,25 @@ function first(database: Database, id: string, key: KeyRow, request: Request, no
     account.depositXpub,
     JSON.stringify(transcript.networks),
     JSON.stringify(transcript.currencies),
-    nextIndex(database, account.depositXpub),
+    nextIndex(database, request.firstDepositAddress),
+    request.firstDepositAddress,
+    request.hash,
+    transcript.at,
     nowMs,
   );
-  return { agent: id, merchant: key.merchant, epoch: 1 };
+  return { agent: id, merchant: key.merchant, epoch: 1, at: nowMs, isRepeat: false };
+}
+
+/** Coins at these addresses belong to whom they were paired for first, even after that agent was released. */
+function isOthers(database: Database, merchant: string, request: Request): boolean {
+  const others = database.get(
+    "SELECT 1 FROM agents WHERE merchant <> ? AND (lower(hotAddress) = lower(?) OR depositXpub = ? OR firstDepositAddress = ?)",
+    merchant,
+    request.account.address,
+    request.account.depositXpub,
+    request.firstDepositAddress,
+  );
+  return others !== undefined;
 }
 
 function register(database: Database, keyId: string, request: Request, nowMs: number): Registration | Answer {
@@ -133,18 +161,17 @@ function register(database: Database, keyId: string, request: Request, nowMs: nu
   const { merchant } = key;
   const id = agentIdOf({ merchant, wallet: transcript.wallet, signerKey: transcript.signerKey, linkKey: transcript.linkKey });
   const live = database.get<AgentRow>("SELECT * FROM agents WHERE merchant = ? AND releasedAt IS NULL", merchant);
-  if (live !== undefined)
-    return live.id === id ? again(database, live, transcript, nowMs) : say("pairing_taken", { agent: live.id });
+  if (live !== undefined && live.id !== id) return say("pairing_taken", { agent: live.id });
+  const known = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
+  if (known !== undefined && transcript.at <= known.transcriptAt) {
+    const isSame = live !== undefined && known.transcriptHash === request.hash;
+    return isSame ? { agent: id, merchant, epoch: known.epoch, at: known.pairedAt, isRepeat: true } : say("pairing_replayed");
+  }
+  if (live !== undefined) return again(database, live, request, nowMs);
   if (key.pairingUsed === 1) return say("pairing_used");
-  const elsewhere = database.get(
-    "SELECT 1 FROM agents WHERE wallet = ? AND merchant <> ? AND releasedAt IS NULL",
-    transcript.wallet,
-    merchant,
-  );
-  if (elsewhere !== undefined) return say("pairing_wallet_taken");
+  if (isOthers(database, merchant, request)) return say("pairing_wallet_taken");
   database.run("UPDATE keys SET pairingUsed = 1, lastUsedAt = ? WHERE id = ?", nowMs, key.id);
-  const former = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
-  return former === undefined ? first(database, id, key, request, nowMs) : again(database, former, transcript, nowMs);
+  return known === undefined ? first(database, id, key, request, nowMs) : again(database, known, request, nowMs);
 }
 
 /** Registers and answers with the grant; the short code is kept, so that `agents` can show it beside the one `pair` printed. */
@@ -154,32 +181,27 @@ function grant(service: Service, keyId: string, request: Request, nowMs: number)
     (database): { readonly answer: SealedGrant; readonly shortCode: string; readonly by: Registration } | Answer => {
       const by = register(database, keyId, request, nowMs);
       if (isAnswer(by)) return by;
-      const answer = sealGrant(
-        { version: 1, ...by, transcript: transcriptHashOf(sealed.transcript), at: nowMs },
-        service.key.privateKey,
-      );
+      const { agent, merchant, epoch, at } = by;
+      const answer = sealGrant({ version: 1, agent, merchant, epoch, transcript: request.hash, at }, service.key.privateKey);
       const shortCode = shortCodeOf(sealed.transcript, answer.grant);
-      recordAct(database, {
-        at: nowMs,
-        actor: keyId,
-        act: "paired",
-        subject: by.agent,
-        detail: `${shortCode} epoch ${by.epoch}`,
-      });
+      const detail = `${shortCode} epoch ${epoch}`;
+      if (!by.isRepeat) recordAct(database, { at: nowMs, actor: keyId, act: "paired", subject: agent, detail });
       return { answer, shortCode, by };
     },
   );
   if (isAnswer(outcome)) return outcome;
   const { agent, merchant, epoch } = outcome.by;
-  service.log.info(
-    { agent, merchant, epoch, shortCode: outcome.shortCode },
-    "an agent paired; compare the short code with the one pair printed",
-  );
+  if (!outcome.by.isRepeat)
+    service.log.info(
+      { agent, merchant, epoch, shortCode: outcome.shortCode },
+      "an agent paired; compare the short code with the one pair printed",
+    );
   return data(outcome.answer);
 }
 
 /**
- * Pairs, or says in a code what differs. Calling again with the same keys raises the epoch and nothing else.
+ * Pairs, or says in a code what differs. The same body again gets the same answer and changes nothing; a newer transcript of the
+ * same keys raises the epoch and takes over its networks and currencies.
  * @public
  */
 export function pairAgent(service: Service, body: Uint8Array): Answer {

@@ -52,6 +52,9 @@ export interface AgentRow {
   readonly jobSequence: number;
   readonly jobHash: string;
   readonly nextDepositIndex: number;
+  readonly firstDepositAddress: string; // at index 0: tells one xpub's key whatever its text
+  readonly transcriptHash: string; // of the newest transcript that was granted
+  readonly transcriptAt: number; // what that transcript says of its own time
   readonly pairedAt: number;
   readonly releasedAt: number | null;
   readonly lastSeenAt: number | null;

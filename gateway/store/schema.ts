@@ -27,6 +27,7 @@ CREATE TABLE agents (
   signerKey TEXT NOT NULL, linkKey TEXT NOT NULL, hotAddress TEXT NOT NULL, depositXpub TEXT NOT NULL,
   networks TEXT NOT NULL, currencies TEXT NOT NULL, headSeq INTEGER NOT NULL DEFAULT 0, headHash TEXT NOT NULL DEFAULT '',
   jobSequence INTEGER NOT NULL DEFAULT 0, jobHash TEXT NOT NULL DEFAULT '', nextDepositIndex INTEGER NOT NULL DEFAULT 0,
+  firstDepositAddress TEXT NOT NULL DEFAULT '', transcriptHash TEXT NOT NULL DEFAULT '', transcriptAt INTEGER NOT NULL DEFAULT 0,
   pairedAt INTEGER NOT NULL, releasedAt INTEGER, lastSeenAt INTEGER, lockedCode TEXT NOT NULL DEFAULT '') STRICT;
 CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE releasedAt IS NULL;
 CREATE TABLE transactions (
@@ -67,4 +68,5 @@ CREATE TABLE balances (
   PRIMARY KEY (account, currency)) STRICT;
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
+CREATE INDEX auditBySubject ON audit (subject, act, actor);
 `;

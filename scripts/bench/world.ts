@@ -10,7 +10,13 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { frameKind, openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
 import { agentIdOf, jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { Head, PairingGrant } from "../../protocol/messages.ts";
-import { gatewayFingerprintOf, parseTranscript, sealGrant, transcriptHashOf } from "../../protocol/pairing.ts";
+import {
+  gatewayFingerprintOf,
+  parseSealedTranscript,
+  parseTranscript,
+  sealGrant,
+  transcriptHashOf,
+} from "../../protocol/pairing.ts";
 import { parseHello, parseStatement } from "../../protocol/payloads.ts";
 import { createBenchChain } from "./chain.ts";
 
@@ -83,7 +89,7 @@ export async function startWorld(dir: string): Promise<World> {
   server.keepAliveTimeout = 60_000;
 
   function pair(body: string): string {
-    const { transcript } = JSON.parse(body) as { transcript: string };
+    const { transcript } = parseSealedTranscript(body);
     const said = parseTranscript(transcript);
     const account = said.accounts[0]!;
     const id = agentIdOf({ merchant, wallet: said.wallet, signerKey: said.signerKey, linkKey: said.linkKey });

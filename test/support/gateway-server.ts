@@ -26,7 +26,7 @@ import { createDesk } from "../../gateway/withdrawals/desk.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairingTranscript } from "../../protocol/messages.ts";
-import { parseApiKey, transcriptMac } from "../../protocol/pairing.ts";
+import { parseApiKey, type SealedTranscript, sealTranscript } from "../../protocol/pairing.ts";
 
 export const usdtContract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 const otherContract = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
@@ -96,7 +96,10 @@ export interface TestGateway {
   /** With a fresh compatible token of the merchant's first key. */
   call(method: "GET" | "POST", path: string, body?: object | string, headers?: Record<string, string>): Promise<Answered>;
   key(wanted: Partial<NewKey>): { readonly keyId: string; readonly apiKey: string };
-  pair(change?: Partial<PairingTranscript>, apiKey?: string): Promise<Answered>;
+  /** As an agent pairs: each transcript is a millisecond newer than the one before. */
+  pair(change?: Partial<PairingTranscript>, apiKey?: string, keys?: AgentKeyPairs): Promise<Answered>;
+  sealed(change?: Partial<PairingTranscript>, apiKey?: string, keys?: AgentKeyPairs): SealedTranscript;
+  register(sealed: object): Promise<Answered>;
   /** What the watcher would store. */
   fund(currency: string, units: bigint, block?: number): void;
   close(): Promise<void>;
@@ -121,12 +124,22 @@ export function handmadeToken(
 export const encode = (text: string): string => Buffer.from(text, "utf8").toString("base64url");
 export const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
 
-const agentKeys = { signer: generateKeyPairSync("ed25519").privateKey, link: generateKeyPairSync("ed25519").privateKey };
+export interface AgentKeyPairs {
+  readonly signer: KeyObject;
+  readonly link: KeyObject;
+}
+
+export const newAgentKeys = (): AgentKeyPairs => ({
+  signer: generateKeyPairSync("ed25519").privateKey,
+  link: generateKeyPairSync("ed25519").privateKey,
+});
+
+const agentKeys = newAgentKeys();
 
 export function transcriptOf(
   gateway: Pick<TestGateway, "service" | "clock">,
   keyId: string,
-  keys: { readonly signer: KeyObject; readonly link: KeyObject } = agentKeys,
+  keys: AgentKeyPairs = agentKeys,
 ): PairingTranscript {
   return {
     version: 1,
@@ -196,6 +209,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     },
   };
   const merchant = createMerchant(operator, { name: "Shop", language: "en" });
+  let pairings = 0;
   const gateway: TestGateway = {
     url,
     dir,
@@ -222,12 +236,20 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
       if (!made.ok) throw new Error(made.code);
       return made;
     },
-    pair(changed = {}, apiKey = merchant.apiKey) {
+    pair: (changed, apiKey, keys) => gateway.register(gateway.sealed(changed, apiKey, keys)),
+    sealed(changed = {}, apiKey = merchant.apiKey, keys = agentKeys) {
       const { keyId, secret } = parseApiKey(apiKey);
-      const transcript = JSON.stringify({ ...transcriptOf(gateway, keyId), ...changed });
-      const body = JSON.stringify({ transcript, mac: transcriptMac(secret, transcript) });
-      return gateway.send("/agent/v1/pair", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+      const at = clock.nowMs + pairings;
+      pairings += 1;
+      const transcript = JSON.stringify({ ...transcriptOf(gateway, keyId, keys), at, ...changed });
+      return sealTranscript(transcript, { secret, linkKey: keys.link });
     },
+    register: (sealed) =>
+      gateway.send("/agent/v1/pair", {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify(sealed),
+      }),
     fund(currency, units, block = 100) {
       store.database.run(
         "INSERT OR REPLACE INTO balances (account, currency, units, block, at) VALUES (?, ?, ?, ?, ?)",

@@ -13,6 +13,7 @@ import {
   shortCodeOf,
   transcriptHashOf,
   transcriptMacFits,
+  transcriptSignatureFits,
 } from "../../protocol/pairing.ts";
 
 type Scripted = (response: ServerResponse) => void;
@@ -67,7 +68,10 @@ export class PairingGateway {
       this.scripted(response);
       return;
     }
-    if (request.url !== "/agent/v1/pair" || !transcriptMacFits(Buffer.from(this.secret), sealed.transcript, sealed.mac)) {
+    const isProven =
+      transcriptMacFits(Buffer.from(this.secret), sealed.transcript, sealed.mac) &&
+      transcriptSignatureFits(transcript.linkKey, sealed.transcript, sealed.signature);
+    if (request.url !== "/agent/v1/pair" || !isProven) {
       response.writeHead(401, { "content-type": "application/json" });
       response.end(JSON.stringify({ message: "The apiKey is not valid.", code: "pairing_key_invalid", requestId: "r2" }));
       return;
