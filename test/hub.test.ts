@@ -12,6 +12,7 @@ import { fillEnvelope } from "../gateway/hub/outbox.ts";
 import type { LinkLimits } from "../gateway/hub/session.ts";
 import type { SignatureRow, TransactionRow } from "../gateway/store/rows.ts";
 import { createSignals, type Signals } from "../gateway/store/signals.ts";
+import { Bug } from "../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../protocol/identity.ts";
 import type { DecisionEntry, SignedEntry } from "../protocol/messages.ts";
 import { parseJob } from "../protocol/payloads.ts";
@@ -214,6 +215,15 @@ describe("jobs", () => {
     expect((await second.next("jobs")).jobs).toHaveLength(1);
   });
 
+  it("that an agent could not read are never chained", () => {
+    for (const change of [{ amount: "1.0" }, { orderId: "with space" }, { receiverAddress: "" }, { expiresAt: 1_000 }]) {
+      expect(() => askWithdrawal(db.store, keys.id, 1, change), JSON.stringify(change)).toThrow(Bug);
+    }
+    expect(readAgent(db.store, keys.id).jobSequence).toBe(0);
+    askWithdrawal(db.store, keys.id, 1);
+    expect(readAgent(db.store, keys.id).jobSequence).toBe(1);
+  });
+
   it("fill an envelope but never leave it empty", () => {
     const jobs = Array.from({ length: 100 }, (_, index) => ({ sequence: index + 1, text: `"${"x".repeat(998)}` }));
     expect(fillEnvelope(jobs, 11_100)).toHaveLength(10);
@@ -341,6 +351,11 @@ describe("statements", () => {
       "HUB_CONTRADICTION",
       (first: string) => [decision(first, "refused", "POLICY_ABOVE_DAY"), signed(first, "7")],
     ],
+    [
+      "a twenty-first version",
+      "HUB_CONTRADICTION",
+      (first: string) => [signed(first, "7"), signed(first, "7", { version: 21, txHash: `0x${"ee".repeat(32)}` })],
+    ],
     ["another account", "HUB_CONTRADICTION", (first: string) => [signed(first, "7", { account: receiver })]],
     ["another spelling of a token", "HUB_CONTRADICTION", (first: string) => [signed(first, "07")]],
   ])("with %s are neither stored nor acknowledged, and lock the agent", async (_name, code, bodies) => {
@@ -377,27 +392,65 @@ describe("statements", () => {
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
     await agent.next("ack");
     db.store.database.run("UPDATE transactions SET status = 1, stage = 'completed'");
-    agent.state(statementOf(keys.id, 2, [signed(id, "7", { version: 2, txHash: `0x${"02".repeat(32)}` })]));
-    expect((await agent.next("ack")).head).toEqual(headAt(3));
+    const bump = (version: number): EntryBody => signed(id, "7", { version, txHash: `0x${`${version}`.padStart(64, "0")}` });
+    agent.state(statementOf(keys.id, 2, [bump(2), bump(20)]));
+    expect((await agent.next("ack")).head).toEqual(headAt(4));
     expect(readTransaction(db.store, id)).toMatchObject({ status: 1, stage: "completed" });
-    expect(db.store.database.all("SELECT version FROM signatures ORDER BY version")).toEqual([{ version: 1 }, { version: 2 }]);
+    expect(db.store.database.all("SELECT version FROM signatures ORDER BY version")).toEqual(
+      [1, 2, 20].map((version) => ({ version })),
+    );
   });
 
   it("keep an alarm, and the lock when the signer stopped", async () => {
     const agent = await greeted();
     const alarm = (code: string, locked: boolean): EntryBody => ({ kind: "alarm", code, locked });
-    agent.state(statementOf(keys.id, 0, [alarm("JOB_REPLAYED", false)]));
+    agent.state(statementOf(keys.id, 0, [alarm("GATEWAY_BEHIND", false)]));
     await agent.next("ack");
     expect(readAgent(db.store, keys.id).lockedCode).toBe("");
-    agent.state(statementOf(keys.id, 1, [alarm("LEDGER_BEHIND", true)]));
+    agent.state(statementOf(keys.id, 1, [alarm("GATEWAY_FORKED", true)]));
     await agent.next("ack");
-    expect(readAgent(db.store, keys.id).lockedCode).toBe("LEDGER_BEHIND");
-    expect(audit().map((row) => row.act)).toEqual(["alarm JOB_REPLAYED", "alarm LEDGER_BEHIND"]);
+    expect(readAgent(db.store, keys.id).lockedCode).toBe("GATEWAY_FORKED");
+    expect(audit().map((row) => row.act)).toEqual(["alarm GATEWAY_BEHIND", "alarm GATEWAY_FORKED"]);
+  });
+
+  it("keep each alarm of an agent once, and codes nobody knows under one name", async () => {
+    const agent = await greeted();
+    const alarm = (code: string, locked = false): EntryBody => ({ kind: "alarm", code, locked });
+    const made = Array.from({ length: 200 }, (_, number) => alarm(`MADE_UP_${number}`));
+    agent.state(statementOf(keys.id, 0, [alarm("GATEWAY_BEHIND"), ...made, alarm("GATEWAY_BEHIND")]));
+    expect((await agent.next("ack")).head).toEqual(headAt(202));
+    agent.state(statementOf(keys.id, 202, [alarm("GATEWAY_BEHIND"), alarm("MADE_UP_LAST", true)]));
+    expect((await agent.next("ack")).head).toEqual(headAt(204));
+    expect(audit().map((row) => row.act)).toEqual(["alarm GATEWAY_BEHIND", "alarm ALARM_UNKNOWN"]);
+    expect(readAgent(db.store, keys.id).lockedCode).toBe("ALARM_UNKNOWN");
+  });
+
+  it("that ask for lost transactions one after another leave one alarm", async () => {
+    for (const id of ["e", "f"]) {
+      const agent = await greeted();
+      agent.state(statementOf(keys.id, 0, [decision(id.repeat(32), "approved")]));
+      expect((await agent.closed).code).toBe(4009);
+    }
+    expect(audit().map((row) => row.act)).toEqual(["alarm HUB_DATABASE_BEHIND"]);
+  });
+
+  it("are looked up by indexes alone", () => {
+    const plan = (sql: string): string =>
+      db.store.database
+        .all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+        .map((row) => row.detail)
+        .join();
+    for (const sql of [
+      "SELECT 1 FROM audit WHERE subject = 'a' AND act = 'b' AND actor = 'c' LIMIT 1",
+      "SELECT token FROM tokens WHERE transactionId = 'a'",
+      "SELECT * FROM signatures WHERE transactionId = 'a' AND version = 1",
+    ])
+      expect(plan(sql), sql).toMatch(/^SEARCH .* USING (?:COVERING )?INDEX/);
   });
 
   it("apply an old entry never again, though it comes beside a new one", async () => {
     const agent = await greeted();
-    const alarm: EntryBody = { kind: "alarm", code: "LEDGER_BEHIND", locked: true };
+    const alarm: EntryBody = { kind: "alarm", code: "GATEWAY_FORKED", locked: true };
     agent.state(statementOf(keys.id, 0, [alarm]));
     await agent.next("ack");
     db.store.database.run("UPDATE agents SET lockedCode = ''");
@@ -550,7 +603,9 @@ describe("effect of an entry", () => {
     agent: { id: keys.id, hotAddress: keys.hotAddress },
     row: null,
     jobAgent: keys.id,
-    signatures: [],
+    isSigned: false,
+    token: null,
+    known: null,
     tokenOwner: null,
     hashOwner: null,
     ...change,
@@ -577,7 +632,7 @@ describe("effect of an entry", () => {
   it("never moves a stage back and never believes an agent that a payment is final", () => {
     const confirming = row({ stage: "confirming", receiverAddress: receiver });
     const known = { version: 1, token: "1", txHash: "0x" } as SignatureRow;
-    const beside = around({ row: confirming, signatures: [known], tokenOwner: confirming.id });
+    const beside = around({ row: confirming, isSigned: true, token: "1", known, tokenOwner: confirming.id });
     expect(effectOf(entry(decision(confirming.id, "approved")), beside)).toEqual({ kind: "answer", change: {} });
     expect(effectOf(entry(observed(confirming.id, "broadcast")), beside).kind).toBe("none");
     expect(effectOf(entry(observed(confirming.id, "final")), beside).kind).toBe("none");

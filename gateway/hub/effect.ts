@@ -13,7 +13,9 @@ export interface Around {
   readonly agent: Pick<AgentRow, "id" | "hotAddress">;
   readonly row: TransactionRow | null; // null: no such transaction
   readonly jobAgent: string | null; // who the withdrawal's job is addressed to
-  readonly signatures: readonly SignatureRow[]; // of this withdrawal
+  readonly isSigned: boolean; // this withdrawal, in any version
+  readonly token: string | null; // the one this withdrawal holds
+  readonly known: SignatureRow | null; // the version that a signed entry speaks of
   readonly tokenOwner: string | null; // which withdrawal holds a signed entry's token
   readonly hashOwner: string | null; // which withdrawal a signed entry's txHash belongs to
 }
@@ -38,6 +40,9 @@ export type Effect =
   | { readonly kind: "contradiction"; readonly code: Code; readonly detail: string };
 
 const unsignedStages: ReadonlySet<string> = new Set(["", "awaiting_approval", "queued", "offered"]);
+
+/** The same number is the signer's own bound, docs/protocol.md section 6.1. */
+const versionsMax = 20;
 
 // One spelling per token and hash: another one would slip past the unique constraints.
 const evmToken = /^(?:0|[1-9][0-9]{0,19})$/;
@@ -66,7 +71,7 @@ export function effectOf(entry: Entry, around: Around): Effect {
 }
 
 function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Around): Effect {
-  const isSigned = around.signatures.length > 0;
+  const { isSigned } = around;
   if (entry.address !== "" && row.receiverAddress !== "" && entry.address !== row.receiverAddress) {
     return contradiction(`transaction ${row.id} was decided for ${entry.address}, asked for ${row.receiverAddress}`);
   }
@@ -85,9 +90,8 @@ function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Aroun
 }
 
 function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): Effect {
-  const { signatures, agent } = around;
-  const known = signatures.find((signature) => signature.version === entry.version);
-  if (row.status === 2 && signatures.length === 0) {
+  const { known, agent } = around;
+  if (row.status === 2 && !around.isSigned) {
     return contradiction(`transaction ${row.id} was signed after it had failed unsigned`);
   }
   if (row.receiverAddress === "") return contradiction(`transaction ${row.id} was signed without a destination`);
@@ -97,25 +101,27 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
   if (entry.network !== row.network || entry.account !== agent.hotAddress) {
     return contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`);
   }
+  if (entry.version > versionsMax) {
+    return contradiction(`transaction ${row.id} was signed in version ${entry.version}, and ${versionsMax} is the last`);
+  }
   if (around.tokenOwner !== null && around.tokenOwner !== row.id) {
     return tokenReused(
       `token ${entry.token} of ${entry.account} on ${entry.network} belongs to ${around.tokenOwner}, not ${row.id}`,
     );
   }
-  const other = signatures.find((signature) => signature.token !== entry.token);
-  if (other !== undefined)
-    return tokenReused(`transaction ${row.id} holds token ${other.token} and was signed with ${entry.token}`);
-  if (known !== undefined && known.txHash !== entry.txHash) {
+  if (around.token !== null && around.token !== entry.token)
+    return tokenReused(`transaction ${row.id} holds token ${around.token} and was signed with ${entry.token}`);
+  if (known !== null && known.txHash !== entry.txHash) {
     return contradiction(
       `version ${entry.version} of transaction ${row.id} was signed as ${known.txHash} and as ${entry.txHash}`,
     );
   }
-  if (known === undefined && around.hashOwner !== null) {
+  if (known === null && around.hashOwner !== null) {
     return contradiction(`${entry.txHash} of transaction ${row.id} is known as a version of ${around.hashOwner}`);
   }
   const moves = row.status === 0 && unsignedStages.has(row.stage);
   const change = moves ? { stage: "signed" } : {};
-  return { kind: "sign", change, newVersion: known === undefined, newToken: around.tokenOwner === null };
+  return { kind: "sign", change, newVersion: known === null, newToken: around.tokenOwner === null };
 }
 
 /** Only the own watcher's reading of the chain says included, paid or lost; an agent's word for it moves nothing. */

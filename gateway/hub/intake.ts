@@ -53,15 +53,16 @@ export class Intake {
     if (!this.#store([...groups.values()])) for (const group of groups.values()) this.#store([group]);
   }
 
-  /** Keeps for good, and logs once, why an agent was stopped. */
+  /** Keeps for good, and logs, why an agent was stopped: one that is not locked may come back with it again and again. */
   raise(agentId: string, halt: Halt): void {
     const { code, message: detail, lock } = halt;
     const isNew = this.note((database) => {
       const sql = "UPDATE agents SET lockedCode = ? WHERE id = ? AND lockedCode NOT LIKE 'HUB\\_%' ESCAPE '\\'";
       if (lock) database.run(sql, code, agentId);
-      return recordAlarm(database, { at: this.#rooms.clock(), actor: "hub", code, subject: agentId, detail });
+      const alarm = { at: this.#rooms.clock(), actor: "hub", code, subject: agentId, detail } as const;
+      return recordAlarm(database, alarm, lock ? undefined : "once");
     });
-    if (isNew !== false) this.#rooms.log.error({ agent: agentId, code }, detail);
+    this.#rooms.log[isNew === false ? "warn" : "error"]({ agent: agentId, code }, detail);
   }
 
   /** Writes what may be lost now because the next beat or connection says it again; null when the database did not take it. */

@@ -3,7 +3,7 @@
  * caller's transaction; what stops an agent is thrown, so that not a row of it stays.
  * Sources: docs/protocol.md section 6; docs/architecture.md section 2 (bijection, monotone).
  */
-import type { Code } from "../../protocol/codes.ts";
+import { type Code, codes } from "../../protocol/codes.ts";
 import { invariant } from "../../protocol/fault.ts";
 import type { Entry, Head, SignedEntry, Statement } from "../../protocol/messages.ts";
 import { recordAlarm } from "../store/alarm.ts";
@@ -29,7 +29,12 @@ export interface Applied {
   readonly head: Head;
   readonly decided: readonly string[]; // transaction ids answered for the first time
   readonly changed: readonly string[]; // transaction ids whose row changed
-  readonly alarms: readonly { readonly code: string; readonly locked: boolean }[];
+  readonly alarms: readonly Raised[]; // each code once
+}
+
+interface Raised {
+  readonly code: string; // as the agent says it
+  readonly locked: boolean;
 }
 
 interface Progress {
@@ -38,7 +43,7 @@ interface Progress {
   readonly nowMs: number;
   readonly decided: Set<string>;
   readonly changed: Set<string>;
-  readonly alarms: { code: string; locked: boolean }[];
+  readonly alarms: Map<string, Raised>; // by the code that is stored
 }
 
 /**
@@ -49,12 +54,12 @@ interface Progress {
 export function applyStatements(database: Database, agentId: string, statements: readonly Statement[], nowMs: number): Applied {
   const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agentId);
   invariant(agent !== undefined, "a live link belongs to a paired agent");
-  const progress: Progress = { database, agent, nowMs, decided: new Set(), changed: new Set(), alarms: [] };
+  const progress: Progress = { database, agent, nowMs, decided: new Set(), changed: new Set(), alarms: new Map() };
   let head: Head | null = agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
   for (const statement of statements) head = applyStatement(progress, statement, head);
   invariant(head !== null, "a statement always carries a head");
   database.run("UPDATE agents SET headSeq = ?, headHash = ? WHERE id = ?", head.seq, head.hash, agent.id);
-  return { head, decided: [...progress.decided], changed: [...progress.changed], alarms: progress.alarms };
+  return { head, decided: [...progress.decided], changed: [...progress.changed], alarms: [...progress.alarms.values()] };
 }
 
 function applyStatement(progress: Progress, statement: Statement, stored: Head | null): Head {
@@ -79,9 +84,7 @@ function applyEntry(progress: Progress, entry: Entry): void {
     case "contradiction":
       throw new Halt(effect.code, true, effect.detail);
     case "alarm":
-      recordAlarm(database, { at: nowMs, actor: `agent ${agent.id}`, code: effect.code, subject: agent.id, detail: "" });
-      if (effect.locked) database.run("UPDATE agents SET lockedCode = ? WHERE id = ?", effect.code, agent.id);
-      progress.alarms.push({ code: effect.code, locked: effect.locked });
+      keepAlarm(progress, effect.code, effect.locked);
       return;
     case "answer":
     case "sign":
@@ -97,34 +100,52 @@ function applyEntry(progress: Progress, entry: Entry): void {
   }
 }
 
+/** A code that is none of ours is kept under one name, so that no agent fills the table with codes it makes up. */
+function keepAlarm(progress: Progress, said: string, locked: boolean): void {
+  const { database, agent, nowMs, alarms } = progress;
+  const code: Code = Object.hasOwn(codes, said) ? (said as Code) : "ALARM_UNKNOWN";
+  if (!alarms.has(code))
+    recordAlarm(database, { at: nowMs, actor: `agent ${agent.id}`, code, subject: agent.id, detail: "" }, "once");
+  if (locked) database.run("UPDATE agents SET lockedCode = ? WHERE id = ?", code, agent.id);
+  alarms.set(code, { code: said, locked: locked || alarms.get(code)?.locked === true });
+}
+
 function transactionOf(entry: Entry): string {
   invariant("transactionId" in entry, "only an entry about a withdrawal changes one");
   return entry.transactionId;
 }
 
+const unsigned = { isSigned: false, token: null, known: null, tokenOwner: null, hashOwner: null } as const;
+
+/** Only what this kind of entry asks for, each by an index: an agent may have a great many entries, and all wait for them. */
 function readAround(database: Database, agent: AgentRow, entry: Entry): Around {
   if (entry.kind === "adopted" || entry.kind === "alarm") {
-    return { agent, row: null, jobAgent: null, signatures: [], tokenOwner: null, hashOwner: null };
+    return { agent, row: null, jobAgent: null, ...unsigned };
   }
   const id = entry.transactionId;
-  const owner = (sql: string, ...values: readonly string[]): string | null =>
-    database.get<{ transactionId: string }>(sql, ...values)?.transactionId ?? null;
-  const signed = entry.kind === "signed" ? entry : null;
-  return {
+  const base = {
     agent,
     row: database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id) ?? null,
     jobAgent: database.get<Pick<JobRow, "agent">>("SELECT agent FROM jobs WHERE transactionId = ?", id)?.agent ?? null,
-    signatures: database.all<SignatureRow>("SELECT * FROM signatures WHERE transactionId = ? ORDER BY version", id),
-    tokenOwner:
-      signed === null
-        ? null
-        : owner(
-            "SELECT transactionId FROM tokens WHERE network = ? AND account = ? AND token = ?",
-            signed.network,
-            signed.account,
-            signed.token,
-          ),
-    hashOwner: signed === null ? null : owner("SELECT transactionId FROM signatures WHERE txHash = ?", signed.txHash),
+  };
+  if (entry.kind === "observed") return { ...unsigned, ...base };
+  const isSigned = database.get("SELECT 1 FROM signatures WHERE transactionId = ? LIMIT 1", id) !== undefined;
+  if (entry.kind === "decision") return { ...unsigned, ...base, isSigned };
+  const owner = (sql: string, ...values: readonly string[]): string | null =>
+    database.get<{ transactionId: string }>(sql, ...values)?.transactionId ?? null;
+  return {
+    ...base,
+    isSigned,
+    token: database.get<{ token: string }>("SELECT token FROM tokens WHERE transactionId = ?", id)?.token ?? null,
+    known:
+      database.get<SignatureRow>("SELECT * FROM signatures WHERE transactionId = ? AND version = ?", id, entry.version) ?? null,
+    tokenOwner: owner(
+      "SELECT transactionId FROM tokens WHERE network = ? AND account = ? AND token = ?",
+      entry.network,
+      entry.account,
+      entry.token,
+    ),
+    hashOwner: owner("SELECT transactionId FROM signatures WHERE txHash = ?", entry.txHash),
   };
 }
 

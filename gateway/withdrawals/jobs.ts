@@ -3,9 +3,10 @@
  * from a backup cannot issue another job in an old place unnoticed. Must run inside the transaction that makes the withdrawal.
  * Sources: docs/protocol.md section 5; failures.md F47.
  */
-import { invariant } from "../../protocol/fault.ts";
+import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
+import { parseJob } from "../../protocol/payloads.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 
@@ -41,6 +42,7 @@ export function appendJob(
     tag: transaction.tag,
   };
   const text = JSON.stringify(job);
+  assertReadable(text);
   const hash = jobHashOf(text);
   database.run(
     "INSERT INTO jobs (agent, sequence, hash, text, transactionId) VALUES (?, ?, ?, ?, ?)",
@@ -59,4 +61,14 @@ export function appendJob(
   );
   invariant(changes === 1, "the agent's row was read outside this transaction");
   return { sequence };
+}
+
+/** What the agent's own parser refuses would never be answered, and every later job waits behind it. */
+function assertReadable(text: string): void {
+  try {
+    parseJob(text);
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    throw new Bug(`a job that no agent can read: ${error.code} ${error.message}`);
+  }
 }
