@@ -6,6 +6,7 @@ import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { SignJWT } from "jose";
+import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readGatewayKey } from "../gateway/auth/gateway-key.ts";
 import { addressName, createBuckets, createFailureCounter } from "../gateway/auth/rate.ts";
@@ -352,12 +353,64 @@ describe("limits", () => {
     const send = (token: string): Promise<Answered> =>
       small.send(path, { headers: { "Content-Type": "application/json", signatureToken: token } });
     const good = (): string => handmadeToken(small.merchant.apiKey, small.clock.nowMs);
-    for (let i = 0; i < 3; i += 1) expect((await send("wrong")).status).toBe(401);
-    const away = await send(good());
-    expect([away.status, away.body.code, away.headers["retry-after"]]).toEqual([429, "rate_limited", "600"]);
+    const unknown = (): string => {
+      const { secret, fingerprint } = parseApiKey(small.merchant.apiKey);
+      return handmadeToken(`k_0000000000000000.${Buffer.from(secret).toString("utf8")}.${fingerprint}`, small.clock.nowMs);
+    };
+    for (const token of ["wrong", unknown(), ""]) expect((await send(token)).status).toBe(401);
+    for (const token of ["wrong", unknown(), ""]) {
+      const away = await send(token);
+      expect([away.status, away.body.code, away.headers["retry-after"]]).toEqual([429, "rate_limited", "600"]);
+    }
+    expect((await send(good())).status).toBe(200); // others' garbage locks no key out
     small.clock.nowMs += 600_000;
-    expect((await send(good())).status).toBe(200);
+    expect((await send("wrong")).status).toBe(401);
     await small.close();
+  });
+
+  it("turn a key away at an address where it failed too often, and no other key", async () => {
+    const small = await startTestGateway({ limits: { failedAuthPerTenMinutes: 3 } });
+    const send = (token: string): Promise<Answered> =>
+      small.send(path, { headers: { "Content-Type": "application/json", signatureToken: token } });
+    const good = (apiKey: string): string => handmadeToken(apiKey, small.clock.nowMs);
+    const bad = (apiKey: string): string => handmadeToken(apiKey, small.clock.nowMs, { secret: randomBytes(32) });
+    const other = small.key({}).apiKey;
+    for (let i = 0; i < 3; i += 1) expect((await send(bad(small.merchant.apiKey))).status).toBe(401);
+    const away = await send(good(small.merchant.apiKey));
+    expect([away.status, away.body.code, away.headers["retry-after"]]).toEqual([429, "rate_limited", "600"]);
+    expect((await send(good(other))).status).toBe(200);
+    expect((await send("wrong")).status).toBe(401);
+    small.clock.nowMs += 600_000;
+    expect((await send(good(small.merchant.apiKey))).status).toBe(200);
+    await small.close();
+  });
+
+  it("bound the verifications that one address may waste, over all keys", async () => {
+    const small = await startTestGateway({ limits: { failedAuthPerTenMinutes: 1 } });
+    const send = (token: string): Promise<Answered> =>
+      small.send(path, { headers: { "Content-Type": "application/json", signatureToken: token } });
+    const bad = (apiKey: string): string => handmadeToken(apiKey, small.clock.nowMs, { secret: randomBytes(32) });
+    for (let i = 0; i < 50; i += 1) {
+      if (i === 49) expect((await send(handmadeToken(small.merchant.apiKey, small.clock.nowMs))).status).toBe(200);
+      expect((await send(bad(small.key({}).apiKey))).status, `failure ${i}`).toBe(401);
+    }
+    expect((await send(bad(small.key({}).apiKey))).status).toBe(429);
+    await small.close();
+  });
+
+  it("warn once of a proxy that nobody named", async () => {
+    const lines: string[] = [];
+    const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
+    const forward = async (change: object): Promise<number> => {
+      lines.length = 0;
+      const small = await startTestGateway(change, log);
+      const headers = { "X-Forwarded-For": "203.0.113.7" };
+      for (let i = 0; i < 2; i += 1) expect((await small.send("/health", { headers })).status).toBe(200);
+      await small.close();
+      return lines.filter((line) => line.includes("trustProxy")).length;
+    };
+    expect(await forward({})).toBe(1);
+    expect(await forward({ trustProxy: ["127.0.0.1"] })).toBe(0);
   });
 
   it("hold per key, apart for reads and writes", async () => {

@@ -84,7 +84,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
   const door = createDoor(service);
 
   async function early(request: FastifyRequest, response: FastifyReply): Promise<FastifyReply | undefined> {
-    const away = door.turnAway(request.ip);
+    const away = door.turnAway(request.ip, tokenOf(request));
     if (away !== null) return reply(request, response, away);
     const excused = request.method !== "POST" && !service.config.contentTypeOnGet;
     if (excused || jsonType.test(request.headers["content-type"] ?? "")) return undefined;

@@ -125,6 +125,7 @@ function create(service: Service): FastifyInstance {
 export function createServer(service: Service): FastifyInstance {
   const server = create(service);
   const peers = createPeers(service.config);
+  let isProxyTold = false;
   // Ahead of the hub's own listener, which then finds the socket closed.
   server.server.prependListener("upgrade", (request, socket) => {
     if (!peers.mayComePlain(request.socket.remoteAddress)) socket.destroy();
@@ -142,7 +143,13 @@ export function createServer(service: Service): FastifyInstance {
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
     });
-    if (!peers.mayComePlain(request.raw.socket.remoteAddress)) return reply(request, response, say("plaintext_refused"));
+    const { remoteAddress } = request.raw.socket;
+    if (!isProxyTold && request.headers["x-forwarded-for"] !== undefined && !peers.isNamedProxy(remoteAddress)) {
+      isProxyTold = true;
+      const peer = addressName(remoteAddress ?? "");
+      service.log.warn({ peer }, "X-Forwarded-For from an address that trustProxy does not name: all behind it count as one");
+    }
+    if (!peers.mayComePlain(remoteAddress)) return reply(request, response, say("plaintext_refused"));
   });
   server.addHook("onResponse", async (request, response) => {
     const ms = service.clock() - request.startedAtMs;

@@ -1,6 +1,7 @@
 /**
- * Who may come in: counts failures by address before any signature work, verifies the token, takes from the key's bucket, checks the
- * scope and, for a POST, uses the token up. The order is the order of cost and of what a stranger may learn.
+ * Who may come in: counts failures before any signature work, verifies the token, takes from the key's bucket, checks the scope and,
+ * for a POST, uses the token up. The order is the order of cost and of what a stranger may learn. Tokens that name no key of ours
+ * count against their address; those that do against that key at that address, so that nobody's garbage locks a neighbour out.
  * Source: docs/api.md, sections on the token and on limits.
  */
 import type { Logger } from "pino";
@@ -9,9 +10,9 @@ import type { GatewayConfig } from "../config.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
-import { keyHasScope, type Scope } from "./keys.ts";
+import { findKey, keyHasScope, type Scope } from "./keys.ts";
 import { type Allowance, addressName, createBuckets, createFailureCounter } from "./rate.ts";
-import { type TokenRequest, useUp, verifyToken } from "./signature-token.ts";
+import { kidOf, type TokenRequest, useUp, verifyToken } from "./signature-token.ts";
 
 /** @public */
 export interface Caller {
@@ -30,14 +31,15 @@ export interface Knock {
 
 /** @public */
 export interface Door {
-  /** A 429 for an address that failed too often; null lets it try. */
-  turnAway(ip: string): Answer | null;
+  /** A 429 for whoever failed too often, before the token is verified; null lets it try. */
+  turnAway(ip: string, token: string | undefined): Answer | null;
   /** `limits` are the RateLimit headers of the answer, whatever it is. */
   admit(knock: Knock): Promise<{ readonly caller: Caller | Answer; readonly limits: Readonly<Record<string, string>> }>;
 }
 
 const failureWindowMs = 600_000;
 const seenEveryMs = 60_000;
+const keysPerAddress = 50; // whose failed verifications one address may cause in full
 
 const secondsOf = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1000)));
 
@@ -63,12 +65,27 @@ export function createDoor(by: {
 }): Door {
   const { config, store, log, clock } = by;
   const { limits } = config;
-  const failures = createFailureCounter(limits.failedAuthPerTenMinutes, failureWindowMs);
+  const strangers = createFailureCounter(limits.failedAuthPerTenMinutes, failureWindowMs);
+  const byKey = createFailureCounter(limits.failedAuthPerTenMinutes, failureWindowMs);
+  const work = createFailureCounter(limits.failedAuthPerTenMinutes * keysPerAddress, failureWindowMs);
   const reads = createBuckets(limits.readsPerSecond, limits.readsPerSecond * limits.burst);
   const writes = createBuckets(limits.writesPerSecond, limits.writesPerSecond * limits.burst);
 
+  /** The counters that a token's failure counts in, each with the name it counts under. */
+  function countersOf(ip: string, token: string | undefined): readonly (readonly [typeof strangers, string])[] {
+    const address = addressName(ip);
+    const kid = kidOf(token);
+    const isKnown = kid !== null && findKey(store.database, kid) !== undefined;
+    return isKnown
+      ? [
+          [byKey, `${kid} ${address}`],
+          [work, address],
+        ]
+      : [[strangers, address]];
+  }
+
   const refuse = (knock: Knock, reason: string): Answer => {
-    failures.fail(addressName(knock.ip), clock());
+    for (const [counter, name] of countersOf(knock.ip, knock.token)) counter.fail(name, clock());
     log.info({ ip: knock.ip, reason }, "token refused");
     return say("token_invalid", {}, { "WWW-Authenticate": 'signatureToken realm="api"' });
   };
@@ -79,9 +96,10 @@ export function createDoor(by: {
   }
 
   return {
-    turnAway(ip) {
-      const allowance = failures.check(addressName(ip), clock());
-      return allowance.allowed ? null : tooMany(allowance);
+    turnAway(ip, token) {
+      const checks = countersOf(ip, token).map(([counter, name]) => counter.check(name, clock()));
+      const full = checks.find((allowance) => !allowance.allowed);
+      return full === undefined ? null : tooMany(full);
     },
     async admit(knock) {
       const nowMs = clock();

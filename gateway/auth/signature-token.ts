@@ -86,6 +86,15 @@ function split(value: string | undefined): Split | string {
   return { token, kid, alg, claims };
 }
 
+/**
+ * The id of the key that a token names, whoever made it; null when it cannot be taken apart.
+ * @public
+ */
+export function kidOf(value: string | undefined): string | null {
+  const parts = split(value);
+  return typeof parts === "string" ? null : parts.kid;
+}
+
 async function signatureFits(token: string, key: KeyRow, sealingKey: Uint8Array): Promise<boolean> {
   const secret = key.secretBox === null ? null : openSecret(key.secretBox, key.id, sealingKey);
   try {
