@@ -48,7 +48,7 @@ module.exports = {
       "^protocol/",
       "^chains/",
       "^agent/(courier|socket)/",
-      "^agent/(settings|link-file)\\.ts$",
+      "^agent/(settings|link-file|replace-file)\\.ts$",
       ...pure,
       ...builtin("fs", "fs/promises", "path", "os", "net", "process", "events", "timers/promises"),
       ...packages("ws", "@types/ws", "pino", "ethers"),

@@ -2,11 +2,12 @@
  * STATE/courier/link.json: what the link needs to know itself and its gateway by. Written once at each pairing, read by the
  * courier at its start. Touches that one file. The link's seed is kept out of every string: it is cut from the bytes before parsing.
  */
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, statSync, writeSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { AgentError } from "../protocol/fault.ts";
 import { parseJson } from "../protocol/json.ts";
 import { hex, integer, object, string } from "../protocol/shape.ts";
+import { replaceFile } from "./replace-file.ts";
 
 /**
  * Who the link is. `linkSeed` is the caller's to wipe.
@@ -51,16 +52,7 @@ export function writeLinkFile(folder: string, identity: LinkIdentity): void {
   ]);
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const temporary = join(folder, `${fileName}.new`);
-    const file = openSync(temporary, "w", 0o600);
-    try {
-      writeSync(file, bytes);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(temporary, join(folder, fileName));
-    syncFolder(folder);
+    replaceFile(join(folder, fileName), bytes, 0o600);
   } catch (error) {
     throw new AgentError("LINK_FILE_WRITE", "unknown", "link.json could not be written", { folder }, { cause: error });
   } finally {
@@ -129,13 +121,4 @@ function writeHex(bytes: Uint8Array, into: Buffer): Buffer {
     into[i * 2 + 1] = digits[byte & 15] ?? 0;
   });
   return into;
-}
-
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, "r");
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }

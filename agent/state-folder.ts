@@ -2,23 +2,12 @@
  * Where things lie in the state folder, and how its folders are made: owner-only, durable. Which room writes what is in
  * docs/operations.md. Socket paths have a kernel limit of 108 bytes; past 100 they move to a short folder that `run/where` names.
  */
-import {
-  closeSync,
-  constants,
-  existsSync,
-  fsyncSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import envPaths from "env-paths";
 import { AgentError } from "../protocol/fault.ts";
+import { replaceFile, syncFolder } from "./replace-file.ts";
 
 /**
  * Paths inside one state folder, all absolute.
@@ -71,24 +60,6 @@ export function makePrivateFolder(path: string): void {
 }
 
 /**
- * Replaces a file in one step: temporary file beside it with `mode`, fsync, rename, fsync of the folder. The old content or the
- * new one is there after any crash, never a mixture. Throws what the disk said.
- * @public
- */
-export function replaceFile(path: string, bytes: Uint8Array, mode: number): void {
-  const temporary = `${path}.new`;
-  const fd = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW, mode);
-  try {
-    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
-  renameSync(temporary, path);
-  syncFolder(dirname(path));
-}
-
-/**
  * The socket paths a client connects to; nothing is made.
  * @public
  */
@@ -124,13 +95,4 @@ function recordedFolder(state: StateFolder): string | null {
 function isOwnPrivateFolder(path: string): boolean {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   return stat?.isDirectory() === true && (stat.mode & 0o077) === 0 && stat.uid === process.getuid?.();
-}
-
-function syncFolder(path: string): void {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
 }

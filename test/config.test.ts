@@ -1,11 +1,23 @@
 /** config.json: every way of being wrong has its own code and a line that says where; every rejection has a twin that passes. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type ConfigOptions, readConfig } from "../agent/config.ts";
 import { stringBytes, withoutMembers } from "../agent/config-text.ts";
+import { replaceFile } from "../agent/replace-file.ts";
 import { AgentError } from "../protocol/fault.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-config-"));
@@ -153,6 +165,41 @@ describe("the file itself", () => {
 
   it("is far too large", () => {
     expect(faultOf(write(" ".repeat(1_048_577))).code).toBe("CONFIG_TOO_LARGE");
+  });
+});
+
+describe("replacing a file", () => {
+  const place = (name: string): string => {
+    const made = mkdtempSync(join(dir, name));
+    return join(made, "config.json");
+  };
+  const planted = {
+    nothing: () => {},
+    "a file that all may write": (path: string) => {
+      writeFileSync(path, "planted and longer than what follows");
+      chmodSync(path, 0o666);
+    },
+    "a way to another file": (path: string) => symlinkSync(join(path, "..", "other"), path),
+    "a second name of another file": (path: string) => linkSync(join(path, "..", "other"), path),
+  };
+
+  it.each(Object.entries(planted))("gives exactly what was asked for with %s in the temporary file's place", (_, plant) => {
+    const path = place("replace-");
+    writeFileSync(join(path, "..", "other"), "another's");
+    writeFileSync(path, "old");
+    plant(`${path}.new`);
+    const before = process.umask(0o077);
+    try {
+      replaceFile(path, Buffer.from("new"), 0o640);
+    } finally {
+      process.umask(before);
+    }
+    expect(readFileSync(path, "utf8")).toBe("new");
+    expect(lstatSync(path)).toMatchObject({ nlink: 1 });
+    expect(lstatSync(path).isFile()).toBe(true);
+    expect(lstatSync(path).mode & 0o777).toBe(0o640);
+    expect(readFileSync(join(path, "..", "other"), "utf8")).toBe("another's");
+    expect(readdirSync(join(path, "..")).sort()).toEqual(["config.json", "other"]);
   });
 });
 

@@ -1,5 +1,15 @@
 /** The agent's link against a real WebSocket server on loopback: who may greet it, what ends it, what it sends and in which order. */
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -436,6 +446,22 @@ describe("link.json", () => {
     expect(JSON.parse(readFileSync(join(place, "link.json"), "utf8"))).toMatchObject({
       linkSeed: Buffer.from(linkKey.seed).toString("hex"),
     });
+  });
+
+  it("is written through nothing that was planted in its temporary file's place", () => {
+    const place = folder();
+    mkdirSync(place);
+    const planted = join(place, "link.json.new");
+    const elsewhere = join(place, "elsewhere");
+    writeFileSync(elsewhere, "theirs");
+    for (const plant of [() => writeFileSync(planted, "", { mode: 0o666 }), () => symlinkSync(elsewhere, planted)]) {
+      plant();
+      writeLinkFile(place, identity());
+      expect(lstatSync(join(place, "link.json")).mode & 0o777).toBe(0o600);
+      expect(lstatSync(join(place, "link.json")).isFile()).toBe(true);
+      expect(readFileSync(elsewhere, "utf8")).toBe("theirs");
+      expect(readLinkFile(place)).toEqual(identity());
+    }
   });
 
   it("refuses what others can read, what is missing, and what is damaged", () => {

@@ -11,6 +11,7 @@ import { findConfigFile } from "../../agent/config-place.ts";
 import { type EncKey, findEncKey } from "../../agent/launcher/enc-key.ts";
 import { lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
 import { writeLinkFile } from "../../agent/link-file.ts";
+import { replaceFile } from "../../agent/replace-file.ts";
 import { keystoreName } from "../../agent/signer/keystore/file.ts";
 import { ledgerDisk } from "../../agent/signer/ledger/disk.ts";
 import { createLedger } from "../../agent/signer/ledger/ledger.ts";

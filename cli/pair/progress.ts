@@ -3,7 +3,8 @@
  * addresses, what the gateway granted. `address` reads it too.
  */
 import { existsSync, readFileSync } from "node:fs";
-import { makePrivateFolder, replaceFile, type StateFolder } from "../../agent/state-folder.ts";
+import { replaceFile } from "../../agent/replace-file.ts";
+import { makePrivateFolder, type StateFolder } from "../../agent/state-folder.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";

@@ -5,7 +5,7 @@
 import { chownSync, closeSync, constants, fstatSync, fsyncSync, openSync, realpathSync, writeSync } from "node:fs";
 import { readPrivateFile, type SecretName } from "../../agent/config.ts";
 import { blanked, withoutMembers } from "../../agent/config-text.ts";
-import { replaceFile } from "../../agent/state-folder.ts";
+import { replaceFile } from "../../agent/replace-file.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { type JsonObject, parseJson } from "../../protocol/json.ts";
 
