@@ -11,7 +11,7 @@ import { type Config, readConfig } from "./config.ts";
 import { findConfigFile } from "./config-place.ts";
 import { programPath, startChild } from "./launcher/child.ts";
 import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
-import { frame } from "./launcher/frames.ts";
+import { handOver } from "./launcher/frames.ts";
 import { type InheritedSockets, inheritedSockets } from "./launcher/inherited.ts";
 import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
 import { News } from "./launcher/news.ts";
@@ -117,8 +117,7 @@ function signerStarter({ state, config, encKey, locks, inherited, sockets }: Pre
   const program = fileURLToPath(programPath(import.meta.url, "./signer/main"));
   return () => {
     const child = startChild({ program, descriptors, isHeard: true, env: process.env });
-    child.stdin?.write(frame(Buffer.from(JSON.stringify(settings))));
-    child.stdin?.write(frame(encKey.bytes));
+    handOver(child.stdin, Buffer.from(JSON.stringify(settings)), encKey.bytes);
     return child;
   };
 }
@@ -136,7 +135,7 @@ function courierStarter({ state, config, sockets }: Prepared, logLevel: CourierS
   const program = fileURLToPath(programPath(import.meta.url, "./courier/main"));
   return () => {
     const child = startChild({ program, env: process.env });
-    child.stdin?.write(frame(Buffer.from(JSON.stringify(settings))));
+    handOver(child.stdin, Buffer.from(JSON.stringify(settings)));
     return child;
   };
 }

@@ -3,8 +3,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { Writable } from "node:stream";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { findEncKey } from "../agent/launcher/enc-key.ts";
+import { handOver } from "../agent/launcher/frames.ts";
 import { inheritedSockets } from "../agent/launcher/inherited.ts";
 import { takeLock } from "../agent/launcher/lock.ts";
 import { newsOf } from "../agent/launcher/news.ts";
@@ -17,6 +19,7 @@ import { AgentError, Bug } from "../protocol/fault.ts";
 import { childrenOf, type Started, stop, until } from "../scripts/processes.ts";
 import { projectRoot } from "../scripts/rig.ts";
 import { AgentFolder, knownMnemonic } from "./support/agent-folder.ts";
+import { countInMemory } from "./support/memory.ts";
 import { PairingGateway } from "./support/pairing-gateway.ts";
 
 const gateway = new PairingGateway();
@@ -148,6 +151,12 @@ describe("crypto", () => {
       });
       expect(files.includes(statSync(join(agent.state, "signer", "lock")).ino), room).toBe(room === "signer");
     }
+  });
+
+  it("keeps one copy of encKey, to start the signer again with, and none of what it came and went in", async () => {
+    const started = begin();
+    await ready(started);
+    expect(countInMemory(started.pid, { encKey: Buffer.from(agent.encKey) })).toEqual({ encKey: 1 });
   });
 
   it("says in plain words that the gateway is away, and goes on", async () => {
@@ -284,6 +293,38 @@ describe("under systemd", () => {
     for (const LISTEN_FDNAMES of ["courier", "courier:courier", "a:b", "courier:operator:x"]) {
       expect(() => inheritedSockets({ ...env, LISTEN_FDNAMES }, 7)).toThrow("inherited sockets");
     }
+  });
+});
+
+describe("what is handed over", () => {
+  const secret = Buffer.from("a key");
+
+  it("arrives whole, and the copy made for the way is wiped", async () => {
+    const chunks: Buffer[] = [];
+    const seen: string[] = [];
+    const pipe = new Writable({
+      write: (chunk: Buffer, _, done) => {
+        chunks.push(chunk);
+        seen.push(chunk.toString("latin1"));
+        setImmediate(done);
+      },
+    });
+    handOver(pipe, Buffer.from("{}"), secret);
+    await new Promise<void>((resolve) => pipe.end(resolve));
+    expect(seen).toEqual(["\0\0\0\x02{}", "\0\0\0\x05a key"]);
+    for (const chunk of chunks) expect(chunk.every((byte) => byte === 0)).toBe(true);
+    expect(secret.toString()).toBe("a key");
+  });
+
+  it("is wiped as well when nobody takes it", async () => {
+    const chunks: Buffer[] = [];
+    const pipe = new Writable({ write: (chunk: Buffer, _, done) => done(new Error(`${chunks.push(chunk)} went nowhere`)) });
+    await new Promise((resolve) => {
+      pipe.on("error", resolve);
+      handOver(pipe, secret);
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(chunks.map((chunk) => chunk.every((byte) => byte === 0))).toEqual([true]);
   });
 });
 

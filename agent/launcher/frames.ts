@@ -1,5 +1,6 @@
 /** How a parent gives a child its settings and secrets over stdin: parts of u32be length ‖ bytes, one after the other. */
 import { readFileSync } from "node:fs";
+import type { Writable } from "node:stream";
 
 const headerBytes = 4;
 
@@ -12,6 +13,17 @@ export function frame(bytes: Uint8Array): Uint8Array {
   framed.writeUInt32BE(bytes.length);
   framed.set(bytes, headerBytes);
   return framed;
+}
+
+/**
+ * Writes each part, framed. The framed copies are wiped as soon as the pipe has taken them, or never will.
+ * @public
+ */
+export function handOver(pipe: Writable | null, ...parts: readonly Uint8Array[]): void {
+  for (const part of parts) {
+    const framed = frame(part);
+    pipe?.write(framed, () => framed.fill(0));
+  }
 }
 
 /**

@@ -3,7 +3,12 @@ import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 
 /** The patterns found, by name. The reader needs the right to trace the process. */
 export function findInMemory(pid: number, patterns: Readonly<Record<string, Buffer>>): string[] {
-  const found = new Set<string>();
+  return Object.keys(countInMemory(pid, patterns));
+}
+
+/** How often each pattern is there; those that are not are left out. One across two readings of a region is missed by neither. */
+export function countInMemory(pid: number, patterns: Readonly<Record<string, Buffer>>): Record<string, number> {
+  const found: Record<string, number> = {};
   const file = openSync(`/proc/${pid}/mem`, "r");
   const chunkBytes = 8 * 1024 * 1024;
   const overlapBytes = Math.max(...Object.values(patterns).map((pattern) => pattern.length));
@@ -22,11 +27,15 @@ export function findInMemory(pid: number, patterns: Readonly<Record<string, Buff
           break; // a region that cannot be read, such as one already unmapped
         }
         const view = chunk.subarray(0, got);
-        for (const [name, pattern] of Object.entries(patterns)) if (view.includes(pattern)) found.add(name);
+        for (const [name, pattern] of Object.entries(patterns)) {
+          for (let place = view.indexOf(pattern); place >= 0 && place < chunkBytes; place = view.indexOf(pattern, place + 1)) {
+            found[name] = (found[name] ?? 0) + 1;
+          }
+        }
       }
     }
   } finally {
     closeSync(file);
   }
-  return [...found];
+  return found;
 }
