@@ -8,8 +8,9 @@ import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../gateway/co
 import type { PaymentRow, TransactionRow } from "../gateway/store/rows.ts";
 import { createSignals } from "../gateway/store/signals.ts";
 import { judgeDeposit, type Payment } from "../gateway/watcher/credit.ts";
-import { type FinalTransaction, judgeConsumer, judgePayout, type Payout } from "../gateway/watcher/payout.ts";
+import { asksForCode, type FinalTransaction, judgeConsumer, judgePayout, type Payout } from "../gateway/watcher/payout.ts";
 import { agreement } from "../gateway/watcher/reader.ts";
+import { Turns, type Waiting } from "../gateway/watcher/turns.ts";
 import { startWatcher, type Watcher } from "../gateway/watcher/watcher.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { startAnvil } from "../scripts/anvil.ts";
@@ -265,12 +266,14 @@ describe("a withdrawal on chain", () => {
 
   it.each([
     ["a plain payment to somebody else", "eth", { to: stranger, value: 1n }, 2, "chain_token_consumed"],
+    ["a payment to a contract, which may have passed it on", "eth", { to: token, value: 1n }, 0, ""],
     ["a revert", "eth", { status: 0 as const }, 2, "chain_token_consumed"],
     ["a part of the payment", "eth", { value: 1n }, 0, ""],
     ["a call that might have paid from inside", "eth", { to: stranger, value: 0n, input: "0x1234" }, 0, ""],
     ["a call without a transfer to the receiver", "usd", { to: stranger, value: 0n, input: "0x1234" }, 2, "chain_token_consumed"],
   ])("whose nonce was used by %s ends accordingly", async (_name, id, change, status, code) => {
     const withdrawal = signedWithdrawal(0, { currency: id });
+    chain.contracts.add(token);
     await start();
     chain.mine(payment(withdrawal, 0, { hash: hashOf("foreign"), ...change }));
     chain.mineEmpty(3);
@@ -288,6 +291,61 @@ describe("a withdrawal on chain", () => {
     await until(() => row(id).stage === "stuck");
     expect(row(id).status).toBe(0);
     expect(audit()).toEqual(["alarm WATCHER_TOKEN_CONSUMED"]);
+  });
+});
+
+describe("many withdrawals", () => {
+  it("of one agent take no pass whole: each is bounded, and another agent's is looked at in every one", async () => {
+    for (let number = 0; number < 60; number += 1) {
+      const id = signedWithdrawal(number);
+      db.store.write(() => {
+        for (let version = 2; version <= 25; version += 1) addVersion(id, version, number);
+      });
+    }
+    const other = pairAgent(db.store, "b", stranger);
+    const theirs = askWithdrawal(db.store, other.id, 999, { stage: "signed" });
+    const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, '0', ?, '21000', 1)";
+    db.store.database.run(sql, theirs, other.id, network, stranger, versionHash(theirs));
+    const perPass: string[][] = [[]];
+    nodes[0]!.lie = counting((method, params, honest) => {
+      if (method === "eth_getBlockByNumber" && params[0] === "latest") perPass.push([]);
+      if (method === "eth_getTransactionReceipt") perPass.at(-1)!.push(String(params[0]));
+      return honest;
+    });
+    await start();
+    await until(() => new Set(perPass.flat()).size === 60 * 20 + 1);
+    expect(Math.max(...perPass.map((hashes) => hashes.length))).toBeLessThanOrEqual(1024);
+    expect(perPass.find((hashes) => hashes.length > 0)).toContain(versionHash(theirs));
+    chain.mine(payment(theirs, 0, { from: stranger }), payment("3b".padStart(32, "0"), 59));
+    chain.mineEmpty(2);
+    await until(() => row(theirs).status === 1 && row("3b".padStart(32, "0")).status === 1);
+  });
+
+  const waiting = (account: string, count: number, questions = 1): Waiting[] =>
+    Array.from({ length: count }, (_, number) => ({
+      id: `${account}${number}`,
+      account,
+      hashes: Array.from({ length: questions }, String),
+    }));
+  const ids = (taken: readonly Waiting[]): string => taken.map((one) => one.id).join(" ");
+
+  it("have their turn one of each agent at a time, each once, and then those first who waited longest", () => {
+    const turns = new Turns();
+    const open = [...waiting("a", 4), ...waiting("b", 1), ...waiting("c", 2)];
+    expect([ids(turns.take(open, "block 1", 3)), turns.left]).toEqual(["a0 b0 c0", 4]);
+    expect([ids(turns.take(open, "block 1", 3)), turns.left]).toEqual(["a1 c1 a2", 1]);
+    expect([ids(turns.take(open, "block 2", 3)), turns.left]).toEqual(["a3 b0 c0", 4]);
+    expect([ids(turns.take(open, "block 2", 9)), turns.left]).toEqual(["a0 c1 a1 a2", 0]);
+    expect(ids(turns.take(open, "block 2", 9))).toBe("");
+    turns.restart();
+    expect(ids(turns.take(open, "block 2", 9)).split(" ").length).toBe(7);
+  });
+
+  it("never wait because one of them asks more than a pass may", () => {
+    const turns = new Turns();
+    const open = [...waiting("a", 1, 50), ...waiting("b", 2)];
+    expect(ids(turns.take(open, "key", 10))).toBe("a0");
+    expect(ids(turns.take(open, "key", 10))).toBe("b0 b1");
   });
 });
 
@@ -739,12 +797,22 @@ describe("judging", () => {
   });
 
   it("a foreign transaction of the same nonce fails the withdrawal only when it cannot have paid", () => {
-    expect(judgeConsumer(payout, final({})).kind).toBe("completed");
-    expect(judgeConsumer(payout, final({ to: stranger })).kind).toBe("failed");
-    expect(judgeConsumer(payout, final({ to: stranger, input: "0x00" })).kind).toBe("stuck");
-    expect(judgeConsumer(payout, final({ to: null })).kind).toBe("stuck");
-    expect(judgeConsumer(payout, final({ valueUnits: 4n })).kind).toBe("stuck");
-    expect(judgeConsumer(payout, final({ to: stranger, input: "0x00" }, 0)).kind).toBe("failed");
+    const judge = (one: FinalTransaction, code: string | null = "0x") => judgeConsumer(payout, one, code).kind;
+    expect(judge(final({}))).toBe("completed");
+    expect(judge(final({ to: stranger }))).toBe("failed");
+    expect(judge(final({ to: stranger }), "0x6000")).toBe("stuck"); // a contract may pass the coins on
+    expect(judge(final({ to: stranger }), null)).toBe("stuck");
+    expect(judge(final({ to: stranger }, 0), "0x6000")).toBe("failed");
+    expect(judge(final({ to: stranger, input: "0x00" }))).toBe("stuck");
+    expect(judge(final({ to: null }))).toBe("stuck");
+    expect(judge(final({ valueUnits: 4n }))).toBe("stuck");
+    expect(judge(final({ to: stranger, input: "0x00" }, 0))).toBe("failed");
+    expect([final({ to: stranger }), final({}), final({ to: null })].map((one) => asksForCode(payout, one))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(judgeConsumer({ ...payout, contract: token }, final({ to: stranger }), null).kind).toBe("failed");
   });
 
   it("agreement wants two like answers of several nodes and asks no more than it needs", async () => {

@@ -6,7 +6,7 @@
  */
 import type { Code } from "../../protocol/codes.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
-import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
+import { type AgentRow, type SignatureRow, type TransactionRow, versionsMax } from "../store/rows.ts";
 
 /** What the database holds around one entry, read inside the transaction that will store the effect. */
 export interface Around {
@@ -40,9 +40,6 @@ export type Effect =
   | { readonly kind: "contradiction"; readonly code: Code; readonly detail: string };
 
 const unsignedStages: ReadonlySet<string> = new Set(["", "awaiting_approval", "queued", "offered"]);
-
-/** The same number is the signer's own bound, docs/protocol.md section 6.1. */
-const versionsMax = 20;
 
 // One spelling per token and hash: another one would slip past the unique constraints.
 const evmToken = /^(?:0|[1-9][0-9]{0,19})$/;

@@ -9,7 +9,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import type { DepositAddressRow, PaymentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { inWaves, type WatchedChain } from "./chain.ts";
-import { type FinalTransaction, judgeConsumer, type Verdict } from "./payout.ts";
+import { asksForCode, type FinalTransaction, judgeConsumer, type Verdict } from "./payout.ts";
 
 /** Deposit addresses and the requests they belong to; only grows, because an address is watched for ever. */
 export class WatchList {
@@ -170,7 +170,8 @@ export async function findConsumptions(chain: WatchedChain, blocks: readonly Blo
     }
     const { receiverAddress: receiver } = row;
     const payout = { account, nonce: one.nonce, contract, receiver, amountUnits: BigInt(row.amountUnits) };
-    return { row, verdict: judgeConsumer(payout, final) };
+    const code = asksForCode(payout, final) ? await chain.reader.code(one.to ?? "") : null;
+    return { row, verdict: judgeConsumer(payout, final, code) };
   });
 }
 

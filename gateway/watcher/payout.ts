@@ -61,14 +61,26 @@ export function judgePayout(payout: Payout, evidence: Evidence): Verdict {
   return { kind: "waiting" };
 }
 
-/** Judges a withdrawal by a final transaction of its account and nonce that is none of its known versions. */
-export function judgeConsumer(payout: Payout, final: FinalTransaction): Verdict {
+/**
+ * Whether a successful consumer's own words cannot say whom it paid, so that the code at its `to` decides: a plain transfer of coins
+ * runs whatever code is there, and that may pass them on.
+ */
+export function asksForCode(payout: Payout, { transaction, receipt }: FinalTransaction): boolean {
+  const { to, input } = transaction;
+  return payout.contract === "" && receipt.status === 1 && input === "0x" && to !== null && to !== payout.receiver;
+}
+
+/**
+ * Judges a withdrawal by a final transaction of its account and nonce that is none of its known versions. `code` is what stands at
+ * its `to`, "0x" for none, null when it was not asked for.
+ */
+export function judgeConsumer(payout: Payout, final: FinalTransaction, code: string | null): Verdict {
   const { transaction, receipt } = final;
   if (receipt.status === 0) return { kind: "failed", code: "chain_token_consumed", final };
   if (paysExactly(payout, final)) return { kind: "completed", final };
   const mayHavePaid =
     payout.contract === ""
-      ? transaction.to === payout.receiver || transaction.to === null || transaction.input !== "0x"
+      ? !asksForCode(payout, final) || code !== "0x"
       : transfersOf(payout.contract, receipt).some((transfer) => transfer === null || transfer.to === payout.receiver);
   if (!mayHavePaid) return { kind: "failed", code: "chain_token_consumed", final };
   const detail = `${transaction.hash} used nonce ${payout.nonce} of ${payout.account} and may have paid something to the receiver`;

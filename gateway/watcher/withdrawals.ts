@@ -1,18 +1,22 @@
 /**
  * Open withdrawals against the chain: gathers evidence for every signed version, lets payout.ts judge, stores all verdicts of a
- * pass in one transaction. A withdrawal that is no longer pending is never touched again.
+ * pass in one transaction. A pass asks so much and no more; what is left has its turn in the next ones. A withdrawal that is no
+ * longer pending is never touched again.
  * Sources: docs/architecture.md sections 2 and 3; failures.md F8, F11 to F17, F27.
  */
 import type { Block } from "../../chains/evm/answers.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import type { SignatureRow, TransactionRow } from "../store/rows.ts";
+import { type SignatureRow, type TransactionRow, versionsMax } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { inWaves, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { type Evidence, type FinalTransaction, judgePayout, type Payout, type Verdict, type VersionEvidence } from "./payout.ts";
+import { Turns } from "./turns.ts";
 
 type OpenRow = TransactionRow & Pick<SignatureRow, "version" | "account" | "token"> & { readonly versionHash: string };
 
 interface OpenWithdrawal {
+  readonly id: string;
+  readonly account: string;
   readonly row: TransactionRow;
   readonly payout: Payout;
   readonly hashes: readonly string[]; // of its versions, oldest first
@@ -22,20 +26,23 @@ interface OpenWithdrawal {
 export interface WithdrawalMemory {
   doneKey: string;
   doneAt: number;
+  readonly turns: Turns;
   readonly includedIn: Map<string, number>; // block by transaction id
   readonly suspects: Set<string>; // token seen as consumed in the pass before
 }
 
 const questionsAtOnce = 64;
+const receiptsPerPass = 1024;
 const repeatMs = 15_000;
 
 export function newWithdrawalMemory(): WithdrawalMemory {
-  return { doneKey: "", doneAt: 0, includedIn: new Map(), suspects: new Set() };
+  return { doneKey: "", doneAt: 0, turns: new Turns(), includedIn: new Map(), suspects: new Set() };
 }
 
 function forgetClosed(memory: WithdrawalMemory, open: ReadonlySet<string>): void {
   for (const id of memory.includedIn.keys()) if (!open.has(id)) memory.includedIn.delete(id);
   for (const id of memory.suspects) if (!open.has(id)) memory.suspects.delete(id);
+  memory.turns.keep(open);
 }
 
 interface Judged {
@@ -43,15 +50,19 @@ interface Judged {
   readonly verdict: Verdict;
 }
 
-/** One look at every open withdrawal that has a signature. @throws AgentError NODE_* when some could not be judged; the others were. */
+/**
+ * One look at the open withdrawals that have a signature, each in its turn. @throws AgentError NODE_* when some could not be judged;
+ * the others were.
+ */
 export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: WithdrawalMemory): Promise<void> {
   const open = readOpen(chain);
   const key = `${tip.head.hash} ${tip.final.hash} ${open.map((one) => `${one.row.id}${one.hashes.length}`).join()}`;
   if (key === memory.doneKey && Math.abs(tip.askedAt - memory.doneAt) < repeatMs) return;
   forgetClosed(memory, new Set(open.map((one) => one.row.id)));
+  const turn = memory.turns.take(open, key, receiptsPerPass);
   const facts = factsOf(chain);
   let fault: AgentError | null = null;
-  const judged = await inWaves(open, questionsAtOnce, async (one): Promise<Judged | null> => {
+  const judged = await inWaves(turn, questionsAtOnce, async (one): Promise<Judged | null> => {
     try {
       return { one, verdict: judgePayout(one.payout, await gather(chain, tip, facts, one)) };
     } catch (error) {
@@ -67,8 +78,10 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   remember(memory, known);
   const changed = late.length === 0 ? [] : chain.store.write((database) => applyAll(chain, database, late));
   for (const transactionId of changed) chain.signals.emit("changed", { transactionId });
+  const isLast = memory.turns.left === 0;
+  if (fault !== null || early.length > 0 || isLast) memory.turns.restart();
   if (fault !== null) throw fault;
-  if (early.length > 0) return; // looked at again in the next pass
+  if (early.length > 0 || !isLast) return; // the next pass goes on
   memory.doneKey = key;
   memory.doneAt = tip.askedAt;
 }
@@ -76,15 +89,16 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
 function readOpen(chain: WatchedChain): readonly OpenWithdrawal[] {
   const rows = chain.store.database.all<OpenRow>(
     `SELECT t.*, s.version, s.account, s.token, s.txHash AS versionHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
-       WHERE t.operation = 'withdraw' AND t.status = 0 AND t.network = ? ORDER BY t.id, s.version`,
+       WHERE t.operation = 'withdraw' AND t.status = 0 AND t.network = ? AND s.version <= ? ORDER BY t.id, s.version`,
     chain.network,
+    versionsMax,
   );
   const open = new Map<string, OpenWithdrawal & { hashes: string[] }>();
   for (const row of rows) {
     const known = open.get(row.id);
     const payout = known === undefined ? payoutOf(chain, row) : known.payout;
     if (payout === null) continue;
-    if (known === undefined) open.set(row.id, { row, payout, hashes: [row.versionHash] });
+    if (known === undefined) open.set(row.id, { id: row.id, account: row.account, row, payout, hashes: [row.versionHash] });
     else known.hashes.push(row.versionHash);
   }
   return [...open.values()];

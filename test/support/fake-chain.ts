@@ -53,6 +53,7 @@ export class FakeChain {
   /** Coins that appear in an account without a transaction to it. */
   readonly coins: { readonly block: number; readonly address: string; readonly units: bigint }[] = [];
   readonly tokens = new Map<string, bigint>(); // by contract and address, lower case
+  readonly contracts = new Set<string>(); // addresses with code
   #salt = "";
 
   constructor() {
@@ -95,6 +96,8 @@ export class FakeChain {
         return quantity(this.#balance(String(params[0]), this.#numberOf(params[1])));
       case "eth_getTransactionCount":
         return quantity(this.#count(String(params[0]), this.#numberOf(params[1])));
+      case "eth_getCode":
+        return this.contracts.has(String(params[0])) ? "0x6000" : "0x";
       case "eth_call": {
         const { to, data } = params[0] as { to: string; data: string };
         if (data === "0x313ce567") return word(6n);
