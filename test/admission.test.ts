@@ -1,6 +1,7 @@
 /** What the signer takes from the gateway and what it refuses: each refusal beside its twin, which differs in one thing and passes. */
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { ledgerTime } from "../agent/signer/ledger-time.ts";
 import { sealEnvelope } from "../protocol/envelope.ts";
 import { begun, facts, other, Rig, shop } from "./support/signer-rig.ts";
 
@@ -371,8 +372,99 @@ describe("a crash between request and decision", () => {
     const { transactionId } = JSON.parse(lastText(rig)) as { transactionId: string };
     expect(rig.kinds().at(-1)).toBe("REQUESTED");
     expect(rig.show(transactionId)).toMatchObject({ state: "held", code: "SIGNER_NOT_GREETED" });
-    expect(rig.operate("approve", { transactionId, digest: "00".repeat(32), address: "" }).code).toBe("WITHDRAWAL_NOT_HELD");
+    const yes = { transactionId, digest: "00".repeat(32), address: "" };
+    expect(rig.operate("approve", yes).code).toBe("SIGNER_NOT_GREETED");
     rig.greet();
     expect(rig.show(transactionId).state).toBe("approved");
+    expect(rig.operate("approve", { ...yes, address: other }).code).toBe("WITHDRAWAL_NOT_HELD");
+  });
+
+  it("decides it by the time of the greeting, not by that of the newest record", () => {
+    const rig = waiting();
+    const { expiresAt, transactionId } = JSON.parse(lastText(rig)) as { expiresAt: number; transactionId: string };
+    rig.send("admit", { frame: Buffer.from(rig.gateway.jobs([lastText(rig)])).toString("base64") });
+    const whole = rig.disk.crash(1_000_000).read("00000001.jsonl", 0, 1_000_000);
+    const text = Buffer.from(whole).toString();
+    rig.crash(text.indexOf('"kind":"APPROVED"') - Buffer.from(rig.disk.read("00000001.jsonl", 0, 1_000_000)).length);
+    rig.now = expiresAt + 1;
+    rig.start();
+    rig.greet();
+    expect(rig.show(transactionId)).toMatchObject({ state: "refused", code: "JOB_EXPIRED" });
+  });
+});
+
+describe("the time of the ledger", () => {
+  const heard = { greeted: true, gatewayAt: 1_000_000, heardAt: 500 };
+
+  it.each([
+    ["stands before the greeting", { ...heard, greeted: false }, 9_000_000, 600, 0],
+    ["is the local clock's", heard, 1_000_100, 600, 1_000_100],
+    ["is the local clock's up to ten minutes ahead", heard, 1_600_100, 600, 1_600_100],
+    ["and goes no further", heard, 1_600_101, 600, 1_600_100],
+    ["but on with the time that passes", heard, 9_000_000, 700, 1_600_200],
+    ["is whole milliseconds", heard, 9_000_000, 600.7, 1_600_100],
+  ])("%s", (_, given, local, monotonic, time) => {
+    expect(ledgerTime(given, local, monotonic)).toBe(time);
+  });
+
+  it("is that of the newest record until the gateway greets, whatever the local clock says", () => {
+    const rig = new Rig();
+    rig.skew = 600_001;
+    rig.now += 1;
+    expect(rig.greet().code).toBe("CLOCK_SKEW");
+    expect(rig.greet().code).toBe("CLOCK_SKEW");
+    expect(rig.records().slice(1)).toMatchObject([{ kind: "ALARM", code: "CLOCK_SKEW", at: begun }]);
+    rig.skew = 600_000;
+    expect(rig.greet().ok).toBe(true);
+    rig.ask("adopt", { chain: "local", nonce: "5", witnesses: 2 });
+    expect(rig.records().at(-1)).toMatchObject({ kind: "ADOPTED", at: begun + 600_001 });
+    rig.skew = 86_400_000;
+    rig.ask("adopt", { chain: "local", nonce: "6", witnesses: 2 });
+    expect(rig.records().at(-1)).toMatchObject({ kind: "ADOPTED", at: begun + 600_001 });
+    // The next greeting shows that the clock has jumped: time stands, and nothing is signed.
+    rig.now += 1;
+    expect(rig.greet().code).toBe("CLOCK_SKEW");
+    expect(rig.ask("hello").greeted).toBe(false);
+    rig.skew = 0;
+    expect(rig.greet().ok).toBe(true);
+  });
+
+  it("is never moved back by jobs and acknowledgements that were held up, nor by an old greeting", () => {
+    const rig = new Rig();
+    const old = rig.gateway.welcome(rig.nonce);
+    rig.now += 599_000;
+    rig.ready();
+    rig.request();
+    rig.hear();
+    rig.admit(rig.gateway.jobs([], { at: begun }));
+    rig.release(rig.gateway.ack(rig.gateway.stored!, { at: begun }));
+    expect(rig.signer.run).toMatchObject({ gatewayAt: begun + 599_000, heardAt: begun + 599_000 });
+    rig.now += 2_000;
+    expect(rig.admit(old).code).toBe("CLOCK_SKEW");
+    expect(rig.kinds()).not.toContain("ALARM");
+    expect(rig.ask("hello").greeted).toBe(true);
+  });
+
+  it("that is ahead of the gateway's, as an old ledger may be, is told to a person", () => {
+    const rig = new Rig();
+    rig.now -= 600_000;
+    expect(rig.greet().ok).toBe(true);
+    expect(rig.kinds()).toEqual(["PAIRED"]);
+    rig.now -= 1;
+    rig.start();
+    expect(rig.greet().ok).toBe(true);
+    expect(rig.records().at(-1)).toMatchObject({ kind: "ALARM", code: "CLOCK_SKEW", at: begun });
+  });
+
+  it("takes no job and no acknowledgement from a clock more than ten minutes away, and both at ten", () => {
+    const rig = waiting();
+    const count = rig.records().length;
+    for (const at of [rig.now - 600_001, rig.now + 600_001]) {
+      expect(take(rig, { at }).code).toBe("CLOCK_SKEW");
+      expect(rig.release(rig.gateway.ack(rig.core.heads.head, { at })).code).toBe("CLOCK_SKEW");
+    }
+    expect(rig.records()).toHaveLength(count);
+    expect(take(rig, { at: rig.now - 600_000 }).ok).toBe(true);
+    expect(rig.release(rig.gateway.ack(rig.core.heads.head, { at: rig.now + 600_000 })).ok).toBe(true);
   });
 });

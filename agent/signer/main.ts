@@ -15,8 +15,10 @@ import { openKeystore } from "./keystore/keystore.ts";
 import { ledgerDisk } from "./ledger/disk.ts";
 import { type Ledger, openLedger } from "./ledger/ledger.ts";
 import { assertStateLocked } from "./ledger/lock.ts";
+import { ledgerTime } from "./ledger-time.ts";
 import { createLog } from "./log.ts";
 import { networkOf, readRules } from "./policy/rules.ts";
+import { beginRun, type Run } from "./run.ts";
 import { Signer } from "./signer.ts";
 import { courierVerbs } from "./sockets/courier.ts";
 import { type LineConnection, type LineServer, listenLines } from "./sockets/line-server.ts";
@@ -35,6 +37,7 @@ const operatorConnectionsMax = 16;
 const operatorOutstandingMax = 64;
 
 const clock = (): number => Date.now();
+const monotonic = (): number => performance.now();
 const log = createLog((line) => process.stderr.write(line), clock);
 let end: (code: number) => never = (code) => process.exit(code);
 
@@ -66,7 +69,7 @@ interface Opened {
 }
 
 /** Keystore, then ledger. The keys of another wallet, or a network they were not sealed for, end it here. */
-function open({ settings, encKey }: Bootstrap): Opened {
+function open({ settings, encKey }: Bootstrap, current: Run): Opened {
   assertStateLocked(lockDescriptor, join(settings.stateDir, "lock"));
   let wallet: string;
   let networks: readonly string[];
@@ -84,7 +87,10 @@ function open({ settings, encKey }: Bootstrap): Opened {
       chain,
     });
   }
-  const { ledger, checkpoint, records, tornBytes } = openLedger({ disk: ledgerDisk(join(settings.stateDir, "ledger")), clock });
+  const { ledger, checkpoint, records, tornBytes } = openLedger({
+    disk: ledgerDisk(join(settings.stateDir, "ledger")),
+    clock: () => ledgerTime(current, clock(), monotonic()),
+  });
   if (tornBytes > 0) log("warn", "a write that never finished was cut from the ledger's end and kept aside", { tornBytes });
   const core = new Core(readRules(settings, vault.accounts[0]?.address ?? ""), snapshotOf(checkpoint));
   for (const record of records) core.fold(record);
@@ -101,11 +107,11 @@ function snapshotOf(checkpoint: unknown): CoreSnapshot | undefined {
 
 function run(bootstrap: Bootstrap): void {
   const { settings } = bootstrap;
-  const { core, ledger, vault } = open(bootstrap);
+  const current = beginRun(randomBytes(32).toString("hex"), clock());
+  const { core, ledger, vault } = open(bootstrap, current);
   let courierServer: LineServer | null = null;
   const signer = new Signer({
-    ...{ core, ledger, vault, clock, chains: settings.chains, log },
-    runNonce: randomBytes(32).toString("hex"),
+    ...{ core, ledger, vault, run: current, clock, monotonic, chains: settings.chains, log },
     push: (message: Push) => courierServer?.push(message),
     later: (act) => setTimeout(act, lateMs),
     onPoisoned: fail,

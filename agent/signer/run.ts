@@ -15,9 +15,11 @@ import type { LedgerRecord, RecordBody } from "./ledger/records.ts";
  */
 export interface Run {
   readonly nonce: string; // 32 random bytes, hex; the welcome must answer it
-  readonly startedAt: number;
+  readonly startedAt: number; // local clock
   greeted: boolean;
-  gatewayAt: number; // newest time in an envelope of this run
+  gatewayAt: number; // newest time in a verified envelope of this run
+  heardAt: number; // monotonic, when that came
+  adoptions: number; // first counters recorded in this run
   courier: CourierStatus | null;
   readonly alarms: Set<string>; // recorded once per run
   readonly aheadSince: Map<string, number>; // network → ledger time when the chain's count was first ahead
@@ -31,6 +33,8 @@ export function beginRun(nonce: string, startedAt: number): Run {
     startedAt,
     greeted: false,
     gatewayAt: 0,
+    heardAt: 0,
+    adoptions: 0,
     courier: null,
     alarms: new Set(),
     aheadSince: new Map(),
@@ -46,7 +50,9 @@ export function beginRun(nonce: string, startedAt: number): Run {
 export interface Turn {
   readonly core: Core;
   readonly run: Run;
-  readonly nowMs: number; // ledger time: never before the newest record
+  readonly nowMs: number; // ledger time, read anew each time: never before the newest record
+  readonly localMs: number; // the local clock, for comparing it with the gateway's and for nothing else
+  readonly monotonicMs: number;
   readonly account: string; // hot address, EIP-55
   /** Whether the disk has room to bind something new. */
   hasRoom(): boolean;
@@ -69,6 +75,16 @@ export function closedGate({ core, run }: Pick<Turn, "core" | "run">): Refusal |
  */
 export function closedToNew(turn: Turn): Refusal | null {
   return closedGate(turn) ?? (turn.hasRoom() ? null : refuse("LEDGER_DISK_FULL"));
+}
+
+/**
+ * The gateway's verified word of what time it is. An older one than before changes nothing.
+ * @public
+ */
+export function hearTime({ run, monotonicMs }: Turn, at: number): void {
+  if (at <= run.gatewayAt) return;
+  run.gatewayAt = at;
+  run.heardAt = monotonicMs;
 }
 
 /**

@@ -12,8 +12,9 @@ import { type Admitted, acknowledge, admit } from "./admission/admission.ts";
 import type { Core } from "./core.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { RecordBody } from "./ledger/records.ts";
+import { ledgerTime } from "./ledger-time.ts";
 import type { Log } from "./log.ts";
-import { beginRun, closedGate, type Run, type Turn } from "./run.ts";
+import { closedGate, type Run, type Turn } from "./run.ts";
 import type { Vault } from "./vault/vault.ts";
 import { adopt, decline, observe, weighCount } from "./withdrawal/claims.ts";
 import { expire } from "./withdrawal/decisions.ts";
@@ -36,8 +37,10 @@ export interface SignerOptions {
   readonly core: Core; // with the whole ledger folded
   readonly ledger: Ledger;
   readonly vault: Vault;
-  readonly clock: () => number;
-  readonly runNonce: string; // 32 random bytes, hex
+  /** Of this process, new: the ledger is stamped by the same. */
+  readonly run: Run;
+  readonly clock: () => number; // local
+  readonly monotonic: () => number; // milliseconds
   readonly chains: Readonly<Record<string, { readonly chainId: number }>>; // by name in the settings
   readonly push: (message: Push) => void; // to every courier connected
   readonly log: Log;
@@ -70,7 +73,7 @@ export class Signer {
     this.#options = options;
     this.core = options.core;
     this.ledger = options.ledger;
-    this.run = beginRun(options.runNonce, options.clock());
+    this.run = options.run;
     this.#account = options.vault.accounts[0]?.address ?? "";
     this.#isLockTold = options.core.locked !== null;
   }
@@ -78,10 +81,17 @@ export class Signer {
   /** The view of one request, at ledger time. */
   turn(): Turn {
     const { core, run } = this;
+    const localMs = this.#options.clock();
+    const monotonicMs = this.#options.monotonic();
     return {
       core,
       run,
-      nowMs: Math.max(core.heads.at, this.#options.clock()),
+      // A greeting in the midst of a turn sets time going again.
+      get nowMs() {
+        return Math.max(core.heads.at, ledgerTime(run, localMs, monotonicMs));
+      },
+      localMs,
+      monotonicMs,
       account: this.#account,
       hasRoom: () => this.ledger.hasRoom(),
       commit: (bodies) => this.#commit(bodies),
@@ -157,6 +167,13 @@ export class Signer {
   admit(frame: Uint8Array, reply: Answer<"admit">): void {
     const releasedBefore = this.core.heads.acked.seq;
     const views = this.#touched(admit(this.turn(), frame));
+    if (views.ok && this.core.heads.acked.seq === releasedBefore) {
+      // What was decided shows in no act before its INTENT, which stands behind it in the same file; so the courier may prepare the
+      // next step while the disk works. The gateway hears of it from durable records only.
+      reply(views);
+      this.settle(() => {});
+      return;
+    }
     this.settle(() => {
       reply(views);
       // Only a welcome moves the acknowledged head here: what it released is told like any other change.

@@ -10,7 +10,9 @@ import { deriveNodes, walletOf } from "../../agent/signer/keystore/nodes.ts";
 import { Secret } from "../../agent/signer/keystore/secret.ts";
 import { createLedger, openLedger } from "../../agent/signer/ledger/ledger.ts";
 import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
+import { ledgerTime } from "../../agent/signer/ledger-time.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
+import { beginRun } from "../../agent/signer/run.ts";
 import { Signer } from "../../agent/signer/signer.ts";
 import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
 import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
@@ -81,6 +83,11 @@ export class Gateway {
   last = { sequence: 0, hash: zeroHash };
   epoch = 1;
   #orders = 0;
+  readonly #clock: () => number;
+
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
 
   /** Makes the next job in the chain and remembers its text. */
   job(change: Partial<Job> = {}, at = begun): Job {
@@ -101,7 +108,7 @@ export class Gateway {
   jobs(texts: readonly string[], change: Partial<Jobs> = {}, key = this.key): Uint8Array {
     return sealEnvelope(
       "jobs",
-      { agent: agentId, wallet, epoch: this.epoch, echo: this.stored, at: begun, jobs: texts, ...change },
+      { agent: agentId, wallet, epoch: this.epoch, echo: this.stored, at: this.#clock(), jobs: texts, ...change },
       key,
     );
   }
@@ -114,14 +121,14 @@ export class Gateway {
       answers,
       echo: this.stored,
       jobs: this.last,
-      at: begun,
+      at: this.#clock(),
       ...change,
     };
     return sealEnvelope("welcome", welcome, key);
   }
 
   ack(head: Head, change: Partial<Ack> = {}, key = this.key): Uint8Array {
-    return sealEnvelope("ack", { agent: agentId, epoch: this.epoch, head, at: begun, ...change }, key);
+    return sealEnvelope("ack", { agent: agentId, epoch: this.epoch, head, at: this.#clock(), ...change }, key);
   }
 }
 
@@ -131,7 +138,7 @@ export interface RigOptions {
 }
 
 export class Rig {
-  readonly gateway = new Gateway();
+  readonly gateway = new Gateway(() => this.now);
   readonly pushes: Push[] = [];
   readonly logged: string[] = [];
   /** Every raw transaction that left the signer in an answer or push. */
@@ -140,7 +147,10 @@ export class Rig {
   readonly #records: LedgerRecord[] = [];
   readonly #options: RigOptions;
   disk: MemoryDisk = new MemoryDisk();
+  /** The time that passes, which is also the gateway's. */
   now = begun;
+  /** How far the signer's local clock is ahead of it. */
+  skew = 0;
   poisoned: string | null = null;
   signer!: Signer;
   #run = 0;
@@ -169,18 +179,19 @@ export class Rig {
 
   /** Opens the ledger on the disk as it is and begins a run, as the process does. */
   start(): void {
-    const clock = (): number => this.now;
+    const clock = (): number => this.now + this.skew;
+    const monotonic = (): number => this.now;
+    this.#run += 1;
+    const run = beginRun(this.#run.toString(16).padStart(64, "0"), clock());
     const { ledger, checkpoint, records } = openLedger({
-      ...{ disk: this.disk, clock },
+      ...{ disk: this.disk, clock: () => ledgerTime(run, clock(), monotonic()) },
       ...(this.#options.segmentBytesMax === undefined ? {} : { segmentBytesMax: this.#options.segmentBytesMax }),
     });
     const core = new Core(readRules(this.settings, hot), (checkpoint as CoreSnapshot | null) ?? undefined);
     for (const record of records) core.fold(record);
-    this.#run += 1;
     this.poisoned = null;
     this.signer = new Signer({
-      ...{ core, ledger, vault, clock, chains: this.settings.chains },
-      runNonce: this.#run.toString(16).padStart(64, "0"),
+      ...{ core, ledger, vault, run, clock, monotonic, chains: this.settings.chains },
       push: (message) => this.#pushed(message),
       log: (level, message, context) => this.logged.push(`${level} ${context?.code ?? ""} ${message}`),
       later: (act) => act(),

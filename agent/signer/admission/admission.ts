@@ -8,14 +8,14 @@ import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Head, Jobs, Welcome } from "../../../protocol/messages.ts";
 import { parseAck, parseJobs, parseWelcome } from "../../../protocol/payloads.ts";
 import type { RecordBody } from "../ledger/records.ts";
-import { alarm, closedGate, lock, type Turn } from "../run.ts";
+import { skewMaxMs } from "../ledger-time.ts";
+import { alarm, closedGate, hearTime, lock, type Turn } from "../run.ts";
 import { openMax } from "../withdrawal/book.ts";
 import { readJobs } from "./jobs.ts";
 import { record, resume } from "./request.ts";
 
-/** Clocks apart by more are an alarm; by far more, the greeting is refused: a limit per day is worth what the clock is. */
+/** Clocks apart by more are an alarm; by more than `skewMaxMs`, nothing is taken: a limit per day is worth what the clock is. */
 const skewAlarmMs = 60_000;
-const skewMaxMs = 600_000;
 /** Most versions one RELEASED record names; more go into several. */
 const releasedPerRecordMax = 1_000;
 
@@ -40,10 +40,14 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   if (welcome.answers !== run.nonce) return refuse("WELCOME_OTHER_RUN");
   // A locked signer still reports, so the link may stand; it is greeted by no one.
   if (core.locked !== null) return { ok: true, touched: [] };
-  const skewMs = Math.abs(welcome.at - turn.nowMs);
-  if (skewMs > skewAlarmMs) alarm(turn, "CLOCK_SKEW", `the gateway's clock is ${skewMs} ms away from the ledger's`);
-  if (skewMs > skewMaxMs) return refuse("CLOCK_SKEW", `${skewMs} ms`);
   const isOld = welcome.at <= run.gatewayAt;
+  const skewed = skewOf(turn, welcome);
+  if (!isOld) alarmOfSkew(turn, welcome);
+  if (skewed !== null) {
+    // Time stands until the clocks agree again, and nothing is signed; an old greeting shown again says nothing about the clocks.
+    if (!isOld) run.greeted = false;
+    return skewed;
+  }
   const behind = (detail: string): Refusal => {
     // A courier may show an older greeting of this very run again; only the newest word tells that the gateway went back.
     if (isOld) return refuse("WELCOME_STALE");
@@ -59,7 +63,7 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   if (sequence === core.chain.sequence && hash !== core.chain.hash) {
     return lock(turn, "GATEWAY_FORKED", `job ${sequence} has another hash at the gateway`);
   }
-  run.gatewayAt = Math.max(run.gatewayAt, welcome.at);
+  hearTime(turn, welcome.at);
   run.greeted = true;
   resume(turn);
   // The echo is the same word as an acknowledgement, and the only one that comes again when that was lost on the way.
@@ -67,15 +71,15 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
 }
 
 function admitJobs(turn: Turn, envelope: Jobs): Admitted {
-  const { core, run } = turn;
+  const { core } = turn;
   const foreign = foreignTo(turn, envelope) ?? otherWallet(turn, envelope.wallet);
   if (foreign !== null) return foreign;
-  const closed = closedGate(turn);
+  const closed = closedGate(turn) ?? skewOf(turn, envelope);
   if (closed !== null) return closed;
   const echoed = holdEcho(turn, envelope.echo);
   if (echoed === "stale") return refuse("JOB_ECHO_STALE");
   if (echoed !== null) return echoed;
-  run.gatewayAt = Math.max(run.gatewayAt, envelope.at);
+  hearTime(turn, envelope.at);
   const read = readJobs(core, envelope);
   if (!read.ok) return "forked" in read ? lock(turn, "JOB_CHAIN_FORKED", read.forked) : read.refusal;
   if (read.fresh.length > 0 && !turn.hasRoom()) return refuse("LEDGER_DISK_FULL");
@@ -91,17 +95,16 @@ function admitJobs(turn: Turn, envelope: Jobs): Admitted {
  * @public
  */
 export function acknowledge(turn: Turn, frame: Uint8Array): Admitted {
-  const { core, run } = turn;
-  const { publicKey } = core.paired;
+  const { publicKey } = turn.core.paired;
   const ack = parseAck(openEnvelope(frame, { kind: "ack", publicKey, bytesMax: agentFrameBytesMax }).payload);
   const foreign = foreignTo(turn, ack);
   if (foreign !== null) return foreign;
-  const closed = closedGate(turn);
+  const closed = closedGate(turn) ?? skewOf(turn, ack);
   if (closed !== null) return closed;
   const held = holdEcho(turn, ack.head);
   if (held === "stale") return { ok: true, touched: [] };
   if (held !== null) return held;
-  run.gatewayAt = Math.max(run.gatewayAt, ack.at);
+  hearTime(turn, ack.at);
   return { ok: true, touched: release(turn, ack.head) };
 }
 
@@ -127,6 +130,19 @@ function headAt({ core }: Turn, seq: number): Head {
   const hash = core.heads.hashAt(seq);
   invariant(hash !== null, "the hash of what is not acknowledged is kept");
   return { seq, hash };
+}
+
+/** The local clock beside the gateway's: ledger time has been held near the gateway's already, and would hide a clock that jumped. */
+function skewOf({ localMs }: Turn, { at }: { readonly at: number }): Refusal | null {
+  const skewMs = Math.abs(at - localMs);
+  return skewMs > skewMaxMs ? refuse("CLOCK_SKEW", `${skewMs} ms`) : null;
+}
+
+function alarmOfSkew(turn: Turn, { at }: Welcome): void {
+  const skewMs = Math.abs(at - turn.localMs);
+  const aheadMs = turn.core.heads.at - at;
+  if (skewMs > skewAlarmMs) alarm(turn, "CLOCK_SKEW", `the gateway's clock is ${skewMs} ms away from the local one`);
+  else if (aheadMs > skewMaxMs) alarm(turn, "CLOCK_SKEW", `the ledger's time stands, ${aheadMs} ms ahead of the gateway's clock`);
 }
 
 function foreignTo({ core }: Turn, envelope: { readonly agent: string; readonly epoch: number }): Refusal | null {

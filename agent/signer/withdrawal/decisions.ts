@@ -1,7 +1,7 @@
 /**
- * What a person or the clock decides: approve or refuse what is held, and let run out what was never bound. A refusal and an
- * expiry say "nothing was ever signed", so they are only written by a signer that the gateway has greeted: a restored ledger may
- * have forgotten a signature. Touches nothing: records leave through the turn.
+ * What a person or the clock decides: approve or refuse what is held, and let run out what was never bound. Only written by a signer
+ * that the gateway has greeted: a refusal and an expiry say "nothing was ever signed", which a restored ledger may have forgotten.
+ * Touches nothing: records leave through the turn.
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { closedGate, type Turn } from "../run.ts";
@@ -19,8 +19,10 @@ export function approve(
   turn: Turn,
   { transactionId, digest, address, expected }: { transactionId: string; digest: string; address: string; expected: string },
 ): Done {
+  // Before the greeting ledger time stands: a yes would count for the day of the newest record.
+  const closed = closedGate(turn);
+  if (closed !== null) return closed;
   const { core } = turn;
-  if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
   const withdrawal = core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   if (withdrawal.state !== "held") {
@@ -61,9 +63,10 @@ export function refuseByOperator(turn: Turn, transactionId: string): Done {
  */
 export function expire(turn: Turn): readonly Withdrawal[] {
   if (closedGate(turn) !== null) return [];
+  const { nowMs } = turn;
   const ended: Withdrawal[] = [];
   for (const withdrawal of turn.core.book.open()) {
-    if (turn.nowMs > withdrawal.job.expiresAt && step(withdrawal.state, "expired") !== null) ended.push(withdrawal);
+    if (nowMs > withdrawal.job.expiresAt && step(withdrawal.state, "expired") !== null) ended.push(withdrawal);
   }
   if (ended.length > 0) turn.commit(ended.map(({ transactionId }) => ({ kind: "EXPIRED", transactionId }) as const));
   return ended;
