@@ -53,12 +53,76 @@ describe("limits on amounts", () => {
     const rig = withPolicy({ maxPerHour: "10" });
     rig.now += 2 * hourMs;
     expect(outcome(rig, "10")).toBe("approved");
-    rig.now -= 5 * hourMs;
-    rig.start();
-    rig.admit(rig.gateway.welcome(rig.nonce, { at: begun + 2 * hourMs }));
-    expect(outcome(rig, "1", { expiresAt: begun + 9 * dayMs })).toBe("refused POLICY_ABOVE_HOUR");
+    for (const skew of [-600_000, 600_000]) {
+      rig.skew = skew;
+      rig.start();
+      rig.greet();
+      expect(outcome(rig, "1", { expiresAt: begun + 9 * dayMs })).toBe("refused POLICY_ABOVE_HOUR");
+    }
     expect(rig.records().every((record, i, all) => i === 0 || record.at >= all[i - 1]!.at)).toBe(true);
   });
+
+  it("are not opened by a clock that jumps ahead again and again, and hold as before when it is right", () => {
+    const rig = withPolicy({ maxPerDay: "10" });
+    const waiting = [rig.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId];
+    rig.now += dayMs;
+    waiting.push(rig.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId);
+    for (let i = 0; i < 5; i++) {
+      rig.skew += dayMs;
+      rig.gateway.job({ amount: "10", expiresAt: begun + 9 * dayMs }, rig.now);
+      expect(rig.admit(rig.gateway.jobs(rig.gateway.texts.slice(-3 - i))).code).toBe("CLOCK_SKEW");
+      for (const transactionId of waiting) rig.ask("sign", { transactionId, facts });
+      expect(rig.release(rig.gateway.ack(rig.core.heads.head)).code).toBe("CLOCK_SKEW");
+      if (i % 2 === 0) continue;
+      expect(rig.greet().code).toBe("CLOCK_SKEW");
+      rig.start();
+      expect(rig.greet().code).toBe("CLOCK_SKEW");
+      const { skew } = rig;
+      rig.skew = 0;
+      expect(rig.greet().ok).toBe(true);
+      rig.skew = skew;
+    }
+    expect(rig.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(1);
+    expect(rig.core.heads.at).toBeLessThanOrEqual(rig.now + 600_000);
+    rig.skew = 0;
+    rig.start();
+    expect(rig.greet().ok).toBe(true);
+    expect(rig.ask("sign", { transactionId: waiting[1], facts }).code).toBe("POLICY_ABOVE_DAY");
+    rig.now += dayMs + 600_000;
+    expect(rig.ask("sign", { transactionId: waiting[1], facts }).ok).toBe(true);
+    expect(rig.acknowledge().withdrawals).toHaveLength(2);
+    const states = rig.admit(rig.gateway.jobs(rig.gateway.texts.slice(2))).withdrawals.map(({ state }) => state);
+    expect(states).toEqual(["approved", "refused", "refused", "refused", "refused"]);
+  });
+
+  it.each([
+    ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
+    ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
+  ])(
+    "count once more when a token is bound, so that no %s's worth is saved up and let out at once",
+    (_, policy, spanMs, code) => {
+      const rig = withPolicy(policy);
+      const saved = [0, 1, 2].map(() => {
+        rig.now += spanMs;
+        return rig.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId;
+      });
+      const sign = (i: number) => rig.ask("sign", { transactionId: saved[i], facts });
+      expect(sign(0).ok).toBe(true);
+      expect(sign(1).code).toBe(code);
+      rig.signer.tick();
+      rig.now += spanMs - 1;
+      rig.start();
+      rig.greet();
+      expect(sign(1).code).toBe(code);
+      expect(rig.show(saved[1]!)).toMatchObject({ state: "approved", nonce: "" });
+      rig.now += 1;
+      expect(sign(1).ok).toBe(true);
+      expect(sign(2).code).toBe(code);
+      rig.acknowledge();
+      const dearer = { ...facts, maxFeePerGas: "4000000000" };
+      expect(rig.ask("replace", { transactionId: saved[1], above: 1, facts: dearer }).ok).toBe(true);
+    },
+  );
 
   it("give back what was declined, refused or ran out before a token was bound, and nothing else", () => {
     const rig = withPolicy({ maxPerDay: "10" });
@@ -228,6 +292,33 @@ describe("a clearance", () => {
     const moved = { ...settings, currencies: { ...settings.currencies, usdt: { chain: "local", decimal: 6, contract: other } } };
     const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, nonce: 5n };
     expect(new Policy(readRules(moved, hot)).clear(built, begun)).toMatchObject({ code: "POLICY_NOT_AS_APPROVED" });
+  });
+
+  it.each([
+    ["its destination denied", { deny: [shop] }, "POLICY_DENIED"],
+    ["its destination on no list", { allow: [other] }, "POLICY_NOT_ALLOWED"],
+    ["its amount above the limit", { maxPerWithdrawal: "1.499999" }, "POLICY_ABOVE_WITHDRAWAL"],
+    ["its amount above the day's limit", { maxPerDay: "1.499999" }, "POLICY_ABOVE_DAY"],
+    ["its amount above the hour's limit", { maxPerHour: "1.499999" }, "POLICY_ABOVE_HOUR"],
+  ])("is refused before a token is bound when the policy has %s by now", (_, change, code) => {
+    const { approval } = approved();
+    const edited = { ...settings, policy: { usdt: { ...settings.policy.usdt!, ...change } } };
+    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, nonce: 5n };
+    expect(new Policy(readRules(edited, hot)).clear(built, begun)).toMatchObject({ ok: false, code });
+    // What is out already is not stopped by refusing it a higher fee.
+    expect(new Policy(readRules(edited, hot)).clear({ ...built, version: 2 }, begun).ok).toBe(true);
+    expect(new Policy(readRules(settings, hot)).clear(built, begun).ok).toBe(true);
+  });
+
+  it.each([
+    ["the hot address", shop, [], "POLICY_DENIED_OWN"],
+    ["a token's contract", hot, [shop], "POLICY_DENIED_CONTRACT"],
+  ])("is refused when the destination has become %s", (_, own, contracts, code) => {
+    const { approval } = approved();
+    const rules = readRules(settings, own);
+    const policy = new Policy({ ...rules, contracts: new Set([...rules.contracts, ...contracts]) });
+    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, nonce: 5n };
+    expect(policy.clear(built, begun)).toMatchObject({ ok: false, code });
   });
 
   it("and an approval cannot be counterfeited", () => {

@@ -47,10 +47,13 @@ export interface Built {
   readonly nonce: bigint; // the token bound, or about to be bound, to this withdrawal
 }
 
+/** What was approved, and what was bound to a token: an approval may wait for days, and those that waited are not let out at once. */
 interface Windows {
   readonly hour: SlidingWindow;
   readonly day: SlidingWindow;
   readonly fees: SlidingWindow;
+  readonly hourBound: SlidingWindow;
+  readonly dayBound: SlidingWindow;
 }
 
 /**
@@ -59,7 +62,8 @@ interface Windows {
  */
 export interface PolicySnapshot {
   readonly approvals: readonly (readonly [string, number, string, string, string, string, string, string])[];
-  readonly windows: readonly (readonly [string, WindowEntries, WindowEntries, WindowEntries])[];
+  /** Currency; then approved in the hour and the day, fees, bound in the hour and the day. */
+  readonly windows: readonly (readonly [string, WindowEntries, WindowEntries, WindowEntries, WindowEntries?, WindowEntries?])[];
 }
 
 /**
@@ -77,11 +81,13 @@ export class Policy {
       const fields = { transactionId, seq, currency, chain, network, contract, address, amountUnits: BigInt(units) };
       this.#approvals.set(transactionId, makeApproval(fields));
     }
-    for (const [currency, hour, day, fees] of snapshot?.windows ?? []) {
+    for (const [currency, hour, day, fees, hourBound, dayBound] of snapshot?.windows ?? []) {
       this.#windows.set(currency, {
         hour: new SlidingWindow(hourMs, hour),
         day: new SlidingWindow(dayMs, day),
         fees: new SlidingWindow(dayMs, fees),
+        hourBound: new SlidingWindow(hourMs, hourBound),
+        dayBound: new SlidingWindow(dayMs, dayBound),
       });
     }
   }
@@ -122,11 +128,15 @@ export class Policy {
       }
       case "INTENT": {
         const feeMaxWei = BigInt(record.gasLimit) * BigInt(record.maxFeePerGas);
-        const { fees } = this.#windowsOf(currency);
+        const { fees, hourBound, dayBound } = this.#windowsOf(currency);
         const before = fees.unitsOf(record.transactionId, record.at);
         // The dearest version counts, from the newest one's time: never less than what the chain may take.
         fees.remove(record.transactionId);
         fees.add(record.transactionId, record.at, dearer(feeMaxWei, before));
+        if (record.version > 1) return;
+        const amountUnits = BigInt(record.amountUnits);
+        hourBound.add(record.transactionId, record.at, amountUnits);
+        dayBound.add(record.transactionId, record.at, amountUnits);
         return;
       }
       case "OBSERVED":
@@ -152,7 +162,7 @@ export class Policy {
     if (units > limits.maxPerWithdrawalUnits) return { decision: "refuse", code: "POLICY_ABOVE_WITHDRAWAL" };
     if (question.mode === "manual") return { decision: "hold", code: "POLICY_MANUAL" };
     if (limits.holdAboveUnits !== null && units > limits.holdAboveUnits) return { decision: "hold", code: "POLICY_HOLD_ABOVE" };
-    const above = this.#aboveWindow(asset.currency, limits, units, nowMs);
+    const above = aboveWindow(this.#windowsOf(asset.currency), limits, units, nowMs);
     if (above !== null) return { decision: "refuse", code: above.code };
     return { decision: "approve", body: approvedBody(question.transactionId, "policy", asset, address, units) };
   }
@@ -166,14 +176,15 @@ export class Policy {
     const destination = this.#destination(address, limits);
     if (!destination.ok) return destination;
     if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
-    const above = this.#aboveWindow(asset.currency, limits, units, nowMs);
+    const above = aboveWindow(this.#windowsOf(asset.currency), limits, units, nowMs);
     if (above !== null) return above;
     return { ok: true, body: approvedBody(question.transactionId, "operator", asset, destination.address, units) };
   }
 
   /**
-   * Compares the bytes of a new version with the approval, and its fee with the ceilings. Refuses with POLICY_NOT_AS_APPROVED,
-   * POLICY_FEE_ABOVE_WITHDRAWAL, POLICY_FEE_ABOVE_DAY, POLICY_NONE, or a code of `describe`.
+   * Compares the bytes of a new version with the approval, its fee with the ceilings and, before a token is bound, the approval with
+   * today's rules. Refuses with POLICY_NOT_AS_APPROVED, POLICY_FEE_ABOVE_WITHDRAWAL, POLICY_FEE_ABOVE_DAY, POLICY_NONE, a code of
+   * `describe`, or as `judge` does.
    */
   clear(
     built: Built,
@@ -186,6 +197,8 @@ export class Policy {
     // The table may have been edited since; a yes is to the network and contract of its day.
     if (asset.network !== network || asset.contract !== contract)
       return refuse("POLICY_NOT_AS_APPROVED", "the currency's table changed");
+    const outdated = built.version === 1 ? this.#outdated(built.approval, limits, nowMs) : null;
+    if (outdated !== null) return outdated;
     const compared = compare(built);
     if (!compared.ok) return compared;
     const { feeMaxWei } = compared.description;
@@ -223,8 +236,12 @@ export class Policy {
       ]),
       windows: [...this.#windows]
         .map(
-          ([currency, { hour, day, fees }]) =>
-            [currency, hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const,
+          ([currency, { hour, day, fees, hourBound, dayBound }]) =>
+            [
+              currency,
+              ...([hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const),
+              ...([hourBound.entriesAt(nowMs), dayBound.entriesAt(nowMs)] as const),
+            ] as const,
         )
         .filter(([, , day, fees]) => day.length + fees.length > 0)
         .sort(([a], [b]) => (a < b ? -1 : 1)),
@@ -255,21 +272,31 @@ export class Policy {
     return parsed;
   }
 
-  #aboveWindow(currency: string, limits: Limits, units: bigint, nowMs: number): Refusal | null {
-    const { hour, day } = this.#windowsOf(currency);
-    if (limits.maxPerHourUnits !== null && hour.sumAt(nowMs) + units > limits.maxPerHourUnits) return refuse("POLICY_ABOVE_HOUR");
-    if (day.sumAt(nowMs) + units > limits.maxPerDayUnits) return refuse("POLICY_ABOVE_DAY");
-    return null;
+  /** Why what was approved may not be bound now: the table may have been edited since, or too much is bound already. */
+  #outdated({ currency, address, amountUnits }: Approval, limits: Limits, nowMs: number): Refusal | null {
+    const destination = this.#destination(address, limits);
+    if (!destination.ok) return destination;
+    if (amountUnits > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
+    const { hourBound, dayBound } = this.#windowsOf(currency);
+    return aboveWindow({ hour: hourBound, day: dayBound }, limits, amountUnits, nowMs);
   }
 
   #windowsOf(currency: string): Windows {
     let windows = this.#windows.get(currency);
     if (windows === undefined) {
-      windows = { hour: new SlidingWindow(hourMs), day: new SlidingWindow(dayMs), fees: new SlidingWindow(dayMs) };
+      windows = {
+        ...{ hour: new SlidingWindow(hourMs), day: new SlidingWindow(dayMs), fees: new SlidingWindow(dayMs) },
+        ...{ hourBound: new SlidingWindow(hourMs), dayBound: new SlidingWindow(dayMs) },
+      };
       this.#windows.set(currency, windows);
     }
     return windows;
   }
+}
+
+function aboveWindow({ hour, day }: Pick<Windows, "hour" | "day">, limits: Limits, units: bigint, nowMs: number): Refusal | null {
+  if (limits.maxPerHourUnits !== null && hour.sumAt(nowMs) + units > limits.maxPerHourUnits) return refuse("POLICY_ABOVE_HOUR");
+  return day.sumAt(nowMs) + units > limits.maxPerDayUnits ? refuse("POLICY_ABOVE_DAY") : null;
 }
 
 function dearer(a: bigint, b: bigint): bigint {
