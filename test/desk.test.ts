@@ -145,6 +145,20 @@ describe("asking for a signature", () => {
     expect(asked(driver.block(11))).toEqual(["sign:1"]);
   });
 
+  it("asks again, ever more slowly, for what the policy has no room for yet", () => {
+    const driver = drive([viewOf(1, "approved")]);
+    driver.block(10);
+    gasFor(driver, 1);
+    const answers = [5000, 10_000, 20_000, 40_000, 60_000, 60_000].map((waitMs) => {
+      driver.feed(refused("sign", 1, "POLICY_ABOVE_DAY"));
+      expect(whyOf(driver, 1)).toBe("POLICY_ABOVE_DAY");
+      expect(asked(driver.tick(waitMs - 1))).toEqual([]);
+      const again = driver.tick(1);
+      return asked(only(again, "gas").length > 0 ? gasFor(driver, 1) : again);
+    });
+    expect(answers).toEqual(answers.map(() => ["sign:1"]));
+  });
+
   it("asks the signer for its view after a refusal it did not expect", () => {
     const driver = drive([viewOf(1, "approved")]);
     driver.block(10);
@@ -539,6 +553,29 @@ describe("the account", () => {
     expect(only(counters(driver, 4n, 4n, 4n), "adopt")[0]?.body).toEqual({ chain: "local", nonce: "4", witnesses: 2 });
     const adopted = { chain: "local", network: "eip155:31337", address: "0x1", nextNonce: "4" };
     expect(only(driver.feed({ kind: "adopted", chain: "local", answer: { ok: true, account: adopted } }), "gas")).toHaveLength(1);
+  });
+
+  it("is asked about as soon as the gateway has greeted, and not before", () => {
+    const driver = drive([], { ...unadopted, greeted: false });
+    driver.block(10);
+    expect(only(driver.tick(5000), "counters")).toEqual([]);
+    const greeting = { kind: "hello", hello: helloOf([], unadopted), isFresh: false, askedAtMs: driver.nowMs } as const;
+    expect(only(driver.feed(greeting), "counters")).toHaveLength(1);
+  });
+
+  it("begins elsewhere when nothing is under way and all counters say so; the signer knows whether it still may", () => {
+    const driver = drive([]);
+    expect(only(counters(driver, 9n, 9n, 8n), "adopt")).toEqual([]);
+    expect(only(counters(driver, 7n, 7n, 7n), "adopt")).toEqual([]);
+    expect(counters(driver, 9n, 9n, 9n).slice(0, 2)).toEqual([
+      { kind: "adopt", body: { chain: "local", nonce: "9", witnesses: 2 } },
+      { kind: "account", body: { chain: "local", nonce: "9", witnesses: 2 } },
+    ]);
+    const adopted = { chain: "local", network: "eip155:31337", address: "0x1", nextNonce: "9" };
+    driver.feed({ kind: "adopted", chain: "local", answer: { ok: true, account: adopted } });
+    expect(only(counters(driver, 9n, 9n, 9n), "adopt")).toEqual([]);
+    const busy = drive([sentView(1, "broadcast")]);
+    expect(only(counters(busy, 9n, 9n, 9n), "adopt")).toEqual([]);
   });
 
   it("takes a fault for no number, and asks again", () => {

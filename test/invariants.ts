@@ -82,13 +82,15 @@ export function bijection(world: World): void {
   const ownerOf = new Map<string, string>();
   const tokenOf = new Map<string, string>();
   const next = new Map<string, bigint>();
+  const begun = new Set<string>();
   for (const record of of(world, "ADOPTED", "INTENT")) {
     const account = `${record.network} ${record.account}`;
     if (record.kind === "ADOPTED") {
-      must(!next.has(account), "an account is adopted once", record);
+      must(!begun.has(account), "an account is adopted before its first token", record);
       next.set(account, BigInt(record.nonce));
       continue;
     }
+    begun.add(account);
     const token = `${account} ${record.nonce}`;
     must((ownerOf.get(token) ?? record.transactionId) === record.transactionId, "a token has one owner", record);
     must((tokenOf.get(record.transactionId) ?? token) === token, "a withdrawal has one token", record);
@@ -189,10 +191,25 @@ export function truth(world: World): void {
   }
 }
 
-/** No sum over any window is above a limit, whatever was asked when. */
+interface Counted {
+  readonly id: string;
+  readonly currency: string;
+  readonly at: number;
+  readonly units: bigint;
+}
+
+function mustFit(counted: readonly Counted[], currency: string, limits: KnownLimits, record: LedgerRecord): void {
+  const sum = (spanMs: number): bigint =>
+    counted.reduce((all, one) => (one.currency === currency && one.at > record.at - spanMs ? all + one.units : all), 0n);
+  must(limits.perHour === null || sum(hourMs) <= limits.perHour, "no hour is above its limit", record);
+  must(sum(dayMs) <= limits.perDay, "no day is above its limit", record);
+}
+
+/** No sum over any window is above a limit, of what is approved or of what is bound, whatever was asked when. */
 export function withinLimits(world: World): void {
   const currencyOf = new Map(of(world, "REQUESTED").map((record) => [record.transactionId, jobOf(record).currency]));
-  const counted: { id: string; currency: string; at: number; units: bigint }[] = [];
+  const counted: Counted[] = [];
+  const bound: Counted[] = [];
   const fees = new Map<string, { currency: string; at: number; wei: bigint }>();
   for (const record of of(world, "APPROVED", "REFUSED", "EXPIRED", "INTENT")) {
     const id = record.transactionId;
@@ -208,12 +225,13 @@ export function withinLimits(world: World): void {
     if (record.kind === "APPROVED") {
       const units = BigInt(record.amountUnits);
       counted.push({ id, currency, at: record.at, units });
-      const sum = (spanMs: number): bigint =>
-        counted.reduce((all, one) => (one.currency === currency && one.at > record.at - spanMs ? all + one.units : all), 0n);
       must(units <= limits.perWithdrawal, "no withdrawal is above its limit", record);
-      must(limits.perHour === null || sum(hourMs) <= limits.perHour, "no hour is above its limit", record);
-      must(sum(dayMs) <= limits.perDay, "no day is above its limit", record);
+      mustFit(counted, currency, limits, record);
       continue;
+    }
+    if (record.version === 1) {
+      bound.push({ id, currency, at: record.at, units: BigInt(record.amountUnits) });
+      mustFit(bound, currency, limits, record);
     }
     const wei = BigInt(record.gasLimit) * BigInt(record.maxFeePerGas);
     must(wei <= limits.fee, "no fee is above its ceiling", record);

@@ -121,7 +121,8 @@ const honest: readonly (readonly [number, Command])[] = [
   [
     2,
     (play) => {
-      play.rig.now += play.random.pick([1, 500, 30_000, 600_000, 3_600_000, 86_400_001, -50_000]);
+      play.rig.now += play.random.pick([1, 500, 30_000, 600_000, 3_600_000, 86_400_001]);
+      play.rig.skew = play.random.pick([0, 0, 0, 0, -50_000, 599_000, -3_600_000, 86_400_000]);
       play.rig.signer.tick();
     },
   ],

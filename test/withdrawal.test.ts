@@ -33,7 +33,7 @@ describe("the drawn machine", () => {
 });
 
 describe("tokens", () => {
-  it("are adopted once, and given out in order without gaps", () => {
+  it("are adopted, and given out in order without gaps", () => {
     const rig = new Rig();
     rig.greet();
     const { transactionId } = rig.request();
@@ -42,7 +42,6 @@ describe("tokens", () => {
       ...{ chain: "local", network: "eip155:31337", address: hot, nextNonce: "7" },
     });
     expect(rig.ask("adopt", { chain: "local", nonce: "7", witnesses: 1 }).ok).toBe(true);
-    expect(rig.ask("adopt", { chain: "local", nonce: "8", witnesses: 9 }).code).toBe("ACCOUNT_ADOPTED");
     expect(rig.ask("adopt", { chain: "elsewhere", nonce: "8", witnesses: 9 }).code).toBe("ACCOUNT_NOT_ADOPTED");
     expect(rig.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(1);
     const nonces = [rig.ask("sign", { transactionId, facts }).withdrawal.nonce];
@@ -50,6 +49,45 @@ describe("tokens", () => {
       nonces.push(rig.ask("sign", { transactionId: rig.request().transactionId, facts }).withdrawal.nonce);
     expect(nonces).toEqual(["7", "8", "9", "10"]);
     expect(rig.ask("adopt", { chain: "local", nonce: "7", witnesses: 1 }).account.nextNonce).toBe("11");
+  });
+
+  it("begin elsewhere when that is said before the first is bound, and never after", () => {
+    const rig = new Rig().ready();
+    const adopt = (nonce: string) => rig.ask("adopt", { chain: "local", nonce, witnesses: 2 });
+    expect(adopt("9007199254740991").account.nextNonce).toBe("9007199254740991");
+    rig.start();
+    rig.greet();
+    expect(adopt("8").account.nextNonce).toBe("8");
+    expect(rig.statements.length).toBe(0);
+    rig.hear();
+    const entries = rig.statements.flatMap((statement) => statement.entries);
+    expect(entries.map((entry) => (entry.kind === "adopted" ? entry.token : entry.kind))).toEqual(["5", "9007199254740991", "8"]);
+    const { transactionId } = rig.request();
+    expect(rig.ask("sign", { transactionId, facts }).withdrawal.nonce).toBe("8");
+    for (const nonce of ["9", "7"]) expect(adopt(nonce)).toMatchObject({ code: "ACCOUNT_ADOPTED", detail: "began at 8" });
+    expect(rig.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(3);
+  });
+
+  it("begin elsewhere a hundred times in one run at most", () => {
+    const rig = new Rig().ready();
+    const adopt = (nonce: number) => rig.ask("adopt", { chain: "local", nonce: `${nonce}`, witnesses: 2 });
+    for (let i = 0; i < 99; i++) expect(adopt(6 + i).ok).toBe(true);
+    expect(adopt(5).code).toBe("ACCOUNT_ADOPTED");
+    expect(adopt(104).ok).toBe(true);
+  });
+
+  it("begin only on the word of at least one witness, within what is a number, once the gateway has greeted", () => {
+    const rig = new Rig();
+    const first = { chain: "local", nonce: "9007199254740991", witnesses: 1 };
+    expect(rig.ask("adopt", first).code).toBe("SIGNER_NOT_GREETED");
+    expect(rig.ask("account", first).code).toBe("SIGNER_NOT_GREETED");
+    expect(rig.kinds()).toEqual(["PAIRED"]);
+    rig.greet();
+    expect(rig.ask("adopt", { ...first, witnesses: 0 }).code).toBe("JSON_SHAPE");
+    expect(rig.ask("adopt", { ...first, nonce: "9007199254740992" }).code).toBe("JSON_SHAPE");
+    expect(rig.kinds()).toEqual(["PAIRED"]);
+    expect(rig.ask("adopt", first).ok).toBe(true);
+    expect(rig.ask("account", first).ok).toBe(true);
   });
 
   it("stay with their withdrawal, whatever facts come with a second request", () => {

@@ -136,7 +136,7 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
         account.foundLately = 0;
       });
     case "block":
-      return withAccount(book, event.chain, (account) => takeBlock(account, event, nowMs, out));
+      return withAccount(book, event.chain, (account) => takeBlock(book, account, event, nowMs, out));
     case "gas":
     case "sent":
       return takeItemEvent(book, event, nowMs, out);
@@ -186,7 +186,7 @@ function takeHello(
     if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item);
   }
   takeViews(book, hello.open, nowMs, out);
-  for (const account of book.accounts.values()) count(account, nowMs, out);
+  for (const account of book.accounts.values()) count(book, account, nowMs, out);
   return book.accounts.values();
 }
 
@@ -265,7 +265,13 @@ function refresh(book: Book, nowMs: number, out: DeskEffect[]): void {
   out.push({ kind: "refresh" });
 }
 
-function takeBlock(account: Account, { facts }: Extract<DeskEvent, { kind: "block" }>, nowMs: number, out: DeskEffect[]): void {
+function takeBlock(
+  book: Book,
+  account: Account,
+  { facts }: Extract<DeskEvent, { kind: "block" }>,
+  nowMs: number,
+  out: DeskEffect[],
+): void {
   account.facts = facts;
   // Counters that could not be had while the nodes were away are asked for at once.
   if (account.away !== "") account.counters.dueAtMs = 0;
@@ -275,7 +281,7 @@ function takeBlock(account: Account, { facts }: Extract<DeskEvent, { kind: "bloc
   watch(account, nowMs, out);
   guard(account, out);
   bump(account, nowMs, out);
-  count(account, nowMs, out);
+  count(book, account, nowMs, out);
   for (const item of account.flight) steer(item, nowMs, out);
 }
 
@@ -316,7 +322,7 @@ function takeTick(book: Book, nowMs: number, out: DeskEffect[]): Iterable<Accoun
     refresh(book, nowMs, out);
   }
   for (const account of book.accounts.values()) {
-    count(account, nowMs, out);
+    count(book, account, nowMs, out);
     if (account.away === "") {
       look(account, nowMs, out);
       watch(account, nowMs, out);

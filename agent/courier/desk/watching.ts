@@ -175,7 +175,9 @@ function observation(item: Item): Observation | null {
 }
 
 /** Asks for the account's counters when they are due: to adopt the first, to keep the signer informed, to settle a suspicion. */
-export function count(account: Account, nowMs: number, out: DeskEffect[]): void {
+export function count(book: Book, account: Account, nowMs: number, out: DeskEffect[]): void {
+  // The signer takes no counter before the gateway has greeted it.
+  if (!book.greeted) return;
   const { counters } = account;
   const isUnderWay = counters.askedAtMs !== null && nowMs - counters.askedAtMs < countersMsMax;
   if (isUnderWay || nowMs < counters.dueAtMs || account.away !== "") return;
@@ -201,6 +203,9 @@ export function takeCounters(account: Account, answer: Counters, nowMs: number, 
     if (agree) out.push({ kind: "adopt", body: { chain, nonce: `${final}`, witnesses } });
     return;
   }
+  // While no token was ever bound the signer takes another beginning; afterwards it keeps to its own.
+  const isOther = account.flight.size === 0 && latest === pending && pending === final && `${final}` !== account.nextNonce;
+  if (isOther) out.push({ kind: "adopt", body: { chain, nonce: `${final}`, witnesses } });
   counters.detail = "";
   counters.dueAtMs = nowMs + (suspect(account, final, nowMs, out) ? suspectRecheckMs : accountMs);
   out.push({ kind: "account", body: { chain, nonce: `${final}`, witnesses } });

@@ -16,7 +16,7 @@ export type RecordBody =
       readonly epoch: number;
       readonly gatewayKey: string; // Ed25519 public key, hex
     }
-  /** First counter of an account, once per network and account. */
+  /** First counter of an account; the newest one holds, and after the first INTENT there are no more. */
   | { readonly kind: "ADOPTED"; readonly network: string; readonly account: string; readonly nonce: string }
   /** A job the pinned gateway signed, at its place in the chain of jobs. `job` is its exact text. */
   | {

@@ -12,6 +12,12 @@ const frameTextMax = Math.ceil(agentFrameBytesMax / 3) * 4;
 const counter = string({ min: 1, max: 39, pattern: /^(?:0|[1-9][0-9]*)$/ });
 /** EIP-2681: nonces end at 2^64-2. */
 const nonce = string({ min: 1, max: 20, pattern: /^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18})$/ });
+/** Where an account begins: counted as a number by whoever sorts by it. */
+const firstNonce: Reader<string> = (value, path) => {
+  const digits = nonce(value, path);
+  if (!Number.isSafeInteger(Number(digits))) throw shapeFault(path, "must be below 2^53");
+  return digits;
+};
 const transactionId = hex(16);
 const chain = string({ min: 1, max: 64 });
 const witnesses = integer({ min: 1, max: 64 });
@@ -66,7 +72,7 @@ export function courierVerbs(signer: Signer): (request: Request, answer: (answer
       }),
       (body, reply) => signer.observed(body, reply),
     ),
-    adopt: verb("adopt", object({ chain, nonce, witnesses }), (body, reply) => signer.adopt(body, reply)),
+    adopt: verb("adopt", object({ chain, nonce: firstNonce, witnesses }), (body, reply) => signer.adopt(body, reply)),
     account: verb("account", object({ chain, nonce, witnesses }), (body, reply) => signer.account(body, reply)),
     report: verb("report", object({ after: integer() }), (body, reply) => signer.report(body, reply)),
     tell: verb("tell", object({ courier: courierStatus }), (body, reply) => signer.tell(body, reply)),

@@ -49,7 +49,8 @@ export class Accounts {
   fold(record: LedgerRecord): void {
     if (record.kind === "ADOPTED") {
       const key = keyOf(record.network, record.account);
-      invariant(!this.#byKey.has(key), "an account is adopted once");
+      const known = this.#byKey.get(key);
+      invariant(known === undefined || !isBegun(known), "an account is adopted before its first token");
       const adopted = BigInt(record.nonce);
       this.#byKey.set(key, { network: record.network, account: record.account, adopted, next: adopted, pending: 0 });
     }
@@ -79,6 +80,11 @@ export class Accounts {
       pending,
     ]);
   }
+}
+
+/** A token of it was bound: where it began stands for ever. */
+export function isBegun({ adopted, next }: Account): boolean {
+  return next !== adopted;
 }
 
 function isPending(state: State): boolean {

@@ -1,20 +1,22 @@
 /**
  * What the courier claims about a withdrawal or an account, taken for no more than that: an observation moves a state forward, an
- * adopted counter starts an account once, a foreign transaction count locks. Nothing here moves a withdrawal to another token.
+ * adopted counter starts an account, a foreign transaction count locks. Nothing here moves a withdrawal to another token.
  * Touches nothing: records leave through the turn.
  */
 import { type Code, codes } from "../../../protocol/codes.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import { networkOf } from "../policy/rules.ts";
-import { alarm, closedGate, lock, type Turn } from "../run.ts";
-import type { Account } from "./accounts.ts";
+import { alarm, closedGate, closedToNew, lock, type Turn } from "../run.ts";
+import { type Account, isBegun } from "./accounts.ts";
 import { isFinal, observedStep, step, type Withdrawal } from "./withdrawal.ts";
 
 /** Observations of one withdrawal before its final one; a chain that moves it more often is a courier that lies. */
 const observationsMax = 200;
 /** A chain's count ahead of ours for so long is no lagging node. */
 const aheadLockMs = 60_000;
+/** Other first counters than the one recorded, in one run: nodes settle on one long before. */
+const adoptionsMax = 100;
 /** Witnesses enough for a claim about the chain, where so many are known. */
 const witnessesWanted = 2;
 
@@ -65,7 +67,8 @@ export function decline(turn: Turn, transactionId: string, code: string): Done {
 }
 
 /**
- * The first counter of a chain's account: once, while none exists. The same one again is harmless, another is refused.
+ * The first counter of a chain's account. The same one again is harmless; another replaces it until the first token is bound, so
+ * that a wrong one does no lasting harm, and is refused from then on.
  * @public
  */
 export function adopt(
@@ -73,13 +76,15 @@ export function adopt(
   chain: { readonly chainId: number },
   nonce: bigint,
 ): { readonly ok: true; readonly account: Account } | Refusal {
-  const { core } = turn;
-  if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
+  const closed = closedToNew(turn);
+  if (closed !== null) return closed;
+  const { core, run } = turn;
   const network = networkOf(chain.chainId);
   const known = core.accounts.find(network, turn.account);
-  if (known !== undefined) {
-    return known.adopted === nonce ? { ok: true, account: known } : refuse("ACCOUNT_ADOPTED", `began at ${known.adopted}`);
-  }
+  if (known?.adopted === nonce) return { ok: true, account: known };
+  const isFixed = known !== undefined && (isBegun(known) || run.adoptions >= adoptionsMax);
+  if (isFixed) return refuse("ACCOUNT_ADOPTED", `began at ${known.adopted}`);
+  run.adoptions += 1;
   turn.commit([{ kind: "ADOPTED", network, account: turn.account, nonce: nonce.toString() }]);
   const account = core.accounts.find(network, turn.account);
   return account === undefined ? refuse("ACCOUNT_NOT_ADOPTED", network) : { ok: true, account };
@@ -97,6 +102,7 @@ export function weighCount(
   witnesses: number,
 ): { readonly ok: true } | Refusal {
   const { core, run, nowMs } = turn;
+  if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   const network = networkOf(chain.chainId);
   const account = core.accounts.find(network, turn.account);
   const known = Math.max(run.witnesses.get(chain.name) ?? 0, witnesses);
