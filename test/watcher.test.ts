@@ -306,19 +306,19 @@ describe("many withdrawals", () => {
     const theirs = askWithdrawal(db.store, other.id, 999, { stage: "signed" });
     const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, '0', ?, '21000', 1)";
     db.store.database.run(sql, theirs, other.id, network, stranger, versionHash(theirs));
-    const asked: string[] = [];
+    const receipts: string[] = [];
     nodes[0]!.lie = counting((method, params, honest) => {
-      if (method === "eth_getTransactionReceipt") asked.push(String(params[0]));
+      if (method === "eth_getTransactionReceipt") receipts.push(String(params[0]));
       return honest;
     });
     watch(configOf([nodes[0]!.url], 3), 60_000);
     await until(() => watcher!.ready());
-    expect(asked.length).toBeGreaterThan(1000);
-    expect(asked.length).toBeLessThanOrEqual(1024);
-    expect(asked).toContain(versionHash(theirs));
+    expect(receipts.length).toBeGreaterThan(1000);
+    expect(receipts.length).toBeLessThanOrEqual(1024);
+    expect(receipts).toContain(versionHash(theirs));
     await watcher!.close();
     await start();
-    await until(() => new Set(asked).size === 60 * 20 + 1);
+    await until(() => new Set(receipts).size === 60 * 20 + 1);
     chain.mine(payment(theirs, 0, { from: stranger }), payment("3b".padStart(32, "0"), 59));
     chain.mineEmpty(2);
     await until(() => row(theirs).status === 1 && row("3b".padStart(32, "0")).status === 1);
