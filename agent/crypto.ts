@@ -40,7 +40,7 @@ function commandLine(argv: readonly string[]): Options {
     .usage("[options]")
     .description("Runs the paired agent: signer and courier, until it is told to end.")
     .option("--config <file>", "configuration (default: config.json here, else beside crypto.js)")
-    .option("--state <folder>", "state folder (default: the user's data folder)")
+    .option("--state <folder>", "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)")
     .option("--enc-key-file <file>", "read encKey from this file, mode 0600")
     .addOption(new Option("--enc-key-fd <number>", "read encKey from this open descriptor").argParser(descriptor))
     .addOption(new Option("--role <role>", "which process to run here").choices(["both", "signer", "courier"]).default("both"))
@@ -167,6 +167,7 @@ async function run(options: Options): Promise<number> {
   news?.end();
   prepared.encKey?.bytes.fill(0);
   for (const lock of prepared.locks) lock.release();
+  if (code === exitCodes.fine) say("stopped");
   return code;
 }
 

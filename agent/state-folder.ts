@@ -34,7 +34,7 @@ const socketBytesMax = 100;
  * @public
  */
 export function stateFolder(named?: string): StateFolder {
-  const root = named === undefined ? envPaths("autowithdraw").data : resolve(named);
+  const root = named === undefined ? envPaths("autowithdraw", { suffix: "" }).data : resolve(named);
   return {
     root,
     signer: join(root, "signer"),

@@ -27,11 +27,14 @@ export async function approve(
   terminal: Terminal,
 ): Promise<number> {
   const { withdrawal } = await askOperator(state, "show", { transactionId });
+  if (withdrawal.state !== "held") {
+    throw new AgentError("WITHDRAWAL_NOT_HELD", "none", `the withdrawal does not wait for a person: it is ${withdrawal.state}`);
+  }
   const address = destinationOf(withdrawal, options.address);
   const shown = { ...withdrawal, address: withdrawal.address === "" ? address : withdrawal.address };
   await confirmed("approve", shown, options, terminal);
   const answer = await askOperator(state, "approve", { transactionId, digest: withdrawal.approvalDigest, address });
-  return done("approved", answer.withdrawal, options, terminal);
+  return done(answer.withdrawal, options, terminal);
 }
 
 /** @public */
@@ -44,7 +47,7 @@ export async function refuse(
   const { withdrawal } = await askOperator(state, "show", { transactionId });
   await confirmed("refuse", withdrawal, options, terminal);
   const answer = await askOperator(state, "refuse", { transactionId });
-  return done("refused", answer.withdrawal, options, terminal);
+  return done(answer.withdrawal, options, terminal);
 }
 
 /** The address to send along: only for a withdrawal that has none; for one that has, --address may only repeat it. */
@@ -82,8 +85,8 @@ async function confirmed(
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
-function done(word: string, withdrawal: WithdrawalView, options: DecideOptions, terminal: Terminal): number {
+function done(withdrawal: WithdrawalView, options: DecideOptions, terminal: Terminal): number {
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, withdrawal })}\n`);
-  else terminal.out(`${word}: ${withdrawal.amount} ${withdrawal.currency} to ${withdrawal.address}, now ${withdrawal.state}\n`);
+  else terminal.out(`now ${withdrawal.state}: ${withdrawal.amount} ${withdrawal.currency} to ${withdrawal.address}\n`);
   return exitCodes.fine;
 }

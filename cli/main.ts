@@ -35,7 +35,7 @@ function lifetime(text: string): number {
 function onState(name: string, description: string): Command {
   return new Command(name)
     .description(description)
-    .option("--state <folder>", "state folder (default: the user's data folder)")
+    .option("--state <folder>", "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)")
     .option("--json", "print one line of JSON");
 }
 

@@ -27,7 +27,7 @@ export async function askOperator<V extends OperatorVerb>(
     const answer = await client.request(verb, body);
     if (answer.ok) return answer;
     const { code, detail, effect } = answer;
-    throw new AgentError(code as Code, effect, detail === "" ? meaningOf(code) : detail);
+    throw new AgentError(code as Code, effect, wordsOf(code, detail));
   } catch (error) {
     if (error instanceof AgentError && error.code === "SOCKET_UNREACHABLE") throw away(state, error);
     throw error;
@@ -36,9 +36,12 @@ export async function askOperator<V extends OperatorVerb>(
   }
 }
 
-/** The table's own words for a code that came without any. */
-function meaningOf(code: string): string {
-  return Object.hasOwn(codes, code) ? codes[code as Code][3] : `the signer says ${code}`;
+/** A refusal's detail is one word or number, so the table's sentence leads; a fault's is a sentence of its own. */
+function wordsOf(code: string, detail: string): string {
+  const row = Object.hasOwn(codes, code) ? codes[code as Code] : undefined;
+  if (detail !== "" && row?.[0] !== "refusal") return detail;
+  const meaning = row?.[3] ?? `the signer says ${code}`;
+  return detail === "" ? meaning : `${meaning} (${detail})`;
 }
 
 function away(state: StateFolder, cause: AgentError): AgentError {

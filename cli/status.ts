@@ -1,8 +1,9 @@
 /** `status`: whether everything works, and if not, what does not; in one screen of plain words. */
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import type { SignerStatus } from "../agent/socket/verbs.ts";
+import type { CourierStatus, SignerStatus } from "../agent/socket/verbs.ts";
 import type { StateFolder } from "../agent/state-folder.ts";
 import { formatAmount } from "../protocol/amount.ts";
+import { type Code, codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
 import { fields, moment, type Terminal } from "./terminal.ts";
@@ -19,22 +20,46 @@ export interface StatusOptions {
   readonly json?: boolean | undefined;
 }
 
-/** What keeps a status from being 0, in words; empty when everything works. */
-export function problemsOf(status: SignerStatus, nowMs: number): readonly string[] {
-  const problems: string[] = [];
-  if (status.locked !== "") problems.push(`the signer is locked (${status.locked}): ${status.lockedDetail}`);
-  if (!status.ledgerWritable) problems.push("the ledger cannot be written");
-  if (!status.courierConnected) problems.push("the courier does not run");
+/** `hint` is what to do about it, "" when nothing but time helps. */
+export interface Problem {
+  readonly what: string;
+  readonly hint: string;
+}
+
+/** What keeps a status from being 0; empty when everything works. */
+export function problemsOf(status: SignerStatus, nowMs: number): readonly Problem[] {
+  const problems: Problem[] = [];
+  const found = (what: string, hint: string): void => void problems.push({ what, hint });
+  if (status.locked !== "") found(`the signer is locked (${status.locked}): ${status.lockedDetail}`, remedyIn(status.locked));
+  if (!status.ledgerWritable)
+    found("the ledger cannot be written", "check the disk's free space and health, then start crypto again");
   const { courier } = status;
-  if (courier === null) return [...problems, "the courier has not said yet what it sees"];
-  if (nowMs - courier.at > courierWordMsMax) problems.push(`the courier last said what it sees at ${moment(courier.at)}`);
-  if (courier.link !== "up") problems.push(`the link to the gateway is down: ${courier.linkDetail}`);
-  for (const chain of courier.chains) if (!chain.ok) problems.push(`no node of ${chain.chain} can be used: ${chain.detail}`);
+  if (!status.courierConnected) found("the courier does not run", "look at what crypto printed last");
+  if (courier === null) found("the courier has not said yet what it sees", "");
+  else problems.push(...outsideProblems(courier, nowMs));
   return problems;
 }
 
+function outsideProblems(courier: CourierStatus, nowMs: number): readonly Problem[] {
+  const problems: Problem[] = [];
+  const found = (what: string, hint: string): void => void problems.push({ what, hint });
+  if (nowMs - courier.at > courierWordMsMax)
+    found(`the courier last said what it sees at ${moment(courier.at)}`, "look at what crypto printed last");
+  if (courier.link !== "up") found(`the link to the gateway is down: ${courier.linkDetail}`, remedyIn(courier.linkDetail));
+  for (const { chain, ok, isAsking, detail } of courier.chains)
+    if (!ok && !isAsking) found(`no node of ${chain} can be used: ${detail}`, remedyIn(detail));
+  return problems;
+}
+
+/** What the table says to do about the code that `detail` begins with; "" when it begins with none, or nothing is to be done. */
+function remedyIn(detail: string): string {
+  const code = /^[A-Z][A-Z0-9_]*/.exec(detail)?.[0] ?? "";
+  const remedy = Object.hasOwn(codes, code) ? codes[code as Code][4] : "";
+  return /^none\b/.test(remedy) ? "" : remedy;
+}
+
 /** 0 everything works, 1 something does not, 4 locked. */
-export function exitCodeOf(status: SignerStatus, problems: readonly string[]): number {
+export function exitCodeOf(status: SignerStatus, problems: readonly Problem[]): number {
   if (status.locked !== "") return exitCodes.locked;
   return problems.length === 0 ? exitCodes.fine : exitCodes.no;
 }
@@ -64,7 +89,8 @@ function show(status: SignerStatus, options: StatusOptions, terminal: Terminal):
   const problems = problemsOf(status, terminal.now());
   const exitCode = exitCodeOf(status, problems);
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: exitCode === exitCodes.fine, problems, status })}\n`);
-  else terminal.out(`${headline(exitCode)}\n\n${fields(rowsOf(status))}\n${listed(problems)}`);
+  else
+    terminal.out(`${headline(exitCode)}\n\n${fields([["now", moment(terminal.now())], ...rowsOf(status)])}\n${listed(problems)}`);
   return exitCode;
 }
 
@@ -73,8 +99,10 @@ function headline(exitCode: number): string {
   return exitCode === exitCodes.locked ? "LOCKED: nothing is signed until a person has looked" : "NOT WELL";
 }
 
-function listed(problems: readonly string[]): string {
-  return problems.length === 0 ? "" : `\nwhat is wrong:\n${problems.map((problem) => `  - ${problem}`).join("\n")}\n`;
+function listed(problems: readonly Problem[]): string {
+  if (problems.length === 0) return "";
+  const lines = problems.map(({ what, hint }) => `  - ${what}\n${hint === "" ? "" : `    hint: ${hint}\n`}`);
+  return `\nwhat is wrong:\n${lines.join("")}`;
 }
 
 function rowsOf(status: SignerStatus): readonly (readonly [string, string])[] {
@@ -85,7 +113,7 @@ function rowsOf(status: SignerStatus): readonly (readonly [string, string])[] {
     ["isolation", status.isolation],
     [
       "ledger",
-      `${status.ledgerWritable ? "writable" : "NOT WRITABLE"}, ${status.head.seq} records, the gateway has ${status.acked}`,
+      `${status.ledgerWritable ? "writable" : "NOT WRITABLE"}, ${status.head.seq} records, the gateway has ${heldByGateway(status)}`,
     ],
     ["gateway", gatewayWords(status)],
   ];
@@ -95,11 +123,17 @@ function rowsOf(status: SignerStatus): readonly (readonly [string, string])[] {
       chain.nativeBalance === ""
         ? "balance unknown"
         : `${formatAmount(BigInt(chain.nativeBalance), nativeDecimal)} of its own coin`;
-    rows.push([chain.chain, `${chain.ok ? "ok" : "NOT OK"}, ${chain.detail}, ${balance}`]);
+    rows.push([chain.chain, chain.isAsking ? "asking its nodes" : `${chain.ok ? "ok" : "NOT OK"}, ${chain.detail}, ${balance}`]);
   }
   rows.push(["withdrawals", countsOf(status)]);
   for (const { transactionId, why } of status.courier?.waiting ?? []) rows.push(["waiting", `${transactionId}: ${why}`]);
   return rows;
+}
+
+/** A ledger that is behind has forgotten what was acknowledged; then the lock's own words have the number. */
+function heldByGateway({ locked, lockedDetail, acked }: SignerStatus): string {
+  const told = locked === "" ? null : /^the gateway holds record (\d+)\b/.exec(lockedDetail);
+  return told?.[1] ?? String(acked);
 }
 
 const encKeyPlaces: Readonly<Record<string, string>> = {

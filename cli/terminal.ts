@@ -1,6 +1,7 @@
 /** Terminal manners, in one place: where lines go, how a yes is asked for, how columns line up. */
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { exitCodes } from "../agent/launcher/verdict.ts";
 
 /**
  * What commands see of the outside; tests put their own in its place.
@@ -20,6 +21,13 @@ export interface Terminal {
 
 /** @public */
 export function processTerminal(): Terminal {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+      // Whoever read this has seen enough.
+      process.exit(exitCodes.fine);
+    });
+  }
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),

@@ -41,7 +41,10 @@ export function printToken(options: TokenOptions, terminal: Terminal): number {
 }
 
 function makerOf({ apiKeyFile, alg }: TokenOptions, nowMs: number): (purpose: TokenFor) => string {
-  const bytes = apiKeyFile === undefined ? readFileSync(0) : readPrivateFile(apiKeyFile);
+  const bytes =
+    apiKeyFile === undefined
+      ? readFileSync(0)
+      : readPrivateFile(apiKeyFile, undefined, "name the file that holds apiKey with --api-key-file, readable by this user");
   // The maker's interface takes the key as text; this process ends with the token.
   const apiKey = Buffer.from(bytes).toString("latin1").trim();
   bytes.fill(0);

@@ -110,8 +110,8 @@ export function describe(one: WithdrawalView): string {
     ["requested", moment(one.requestedAt)],
     ["changed", moment(one.changedAt)],
     ["expires", moment(one.expiresAt)],
-    ["paid from", one.account],
   ];
+  if (one.account !== "") rows.push(["paid from", one.account]);
   if (one.tag !== "") rows.push(["tag", one.tag]);
   if (one.nonce !== "") rows.push(["nonce", one.nonce]);
   return `${fields(rows)}\n`;

@@ -13,10 +13,24 @@ function stop(message, hint) {
 }
 
 if (!isOldEnough) stop(`Node ${process.versions.node} is too old`, "install Node 18.19.1 or later");
-if (!existsSync(entry)) stop("nothing is built yet", "run `npm ci && npm run build` in the project's folder");
+const bring = "npm ci --ignore-scripts && npm run build";
+const isHelp = process.argv.slice(2).some((word) => word === "--help" || word === "-h");
+const usage = `Usage: node gateway/gateway.js <command> [options]   init, start, merchant create, agents and more
+
+Packages or the build are missing; in the project's folder: ${bring}
+Then --help shows every command.
+`;
+
+function unready(message) {
+  if (!isHelp) stop(message, `run in the project's folder: ${bring}`);
+  process.stdout.write(usage);
+  process.exit(0);
+}
+
+if (!existsSync(entry)) unready("nothing is built yet");
 try {
   await import(pathToFileURL(entry).href);
 } catch (error) {
   if (error?.code !== "ERR_MODULE_NOT_FOUND") throw error;
-  stop(`a package is missing: ${error.message}`, "run `npm ci` in the project's folder");
+  unready(`a package is missing: ${error.message}`);
 }

@@ -11,6 +11,25 @@ import { stampFile } from "./stamp.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
+const bring = "npm ci --ignore-scripts && npm run build";
+
+const usage = `Usage: node pair.js [options]                     pairs this server; installs and builds first what it needs
+       node crypto.js [options]                   runs the paired agent until it is told to end
+       node autowithdraw.js <command> [options]   status, withdrawals, show, address, verify, approve, refuse, token
+
+This copy is not built yet, or a package is missing: ${bring}
+Then --help of each shows all of its options.
+State folder: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw; --state <folder> names another.
+`;
+
+/** Help is given even before there is anything that could parse options. */
+function isHelpUnready() {
+  const asked = process.argv.slice(2).some((word) => word === "--help" || word === "-h");
+  if (!asked || (existsSync(stampFile) && missingPackages(root).length === 0)) return false;
+  process.stdout.write(usage);
+  return true;
+}
+
 function stop(line, hint) {
   process.stderr.write(`crypto: ${line}\nhint: ${hint}\n`);
   process.exit(2);
@@ -18,20 +37,20 @@ function stop(line, hint) {
 
 /** Runs `main(argv)` of a program in dist/ and ends with the code it gives. */
 export async function launch(program) {
-  if (!existsSync(stampFile)) stop("this copy is not built yet", "run: node pair.js, which installs and builds");
+  if (isHelpUnready()) return;
+  if (!existsSync(stampFile))
+    stop("this copy is not built yet", `run in its folder: ${bring} (node pair.js does both by itself)`);
   const missing = missingPackages(root);
-  if (missing.length > 0) stop(`packages are missing: ${missing.join(", ")}`, "run: node pair.js, which installs them");
+  if (missing.length > 0)
+    stop(`packages are missing: ${missing.join(", ")}`, `run in its folder: ${bring} (node pair.js does both by itself)`);
   const { main } = await import(new URL(`../dist/${program}`, import.meta.url).href);
   process.exitCode = await main(process.argv.slice(2));
 }
 
 /** As `launch`, after bringing packages (npm with `npmArguments`) and build where they are missing; what is there is left alone. */
 export async function install(program, npmArguments) {
+  if (isHelpUnready()) return;
   const built = existsSync(stampFile);
-  if (!built && process.argv.slice(2).some((word) => word === "--help" || word === "-h")) {
-    process.stdout.write("node pair.js pairs this server; run without --help, it first installs and builds what it needs.\n");
-    return;
-  }
   if (!built) {
     step("installing", "this copy is not built yet: all packages, exactly as package-lock.json names them, then the build");
     if (runQuietly(process.execPath, [join(root, "scripts", "ensure.js")]) !== 0) {

@@ -2,6 +2,7 @@
  * The commands as people see them: each file of test/cli is a transcript, its `$` lines are run and everything they print must stand
  * there, exit code included. A signer with scripted answers stands behind the socket.
  */
+import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,6 +13,7 @@ import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
 import { createLedger } from "../agent/signer/ledger/ledger.ts";
 import { runCommand } from "../cli/main.ts";
 import type { Terminal } from "../cli/terminal.ts";
+import { projectRoot } from "../scripts/rig.ts";
 import { broadcast, held, OperatorSocket, refusal, transactionId, well } from "./support/operator-socket.ts";
 
 const folder = fileURLToPath(new URL("./cli", import.meta.url));
@@ -19,6 +21,8 @@ const nowMs = 1795210863000; // 2026-11-20 21:41:03 UTC
 let dir: string;
 let state: string;
 const signer = new OperatorSocket();
+const courierWell = well.courier as NonNullable<typeof well.courier>;
+const chain = courierWell.chains[0] as (typeof courierWell.chains)[number];
 
 class Screen implements Terminal {
   text = "";
@@ -65,22 +69,31 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   },
   degraded: () => {
     const courier = {
-      ...(well.courier as NonNullable<typeof well.courier>),
+      ...courierWell,
       link: "down" as const,
-      linkDetail: "ECONNREFUSED since 21:38:00, next try in 8 s",
-      chains: [
-        { chain: "ethereum", ok: false, detail: "no node answers since block 21000000", block: 21000000, nativeBalance: "" },
-      ],
+      linkDetail: "LINK_SOCKET: ECONNREFUSED",
+      chains: [{ ...chain, ok: false, detail: "NODE_UNREACHABLE; http://10.0.0.7:8545 ECONNREFUSED", nativeBalance: "" }],
       waiting: [{ transactionId, why: "funds: 3200.5 usdt-erc20 needed, 100 there" }],
     };
     signer.answers = { status: () => ({ status: { ...well, courier, acked: 12, courierConnected: true } }) };
   },
+  asking: () => {
+    const courier = { ...courierWell, chains: [{ ...chain, ok: false, isAsking: true, detail: "asking", nativeBalance: "" }] };
+    signer.answers = { status: () => ({ status: { ...well, courier } }) };
+  },
+  decided: () => {
+    signer.answers = {
+      show: () => ({ withdrawal: { ...broadcast, transactionId }, history: [] }),
+      approve: () => refusal("WITHDRAWAL_NOT_HELD", "broadcast"),
+      refuse: () => refusal("WITHDRAWAL_BOUND", "nonce 41"),
+    };
+  },
   locked: () => {
-    const locked = { locked: "SIGNER_BEHIND_ECHO", lockedDetail: "the gateway knows record 25, this ledger ends at 18" };
+    const locked = { locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25, the ledger ends at 18" };
     signer.answers = {
       status: () => ({ status: { ...well, ...locked } }),
       show: () => ({ withdrawal: held, history: [] }),
-      approve: () => refusal("SIGNER_LOCKED", "the signer is locked"),
+      approve: () => refusal("SIGNER_LOCKED", "LEDGER_BEHIND_GATEWAY"),
     };
   },
   manual: () => {
@@ -243,6 +256,21 @@ describe("what goes over the socket", () => {
     expect(code).toBe(0);
     expect(text.split("everything works").length).toBe(3);
     expect(text).toContain("crypto does not run on");
+  });
+});
+
+describe("a reader that is gone", () => {
+  it("ends the command quietly", async () => {
+    const program = join(projectRoot, "dist", "cli", "main.js");
+    const look = `import { main } from ${JSON.stringify(program)}; process.exitCode = await main(["--help"]);`;
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", look], { stdio: ["ignore", "pipe", "pipe"] });
+    child.stdout.destroy();
+    let said = "";
+    child.stderr.on("data", (text) => {
+      said += String(text);
+    });
+    const code = await new Promise((resolve) => child.once("close", resolve));
+    expect([code, said]).toEqual([0, ""]);
   });
 });
 

@@ -121,6 +121,9 @@ describe("a first pairing", () => {
     expect(
       (await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state, "--enc-key-file", file)).output,
     ).toContain("0644");
+    const none = ["--enc-key-file", join(agent.dir, "none")];
+    const away = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state, ...none);
+    expect(away.output).toContain("hint: name the file that holds encKey with --enc-key-file");
   });
 
   it("takes every secret from files", async () => {
@@ -184,6 +187,57 @@ describe("a second run", () => {
     const again = await agent.pair();
     expect(again.code).toBe(2);
     expect(again.output).toContain("the keystore does not open");
+  });
+});
+
+describe("a damaged state folder", () => {
+  it.each([
+    ["signer/keystore.json", 2],
+    ["courier/link.json", 2],
+    ["signer/ledger", 4],
+  ])("without %s: crypto and pair name it, say what to do, and change nothing", async (name, cryptoExit) => {
+    fill();
+    expect((await agent.pair()).code).toBe(0);
+    const id = JSON.parse(readFileSync(join(agent.state, "pairing.json"), "utf8")).granted.agent;
+    rmSync(join(agent.state, name), { recursive: true });
+    for (const isRefilled of [false, true]) {
+      if (isRefilled) fill();
+      const before = agent.contents();
+      const crypto = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state);
+      const pair = await agent.pair();
+      expect([crypto.code, pair.code]).toEqual([cryptoExit, 2]);
+      for (const { output } of [crypto, pair]) {
+        expect(output).toContain(join(agent.state, name));
+        expect(output).toContain(`hint: restore it from a backup, or have the service release this agent (agents release ${id})`);
+      }
+      expect(agent.contents()).toEqual(before);
+    }
+  });
+
+  it("does not seal a second keystore for a pairing that was begun", async () => {
+    gateway.say(503, "unavailable", "Not now.");
+    fill();
+    expect((await agent.pair()).code).toBe(3);
+    rmSync(join(agent.state, "signer", "keystore.json"));
+    const again = await agent.pair();
+    expect(again.code).toBe(1);
+    expect(again.output).toContain("holds no keystore");
+    expect(existsSync(join(agent.state, "signer", "keystore.json"))).toBe(false);
+  });
+});
+
+describe("without a terminal", () => {
+  it("the mnemonic stays in config.json until --yes", async () => {
+    const before = fill();
+    const args = ["--config", agent.config, "--state", agent.state];
+    const done = await agent.launcher("pair.js", ...args, "--json");
+    expect(done.code, done.output).toBe(2);
+    expect(lastJson(done.output)).toMatchObject({ ok: false, code: "COMMAND_USAGE", shortCode: gateway.shortCode });
+    expect(readFileSync(agent.config, "utf8")).toBe(before);
+    expect(progress().step).toBe("registered");
+    const yes = await agent.launcher("pair.js", ...args, "--yes");
+    expect(yes.code, yes.output).toBe(0);
+    expect(readFileSync(agent.config, "utf8")).not.toContain("junk");
   });
 });
 
@@ -334,6 +388,7 @@ describe("bad input", () => {
     const done = await agent.pair();
     expect(done.code).toBe(2);
     expect(done.output).toContain("apiKey is not keyId.secret.fingerprint");
+    expect(existsSync(agent.state)).toBe(false);
   });
 
   it("an apiKey with the wrong secret", async () => {

@@ -86,8 +86,10 @@ async function askSigner({ signer, feed, metrics, log }: HandsOptions, effect: E
   const { verb, body } = effect;
   const { transactionId } = body;
   const answer = await settled(request(signer, effect));
-  if (answer.ok) count(metrics, effect, answer.withdrawal);
-  else {
+  if (answer.ok) {
+    count(metrics, effect, answer.withdrawal);
+    tell(log, effect, answer.withdrawal);
+  } else {
     metrics.count("refusals");
     log.debug({ verb, transactionId, code: answer.code }, "the signer said no");
   }
@@ -113,6 +115,19 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalVi
   if (effect.verb === "decline") metrics.count("declined");
   if (effect.verb === "observed" && withdrawal.state === "included") metrics.count("included");
   if (effect.verb === "observed" && effect.body.stage === "final") metrics.count("final");
+}
+
+/** What a person who reads the log wants of each withdrawal: signed as what, ended how. Amounts are decimal strings. */
+function tell(log: Logger, effect: Effect<"ask">, withdrawal: WithdrawalView): void {
+  const { transactionId, state, amount, currency, nonce } = withdrawal;
+  if (effect.verb === "sign" || effect.verb === "replace") {
+    const newest = withdrawal.versions.at(-1);
+    const fields = { transactionId, txHash: newest?.txHash, version: newest?.version, nonce, amount, currency };
+    log.info(fields, effect.verb === "sign" ? "a withdrawal was signed" : "a withdrawal was signed again with a higher fee");
+  } else if (effect.verb === "decline" || effect.body.stage === "final") {
+    const txHash = effect.verb === "observed" ? effect.body.txHash : "";
+    log.info({ transactionId, state, txHash, amount, currency }, "a withdrawal is final");
+  }
 }
 
 async function adopt({ signer, feed, log }: HandsOptions, { body }: Effect<"adopt">): Promise<void> {

@@ -20,6 +20,8 @@ import { createWatch } from "./watch/watch.ts";
 const tickMs = 1000;
 const tellMs = 2000;
 const statusTextMax = 1024;
+/** Stands where a fault of the nodes would, until the first of them has answered or not. */
+const asking = "asking";
 
 /** @public */
 export interface RunOptions {
@@ -190,8 +192,11 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
 async function admitJobs({ signer, feed, options }: Shared, link: Link, frame: Uint8Array): Promise<void> {
   options.metrics.count("jobFrames");
   const answer = await settled(signer.request("admit", { frame: base64(frame) }));
-  if (answer.ok) feed({ kind: "views", withdrawals: answer.withdrawals });
-  else refusedFrame(options, link, answer);
+  if (answer.ok) {
+    for (const { transactionId, state, code, amount, currency } of answer.withdrawals)
+      options.log.info({ transactionId, state, code, amount, currency }, "a withdrawal was admitted");
+    feed({ kind: "views", withdrawals: answer.withdrawals });
+  } else refusedFrame(options, link, answer);
 }
 
 async function release({ signer, feed, options }: Shared, link: Link, frame: Uint8Array): Promise<void> {
@@ -227,7 +232,7 @@ function watchChain({ options, feed, state }: Shared, chain: string, account: st
   const door = options.doors.get(chain);
   if (door === undefined) return [];
   const { log, metrics, pollMs, onBug } = options;
-  const known = { away: "not asked yet", block: 0, nativeBalance: "", hasCode: false };
+  const known = { away: asking, block: 0, nativeBalance: "", hasCode: false };
   state.chains.set(chain, known);
   const watch = createWatch({
     door,
@@ -271,7 +276,8 @@ function statusOf({ options, state }: Shared, waits: CourierStatus["waiting"]): 
       const trouble = known.hasCode ? "COURIER_ACCOUNT_CODE" : known.away;
       const nodes = door === undefined ? "" : nodesDetail(door);
       const detail = [trouble, nodes].filter((part) => part !== "").join("; ") || `block ${known.block}`;
-      return { chain, ok: trouble === "", detail: clip(detail), block: known.block, nativeBalance: known.nativeBalance };
+      const { block, nativeBalance } = known;
+      return { chain, ok: trouble === "", isAsking: trouble === asking, detail: clip(detail), block, nativeBalance };
     }),
     waiting: waits,
   };

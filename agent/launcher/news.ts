@@ -74,7 +74,8 @@ export function newsOf({ locked, lockedDetail, courier, counts }: SignerStatus):
     good: "the link to the gateway is up",
     detail: courier.linkDetail,
   });
-  for (const { chain, ok, detail } of courier.chains) {
+  for (const { chain, ok, isAsking, detail } of courier.chains) {
+    if (isAsking) continue;
     news.set(`chain ${chain}`, {
       bad: ok ? "" : `no node of ${chain} can be used; they are tried again and again`,
       good: `the nodes of ${chain} answer`,

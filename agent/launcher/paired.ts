@@ -1,15 +1,22 @@
 /** Whether a state folder belongs to a paired agent, judged by the files each role needs. Looks, and changes nothing. */
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AgentError } from "../../protocol/fault.ts";
+import { parseJson } from "../../protocol/json.ts";
 import type { StateFolder } from "../state-folder.ts";
 
+type Role = "both" | "signer" | "courier";
+
+const progressBytesMax = 262_144;
+
 /**
- * A missing ledger beside a keystore is not this check's business: the signer locks over it.
- * @throws AgentError STATE_NOT_PAIRED
+ * What `crypto` asks before it starts anything.
+ * @throws AgentError STATE_NOT_PAIRED; STATE_INCOMPLETE or LEDGER_MISSING when pairing was finished here and a file of it is gone
  * @public
  */
-export function assertPaired(state: StateFolder, role: "both" | "signer" | "courier"): void {
+export function assertPaired(state: StateFolder, role: Role): void {
+  const missing = missingFile(state, role);
+  if (missing !== null) throw incomplete(missing, missing.isLedger ? "LEDGER_MISSING" : "STATE_INCOMPLETE");
   const isSealed = existsSync(join(state.signer, "keystore.json"));
   const isLinked = existsSync(join(state.courier, "link.json"));
   if (role !== "courier" && !isSealed) {
@@ -18,5 +25,58 @@ export function assertPaired(state: StateFolder, role: "both" | "signer" | "cour
   if (role !== "signer" && !isLinked) {
     const words = isSealed ? "pairing was begun but not finished" : "there is no paired agent";
     throw new AgentError("STATE_NOT_PAIRED", "none", `${words} in ${state.root}`);
+  }
+}
+
+/**
+ * What `pair` asks before it says or changes anything: a finished pairing has all its files, or a person must act.
+ * @throws AgentError STATE_INCOMPLETE
+ * @public
+ */
+export function assertWhole(state: StateFolder): void {
+  const missing = missingFile(state, "both");
+  if (missing !== null) throw incomplete(missing, "STATE_INCOMPLETE");
+}
+
+interface Missing {
+  readonly path: string;
+  readonly agent: string;
+  readonly isLedger: boolean;
+}
+
+function incomplete({ path, agent, isLedger }: Missing, code: "STATE_INCOMPLETE" | "LEDGER_MISSING"): AgentError {
+  const words = isLedger ? `the ledger is missing or empty: ${path} holds none` : `${path} is missing`;
+  return new AgentError(code, "none", `${words}, yet agent ${agent} was paired here`, {
+    hint: `restore it from a backup, or have the service release this agent (agents release ${agent}) and pair with a new --state folder`,
+  });
+}
+
+/** Null while pairing is unfinished, or when this user may not read how far it came: then each role's own file decides. */
+function missingFile(state: StateFolder, role: Role): Missing | null {
+  const agent = agentPairedHere(state);
+  if (agent === null) return null;
+  const keystore = join(state.signer, "keystore.json");
+  const link = join(state.courier, "link.json");
+  const ledger = join(state.signer, "ledger");
+  if (role !== "courier" && !existsSync(keystore)) return { path: keystore, agent, isLedger: false };
+  if (role !== "signer" && !existsSync(link)) return { path: link, agent, isLedger: false };
+  if (role !== "courier" && !hasSegment(ledger)) return { path: ledger, agent, isLedger: true };
+  return null;
+}
+
+function hasSegment(ledger: string): boolean {
+  return existsSync(ledger) && readdirSync(ledger).some((name) => name.endsWith(".jsonl"));
+}
+
+function agentPairedHere({ pairing }: StateFolder): string | null {
+  try {
+    const { step, granted } = parseJson(readFileSync(pairing), { bytesMax: progressBytesMax }) as {
+      readonly step?: unknown;
+      readonly granted?: { readonly agent?: unknown } | null;
+    };
+    if (step !== "registered" && step !== "scrubbed") return null;
+    return typeof granted?.agent === "string" ? granted.agent : null;
+  } catch {
+    return null;
   }
 }

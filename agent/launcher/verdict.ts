@@ -23,6 +23,7 @@ const exitByCode: Readonly<Record<string, number>> = {
   PAIRING_API_KEY: exitCodes.configuration,
   PAIRING_AWAY: exitCodes.unreachable,
   STATE_FOLDER: exitCodes.configuration,
+  STATE_INCOMPLETE: exitCodes.configuration,
   STATE_NOT_PAIRED: exitCodes.configuration,
   COMMAND_USAGE: exitCodes.configuration,
   COMMAND_DAEMON_AWAY: exitCodes.unreachable,

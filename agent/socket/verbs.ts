@@ -184,6 +184,7 @@ export interface CourierStatus {
   readonly chains: readonly {
     readonly chain: string;
     readonly ok: boolean;
+    readonly isAsking: boolean; // not ok yet only because no node has answered or failed to
     readonly detail: string; // last block seen, or what is wrong
     readonly block: number;
     readonly nativeBalance: string; // wei at the last final block, "" when unknown

@@ -1,5 +1,6 @@
 /** `pair` on the command line: its options, and what a person or a script gets to see of the result. */
 import { Command, InvalidArgumentError } from "commander";
+import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { fields, type Terminal } from "../terminal.ts";
 import { type PairOptions, type PairResult, pair } from "./pair.ts";
@@ -12,7 +13,7 @@ export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, 
   return new Command("pair")
     .description("Seals the wallet of config.json, registers this server at the gateway, takes the secrets out of config.json.")
     .option("--config <file>", "configuration (default: config.json here, else beside pair.js)")
-    .option("--state <folder>", "state folder (default: the user's data folder)")
+    .option("--state <folder>", "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)")
     .option("--mnemonic-file <file>", "read the mnemonic from this file, mode 0600")
     .option("--api-key-file <file>", "read apiKey from this file, mode 0600")
     .option("--enc-key-file <file>", "read encKey from this file, mode 0600; it then leaves config.json too")
@@ -29,12 +30,24 @@ function descriptor(text: string): number {
 
 async function runPair(options: PairOptions, terminal: Terminal): Promise<number> {
   const result = await pair(options, terminal, process.env.CREDENTIALS_DIRECTORY);
-  if (options.json === true) terminal.out(`${JSON.stringify(asJson(result))}\n`);
+  const left = result.scrubbed ? null : verdictOn(mnemonicLeft(terminal));
+  const { code, message, hint } = left ?? {};
+  if (options.json === true) terminal.out(`${JSON.stringify({ ...asJson(result), code, message, hint })}\n`);
   else terminal.out(asText(result));
-  if (result.scrubbed) return 0;
-  throw new AgentError("COMMAND_DECLINED", "none", "paired, but config.json still holds the mnemonic", {
-    hint: "write the mnemonic down, then run node pair.js again: it does only what is left",
-  });
+  if (left === null) return exitCodes.fine;
+  terminal.err(verdictLines(left));
+  return left.exitCode;
+}
+
+function mnemonicLeft({ isInteractive }: Terminal): AgentError {
+  const message = "paired, but config.json still holds the mnemonic";
+  const again = "it does only what is left";
+  if (isInteractive) {
+    const hint = `write the mnemonic down, then run node pair.js again: ${again}`;
+    return new AgentError("COMMAND_DECLINED", "none", message, { hint });
+  }
+  const hint = `write the mnemonic down, then run node pair.js --yes: ${again}`;
+  return new AgentError("COMMAND_USAGE", "none", `${message}: there is no terminal to ask whether it is written down`, { hint });
 }
 
 function asJson({ progress, state, alreadyPaired, scrubbed }: PairResult): object {
@@ -76,8 +89,8 @@ paired
 
 ${fields(rows)}
 
-compare the code with the one the gateway shows (node gateway/gateway.js agents); when they differ, someone
-stands between: do not start crypto.
+ask the payment service to read you its code for this agent and compare it with the one above; when they differ,
+someone stands between: do not start crypto.
 disks and their backups may keep old blocks of config.json; if others can read them, move the funds to a new
 wallet. next: send funds to the address above, then run: node crypto.js
 `;

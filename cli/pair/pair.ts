@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { type Config, type ConfigSecrets, readConfig, readPrivateFile, type SecretName } from "../../agent/config.ts";
 import { findConfigFile } from "../../agent/config-place.ts";
 import { type EncKey, findEncKey } from "../../agent/launcher/enc-key.ts";
-import { lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
+import { type Lock, lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
+import { assertWhole } from "../../agent/launcher/paired.ts";
 import { writeLinkFile } from "../../agent/link-file.ts";
 import { replaceFile } from "../../agent/replace-file.ts";
 import { keystoreName } from "../../agent/signer/keystore/file.ts";
@@ -19,6 +20,7 @@ import { verifyLedger } from "../../agent/signer/ledger/verify.ts";
 import { makePrivateFolder, type StateFolder, stateFolder } from "../../agent/state-folder.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
+import { parseApiKey } from "../../protocol/pairing.ts";
 import type { Granted } from "../registering/answer.ts";
 import type { SealedWallet } from "../sealing/answer.ts";
 import type { Terminal } from "../terminal.ts";
@@ -67,6 +69,7 @@ interface Run {
 export async function pair(options: PairOptions, terminal: Terminal, credentials: string | undefined): Promise<PairResult> {
   const state = stateFolder(options.state);
   const before = readProgress(state);
+  assertWhole(state);
   const config = openConfig(options, before, terminal.isInteractive || credentials !== undefined);
   if (before !== null && isPast(before, "scrubbed") && (config === null || !holdsScrubbed(config.secrets))) {
     if (config !== null) wipe(config.secrets);
@@ -74,13 +77,15 @@ export async function pair(options: PairOptions, terminal: Terminal, credentials
   }
   invariant(config !== null, "config.json may be missing only once pairing is done");
   const steps = new Steps(terminal, options.json === true);
-  const lock = await takeLock(state.signer, lockWaitMs);
+  let lock: Lock | null = null;
   try {
+    if (!isPast(before, "granted")) assertApiKeyForm(config, options);
+    lock = await takeLock(state.signer, lockWaitMs);
     return await runSteps({ state, config, options, terminal, credentials, steps });
   } finally {
     steps.abandon();
     wipe(config.secrets);
-    lock.release();
+    lock?.release();
   }
 }
 
@@ -150,12 +155,14 @@ interface Sealed {
 
 async function sealed(run: Run, progress: Progress | null): Promise<Sealed> {
   const { config, options, state, steps } = run;
-  const mnemonic = options.mnemonicFile === undefined ? config.secrets.mnemonic : readLine(options.mnemonicFile);
+  // A second keystore of the same words would have another signer key, which the gateway does not know.
+  if (progress !== null && !existsSync(join(state.signer, keystoreName))) {
+    throw new AgentError("PAIRING_PROGRESS", "none", `the wallet was sealed, yet ${state.signer} holds no keystore`);
+  }
+  const mnemonic =
+    options.mnemonicFile === undefined ? config.secrets.mnemonic : readLine(options.mnemonicFile, "--mnemonic-file");
   if (mnemonic === undefined) {
     invariant(progress !== null, "the mnemonic is required until the wallet is sealed");
-    if (!existsSync(join(state.signer, keystoreName))) {
-      throw new AgentError("PAIRING_PROGRESS", "none", `the wallet was sealed, yet ${state.signer} holds no keystore`);
-    }
     return { wallet: progress.wallet, encKeyFrom: null };
   }
   const encKey = await findEncKey({
@@ -187,7 +194,7 @@ async function sealed(run: Run, progress: Progress | null): Promise<Sealed> {
 
 async function registered(run: Run, progress: Progress): Promise<Granted> {
   const { config, options, state, steps } = run;
-  const apiKey = options.apiKeyFile === undefined ? config.secrets.apiKey : readLine(options.apiKeyFile);
+  const apiKey = apiKeyOf(config, options);
   invariant(apiKey !== undefined, "apiKey is required until the gateway granted");
   const seed = linkSeed(state);
   const { wallet, address, depositXpub, signerKey } = progress.wallet;
@@ -239,16 +246,16 @@ function begin({ state, terminal }: Run, { granted, wallet, gatewayUrl }: Progre
   }
 }
 
-/** False when a person said no: the agent is paired, and config.json keeps its secrets until the next run. */
+/** False when nobody said yes: the agent is paired, and config.json keeps its secrets until the next run. */
 async function scrubbedConfig({ config, options, terminal, steps }: Run, encKeyFrom: EncKey["from"] | null): Promise<boolean> {
   const isEncKeyElsewhere = encKeyFrom !== null && encKeyFrom !== "config";
   const names = (["mnemonic", "apiKey", ...(isEncKeyElsewhere ? (["encKey"] as const) : [])] as const).filter(
     (name) => config.secrets[name] !== undefined,
   );
   if (names.length === 0) return true;
-  if (names.includes("mnemonic") && terminal.isInteractive && options.yes !== true && options.json !== true) {
+  if (names.includes("mnemonic") && options.yes !== true) {
     terminal.err(`\n  config.json is about to lose the mnemonic; the keystore cannot give it back.\n`);
-    if (!(await terminal.confirm("  Is it written down in another place? (yes/no) "))) return false;
+    if (!terminal.isInteractive || !(await terminal.confirm("  Is it written down in another place? (yes/no) "))) return false;
   }
   scrub(config.path, names);
   const kept = config.secrets.encKey !== undefined && !isEncKeyElsewhere ? "; encKey stays there" : "";
@@ -256,9 +263,24 @@ async function scrubbedConfig({ config, options, terminal, steps }: Run, encKeyF
   return true;
 }
 
+function apiKeyOf({ secrets }: Config, { apiKeyFile }: PairOptions): Uint8Array | undefined {
+  return apiKeyFile === undefined ? secrets.apiKey : readLine(apiKeyFile, "--api-key-file");
+}
+
+/** Before anything is made on disk: a key copied badly is the likeliest mistake of all. */
+function assertApiKeyForm(config: Config, options: PairOptions): void {
+  const apiKey = apiKeyOf(config, options);
+  invariant(apiKey !== undefined, "apiKey is required until the gateway granted");
+  try {
+    parseApiKey(apiKey).secret.fill(0);
+  } finally {
+    if (options.apiKeyFile !== undefined) apiKey.fill(0);
+  }
+}
+
 /** A secret's file, without the line end that editors leave. */
-function readLine(path: string): Uint8Array {
-  const bytes = readPrivateFile(path);
+function readLine(path: string, option: string): Uint8Array {
+  const bytes = readPrivateFile(path, undefined, `name with ${option} a file that this user may read`);
   let end = bytes.length;
   while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
   return bytes.subarray(0, end);

@@ -43,7 +43,7 @@ export class AgentFolder {
   }
 
   pair(...args: string[]): Promise<Ran> {
-    return this.launcher("pair.js", "--config", this.config, "--state", this.state, ...args);
+    return this.launcher("pair.js", "--config", this.config, "--state", this.state, "--yes", ...args);
   }
 
   cli(...args: string[]): Promise<Ran> {

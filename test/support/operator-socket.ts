@@ -126,7 +126,16 @@ export const well: SignerStatus = {
     at: 1795210860000,
     link: "up",
     linkDetail: "",
-    chains: [{ chain: "ethereum", ok: true, detail: "block 21000000", block: 21000000, nativeBalance: "1250000000000000000" }],
+    chains: [
+      {
+        chain: "ethereum",
+        ok: true,
+        isAsking: false,
+        detail: "block 21000000",
+        block: 21000000,
+        nativeBalance: "1250000000000000000",
+      },
+    ],
     waiting: [],
   },
 };
