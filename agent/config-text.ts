@@ -2,6 +2,7 @@
  * config.json as bytes: finds its outermost members, so that secrets are taken out as bytes before anything becomes a string,
  * and so that scrubbing leaves every other byte as the person wrote it. Finds places only; the strict parser judges the grammar.
  */
+import { fixedBytes, fixedCopy } from "./fixed-bytes.ts";
 
 /** One member of the outermost object, as half-open byte ranges; the key's quotes are inside `start`. */
 export interface Member {
@@ -81,7 +82,7 @@ export function withoutMembers(bytes: Uint8Array, names: readonly string[]): Uin
  * @public
  */
 export function stringBytes(text: Uint8Array): Uint8Array | null {
-  const out = Buffer.alloc(text.length);
+  const out = fixedBytes(text.length);
   let length = 0;
   let at = 1;
   while (at < text.length - 1) {
@@ -99,7 +100,7 @@ export function stringBytes(text: Uint8Array): Uint8Array | null {
     length = putCodePoint(out, length, escaped.codePoint);
     at += escaped.bytes;
   }
-  const result = Uint8Array.from(out.subarray(0, length));
+  const result = fixedCopy(out.subarray(0, length));
   out.fill(0);
   return result;
 }

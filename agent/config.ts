@@ -8,6 +8,7 @@ import { AgentError } from "../protocol/fault.ts";
 import { type JsonValue, parseJson } from "../protocol/json.ts";
 import { readSettings, secretNames } from "./config-shape.ts";
 import { blanked, findMembers, stringBytes } from "./config-text.ts";
+import { fixedBytes } from "./fixed-bytes.ts";
 import type { AgentSettings } from "./settings.ts";
 
 /** @public */
@@ -78,7 +79,7 @@ export function readPrivateFile(path: string, privateFolder?: string): Uint8Arra
       });
     }
     if (stat.size > configBytesMax) throw new AgentError("CONFIG_TOO_LARGE", "none", `${path} is larger than 1 MiB`);
-    const bytes = new Uint8Array(stat.size);
+    const bytes = fixedBytes(stat.size);
     let length = 0;
     while (length < bytes.length) {
       const read = readSync(fd, bytes, length, bytes.length - length, null);

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { ReadStream } from "node:tty";
 import { AgentError } from "../../protocol/fault.ts";
 import { readPrivateFile } from "../config.ts";
+import { fixedCopy } from "../fixed-bytes.ts";
 import type { SignerSettings } from "../settings.ts";
 import { askSecret } from "./secret-prompt.ts";
 
@@ -65,7 +66,7 @@ function checked(bytes: Uint8Array, place: string): Uint8Array {
   let end = bytes.length;
   if (bytes[end - 1] === 0x0a) end -= 1;
   if (end < bytes.length && bytes[end - 1] === 0x0d) end -= 1;
-  const key = Uint8Array.from(bytes.subarray(0, end));
+  const key = fixedCopy(bytes.subarray(0, end));
   bytes.fill(0);
   if (key.length === 0) throw new AgentError("ENCKEY_MISSING", "none", `encKey from ${place} is empty`);
   if (key.length > bytesMax)

@@ -1,6 +1,7 @@
 /** How a parent gives a child its settings and secrets over stdin: parts of u32be length ‖ bytes, one after the other. */
 import { readFileSync } from "node:fs";
 import type { Writable } from "node:stream";
+import { fixedBytes, fixedCopy } from "../fixed-bytes.ts";
 
 const headerBytes = 4;
 
@@ -9,8 +10,8 @@ const headerBytes = 4;
  * @public
  */
 export function frame(bytes: Uint8Array): Uint8Array {
-  const framed = Buffer.alloc(headerBytes + bytes.length);
-  framed.writeUInt32BE(bytes.length);
+  const framed = fixedBytes(headerBytes + bytes.length);
+  new DataView(framed.buffer).setUint32(0, bytes.length);
   framed.set(bytes, headerBytes);
   return framed;
 }
@@ -36,7 +37,7 @@ export function readFrames(): readonly Uint8Array[] {
   for (let at = 0; at + headerBytes <= input.length; ) {
     const end = at + headerBytes + input.readUInt32BE(at);
     if (end > input.length) break;
-    parts.push(Uint8Array.from(input.subarray(at + headerBytes, end)));
+    parts.push(fixedCopy(input.subarray(at + headerBytes, end)));
     at = end;
   }
   input.fill(0);
