@@ -17,6 +17,7 @@ import { agentConfigText } from "./operator/agent-config.ts";
 import { initFolder, writeOwnFile } from "./operator/folder.ts";
 import { askHealth } from "./operator/health.ts";
 import { addKey, createMerchant, listAgents, type Operator, releaseAgent, revoke } from "./operator/people.ts";
+import { checkKey } from "./store/owner.ts";
 import { openStore } from "./store/store.ts";
 
 const exit = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
@@ -46,6 +47,7 @@ function asOperator<T>(options: ConfigOption, work: (by: Operator, config: Gatew
   const gatewayKey = readGatewayKey(config.keyFile);
   const store = openStore(config.database, makeLog("error"));
   try {
+    checkKey(store.database, gatewayKey.fingerprint, config);
     return work({ store, gatewayKey, random: randomBytes, nowMs: Date.now() }, config);
   } finally {
     store.close();
@@ -203,7 +205,7 @@ function merchantName(text: string): string {
 }
 
 function newFile(path: string): string {
-  if (existsSync(path)) throw new InvalidArgumentError("is there already");
+  if (existsSync(path)) throw new InvalidArgumentError("That file is there already; choose another path.");
   return path;
 }
 
@@ -247,24 +249,30 @@ function tree(): Command {
 
 /** Commander prints usage itself; everything is told in the same two lines. */
 function quiet(command: Command): void {
-  command.exitOverride().configureOutput({ writeErr: () => {} });
+  command.exitOverride().configureOutput({ outputError: () => {} });
   for (const child of command.commands) quiet(child);
 }
 
 function tell(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exit.fine;
+    if (error.code === "commander.help") return exit.usage; // no subcommand: the help was printed
     complain(error.message.replace(/^error: /, ""), "see --help");
     return exit.usage;
   }
   if (error instanceof AgentError) {
-    complain(error.message, codes[error.code][4]);
+    complain(error.message, codes[error.code][4].replace("<file>", String(error.context.path ?? "<file>")));
     return exit.usage;
   }
   complain(`a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, "please report it");
   return exit.bug;
 }
 
+// A reader such as head may have enough before all was written.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(exit.fine);
+});
 const program = tree();
 quiet(program);
 try {

@@ -7,7 +7,7 @@ import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
 import { parseAddress } from "../chains/evm/address.ts";
 import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
 import { parseJson } from "../protocol/json.ts";
 import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
@@ -317,7 +317,8 @@ export function readConfig(path: string): GatewayConfig {
     changedAtMs = Math.trunc(statSync(path).mtimeMs);
     text = readFileSync(path);
   } catch (cause) {
-    throw new AgentError("GATEWAY_CONFIG_MISSING", "none", "the configuration cannot be read", { path }, { cause });
+    const message = `the configuration ${path} cannot be read: ${reasonOf(cause)}`;
+    throw new AgentError("GATEWAY_CONFIG_MISSING", "none", message, { path }, { cause });
   }
   try {
     return parseConfig(text, dirname(resolve(path)), changedAtMs);

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { addOperations } from "./api/routes.ts";
 import { createServer } from "./api/server.ts";
 import { addStation, type Probe } from "./api/station.ts";
@@ -12,6 +12,7 @@ import { type GatewayKey, readGatewayKey } from "./auth/gateway-key.ts";
 import type { GatewayConfig } from "./config.ts";
 import { startHub } from "./hub/hub.ts";
 import type { Service } from "./service.ts";
+import { checkKey, ownStore } from "./store/owner.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
 import { startWatcher, type Watcher } from "./watcher/watcher.ts";
@@ -59,6 +60,25 @@ function urlOf(config: GatewayConfig, port: number): string {
   return `${tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
+/** The database, when it is this key's and no other gateway runs on it. */
+function takeStore(config: GatewayConfig, key: GatewayKey, log: Logger): { readonly store: Store; close(): void } {
+  const store = openStore(config.database, log);
+  try {
+    checkKey(store.database, key.fingerprint, config);
+    const ownership = ownStore(config.database);
+    return {
+      store,
+      close() {
+        store.close();
+        ownership.release();
+      },
+    };
+  } catch (error) {
+    store.close();
+    throw error;
+  }
+}
+
 /**
  * Starts the gateway and answers when it listens; port 0 takes any free one.
  * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_TLS, GATEWAY_LISTEN; nothing is left running then.
@@ -67,7 +87,7 @@ function urlOf(config: GatewayConfig, port: number): string {
 export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
   const { log, clock } = deps;
   const key = readGatewayKey(config.keyFile);
-  const store = openStore(config.database, log);
+  const { store, close: closeStore } = takeStore(config, key, log);
   if (config.publicUrl.startsWith("https:") && config.listen.tls === null && config.trustProxy.length === 0) {
     log.warn("publicUrl is https without listen.tls: name the TLS proxy in trustProxy, else all callers count as one address");
   }
@@ -88,13 +108,15 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       await hub.close();
       await server.close();
       await watcher?.close();
-      store.close();
+      closeStore();
     };
     try {
       await server.listen({ host: config.listen.host, port: config.listen.port });
     } catch (cause) {
       await close();
-      throw new AgentError("GATEWAY_LISTEN", "none", "the gateway cannot listen", { ...config.listen, tls: "" }, { cause });
+      const { host, port } = config.listen;
+      const message = `the gateway cannot listen at ${host}:${port}: ${reasonOf(cause)}`;
+      throw new AgentError("GATEWAY_LISTEN", "none", message, { host, port }, { cause });
     }
     watcher = startWatcher({ store, signals, config, log, clock });
     const address = server.server.address();
@@ -110,7 +132,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     };
   } catch (error) {
     desk.close();
-    store.close();
+    closeStore();
     throw error;
   }
 }

@@ -64,3 +64,13 @@ export class Bug extends Error {
 export function invariant(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Bug(message);
 }
+
+/**
+ * Why the system refused, in a word a person can look up: its code (ENOENT, EADDRINUSE) when it has one, else what it says.
+ * @public
+ */
+export function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  const { code } = cause as NodeJS.ErrnoException;
+  return typeof code === "string" ? code : cause.message;
+}

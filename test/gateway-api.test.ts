@@ -178,6 +178,15 @@ describe("autoWithdraw", () => {
     expect(performance.now() - since).toBeLessThan(1_500);
   });
 
+  it("answers 200 at once while the agent stands locked, however well its link does", async () => {
+    await ready();
+    online();
+    db().run("UPDATE agents SET lockedCode = 'AGENT_BEHIND'");
+    const started = performance.now();
+    expect((await auto()).status).toBe(200);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+
   it("says retryable only when nothing was signed", async () => {
     await ready();
     const { transactionId } = (await auto()).body;
@@ -355,7 +364,8 @@ describe("a withdrawal's body", () => {
     "has a number as currency": [{ currency: 1 }, 400, "currency_unknown"],
     "has a currency that is off": [{ currency: "off" }, 400, "currency_disabled"],
     "has a number as amount": [{ amount: 1 }, 400, "amount_format"],
-    "has a fraction as amount": [JSON.stringify(withdrawal).replace('"1"', "1.5"), 400, "json_invalid"],
+    "has a fraction as amount": [JSON.stringify(withdrawal).replace('"1"', "1.5"), 400, "amount_format"],
+    "has a fraction elsewhere": [JSON.stringify(withdrawal).replace('"order-1"', "1.5"), 400, "json_invalid"],
     "has amount null": [{ amount: null }, 400, "amount_format"],
     "has amount zero": [{ amount: "0" }, 400, "amount_format"],
     "has a negative amount": [{ amount: "-1" }, 400, "amount_format"],
@@ -377,8 +387,8 @@ describe("a withdrawal's body", () => {
     "has an address with a wrong checksum": [{ address: receiver.replace("C7", "c7") }, 400, "address_invalid"],
     "has the zero address": [{ address: `0x${"0".repeat(40)}` }, 400, "address_invalid"],
     "has a number as address": [{ address: 1 }, 400, "address_invalid"],
-    "pays the token's own contract": [{ currency: "usdt", address: usdtContract }, 400, "address_invalid"],
-    "pays the hot account itself": [{ address: wallet.hotAddress }, 400, "address_invalid"],
+    "pays the token's own contract": [{ currency: "usdt", address: usdtContract }, 400, "address_contract"],
+    "pays the hot account itself": [{ address: wallet.hotAddress }, 400, "address_own"],
     "has a tag where there is none": [{ tag: "1" }, 400, "tag_not_supported"],
     "has an empty orderId": [{ orderId: "" }, 400, "order_id_invalid"],
     "has a space in orderId": [{ orderId: "a b" }, 400, "order_id_invalid"],
@@ -423,7 +433,7 @@ describe("a withdrawal's body", () => {
   it("must not pay one of the agent's own deposit addresses", async () => {
     await ready();
     const { address } = (await deposit()).body;
-    expect((await auto({ address })).body.code).toBe("address_invalid");
+    expect((await auto({ address })).body).toMatchObject({ code: "address_own", field: "address" });
     expect((await auto({ address: depositAddressOf(wallet.depositXpub, 1) })).status).toBe(200); // never handed out
   });
 });

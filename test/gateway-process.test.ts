@@ -29,8 +29,8 @@ function folder(): string {
 
 function prepare(dir: string, change: object = {}): GatewayConfig {
   const config = parseConfig(JSON.stringify({ ...testConfig, ...change }), dir, 0);
-  createGatewayKey(config.keyFile);
-  createStore(config.database, log).close();
+  const { fingerprint } = createGatewayKey(config.keyFile);
+  createStore(config.database, fingerprint, log).close();
   return config;
 }
 
@@ -74,8 +74,18 @@ describe("startGateway", () => {
   it("leaves nothing running when it cannot listen, and says which file is missing", async () => {
     const config = prepare(mkdtempSync(join(dir, "b-")));
     running = await startGateway(config, deps);
-    const taken = { ...config, listen: { ...config.listen, port: Number(new URL(running.url).port) } };
-    await expect(startGateway(taken, deps)).rejects.toMatchObject({ code: "GATEWAY_LISTEN" });
+    const { port } = new URL(running.url);
+    const other = prepare(mkdtempSync(join(dir, "c-")));
+    const taken = { ...other, listen: { ...other.listen, port: Number(port) } };
+    await expect(startGateway(taken, deps)).rejects.toMatchObject({
+      code: "GATEWAY_LISTEN",
+      message: `the gateway cannot listen at 127.0.0.1:${port}: EADDRINUSE`,
+    });
+    await expect(startGateway(config, deps)).rejects.toMatchObject({ code: "GATEWAY_STORE_OWNED" });
+    await expect(startGateway({ ...other, keyFile: config.keyFile }, deps)).rejects.toMatchObject({ code: "GATEWAY_KEY_OTHER" });
+    await running.close();
+    running = await startGateway(config, deps); // released with the process that held it
+    await running.close();
     await expect(startGateway({ ...config, keyFile: join(dir, "no.key") }, deps)).rejects.toMatchObject({
       code: "GATEWAY_KEY_MISSING",
     });
@@ -114,6 +124,7 @@ describe("startGateway", () => {
       getSecure(options, (response) => resolve(response.resume().statusCode)).on("error", reject);
     });
     expect(status).toBe(200);
+    await running.close();
     writeFileSync(certificate, "no certificate");
     await expect(startGateway(config, deps)).rejects.toMatchObject({ code: "GATEWAY_TLS" });
   });
@@ -219,6 +230,21 @@ describe("the command line", () => {
     const closed = JSON.parse(readFileSync(config, "utf8"));
     writeFileSync(join(dir, "closed.json"), JSON.stringify({ ...closed, listen: { host: "127.0.0.1", port: 9 } }));
     expect((await run("health", "--config", join(dir, "closed.json"))).status).toBe(3);
+    for (const [name, bytes, words] of [
+      ["garbage.db", "no database ".repeat(1000), /^gateway: .*garbage\.db cannot be used as a database: .*\nhint: .*\n$/],
+      ["empty.db", "", /^gateway: .*empty\.db is empty and was not made by init\nhint: .*\n$/],
+    ] as const) {
+      writeFileSync(join(dir, name), bytes);
+      writeFileSync(join(dir, "other.json"), JSON.stringify({ ...closed, database: `sqlite:${name}` }));
+      const ran = await run("start", "--config", join(dir, "other.json"));
+      expect([ran.status, ran.stderr]).toEqual([2, expect.stringMatching(words)]);
+      expect(readFileSync(join(dir, name), "utf8")).toBe(bytes);
+    }
+    for (const name of ["merchant", "key"]) {
+      expect(await run(name)).toMatchObject({ status: 2, stderr: expect.stringMatching(/^Usage: gateway \w+ .*create/s) });
+    }
+    const piped = spawnSync("sh", ["-c", `"$0" "$1" agents --config "$2" | true`, process.execPath, launcher, config]);
+    expect(String(piped.stderr)).toBe("");
     expect((await run("--help")).status).toBe(0);
   });
 });

@@ -413,6 +413,35 @@ describe("statements", () => {
     expect(audit().map((row) => row.act)).toEqual(["alarm GATEWAY_BEHIND", "alarm GATEWAY_FORKED"]);
   });
 
+  it("of a ledger behind the acknowledged one mark the agent, until it stands level again", async () => {
+    const agent = await greeted();
+    const filler = Array.from({ length: 5 }, (): EntryBody => ({ kind: "alarm", code: "GATEWAY_BEHIND", locked: false }));
+    agent.state(statementOf(keys.id, 0, filler));
+    await agent.next("ack");
+    agent.state(statementOf(keys.id, 0, filler.slice(0, 2))); // an old one sent again says nothing
+    await agent.next("ack");
+    expect(readAgent(db.store, keys.id).lockedCode).toBe("");
+    agent.state(statementOf(keys.id, 2, [{ kind: "alarm", code: "LEDGER_BEHIND_GATEWAY", locked: true }]));
+    expect((await agent.next("ack")).head).toEqual(headAt(5));
+    expect(readAgent(db.store, keys.id)).toMatchObject({ lockedCode: "AGENT_BEHIND", headSeq: 5 });
+    agent.state(statementOf(keys.id, 5, filler.slice(0, 1)));
+    await agent.next("ack");
+    expect(readAgent(db.store, keys.id).lockedCode).toBe("");
+    const beat = (seq: number) => agent.send("beat", { agent: keys.id, head: headAt(seq), at: 5_000 + seq }, keys.linkKey);
+    for (const [seq, marked] of [
+      [6, ""],
+      [3, "AGENT_BEHIND"],
+      [3, "AGENT_BEHIND"],
+      [6, ""],
+    ] as const) {
+      beat(seq);
+      agent.state(statementOf(keys.id, 0, filler.slice(0, 1))); // answered after the beat
+      await agent.next("ack");
+      expect(readAgent(db.store, keys.id).lockedCode).toBe(marked);
+    }
+    expect(audit().map((row) => row.act)).toEqual(["alarm GATEWAY_BEHIND", "alarm AGENT_BEHIND"]);
+  });
+
   it("keep each alarm of an agent once, and codes nobody knows under one name", async () => {
     const agent = await greeted();
     const alarm = (code: string, locked = false): EntryBody => ({ kind: "alarm", code, locked });

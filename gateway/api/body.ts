@@ -28,12 +28,20 @@ export interface OrderShape {
   readonly tag: boolean;
 }
 
+const amountAhead = /[{,]\s*"amount"\s*:\s*$/;
+
+/** An amount sent as a number gets the same answer whether or not the parser takes that number. */
+function unreadable(body: Uint8Array, { code, context }: AgentError): Answer {
+  const isAmount = code === "JSON_NUMBER" && amountAhead.test(Buffer.from(body).toString("utf8").slice(0, Number(context.at)));
+  return isAmount ? say("amount_format", { field: "amount" }) : say("json_invalid", { reason: code });
+}
+
 function parseObject(body: Uint8Array): { readonly object: JsonObject } | { readonly answer: Answer } {
   let value: JsonValue;
   try {
     value = parseJson(body);
   } catch (error) {
-    if (error instanceof AgentError) return { answer: say("json_invalid", { reason: error.code }) };
+    if (error instanceof AgentError) return { answer: unreadable(body, error) };
     throw error;
   }
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);

@@ -36,6 +36,16 @@ export const answerCodes = {
     "The address is not valid for this currency, or its checksum does not fit.",
     "Adres bu para birimi için geçersiz ya da sağlama toplamı uyuşmuyor.",
   ],
+  address_own: [
+    400,
+    "The address is one of the paying wallet's own: the money would only go round in circles.",
+    "Adres, ödemeyi yapan cüzdanın kendi adreslerinden biri: para yalnızca kendi içinde dolaşır.",
+  ],
+  address_contract: [
+    400,
+    "The address is a token's own contract: what is sent there is lost.",
+    "Adres, bir token'ın kendi sözleşmesi: oraya gönderilen para kaybolur.",
+  ],
   tag_not_supported: [400, "This currency takes no tag.", "Bu para birimi etiket kabul etmiyor."],
   order_id_invalid: [
     400,

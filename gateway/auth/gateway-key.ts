@@ -6,7 +6,7 @@
 import { createPrivateKey, generateKeyPairSync, hkdfSync, type KeyObject } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { publicKeyHex } from "../../protocol/envelope.ts";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { gatewayFingerprintOf } from "../../protocol/pairing.ts";
 
 /** @public */
@@ -25,10 +25,10 @@ function fromPem(pem: Uint8Array, path: string): GatewayKey {
   try {
     privateKey = createPrivateKey({ key: Buffer.from(pem.buffer, pem.byteOffset, pem.byteLength), format: "pem" });
   } catch (cause) {
-    throw new AgentError("GATEWAY_KEY_INVALID", "none", "the gateway's key file holds no key", { path }, { cause });
+    throw new AgentError("GATEWAY_KEY_INVALID", "none", `${path} holds no key`, { path }, { cause });
   }
   if (privateKey.asymmetricKeyType !== "ed25519") {
-    throw new AgentError("GATEWAY_KEY_INVALID", "none", "the gateway's key is not Ed25519", { path });
+    throw new AgentError("GATEWAY_KEY_INVALID", "none", `the key in ${path} is not Ed25519`, { path });
   }
   const der = privateKey.export({ format: "der", type: "pkcs8" });
   const sealingKey = new Uint8Array(hkdfSync("sha256", der.subarray(der.length - seedBytes), "", "autowithdraw/1 sealing", 32));
@@ -48,12 +48,13 @@ export function readGatewayKey(path: string): GatewayKey {
   let pem: Buffer;
   try {
     if ((statSync(path).mode & othersBits) !== 0) {
-      throw new AgentError("GATEWAY_KEY_OPEN", "none", "others than the owner can read the gateway's key", { path });
+      throw new AgentError("GATEWAY_KEY_OPEN", "none", `others than the owner can read ${path}`, { path });
     }
     pem = readFileSync(path);
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
-    throw new AgentError("GATEWAY_KEY_MISSING", "none", "the gateway's key file cannot be read", { path }, { cause });
+    const message = `the gateway's key file ${path} cannot be read: ${reasonOf(cause)}`;
+    throw new AgentError("GATEWAY_KEY_MISSING", "none", message, { path }, { cause });
   }
   try {
     return fromPem(pem, path);
@@ -75,7 +76,7 @@ export function createGatewayKey(path: string): GatewayKey {
   try {
     descriptor = openSync(path, "wx", 0o600);
   } catch (cause) {
-    throw new AgentError("GATEWAY_KEY_EXISTS", "none", "the key file cannot be made, or is there already", { path }, { cause });
+    throw new AgentError("GATEWAY_KEY_EXISTS", "none", `${path} cannot be made, or is there already`, { path }, { cause });
   }
   try {
     writeSync(descriptor, pem);

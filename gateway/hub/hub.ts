@@ -96,6 +96,7 @@ export function startHub(options: HubOptions): Hub {
       signals.emit("agent", { agent, online: true });
     },
     onStatement: (session, statement) => intake.add(session, session.agentId ?? "", statement),
+    onBeat: (session, head) => intake.hear(session.agentId ?? "", head),
     onBehind: (agent, detail) =>
       intake.raise(agent, new Halt("HUB_DATABASE_BEHIND", false, `gateway database is behind agent ${agent}: ${detail}`)),
     onClosed: (session) => {

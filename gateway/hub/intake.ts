@@ -5,11 +5,13 @@
  */
 import type { Logger } from "pino";
 import { AgentError } from "../../protocol/fault.ts";
-import type { Statement } from "../../protocol/messages.ts";
+import type { Head, Statement } from "../../protocol/messages.ts";
 import { recordAlarm } from "../store/alarm.ts";
+import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import { type Database, isConflict, type Store } from "../store/store.ts";
 import type { Session } from "./session.ts";
+import { keepStanding, type Standing, standingOfBeat } from "./standing.ts";
 import { type Applied, applyStatements, Halt } from "./statements.ts";
 
 export interface IntakeRooms {
@@ -37,6 +39,25 @@ export class Intake {
   add(session: Session, agentId: string, statement: Statement): void {
     this.#arrivals.push({ session, agentId, statement });
     this.#flushing ??= setImmediate(() => this.flush());
+  }
+
+  /** What an agent's beat says of its ledger; written only when it is news. */
+  hear(agentId: string, head: Head | null): void {
+    const sql = "SELECT * FROM agents WHERE id = ?";
+    const agent = this.#rooms.store.database.get<AgentRow>(sql, agentId);
+    const standing = agent === undefined ? null : standingOfBeat(agent, head);
+    if (agent === undefined || (standing === "behind" ? agent.lockedCode !== "" : agent.lockedCode === "")) return;
+    this.#tellStanding(
+      agentId,
+      this.note((database) => keepStanding(database, agent, standing, this.#rooms.clock())),
+    );
+  }
+
+  #tellStanding(agent: string, standing: Standing | null): void {
+    const { log } = this.#rooms;
+    if (standing === "behind")
+      log.error({ agent, code: "AGENT_BEHIND" }, "the agent's ledger is older than what was acknowledged");
+    if (standing === "level") log.info({ agent }, "the agent's ledger is whole again");
   }
 
   /** Stores everything that has arrived; harmless when nothing has. */
@@ -114,6 +135,7 @@ export class Intake {
     const agent = group[0]?.agentId ?? "";
     for (const session of new Set(group.map((arrival) => arrival.session))) session.acknowledge(applied.head);
     for (const { code, locked } of applied.alarms) log.error({ agent, code, locked }, "the agent raised an alarm");
+    this.#tellStanding(agent, applied.standing);
     for (const transactionId of applied.changed) signals.emit("changed", { transactionId });
     for (const transactionId of applied.decided) signals.emit("decided", { transactionId });
   }

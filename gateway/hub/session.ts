@@ -61,6 +61,7 @@ export interface SessionRooms {
   /** The hello held: from here `agentId` is set. */
   readonly onLive: (session: Session) => void;
   readonly onStatement: (session: Session, statement: Statement) => void;
+  readonly onBeat: (session: Session, head: Head | null) => void;
   readonly onBehind: (agentId: string, detail: string) => void;
   readonly onClosed: (session: Session) => void;
 }
@@ -255,7 +256,9 @@ export class Session {
     const publicKey = frameKind(frame) === "statement" ? live.signerKey : live.linkKey;
     const { kind, payload } = openEnvelope(frame, { kinds: ["statement", "beat"], publicKey, bytesMax: gatewayFrameBytesMax });
     if (kind === "beat") {
-      if (parseBeat(payload).agent !== live.id) return "protocol";
+      const beat = parseBeat(payload);
+      if (beat.agent !== live.id) return "protocol";
+      this.#rooms.onBeat(this, beat.head);
     } else {
       const statement = parseStatement(payload);
       if (statement.agent !== live.id) return "protocol";

@@ -10,6 +10,7 @@ import { recordAlarm } from "../store/alarm.ts";
 import type { AgentRow, JobRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { type Around, type Change, effectOf } from "./effect.ts";
+import { keepStanding, type Standing, standingOfStatement } from "./standing.ts";
 
 /** Why nothing of an agent's statements is stored. `lock`: its word contradicts the database and a person must look. */
 export class Halt extends Error {
@@ -30,6 +31,7 @@ export interface Applied {
   readonly decided: readonly string[]; // transaction ids answered for the first time
   readonly changed: readonly string[]; // transaction ids whose row changed
   readonly alarms: readonly Raised[]; // each code once
+  readonly standing: Standing | null; // where the agent's ledger stands, when that changed
 }
 
 interface Raised {
@@ -59,7 +61,10 @@ export function applyStatements(database: Database, agentId: string, statements:
   for (const statement of statements) head = applyStatement(progress, statement, head);
   invariant(head !== null, "a statement always carries a head");
   database.run("UPDATE agents SET headSeq = ?, headHash = ? WHERE id = ?", head.seq, head.hash, agent.id);
-  return { head, decided: [...progress.decided], changed: [...progress.changed], alarms: [...progress.alarms.values()] };
+  const standings = statements.map(({ head: stated, entries }) => standingOfStatement(agent.headSeq, stated, entries));
+  const standing = keepStanding(database, agent, standings.filter((one) => one !== null).at(-1) ?? null, nowMs);
+  const { decided, changed, alarms } = progress;
+  return { head, decided: [...decided], changed: [...changed], alarms: [...alarms.values()], standing };
 }
 
 function applyStatement(progress: Progress, statement: Statement, stored: Head | null): Head {

@@ -71,7 +71,7 @@ export function initFolder(
     throw new AgentError("GATEWAY_FILE_EXISTS", "none", `the folder ${dir} cannot be made`, { path: dir }, { cause });
   }
   const { fingerprint } = createGatewayKey(files.key);
-  createStore(files.database, log).close();
+  createStore(files.database, fingerprint, log).close();
   writeOwnFile(files.config, `${JSON.stringify(firstConfig, null, 2)}\n`);
   return { config: files.config, key: files.key, fingerprint };
 }

@@ -4,7 +4,7 @@
  * A commit whose sync failed leaves nobody knowing what is on disk: the store is poisoned and the process has to end.
  * Sources: schema.ts; sqlite.org/wal.html; sqlite.org/pragma.html#pragma_synchronous.
  */
-import { closeSync, existsSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Logger } from "pino";
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
@@ -121,7 +121,7 @@ function openRaw(path: string): InstanceType<typeof DatabaseSync> {
       keys: readPragma(raw, "foreign_keys"),
     };
     if (got.journal !== "wal" || got.synchronous !== "2" || got.keys !== "1") {
-      throw new AgentError("GATEWAY_STORE_UNSAFE", "none", "the database did not take WAL with synchronous=FULL", {
+      throw new AgentError("GATEWAY_STORE_UNSAFE", "none", `${path} did not take WAL with synchronous=FULL`, {
         path,
         ...got,
       });
@@ -141,7 +141,8 @@ function checkVersion(raw: InstanceType<typeof DatabaseSync>, path: string): voi
       : (raw.prepare("SELECT value FROM meta WHERE name = 'schema'").get() as { value: string } | undefined);
   const version = row === undefined ? null : Number(row.value);
   if (version === schemaVersion) return;
-  throw new AgentError("GATEWAY_STORE_VERSION", "none", "the database was made by another version of the gateway", {
+  const message = version === null ? `${path} is not a gateway's database` : `${path} was made by another version of the gateway`;
+  throw new AgentError("GATEWAY_STORE_VERSION", "none", message, {
     path,
     found: version ?? "none",
     expected: schemaVersion,
@@ -210,41 +211,59 @@ function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: Lo
 
 /**
  * Opens the existing database file at `path`. Throws GATEWAY_STORE_MISSING (a database is never made silently: an empty one has
- * forgotten every withdrawal), GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE.
+ * forgotten every withdrawal), GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE, GATEWAY_STORE_BUSY.
  * @public
  */
 export function openStore(path: string, log: Logger): Store {
-  if (!existsSync(path)) throw new AgentError("GATEWAY_STORE_MISSING", "none", "there is no database file", { path });
-  const raw = openRaw(path);
+  if (!existsSync(path)) throw new AgentError("GATEWAY_STORE_MISSING", "none", `there is no database file ${path}`, { path });
   try {
-    checkVersion(raw, path);
-  } catch (error) {
-    raw.close();
-    throw error;
+    // Asked before it is opened, because opening turns an empty file into a database of some kind.
+    if (statSync(path).size === 0) throw invalid(path, "is empty and was not made by init");
+    const raw = openRaw(path);
+    try {
+      checkVersion(raw, path);
+    } catch (error) {
+      raw.close();
+      throw error;
+    }
+    return storeOver(raw, path, log);
+  } catch (cause) {
+    if (cause instanceof AgentError) throw cause;
+    if (isBusy(cause))
+      throw new AgentError("GATEWAY_STORE_BUSY", "none", `${path} is held by another process`, { path }, { cause });
+    throw invalid(path, `cannot be used as a database: ${cause instanceof Error ? cause.message : ""}`, cause);
   }
-  return storeOver(raw, path, log);
+}
+
+function invalid(path: string, reason: string, cause?: unknown): AgentError {
+  return new AgentError("GATEWAY_STORE_INVALID", "none", `${path} ${reason}`, { path }, { cause });
 }
 
 /**
 
- * Makes the database file, owner-only, with all tables, and opens it. Throws GATEWAY_STORE_EXISTS.
+ * Makes the database file, owner-only, with all tables, and opens it; it belongs to the gateway key of this fingerprint for good.
+ * Throws GATEWAY_STORE_EXISTS.
 
  * @public
 
  */
-export function createStore(path: string, log: Logger): Store {
+export function createStore(path: string, fingerprint: string, log: Logger): Store {
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch (cause) {
     throw new AgentError(
       "GATEWAY_STORE_EXISTS",
       "none",
-      "the database file cannot be made, or is there already",
+      `the database file ${path} cannot be made, or is there already`,
       { path },
       { cause },
     );
   }
   const raw = openRaw(path);
-  raw.exec(`BEGIN IMMEDIATE; ${schema} INSERT INTO meta (name, value) VALUES ('schema', '${schemaVersion}'); COMMIT;`);
+  raw.exec(`BEGIN IMMEDIATE; ${schema}`);
+  const meta = raw.prepare("INSERT INTO meta (name, value) VALUES (?, ?)");
+  meta.run("schema", String(schemaVersion));
+  meta.run("gatewayKey", fingerprint);
+  raw.exec("COMMIT");
   return storeOver(raw, path, log);
 }

@@ -16,6 +16,7 @@ import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./
 
 const pollMsDefault = 1000;
 const staleMs = 60_000;
+const hungMs = 10_000; // below the nodes' own time-out: whoever asks whether the chain is read hears it first
 
 /**
  * @public
@@ -88,6 +89,8 @@ class ChainWatch {
   #tip: Tip | null = null;
   #detail = "not read yet";
   #completeAt: number | null = null;
+  #askedAt: number | null = null; // since when the nodes were asked for the tip, while they have not answered
+  #isAway = false; // a pass failed, and that was told
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
@@ -113,13 +116,15 @@ class ChainWatch {
   }
 
   status(): ChainStatus {
-    const isFresh = this.#completeAt !== null && Math.abs(this.#chain.clock() - this.#completeAt) < staleMs;
-    const ok = isFresh && this.#detail === "";
+    const nowMs = this.#chain.clock();
+    const isHung = this.#askedAt !== null && Math.abs(nowMs - this.#askedAt) >= hungMs;
+    const isFresh = this.#completeAt !== null && Math.abs(nowMs - this.#completeAt) < staleMs;
+    const ok = isFresh && !isHung && this.#detail === "";
     return {
       chain: this.#chain.name,
       network: this.#chain.network,
       ok,
-      detail: ok ? "" : this.#detail || "no complete pass for a minute",
+      detail: ok ? "" : this.#detail || (isHung ? "its nodes do not answer" : "no complete pass for a minute"),
       head: this.#tip?.head.number ?? null,
       final: this.#tip?.final.number ?? null,
       nodes: this.#chain.reader.status().map(({ url, ok: isUp, detail }) => ({ url, ok: isUp, detail })),
@@ -162,7 +167,10 @@ class ChainWatch {
 
   async #readTip(): Promise<Tip> {
     const askedAt = this.#chain.clock();
-    const [head, final] = await Promise.all([this.#chain.reader.head(), this.#chain.reader.finalBlock()]);
+    this.#askedAt = askedAt;
+    const [head, final] = await Promise.all([this.#chain.reader.head(), this.#chain.reader.finalBlock()]).finally(() => {
+      this.#askedAt = null;
+    });
     return { head: { number: head.number, hash: head.hash }, final, askedAt };
   }
 
@@ -171,10 +179,11 @@ class ChainWatch {
     const detail = fault === null ? "" : `${fault.code}: ${fault.message}`;
     if (detail !== this.#detail) {
       const context = { chain: this.#chain.name, ...fault?.context };
-      if (fault === null) this.#chain.log.info(context, "the chain is read again");
+      if (fault === null) this.#chain.log.info(context, this.#isAway ? "the chain is read again" : "the chain is read");
       else this.#chain.log.warn({ ...context, code: fault.code }, fault.message);
     }
     this.#detail = detail;
+    this.#isAway = fault !== null;
     if (fault === null && isAllRead) this.#completeAt = this.#chain.clock();
   }
 }

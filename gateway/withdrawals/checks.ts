@@ -48,19 +48,26 @@ export function liveAgent(database: Database, merchant: string): AgentRow | Answ
 }
 
 /** A destination that would lose the money or go round in circles: a token's own contract, the agent's own addresses. */
-function isOwnPlace(database: Database, config: GatewayConfig, agent: AgentRow, address: string, network: string): boolean {
-  if (address === agent.hotAddress) return true;
+function badPlace(
+  database: Database,
+  config: GatewayConfig,
+  agent: AgentRow,
+  address: string,
+  network: string,
+): "address_own" | "address_contract" | null {
+  if (address === agent.hotAddress) return "address_own";
   const contracts = Object.values(config.currencies).filter((currency) => currency.network === network);
-  if (contracts.some((currency) => currency.contract === address)) return true;
-  return database.get("SELECT 1 FROM depositAddresses WHERE address = ? AND agent = ?", address, agent.id) !== undefined;
+  if (contracts.some((currency) => currency.contract === address)) return "address_contract";
+  const sql = "SELECT 1 FROM depositAddresses WHERE address = ? AND agent = ?";
+  return database.get(sql, address, agent.id) === undefined ? null : "address_own";
 }
 
 function checkAddress(database: Database, config: GatewayConfig, agent: AgentRow, order: Order, network: string): Answer | null {
   if (order.address === "") return null;
   const parsed = parseAddress(order.address);
   if (!parsed.ok) return say("address_invalid", { field: "address", reason: parsed.code });
-  const own = isOwnPlace(database, config, agent, parsed.address, network);
-  return own ? say("address_invalid", { field: "address", reason: "own_address" }) : null;
+  const bad = badPlace(database, config, agent, parsed.address, network);
+  return bad === null ? null : say(bad, { field: "address" });
 }
 
 function checkFunds(database: Database, config: GatewayConfig, checked: Checked): Answer | null {

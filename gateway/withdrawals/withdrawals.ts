@@ -125,7 +125,9 @@ async function settle(service: Service, row: TransactionRow): Promise<Transactio
   if (row.status !== 0) return row;
   const agent = agentOf(store.database, row.id);
   const leftMs = row.createdAt + config.limits.withdrawalWaitMs - service.clock();
-  if (agent !== undefined) await desk.decided(store.database, { agent: agent.id, transactionId: row.id }, leftMs);
+  // An agent that stands still answers no job, however well its link does.
+  if (agent !== undefined && agent.lockedCode === "")
+    await desk.decided(store.database, { agent: agent.id, transactionId: row.id }, leftMs);
   return store.database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", row.id) ?? row;
 }
 

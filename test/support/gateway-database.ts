@@ -31,7 +31,7 @@ export function gatewayDatabase(): GatewayDatabase {
   const folder = mkdtempSync(join(tmpdir(), "gateway-database-"));
   const path = join(folder, "gateway.db");
   const made: GatewayDatabase = {
-    store: createStore(path, silentLog),
+    store: createStore(path, "", silentLog),
     reopen() {
       made.store.close();
       made.store = openStore(path, silentLog);

@@ -180,7 +180,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
   const clock = { nowMs: Date.parse("2026-01-02T03:04:05.678Z") };
   const config = parseConfig(JSON.stringify({ ...testConfig, ...change }), dir, clock.nowMs);
   const key = createGatewayKey(config.keyFile);
-  const store = createStore(config.database, log);
+  const store = createStore(config.database, key.fingerprint, log);
   const signals = createSignals();
   const desk = createDesk(signals);
   const service: Service = {
