@@ -61,13 +61,13 @@ export function readConfig(file: string, options: ConfigOptions): Config {
 }
 
 /**
- * The bytes of a file that only its owner may read. The caller wipes them.
+ * The bytes of a file that only its owner may read. The caller wipes them. `hint` is for a file that is not config.json.
  * @throws AgentError CONFIG_MISSING, CONFIG_UNREADABLE, CONFIG_NOT_FILE, CONFIG_EXPOSED, CONFIG_TOO_LARGE
  * @public
  */
-export function readPrivateFile(path: string, privateFolder?: string): Uint8Array {
+export function readPrivateFile(path: string, privateFolder?: string, hint?: string): Uint8Array {
   // Without O_NONBLOCK, opening a named pipe that nobody writes to would wait for ever.
-  const fd = openFile(path);
+  const fd = openFile(path, hint);
   try {
     const stat = fstatSync(fd);
     if (!stat.isFile()) throw new AgentError("CONFIG_NOT_FILE", "none", `${path} is not a file`);
@@ -92,16 +92,17 @@ export function readPrivateFile(path: string, privateFolder?: string): Uint8Arra
   }
 }
 
-function openFile(path: string): number {
+function openFile(path: string, hint: string | undefined): number {
   try {
     return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
+    const context = hint === undefined ? {} : { hint };
     if (reason === "ENOENT" || reason === "ENOTDIR") {
-      throw new AgentError("CONFIG_MISSING", "none", `there is no file ${path}`, {}, { cause });
+      throw new AgentError("CONFIG_MISSING", "none", `there is no file ${path}`, context, { cause });
     }
     if (reason === "ENXIO") throw new AgentError("CONFIG_NOT_FILE", "none", `${path} is not a file`, {}, { cause });
-    throw new AgentError("CONFIG_UNREADABLE", "none", `${path} cannot be read (${reason})`, {}, { cause });
+    throw new AgentError("CONFIG_UNREADABLE", "none", `${path} cannot be read (${reason})`, context, { cause });
   }
 }
 

@@ -492,5 +492,8 @@ describe("small parts", () => {
     const courier = { link: "down", linkDetail: "ECONNREFUSED", chains: [{ chain: "local", ok: false, detail: "" }] };
     const bad = newsOf({ ...status, locked: "X", counts: { held: 2 }, courier } as unknown as SignerStatus);
     expect([...bad.values()].filter((words) => words.bad !== "").length).toBe(4);
+    const asking = { link: "up", linkDetail: "", chains: [{ chain: "local", ok: false, isAsking: true, detail: "asking" }] };
+    const calm = newsOf({ ...status, courier: asking } as unknown as SignerStatus);
+    expect([...calm.values()].filter((words) => words.bad !== "")).toEqual([]);
   });
 });

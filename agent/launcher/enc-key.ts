@@ -42,7 +42,10 @@ export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
   if (credential !== undefined && existsSync(credential)) {
     return { bytes: checked(readPrivateFile(credential, sources.credentials), credential), from: "credential" };
   }
-  if (sources.file !== undefined) return { bytes: checked(readPrivateFile(sources.file), sources.file), from: "file" };
+  if (sources.file !== undefined) {
+    const hint = "name the file that holds encKey with --enc-key-file, readable by this user";
+    return { bytes: checked(readPrivateFile(sources.file, undefined, hint), sources.file), from: "file" };
+  }
   if (sources.fd !== undefined) return { bytes: checked(readDescriptor(sources.fd), `descriptor ${sources.fd}`), from: "file" };
   if (sources.config !== undefined) return { bytes: sources.config, from: "config" };
   if (sources.terminal !== undefined) {
