@@ -39,7 +39,14 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   link: oneOf("up", "down"),
   linkDetail: text,
   chains: list(
-    object({ chain, ok: boolean(), isAsking: boolean(), detail: text, block: integer(), nativeBalance: string({ max: 78, pattern: /^[0-9]*$/ }) }),
+    object({
+      chain,
+      ok: boolean(),
+      isAsking: boolean(),
+      detail: text,
+      block: integer(),
+      nativeBalance: string({ max: 78, pattern: /^[0-9]*$/ }),
+    }),
     64,
   ),
   waiting: list(object({ transactionId, why: text }), 1024),
