@@ -147,6 +147,19 @@ const row = (id: string): TransactionRow => readTransaction(db.store, id);
 const audit = (): string[] => db.store.database.all<{ act: string }>("SELECT act FROM audit").map((one) => one.act);
 const payments = (): PaymentRow[] => db.store.database.all("SELECT * FROM payments ORDER BY block, logIndex");
 
+describe("a node that hangs", () => {
+  it("is told of before its time-out ends", async () => {
+    await start();
+    const [node] = nodes;
+    node!.isHung = true;
+    await new Promise((done) => setTimeout(done, 50)); // the running pass ends, the next one hangs
+    nowMs += 9_999;
+    expect(watcher!.ready()).toBe(true);
+    nowMs += 1;
+    expect(watcher!.chainStatus()[0]).toMatchObject({ ok: false, detail: "its nodes do not answer" });
+  });
+});
+
 describe("a withdrawal on chain", () => {
   it("is confirming in a block and completed at finality, with hash, fee and block", async () => {
     const id = signedWithdrawal(0);

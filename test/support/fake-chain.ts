@@ -199,6 +199,7 @@ export interface ChainNode {
   chain: FakeChain;
   lie: Lie | null;
   isDown: boolean;
+  isHung: boolean; // takes questions and never answers
   close(): Promise<void>;
 }
 
@@ -211,9 +212,9 @@ export async function serveChain(chain: FakeChain): Promise<ChainNode> {
     },
     hijack: (_calls, response) => {
       if (node.isDown) response.destroy();
-      return node.isDown;
+      return node.isDown || node.isHung;
     },
   });
-  const node: ChainNode = { url: fake.url, chain, lie: null, isDown: false, close: fake.close };
+  const node: ChainNode = { url: fake.url, chain, lie: null, isDown: false, isHung: false, close: fake.close };
   return node;
 }
