@@ -1,6 +1,8 @@
 /** A state folder put back to an earlier day: the agent locks itself before it signs again (invariant 6). */
+import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { stop, until } from "../scripts/processes.ts";
 import { type Rig, startPairedRig } from "../scripts/rig.ts";
@@ -70,6 +72,12 @@ it("a state folder copied before a withdrawal and put back after it locks the ag
     orderId: "after-the-lock",
   });
   expect([200, 400, 422, 503]).toContain(answer.status);
+  const gatewayJs = fileURLToPath(new URL("../gateway/gateway.js", import.meta.url));
+  const listed = ["agents", "--json", "--config", rig.gatewayConfigPath];
+  await until("the gateway knows", 30_000, async () => {
+    const [agent] = JSON.parse(execFileSync(process.execPath, [gatewayJs, ...listed], { encoding: "utf8" }));
+    return agent.lockedCode === "AGENT_BEHIND" ? true : undefined;
+  });
   await new Promise((resolve) => setTimeout(resolve, 5000));
   const kinds = ledgerKinds(rig.stateDir);
   expect(kinds).toContain("LOCKED");
