@@ -13,7 +13,18 @@ import { sealTranscript } from "../../protocol/pairing.ts";
 
 const [url = "", apiKey = "", databasePath = "", tuned = ""] = process.argv.slice(2);
 const secret = apiKey.split(".")[1] ?? "";
-const wallet = Wallet.createRandom();
+// As ethers comes (it asks for gas and fees for every transaction, as the agent does), and tuned: no batching, and fees and gas made up
+// instead of asked.
+const provider =
+  tuned === "tuned" ? new JsonRpcProvider(url, 31337, { staticNetwork: true, batchMaxCount: 1 }) : new JsonRpcProvider(url);
+const wallet = Wallet.createRandom(provider);
+const fixedFees = {
+  type: 2,
+  chainId: 31337,
+  gasLimit: 21_000n,
+  maxFeePerGas: 3_000_000_000n,
+  maxPriorityFeePerGas: 1_000_000_000n,
+};
 const signer = generateKeyPairSync("ed25519").privateKey;
 const link = generateKeyPairSync("ed25519").privateKey;
 
@@ -51,9 +62,6 @@ database.exec(
   "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; CREATE TABLE jobs (id TEXT PRIMARY KEY, job TEXT, raw TEXT, hash TEXT)",
 );
 const insert = database.prepare("INSERT INTO jobs VALUES (?, ?, ?, ?)");
-// As ethers comes, and with what its documentation offers for speed.
-const provider =
-  tuned === "tuned" ? new JsonRpcProvider(url, 31337, { staticNetwork: true, batchMaxCount: 1 }) : new JsonRpcProvider(url);
 let nonce = 0;
 let seq = 0;
 
@@ -70,16 +78,10 @@ async function pay(text: string): Promise<void> {
   const job = JSON.parse(text) as { transactionId: string; address: string };
   const own = nonce;
   nonce += 1;
-  const raw = await wallet.signTransaction({
-    type: 2,
-    chainId: 31337,
-    nonce: own,
-    to: job.address,
-    value: 1_000_000_000_000n,
-    gasLimit: 21_000n,
-    maxFeePerGas: 3_000_000_000n,
-    maxPriorityFeePerGas: 1_000_000_000n,
-  });
+  const asked = { to: job.address, value: 1_000_000_000_000n, nonce: own };
+  const raw = await wallet.signTransaction(
+    tuned === "tuned" ? { ...asked, ...fixedFees } : await wallet.populateTransaction(asked),
+  );
   insert.run(job.transactionId, text, raw, "");
   state({
     kind: "signed",

@@ -77,7 +77,7 @@ export async function startWorld(dir: string): Promise<World> {
     onLinked = resolve;
   });
   const sentAt = new Map<string, number>();
-  let onDurable: (transactionId: string) => void = () => undefined;
+  let onDurable: (transactionId: string, arrivedAt: number) => void = () => undefined;
 
   const server: Server = createServer((request, response) => {
     void bodyOf(request).then((body) => {
@@ -135,6 +135,7 @@ export async function startWorld(dir: string): Promise<World> {
     const challenge = randomBytes(32).toString("hex");
     opened.send(sealEnvelope("challenge", { nonce: challenge, at: Date.now() }, gatewayKey));
     opened.on("message", (data: Buffer) => {
+      const arrivedAt = performance.now();
       const kind = frameKind(data);
       if (agent === null) return;
       if (kind === "hello") {
@@ -157,7 +158,7 @@ export async function startWorld(dir: string): Promise<World> {
           if (entry.kind === "signed") signed.push(entry.transactionId);
           if (entry.kind === "adopted") onLinked();
         }
-        for (const transactionId of signed) onDurable(transactionId);
+        for (const transactionId of signed) onDurable(transactionId, arrivedAt);
         pending.push({ frame: data, head: statement.head, signed });
         setImmediate(flush);
       } else if (kind === "beat") {
@@ -235,9 +236,9 @@ export async function startWorld(dir: string): Promise<World> {
           socket?.send(frame);
         }
       };
-      onDurable = (transactionId) => {
+      onDurable = (transactionId, arrivedAt) => {
         const at = sentAt.get(transactionId);
-        if (at !== undefined) durableMs.push(performance.now() - at);
+        if (at !== undefined) durableMs.push(arrivedAt - at);
         sentAt.delete(transactionId);
       };
       chain.onRaw = (raw) => {
