@@ -126,6 +126,9 @@ function rowsOf(status: SignerStatus): readonly (readonly [string, string])[] {
     rows.push([chain.chain, chain.isAsking ? "asking its nodes" : `${chain.ok ? "ok" : "NOT OK"}, ${chain.detail}, ${balance}`]);
   }
   rows.push(["withdrawals", countsOf(status)]);
+  const medianUs = status.courier?.durableMedianUs ?? 0;
+  if (medianUs > 0)
+    rows.push(["speed", `${(medianUs / 1000).toFixed(1)} ms from a job's arrival to its signature on disk, median`]);
   for (const { transactionId, why } of status.courier?.waiting ?? []) rows.push(["waiting", `${transactionId}: ${why}`]);
   return rows;
 }

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createMetrics } from "../agent/courier/metrics.ts";
 import { createChainDoor } from "../agent/courier/nodes/chain.ts";
 import { createReadBack } from "../agent/courier/nodes/read-back.ts";
 import { writeLinkFile } from "../agent/link-file.ts";
@@ -434,5 +435,22 @@ describe("the process", () => {
     const { child, ended } = start(null);
     child.stdin.end();
     expect(await ended).toBe(0);
+  });
+});
+
+describe("metrics", () => {
+  it("time a job from its frame to its signature on disk, and give the median of the newest", () => {
+    let nowMs = 0;
+    const metrics = createMetrics(() => nowMs);
+    expect(metrics.durableMedianUs()).toBe(0);
+    for (let job = 0; job < 600; job += 1) {
+      metrics.approved(`job ${job}`, nowMs);
+      metrics.approved(`job ${job}`, nowMs + 1_000_000); // a repeat of the frame does not begin anew
+      nowMs += job < 400 ? 9 : 2.5;
+      metrics.durable(`job ${job}`);
+      metrics.durable(`job ${job}`);
+    }
+    metrics.durable("held, approved by a person");
+    expect(metrics.durableMedianUs()).toBe(2_500);
   });
 });

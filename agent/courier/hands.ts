@@ -110,7 +110,10 @@ function request(signer: Signer, effect: Effect<"ask">): Promise<AnswerTo<{ read
 }
 
 function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalView): void {
-  if (effect.verb === "sign") metrics.count("signed");
+  if (effect.verb === "sign") {
+    metrics.count("signed");
+    metrics.durable(effect.body.transactionId);
+  }
   if (effect.verb === "replace") metrics.count("replaced");
   if (effect.verb === "decline") metrics.count("declined");
   if (effect.verb === "observed" && withdrawal.state === "included") metrics.count("included");

@@ -78,7 +78,7 @@ async function main(): Promise<void> {
     log.warn({ paired: identity.gatewayUrl, configured: settings.gatewayUrl }, "gatewayUrl is not the one of the pairing");
   }
   const monotonic = (): number => performance.now();
-  const metrics = createMetrics();
+  const metrics = createMetrics(monotonic);
   const doors = new Map(
     Object.entries(settings.chains).map(([chain, { nodes, chainId, confirmations }]) => {
       const contracts = Object.values(settings.currencies).flatMap((one) =>

@@ -190,11 +190,14 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
 }
 
 async function admitJobs({ signer, feed, options }: Shared, link: Link, frame: Uint8Array): Promise<void> {
+  const arrivedAtMs = options.monotonic();
   options.metrics.count("jobFrames");
   const answer = await settled(signer.request("admit", { frame: base64(frame) }));
   if (answer.ok) {
-    for (const { transactionId, state, code, amount, currency } of answer.withdrawals)
+    for (const { transactionId, state, code, amount, currency } of answer.withdrawals) {
+      if (state === "approved") options.metrics.approved(transactionId, arrivedAtMs);
       options.log.info({ transactionId, state, code, amount, currency }, "a withdrawal was admitted");
+    }
     feed({ kind: "views", withdrawals: answer.withdrawals });
   } else refusedFrame(options, link, answer);
 }
@@ -280,6 +283,7 @@ function statusOf({ options, state }: Shared, waits: CourierStatus["waiting"]): 
       return { chain, ok: trouble === "", isAsking: trouble === asking, detail: clip(detail), block, nativeBalance };
     }),
     waiting: waits,
+    durableMedianUs: options.metrics.durableMedianUs(),
   };
 }
 

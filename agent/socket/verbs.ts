@@ -190,6 +190,8 @@ export interface CourierStatus {
     readonly nativeBalance: string; // wei at the last final block, "" when unknown
   }[];
   readonly waiting: readonly { readonly transactionId: string; readonly why: string }[]; // e.g. funds, fee ceiling
+  /** Median time from a job frame's arrival to its signature on disk, over the newest 256; microseconds, 0 before the first. */
+  readonly durableMedianUs: number;
 }
 
 /**

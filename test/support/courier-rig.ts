@@ -226,7 +226,7 @@ export class CourierRig {
       pollMs: { min: 30, max: 100 },
       linkTimes,
       log: pino({ level: "debug" }, { write: (line: string) => this.logged.push(line) }),
-      metrics: createMetrics(),
+      metrics: createMetrics(() => performance.now()),
       connectSigner: () => createSocketClient<CourierRequests, CourierAnswers>(this.socketPath, { timeoutMs: 2000 }),
       onReady: () => undefined,
       onFatal: (fault) => this.bugs.push(fault),

@@ -137,5 +137,6 @@ export const well: SignerStatus = {
       },
     ],
     waiting: [],
+    durableMedianUs: 1650,
   },
 };

@@ -50,6 +50,7 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
     64,
   ),
   waiting: list(object({ transactionId, why: text }), 1024),
+  durableMedianUs: integer({ min: 0 }),
 });
 
 /**
