@@ -38,11 +38,8 @@ function fromPem(pem: Uint8Array, path: string): GatewayKey {
 }
 
 /**
-
  * Reads the key file. Throws GATEWAY_KEY_MISSING, GATEWAY_KEY_OPEN (readable by group or world), GATEWAY_KEY_INVALID.
-
  * @public
-
  */
 export function readGatewayKey(path: string): GatewayKey {
   let pem: Buffer;
@@ -64,11 +61,8 @@ export function readGatewayKey(path: string): GatewayKey {
 }
 
 /**
-
  * Makes a new key in a new owner-only file, durable when it returns. Throws GATEWAY_KEY_EXISTS.
-
  * @public
-
  */
 export function createGatewayKey(path: string): GatewayKey {
   const pem = Buffer.from(generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" }));

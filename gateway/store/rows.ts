@@ -12,11 +12,8 @@ export interface MerchantRow {
 }
 
 /**
-
  * `secretBox` is set for HS256 (sealed under the gateway's key), `publicKey` (raw, hex) for EdDSA; scopes are joined by commas.
-
  * @public
-
  */
 export interface KeyRow {
   readonly id: string;
@@ -147,11 +144,8 @@ export interface CursorRow {
 }
 
 /**
-
  * Funds of an account at the newest final block the watcher has read.
-
  * @public
-
  */
 export interface BalanceRow {
   readonly account: string;

@@ -16,11 +16,8 @@ export interface Signal {
 }
 
 /**
-
  * `on` answers the function that stops listening; calling that twice is harmless. Listeners must not throw.
-
  * @public
-
  */
 export interface Signals {
   on<Name extends keyof Signal>(name: Name, listener: (signal: Signal[Name]) => void): () => void;

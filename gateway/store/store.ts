@@ -11,11 +11,8 @@ import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import { schema, schemaVersion } from "./schema.ts";
 
 /**
-
  * What a column takes and gives: STRICT tables hold nothing else.
-
  * @public
-
  */
 export type Value = string | number | bigint | Uint8Array | null;
 
@@ -62,11 +59,8 @@ function errorCode(error: unknown): number | null {
 }
 
 /**
-
  * True when a row was refused by a unique constraint or primary key: somebody else was first.
-
  * @public
-
  */
 export function isConflict(error: unknown): boolean {
   const code = errorCode(error);
@@ -74,11 +68,8 @@ export function isConflict(error: unknown): boolean {
 }
 
 /**
-
  * True when another process held the file for longer than the busy time-out.
-
  * @public
-
  */
 export function isBusy(error: unknown): boolean {
   const code = errorCode(error);
@@ -240,12 +231,9 @@ function invalid(path: string, reason: string, cause?: unknown): AgentError {
 }
 
 /**
-
  * Makes the database file, owner-only, with all tables, and opens it; it belongs to the gateway key of this fingerprint for good.
  * Throws GATEWAY_STORE_EXISTS.
-
  * @public
-
  */
 export function createStore(path: string, fingerprint: string, log: Logger): Store {
   try {
