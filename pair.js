@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Pairs this server: brings packages and build when they are missing, then cli/pair/main.ts. This file is plain JavaScript of an old kind, so that a Node that is too old can still
- * read it and say so.
+ * Pairs this server: brings packages and build when they are missing, then cli/pair/main.ts. This file is plain JavaScript of an
+ * old kind, so that a Node that is too old can still read it and say so.
  */
 var version = process.versions.node.split(".").map(Number);
 if (version[0] * 1e6 + version[1] * 1e3 + version[2] < 18019001) {
