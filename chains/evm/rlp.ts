@@ -82,10 +82,10 @@ function bodyOf(bytes: Uint8Array, start: number, limit: number, offset: number)
     const field = bytes.slice(from, Math.min(from + size, limit));
     if (field.length !== size) throw new RlpFormat("bytes end early");
     // Four bytes of length are more than any buffer here can hold; longer fields would not fit a number exactly.
-    const value = integerOf(field, 4);
-    if (value === null) throw new RlpFormat("length with a leading zero, or too long");
-    if (value < 56n) throw new RlpFormat("short length in the long form");
-    length = Number(value);
+    const declared = integerOf(field, 4);
+    if (declared === null) throw new RlpFormat("length with a leading zero, or too long");
+    if (declared < 56n) throw new RlpFormat("short length in the long form");
+    length = Number(declared);
     from += size;
   }
   if (from + length > limit) throw new RlpFormat("bytes end early");
