@@ -1,0 +1,179 @@
+/** Deposit requests and their addresses, transactions one by one and in pages, and the list of currencies. */
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { depositAddressOf } from "../chains/evm/address.ts";
+import { createMerchant, releaseAgent } from "../gateway/operator/people.ts";
+import { publicKeyHex } from "../protocol/envelope.ts";
+import { transactionIdOf } from "../protocol/identity.ts";
+import { type Answered, handmadeToken, receiver, usdtContract, wallet } from "./support/gateway-server.ts";
+import { agentRow, anotherGateway, auto, deposit, eachTestItsGateway, gateway, many, read, ready, row } from "./support/shop.ts";
+
+eachTestItsGateway();
+
+describe("createTransactionRequest", () => {
+  it("hands out a fresh address each time, the same one for the same order, and none twice", async () => {
+    await ready();
+    const first = await deposit({ amount: "1.50" });
+    expect(first.status).toBe(200);
+    expect(first.body).toMatchObject({
+      address: depositAddressOf(wallet.depositXpub, 0),
+      amount: "1.5",
+      tag: "",
+      transactionId: transactionIdOf({ merchant: gateway.merchant.merchantId, operation: "deposit", orderId: "order-1" }),
+    });
+    expect((await deposit({ amount: "1.5" })).body).toEqual(first.body);
+    expect((await deposit({ amount: "2" })).body).toMatchObject({
+      code: "order_id_reused",
+      transactionId: first.body.transactionId,
+    });
+    const more = await Promise.all(Array.from({ length: 10 }, (_, i) => deposit({ orderId: `more-${i}` })));
+    expect(new Set(more.map((answer) => answer.body.address)).size).toBe(10);
+    expect(agentRow().nextDepositIndex).toBe(11);
+    expect(row(first.body.transactionId)).toMatchObject({
+      stage: "waiting",
+      status: 0,
+      expiresAt: gateway.clock.nowMs + 3_600_000,
+    });
+  });
+
+  it("enforces minPaymentAmount, takes no address, and needs an agent", async () => {
+    expect((await deposit()).body.code).toBe("agent_not_paired");
+    await ready();
+    expect((await deposit({ currency: "usdt", amount: "4.999999" })).body).toMatchObject({
+      code: "amount_below_minimum",
+      minimum: "5",
+    });
+    expect((await deposit({ address: receiver })).body).toMatchObject({ code: "field_unknown", field: "address" });
+    expect((await deposit({ amount: 1 })).body.code).toBe("amount_format");
+    expect((await deposit({ currency: "usdt", amount: "5" })).status).toBe(200);
+  });
+
+  it("never hands out an address again after the agent was released and another one paired with the same wallet", async () => {
+    await ready();
+    await deposit();
+    releaseAgent(gateway.operator, agentRow().id);
+    const again = await gateway.pair({ signerKey: publicKeyHex(generateKeyPairSync("ed25519").publicKey) });
+    expect(again.status).toBe(200);
+    expect((await deposit({ orderId: "order-2" })).body.address).toBe(depositAddressOf(wallet.depositXpub, 1));
+  });
+});
+
+describe("transaction and transactions", () => {
+  it("show the interface's fields with their types", async () => {
+    await ready();
+    const out = (await auto()).body.transactionId;
+    const into = (await deposit()).body;
+    const one = await read(`/transaction/${out}?transactionType=2`);
+    expect(one.body).toMatchObject({
+      transactionId: out,
+      receiverAddress: receiver,
+      depositAddress: wallet.hotAddress,
+      orderId: "order-1",
+      tag: "",
+      currency: "eth",
+      amount: "1",
+      callbackStatus: 3,
+      createdAt: "2026-01-02T03:04:05.678Z",
+      status: 0,
+      transactionType: 2,
+    });
+    const other = await read(`/transaction/${into.transactionId}?transactionType=1`);
+    expect(other.body).toMatchObject({
+      receiverAddress: into.address,
+      depositAddress: into.address,
+      amountReceived: "0",
+      stage: "waiting",
+    });
+  });
+
+  it("are not found under the wrong type, for another merchant, or for an id that is none", async () => {
+    await ready();
+    const id = (await auto()).body.transactionId;
+    expect((await read(`/transaction/${id}?transactionType=2`)).status).toBe(200);
+    for (const path of [`${id}?transactionType=1`, `${"0".repeat(32)}?transactionType=2`, "x'--?transactionType=2"]) {
+      const answer = await read(`/transaction/${path}`);
+      expect([answer.status, answer.body.code], path).toEqual([404, "transaction_not_found"]);
+    }
+    for (const query of [
+      "",
+      "?transactionType=",
+      "?transactionType=3",
+      "?transactionType=2&transactionType=2",
+      "?transactionType=deposit",
+    ]) {
+      const answer = await read(`/transaction/${id}${query}`);
+      expect([answer.status, answer.body.code], query).toEqual([400, "transaction_type_invalid"]);
+    }
+    const stranger = createMerchant(gateway.operator, { name: "Other", language: "tr" });
+    const headers = { "Content-Type": "application/json", signatureToken: handmadeToken(stranger.apiKey, gateway.clock.nowMs) };
+    expect((await gateway.send(`/api/v1/transaction/${id}?transactionType=2`, { headers })).status).toBe(404);
+    expect((await gateway.send("/api/v1/transactions", { headers })).body).toEqual([]);
+  });
+
+  it("come newest first, in pages that neither skip nor repeat, filtered as asked", async () => {
+    await ready();
+    for (let i = 0; i < 7; i += 1) {
+      gateway.clock.nowMs += i % 2 === 0 ? 1000 : 0; // pairs within one millisecond
+      await deposit({ orderId: `o-${i}` });
+    }
+    await auto();
+    const all = (await read("/transactions")).body as { transactionId: string; createdAt: string; orderId: string }[];
+    expect(all).toHaveLength(8);
+    const times = all.map((record) => record.createdAt);
+    expect(times).toEqual([...times].sort().reverse());
+    const seen: string[] = [];
+    let path: string | null = "/api/v1/transactions?limit=3";
+    while (path !== null) {
+      const page: Answered = await gateway.call("GET", path);
+      seen.push(...page.body.map((record: { transactionId: string }) => record.transactionId));
+      path = /^<([^>]+)>; rel="next"$/.exec(String(page.headers.link ?? ""))?.[1] ?? null;
+    }
+    expect(seen).toEqual(all.map((record) => record.transactionId));
+    expect((await read("/transactions?transactionType=2")).body).toHaveLength(1);
+    expect((await read("/transactions?orderId=o-3&status=0&currency=eth&transactionType=1")).body).toHaveLength(1);
+    expect((await read("/transactions?status=1")).body).toEqual([]);
+    expect((await read(`/transactions?from=${all[0]?.createdAt}`)).body).toHaveLength(2);
+    expect((await read(`/transactions?to=${all[0]?.createdAt}`)).body).toHaveLength(6);
+    for (const bad of [
+      "limit=0",
+      "limit=501",
+      "limit=x",
+      "status=3",
+      "cursor=abc",
+      "from=yesterday",
+      "typo=1",
+      "limit=1&limit=2",
+      "__proto__=1",
+    ]) {
+      const answer = await read(`/transactions?${bad}`);
+      expect([answer.status, answer.body.code], bad).toEqual([400, "query_invalid"]);
+    }
+  });
+
+  it("are bounded even when nobody asks for a page", async () => {
+    await anotherGateway({ limits: { ...many.limits, listMax: 2 } });
+    await ready();
+    for (let i = 0; i < 3; i += 1) await deposit({ orderId: `o-${i}` });
+    const page = await read("/transactions");
+    expect(page.body).toHaveLength(2);
+    expect((await gateway.call("GET", /<([^>]+)>/.exec(String(page.headers.link))?.[1] ?? "")).body).toHaveLength(1);
+  });
+});
+
+describe("supportedCurrency", () => {
+  it("lists every currency; one without a price has none invented", async () => {
+    const { body } = await read("/supportedCurrency");
+    expect(body.map((currency: { id: string }) => currency.id)).toEqual(["eth", "usdt", "off"]);
+    expect(body[0]).toMatchObject({
+      name: "Ether",
+      symbol: "ETH",
+      decimal: 18,
+      usdPrice: "3000",
+      eurPrice: "2800.5",
+      tryPrice: "126000",
+      minPaymentAmount: "0.001",
+      priceStale: false,
+    });
+    expect(body[1]).toMatchObject({ usdPrice: "", eurPrice: "", tryPrice: "", priceStale: true, contract: usdtContract });
+  });
+});

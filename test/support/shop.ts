@@ -1,0 +1,75 @@
+/**
+ * A shop with a gateway of its own for every test, and the few words a test needs: ask as the shop does, read what is stored, and
+ * say what hub and watcher would (rows as they write them, then the signal).
+ */
+import { afterEach, beforeEach, expect } from "vitest";
+import type { AgentRow, JobRow, TransactionRow } from "../../gateway/store/rows.ts";
+import { type Answered, receiver, startTestGateway, type TestGateway } from "./gateway-server.ts";
+
+export const ether = 10n ** 18n;
+/** Limits that no test meets by accident. */
+export const many = {
+  limits: { readsPerSecond: 100_000, writesPerSecond: 100_000, pairingsPerMinute: 10_000, withdrawalWaitMs: 2_000 },
+};
+
+/** The gateway of the test that runs: another one in each. */
+export let gateway: TestGateway;
+
+/** To be called once at the head of a test file. */
+export function eachTestItsGateway(): void {
+  beforeEach(async () => {
+    gateway = await startTestGateway(many);
+  });
+  afterEach(() => gateway.close());
+}
+
+/** Goes on with an empty gateway of other settings: the usual ones unless told. */
+export async function anotherGateway(change: object = {}): Promise<void> {
+  await gateway.close();
+  gateway = await startTestGateway(change);
+}
+
+/** Paired, with 10 ETH and 1000 USDT at block 100. */
+export async function ready(): Promise<void> {
+  expect((await gateway.pair()).status).toBe(200);
+  gateway.fund("eth", 10n * ether);
+  gateway.fund("usdt", 1_000_000_000n);
+}
+
+export const db = () => gateway.service.store.database;
+export const row = (id: string) => db().get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id);
+export const agentRow = () => db().get<AgentRow>("SELECT * FROM agents WHERE releasedAt IS NULL") as AgentRow;
+export const countOf = (table: string) => db().get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n;
+
+export const withdrawal = { currency: "eth", amount: "1", address: receiver, orderId: "order-1" };
+export const auto = (change: object = {}, headers: Record<string, string> = {}): Promise<Answered> =>
+  gateway.call("POST", "/api/v1/autoWithdraw", { ...withdrawal, ...change }, headers);
+export const manual = (change: object = {}): Promise<Answered> =>
+  gateway.call("POST", "/api/v1/manualWithdraw", { currency: "eth", amount: "1", orderId: "order-1", ...change });
+export const deposit = (change: object = {}): Promise<Answered> =>
+  gateway.call("POST", "/api/v1/createTransactionRequest", { currency: "eth", amount: "1", orderId: "order-1", ...change });
+export const read = (path: string, headers: Record<string, string> = {}): Promise<Answered> =>
+  gateway.call("GET", `/api/v1${path}`, undefined, headers);
+
+/** What the hub stores and says when the agent answers a job. */
+export function decide(transactionId: string, change: { status?: number; stage: string; code?: string }): void {
+  const { store, signals } = gateway.service;
+  store.write((database) => {
+    database.run("UPDATE jobs SET answeredAt = ? WHERE transactionId = ?", gateway.clock.nowMs, transactionId);
+    const sql = "UPDATE transactions SET status = ?, stage = ?, code = ? WHERE id = ?";
+    database.run(sql, change.status ?? 0, change.stage, change.code ?? "", transactionId);
+  });
+  signals.emit("decided", { transactionId });
+}
+
+export function online(isOnline = true): void {
+  gateway.service.signals.emit("agent", { agent: agentRow().id, online: isOnline });
+}
+
+/** Answers each job as it is made, as an agent would. */
+export function answering(change: { status?: number; stage: string; code?: string }): void {
+  gateway.service.signals.on("job", ({ agent }) => {
+    const job = db().get<JobRow>("SELECT * FROM jobs WHERE agent = ? ORDER BY sequence DESC LIMIT 1", agent);
+    setImmediate(() => decide(job?.transactionId ?? "", change));
+  });
+}
