@@ -1,10 +1,9 @@
 /**
- * chains/evm offline: recorded vectors, and random transfers whose bytes ethers and viem must make and read the same.
+ * chains/evm offline, transactions: recorded vectors, and random transfers whose bytes ethers and viem must make and read the same.
  * SEED=<number> replays the random part.
  */
-import { readFileSync } from "node:fs";
 import { secp256k1 } from "@noble/curves/secp256k1";
-import { HDNodeWallet, Interface, isAddress, keccak256, Transaction, Wallet } from "ethers";
+import { Interface, keccak256, Transaction, Wallet } from "ethers";
 import { sign } from "tiny-secp256k1";
 import {
   decodeFunctionData,
@@ -15,8 +14,7 @@ import {
   serializeTransaction,
 } from "viem";
 import { expect, describe as group, it } from "vitest";
-import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "../chains/evm/address.ts";
-import { classifyBroadcastError, isRevert, mergeBroadcasts } from "../chains/evm/broadcast.ts";
+import { addressBytes } from "../chains/evm/address.ts";
 import { recoverByNoble, recoverPublicKey } from "../chains/evm/curve.ts";
 import {
   decodeTransferCall,
@@ -25,205 +23,21 @@ import {
   readTransferLog,
   transferTopic,
 } from "../chains/evm/erc20.ts";
-import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem } from "../chains/evm/rlp.ts";
+import { decodeRlp, encodeRlp, integerBytes, type RlpItem } from "../chains/evm/rlp.ts";
 import { attachSignature, buildTransfer, describe, digestOf, type Transfer } from "../chains/evm/transaction.ts";
-import { AgentError } from "../protocol/fault.ts";
-
-const vectors = <T>(name: string): T => JSON.parse(readFileSync(new URL(`vectors/${name}.json`, import.meta.url), "utf8")) as T;
-const hex = (bytes: Uint8Array): string => `0x${Buffer.from(bytes).toString("hex")}`;
-const bytes = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text.replace(/^0x/, ""), "hex"));
-const codeOf = (act: () => unknown): string => {
-  try {
-    act();
-    return "";
-  } catch (error) {
-    return error instanceof AgentError ? error.code : `${error}`;
-  }
-};
-
-/** mulberry32: the whole sequence follows from the seed. */
-function generator(seed: number): { below(max: number): number; bytes(length: number): Uint8Array; bits(max: number): bigint } {
-  let state = seed;
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-  const below = (max: number): number => Math.floor(next() * max);
-  const random = (length: number): Uint8Array => Uint8Array.from({ length }, () => below(256));
-  return {
-    below,
-    bytes: random,
-    // Every bit length is as likely as any other, so that the borders of the encodings are met.
-    bits: (max) => BigInt(hex(random(32))) >> BigInt(256 - (1 + below(max))),
-  };
-}
-
-const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 2 ** 31));
-const random = generator(seed);
-const atLeast = (min: bigint, value: bigint): bigint => (value < min ? min : value);
-const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
-
-interface TransferVector {
-  readonly name: string;
-  readonly privateKey: string;
-  readonly sender: string;
-  readonly transfer: Readonly<Record<keyof Transfer, string>>;
-  readonly unsigned: string;
-  readonly digest: string;
-  readonly signature: string;
-  readonly raw: string;
-  readonly txHash: string;
-}
-
-const transferVectors = vectors<{ vectors: readonly TransferVector[] }>("eip1559").vectors;
-
-function transferOf({ contract, destination, ...numbers }: TransferVector["transfer"]): Transfer {
-  const integers = Object.fromEntries(Object.entries(numbers).map(([name, text]) => [name, BigInt(text)]));
-  return { contract, destination, ...integers } as unknown as Transfer;
-}
-
-const plain: Transfer = {
-  chainId: 1n,
-  nonce: 7n,
-  contract: "",
-  destination: "0x52908400098527886E0F7030069857D2E4169EE7",
-  amountUnits: 1000n,
-  gasLimit: 21_000n,
-  maxFeePerGas: 50n,
-  maxPriorityFeePerGas: 2n,
-};
-const token: Transfer = { ...plain, contract: "0xdAC17F958D2ee523a2206206994597C13D831ec7", gasLimit: 65_000n };
-
-group("addresses", () => {
-  const eip55 = vectors<{ accepted: readonly string[]; refused: readonly { text: string; code: string; why: string }[] }>(
-    "eip55",
-  );
-
-  it("takes the vectors of EIP-55, and the same in one case", () => {
-    for (const address of eip55.accepted) {
-      const canonical = parseAddress(address);
-      expect(canonical.ok, address).toBe(true);
-      expect(parseAddress(address.toLowerCase())).toEqual(canonical);
-      expect(parseAddress(`0x${address.slice(2).toUpperCase()}`)).toEqual(canonical);
-      expect(hex(addressBytes(address))).toBe(address.toLowerCase());
-    }
-  });
-
-  it.each(eip55.refused)("refuses: $why", ({ text, code }) => {
-    expect(parseAddress(text)).toMatchObject({ ok: false, code });
-  });
-
-  it("refuses every single-character corruption of a checksummed address", () => {
-    let tried = 0;
-    for (const address of eip55.accepted.filter((text) => /[a-f]/.test(text) && /[A-F]/.test(text))) {
-      for (let i = 2; i < address.length; i++) {
-        for (const digit of "0123456789abcdefABCDEFgxO ") {
-          if (digit === address[i]) continue;
-          const corrupt = address.slice(0, i) + digit + address.slice(i + 1);
-          expect(parseAddress(corrupt).ok, corrupt).toBe(false);
-          tried += 1;
-        }
-      }
-    }
-    expect(tried).toBe(4 * 40 * 25);
-  });
-
-  it(`judges random corruptions as ethers does, SEED=${seed}`, () => {
-    for (let n = 0; n < 200; n++) {
-      const address = new Wallet(hex(random.bytes(32)).replace(/^0x00/, "0x01")).address;
-      if (n % 100 === 0) expect(parseAddress(address)).toEqual({ ok: true, address });
-      for (let k = 0; k < 3; k++) {
-        const at = 2 + random.below(40);
-        const corrupt = address.slice(0, at) + "0123456789abcdefABCDEF".charAt(random.below(22)) + address.slice(at + 1);
-        expect(parseAddress(corrupt).ok, corrupt).toBe(isAddress(corrupt));
-      }
-    }
-  });
-
-  it("makes addresses from public keys as ethers does", () => {
-    for (let n = 0; n < 20; n++) {
-      const wallet = new Wallet(hex(random.bytes(32)));
-      expect(addressOfPublicKey(bytes(wallet.signingKey.publicKey))).toBe(wallet.address);
-      expect(addressOfPublicKey(bytes(wallet.signingKey.compressedPublicKey))).toBe(wallet.address);
-    }
-    const point = bytes(new Wallet(`0x${"11".repeat(32)}`).signingKey.publicKey);
-    expect(codeOf(() => addressOfPublicKey(point.slice(1)))).toBe("ADDRESS_PUBLIC_KEY");
-    point[64]! ^= 1;
-    expect(codeOf(() => addressOfPublicKey(point))).toBe("ADDRESS_PUBLIC_KEY");
-  });
-
-  it("derives deposit addresses as ethers does, and from nothing but an account's extended public key", () => {
-    const phrase = "test test test test test test test test test test test junk";
-    const account = HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/1'");
-    const xpub = account.neuter().extendedKey;
-    for (const index of [0, 1, 2, 1000, 2 ** 31 - 1]) {
-      expect(depositAddressOf(xpub, index)).toBe(account.deriveChild(0).deriveChild(index).address);
-      expect(depositAddressOf(xpub, index)).toBe(account.neuter().derivePath(`0/${index}`).address);
-    }
-    for (const index of [-1, 2 ** 31, 1.5, Number.NaN]) expect(codeOf(() => depositAddressOf(xpub, index))).toBe("ADDRESS_INDEX");
-    const wrong = {
-      "extended private key": account.extendedKey,
-      "another depth": account.deriveChild(0).neuter().extendedKey,
-      "not hardened": HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/1").neuter().extendedKey,
-      "one character changed": `${xpub.slice(0, 50)}${xpub[50] === "a" ? "b" : "a"}${xpub.slice(51)}`,
-      empty: "",
-    };
-    for (const [why, text] of Object.entries(wrong))
-      expect(
-        codeOf(() => depositAddressOf(text, 0)),
-        why,
-      ).toBe("ADDRESS_XPUB");
-    try {
-      depositAddressOf(account.extendedKey, 0);
-    } catch (error) {
-      expect(JSON.stringify([(error as AgentError).message, (error as AgentError).context])).not.toContain("xprv");
-    }
-  });
-});
-
-group("RLP", () => {
-  type Item = string | readonly Item[];
-  const rlp = vectors<{ accepted: readonly { item: Item; rlp: string }[]; refused: readonly { rlp: string; why: string }[] }>(
-    "rlp",
-  );
-  const itemOf = (item: Item): RlpItem => (typeof item === "string" ? bytes(item) : item.map(itemOf));
-
-  it("encodes and decodes the vectors", () => {
-    for (const vector of rlp.accepted) {
-      expect(hex(encodeRlp(itemOf(vector.item)))).toBe(`0x${vector.rlp}`);
-      expect(decodeRlp(bytes(vector.rlp))).toEqual({ ok: true, item: itemOf(vector.item) });
-    }
-  });
-
-  it.each(rlp.refused)("refuses: $why", ({ rlp: text }) => {
-    expect(decodeRlp(bytes(text))).toMatchObject({ ok: false, code: "TRANSACTION_RLP" });
-  });
-
-  it("decodes whatever it takes back to the same bytes", () => {
-    let taken = 0;
-    for (let n = 0; n < 20_000; n++) {
-      const text = random.bytes(1 + random.below(6));
-      if (n % 2 === 0) text[0] = 0xc0 + text.length - 1;
-      const decoded = decodeRlp(text);
-      if (!decoded.ok) continue;
-      taken += 1;
-      expect(hex(encodeRlp(decoded.item))).toBe(hex(text));
-    }
-    expect(taken).toBeGreaterThan(1000);
-  });
-
-  it("writes integers in their shortest form and reads no other", () => {
-    expect([...integerBytes(0n)]).toEqual([]);
-    expect([...integerBytes(256n)]).toEqual([1, 0]);
-    expect(integerOf(Uint8Array.of(1, 0), 32)).toBe(256n);
-    expect(integerOf(Uint8Array.of(0, 1), 32)).toBeNull();
-    expect(integerOf(Uint8Array.of(0), 32)).toBeNull();
-    expect(integerOf(new Uint8Array(33).fill(1), 32)).toBeNull();
-    expect(integerOf(new Uint8Array(32).fill(255), 32)).toBe(2n ** 256n - 1n);
-  });
-});
+import {
+  atLeast,
+  bytes,
+  codeOf,
+  hex,
+  plain,
+  random,
+  seed,
+  smaller,
+  token,
+  transferOf,
+  transferVectors,
+} from "./support/evm-values.ts";
 
 group("transfers against ethers and viem", () => {
   it.each(transferVectors)("vector: $name", (vector) => {
@@ -503,39 +317,5 @@ group("signatures", () => {
     }
     expect(recoverByNoble(digestOf(unsigned), new Uint8Array(64), 0)).toBeNull();
     expect(recoverPublicKey(digestOf(unsigned), new Uint8Array(64), 0)).toBeNull();
-  });
-});
-
-group("what nodes say to a broadcast", () => {
-  const { texts } = vectors<{ texts: readonly (readonly [client: string, text: string, expected: string])[] }>("node-errors");
-
-  it("has texts of eight clients at least", () => {
-    expect(texts.length).toBeGreaterThanOrEqual(60);
-    expect(new Set(texts.map(([client]) => client.split(" ")[0])).size).toBeGreaterThanOrEqual(8 + 1);
-  });
-
-  it.each(texts)("%s: %s", (_client, text, expected) => {
-    expect(classifyBroadcastError(text)).toBe(expected);
-    expect(classifyBroadcastError(text.toUpperCase())).toBe(expected);
-  });
-
-  it("reports the most useful of several answers, and unsent only when all say so", () => {
-    const merged = (...outcomes: Parameters<typeof mergeBroadcasts>[0][number]["outcome"][]): string =>
-      mergeBroadcasts(outcomes.map((outcome) => ({ outcome, text: "" }))).outcome;
-    expect(merged("unsent", "unsent")).toBe("unsent");
-    expect(merged("unsent", "unknown")).toBe("unknown");
-    expect(merged("unknown", "underpriced")).toBe("underpriced");
-    expect(merged("nonce-consumed", "known")).toBe("known");
-    expect(merged("known", "accepted")).toBe("accepted");
-    expect(merged()).toBe("unsent");
-  });
-
-  it("tells a revert from want of funds and from trouble in the node", () => {
-    expect(
-      ["execution reverted", "execution reverted: balance too low", "VM execution error.", "Execution reverted"].every(isRevert),
-    ).toBe(true);
-    expect(
-      ["insufficient funds for gas * price + value", "header not found", "gas required exceeds allowance (0)", ""].some(isRevert),
-    ).toBe(false);
   });
 });
