@@ -1,9 +1,9 @@
 /** The launcher's parts alone: handing secrets over, the supervisor's patience, the lock, and the words it has for every end. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Writable } from "node:stream";
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { findEncKey } from "../agent/launcher/enc-key.ts";
 import { handOver } from "../agent/launcher/frames.ts";
 import { takeLock } from "../agent/launcher/lock.ts";
@@ -16,10 +16,6 @@ import { AgentError, Bug } from "../protocol/fault.ts";
 import { AgentFolder } from "./support/agent-folder.ts";
 
 const agent = new AgentFolder();
-const spawned: ChildProcess[] = [];
-afterEach(() => {
-  for (const child of spawned.splice(0)) child.kill("SIGTERM");
-});
 afterAll(() => agent.remove());
 
 describe("what is handed over", () => {
