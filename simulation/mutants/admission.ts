@@ -1,0 +1,50 @@
+/** Mutants of the way in: jobs that come twice, out of order or half, and the time everything is judged by. */
+import type { Mutant } from "./mutant.ts";
+
+const admission = "agent/signer/admission/admission.ts";
+const jobs = "agent/signer/admission/jobs.ts";
+
+export const admissionMutants: readonly Mutant[] = [
+  {
+    name: "gap-taken-for-a-fork",
+    file: jobs,
+    find: `    if (job.sequence > next) return no("JOB_GAP", \`waits for job \${next}\`);\n`,
+    replace: "",
+    sentence: "A frame that overtakes another locks the agent, though every job is genuine and on its way (liveness).",
+  },
+  {
+    name: "repeat-taken-for-new",
+    file: jobs,
+    find: "      continue;\n",
+    replace: "",
+    sentence: "A job that comes a second time is held against the end of the chain and locks the agent (liveness).",
+  },
+  {
+    name: "undecided-stays-undecided",
+    file: admission,
+    find: "  resume(turn);\n",
+    replace: "",
+    sentence: "A crash between a request and its decision leaves a withdrawal that nobody ever decides (liveness).",
+  },
+  {
+    name: "judged-by-the-local-clock",
+    file: "agent/signer/signer.ts",
+    find: "        return Math.max(core.heads.at, ledgerTime(run, localMs, monotonicMs));",
+    replace: "        return Math.max(core.heads.at, localMs);",
+    sentence: "Limits are judged by a clock that may jump, and counted by one that does not: a jump opens a new day (policy).",
+  },
+  {
+    name: "ledger-time-follows-any-clock",
+    file: "agent/signer/ledger-time.ts",
+    find: "Math.floor(Math.min(localMs, gatewayAt + (monotonicMs - heardAt) + skewMaxMs))",
+    replace: "Math.floor(localMs)",
+    sentence: "Ledger time leaps with the local clock, so a day's limit can be spent many times in one day (policy).",
+  },
+  {
+    name: "order-of-any-name",
+    file: "agent/signer/withdrawal/book.ts",
+    find: `    this.#closed.set(transactionId, \`\${withdrawal.state}\\n\${contentOf(withdrawal.job)}\`);\n`,
+    replace: "",
+    sentence: "An order that is over is forgotten, and paid again when it is asked for again (bijection).",
+  },
+];

@@ -1,0 +1,33 @@
+/** Every mutant, by chapter. */
+import { admissionMutants } from "./admission.ts";
+import { deskMutants } from "./desk.ts";
+import { hubMutants } from "./hub.ts";
+import { ledgerMutants } from "./ledger.ts";
+import { linkMutants } from "./link.ts";
+import type { Mutant } from "./mutant.ts";
+import { orderMutants } from "./orders.ts";
+import { outboxMutants } from "./outbox.ts";
+import { policyMutants } from "./policy.ts";
+import { releaseMutants } from "./release.ts";
+import { rollbackMutants } from "./rollback.ts";
+import { tokenMutants } from "./tokens.ts";
+import { watcherMutants } from "./watcher.ts";
+
+/**
+ * In a fixed order, so that a run can be divided and repeated.
+ * @public
+ */
+export const mutants: readonly Mutant[] = [
+  ...ledgerMutants,
+  ...releaseMutants,
+  ...rollbackMutants,
+  ...admissionMutants,
+  ...tokenMutants,
+  ...policyMutants,
+  ...outboxMutants,
+  ...deskMutants,
+  ...linkMutants,
+  ...hubMutants,
+  ...orderMutants,
+  ...watcherMutants,
+];

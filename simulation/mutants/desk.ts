@@ -1,0 +1,130 @@
+/** Mutants of the courier's desk: what is signed when, sent again, made dearer, looked for, and called the end. */
+import type { Mutant } from "./mutant.ts";
+
+const desk = "agent/courier/desk/desk.ts";
+const book = "agent/courier/desk/book.ts";
+const sending = "agent/courier/desk/sending.ts";
+const watching = "agent/courier/desk/watching.ts";
+
+export const deskMutants: readonly Mutant[] = [
+  {
+    name: "signs-without-funds",
+    file: "agent/courier/desk/signing.ts",
+    find: '  if (view.contract === "") return native !== null && native >= amountUnits + feeWei;',
+    replace: '  if (view.contract === "") return native !== null && native >= amountUnits;',
+    sentence: "A nonce is bound that the account cannot pay with its fee, and payable ones wait behind it (liveness).",
+  },
+  {
+    name: "funds-counted-once-each",
+    file: book,
+    find: "  return balance - bound - settling;",
+    replace: "  return balance - settling;",
+    sentence: "Every withdrawal is covered by the same coins, and the nonces that are not block the others (liveness).",
+  },
+  {
+    name: "funds-stay-bound",
+    file: book,
+    find: "  const { reserved } = item;\n  reserve(item, nothing);",
+    replace: "  const { reserved } = item;",
+    sentence: "What was paid binds its amount for ever, until nothing seems to be covered (liveness).",
+  },
+  {
+    name: "intent-never-finished",
+    file: desk,
+    find: '  if (item.view.state === "intent") finishIntent(item, nowMs, out);\n  else observe(item, nowMs, out);',
+    replace: '  if (item.view.state !== "intent") observe(item, nowMs, out);',
+    sentence:
+      "An intent without a signature, as a crash leaves it, is never asked for again, and its nonce blocks the rest (liveness).",
+  },
+  {
+    name: "refresh-closes-what-is-new",
+    file: desk,
+    find: "    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item);",
+    replace: "    if (!open.has(item.view.transactionId)) closeItem(book, item);",
+    sentence: "A view that was asked for before a withdrawal came closes it here, and nobody works on it any more (liveness).",
+  },
+  {
+    name: "away-for-ever",
+    file: desk,
+    find: '  account.away = "";\n  account.head = facts.number;',
+    replace: "  account.head = facts.number;",
+    sentence: "Nodes that were away once count as away for ever, and nothing is signed (liveness).",
+  },
+  {
+    name: "never-dearer",
+    file: desk,
+    find: "  bump(account, nowMs, out);\n",
+    replace: "",
+    sentence: "A fee that the market has overtaken is never raised, and every later nonce waits (liveness).",
+  },
+  {
+    name: "bumps-the-last",
+    file: sending,
+    find: "  const item = byNonce(account.pending)[0];",
+    replace: "  const item = byNonce(account.pending).at(-1);",
+    sentence: "The highest nonce is made dearer instead of the one all others wait for (liveness).",
+  },
+  {
+    name: "bump-sent-never",
+    file: sending,
+    find: "  const isNew = item.sent?.version !== newest.version;",
+    replace: "  const isNew = item.sent === null;",
+    sentence: "A dearer version is signed and released, and the nodes get it half a minute late or never (liveness).",
+  },
+  {
+    name: "unsent-gives-up",
+    file: sending,
+    find: '    item.waiting = "no node takes it";',
+    replace: '    item.waiting = "no node takes it";\n    item.stopped = "NODE_NONE";',
+    sentence: "Bytes that no node took at first are never handed out again (liveness).",
+  },
+  {
+    name: "consumed-means-lost",
+    file: sending,
+    find: '    out.push({ kind: "look", chain: item.account.chain, wanted: [lookFor(item)] });',
+    replace: '    item.verdict = { outcome: "lost", txHash: version.txHash, block: 0 };',
+    sentence: "A node's words about a nonce end the withdrawal as lost, though the chain pays it (truth).",
+  },
+  {
+    name: "lost-at-first-suspicion",
+    file: watching,
+    find: "    const isSure = item.foreign.count > foreignMax && nowMs - item.foreign.firstAtMs >= foreignOverMs;",
+    replace: "    const isSure = item.foreign.count > 0;",
+    sentence: "A receipt that comes later than the count ends the withdrawal as lost, though the chain pays it (truth).",
+  },
+  {
+    name: "looks-for-the-newest-only",
+    file: sending,
+    find: "txHashes: releasedVersions(item.view).map((version) => version.txHash) };",
+    replace: "txHashes: releasedVersions(item.view)\n      .slice(-1)\n      .map((version) => version.txHash),\n  };",
+    sentence: "A block that took an earlier version is not found, and the withdrawal never ends or ends as lost (truth).",
+  },
+  {
+    name: "reorganisation-unnoticed",
+    file: desk,
+    find: "  guard(account, out);\n",
+    replace: "",
+    sentence: "What a reorganisation took out of its block is never sent again (liveness).",
+  },
+  {
+    name: "once-in-a-block-for-ever",
+    file: watching,
+    find: "  if (item.misses < missesMax) return;",
+    replace: "  if (item.misses < missesMax * 1000) return;",
+    sentence: "What left the chain counts as in its block and is never sent again (liveness).",
+  },
+  {
+    name: "one-node-says-final",
+    file: "agent/courier/nodes/chain.ts",
+    find: "  const receipts = await Promise.all(txHashes.map((txHash) => nodes.finalReceipt(txHash)));",
+    replace: "  const receipts = await Promise.all(txHashes.map((txHash) => nodes.receipt(txHash)));",
+    sentence: "The end of a withdrawal is taken from a single node (truth).",
+  },
+  {
+    name: "hello-hides-intents",
+    file: "agent/signer/signer.ts",
+    find: "if (!isFinal(withdrawal.state)) open.push(this.view(withdrawal));",
+    replace: 'if (!isFinal(withdrawal.state) && withdrawal.state !== "intent") open.push(this.view(withdrawal));',
+    sentence: "After a restart the courier does not hear of intents without a signature, and nobody finishes them (liveness).",
+  },
+];

@@ -1,0 +1,106 @@
+/** Mutants of the gateway's hub: acknowledgements before the commit, statements believed too far, jobs that get lost. */
+import type { Mutant } from "./mutant.ts";
+
+const intake = "gateway/hub/intake.ts";
+const statements = "gateway/hub/statements.ts";
+const effect = "gateway/hub/effect.ts";
+const session = "gateway/hub/session.ts";
+
+export const hubMutants: readonly Mutant[] = [
+  {
+    name: "acknowledges-before-the-commit",
+    file: intake,
+    find: "    this.#arrivals.push({ session, agentId, statement });",
+    replace: "    this.#arrivals.push({ session, agentId, statement });\n    session.acknowledge(statement.head);",
+    sentence: "The gate opens for a signature that no database holds yet, and a crash of the gateway forgets it (release).",
+  },
+  {
+    name: "acknowledges-what-was-refused",
+    file: intake,
+    find: "    for (const { session } of group) session.end(reason);",
+    replace:
+      "    for (const { session, statement } of group) session.acknowledge(statement.head);\n    for (const { session } of group) session.end(reason);",
+    sentence: "A statement that the database did not take is acknowledged all the same, and the bytes go out (release).",
+  },
+  {
+    name: "one-head-for-all-agents",
+    file: intake,
+    find: "this.#tell(group, applied[index] as Applied);",
+    replace: "this.#tell(group, applied[index === 0 ? 0 : index - 1] as Applied);",
+    sentence: "Of agents that speak in one tick one gets another's head and locks itself (liveness).",
+  },
+  {
+    name: "gap-in-a-ledger-is-fine",
+    file: statements,
+    find: `  if (statement.after > storedSeq) throw behind(progress, \`its ledger's entries after \${storedSeq} are missing here\`);\n`,
+    replace: "",
+    sentence:
+      "A statement that was lost on the way is never missed: signatures are acknowledged that the database never saw (release).",
+  },
+  {
+    name: "head-without-its-entries",
+    file: statements,
+    find: "  for (const entry of statement.entries) if (entry.seq > storedSeq) applyEntry(progress, entry);",
+    replace: "  for (const entry of statement.entries) if (entry.seq > storedSeq + 1) applyEntry(progress, entry);",
+    sentence: "The first record after the stored head is acknowledged and not stored (release).",
+  },
+  {
+    name: "token-of-two-withdrawals",
+    file: effect,
+    find: "  if (around.tokenOwner !== null && around.tokenOwner !== row.id) {",
+    replace: "  if (around.tokenOwner !== null && around.token !== null && around.tokenOwner !== row.id) {",
+    sentence:
+      "A nonce that belongs to a withdrawal of another agent on the same wallet is acknowledged for a second one (bijection).",
+  },
+  {
+    name: "bumps-not-kept",
+    file: effect,
+    find: '  return { kind: "sign", change, newVersion: known === null, newToken: around.tokenOwner === null };',
+    replace: '  return { kind: "sign", change, newVersion: !around.isSigned, newToken: around.tokenOwner === null };',
+    sentence: "A dearer version is acknowledged and not kept, so the service does not know the transaction that pays (release).",
+  },
+  {
+    name: "completed-on-the-agents-word",
+    file: effect,
+    find: '  const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";',
+    replace: `  if (entry.outcome === "paid" && row.status === 0) {
+    return { kind: "advance", change: { status: 1 as 2, stage: "completed" } };
+  }
+  const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";`,
+    sentence: "A courier that says paid makes a withdrawal Completed that no chain holds (truth).",
+  },
+  {
+    name: "failed-on-the-agents-word",
+    file: effect,
+    find: '  const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";',
+    replace: `  if (entry.outcome === "lost" && row.status === 0) {
+    return { kind: "advance", change: { status: 2, stage: "failed" } };
+  }
+  const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";`,
+    sentence: "A courier that says lost makes a withdrawal Failed that the chain may still pay (truth).",
+  },
+  {
+    name: "sent-is-answered",
+    file: session,
+    find: "      this.#sentSequence = last.sequence;\n",
+    replace: `      this.#sentSequence = last.sequence;
+      const sql = "UPDATE jobs SET answeredAt = ? WHERE agent = ? AND sequence <= ? AND answeredAt IS NULL";
+      store.write((database) => database.run(sql, clock(), live.id, last.sequence));
+`,
+    sentence: "A job counts as answered once it is sent, and one that a broken link swallowed never comes again (liveness).",
+  },
+  {
+    name: "unanswered-not-sent-again",
+    file: "gateway/hub/outbox.ts",
+    find: "  return first === null || first === undefined ? agent.jobSequence : first - 1;",
+    replace: "  return first === null || first === undefined ? agent.jobSequence : Math.max(first - 1, agent.jobSequence);",
+    sentence: "After a reconnect only new jobs are sent, and those that were on their way are lost (liveness).",
+  },
+  {
+    name: "quiet-jobs-not-sent-again",
+    file: session,
+    find: "      this.#sentSequence = answered;\n    }\n    this.pump();",
+    replace: "      this.#quietSince = clock();\n    }\n    this.pump();",
+    sentence: "A job that found no answer on a connection that stays up is never sent again (liveness).",
+  },
+];

@@ -1,0 +1,186 @@
+/** Mutants of the ledger and its syncs: what counts as written before it is, and what a restart no longer finds. */
+import type { Mutant } from "./mutant.ts";
+
+const ledger = "agent/signer/ledger/ledger.ts";
+const signer = "agent/signer/signer.ts";
+const core = "agent/signer/core.ts";
+const disk = "agent/signer/ledger/disk.ts";
+
+export const ledgerMutants: readonly Mutant[] = [
+  {
+    name: "no-sync",
+    file: disk,
+    find: "    fdatasync(fd, done);",
+    replace: "    process.nextTick(done, null);",
+    sentence: "Records are written and never synced, so a power failure takes back what others acted on (release).",
+  },
+  {
+    name: "checkpoint-not-synced",
+    file: disk,
+    find: "        writeAll(fd, bytes);\n        fsyncSync(fd);",
+    replace: "        writeAll(fd, bytes);",
+    sentence:
+      "A checkpoint or a new segment gets its name before its bytes are on disk, and a power failure empties it (write-ahead).",
+  },
+  {
+    name: "name-not-synced",
+    file: disk,
+    find: "      renameSync(unfinished, path(name));\n      syncFolder(folder);",
+    replace: "      renameSync(unfinished, path(name));",
+    sentence: "A new segment's name is not synced, and a power failure takes the whole segment (write-ahead).",
+  },
+  {
+    name: "short-write-counts",
+    file: disk,
+    find: "  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at);",
+    replace: "  writeSync(fd, bytes, 0, bytes.length);",
+    sentence: "A write that the disk took in part counts as whole, so a line is missing its end for good (write-ahead).",
+  },
+  {
+    name: "told-before-the-write",
+    file: ledger,
+    find: "      this.#file.append(bytes, (error) => this.#written(chunk, error));",
+    replace: `      this.#durable = chunk.last;
+      for (const done of chunk.waiting.splice(0)) done(null);
+      this.#file.append(bytes, (error) => this.#written(chunk, error));`,
+    sentence:
+      "Whoever waits for a record is told as soon as it is handed to the disk; a crash takes back what others acted on (release).",
+  },
+  {
+    name: "under-way-counts-as-written",
+    file: ledger,
+    find: "const chunk = this.#chunks.at(-1) ?? this.#writing;",
+    replace: "const chunk = this.#chunks.at(-1) ?? null;",
+    sentence:
+      "Who asks while a sync runs and has nothing of its own to write is answered at once, with what that sync may yet lose (release).",
+  },
+  {
+    name: "durable-runs-ahead",
+    file: ledger,
+    find: "    this.#durable = chunk.last;",
+    replace: "    this.#durable = this.#last;",
+    sentence:
+      "Records appended while a sync ran count as synced with it and are told to the gateway; a crash then leaves it ahead (release).",
+  },
+  {
+    name: "failed-sync-counts",
+    file: ledger,
+    find: `    if (error !== null) {
+      this.#fail(error);
+      return;
+    }
+    this.#writing = null;`,
+    replace: "    this.#writing = null;",
+    sentence: "A sync that failed is taken for one that worked, so what was answered may never reach the disk (release).",
+  },
+  {
+    name: "torn-tail-stays",
+    file: ledger,
+    find: "  if (read.torn) writing(() => cutTail(disk, file, bytes, read.bytes));\n",
+    replace: "",
+    sentence:
+      "A torn line is not cut off, the next record is written behind it, and the start after that finds a damaged ledger (liveness).",
+  },
+  {
+    name: "stamped-as-the-clock-says",
+    file: ledger,
+    find: "const at = Math.max(this.#last.at, this.#clock());",
+    replace: "const at = this.#clock();",
+    sentence:
+      "Records carry whatever the clock says, so ledger time goes back with it and the windows of the limits with that (monotone).",
+  },
+  {
+    name: "segment-before-its-turn",
+    file: ledger,
+    find: '    this.#chunks.push({ segment, begins: true, lines: "", last: this.#last, waiting: [] });',
+    replace: '    this.#chunks.unshift({ segment, begins: true, lines: "", last: this.#last, waiting: [] });',
+    sentence:
+      "A new segment is written before the lines that come before it, so the chain of records breaks at a rotation (monotone).",
+  },
+  {
+    name: "old-segment-goes-on",
+    file: ledger,
+    find: "    this.#file = this.#disk.open(segmentName(segment));\n",
+    replace: "    this.#file = this.#disk.open(segmentName(segment - 1));\n",
+    sentence: "After a rotation the next records go to the end of the old segment, where no start looks for them (write-ahead).",
+  },
+  {
+    name: "waits-behind-a-rotation",
+    file: ledger,
+    find: "    if (!this.#chunks.some((chunk) => chunk.waiting.length > 0)) return;",
+    replace: "    if ((this.#chunks[0]?.waiting.length ?? 0) === 0) return;",
+    sentence: "Lines nobody waits for hold up the segment behind them for ever, and with it every answer (liveness).",
+  },
+  {
+    name: "full-for-ever",
+    file: ledger,
+    find: "    if (!this.#room) this.#room = this.#measureRoom();\n",
+    replace: "",
+    sentence: "A disk that was full once counts as full until the process ends, so nothing new is bound any more (liveness).",
+  },
+  {
+    name: "bytes-before-their-record",
+    file: signer,
+    find: "    else this.settle(tell);",
+    replace: `    else {
+      tell();
+      this.settle(() => {});
+    }`,
+    sentence:
+      "Released bytes are handed out while RELEASED is on its way to the disk; a crash forgets that they are out (release).",
+  },
+  {
+    name: "greeting-releases-early",
+    file: signer,
+    find: "    if (views.ok && this.core.heads.acked.seq === releasedBefore) {",
+    replace: "    if (views.ok) {",
+    sentence: "What a welcome releases is told at once like a decision, before RELEASED is on disk (release).",
+  },
+  {
+    name: "stated-before-the-sync",
+    file: "agent/signer/statements.ts",
+    find: "core.outbox.batches(after, ledger.durableHead, (seq)",
+    replace: "core.outbox.batches(after, core.heads.head, (seq)",
+    sentence: "Statements name records that are not on disk, so after a crash the gateway is ahead of the ledger (write-ahead).",
+  },
+  {
+    name: "two-askers-two-signatures",
+    file: "agent/signer/signatures.ts",
+    find: `    if (others !== undefined) {
+      others.push(reply);
+      return;
+    }
+`,
+    replace: "",
+    sentence: "Two requests for one signature make two SIGNED records of one version (write-ahead).",
+  },
+  {
+    name: "checkpoint-forgets-counters",
+    file: core,
+    find: "      accounts: this.accounts.snapshot(),",
+    replace: "      accounts: [],",
+    sentence: "After a rotation and a restart the account begins anew, at a nonce that was used already (bijection).",
+  },
+  {
+    name: "checkpoint-forgets-the-outbox",
+    file: core,
+    find: "      outbox: this.outbox.snapshot(),",
+    replace: "      outbox: [],",
+    sentence:
+      "After a rotation and a restart the gateway never hears what it had not acknowledged, and acknowledges past it (release).",
+  },
+  {
+    name: "checkpoint-forgets-the-gate",
+    file: "agent/signer/withdrawal/book.ts",
+    find: "      unreleased: this.#unreleased.toArray(),",
+    replace: "      unreleased: [],",
+    sentence: "After a rotation and a restart what waited at the gate waits there for ever (liveness).",
+  },
+  {
+    name: "checkpoint-forgets-what-was-bound",
+    file: "agent/signer/policy/policy.ts",
+    find: "              ...([hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const),",
+    replace: "              ...([[], [], fees.entriesAt(nowMs)] as const),",
+    sentence: "After a rotation and a restart the windows are empty, and a day is approved a second time (policy).",
+  },
+];

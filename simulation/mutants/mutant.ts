@@ -1,0 +1,13 @@
+/**
+ * What a mutant is: one mistake that somebody could make in the protocol's code, as a patch of behaviour. The simulator runs a tree
+ * with the patch and must find a sentence that no longer holds. Touches nothing.
+ */
+
+/** `find` stands exactly once in `file` (from the project's root) and is replaced by `replace`. */
+export interface Mutant {
+  readonly name: string; // words with hyphens, once in all chapters
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  readonly sentence: string; // what it would do, and the promise it breaks
+}

@@ -1,0 +1,58 @@
+/** Mutants of the gateway's orders and jobs: one withdrawal per order, one job per withdrawal, in one transaction. */
+import type { Mutant } from "./mutant.ts";
+
+const withdrawals = "gateway/withdrawals/withdrawals.ts";
+
+export const orderMutants: readonly Mutant[] = [
+  {
+    name: "job-in-a-transaction-of-its-own",
+    file: withdrawals,
+    find: `  return service.store.write((database) => {
+    const known = find(database, request.merchant, order.orderId);
+    if (known !== undefined) return { row: known, isNew: false };
+    const checked = checkWithdrawal(database, service.config, request, order);
+    if (isAnswer(checked)) return checked;
+    const row = rowOf(service, request, order, checked);
+    insert(database, row);
+    appendJob(database, checked.agent, row, row.createdAt);
+    return { row, isNew: true };
+  });`,
+    replace: `  const agents: AgentRow[] = [];
+  const made = service.store.write<Made | Answer>((database) => {
+    const known = find(database, request.merchant, order.orderId);
+    if (known !== undefined) return { row: known, isNew: false };
+    const checked = checkWithdrawal(database, service.config, request, order);
+    if (isAnswer(checked)) return checked;
+    const row = rowOf(service, request, order, checked);
+    insert(database, row);
+    agents.push(checked.agent);
+    return { row, isNew: true };
+  });
+  for (const agent of agents) {
+    if (!isAnswer(made)) service.store.write((database) => appendJob(database, agent, made.row, made.row.createdAt));
+  }
+  return made;`,
+    sentence: "A crash between two commits leaves a withdrawal without a job: promised, and never asked of the agent (liveness).",
+  },
+  {
+    name: "id-not-from-the-order",
+    file: withdrawals,
+    find: 'id: transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }),',
+    replace: `id: transactionIdOf({ merchant, operation: "withdraw", orderId: \`\${order.orderId} \${nowMs}\` }),`,
+    sentence: "An order's id is new each time it is made, so a restored gateway could ask for one order under two ids (truth).",
+  },
+  {
+    name: "other-content-same-answer",
+    file: withdrawals,
+    find: '  if (row.contentHash !== contentHashOf(request.mode, order)) return say("order_id_reused", { transactionId: row.id });\n',
+    replace: "",
+    sentence: "An orderId that comes again with another amount is answered as if that were on its way (truth).",
+  },
+  {
+    name: "no-answer-is-a-failure",
+    file: withdrawals,
+    find: "  if (row.status === 2) {",
+    replace: '  if (row.status === 2 || row.stage === "queued") {',
+    sentence: "A merchant whose agent does not answer in time is told that the withdrawal failed, and it is paid later (truth).",
+  },
+];

@@ -1,0 +1,79 @@
+/** Mutants of what the gateway hears: entries that are forgotten, told too early, or never again. */
+import type { Mutant } from "./mutant.ts";
+
+const outbox = "agent/signer/withdrawal/outbox.ts";
+const report = "agent/courier/report/report.ts";
+
+export const outboxMutants: readonly Mutant[] = [
+  {
+    name: "bumps-not-stated",
+    file: outbox,
+    find: "      return withdrawal === undefined ? null : signedEntry(record, withdrawal);",
+    replace: "      return withdrawal === undefined || record.version > 1 ? null : signedEntry(record, withdrawal);",
+    sentence: "The gateway never hears of a dearer version, and its acknowledgement of later records lets it out (release).",
+  },
+  {
+    name: "expiry-not-stated",
+    file: outbox,
+    find: `    case "EXPIRED":
+      return {`,
+    replace: `    case "EXPIRED":
+      if (address !== "") return null;
+      return {`,
+    sentence: "What ran out is never told, so the merchant's withdrawal stays open for ever (liveness).",
+  },
+  {
+    name: "refusals-not-stated",
+    file: outbox,
+    find: `    case "REFUSED":
+      return {`,
+    replace: `    case "REFUSED":
+      if (record.by !== "policy") return null;
+      return {`,
+    sentence: "What a person or the courier refused is never told, so the merchant's withdrawal stays open for ever (liveness).",
+  },
+  {
+    name: "resume-one-too-far",
+    file: outbox,
+    find: ".seq > seq) high = middle;",
+    replace: ".seq > seq + 1) high = middle;",
+    sentence: "The entry right after the acknowledged head is left out, and the gateway acknowledges past it (release).",
+  },
+  {
+    name: "ack-forgets-one-more",
+    file: outbox,
+    find: "    while ((this.#entries.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq) this.#entries.shift();",
+    replace: "    while ((this.#entries.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq + 1) this.#entries.shift();",
+    sentence: "An acknowledgement drops the entry after it as well, which the gateway may never have got (release).",
+  },
+  {
+    name: "said-once-is-said",
+    file: "agent/signer/statements.ts",
+    find: "    const from = Math.max(after, core.heads.acked.seq);",
+    replace: "    const from = Math.max(after, core.heads.acked.seq, this.#statedSeq);",
+    sentence: "Statements that a broken link swallowed are not made again while the signer lives (liveness).",
+  },
+  {
+    name: "resumes-from-the-newest",
+    file: "agent/courier/run.ts",
+    find: "  reporter.resume(hello.acked);",
+    replace: "  reporter.resume(hello.head.seq);",
+    sentence:
+      "After a reconnect the courier skips what the gateway never got, and everything later is refused as a gap (liveness).",
+  },
+  {
+    name: "statements-dropped-while-fetching",
+    file: report,
+    find: "    } else if (pushes.length < pushesMax) pushes.push(frame);\n    else isBehind = true;",
+    replace: "    }",
+    sentence: "A statement made while older ones are fetched is dropped, and told only when another follows (liveness).",
+  },
+  {
+    name: "gap-sent-anyway",
+    file: report,
+    find: "    if (statement.after > sentSeq && !isAnswer) return false;\n",
+    replace: "",
+    sentence:
+      "A statement is sent though one before it is missing, and the gateway takes itself for a restored backup (liveness).",
+  },
+];

@@ -1,0 +1,117 @@
+/** Mutants of policy: sums that forget something, windows of the wrong length, ceilings that hold only at first. */
+import type { Mutant } from "./mutant.ts";
+
+const policy = "agent/signer/policy/policy.ts";
+const window = "agent/signer/policy/window.ts";
+
+export const policyMutants: readonly Mutant[] = [
+  {
+    name: "day-counted-at-signing",
+    file: policy,
+    find: "        windows.day.add(transactionId, record.at, amountUnits);\n",
+    replace: "",
+    sentence: "An approval does not count until it is bound, so more is approved in a day than the limit (policy).",
+  },
+  {
+    name: "hour-counted-at-signing",
+    file: policy,
+    find: "        windows.hour.add(transactionId, record.at, amountUnits);\n",
+    replace: "",
+    sentence: "An approval does not count until it is bound, so more is approved in an hour than the limit (policy).",
+  },
+  {
+    name: "hour-of-what-was-bound-not-counted",
+    file: policy,
+    find: "        hourBound.add(record.transactionId, record.at, amountUnits);\n",
+    replace: "",
+    sentence: "Approvals that waited are all bound in one hour, above its limit (policy).",
+  },
+  {
+    name: "old-approvals-not-weighed-again",
+    file: policy,
+    find: "    const outdated = built.version === 1 ? this.#outdated(built.approval, limits, nowMs) : null;",
+    replace: "    const outdated: Refusal | null = null;",
+    sentence: "What waited for funds or nodes is let out at once when they come, above the limits (policy).",
+  },
+  {
+    name: "hours-of-the-calendar",
+    file: window,
+    find: "      if (entry.atMs > nowMs - this.#spanMs) break;\n      sum -= entry.units;",
+    replace: "      if (entry.atMs >= nowMs - (nowMs % this.#spanMs)) break;\n      sum -= entry.units;",
+    sentence: "Limits start anew at each full hour and day, so twice the limit passes around midnight (policy).",
+  },
+  {
+    name: "window-a-minute-short",
+    file: window,
+    find: "      if (entry.atMs > nowMs - this.#spanMs) break;\n      sum -= entry.units;",
+    replace: "      if (entry.atMs > nowMs - this.#spanMs + 60_000) break;\n      sum -= entry.units;",
+    sentence: "Amounts leave the window a minute early (policy).",
+  },
+  {
+    name: "reverted-gives-its-amount-back",
+    file: policy,
+    find: '        if (record.stage === "final") this.#approvals.delete(record.transactionId);',
+    replace: `        if (record.stage === "final") this.#approvals.delete(record.transactionId);
+        if (record.stage === "final" && record.outcome !== "paid") {
+          this.#windowsOf(currency).hour.remove(record.transactionId);
+          this.#windowsOf(currency).day.remove(record.transactionId);
+        }`,
+    sentence: "The courier's word that a payment failed gives its amount back to the day (policy).",
+  },
+  {
+    name: "one-payment-above-its-limit",
+    file: policy,
+    find: '    if (units > limits.maxPerWithdrawalUnits) return { decision: "refuse", code: "POLICY_ABOVE_WITHDRAWAL" };\n',
+    replace: "",
+    sentence: "A single payment above its limit is approved (policy).",
+  },
+  {
+    name: "person-overrules-the-day",
+    file: policy,
+    find: "    if (above !== null) return above;\n",
+    replace: "",
+    sentence: "A person's yes is taken above the limits of hour and day (policy).",
+  },
+  {
+    name: "machine-approves-what-is-for-people",
+    file: policy,
+    find: '    if (limits.holdAboveUnits !== null && units > limits.holdAboveUnits) return { decision: "hold", code: "POLICY_HOLD_ABOVE" };\n',
+    replace: "",
+    sentence: "Amounts that a person was to look at are paid without one (policy).",
+  },
+  {
+    name: "manual-needs-nobody",
+    file: policy,
+    find: '    if (question.mode === "manual") return { decision: "hold", code: "POLICY_MANUAL" };',
+    replace: '    if (question.mode === "manual" && address === "") return { decision: "hold", code: "POLICY_MANUAL" };',
+    sentence: "A manual withdrawal that names its destination is paid without a person's yes (policy).",
+  },
+  {
+    name: "fees-of-bumps-not-counted",
+    file: policy,
+    find: "        const before = fees.unitsOf(record.transactionId, record.at);",
+    replace: "        if (record.version > 1) return;\n        const before = fees.unitsOf(record.transactionId, record.at);",
+    sentence: "Only first versions count for the day's fees, which bumps then exceed (policy).",
+  },
+  {
+    name: "bump-above-its-ceiling",
+    file: policy,
+    find: "    if (feeMaxWei > limits.maxFeeWei) return",
+    replace: "    if (built.version === 1 && feeMaxWei > limits.maxFeeWei) return",
+    sentence: "A dearer version may name any fee, and a courier that lies about the market spends it (policy).",
+  },
+  {
+    name: "no-ceiling-for-a-first-version",
+    file: policy,
+    find: "    if (feeMaxWei > limits.maxFeeWei) return",
+    replace: "    if (built.version > 1 && feeMaxWei > limits.maxFeeWei) return",
+    sentence: "A first version may name any fee, and a courier that lies about the market spends it (policy).",
+  },
+  {
+    name: "no-ceiling-for-the-day",
+    file: policy,
+    find: "    if (fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayWei) return",
+    replace: "    if (dearest > limits.maxFeePerDayWei) return",
+    sentence: "Each fee is held against the day's ceiling alone, and their sum against nothing (policy).",
+  },
+];

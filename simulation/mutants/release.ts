@@ -1,0 +1,66 @@
+/** Mutants of the release gate: bytes that leave before the gateway durably holds the record of their signature. */
+import type { Mutant } from "./mutant.ts";
+
+const admission = "agent/signer/admission/admission.ts";
+const book = "agent/signer/withdrawal/book.ts";
+
+export const releaseMutants: readonly Mutant[] = [
+  {
+    name: "no-release-gate",
+    file: "agent/signer/withdrawal/view.ts",
+    find: 'return version.released && version.raw !== "" ?',
+    replace: 'return version.raw !== "" ?',
+    sentence:
+      "Bytes leave as soon as they are signed, so a ledger restored from a backup can have forgotten a payment that is out (release).",
+  },
+  {
+    name: "any-ack-opens-the-gate",
+    file: admission,
+    find: "const releasable = book.releasable(held.seq);",
+    replace: "const releasable = book.releasable(heads.head.seq);",
+    sentence: "An acknowledgement of any head lets out everything that is signed, known to the gateway or not (release).",
+  },
+  {
+    name: "gate-one-record-too-wide",
+    file: book,
+    find: "      if (waiting.seq > seq) break;",
+    replace: "      if (waiting.seq > seq + 1) break;",
+    sentence: "The record right after the acknowledged one is let out as well (release).",
+  },
+  {
+    name: "gate-forgets-the-second",
+    file: book,
+    find: "      found.push(waiting);",
+    replace: "      found.push(waiting);\n      break;",
+    sentence: "An acknowledgement that covers many signatures releases the first, and the rest wait for ever (liveness).",
+  },
+  {
+    name: "ack-while-locked",
+    file: admission,
+    find: "  const closed = closedGate(turn) ?? skewOf(turn, ack);",
+    replace: "  const closed = skewOf(turn, ack);",
+    sentence:
+      "A signer that locked itself, or that nobody greeted, still lets bytes out when an acknowledgement comes (monotone).",
+  },
+  {
+    name: "locked-but-greeted",
+    file: "agent/signer/run.ts",
+    find: '  if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);',
+    replace: '  if (core.locked !== null && !run.greeted) return refuse("SIGNER_LOCKED", core.locked.code);',
+    sentence: "A lock that is found while the link is up stops nothing until the next start (monotone).",
+  },
+  {
+    name: "signed-after-the-lock",
+    file: "agent/signer/signatures.ts",
+    find: "    const closed = closedGate(this.#options);",
+    replace: "    const closed: ReturnType<typeof closedGate> = null;",
+    sentence: "What was recorded before a lock is signed after it (monotone).",
+  },
+  {
+    name: "gate-never-asked-again",
+    file: "agent/signer/withdrawal/outbox.ts",
+    find: "    if (entries.length > 0) batches.push({ after: from, head: durable, entries });",
+    replace: "    if (entries.length > 1) batches.push({ after: from, head: durable, entries });",
+    sentence: "A single entry is never stated, so its acknowledgement never comes and its gate stays shut (liveness).",
+  },
+];

@@ -1,0 +1,81 @@
+/** Mutants of what stands against a ledger or a database from a backup: greeting, echo, and what only a greeted signer may say. */
+import type { Mutant } from "./mutant.ts";
+
+const admission = "agent/signer/admission/admission.ts";
+const decisions = "agent/signer/withdrawal/decisions.ts";
+const claims = "agent/signer/withdrawal/claims.ts";
+
+export const rollbackMutants: readonly Mutant[] = [
+  {
+    name: "no-greeting-needed",
+    file: "agent/signer/run.ts",
+    find: '  return run.greeted ? null : refuse("SIGNER_NOT_GREETED");',
+    replace: "  return null;",
+    sentence: "A restored ledger signs before the gateway has told what it holds (monotone).",
+  },
+  {
+    name: "greeting-of-another-run",
+    file: admission,
+    find: '  if (welcome.answers !== run.nonce) return refuse("WELCOME_OTHER_RUN");\n',
+    replace: "",
+    sentence: "An old welcome, kept by the courier, greets a restored ledger, whose echo it fits (monotone).",
+  },
+  {
+    name: "echo-ahead-is-fine",
+    file: admission,
+    find: "  if (seq > heads.head.seq) {",
+    replace: "  if (seq > heads.head.seq) return null;\n  if (seq > heads.head.seq) {",
+    sentence: "A gateway that holds more of the ledger than there is goes unnoticed, and its nonces are used again (bijection).",
+  },
+  {
+    name: "echo-hash-unread",
+    file: admission,
+    find: "  if (heads.hashAt(seq) !== echo.hash) return lock(",
+    replace: "  if (heads.hashAt(seq) === null) return lock(",
+    sentence: "Only the number of the echoed record is compared, so a ledger that went another way is not noticed (monotone).",
+  },
+  {
+    name: "stale-echo-greets",
+    file: admission,
+    find: `  if (echoed === "stale") return behind(\`the gateway holds the ledger only up to \${welcome.echo?.seq ?? 0}\`);\n  if (echoed !== null) return echoed;`,
+    replace: '  if (echoed !== null && echoed !== "stale") return echoed;',
+    sentence: "A gateway restored from a backup greets, and goes on as if it held the signatures it has lost (monotone).",
+  },
+  {
+    name: "restored-ledger-expires",
+    file: decisions,
+    find: "  if (closedGate(turn) !== null) return [];\n",
+    replace: "",
+    sentence: "A locked or ungreeted signer says that nothing was ever signed, which it may have forgotten (truth).",
+  },
+  {
+    name: "restored-ledger-declines",
+    file: claims,
+    find: `  const closed = closedGate(turn);
+  if (closed !== null) return closed;
+  const withdrawal = turn.core.book.find(transactionId);
+  if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
+  if (!isCode(code))`,
+    replace: `  const withdrawal = turn.core.book.find(transactionId);
+  if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
+  if (!isCode(code))`,
+    sentence: "The courier may end a withdrawal as never signed on a ledger that may have forgotten its signature (truth).",
+  },
+  {
+    name: "person-decides-before-the-greeting",
+    file: decisions,
+    find: `  // Before the greeting ledger time stands: a yes would count for the day of the newest record.
+  const closed = closedGate(turn);
+  if (closed !== null) return closed;
+`,
+    replace: "",
+    sentence: "A person's yes is taken by a locked or ungreeted signer, for the day of the newest record (monotone).",
+  },
+  {
+    name: "foreign-count-only-alarms",
+    file: claims,
+    find: '  return nowMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_NONCE_FOREIGN", detail);',
+    replace: "  return { ok: true };",
+    sentence: "Somebody else signs with the same key, the chain says so for minutes, and signing goes on (monotone).",
+  },
+];

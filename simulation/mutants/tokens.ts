@@ -1,0 +1,121 @@
+/** Mutants of exclusion tokens: which nonce a withdrawal gets, that it keeps it for life, and that no other ever gets it. */
+import type { Mutant } from "./mutant.ts";
+
+const tokens = "agent/signer/withdrawal/tokens.ts";
+const accounts = "agent/signer/withdrawal/accounts.ts";
+const claims = "agent/signer/withdrawal/claims.ts";
+
+export const tokenMutants: readonly Mutant[] = [
+  {
+    name: "nonce-anew-after-a-crash",
+    file: tokens,
+    find: '  if (first !== undefined) return first.txHash === "" ? recorded(turn, withdrawal, first) : { ok: true, work: null };',
+    replace: `  if (first !== undefined) {
+    if (first.txHash !== "") return { ok: true, work: null };
+    const again = core.policy.approval(transactionId);
+    const from = core.accounts.find(withdrawal.job.network, turn.account);
+    if (again !== undefined && from !== undefined) return intend(turn, again, from, from.next, 1, facts);
+  }`,
+    sentence: "An intent without a signature, as a crash leaves it, is made again with the next nonce (one token for life).",
+  },
+  {
+    name: "unsigned-intent-is-closed",
+    file: tokens,
+    find: '  if (first !== undefined) return first.txHash === "" ? recorded(turn, withdrawal, first) : { ok: true, work: null };',
+    replace: '  if (first !== undefined && first.txHash !== "") return { ok: true, work: null };',
+    sentence: "An intent without a signature is never finished, and every later nonce waits behind it (liveness).",
+  },
+  {
+    name: "bump-with-a-new-nonce",
+    file: tokens,
+    find: "return intend(turn, approval, account, BigInt(withdrawal.nonce), above + 1, raised(newest, facts));",
+    replace: "return intend(turn, approval, account, account.next, above + 1, raised(newest, facts));",
+    sentence: "A dearer version gets a nonce of its own, so both versions can be paid (one token for life).",
+  },
+  {
+    name: "bump-uses-up-a-number",
+    file: accounts,
+    find: '    if (record.kind === "INTENT" && record.version === 1) {',
+    replace: `    if (record.kind === "INTENT" && record.version > 1) {
+      const bumped = this.find(record.network, record.account);
+      if (bumped !== undefined) bumped.next += 1n;
+    }
+    if (record.kind === "INTENT" && record.version === 1) {`,
+    sentence: "A fee bump counts as a use of the account, so a nonce is left out and all later ones wait for it (liveness).",
+  },
+  {
+    name: "lost-frees-the-nonce",
+    file: accounts,
+    find: "    found.pending += change;",
+    replace: '    found.pending += change;\n    if (to === "lost") found.next -= 1n;',
+    sentence: "The courier's word that a nonce was lost gives the newest nonce to another withdrawal (bijection).",
+  },
+  {
+    name: "final-frees-the-nonce",
+    file: accounts,
+    find: "    if (change === 0) return;",
+    replace: `    const owner = this.find(network, account);
+    if (to === "reverted" && owner !== undefined) owner.next -= 1n;
+    if (change === 0) return;`,
+    sentence:
+      "What the courier calls reverted gives its nonce back, and the next withdrawal gets one that is in use (bijection).",
+  },
+  {
+    name: "account-begins-anew",
+    file: accounts,
+    find: "  return next !== adopted;",
+    replace: "  return next < adopted;",
+    sentence: "The courier may name another first nonce after tokens were bound, and used ones are given out again (bijection).",
+  },
+  {
+    name: "counter-follows-the-courier",
+    file: claims,
+    find: "  if (count <= account.next) {",
+    replace: "  if (count > account.next) account.next = count;\n  if (count <= account.next) {",
+    sentence:
+      "The courier's count of the chain moves the next nonce, so numbers are left out or differ after a restart (bijection).",
+  },
+  {
+    name: "nonce-by-what-is-pending",
+    file: tokens,
+    find: "  return intend(turn, approval, account, account.next, 1, facts);",
+    replace: "  return intend(turn, approval, account, account.adopted + BigInt(account.pending), 1, facts);",
+    sentence: "The next nonce is counted from what is unfinished, and is wrong as soon as something is final (bijection).",
+  },
+  {
+    name: "refused-after-the-intent",
+    file: "agent/signer/withdrawal/withdrawal.ts",
+    find: '  intent: { signed: "signed" },',
+    replace: '  intent: { signed: "signed", refused: "refused" },',
+    sentence: "A decline is taken after the token was bound, and says that nothing was ever signed (truth).",
+  },
+  {
+    name: "refused-at-the-gate",
+    file: "agent/signer/withdrawal/withdrawal.ts",
+    find: '  signed: { released: "released" },',
+    replace: '  signed: { released: "released", refused: "refused" },',
+    sentence: "A person may refuse what is signed and waits at the gate, and its nonce is left out for ever (truth).",
+  },
+  {
+    name: "refused-when-it-is-out",
+    file: "agent/signer/withdrawal/withdrawal.ts",
+    find: '  released: { ...seen, intent: "released", signed: "released", released: "released" },',
+    replace: '  released: { ...seen, intent: "released", signed: "released", released: "released", refused: "refused" },',
+    sentence:
+      "A person may refuse what left the signer already, and the service calls failed what the chain may still pay (truth).",
+  },
+  {
+    name: "bound-runs-out",
+    file: "agent/signer/withdrawal/withdrawal.ts",
+    find: '  signed: { released: "released" },',
+    replace: '  signed: { released: "released", expired: "expired" },',
+    sentence: "What is signed runs out while the gateway is away: expired says that nothing was ever signed (truth).",
+  },
+  {
+    name: "runs-out-by-the-wall-clock",
+    file: "agent/signer/withdrawal/decisions.ts",
+    find: "  const { nowMs } = turn;\n",
+    replace: "  const nowMs = turn.localMs;\n",
+    sentence: "A local clock that jumps ends withdrawals whose time has not come (truth).",
+  },
+];

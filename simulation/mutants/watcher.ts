@@ -1,0 +1,68 @@
+/** Mutants of the gateway's watcher and of what several nodes must say together: the ends that cannot be taken back. */
+import type { Mutant } from "./mutant.ts";
+
+const withdrawals = "gateway/watcher/withdrawals.ts";
+const payout = "gateway/watcher/payout.ts";
+const finality = "chains/evm/node-finality.ts";
+
+export const watcherMutants: readonly Mutant[] = [
+  {
+    name: "completed-at-inclusion",
+    file: withdrawals,
+    find: `  if (receipt.blockNumber > tip.final.number) return unproven;
+  const agreed = await chain.reader.finalReceipt(txHash);`,
+    replace: "  const agreed: typeof receipt | null = receipt;",
+    sentence: "A payment in the newest block is Completed, and a reorganisation takes it out again (truth).",
+  },
+  {
+    name: "failed-at-the-first-revert",
+    file: withdrawals,
+    find: `  if (receipt.blockNumber > tip.final.number) return unproven;
+  const agreed = await chain.reader.finalReceipt(txHash);`,
+    replace: `  if (receipt.status !== 0 && receipt.blockNumber > tip.final.number) return unproven;
+  const agreed = receipt.status === 0 ? receipt : await chain.reader.finalReceipt(txHash);`,
+    sentence: "A revert in a block that is not final is Failed, and pays after a reorganisation (truth).",
+  },
+  {
+    name: "one-receipt-is-enough",
+    file: finality,
+    find: "    if (same.length >= pool.witnessesMin) return receipt;",
+    replace: "    if (same.length >= 1) return receipt;",
+    sentence: "One node that lies about a receipt decides what a withdrawal became (truth).",
+  },
+  {
+    name: "highest-final-block-counts",
+    file: finality,
+    find: "      const number = numbers[pool.witnessesMin - 1];",
+    replace: "      const number = numbers[0];",
+    sentence: "One node that runs ahead makes blocks final that can still be taken back (truth).",
+  },
+  {
+    name: "final-a-block-early",
+    file: finality,
+    find: "    return Math.max(0, number - confirmations + 1);",
+    replace: "    return number;",
+    sentence: "The newest block counts as final, whatever number of confirmations is configured (truth).",
+  },
+  {
+    name: "any-use-of-the-nonce-pays",
+    file: payout,
+    find: '  if (payout.contract === "") return transaction.to === payout.receiver && transaction.valueUnits === payout.amountUnits;',
+    replace: '  if (payout.contract === "") return transaction.nonce === payout.nonce;',
+    sentence: "A foreign transaction that used the nonce counts as the payment, whomever it paid (truth).",
+  },
+  {
+    name: "only-the-newest-version-counts",
+    file: withdrawals,
+    find: "    else known.hashes.push(row.versionHash);",
+    replace: "    else known.hashes[0] = row.versionHash;",
+    sentence: "A payment by an earlier version is not recognised, and the withdrawal is stuck though it is paid (truth).",
+  },
+  {
+    name: "revert-of-an-earlier-version",
+    file: payout,
+    find: "    if (final === null) continue;",
+    replace: '    if (final === null) return { kind: "waiting" };',
+    sentence: "A version that no block holds hides the one that is final, so a bumped payment never ends (liveness).",
+  },
+];
