@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const rooms = ["protocol", "chains", "agent", "cli", "client", "gateway", "scripts"];
+const rooms = ["protocol", "chains", "agent", "cli", "client", "gateway", "scripts", "test/support"];
 
 export const stampFile = join(root, "dist", ".built");
 

@@ -18,6 +18,13 @@ export class MemoryDisk implements LedgerDisk {
     return disk;
   }
 
+  /** The bytes themselves, not copies of them: no change of the folder changes them. */
+  static over(files: Iterable<readonly [string, Uint8Array]>): MemoryDisk {
+    const disk = new MemoryDisk();
+    for (const [name, bytes] of files) disk.files.set(name, bytes);
+    return disk;
+  }
+
   list(): readonly string[] {
     return [...this.files.keys()];
   }
@@ -27,7 +34,7 @@ export class MemoryDisk implements LedgerDisk {
   }
 
   read(name: string, start: number, end: number): Uint8Array {
-    return Uint8Array.from(this.#file(name).subarray(start, end));
+    return new Uint8Array(this.#file(name).subarray(start, end));
   }
 
   create(name: string, bytes: Uint8Array): void {

@@ -77,7 +77,7 @@ export interface AnyAnswer
 
 /** What the gateway would sign, with its own memory of the chain of jobs and of the agent's ledger. */
 export class Gateway {
-  readonly key: KeyObject = generateKeyPairSync("ed25519").privateKey;
+  readonly key: KeyObject;
   readonly texts: string[] = [];
   stored: Head | null = null;
   last = { sequence: 0, hash: zeroHash };
@@ -85,8 +85,9 @@ export class Gateway {
   #orders = 0;
   readonly #clock: () => number;
 
-  constructor(clock: () => number) {
+  constructor(clock: () => number, key: KeyObject = generateKeyPairSync("ed25519").privateKey) {
     this.#clock = clock;
+    this.key = key;
   }
 
   /** Makes the next job in the chain and remembers its text. */
@@ -135,10 +136,13 @@ export class Gateway {
 export interface RigOptions {
   readonly settings?: SignerSettings;
   readonly segmentBytesMax?: number;
+  readonly gatewayKey?: KeyObject;
+  /** A folder with a ledger in it, to be opened instead of beginning one. */
+  readonly found?: MemoryDisk;
 }
 
 export class Rig {
-  readonly gateway = new Gateway(() => this.now);
+  readonly gateway: Gateway;
   readonly pushes: Push[] = [];
   readonly logged: string[] = [];
   /** Every raw transaction that left the signer in an answer or push. */
@@ -160,8 +164,10 @@ export class Rig {
 
   constructor(options: RigOptions = {}) {
     this.#options = options;
+    this.gateway = new Gateway(() => this.now, options.gatewayKey);
     const gatewayKey = publicKeyHex(this.gateway.key);
-    createLedger(this.disk, { kind: "PAIRED", agent: agentId, merchant, wallet, epoch: 1, gatewayKey }, () => this.now);
+    if (options.found !== undefined) this.disk = options.found;
+    else createLedger(this.disk, { kind: "PAIRED", agent: agentId, merchant, wallet, epoch: 1, gatewayKey }, () => this.now);
     this.start();
   }
 
@@ -195,6 +201,7 @@ export class Rig {
       push: (message) => this.#pushed(message),
       log: (level, message, context) => this.logged.push(`${level} ${context?.code ?? ""} ${message}`),
       later: (act) => act(),
+      next: (act) => act(),
       onPoisoned: (fault) => {
         this.poisoned = fault.code;
       },

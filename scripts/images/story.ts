@@ -1,0 +1,208 @@
+/**
+ * A ledger with a past: the real signer lives through withdrawals of every kind, crashes and new segments, and at many moments its
+ * folder is kept together with what the gateway's database truly held then. The same seed gives the same bytes.
+ */
+import { privateKeyFromSeed } from "../../protocol/envelope.ts";
+import { invariant } from "../../protocol/fault.ts";
+import type { Head } from "../../protocol/messages.ts";
+import { Seeded } from "../../test/support/seeded.ts";
+import { facts, Rig } from "../../test/support/signer-rig.ts";
+
+export const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(9));
+
+/** The folder as it was, and the world around it. Bytes are shared between moments and never changed. */
+export interface Moment {
+  readonly files: ReadonlyMap<string, Uint8Array>;
+  readonly segment: number; // the newest
+  readonly head: Head;
+  readonly nowMs: number;
+  /** The gateway's database: the newest head it holds, its newest job, every job's text. */
+  readonly stored: Head | null;
+  readonly last: { readonly sequence: number; readonly hash: string };
+  readonly texts: readonly string[];
+  /** The next rotation follows: this segment never gets another record. */
+  readonly isFull: boolean;
+}
+
+/** One token as the ledger binds it. */
+export interface Bound {
+  readonly transactionId: string;
+  readonly token: string; // network, account and nonce
+  readonly signedSeq: number; // of its first SIGNED record
+}
+
+export interface Story {
+  readonly moments: readonly Moment[];
+  readonly hashes: readonly string[]; // by seq, from 1
+  readonly kinds: readonly string[];
+  readonly bound: readonly Bound[];
+}
+
+export interface StoryOptions {
+  readonly seed: number;
+  readonly records: number; // at least 50
+  readonly segmentBytesMax: number;
+}
+
+/** Lives until the ledger has exactly so many records, the last of them a LOCKED. */
+export function tellStory({ seed, records, segmentBytesMax }: StoryOptions): Story {
+  const rig = new Rig({ segmentBytesMax, gatewayKey });
+  const teller = new Teller(rig, new Seeded(seed));
+  opening(teller);
+  while (teller.seq < records - 7) teller.step();
+  while (teller.seq < records - 1) teller.rig.request({ orderId: "order-1" });
+  teller.keep(true);
+  teller.lock();
+  teller.keep(true);
+  const all = rig.records();
+  const tokens = new Map(
+    all.flatMap((one) => (one.kind === "INTENT" ? [[one.transactionId, `${one.network} ${one.account} ${one.nonce}`]] : [])),
+  );
+  invariant(all.length === records, `a story of ${all.length} records instead of ${records}`);
+  const bound = all.flatMap((one) =>
+    one.kind === "SIGNED" && one.version === 1
+      ? [{ transactionId: one.transactionId, token: tokens.get(one.transactionId) ?? "", signedSeq: one.seq }]
+      : [],
+  );
+  return { moments: teller.moments, hashes: all.map(({ hash }) => hash), kinds: all.map(({ kind }) => kind), bound };
+}
+
+/** Every kind of record once, with the crash between INTENT and SIGNED. */
+function opening(teller: Teller): void {
+  const { rig } = teller;
+  rig.ready();
+  const { transactionId: paid } = rig.pay();
+  teller.observe(paid, "broadcast");
+  teller.observe(paid, "included");
+  teller.keep();
+  teller.observe(paid, "final");
+  rig.acknowledge();
+  teller.turn();
+  const { transactionId: held, approvalDigest } = rig.request({ mode: "manual" });
+  rig.operate("approve", { transactionId: held, digest: approvalDigest, address: "" });
+  teller.dieBetween(held);
+  rig.ask("sign", { transactionId: held, facts });
+  teller.keep();
+  rig.acknowledge();
+  rig.ask("replace", { transactionId: held, above: 1, facts });
+  teller.turn();
+  rig.acknowledge();
+  rig.request({ amount: "1000.5" });
+  rig.request({ expiresAt: rig.now + 1 });
+  rig.now += 90_000;
+  rig.signer.tick();
+  rig.settle();
+  teller.turn();
+  teller.repeat();
+  rig.skew = -90_000;
+  rig.crash();
+  rig.greet();
+  rig.skew = 0;
+  teller.turn();
+}
+
+/** Withdrawals under way at a time: enough for several tokens to be open. */
+const openWanted = 8;
+
+class Teller {
+  readonly rig: Rig;
+  readonly moments: Moment[] = [];
+  readonly #random: Seeded;
+
+  constructor(rig: Rig, random: Seeded) {
+    this.rig = rig;
+    this.#random = random;
+  }
+
+  get seq(): number {
+    return this.rig.signer.ledger.durableHead.seq;
+  }
+
+  /** Something that happens to a live agent. */
+  step(): void {
+    const random = this.#random;
+    const open = [...this.rig.core.book.open()];
+    const some = (...states: readonly string[]): string | undefined =>
+      open.find((withdrawal) => states.includes(withdrawal.state))?.transactionId;
+    const approved = some("approved", "intent");
+    const seen = some("released", "broadcast", "included");
+    const ticket = random.below(20);
+    if (ticket < 9 && seen !== undefined) this.observe(seen, random.pick(["broadcast", "included", "final", "final"]));
+    else if (ticket < 10 && seen !== undefined) this.#replace(seen);
+    else if (ticket < 11 && approved !== undefined) this.dieBetween(approved);
+    else if (ticket < 15 && approved !== undefined) this.rig.ask("sign", { transactionId: approved, facts });
+    else if (ticket < 16) this.rig.hear();
+    else if (ticket < 17) this.#live();
+    else if (open.length < openWanted) this.rig.request({ amount: `${1 + random.below(9)}.${1 + random.below(9)}` });
+    if (random.chance(3)) this.rig.acknowledge();
+    this.turn();
+    if (random.chance(12)) this.keep();
+  }
+
+  /** The courier saw it on chain. */
+  observe(transactionId: string, stage: "broadcast" | "included" | "final"): void {
+    const { versions } = this.rig.show(transactionId);
+    const outcome = stage === "final" ? "paid" : "";
+    this.rig.ask("observed", {
+      transactionId,
+      stage,
+      outcome,
+      txHash: versions.at(-1)?.txHash ?? "",
+      block: this.#random.below(99),
+    });
+  }
+
+  /** The power goes when INTENT is on disk and SIGNED is not. */
+  dieBetween(transactionId: string): void {
+    this.rig.send("sign", { transactionId, facts });
+    this.rig.disk.sync();
+    this.rig.crash();
+    this.turn();
+    this.keep();
+    this.rig.greet();
+  }
+
+  /** An order comes again under a new job: one record. */
+  repeat(): void {
+    this.rig.request({ orderId: "order-1" });
+    this.turn();
+  }
+
+  /** The gateway says of a record what the ledger denies. */
+  lock(): void {
+    const { gateway, core, nonce, now } = this.rig;
+    this.rig.admit(gateway.welcome(nonce, { echo: { seq: core.heads.head.seq, hash: "ab".repeat(32) }, at: now + 1 }));
+  }
+
+  /** As each second of a process's life: the folder is kept before a full segment gets its successor. */
+  turn(): void {
+    this.rig.settle();
+    this.rig.now += 1 + this.#random.below(500);
+    const { wantsRotation } = this.rig.signer.ledger;
+    if (wantsRotation) this.keep(true);
+    this.rig.signer.tick();
+    if (wantsRotation) this.keep();
+    this.rig.settle();
+  }
+
+  keep(isFull = false): void {
+    this.rig.settle();
+    const { disk, gateway, now, signer } = this.rig;
+    const files = new Map(disk.files);
+    const segment = Math.max(...[...files.keys()].map((name) => Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0)));
+    const around = { stored: gateway.stored, last: gateway.last, texts: [...gateway.texts] };
+    this.moments.push({ files, segment, head: signer.ledger.durableHead, nowMs: now, ...around, isFull });
+  }
+
+  #replace(transactionId: string): void {
+    const above = this.rig.show(transactionId).versions.length;
+    this.rig.ask("replace", { transactionId, above, facts });
+  }
+
+  #live(): void {
+    if (this.#random.chance(2)) this.rig.crash();
+    this.rig.now += this.#random.below(600_000);
+    this.rig.greet();
+    this.rig.ask("report", { after: 0 });
+  }
+}
