@@ -1,0 +1,158 @@
+/**
+ * One state of the small model: a few dozen small numbers, packed into 128 bits. A *cell* is how far one withdrawal has come in one
+ * ledger and with which nonce; two cells are a ledger, or a position in one. Touches nothing.
+ */
+
+/** Stages of a cell: INTENT recorded, then the first, second and third version signed. */
+export const stages = { intent: 1, signed: 2, last: 4 } as const;
+/** Nonces 1 to 4 exist; an account begins at 1, 2 or 3. */
+export const nonceMax = 4;
+
+/** A cell: 0 for nothing recorded, else stage and nonce. */
+export function cellOf(stage: number, nonce: number): number {
+  return stage === 0 ? 0 : 1 + (stage - 1) * nonceMax + (nonce - 1);
+}
+export function stageOf(cell: number): number {
+  return (cell + nonceMax - 1) >> 2;
+}
+export function nonceOf(cell: number): number {
+  return cell === 0 ? 0 : ((cell - 1) & 3) + 1;
+}
+/** The next stage with the same nonce. */
+export function raised(cell: number): number {
+  return cell + nonceMax;
+}
+/** What `shorter` says, `longer` says as well: nothing yet, or the same nonce and as far at least. */
+export function isWithin(shorter: number, longer: number): boolean {
+  return shorter === 0 || (shorter <= longer && ((longer - shorter) & 3) === 0);
+}
+
+/** Where each field stands. Agent fields are relative to `agentBases`. */
+export const agentBases = [0, 8] as const;
+export const field = {
+  cell: 0, // two cells: the ledger
+  acked: 2, // two stages: up to where the ledger holds an acknowledgement; a version below it is released
+  greet: 4, // of this run, see `greets`
+  lock: 5, // see `locks`
+  epoch: 6, // 0 or 1: recorded in the ledger at pairing
+  soft: 7, // bit per withdrawal: its newest record is not on disk; only where a mutant skips a sync
+  second: 16, // what the second agent is, see `seconds`
+  ghost: 17, // two cells: the ledger that a rollback took away, whose statements the courier still has
+  ghostOwner: 19, // 0 the first identity, 1 the second
+  ghostEpoch: 20,
+  held: 21, // two cells each: the gateway's database, of the first and of the second identity
+  lost: 25, // two cells each: what a restore took from it, whose acknowledgements the courier still has
+  served: 29, // whom the gateway serves, see `serves`
+  used: 30, // bits: rollback, restore
+  released: 31, // bit withdrawal * 4 + nonce - 1: bytes with this token are out
+  token: 32, // two: the gateway's table of tokens, nonce of each withdrawal or 0
+} as const;
+export const fieldCount = 34;
+
+/** Of a run: not greeted; greeted; greeted while the ledger lacks what was acknowledged; greeted before, and told since that the
+ * gateway went back; the same, and greeted again with an old word. */
+export const greets = { none: 0, yes: 1, blind: 2, behind: 3, stale: 4 } as const;
+/** Open; locked by a record; locked in memory alone, which only a mutant does. */
+export const locks = { open: 0, recorded: 1, memory: 2 } as const;
+/** No second agent; a copy of the first one's folder; another server with other keys and the same wallet. */
+export const seconds = { none: 0, copy: 1, other: 2 } as const;
+/** The first identity in its first epoch; after it paired again; the second identity, the first one being released. */
+export const serves = { first: 0, again: 1, second: 2 } as const;
+/** Bits of `used`. */
+export const events = { rollback: 1, restore: 2 } as const;
+
+const widths: readonly number[] = [
+  ...[5, 5, 3, 3, 3, 2, 1, 2],
+  ...[5, 5, 3, 3, 3, 2, 1, 2],
+  ...[2, 5, 5, 1, 1],
+  ...[5, 5, 5, 5, 5, 5, 5, 5],
+  ...[2, 2, 8, 3, 3],
+];
+
+/** Words of a packed state. */
+export const words = 4;
+
+/** word and shift of each field; none straddles two words. */
+const places = widths.map(() => ({ word: 0, shift: 0 }));
+let word = 0;
+let used = 0;
+for (const [index, width] of widths.entries()) {
+  if (used + width > 32) {
+    word += 1;
+    used = 0;
+  }
+  places[index] = { word, shift: used };
+  used += width;
+}
+const wordOf = Uint8Array.from(places, (place) => place.word);
+const shiftOf = Uint8Array.from(places, (place) => place.shift);
+const maskOf = Uint32Array.from(widths, (width) => 2 ** width - 1);
+
+export function pack(state: Uint8Array, into: Uint32Array): void {
+  into.fill(0);
+  for (let i = 0; i < fieldCount; i++) {
+    const at = wordOf[i] as number;
+    into[at] = (into[at] as number) | ((state[i] as number) << (shiftOf[i] as number));
+  }
+}
+
+export function unpack(from: Uint32Array, offset: number, state: Uint8Array): void {
+  for (let i = 0; i < fieldCount; i++) {
+    state[i] = ((from[offset + (wordOf[i] as number)] as number) >>> (shiftOf[i] as number)) & (maskOf[i] as number);
+  }
+}
+
+/** Nothing has happened: one agent, paired and served. */
+export function initialState(): Uint8Array {
+  return new Uint8Array(fieldCount);
+}
+
+const pairs = [field.cell, field.acked, agentBases[1], agentBases[1] + field.acked, field.ghost, 21, 23, 25, 27, field.token];
+const image = new Uint8Array(fieldCount);
+const other = new Uint32Array(words);
+
+function exchange(state: Uint8Array, a: number, b: number): void {
+  const kept = state[a] as number;
+  state[a] = state[b] as number;
+  state[b] = kept;
+}
+
+/** The two withdrawals change names. */
+function swapWithdrawals(state: Uint8Array): void {
+  for (const at of pairs) exchange(state, at, at + 1);
+  for (const base of agentBases) {
+    const soft = state[base + field.soft] as number;
+    state[base + field.soft] = ((soft & 1) << 1) | (soft >> 1);
+  }
+  const released = state[field.released] as number;
+  state[field.released] = ((released & 15) << 4) | (released >> 4);
+}
+
+/** A copy and its original change places: nothing but their place tells them apart. */
+function swapAgents(state: Uint8Array): void {
+  for (let i = 0; i < agentBases[1]; i++) exchange(state, i, i + agentBases[1]);
+}
+
+function keepLess(into: Uint32Array): void {
+  pack(image, other);
+  for (let i = 0; i < words; i++) {
+    const a = other[i] as number;
+    const b = into[i] as number;
+    if (a > b) return;
+    if (a < b) break;
+  }
+  into.set(other);
+}
+
+/** Packs the least of the images that differ only in names: withdrawals always, agents when one is a copy of the other. */
+export function packCanonical(state: Uint8Array, into: Uint32Array): void {
+  image.set(state);
+  pack(image, into);
+  swapWithdrawals(image);
+  keepLess(into);
+  if (state[field.second] !== seconds.copy) return;
+  swapAgents(image);
+  keepLess(into);
+  swapWithdrawals(image);
+  keepLess(into);
+}
