@@ -50,6 +50,19 @@ describe("the way of one withdrawal", () => {
     expect(answers).toMatchObject([{ ok: true, withdrawal: { state: "signed" } }]);
   });
 
+  it("lets no bytes out with a repeated job while their release is on its way to the disk", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request();
+    rig.ask("sign", { transactionId, facts });
+    rig.hear();
+    const { gateway, now: at } = rig;
+    rig.send("release", { frame: Buffer.from(gateway.ack(gateway.stored!, { at })).toString("base64") });
+    rig.send("admit", { frame: Buffer.from(gateway.jobs(gateway.texts, { at })).toString("base64") });
+    expect(rig.left.size).toBe(0);
+    rig.settle();
+    expect(rig.left.size).toBe(1);
+  });
+
   it("shares one sync among all who ask in one tick", () => {
     const rig = new Rig().ready();
     const ids = Array.from({ length: 64 }, () => rig.request({ amount: "0.1" }).transactionId);

@@ -168,7 +168,7 @@ export class Signer {
   admit(frame: Uint8Array, reply: Answer<"admit">): void {
     const releasedBefore = this.core.heads.acked.seq;
     const views = this.#touched(admit(this.turn(), frame));
-    if (views.ok && this.core.heads.acked.seq === releasedBefore) {
+    if (views.ok && !views.withdrawals.some(showsBytes)) {
       // What was decided shows in no act before its INTENT, which stands behind it in the same file; so the courier may prepare the
       // next step while the disk works. The gateway hears of it from durable records only.
       reply(views);
@@ -360,4 +360,9 @@ export class Signer {
     const statement: Statement = { agent, epoch, after, head, at: this.core.heads.at, entries };
     return Buffer.from(sealEnvelope("statement", statement, this.#options.vault.signerKey)).toString("base64");
   }
+}
+
+/** A repeated job may be of a withdrawal whose release is on its way to the disk: its bytes wait for that. */
+function showsBytes({ versions }: WithdrawalView): boolean {
+  return versions.some(({ raw }) => raw !== undefined);
 }

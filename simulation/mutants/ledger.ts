@@ -132,9 +132,9 @@ export const ledgerMutants: readonly Mutant[] = [
   {
     name: "greeting-releases-early",
     file: signer,
-    find: "    if (views.ok && this.core.heads.acked.seq === releasedBefore) {",
+    find: "    if (views.ok && !views.withdrawals.some(showsBytes)) {",
     replace: "    if (views.ok) {",
-    sentence: "What a welcome releases is told at once like a decision, before RELEASED is on disk (release).",
+    sentence: "What a welcome or a repeated job shows is told at once like a decision, its bytes before RELEASED is on disk (release).",
   },
   {
     name: "stated-before-the-sync",
