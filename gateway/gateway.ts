@@ -1,8 +1,9 @@
 /**
- * Starts one gateway process: database, HTTP server, hub and watcher, and stops them in the order that loses nothing: first no new
- * requests, then the links, then the watcher, the database last.
+ * Starts one gateway process: database, HTTP server, hub and watcher, and stops them in the order that loses nothing: whoever waits
+ * for an agent is answered, then the links end, without which the server would not, then the watcher, the database last.
  */
 import { randomBytes } from "node:crypto";
+import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { addOperations } from "./api/routes.ts";
@@ -10,7 +11,7 @@ import { createServer } from "./api/server.ts";
 import { addStation, type Probe } from "./api/station.ts";
 import { type GatewayKey, readGatewayKey } from "./auth/gateway-key.ts";
 import type { GatewayConfig } from "./config.ts";
-import { startHub } from "./hub/hub.ts";
+import { type Hub, startHub } from "./hub/hub.ts";
 import type { Service } from "./service.ts";
 import { checkKey, ownStore } from "./store/owner.ts";
 import { createSignals } from "./store/signals.ts";
@@ -94,45 +95,46 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   store.onPoisoned(deps.onPoisoned);
   const signals = createSignals();
   const desk = createDesk(signals);
+  let hub: Hub | null = null;
+  let server: FastifyInstance | null = null;
   let watcher: Watcher | null = null;
+  const stop = async (): Promise<void> => {
+    desk.close();
+    await hub?.close();
+    await server?.close();
+    await watcher?.close();
+    closeStore();
+  };
+  let stopped: Promise<void> | null = null;
+  const close = (): Promise<void> => {
+    stopped ??= stop();
+    return stopped;
+  };
   const confirmations = (transactionId: string): number | null => watcher?.confirmations(transactionId) ?? null;
   const service: Service = { config, store, signals, key, log, clock, random: randomBytes, desk, confirmations };
   try {
-    const server = createServer(service);
-    const hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock });
+    server = createServer(service);
+    hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock });
     addOperations(server, service);
     addStation(server, service, [storeProbe(store), ...chainProbes(config, () => watcher)]);
-    let closing: Promise<void> | null = null;
-    const close = async (): Promise<void> => {
-      desk.close();
-      await hub.close();
-      await server.close();
-      await watcher?.close();
-      closeStore();
-    };
-    try {
-      await server.listen({ host: config.listen.host, port: config.listen.port });
-    } catch (cause) {
-      await close();
-      const { host, port } = config.listen;
-      const message = `the gateway cannot listen at ${host}:${port}: ${reasonOf(cause)}`;
-      throw new AgentError("GATEWAY_LISTEN", "none", message, { host, port }, { cause });
-    }
+    const port = await listen(server, config);
     watcher = startWatcher({ store, signals, config, log, clock });
-    const address = server.server.address();
-    const port = typeof address === "object" && address !== null ? address.port : config.listen.port;
-    return {
-      url: urlOf(config, port),
-      store,
-      key,
-      close() {
-        closing ??= close();
-        return closing;
-      },
-    };
+    return { url: urlOf(config, port), store, key, close };
   } catch (error) {
-    desk.close();
-    closeStore();
+    await close();
     throw error;
   }
+}
+
+/** The port it got. @throws AgentError GATEWAY_LISTEN */
+async function listen(server: FastifyInstance, config: GatewayConfig): Promise<number> {
+  const { host, port } = config.listen;
+  try {
+    await server.listen({ host, port });
+  } catch (cause) {
+    const message = `the gateway cannot listen at ${host}:${port}: ${reasonOf(cause)}`;
+    throw new AgentError("GATEWAY_LISTEN", "none", message, { host, port }, { cause });
+  }
+  const address = server.server.address();
+  return typeof address === "object" && address !== null ? address.port : port;
 }

@@ -1,7 +1,7 @@
 /**
  * The bodies of the three POST operations: strict JSON, the fields of the interface and no others, every value a string. What is
  * read here is canonical, so that the same order sent twice compares equal however it was written.
- * Sources: the interface; docs/api.md, sections on amounts and orderId.
+ * Sources: the interface; docs/api.md, Orders.
  */
 import { parseAddress } from "../../chains/evm/address.ts";
 import { decimalMax, formatAmount, parseAmount } from "../../protocol/amount.ts";

@@ -1,13 +1,13 @@
 /**
  * The gateway's HTTP server: bounds on everything that arrives, one shape for every error, languages, and the routes. It holds no
  * rule about money; each route hands its bytes to a room and turns the Answer into a reply.
- * Sources: the interface; failures.md section 7.5; RFC 9110.
+ * Sources: the interface; docs/api.md, Errors and Limits; RFC 9110.
  */
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { addressName } from "../auth/rate.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Service } from "../service.ts";
@@ -94,7 +94,8 @@ function tlsOf(
     createSecureContext(https); // says now whether the two belong together
     return { https };
   } catch (cause) {
-    throw new AgentError("GATEWAY_TLS", "none", "certificate or key of listen.tls cannot be used", { ...tls }, { cause });
+    const message = `certificate ${tls.certificate} and key ${tls.key} of listen.tls cannot be used: ${reasonOf(cause)}`;
+    throw new AgentError("GATEWAY_TLS", "none", message, { ...tls }, { cause });
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * The two reading operations on records. A merchant sees its own records only; another's id is not found. The list is newest first
  * and bounded; the next page stands in a Link header, so that the body stays the bare array of the interface.
- * Sources: the interface; RFC 8288 (Link); docs/api.md, section on lists.
+ * Sources: the interface; RFC 8288 (Link); docs/api.md, All transactions.
  */
 import type { Service } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";

@@ -70,7 +70,8 @@ export function createGatewayKey(path: string): GatewayKey {
   try {
     descriptor = openSync(path, "wx", 0o600);
   } catch (cause) {
-    throw new AgentError("GATEWAY_KEY_EXISTS", "none", `${path} cannot be made, or is there already`, { path }, { cause });
+    const message = `the key file ${path} cannot be made: ${reasonOf(cause)}`;
+    throw new AgentError("GATEWAY_KEY_EXISTS", "none", message, { path }, { cause });
   }
   try {
     writeSync(descriptor, pem);

@@ -1,7 +1,7 @@
 /**
  * API keys: made, found, revoked. An HS256 secret is shown once and stored sealed; of an EdDSA key the database holds the public
  * half only, so that a stolen database and key file mint no token for it. Scopes say what a key may do; none approves a withdrawal.
- * Sources: docs/api.md, section on keys; docs/protocol.md section 3 (apiKey).
+ * Sources: docs/api.md, The token; docs/protocol.md section 3 (apiKey).
  */
 import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
 import { invariant } from "../../protocol/fault.ts";

@@ -1,6 +1,6 @@
 /**
  * Rate limits in memory, by name (a key's id, a caller's address): token buckets, and a counter of failures in a window.
- * Bounded: the names longest unused are forgotten first. Time is passed in. Source: decisions on rate limits in docs/api.md.
+ * Bounded: the names longest unused are forgotten first. Time is passed in. Source: docs/api.md, Limits.
  */
 
 /**

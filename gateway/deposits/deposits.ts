@@ -1,7 +1,7 @@
 /**
  * createTransactionRequest: one fresh address per request, derived from the agent's xpub; its index is taken in the same transaction
  * that makes the record, so that no two requests ever share one. The same orderId gives the same address for ever.
- * Sources: docs/api.md, section on deposits; docs/architecture.md section 5.
+ * Sources: docs/api.md, Deposit request; docs/keystore.md section 1 (whose addresses).
  */
 import { createHash } from "node:crypto";
 import { depositAddressOf } from "../../chains/evm/address.ts";

@@ -1,6 +1,6 @@
 /**
  * Door of the hub: agents' links on the gateway's HTTP server, one live connection each; a newer one replaces the older.
- * Sources: docs/protocol.md sections 4 to 7; docs/architecture.md sections 2 and 3; failures.md sections 2.5 and 7.1.
+ * Sources: docs/protocol.md sections 4 to 7; docs/architecture.md sections 2 and 8.
  */
 import type { KeyObject } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
@@ -27,7 +27,7 @@ const connectionsPerAddressMax = 20;
 const strangersMax = 1000; // connections that have not said hello
 const upgradeHeaderBytesMax = 8 * 1024;
 
-/** failures.md section 7.1; the three last ones are missing from the library's type declarations. */
+/** docs/protocol.md section 4.3; the three last ones are missing from the library's type declarations. */
 const socketOptions: ServerOptions & { maxFragments: number; maxBufferedChunks: number; closeTimeout: number } = {
   noServer: true,
   perMessageDeflate: false,
@@ -48,7 +48,7 @@ export interface HubOptions {
   readonly config: Pick<GatewayConfig, "trustProxy">;
   readonly log: Logger;
   readonly clock: () => number;
-  readonly limits?: Partial<LinkLimits>; // failures.md 7.1 unless told
+  readonly limits?: Partial<LinkLimits>; // docs/protocol.md section 4 unless told
 }
 
 /**

@@ -2,7 +2,7 @@
  * One agent's connection: challenge, hello under the link key, welcome, then jobs, acknowledgements and beats out, statements and
  * beats in. A frame's signature is verified before anything of it is parsed; whoever sends anything else is cut off with a code
  * and no explanation. Holds no state that the database does not, but for how far jobs were sent on this connection.
- * Sources: docs/protocol.md sections 4 to 7; failures.md F50, F51, F52.
+ * Sources: docs/protocol.md sections 4 to 7.
  */
 import { type KeyObject, randomBytes } from "node:crypto";
 import type { Logger } from "pino";
@@ -39,7 +39,7 @@ export interface LinkLimits {
   readonly sendBytesMax: number; // above this the connection is cut
 }
 
-/** failures.md section 7.1. */
+/** docs/protocol.md, sections 4 and 5.3. */
 export const linkLimits: LinkLimits = {
   helloMs: 10_000,
   beatMs: 15_000,

@@ -5,7 +5,7 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { createGatewayKey } from "../auth/gateway-key.ts";
 import { createStore } from "../store/store.ts";
 
@@ -42,7 +42,7 @@ export function writeOwnFile(path: string, text: string): void {
   try {
     descriptor = openSync(path, "wx", 0o600);
   } catch (cause) {
-    throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} cannot be made, or is there already`, { path }, { cause });
+    throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} cannot be made: ${reasonOf(cause)}`, { path }, { cause });
   }
   try {
     writeSync(descriptor, text);
@@ -68,7 +68,8 @@ export function initFolder(
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new AgentError("GATEWAY_FILE_EXISTS", "none", `the folder ${dir} cannot be made`, { path: dir }, { cause });
+    const message = `the folder ${dir} cannot be made: ${reasonOf(cause)}`;
+    throw new AgentError("GATEWAY_FILE_EXISTS", "none", message, { path: dir }, { cause });
   }
   const { fingerprint } = createGatewayKey(files.key);
   createStore(files.database, fingerprint, log).close();

@@ -2,7 +2,7 @@
  * POST /agent/v1/pair: an agent proves the API secret with a MAC and its link key with a signature over its transcript, and gets a
  * grant under the gateway's key. The key's right to pair is used up by the first; the same keys may come again with a newer
  * transcript and raise the epoch; others wait for `agents release`. A transcript that comes again changes nothing.
- * Sources: docs/protocol.md section 3; docs/architecture.md section 6.
+ * Sources: docs/protocol.md section 3; docs/architecture.md section 4.
  */
 
 import { depositAddressOf, parseAddress } from "../../chains/evm/address.ts";

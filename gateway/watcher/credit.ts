@@ -1,7 +1,7 @@
 /**
  * What payments mean for a deposit request: a pure function. Payments add up; only final ones count; a request ends by expiry only
  * when everything seen of it is final; money that comes after the end is recorded and changes nothing else.
- * Sources: docs/architecture.md section 2; docs/api.md, stages of a deposit.
+ * Sources: docs/architecture.md section 8; docs/api.md, stages of a deposit.
  */
 
 /** One payment in the request's own currency to its address. */

@@ -1,7 +1,7 @@
 /**
  * Reads every block once as final and once, before that, as seen. The cursor in the database moves only together with everything
  * found up to it; what lies above the final block is remembered here and given up when its parents change.
- * Sources: docs/architecture.md section 2; docs/api.md, stages of a deposit.
+ * Sources: docs/architecture.md section 8; docs/api.md, stages of a deposit.
  */
 import type { Block } from "../../chains/evm/answers.ts";
 import type { BlockId } from "../../chains/evm/node-finality.ts";

@@ -1,7 +1,7 @@
 /**
  * What a run of blocks holds for this gateway: payments to watched addresses, and transactions of hot accounts that use a
  * withdrawal's token without being one of its versions. Reads the chain and the tables, writes nothing.
- * Sources: EIP-20 (Transfer); docs/architecture.md section 2.
+ * Sources: EIP-20 (Transfer); docs/architecture.md section 8.
  */
 import type { Block, BlockTransaction, PlacedLog } from "../../chains/evm/answers.ts";
 import { addressTopic, readTransferLog } from "../../chains/evm/erc20.ts";
@@ -9,6 +9,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import type { DepositAddressRow, PaymentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { inWaves, type WatchedChain } from "./chain.ts";
+import { nativeLogIndex } from "./payments.ts";
 import { asksForCode, type FinalTransaction, judgeConsumer, type Verdict } from "./payout.ts";
 
 /** Deposit addresses and the requests they belong to; only grows, because an address is watched for ever. */
@@ -90,7 +91,7 @@ async function findNative(
     const address = one.to as string;
     return {
       txHash: one.hash,
-      logIndex: -1,
+      logIndex: nativeLogIndex,
       address,
       currency: native.id,
       units: one.valueUnits.toString(),

@@ -1,7 +1,7 @@
 /**
  * Payments to deposit addresses in the database, and what they make of the requests. An event is identified by network, txHash and
  * logIndex (-1 native), and a transaction credited in one final block is never credited again in another.
- * Sources: docs/api.md, stages of a deposit; docs/architecture.md section 2.
+ * Sources: docs/api.md, stages of a deposit; docs/architecture.md section 8.
  */
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";

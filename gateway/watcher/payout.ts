@@ -1,7 +1,7 @@
 /**
  * What the chain says about a withdrawal: pure functions from final, agreed evidence to one verdict. Completed only for exactly
  * this payment; Failed only when it has become impossible for ever; everything else stays Pending, at worst for a person.
- * Sources: docs/architecture.md section 2 (truth); failures.md F8, F11, F13, F27.
+ * Sources: docs/architecture.md sections 2 (truth) and 8.
  */
 import type { BlockTransaction, Receipt } from "../../chains/evm/answers.ts";
 import { readTransferLog, transferTopic } from "../../chains/evm/erc20.ts";

@@ -1,7 +1,7 @@
 /**
  * Door of the watcher: the gateway's own reading of the chains, without which nothing is Completed. One loop per chain; a pass looks
  * at withdrawals, balances and deposits in this order, and what one of them cannot learn does not hold up the others.
- * Sources: docs/architecture.md sections 2 and 3; failures.md section 2.2.
+ * Sources: docs/architecture.md sections 2 and 8.
  */
 import type { Logger } from "pino";
 import { AgentError } from "../../protocol/fault.ts";

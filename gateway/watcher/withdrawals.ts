@@ -2,7 +2,7 @@
  * Open withdrawals against the chain: gathers evidence for every signed version, lets payout.ts judge, stores all verdicts of a
  * pass in one transaction. A pass asks so much and no more; what is left has its turn in the next ones. A withdrawal that is no
  * longer pending is never touched again.
- * Sources: docs/architecture.md sections 2 and 3; failures.md F8, F11 to F17, F27.
+ * Sources: docs/architecture.md sections 2 and 8.
  */
 import type { Block } from "../../chains/evm/answers.ts";
 import { AgentError } from "../../protocol/fault.ts";

@@ -1,7 +1,7 @@
 /**
  * What a new withdrawal must satisfy before anything is stored, in the order in which it is told: currency, amount, address, agent,
  * funds. Runs inside the transaction that reserves, so that two requests never count the same funds.
- * Sources: docs/api.md, table of codes; failures.md section 2.3.
+ * Sources: docs/api.md, Errors and Balance.
  */
 import { parseAddress } from "../../chains/evm/address.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";

@@ -1,7 +1,7 @@
 /**
  * The chain of jobs for one agent: each job is an exact text whose hash is the `previous` of the next, so that a gateway restored
  * from a backup cannot issue another job in an old place unnoticed. Must run inside the transaction that makes the withdrawal.
- * Sources: docs/protocol.md section 5; failures.md F47.
+ * Sources: docs/protocol.md section 5.
  */
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";

@@ -1,7 +1,7 @@
 /**
  * autoWithdraw and manualWithdraw: a withdrawal is made once for ever per orderId, in one database transaction with its reservation
  * and its job, and only then is the agent woken. The answer waits a little for the agent's word; whatever it says, nothing is undone.
- * Sources: docs/api.md, section on withdrawals; docs/architecture.md sections 2 and 6.
+ * Sources: docs/api.md, Automatic and Manual withdrawal; docs/architecture.md section 2.
  */
 import { createHash } from "node:crypto";
 import { transactionIdOf } from "../../protocol/identity.ts";
