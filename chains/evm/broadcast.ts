@@ -1,6 +1,6 @@
 /**
  * What a node's answer to eth_sendRawTransaction is worth. Offline. An error text is never the fate of a payment: it only chooses
- * the next question to the chain, and a text nobody has seen before is "unknown". The table of texts is test/vectors.
+ * the next question to the chain, and a text nobody has seen before is "unknown". The texts of eight clients are in test/vectors/node-errors.json.
  */
 
 /**

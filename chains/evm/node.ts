@@ -97,7 +97,7 @@ export interface GasCall {
 
 const timeoutMsDefault = 5_000;
 const answerBytesMaxDefault = 4 * 1024 * 1024;
-/** Contract code is at most 24,576 bytes (EIP-170); call results are held to the same. */
+/** Contract code is at most 24,576 bytes (EIP-170), twice that as hex; call results are held to the same. */
 const dataBytesMax = 128 * 1024;
 const sendBytesMax = 16 * 1024;
 
