@@ -47,6 +47,7 @@ export interface LedgerDisk {
   read(name: string, start: number, end: number): Uint8Array;
   /** Makes a whole file appear under its name at once; an earlier one of that name is replaced. */
   create(name: string, bytes: Uint8Array): void;
+  /** Cuts a file to its first `size` bytes, all of them and the file's name durable then, whoever wrote them. */
   truncate(name: string, size: number): void;
   remove(name: string): void;
   open(name: string): LedgerFile;
@@ -77,11 +78,13 @@ export function ledgerDisk(folder: string): LedgerDisk {
       renameSync(unfinished, path(name));
       syncFolder(folder);
     },
-    truncate: (name, size) =>
+    truncate: (name, size) => {
       withFile(path(name), constants.O_WRONLY, (fd) => {
         ftruncateSync(fd, size);
         fsyncSync(fd);
-      }),
+      });
+      syncFolder(folder);
+    },
     remove: (name) => {
       unlinkSync(path(name));
       syncFolder(folder);

@@ -95,7 +95,11 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
   if (bytes.length === 0) throw damaged("the segment is empty", { file });
   const read = readSegment(bytes, segment, segment === 1 ? chainStart : lastRecord(disk, segment - 1));
   const checkpoint = segment === 1 ? null : readCheckpoint(disk, names, read.records[0]);
-  if (read.torn) writing(() => cutTail(disk, file, bytes, read.bytes));
+  writing(() => {
+    if (read.torn) disk.create(`torn-${file.slice(0, 8)}-${read.bytes}`, bytes.subarray(read.bytes));
+    // Also where nothing is torn: a process that was killed leaves lines that only the kernel's cache holds.
+    disk.truncate(file, read.bytes);
+  });
   const last = read.records.at(-1);
   invariant(last !== undefined, "a segment that was read has a first record");
   const ledger = new Ledger(options, read.map, last);
@@ -107,11 +111,6 @@ function readCheckpoint(disk: LedgerDisk, names: readonly string[], record: Ledg
   assertCheckpoint(disk, names, record);
   const bytes = disk.read(record.file, 0, disk.size(record.file));
   return JSON.parse(Buffer.from(bytes).toString("utf8")); // Our own text, its hash being part of the chain.
-}
-
-function cutTail(disk: LedgerDisk, file: string, bytes: Uint8Array, good: number): void {
-  disk.create(`torn-${file.slice(0, 8)}-${good}`, bytes.subarray(good));
-  disk.truncate(file, good);
 }
 
 function writing(act: () => void): void {
