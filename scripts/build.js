@@ -1,22 +1,45 @@
 /**
- * Compiles the tree to dist/ and stamps it with what it was built from, so that `ensure.js` knows when to build again.
- * A failed build leaves no stamp.
+ * Compiles the tree aside and then puts it in the place of dist/ whole, stamped with what it was built from, so that `ensure.js`
+ * knows when to build again. What starts meanwhile runs the old build or the new one, never some of each; a failed build changes
+ * nothing, and nothing stays of files whose source is gone.
  */
 import { spawnSync } from "node:child_process";
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sourceStamp, stampFile } from "./stamp.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-rmSync(stampFile, { force: true });
-const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
-const stamp = sourceStamp();
-const built = spawnSync(process.execPath, [compiler, "-p", join(root, "tsconfig.build.json")], { stdio: "inherit", cwd: root });
-if (built.status !== 0) {
-  process.stderr.write("build: the compiler found errors, see above\n");
-  process.exit(1);
+
+/** Renames `fresh` to `place`. No rename replaces a full folder, so the old one steps aside first; two builds at once both end well. */
+function exchange(fresh, place) {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      if (existsSync(place)) renameSync(place, `${fresh}.old${attempt}`);
+      renameSync(fresh, place);
+      return;
+    } catch (error) {
+      if (attempt === 9 || !["ENOENT", "ENOTEMPTY", "EEXIST"].includes(error.code)) throw error;
+    }
+  }
 }
-mkdirSync(join(root, "dist", "scripts"), { recursive: true });
-copyFileSync(join(root, "scripts", "token.sol"), join(root, "dist", "scripts", "token.sol"));
-writeFileSync(stampFile, `${stamp}\n`);
+
+const stamp = sourceStamp();
+mkdirSync(join(root, ".cache"), { recursive: true });
+// Beside the tree's other scratch: a rename does not cross file systems.
+const aside = mkdtempSync(join(root, ".cache", "build-"));
+try {
+  const fresh = join(aside, "dist");
+  const compiler = join(root, "node_modules", "typescript", "bin", "tsc");
+  const args = [compiler, "-p", join(root, "tsconfig.build.json"), "--outDir", fresh];
+  if (spawnSync(process.execPath, args, { stdio: "inherit", cwd: root }).status !== 0) {
+    process.stderr.write("build: the compiler found errors, see above; the build that was there is untouched\n");
+    process.exitCode = 1;
+  } else {
+    copyFileSync(join(root, "scripts", "token.sol"), join(fresh, "scripts", "token.sol"));
+    writeFileSync(join(fresh, ".built"), `${stamp}\n`);
+    exchange(fresh, dirname(stampFile));
+  }
+} finally {
+  rmSync(aside, { recursive: true, force: true });
+}

@@ -14,6 +14,7 @@ import { createLedger } from "../agent/signer/ledger/ledger.ts";
 import { runCommand } from "../cli/main.ts";
 import type { Terminal } from "../cli/terminal.ts";
 import { projectRoot } from "../scripts/rig.ts";
+import { startsTheBuild } from "./support/built.ts";
 import { broadcast, held, OperatorSocket, refusal, transactionId, well } from "./support/operator-socket.ts";
 
 const folder = fileURLToPath(new URL("./cli", import.meta.url));
@@ -260,6 +261,7 @@ describe("what goes over the socket", () => {
 });
 
 describe("a reader that is gone", () => {
+  startsTheBuild();
   it("ends the command quietly", async () => {
     const program = join(projectRoot, "dist", "cli", "main.js");
     const look = `import { main } from ${JSON.stringify(program)}; process.exitCode = await main(["--help"]);`;

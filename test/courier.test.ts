@@ -20,6 +20,7 @@ import { publicKeyHex } from "../protocol/envelope.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { type Anvil, startAnvil } from "../scripts/anvil.ts";
 import { balanceWei, rpc, transactionCount } from "../scripts/rpc.ts";
+import { startsTheBuild } from "./support/built.ts";
 import { CourierRig } from "./support/courier-rig.ts";
 import { account, sentView, token, viewOf } from "./support/desk-views.ts";
 import { forwarding, startFakeNode } from "./support/fake-node.ts";
@@ -374,6 +375,7 @@ describe("the independent reading", () => {
 });
 
 describe("the process", () => {
+  startsTheBuild();
   const program = fileURLToPath(new URL("../dist/agent/courier/main.js", import.meta.url));
   const flags = ["--disable-proto=throw", "--disallow-code-generation-from-strings"];
 

@@ -2,6 +2,9 @@
 import { randomBytes } from "node:crypto";
 import { expect, it } from "vitest";
 import { crashRun } from "../scripts/crash.ts";
+import { startsTheBuild } from "./support/built.ts";
+
+startsTheBuild();
 
 it("pays every withdrawal exactly once through twenty strikes", { timeout: 420_000 }, async () => {
   const seed = process.env.SEED ?? randomBytes(6).toString("hex");

@@ -10,8 +10,11 @@ import type { OperatorAnswers, OperatorRequests } from "../agent/socket/verbs.ts
 import { childrenOf, type Started, stop, until } from "../scripts/processes.ts";
 import { projectRoot } from "../scripts/rig.ts";
 import { AgentFolder, knownMnemonic } from "./support/agent-folder.ts";
+import { startsTheBuild } from "./support/built.ts";
 import { countInMemory } from "./support/memory.ts";
 import { PairingGateway } from "./support/pairing-gateway.ts";
+
+startsTheBuild();
 
 const gateway = new PairingGateway();
 const agent = new AgentFolder();

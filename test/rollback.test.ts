@@ -8,6 +8,9 @@ import { stop, until } from "../scripts/processes.ts";
 import { type Rig, startPairedRig } from "../scripts/rig.ts";
 import { transactionCount } from "../scripts/rpc.ts";
 import { createShop, type Shop } from "../scripts/shop.ts";
+import { startsTheBuild } from "./support/built.ts";
+
+startsTheBuild();
 
 let rig: Rig | null = null;
 afterEach(async () => {

@@ -1,6 +1,9 @@
 /** The oldest supported Node, with a real binary: built output, pairing, one withdrawal. */
 import { expect, it } from "vitest";
 import { proveOn } from "../scripts/nodes.ts";
+import { startsTheBuild } from "./support/built.ts";
+
+startsTheBuild();
 
 it("pairs and pays on Node 18.19.1", { timeout: 240_000 }, async (context) => {
   const proof = await proveOn("18");

@@ -9,8 +9,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { childrenOf, type Started, start, stop, until } from "../scripts/processes.ts";
 import { projectRoot, type Rig, startRig } from "../scripts/rig.ts";
 import { createShop } from "../scripts/shop.ts";
+import { startsTheBuild } from "./support/built.ts";
 import { findInMemory } from "./support/memory.ts";
 import { type Relay, startRelay } from "./support/relay.ts";
+
+startsTheBuild();
 
 const traced = spawnSync("sh", ["-c", "command -v strace"]).status === 0;
 const allowedPackages = [

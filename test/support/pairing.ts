@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import { AgentFolder, knownMnemonic } from "./agent-folder.ts";
+import { startsTheBuild } from "./built.ts";
 import { PairingGateway } from "./pairing-gateway.ts";
 
 export const otherMnemonic = "legal winner thank year wave sausage worth useful legal winner thank yellow";
@@ -12,6 +13,7 @@ export let agent: AgentFolder;
 
 /** To be called once at the head of a test file. */
 export function eachTestItsPairing(): void {
+  startsTheBuild();
   beforeEach(async () => {
     gateway = new PairingGateway();
     await gateway.open();

@@ -1,0 +1,35 @@
+/** For tests that start programs of dist/: says when there is no build, and beside a failure when the build may be the reason. */
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { afterEach, beforeAll } from "vitest";
+
+interface Stamp {
+  readonly stampFile: string;
+  sourceStamp(): string;
+}
+
+// Plain JavaScript, which the compiler is not asked to read.
+const { sourceStamp, stampFile } = (await import(new URL("../../scripts/stamp.js", import.meta.url).href)) as Stamp;
+const build = "node scripts/ensure.js";
+
+/** Which build lies in dist/: every one has a stamp file of its own. */
+const identity = (): string => {
+  if (!existsSync(stampFile)) return "";
+  const { ino, mtimeMs } = statSync(stampFile);
+  return `${ino} ${mtimeMs}`;
+};
+
+/** To be called once at the head of a test file. */
+export function startsTheBuild(): void {
+  let before = "";
+  let isOfTheseSources = true;
+  beforeAll(() => {
+    before = identity();
+    if (before === "") throw new Error(`dist/ is not built, and these tests start its programs: ${build}`);
+    isOfTheseSources = readFileSync(stampFile, "utf8").trim() === sourceStamp();
+  });
+  afterEach(({ task }) => {
+    if (task.result?.state !== "fail") return;
+    if (identity() !== before) throw new Error("dist/ was built anew while this file ran: run it again before you look further");
+    if (!isOfTheseSources) throw new Error(`dist/ is not of these sources: ${build}, and run this file again`);
+  });
+}
