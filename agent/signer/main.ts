@@ -114,6 +114,7 @@ function run(bootstrap: Bootstrap): void {
     ...{ core, ledger, vault, run: current, clock, monotonic, chains: settings.chains, log },
     push: (message: Push) => courierServer?.push(message),
     later: (act) => setTimeout(act, lateMs),
+    next: (act) => setImmediate(act),
     onPoisoned: fail,
   });
   const couriers = new Set<LineConnection>();

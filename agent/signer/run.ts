@@ -4,7 +4,7 @@
  */
 
 import type { Code } from "../../protocol/codes.ts";
-import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { type AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import type { CourierStatus } from "../socket/verbs.ts";
 import type { Core } from "./core.ts";
 import type { LedgerRecord, RecordBody } from "./ledger/records.ts";
@@ -25,6 +25,12 @@ export interface Run {
   readonly aheadSince: Map<string, number>; // network → ledger time when the chain's count was first ahead
   readonly witnesses: Map<string, number>; // chain → most nodes that ever agreed in this run
 }
+
+/**
+ * An answer, given when everything it says is on disk.
+ * @public
+ */
+export type Reply<A> = (answer: ({ readonly ok: true } & A) | Refusal | AgentError) => void;
 
 /** @public */
 export function beginRun(nonce: string, startedAt: number): Run {

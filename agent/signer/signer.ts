@@ -3,10 +3,7 @@
  * sync. Owns the order "recorded, signed, recorded, answered" and the statements for the gateway. Reaches disk and keys only
  * through ledger and vault; clock, chance and sockets are passed in.
  */
-import { attachSignature } from "../../chains/evm/transaction.ts";
-import { sealEnvelope } from "../../protocol/envelope.ts";
-import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
-import type { Statement } from "../../protocol/messages.ts";
+import { type AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import type { CourierAnswers, CourierRequests, Push, WithdrawalView } from "../socket/verbs.ts";
 import { type Admitted, acknowledge, admit } from "./admission/admission.ts";
 import type { Core } from "./core.ts";
@@ -14,23 +11,15 @@ import type { Ledger } from "./ledger/ledger.ts";
 import type { RecordBody } from "./ledger/records.ts";
 import { ledgerTime } from "./ledger-time.ts";
 import type { Log } from "./log.ts";
-import { closedGate, type Run, type Turn } from "./run.ts";
+import type { Reply, Run, Turn } from "./run.ts";
+import { Signatures } from "./signatures.ts";
+import { Statements } from "./statements.ts";
 import type { Vault } from "./vault/vault.ts";
 import { adopt, decline, observe, weighCount } from "./withdrawal/claims.ts";
 import { expire } from "./withdrawal/decisions.ts";
-import type { Batch } from "./withdrawal/outbox.ts";
-import { type Prepared, prepareReplace, prepareSign, type SignWork } from "./withdrawal/tokens.ts";
+import { prepareReplace, prepareSign } from "./withdrawal/tokens.ts";
 import { viewOf } from "./withdrawal/view.ts";
 import { isFinal, type Withdrawal } from "./withdrawal/withdrawal.ts";
-
-/** Statements of one `report` answer; the courier asks again from where they end. */
-const reportFramesMax = 8;
-
-/**
- * An answer, given when everything it says is on disk.
- * @public
- */
-export type Reply<A> = (answer: ({ readonly ok: true } & A) | Refusal | AgentError) => void;
 
 /** @public */
 export interface SignerOptions {
@@ -46,6 +35,8 @@ export interface SignerOptions {
   readonly log: Log;
   /** Calls back once, a little later: what nobody waits for shares a sync with what comes until then. */
   readonly later: (act: () => void) => void;
+  /** Calls back once, when what came meanwhile has been heard: long work goes on then. */
+  readonly next: (act: () => void) => void;
   /** The disk failed: nothing is answered any more, the process must end. */
   readonly onPoisoned: (fault: AgentError) => void;
 }
@@ -62,13 +53,11 @@ export class Signer {
   readonly ledger: Ledger;
   readonly #options: SignerOptions;
   readonly #account: string;
-  /** Signatures under way, by withdrawal and version, with everyone who waits for them. */
-  readonly #signing = new Map<string, Answer<"sign">[]>();
-  #statedSeq = 0;
+  readonly #signatures: Signatures;
+  readonly #statements: Statements;
   #isLockTold = false;
   /** Told with the next sync, whoever asks for it. */
   #late: (() => void)[] = [];
-  #isSpeechLate = false;
 
   constructor(options: SignerOptions) {
     this.#options = options;
@@ -77,6 +66,18 @@ export class Signer {
     this.run = options.run;
     this.#account = options.vault.accounts[0]?.address ?? "";
     this.#isLockTold = options.core.locked !== null;
+    const { core, ledger, vault, run, next, later } = options;
+    this.#signatures = new Signatures({
+      ...{ core, ledger, vault, run, next },
+      commit: (bodies) => this.#commit(bodies),
+      settle: (tell) => this.settle(tell),
+      view: (withdrawal) => this.view(withdrawal),
+    });
+    this.#statements = new Statements({
+      ...{ core, ledger, later },
+      signerKey: () => vault.signerKey,
+      push: (frame) => options.push({ push: "statement", frame }),
+    });
   }
 
   /** The view of one request, at ledger time. */
@@ -195,11 +196,11 @@ export class Signer {
     const prepared = prepareSign(turn, transactionId, facts);
     const withdrawal = this.core.book.find(transactionId);
     if (!prepared.ok && prepared.code === "JOB_EXPIRED" && withdrawal !== undefined) this.changed([withdrawal]);
-    this.#carryOut(prepared, transactionId, reply);
+    this.#signatures.carryOut(prepared, transactionId, reply);
   }
 
   replace({ transactionId, above, facts }: CourierRequests["replace"], reply: Answer<"replace">): void {
-    this.#carryOut(prepareReplace(this.turn(), transactionId, above, facts), transactionId, reply);
+    this.#signatures.carryOut(prepareReplace(this.turn(), transactionId, above, facts), transactionId, reply);
   }
 
   decline({ transactionId, code }: CourierRequests["decline"], reply: Answer<"decline">): void {
@@ -229,12 +230,7 @@ export class Signer {
   }
 
   report({ after }: CourierRequests["report"], reply: Answer<"report">): void {
-    this.settle(() => {
-      const from = Math.max(after, this.core.heads.acked.seq);
-      const batches = this.#batches(from).slice(0, reportFramesMax);
-      this.#statedSeq = Math.max(this.#statedSeq, batches.at(-1)?.head.seq ?? Math.min(from, this.ledger.durableHead.seq));
-      reply({ ok: true, frames: batches.map((batch) => this.#statement(batch)) });
-    });
+    this.settle(() => reply({ ok: true, frames: this.#statements.after(after) }));
   }
 
   tell({ courier }: CourierRequests["tell"], reply: Answer<"tell">): void {
@@ -271,94 +267,14 @@ export class Signer {
     return { ok: true, withdrawals };
   }
 
-  /** INTENT on disk, then the key, then SIGNED on disk, then the answer. Those who ask for the same signature share it. */
-  #carryOut(prepared: Prepared, transactionId: string, reply: Answer<"sign">): void {
-    if (!prepared.ok) {
-      this.settle(() => reply(prepared));
-      return;
-    }
-    const { work } = prepared;
-    if (work === null) {
-      const withdrawal = this.core.book.find(transactionId);
-      this.answer(withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : { ok: true, withdrawal }, reply);
-      return;
-    }
-    const key = `${transactionId} ${work.version}`;
-    const others = this.#signing.get(key);
-    if (others !== undefined) {
-      others.push(reply);
-      return;
-    }
-    this.#signing.set(key, [reply]);
-    this.settle(() => this.#signRecorded(work, key));
-  }
-
-  #signRecorded(work: SignWork, key: string): void {
-    const waiting = this.#signing.get(key) ?? [];
-    this.#signing.delete(key);
-    const withdrawal = this.core.book.find(work.transactionId);
-    // Between record and signature others may have been heard: a lock, or the end of an earlier version.
-    const closed = closedGate(this);
-    if (closed !== null || withdrawal === undefined || isFinal(withdrawal.state)) {
-      for (const reply of waiting) reply(closed ?? refuse("WITHDRAWAL_CLOSED"));
-      return;
-    }
-    try {
-      const { raw, txHash } = this.#signature(work);
-      const { transactionId, version, clearance } = work;
-      const rawHex = `0x${Buffer.from(raw).toString("hex")}`;
-      this.#commit([{ kind: "SIGNED", transactionId, version, digest: clearance.digest, txHash, raw: rawHex }]);
-    } catch (cause) {
-      if (!(cause instanceof AgentError)) throw cause;
-      for (const reply of waiting) reply(cause);
-      return;
-    }
-    const answer = { ok: true as const, withdrawal: this.view(withdrawal) };
-    this.settle(() => {
-      for (const reply of waiting) reply(answer);
-    });
-  }
-
-  /** The sender is recovered from the signature, so a faulty machine or another key never gets as far as SIGNED. */
-  #signature(work: SignWork): { readonly raw: Uint8Array; readonly txHash: string } {
-    const signature = this.#options.vault.sign(work.clearance, this.ledger.receipt(work.intentSeq));
-    return attachSignature(work.unsigned, signature, work.account);
-  }
-
   /** What became durable with the last sync and concerns others: a new lock, and statements for the gateway. */
-  #speak(isDue = false): void {
+  #speak(): void {
     const { locked } = this.core;
     if (locked !== null && !this.#isLockTold) {
       this.#isLockTold = true;
       this.settle(() => this.#options.push({ push: "locked", code: locked.code }));
     }
-    if (this.ledger.durableHead.seq <= this.#statedSeq) return;
-    const batches = this.#batches(Math.max(this.#statedSeq, this.core.heads.acked.seq));
-    // An approval is followed by its signature as a rule: one statement for both spares everybody half of the messages.
-    if (
-      !isDue &&
-      batches.every(({ entries }) => entries.every((entry) => entry.kind === "decision" && entry.decision === "approved"))
-    ) {
-      if (this.#isSpeechLate) return;
-      this.#isSpeechLate = true;
-      this.#options.later(() => {
-        this.#isSpeechLate = false;
-        this.#speak(true);
-      });
-      return;
-    }
-    for (const batch of batches) this.#options.push({ push: "statement", frame: this.#statement(batch) });
-    this.#statedSeq = batches.at(-1)?.head.seq ?? this.#statedSeq;
-  }
-
-  #batches(after: number): readonly Batch[] {
-    return this.core.outbox.batches(after, this.ledger.durableHead, (seq) => this.core.heads.hashAt(seq));
-  }
-
-  #statement({ after, head, entries }: Batch): string {
-    const { agent, epoch } = this.core.paired;
-    const statement: Statement = { agent, epoch, after, head, at: this.core.heads.at, entries };
-    return Buffer.from(sealEnvelope("statement", statement, this.#options.vault.signerKey)).toString("base64");
+    this.#statements.speak();
   }
 }
 

@@ -5,7 +5,8 @@
 import { AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { boolean, hex, integer, object, string } from "../../../protocol/shape.ts";
 import type { Answer, OperatorVerb, Request, SignerStatus, WithdrawalState } from "../../socket/verbs.ts";
-import type { Reply, Signer } from "../signer.ts";
+import type { Reply } from "../run.ts";
+import type { Signer } from "../signer.ts";
 import { approve, refuseByOperator } from "../withdrawal/decisions.ts";
 import { approvalDigestOf } from "../withdrawal/digest.ts";
 import { unitsOf } from "../withdrawal/view.ts";

@@ -1,6 +1,8 @@
 /**
  * First in, first out, with a constant cost on average however long it grows: `Array.shift` moves everything. Touches nothing.
  */
+
+/** @public */
 export class Fifo<T> {
   #items: T[];
   #first = 0;

@@ -1,0 +1,77 @@
+/**
+ * The signer's word to the gateway: what became durable and concerns it, as statements under the signer's own key, in ledger order.
+ * Pushed once each; the courier asks for them again from where the gateway stands. Touches no disk and no socket.
+ */
+import type { KeyObject } from "node:crypto";
+import { sealEnvelope } from "../../protocol/envelope.ts";
+import type { Statement } from "../../protocol/messages.ts";
+import type { Core } from "./core.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { Batch } from "./withdrawal/outbox.ts";
+
+/** Statements of one `report` answer; the courier asks again from where they end. */
+const reportFramesMax = 8;
+
+interface StatementsOptions {
+  readonly core: Core;
+  readonly ledger: Ledger;
+  readonly signerKey: () => KeyObject;
+  readonly push: (frame: string) => void;
+  /** Calls back once, a little later. */
+  readonly later: (act: () => void) => void;
+}
+
+/** What was said so far, and what is to be said. Frames are whole envelopes as base64. */
+export class Statements {
+  readonly #options: StatementsOptions;
+  #statedSeq = 0;
+  #isSpeechLate = false;
+
+  constructor(options: StatementsOptions) {
+    this.#options = options;
+  }
+
+  /** Pushes what is durable and was not pushed yet. Twice is harmless. */
+  speak(isDue = false): void {
+    const { core, ledger, push, later } = this.#options;
+    if (ledger.durableHead.seq <= this.#statedSeq) return;
+    const batches = this.#batches(Math.max(this.#statedSeq, core.heads.acked.seq));
+    // An approval is followed by its signature as a rule: one statement for both spares everybody half of the messages.
+    if (!isDue && batches.every(isApprovals)) {
+      if (this.#isSpeechLate) return;
+      this.#isSpeechLate = true;
+      later(() => {
+        this.#isSpeechLate = false;
+        this.speak(true);
+      });
+      return;
+    }
+    for (const batch of batches) push(this.#frame(batch));
+    this.#statedSeq = batches.at(-1)?.head.seq ?? this.#statedSeq;
+  }
+
+  /** Statements after `after` that the gateway has not acknowledged, the first of them. What they say is not pushed as well. */
+  after(after: number): readonly string[] {
+    const { core, ledger } = this.#options;
+    const from = Math.max(after, core.heads.acked.seq);
+    const batches = this.#batches(from).slice(0, reportFramesMax);
+    this.#statedSeq = Math.max(this.#statedSeq, batches.at(-1)?.head.seq ?? Math.min(from, ledger.durableHead.seq));
+    return batches.map((batch) => this.#frame(batch));
+  }
+
+  #batches(after: number): readonly Batch[] {
+    const { core, ledger } = this.#options;
+    return core.outbox.batches(after, ledger.durableHead, (seq) => core.heads.hashAt(seq));
+  }
+
+  #frame({ after, head, entries }: Batch): string {
+    const { core, signerKey } = this.#options;
+    const { agent, epoch } = core.paired;
+    const statement: Statement = { agent, epoch, after, head, at: core.heads.at, entries };
+    return Buffer.from(sealEnvelope("statement", statement, signerKey())).toString("base64");
+  }
+}
+
+function isApprovals({ entries }: Batch): boolean {
+  return entries.every((entry) => entry.kind === "decision" && entry.decision === "approved");
+}
