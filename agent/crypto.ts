@@ -172,7 +172,7 @@ async function run(options: Options): Promise<number> {
 }
 
 /**
- * The whole program. Resolves with the exit code: 0 ended as told, 2 wrong usage or configuration, 4 locked, 1 otherwise.
+ * The whole program. Resolves with the exit code: 0 ended as told, 2 wrong usage or configuration, 4 locked, 70 a bug, 1 otherwise.
  * @public
  */
 export async function main(argv: readonly string[]): Promise<number> {

@@ -4,7 +4,7 @@
  */
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { parseJson } from "../protocol/json.ts";
 import { hex, integer, object, string } from "../protocol/shape.ts";
 import { replaceFile } from "./replace-file.ts";
@@ -54,7 +54,8 @@ export function writeLinkFile(folder: string, identity: LinkIdentity): void {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     replaceFile(join(folder, fileName), bytes, 0o600);
   } catch (error) {
-    throw new AgentError("LINK_FILE_WRITE", "unknown", "link.json could not be written", { folder }, { cause: error });
+    const message = `${join(folder, fileName)} could not be written: ${reasonOf(error)}`;
+    throw new AgentError("LINK_FILE_WRITE", "unknown", message, { folder }, { cause: error });
   } finally {
     seed.fill(0);
     seedHex.fill(0);
@@ -63,6 +64,7 @@ export function writeLinkFile(folder: string, identity: LinkIdentity): void {
 }
 
 /**
+ * Reads link.json of `folder`; the caller wipes `linkSeed`.
  * @throws AgentError LINK_FILE_MISSING, LINK_FILE_OPEN (group or world may read it), LINK_FILE_INVALID
  * @public
  */
@@ -71,12 +73,12 @@ export function readLinkFile(folder: string): LinkIdentity {
   let bytes: Buffer;
   try {
     const stat = statSync(path);
-    if ((stat.mode & 0o077) !== 0) throw new AgentError("LINK_FILE_OPEN", "none", "group or world can read link.json", { path });
-    if (stat.size > fileBytesMax) throw new AgentError("LINK_FILE_INVALID", "none", "link.json is too large", { path });
+    if ((stat.mode & 0o077) !== 0) throw new AgentError("LINK_FILE_OPEN", "none", `group or world can read ${path}`, { path });
+    if (stat.size > fileBytesMax) throw new AgentError("LINK_FILE_INVALID", "none", `${path} is too large`, { path });
     bytes = readFileSync(path);
   } catch (error) {
     if (error instanceof AgentError) throw error;
-    throw new AgentError("LINK_FILE_MISSING", "none", "there is no readable link.json", { path }, { cause: error });
+    throw new AgentError("LINK_FILE_MISSING", "none", `${path} cannot be read: ${reasonOf(error)}`, { path }, { cause: error });
   }
   try {
     const { linkSeed, rest } = cutSeed(bytes, path);
@@ -84,7 +86,7 @@ export function readLinkFile(folder: string): LinkIdentity {
     const { agent, epoch, gatewayKey, gatewayUrl } = fields;
     return { agent, epoch, gatewayKey, linkSeed, gatewayUrl };
   } catch (error) {
-    throw new AgentError("LINK_FILE_INVALID", "none", "link.json does not hold a link", { path }, { cause: error });
+    throw new AgentError("LINK_FILE_INVALID", "none", `${path} does not hold a link`, { path }, { cause: error });
   } finally {
     bytes.fill(0);
   }
@@ -92,7 +94,7 @@ export function readLinkFile(folder: string): LinkIdentity {
 
 /** Decodes the seed from the bytes and returns the text around it with the value left empty. */
 function cutSeed(bytes: Buffer, path: string): { readonly linkSeed: Uint8Array; readonly rest: Uint8Array } {
-  const invalid = (): AgentError => new AgentError("LINK_FILE_INVALID", "none", "link.json has no link seed", { path });
+  const invalid = (): AgentError => new AgentError("LINK_FILE_INVALID", "none", `${path} has no link seed`, { path });
   const at = bytes.indexOf(seedField);
   if (at < 0) throw invalid();
   const from = at + seedField.length;

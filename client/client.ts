@@ -109,7 +109,7 @@ async function readBounded(response: Response): Promise<string> {
 
 function retryOf(status: number, body: Readonly<Record<string, unknown>>): Retry {
   if (status === 422) return body.retryable === true ? "new-order" : "never";
-  // A token refused once may be a clock or a restart away from working; 408, 429 and 5xx leave the order itself untouched or safe.
+  // After 408, 429 and 5xx the order is either not stored or stored under its orderId: asking again finds out, and pays once.
   return status === 408 || status === 429 || status >= 500 ? "same-order" : "never";
 }
 
