@@ -1,6 +1,6 @@
 /** House rules as a test: sizes, names, words that stay out, every vector used, documents that list files say the truth. */
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -113,6 +113,21 @@ describe("the house", () => {
     for (const room of ["protocol", "chains/evm", "agent/signer", "agent/courier", "agent/socket", "cli", "client", "gateway"]) {
       expect(page).toContain(`\`${room}\``);
     }
+  });
+
+  it("names only documents that exist, in comments too", () => {
+    const named = sources.flatMap((path) => [...read(path).matchAll(/\bdocs\/[a-z-]+\.md\b/g)].map(([page]) => page));
+    expect(named.length).toBeGreaterThan(40);
+    expect([...new Set(named)].filter((page) => !existsSync(join(root, page)))).toEqual([]);
+  });
+
+  it("shows each attack of the threat model by tests that are there", () => {
+    const rows = read("docs/threat-model.md")
+      .split("\n")
+      .filter((line) => /^\| .* \| .*`(test\/|npm )/.test(line));
+    expect(rows.length).toBeGreaterThan(20);
+    const tests = rows.flatMap((row) => [...row.matchAll(/`(test\/[^`]+)`/g)].map((match) => match[1]!));
+    expect(tests.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
   it("links only to documents that exist", () => {
