@@ -222,7 +222,8 @@ class BoundedConnection implements LineConnection {
   }
 }
 
-function readRequest(line: Uint8Array): Request {
+/** One line as a request. @throws AgentError SOCKET_FORMAT for anything but strict JSON with an id from 1 and a verb */
+export function readRequest(line: Uint8Array): Request {
   let value: unknown;
   try {
     value = parseJson(line, jsonLimits);

@@ -1,0 +1,57 @@
+/** Honest messages of every kind, as objects: what the targets seed their corpora with and bend. */
+import { jobHashOf, transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
+
+export const agent = "aa".repeat(8);
+export const wallet = "bb".repeat(16);
+export const receiver = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+export const hot = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+export const at = 1_700_000_000_000;
+const hash = (digit: string): string => digit.repeat(64);
+const head = { seq: 7, hash: hash("c") };
+const transactionId = transactionIdOf({ merchant: "m1", operation: "withdraw", orderId: "order-1" });
+
+export const job = {
+  ...{
+    agent,
+    wallet,
+    network: "eip155:31337",
+    epoch: 1,
+    sequence: 1,
+    previous: zeroHash,
+    issuedAt: at,
+    expiresAt: at + 86_400_000,
+  },
+  ...{ mode: "auto", transactionId, orderId: "order-1", currency: "usdt", amount: "1.5", address: receiver, tag: "" },
+};
+const second = { ...job, sequence: 2, previous: jobHashOf(JSON.stringify(job)), mode: "manual", address: "", tag: "7" };
+
+export const entries = [
+  { kind: "decision", seq: 3, at, transactionId, decision: "approved", code: "", address: receiver },
+  {
+    ...{ kind: "signed", seq: 5, at, transactionId, version: 1, network: "eip155:31337", account: hot, token: "5" },
+    ...{ txHash: `0x${hash("d")}`, feeMax: "130000000000000" },
+  },
+  { kind: "observed", seq: 6, at, transactionId, stage: "final", outcome: "paid", txHash: `0x${hash("d")}` },
+  { kind: "adopted", seq: 7, at, network: "eip155:31337", account: hot, token: "5" },
+  { kind: "alarm", seq: 8, at, code: "CLOCK_SKEW", locked: false },
+];
+
+/** By the kind of their envelope; `job` stands inside `jobs` as text. */
+export const honest: Readonly<Record<string, object>> = {
+  challenge: { nonce: hash("1"), at },
+  hello: { agent, epoch: 1, answers: hash("1"), nonce: hash("2"), software: "autowithdraw 0.1.0", at },
+  welcome: {
+    agent,
+    wallet,
+    epoch: 1,
+    answers: hash("2"),
+    echo: head,
+    jobs: { sequence: 1, hash: jobHashOf(JSON.stringify(job)) },
+    at,
+  },
+  jobs: { agent, wallet, epoch: 1, echo: null, at, jobs: [JSON.stringify(job), JSON.stringify(second)] },
+  ack: { agent, epoch: 1, head, at },
+  statement: { agent, epoch: 1, after: 2, head: { seq: 8, hash: hash("e") }, at, entries },
+  beat: { agent, head: null, at },
+  job,
+};

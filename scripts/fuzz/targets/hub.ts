@@ -1,0 +1,202 @@
+/**
+ * An agent's link to the gateway: each line of an input is one frame, `hello`, `statement` or `beat` with its payload, signed here
+ * with the right key, or `raw` with its bytes as hex. The real session and intake over a database in memory.
+ */
+import { EventEmitter } from "node:events";
+import { DatabaseSync } from "@photostructure/sqlite";
+import type { WebSocket } from "ws";
+import { Intake } from "../../../gateway/hub/intake.ts";
+import { closeCodes, linkLimits, Session } from "../../../gateway/hub/session.ts";
+import { schema } from "../../../gateway/store/schema.ts";
+import { createSignals } from "../../../gateway/store/signals.ts";
+import { type Store, storeOver } from "../../../gateway/store/store.ts";
+import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../../protocol/envelope.ts";
+import { parseChallenge } from "../../../protocol/payloads.ts";
+import { type AgentKeys, askWithdrawal, pairAgent, silentLog } from "../../../test/support/gateway-database.ts";
+import type { Seeded } from "../../../test/support/seeded.ts";
+import { bentText } from "../bend.ts";
+import { bytes, must, type Target, textOf } from "../target.ts";
+import { at, entries, hot, receiver } from "./honest.ts";
+
+const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(5));
+const publicKey = publicKeyFromHex(publicKeyHex(gatewayKey));
+const framesMax = 12;
+const withdrawals = 4;
+const id = (number: number): string => number.toString(16).padStart(32, "0");
+const agentId = "a".repeat(16);
+
+/** The gateway's end of a socket, in memory. */
+class Wire extends EventEmitter {
+  readonly OPEN = 1;
+  readonly bufferedAmount = 0;
+  readonly sent: Uint8Array[] = [];
+  readyState = 1;
+  closedWith: number | null = null;
+
+  send(frame: Uint8Array): void {
+    this.sent.push(frame);
+  }
+
+  close(code: number): void {
+    this.closedWith ??= code;
+    this.readyState = 3;
+  }
+
+  terminate(): void {
+    this.close(1006);
+  }
+}
+
+interface World {
+  readonly store: Store;
+  readonly keys: AgentKeys;
+  readonly wire: Wire;
+  readonly session: Session;
+  readonly intake: Intake;
+}
+
+function open(): World {
+  const raw = new DatabaseSync(":memory:", { enableForeignKeyConstraints: true });
+  raw.exec(`BEGIN; ${schema}`);
+  raw.exec("COMMIT; INSERT INTO merchants (id, name, createdAt) VALUES ('m1', 'Shop', 0)");
+  const store = storeOver(raw, ":memory:", silentLog);
+  const keys = pairAgent(store, "a", hot);
+  for (let number = 1; number <= withdrawals; number++) askWithdrawal(store, keys.id, number);
+  const clock = (): number => at;
+  const intake = new Intake({ store, signals: createSignals(), log: silentLog, clock });
+  const wire = new Wire();
+  const session = new Session(wire as unknown as WebSocket, {
+    ...{ store, gatewayKey, log: silentLog, clock, limits: linkLimits },
+    onLive: () => {},
+    onStatement: (from, statement) => intake.add(from, from.agentId ?? "", statement),
+    onBeat: (from, head) => intake.hear(from.agentId ?? "", head),
+    onBehind: () => {},
+    onClosed: () => {},
+  });
+  session.start();
+  return { store, keys, wire, session, intake };
+}
+
+/** The frame a line stands for; null when it stands for none. */
+function frameOf(line: string, { keys, wire }: World): Uint8Array | null {
+  const space = line.indexOf(" ");
+  const kind = line.slice(0, space);
+  const text = line.slice(space + 1);
+  if (kind === "raw") return Buffer.from(text, "hex");
+  if (kind !== "hello" && kind !== "statement" && kind !== "beat") return null;
+  const challenge = openEnvelope(wire.sent[0] as Uint8Array, { kind: "challenge", publicKey, bytesMax: 4_096 });
+  const filled = text.replaceAll("@nonce", parseChallenge(challenge.payload).nonce);
+  return sealEnvelope(kind, bytes(filled), kind === "statement" ? keys.signerKey : keys.linkKey);
+}
+
+interface AgentFacts {
+  readonly headSeq: number;
+  readonly lockedCode: string;
+}
+
+function check({ store, wire, session }: World, headBefore: number): number {
+  const { database } = store;
+  const agent = database.get<AgentFacts>("SELECT headSeq, lockedCode FROM agents WHERE id = ?", agentId);
+  must(agent !== undefined && agent.headSeq >= headBefore, "the head went back");
+  const split = database.get(
+    "SELECT 1 FROM signatures GROUP BY transactionId HAVING count(DISTINCT network || ' ' || account || ' ' || token) > 1",
+  );
+  must(split === undefined, "one withdrawal has two tokens");
+  const shared = database.get(
+    "SELECT 1 FROM signatures GROUP BY network, account, token HAVING count(DISTINCT transactionId) > 1",
+  );
+  must(shared === undefined, "one token has two withdrawals");
+  must(database.get("SELECT 1 FROM transactions WHERE status = 1") === undefined, "an agent's word made a withdrawal Completed");
+  must(session.agentId !== null || agent.headSeq === 0, "something was stored before the hello");
+  const known: readonly number[] = [...Object.values(closeCodes), 1006];
+  must(wire.closedWith === null || known.includes(wire.closedWith), `closed with ${wire.closedWith}`);
+  return agent.headSeq;
+}
+
+const hello = { agent: agentId, epoch: 2, answers: "@nonce", nonce: "2".repeat(64), software: "autowithdraw 0.1.0", at };
+const own = (number: number): readonly object[] =>
+  entries.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(number) } : entry));
+const statement = { agent: agentId, epoch: 2, after: 0, head: { seq: 8, hash: "e".repeat(64) }, at, entries: own(1) };
+const next = {
+  ...statement,
+  after: 8,
+  head: { seq: 20, hash: "d".repeat(64) },
+  entries: own(2).map((entry, index) => ({
+    ...entry,
+    seq: 9 + index,
+    ...("token" in entry ? { token: "6" } : {}),
+    ...("txHash" in entry ? { txHash: `0x${"b".repeat(64)}` } : {}),
+  })),
+};
+const refused = {
+  ...statement,
+  after: 8,
+  head: { seq: 9, hash: "f".repeat(64) },
+  entries: [{ ...own(3)[0], seq: 9, decision: "refused", code: "POLICY_DENIED", address: "" }],
+};
+const beat = { agent: agentId, head: { seq: 8, hash: "e".repeat(64) }, at };
+const helloLine = `hello ${JSON.stringify(hello)}`;
+const said = [statement, next, refused];
+
+export const hub: Target = {
+  name: "hub",
+  words: [
+    id(1),
+    id(2),
+    '"kind":"signed"',
+    '"token":"5"',
+    '"decision":"refused"',
+    '"seq":9',
+    '"after":8',
+    "@nonce",
+    "\nstatement {",
+    receiver,
+  ],
+  seeds: [
+    ...said.map((each) => bytes(`${helloLine}\nstatement ${JSON.stringify(each)}`)),
+    bytes(
+      [
+        helloLine,
+        ...[statement, statement, next].map((each) => `statement ${JSON.stringify(each)}`),
+        `beat ${JSON.stringify(beat)}`,
+      ].join("\n"),
+    ),
+    bytes(`statement ${JSON.stringify(statement)}`),
+    bytes(`raw 01ff${"00".repeat(80)}`),
+  ],
+  make(random: Seeded) {
+    const lines = Array.from({ length: 1 + random.below(4) }, () =>
+      random.chance(6) ? `beat ${bentText(beat, random)}` : `statement ${bentText(random.pick(said), random)}`,
+    );
+    const first = random.chance(12) ? `hello ${bentText(hello, random)}` : helloLine;
+    return bytes([first, ...lines].map((line) => line.replaceAll("\n", " ")).join("\n"));
+  },
+  run(input) {
+    const world = open();
+    let head = 0;
+    try {
+      for (const line of textOf(input).split("\n").slice(0, framesMax)) {
+        const frame = frameOf(line, world);
+        if (frame === null) continue;
+        world.wire.emit("message", Buffer.from(frame), true);
+        world.intake.flush();
+        head = check(world, head);
+      }
+    } finally {
+      world.session.cut();
+      world.store.close();
+    }
+  },
+  shapes: {
+    entries: {
+      from: 30,
+      of: (size) => {
+        const many = Array.from({ length: size }, (_, index) => ({ ...own(1)[0], seq: index + 1 }));
+        return bytes(
+          `${helloLine}\nstatement ${JSON.stringify({ ...statement, head: { seq: size, hash: "e".repeat(64) }, entries: many })}`,
+        );
+      },
+    },
+    raw: { from: 2_000, of: (size) => bytes(`raw ${"7b22".repeat(size)}`) },
+  },
+};
