@@ -2,6 +2,7 @@
 import { execFile, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { languageOf } from "../gateway/api/language.ts";
 import { answerCodes } from "../gateway/api/messages.ts";
@@ -17,6 +18,18 @@ describe("HTTP", () => {
     "Content-Type": "application/json",
     signatureToken: handmadeToken(gateway.merchant.apiKey, gateway.clock.nowMs),
   });
+
+  /** Writes bytes as they are and gives everything that comes back. */
+  const raw = (text: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1", () => socket.write(text));
+      let got = "";
+      socket.on("data", (part) => {
+        got += part.toString("utf8");
+      });
+      socket.on("close", () => resolve(got));
+      socket.on("error", reject);
+    });
 
   it("demands Content-Type on every operation, GET included, unless configuration excuses GET", async () => {
     const { "Content-Type": _, ...bare } = headers();
@@ -71,16 +84,6 @@ describe("HTTP", () => {
   });
 
   it("answers bytes that are not HTTP, too many headers and bad URLs with JSON, and goes on", async () => {
-    const raw = (text: string): Promise<string> =>
-      new Promise((resolve, reject) => {
-        const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1", () => socket.write(text));
-        let got = "";
-        socket.on("data", (part) => {
-          got += part.toString("utf8");
-        });
-        socket.on("close", () => resolve(got));
-        socket.on("error", reject);
-      });
     expect(await raw("nonsense\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"request_invalid"/);
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(20_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 431 [\s\S]*"code":"headers_too_large"/,
@@ -88,6 +91,29 @@ describe("HTTP", () => {
     const bad = await gateway.send("/api/v1/balance/%E0%A4%A", { headers: headers() });
     expect([bad.status, bad.body.code]).toEqual([400, "request_invalid"]);
     expect((await read("/supportedCurrency")).status).toBe(200);
+  });
+
+  it("gives up on a request that does not arrive in time, within a second of its time", async () => {
+    const { server } = gateway.server;
+    expect([server.headersTimeout, server.requestTimeout]).toEqual([10_000, 15_000]);
+    server.headersTimeout = 200;
+    server.requestTimeout = 300;
+    const began = performance.now();
+    const body = "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{";
+    const slow = ["GET /health HTTP/1.1\r\nHost: x\r\n", `POST /agent/v1/pair HTTP/1.1\r\nHost: x\r\n${body}`];
+    for (const answer of await Promise.all(slow.map(raw)))
+      expect(answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
+    expect(performance.now() - began).toBeLessThan(5_000);
+  });
+
+  it("holds to the same times with TLS", async (context) => {
+    if (spawnSync("openssl", ["version"]).status !== 0) context.skip("this machine lacks openssl: apt-get install openssl");
+    const [certificate, key] = [join(gateway.dir, "cert.pem"), join(gateway.dir, "key.pem")];
+    const made = ["req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=localhost", "-days", "1"];
+    expect(spawnSync("openssl", [...made, "-keyout", key, "-out", certificate]).status).toBe(0);
+    const secure = await startTestGateway({ listen: { host: "127.0.0.1", port: 0, tls: { certificate, key } } });
+    expect([secure.server.server.headersTimeout, secure.server.server.requestTimeout]).toEqual([10_000, 15_000]);
+    await secure.close();
   });
 
   it("gives every answer an id and no-store, and never quotes what was sent", async () => {

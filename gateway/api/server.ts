@@ -27,6 +27,8 @@ declare module "fastify" {
 const headerBytesMax = 16_384;
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 15_000;
+/** How often Node looks for connections past their time; its own 30 s would make fifteen seconds forty-five. */
+const timeoutCheckMs = 1_000;
 const keepAliveTimeoutMs = 65_000;
 const requestIdBytes = 8;
 
@@ -46,6 +48,7 @@ const codesOfFramework: Readonly<Record<string, AnswerCode>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: "content_type",
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: "request_invalid",
   FST_ERR_BAD_URL: "request_invalid",
+  FST_ERR_MAX_PARAM_LENGTH: "not_found", // an id longer than any there is
   FST_ERR_ASYNC_CONSTRAINT: "request_invalid",
 };
 
@@ -84,15 +87,19 @@ function notFound(request: FastifyRequest): Answer {
   return allow === undefined ? say("not_found") : say("method_not_allowed", {}, { Allow: allow });
 }
 
-function tlsOf(
-  config: GatewayConfig,
-): { readonly https: { readonly cert: Buffer; readonly key: Buffer; readonly minVersion: "TLSv1.2" } } | object {
-  const { tls } = config.listen;
-  if (tls === null) return {};
+const httpLimits = {
+  maxHeaderSize: headerBytesMax,
+  headersTimeout: headersTimeoutMs,
+  connectionsCheckingInterval: timeoutCheckMs,
+} as const;
+
+/** The options of Node's own server. The framework takes those under `https` in the place of those under `http`, not beside them. */
+function nodeOptions({ listen: { tls } }: GatewayConfig): object {
+  if (tls === null) return { http: httpLimits };
   try {
-    const https = { cert: readFileSync(tls.certificate), key: readFileSync(tls.key), minVersion: "TLSv1.2" } as const;
-    createSecureContext(https); // says now whether the two belong together
-    return { https };
+    const pair = { cert: readFileSync(tls.certificate), key: readFileSync(tls.key), minVersion: "TLSv1.2" } as const;
+    createSecureContext(pair); // says now whether the two belong together
+    return { https: { ...httpLimits, ...pair } };
   } catch (cause) {
     const message = `certificate ${tls.certificate} and key ${tls.key} of listen.tls cannot be used: ${reasonOf(cause)}`;
     throw new AgentError("GATEWAY_TLS", "none", message, { ...tls }, { cause });
@@ -102,8 +109,7 @@ function tlsOf(
 function create(service: Service): FastifyInstance {
   const { config } = service;
   return fastify({
-    ...tlsOf(config),
-    http: { maxHeaderSize: headerBytesMax, headersTimeout: headersTimeoutMs },
+    ...nodeOptions(config),
     bodyLimit: config.limits.bodyBytesMax,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
