@@ -11,29 +11,22 @@ import { hex, integer, object, type Reader, shapeFault, string } from "./shape.t
  * @public
  */
 export const currencyPattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
-/**
- * A network's name by CAIP-2, e.g. eip155:1.
- * @public
- */
-export const networkPattern = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/;
+/** A network's name by CAIP-2, e.g. eip155:1. */
+const networkPattern = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/;
 /**
  * A caller's own reference: visible ASCII without spaces.
  * @public
  */
 export const orderIdPattern = /^[\x21-\x7e]{1,128}$/;
-/** @public */
-export const merchantPattern = /^[A-Za-z0-9_-]{1,64}$/;
+const merchantPattern = /^[A-Za-z0-9_-]{1,64}$/;
 /**
  * The public half of an API key.
  * @public
  */
 export const keyIdPattern = /^k_[0-9a-f]{16}$/;
 
-/**
- * Most characters of a tag.
- * @public
- */
-export const tagLengthMax = 128;
+/** Most characters of a tag. */
+const tagLengthMax = 128;
 
 export const agent: Reader<string> = hex(8);
 export const wallet: Reader<string> = hex(16);

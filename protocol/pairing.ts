@@ -20,11 +20,8 @@ import { hex, integer, list, object, oneOf, type Reader, string } from "./shape.
  */
 export const transcriptBytesMax = 65536;
 
-/**
- * Most bytes of a grant's text.
- * @public
- */
-export const grantBytesMax = 4096;
+/** Most bytes of a grant's text. */
+const grantBytesMax = 4096;
 
 /** @public */
 export interface ApiKey {
@@ -238,11 +235,8 @@ const grantShape: Reader<PairingGrant> = object({
   at: fields.time,
 });
 
-/**
- * @throws AgentError JSON_*.
- * @public
- */
-export function parseGrant(text: string | Uint8Array): PairingGrant {
+/** @throws AgentError JSON_*. */
+function parseGrant(text: string | Uint8Array): PairingGrant {
   return grantShape(parseJson(text, { bytesMax: grantBytesMax, depthMax: 1 }), "grant");
 }
 

@@ -7,8 +7,7 @@ import { createRequire } from "node:module";
 import { AbiCoder, getAddress } from "ethers";
 import { rpc, sendUnlocked } from "./rpc.ts";
 
-/** @public */
-export interface CompiledToken {
+interface CompiledToken {
   readonly abi: readonly unknown[];
   readonly bytecode: string; // 0x hex, without constructor arguments
 }
@@ -23,7 +22,7 @@ export interface TokenOptions {
 let compiled: CompiledToken | null = null;
 
 /** Compiles token.sol, once per process. @throws with the compiler's words @public */
-export function compileToken(): CompiledToken {
+function compileToken(): CompiledToken {
   compiled ??= compile();
   return compiled;
 }

@@ -4,10 +4,10 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { type Receipt, readHash, readHead, readNumber, readQuantity, readReceipt } from "./answers.ts";
-import { disagreement, type Job, type NodePool, type PoolNode } from "./node-pool.ts";
+import { disagreement, type Job, type NodePool, noNode, type PoolNode } from "./node-pool.ts";
 
 /** Receipts of calls with many logs (disperse contracts, exchanges) reach hundreds of kilobytes. */
-export const receiptBytesMax = 512 * 1024;
+const receiptBytesMax = 512 * 1024;
 
 /**
  * @public
@@ -149,7 +149,7 @@ function blockHash(result: unknown, number: number): string {
 }
 
 function firstFault(settled: readonly { readonly ok: boolean; readonly error?: AgentError }[]): AgentError {
-  return settled.find((one) => one.error !== undefined)?.error ?? new AgentError("NODE_NONE", "none", "no node is configured");
+  return settled.find((one) => one.error !== undefined)?.error ?? noNode();
 }
 
 /** Callers that ask the same while the answer is under way share it: a thousand receipts want one final block. */

@@ -259,6 +259,6 @@ function wrongChain(node: PoolNode): AgentError {
   return new AgentError("NODE_WRONG_CHAIN", "none", "the node serves another chain", { node: node.rpc.origin });
 }
 
-function noNode(): AgentError {
+export function noNode(): AgentError {
   return new AgentError("NODE_NONE", "none", "no node is configured");
 }

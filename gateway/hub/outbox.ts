@@ -8,7 +8,7 @@ import type { AgentRow, JobRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 
 /** Bytes of one jobs payload, under the agent's 64 KiB with room for the envelope's own fields. */
-export const jobsPayloadBytesMax = 60 * 1024;
+const jobsPayloadBytesMax = 60 * 1024;
 
 /** Bytes of everything in the payload but its job texts; agent, wallet, echo and times are bounded well below. */
 const frameBytes = 1024;
