@@ -229,6 +229,20 @@ describe("a call that would revert", () => {
     expect(ask?.body).toEqual({ transactionId: idOf(1), code: "CHAIN_WOULD_REVERT" });
   });
 
+  it("is asked about no more while it is being declined, and holds up nobody behind it", () => {
+    const usdt = { currency: "usdt", contract: token, amountUnits: "5" };
+    const driver = drive([viewOf(1, "approved", usdt), viewOf(2, "approved", usdt)]);
+    driver.block(10);
+    for (const waitMs of [12_000, 18_000, 0]) {
+      const effects = revertFor(driver, 1);
+      if (waitMs === 0) expect(effects.map((effect) => effect.kind)).toEqual(["ask"]);
+      driver.tick(waitMs);
+    }
+    expect(only(driver.tick(1000), "gas")).toEqual([]);
+    expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
+    expect(asked(gasFor(driver, 1))).toEqual([]);
+  });
+
   it("is not declined while funds are missing", () => {
     const balances = new Map([
       ["", 10n ** 18n],

@@ -51,7 +51,7 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
   const fees = feesOf(account);
   for (let at = 0; at < queue.length && fees !== null; ) {
     const item = queue[at] as Item;
-    if (isAside(item, nowMs)) {
+    if (isBusy(item, nowMs)) {
       at += 1;
       continue;
     }
@@ -76,6 +76,11 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
   }
 }
 
+/** Aside, or being declined: nothing more is asked for it meanwhile. */
+function isBusy(item: Item, nowMs: number): boolean {
+  return item.asking !== null || isAside(item, nowMs);
+}
+
 function isCovered(item: Item, feeWei: bigint): boolean {
   const { account, view, amountUnits } = item;
   const native = freeUnits(account, "");
@@ -92,7 +97,7 @@ function estimateAhead(queue: readonly Item[], from: number, nowMs: number, out:
     left -= item.amountUnits;
     if (left < 0n) return;
     const isKnown = item.gas !== null && nowMs - item.gas.atMs <= gasValidMs;
-    if (isKnown || item.gasAskedAtMs !== null || isAside(item, nowMs)) continue;
+    if (isKnown || item.gasAskedAtMs !== null || isBusy(item, nowMs)) continue;
     item.gasAskedAtMs = nowMs;
     item.waiting = "";
     const { account, view } = item;
