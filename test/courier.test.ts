@@ -177,7 +177,7 @@ describe("a withdrawal", () => {
     const before = await transactionCount(anvil.url, hot);
     const wrong = receiver();
     rig.tamper = (verb, answer) => {
-      if (verb !== "release" || !answer.ok) return answer;
+      if (verb !== "admit" || !answer.ok) return answer;
       const { withdrawals, ...rest } = answer as unknown as { withdrawals: { address: string }[]; id: number; ok: true };
       return { ...rest, withdrawals: withdrawals.map((view) => ({ ...view, address: wrong })) };
     };
@@ -339,14 +339,16 @@ describe("the door to the chain", () => {
 describe("the independent reading", () => {
   it("finds each single difference", async () => {
     const rig = await rigOn();
-    const released: WithdrawalView[] = [];
+    const told: Partial<WithdrawalView>[] = [];
     rig.tamper = (verb, answer) => {
-      if (verb === "release") released.push(...((answer as unknown as { withdrawals?: WithdrawalView[] }).withdrawals ?? []));
+      if (verb === "admit" || verb === "release") {
+        told.push(...((answer as unknown as { withdrawals?: Partial<WithdrawalView>[] }).withdrawals ?? []));
+      }
       return answer;
     };
     const { transactionId } = rig.gateway.order({ address: receiver() });
     await paid(rig, transactionId);
-    const view = released[0]!;
+    const view = Object.assign({}, ...told) as WithdrawalView;
     const version = view.versions[0]!;
     const read = createReadBack(rig.settings);
     expect(await read(view, version)).toBe("");

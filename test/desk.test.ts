@@ -61,6 +61,7 @@ describe("asking for a signature", () => {
     const [ask] = only(gasFor(driver, 1), "ask");
     expect(ask).toEqual({
       kind: "ask",
+      withdrawal: viewOf(1, "approved"),
       verb: "sign",
       body: {
         transactionId: idOf(1),
@@ -120,15 +121,24 @@ describe("asking for a signature", () => {
     expect(whyOf(away, 1)).toBe("nodes NODE_TIMEOUT");
   });
 
-  it("bounds what is in no block by the signer's own book", () => {
+  it("bounds what is in no block by what the signer was told", () => {
     const driver = drive([sentView(1, "broadcast"), viewOf(2, "approved")], {}, 1);
     driver.block(10);
     expect(whyOf(driver, 2)).toBe("others in flight");
-    look(driver, 1, 10);
+    const effects = look(driver, 1, 10);
+    expect(effects.map((effect) => effect.kind)).toEqual(["ask", "gas"]);
+    expect(asked(effects)).toEqual(["observed:1"]);
+    driver.feed(refused("observed", 1, "WITHDRAWAL_NOT_RELEASED"));
+    expect(asked(gasFor(driver, 2))).toEqual([]);
     expect(whyOf(driver, 2)).toBe("others in flight");
+    expect(asked(driver.tick(6000))).toEqual(["observed:1", "sign:2"]);
     const answer = { ok: true, withdrawal: sentView(1, "included") } as const;
-    const effects = driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer });
-    expect(only(effects, "gas")).toHaveLength(1);
+    expect(asked(driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer }))).toEqual([]);
+  });
+
+  it("asks again after a pause when the account is full by the signer's book", () => {
+    const driver = drive([viewOf(2, "approved")]);
+    driver.block(10);
     expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
     expect(asked(driver.feed(refused("sign", 2, "ACCOUNT_FULL")))).toEqual([]);
     expect(asked(driver.tick(1000))).toEqual(["sign:2"]);

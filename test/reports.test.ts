@@ -15,6 +15,7 @@ describe("reports", () => {
     const payload = { agent, epoch: 3, after, head: { seq, hash: hashOf(seq) }, at: 1, entries: [entry] };
     return Buffer.from(sealEnvelope("statement", payload, signerKey.privateKey)).toString("base64");
   };
+  const stated = (after: number, seq: number) => ({ frame: statement(after, seq), after, head: { seq, hash: hashOf(seq) } });
 
   /** A signer whose ledger ends at `last`, and a link that notes what it is given. */
   function setUp(last = 0) {
@@ -55,8 +56,8 @@ describe("reports", () => {
     expect(sent).toEqual(["3-4", "4-5", "5-6", "6-7", "7-8"]);
     expect(asked).toEqual([3, 6, 8]);
     signer.last = 9;
-    reporter.push(statement(8, 9));
-    reporter.push(statement(8, 9));
+    reporter.push(stated(8, 9));
+    reporter.push(stated(8, 9));
     expect(sent.at(-1)).toBe("8-9");
     expect(sent).toHaveLength(6);
   });
@@ -66,8 +67,8 @@ describe("reports", () => {
     signer.holds = true;
     reporter.resume(0);
     await settle();
-    reporter.push(statement(1, 2));
-    reporter.push(statement(2, 3));
+    reporter.push(stated(1, 2));
+    reporter.push(stated(2, 3));
     expect(sent).toEqual([]);
     signer.last = 3;
     signer.holds = false;
@@ -81,19 +82,19 @@ describe("reports", () => {
     reporter.resume(0);
     await settle();
     signer.last = 3;
-    reporter.push(statement(2, 3));
+    reporter.push(stated(2, 3));
     await settle();
     expect(sent).toEqual(["0-1", "1-2", "2-3"]);
   });
 
   it("sends nothing without a link, and begins anew with the next", async () => {
     const { reporter, sent, signer } = setUp(1);
-    reporter.push(statement(0, 1));
+    reporter.push(stated(0, 1));
     reporter.resume(0);
     await settle();
     reporter.pause();
     signer.last = 2;
-    reporter.push(statement(1, 2));
+    reporter.push(stated(1, 2));
     expect(sent).toEqual(["0-1"]);
     reporter.resume(0);
     await settle();

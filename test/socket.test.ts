@@ -248,7 +248,7 @@ describe("pushes", () => {
     const reading = client(path);
     await reading.request("status", {});
     for (let n = 0; n < 60 && closed === 0; n++) {
-      server.push({ push: "statement", frame: "x".repeat(100_000) });
+      server.push({ push: "statement", frame: "x".repeat(100_000), after: 0, head: { seq: 1, hash: "00".repeat(32) } });
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
     expect(closed).toBe(1);

@@ -5,7 +5,7 @@
 import type { Logger } from "pino";
 import { AgentError } from "../../protocol/fault.ts";
 import type { AnswerTo, SocketClient } from "../socket/client.ts";
-import type { CourierAnswers, CourierRequests, WithdrawalView } from "../socket/verbs.ts";
+import type { CourierAnswers, CourierRequests, WithdrawalStep } from "../socket/verbs.ts";
 import type { DeskEffect, DeskEvent, DeskNo, GuardEffect, NodeQuestion, SendEffect } from "./desk/desk.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ChainDoor } from "./nodes/chain.ts";
@@ -96,7 +96,7 @@ async function askSigner({ signer, feed, metrics, log }: HandsOptions, effect: E
   feed({ kind: "answered", verb, transactionId, answer });
 }
 
-function request(signer: Signer, effect: Effect<"ask">): Promise<AnswerTo<{ readonly withdrawal: WithdrawalView }>> {
+function request(signer: Signer, effect: Effect<"ask">): Promise<AnswerTo<{ readonly withdrawal: WithdrawalStep }>> {
   switch (effect.verb) {
     case "sign":
       return signer.request("sign", effect.body);
@@ -109,7 +109,7 @@ function request(signer: Signer, effect: Effect<"ask">): Promise<AnswerTo<{ read
   }
 }
 
-function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalView): void {
+function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
   if (effect.verb === "sign") {
     metrics.count("signed");
     metrics.durable(effect.body.transactionId);
@@ -121,8 +121,9 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalVi
 }
 
 /** What a person who reads the log wants of each withdrawal: signed as what, ended how. Amounts are decimal strings. */
-function tell(log: Logger, effect: Effect<"ask">, withdrawal: WithdrawalView): void {
-  const { transactionId, state, amount, currency, nonce } = withdrawal;
+function tell(log: Logger, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
+  const { transactionId, amount, currency } = effect.withdrawal;
+  const { state, nonce } = withdrawal;
   if (effect.verb === "sign" || effect.verb === "replace") {
     const newest = withdrawal.versions.at(-1);
     const fields = { transactionId, txHash: newest?.txHash, version: newest?.version, nonce, amount, currency };

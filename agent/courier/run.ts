@@ -205,7 +205,7 @@ async function admitJobs({ signer, feed, options }: Shared, link: Link, frame: U
 async function release({ signer, feed, options }: Shared, link: Link, frame: Uint8Array): Promise<void> {
   options.metrics.count("ackFrames");
   const answer = await settled(signer.request("release", { frame: base64(frame) }));
-  if (answer.ok) feed({ kind: "views", withdrawals: answer.withdrawals });
+  if (answer.ok) feed({ kind: "steps", withdrawals: answer.withdrawals });
   else refusedFrame(options, link, answer);
 }
 
@@ -220,7 +220,7 @@ function refusedFrame({ log, metrics }: RunOptions, link: Link, { code, effect }
 function takePush({ feed, options }: Shared, reporter: Reporter, push: Push): void {
   switch (push.push) {
     case "statement":
-      reporter.push(push.frame);
+      reporter.push(push);
       break;
     case "changed":
       feed({ kind: "views", withdrawals: [push.withdrawal] });

@@ -5,7 +5,7 @@
  */
 import { attachSignature } from "../../chains/evm/transaction.ts";
 import { AgentError, refuse } from "../../protocol/fault.ts";
-import type { WithdrawalView } from "../socket/verbs.ts";
+import type { WithdrawalStep } from "../socket/verbs.ts";
 import type { Core } from "./core.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { closedGate, type Reply, type Run, type Turn } from "./run.ts";
@@ -17,7 +17,7 @@ import { isFinal, type Withdrawal } from "./withdrawal/withdrawal.ts";
 /** Signatures made in one turn of the process: some milliseconds, in which nobody else is heard. */
 const perTurnMax = 16;
 
-type SignReply = Reply<{ readonly withdrawal: WithdrawalView }>;
+type SignReply = Reply<{ readonly withdrawal: WithdrawalStep }>;
 
 interface SignaturesOptions {
   readonly core: Core;
@@ -27,7 +27,7 @@ interface SignaturesOptions {
   readonly commit: Turn["commit"];
   /** Calls back when everything recorded so far is on disk. */
   readonly settle: (tell: () => void) => void;
-  readonly view: (withdrawal: Withdrawal) => WithdrawalView;
+  readonly stepOf: (withdrawal: Withdrawal) => WithdrawalStep;
   /** Calls back once, when what came meanwhile has been heard. */
   readonly next: (act: () => void) => void;
 }
@@ -48,7 +48,7 @@ export class Signatures {
 
   /** Answers with what there is, or once it is signed and on disk. */
   carryOut(prepared: Prepared, transactionId: string, reply: SignReply): void {
-    const { core, settle, view } = this.#options;
+    const { core, settle, stepOf } = this.#options;
     if (!prepared.ok) {
       settle(() => reply(prepared));
       return;
@@ -57,7 +57,7 @@ export class Signatures {
     if (work === null) {
       const withdrawal = core.book.find(transactionId);
       const answer =
-        withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : { ok: true as const, withdrawal: view(withdrawal) };
+        withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : { ok: true as const, withdrawal: stepOf(withdrawal) };
       settle(() => reply(answer));
       return;
     }
@@ -90,7 +90,7 @@ export class Signatures {
   }
 
   #sign(work: SignWork): void {
-    const { core, commit, settle, view } = this.#options;
+    const { core, commit, settle, stepOf } = this.#options;
     const waiting = this.#waiting.get(keyOf(work)) ?? [];
     this.#waiting.delete(keyOf(work));
     const withdrawal = core.book.find(work.transactionId);
@@ -110,7 +110,7 @@ export class Signatures {
       for (const reply of waiting) reply(cause);
       return;
     }
-    const answer = { ok: true as const, withdrawal: view(withdrawal) };
+    const answer = { ok: true as const, withdrawal: stepOf(withdrawal) };
     settle(() => {
       for (const reply of waiting) reply(answer);
     });

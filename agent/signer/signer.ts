@@ -18,7 +18,7 @@ import type { Vault } from "./vault/vault.ts";
 import { adopt, decline, observe, weighCount } from "./withdrawal/claims.ts";
 import { expire } from "./withdrawal/decisions.ts";
 import { prepareReplace, prepareSign } from "./withdrawal/tokens.ts";
-import { viewOf } from "./withdrawal/view.ts";
+import { stepOf, viewOf, withoutBytes } from "./withdrawal/view.ts";
 import { isFinal, type Withdrawal } from "./withdrawal/withdrawal.ts";
 
 /** @public */
@@ -71,12 +71,12 @@ export class Signer {
       ...{ core, ledger, vault, run, next },
       commit: (bodies) => this.#commit(bodies),
       settle: (tell) => this.settle(tell),
-      view: (withdrawal) => this.view(withdrawal),
+      stepOf: (withdrawal) => stepOf(this.view(withdrawal)),
     });
     this.#statements = new Statements({
       ...{ core, ledger, later },
       signerKey: () => vault.signerKey,
-      push: (frame) => options.push({ push: "statement", frame }),
+      push: options.push,
     });
   }
 
@@ -186,8 +186,9 @@ export class Signer {
 
   release(frame: Uint8Array, reply: Answer<"release">): void {
     const views = this.#touched(acknowledge(this.turn(), frame));
-    const tell = (): void => reply(views);
-    if (views.ok && views.withdrawals.length === 0) this.#settleLater(tell);
+    const steps = views.ok ? { ok: true as const, withdrawals: views.withdrawals.map(stepOf) } : views;
+    const tell = (): void => reply(steps);
+    if (steps.ok && steps.withdrawals.length === 0) this.#settleLater(tell);
     else this.settle(tell);
   }
 
@@ -209,7 +210,7 @@ export class Signer {
 
   observed(claim: CourierRequests["observed"], reply: Answer<"observed">): void {
     const done = observe(this.turn(), claim);
-    const answer = done.ok ? { ok: true as const, withdrawal: this.view(done.withdrawal) } : done;
+    const answer = done.ok ? { ok: true as const, withdrawal: withoutBytes(stepOf(this.view(done.withdrawal))) } : done;
     // What was seen on chain is a claim that moves no money: it may wait for company.
     this.#settleLater(() => reply(answer));
   }

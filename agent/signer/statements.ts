@@ -5,6 +5,7 @@
 import type { KeyObject } from "node:crypto";
 import { sealEnvelope } from "../../protocol/envelope.ts";
 import type { Statement } from "../../protocol/messages.ts";
+import type { Push } from "../socket/verbs.ts";
 import type { Core } from "./core.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { Batch } from "./withdrawal/outbox.ts";
@@ -16,7 +17,7 @@ interface StatementsOptions {
   readonly core: Core;
   readonly ledger: Ledger;
   readonly signerKey: () => KeyObject;
-  readonly push: (frame: string) => void;
+  readonly push: (message: Push) => void;
   /** Calls back once, a little later. */
   readonly later: (act: () => void) => void;
 }
@@ -46,7 +47,10 @@ export class Statements {
       });
       return;
     }
-    for (const batch of batches) push(this.#frame(batch));
+    for (const batch of batches) {
+      const { after, head } = batch;
+      push({ push: "statement", frame: this.#frame(batch), after, head });
+    }
     this.#statedSeq = batches.at(-1)?.head.seq ?? this.#statedSeq;
   }
 

@@ -4,7 +4,7 @@
  */
 import { createConnection, type Socket } from "node:net";
 import { AgentError } from "../../protocol/fault.ts";
-import { answerBytesMax, encodeLine, LineReader } from "./line.ts";
+import { answerBytesMax, encodeLine, LineReader, LineWriter } from "./line.ts";
 import type { Push } from "./verbs.ts";
 
 /**
@@ -62,10 +62,10 @@ class LineClient {
   readonly #socket: Socket;
   readonly #options: SocketClientOptions;
   readonly #lines = new LineReader(answerBytesMax);
+  readonly #out: LineWriter;
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 1;
   #connected = false;
-  #corked = false;
   #ended: AgentError | null = null;
   #pushListener: (push: Push) => void = () => {};
   #closeListener: (reason: AgentError) => void = () => {};
@@ -73,6 +73,7 @@ class LineClient {
   constructor(socket: Socket, options: SocketClientOptions) {
     this.#socket = socket;
     this.#options = options;
+    this.#out = new LineWriter(socket);
     socket.on("connect", () => {
       this.#connected = true;
     });
@@ -87,7 +88,7 @@ class LineClient {
       return Promise.reject(new AgentError("SOCKET_BUSY", "none", "too many requests wait on this socket", { verb }));
     }
     const id = this.#nextId++;
-    this.#write(encodeLine({ id, verb, ...body }));
+    this.#out.write(encodeLine({ id, verb, ...body }));
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
@@ -113,19 +114,6 @@ class LineClient {
 
   close(): void {
     this.#end(new AgentError("SOCKET_CLOSED", "unknown", "the socket was closed on this side"));
-  }
-
-  /** What one turn asks goes out in one write. */
-  #write(line: string): void {
-    if (!this.#corked) {
-      this.#corked = true;
-      this.#socket.cork();
-      process.nextTick(() => {
-        this.#corked = false;
-        this.#socket.uncork();
-      });
-    }
-    this.#socket.write(line);
   }
 
   #read(chunk: Uint8Array): void {

@@ -1,6 +1,6 @@
 /**
  * One JSON object per line, both ways: the framing of the signer's AF_UNIX sockets. Bounded: a longer line than agreed ends the
- * connection before it is held in memory whole. Pure; sockets are elsewhere.
+ * connection before it is held in memory whole. What one turn says goes out in one write. Sockets are opened elsewhere.
  */
 import { AgentError } from "../../protocol/fault.ts";
 
@@ -23,6 +23,38 @@ const newline = 0x0a;
  */
 export function encodeLine(value: object): string {
   return `${JSON.stringify(value)}\n`;
+}
+
+/**
+ * Gathers the lines of one turn.
+ * @public
+ */
+export class LineWriter {
+  readonly #socket: { write(bytes: Uint8Array): unknown };
+  #text = "";
+
+  constructor(socket: { write(bytes: Uint8Array): unknown }) {
+    this.#socket = socket;
+  }
+
+  /** UTF-16 units that wait for the end of this turn. */
+  get pending(): number {
+    return this.#text.length;
+  }
+
+  /** Goes out when this turn ends. */
+  write(line: string): void {
+    if (this.#text === "") process.nextTick(() => this.flush());
+    this.#text += line;
+  }
+
+  /** Sends what waits at once. Twice is harmless. */
+  flush(): void {
+    if (this.#text === "") return;
+    const bytes = Buffer.from(this.#text);
+    this.#text = "";
+    this.#socket.write(bytes);
+  }
 }
 
 /**

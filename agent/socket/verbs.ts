@@ -64,6 +64,15 @@ export interface WithdrawalView {
 }
 
 /**
+ * What moves as a withdrawal goes on; all else stays as in the whole view of it. `observed` is answered without bytes.
+ * @public
+ */
+export type WithdrawalStep = Pick<
+  WithdrawalView,
+  "transactionId" | "state" | "code" | "changedAt" | "account" | "nonce" | "versions"
+>;
+
+/**
  * What the courier claims about fees: clamped by policy, never trusted for anything else. Decimal strings, wei.
  * @public
  */
@@ -132,11 +141,11 @@ export interface CourierAnswers {
     readonly open: readonly WithdrawalView[]; // everything not final, released bytes included
   };
   admit: { readonly withdrawals: readonly WithdrawalView[] }; // the ones this envelope touched; empty for a welcome
-  sign: { readonly withdrawal: WithdrawalView };
-  replace: { readonly withdrawal: WithdrawalView };
-  release: { readonly withdrawals: readonly WithdrawalView[] }; // newly released, raw included
-  decline: { readonly withdrawal: WithdrawalView };
-  observed: { readonly withdrawal: WithdrawalView };
+  sign: { readonly withdrawal: WithdrawalStep };
+  replace: { readonly withdrawal: WithdrawalStep };
+  release: { readonly withdrawals: readonly WithdrawalStep[] }; // newly released, raw included
+  decline: { readonly withdrawal: WithdrawalStep };
+  observed: { readonly withdrawal: WithdrawalStep };
   adopt: { readonly account: AccountView };
   account: Record<never, never>;
   report: { readonly frames: readonly string[] }; // statement envelopes, base64, in order
@@ -144,11 +153,12 @@ export interface CourierAnswers {
 }
 
 /**
- * Sent without being asked. `statement` is for the gateway; `changed` after an operator or the clock decided.
+ * Sent without being asked. `statement` is for the gateway, a whole envelope as base64 with its place in the ledger beside it;
+ * `changed` after an operator or the clock decided.
  * @public
  */
 export type Push =
-  | { readonly push: "statement"; readonly frame: string }
+  | { readonly push: "statement"; readonly frame: string; readonly after: number; readonly head: Head }
   | { readonly push: "changed"; readonly withdrawal: WithdrawalView }
   | { readonly push: "locked"; readonly code: string };
 

@@ -134,7 +134,8 @@ export const ledgerMutants: readonly Mutant[] = [
     file: signer,
     find: "    if (views.ok && !views.withdrawals.some(showsBytes)) {",
     replace: "    if (views.ok) {",
-    sentence: "What a welcome or a repeated job shows is told at once like a decision, its bytes before RELEASED is on disk (release).",
+    sentence:
+      "What a welcome or a repeated job shows is told at once like a decision, its bytes before RELEASED is on disk (release).",
   },
   {
     name: "stated-before-the-sync",

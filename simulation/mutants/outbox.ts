@@ -64,14 +64,14 @@ export const outboxMutants: readonly Mutant[] = [
   {
     name: "statements-dropped-while-fetching",
     file: report,
-    find: "    } else if (pushes.length < pushesMax) pushes.push(frame);\n    else isBehind = true;",
+    find: "    } else if (pushes.length < pushesMax) pushes.push(statement);\n    else isBehind = true;",
     replace: "    }",
     sentence: "A statement made while older ones are fetched is dropped, and told only when another follows (liveness).",
   },
   {
     name: "gap-sent-anyway",
     file: report,
-    find: "    if (statement.after > sentSeq && !isAnswer) return false;\n",
+    find: "    if (after > sentSeq && !isAnswer) return false;\n",
     replace: "",
     sentence:
       "A statement is sent though one before it is missing, and the gateway takes itself for a restored backup (liveness).",

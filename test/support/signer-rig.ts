@@ -282,9 +282,9 @@ export class Rig {
 
   /** From request to released bytes. */
   pay(change: Partial<Job> = {}): WithdrawalView {
-    const { transactionId } = this.request(change);
-    this.ask("sign", { transactionId, facts });
-    return this.acknowledge().withdrawals[0]!;
+    const view = this.request(change);
+    this.ask("sign", { transactionId: view.transactionId, facts });
+    return { ...view, ...this.acknowledge().withdrawals[0]! };
   }
 
   show(transactionId: string): WithdrawalView {

@@ -3,7 +3,7 @@
  * rebuilt from the signer's `hello` and the chain. Pure data; changed only by the desk's own steps.
  */
 import { invariant } from "../../../protocol/fault.ts";
-import type { AccountView, VersionView, WithdrawalState, WithdrawalView } from "../../socket/verbs.ts";
+import type { AccountView, VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 import type { BlockFacts, DeskVerb, Place } from "./events.ts";
 
 /** The last time bytes of this withdrawal were handed to the nodes, in this run. */
@@ -94,7 +94,7 @@ export interface Account {
   readonly flight: Set<Item>;
   /** Those of the flight that are in no block, as far as this desk has seen. */
   readonly pending: Set<Item>;
-  /** Those of the flight that are in no block by the signer's book: what it counts against its own limit. */
+  /** Those of the flight that are in no block by what the signer was told: what it counts against its own limit. */
   readonly unincluded: Set<Item>;
   reservedNative: bigint;
   readonly reservedTokens: Map<string, bigint>;
@@ -200,6 +200,19 @@ export function putView(book: Book, view: WithdrawalView, nowMs: number): Item |
   return item;
 }
 
+/** Null as well for a withdrawal of which no view was given, or which is final by now. */
+export function putStep(book: Book, step: WithdrawalStep, nowMs: number): Item | null {
+  const known = book.items.get(step.transactionId)?.view;
+  if (known === undefined) return null;
+  const bytesOf = (version: number): VersionView["raw"] => known.versions.find((one) => one.version === version)?.raw;
+  const versions = step.versions.map((one) => {
+    const raw = one.raw ?? bytesOf(one.version);
+    return raw === undefined ? one : { ...one, raw };
+  });
+  const { state, code, changedAt, account, nonce } = step;
+  return putView(book, { ...known, state, code, changedAt, account, nonce, versions }, nowMs);
+}
+
 /** Puts the item where its state and place call for, and binds or frees funds accordingly. */
 export function file(item: Item): void {
   const { account, view } = item;
@@ -208,12 +221,17 @@ export function file(item: Item): void {
   else account.flight.delete(item);
   if (isBound && item.place === null) account.pending.add(item);
   else account.pending.delete(item);
-  if (isBound && view.state !== "included") account.unincluded.add(item);
+  if (isBound && view.state !== "included" && !isToldOut(item)) account.unincluded.add(item);
   else account.unincluded.delete(item);
   if (isBound || view.state !== "approved") dequeue(item);
   else enqueue(item);
   // A token transaction that is final but odd has taken what it took: the balance shows it.
   reserve(item, isBound && item.stopped !== "COURIER_TOKEN_MOVED" ? wanted(item) : nothing);
+}
+
+/** The signer takes requests in order: what is asked after this telling meets a book that holds it already. */
+function isToldOut({ asking }: Item): boolean {
+  return asking?.verb === "observed" && !asking.key.startsWith("broadcast ");
 }
 
 export function closeItem(book: Book, item: Item): void {

@@ -15,6 +15,7 @@ import {
   type Item,
   isAside,
   putAccount,
+  putStep,
   putView,
 } from "./book.ts";
 import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
@@ -118,6 +119,8 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
       return [];
     case "views":
       return takeViews(book, event.withdrawals, nowMs, out);
+    case "steps":
+      return takeSteps(book, event.withdrawals, nowMs, out);
     case "answered":
       return takeAnswer(book, event, nowMs, out);
     case "adopted":
@@ -197,18 +200,38 @@ function takeViews(
   out: DeskEffect[],
 ): Iterable<Account> {
   const touched = new Set<Account>();
-  // In order of nonce, so that the nodes see them in the order in which blocks can take them.
   const items = views.map((view) => putView(book, view, nowMs)).filter((item) => item !== null);
-  items.sort((a, b) => a.nonce - b.nonce || a.view.sequence - b.view.sequence);
-  for (const item of items) {
-    touched.add(item.account);
-    steer(item, nowMs, out);
-  }
+  steerAll(items, nowMs, out);
   for (const view of views) {
     const account = book.accounts.get(view.chain);
     if (account !== undefined) touched.add(account);
   }
   return touched;
+}
+
+function takeSteps(
+  book: Book,
+  steps: Extract<DeskEvent, { kind: "steps" }>["withdrawals"],
+  nowMs: number,
+  out: DeskEffect[],
+): Iterable<Account> {
+  const touched = new Set<Account>();
+  const items: Item[] = [];
+  for (const one of steps) {
+    const account = book.items.get(one.transactionId)?.account;
+    if (account !== undefined) touched.add(account);
+    else if (!book.closed.has(one.transactionId)) refresh(book, nowMs, out);
+    const item = putStep(book, one, nowMs);
+    if (item !== null) items.push(item);
+  }
+  steerAll(items, nowMs, out);
+  return touched;
+}
+
+/** In order of nonce, so that the nodes see them in the order in which blocks can take them. */
+function steerAll(items: Item[], nowMs: number, out: DeskEffect[]): void {
+  items.sort((a, b) => a.nonce - b.nonce || a.view.sequence - b.view.sequence);
+  for (const item of items) steer(item, nowMs, out);
 }
 
 /** The next thing this withdrawal needs, whatever brought it here. Calling it twice asks nothing twice. */
@@ -231,7 +254,7 @@ function takeAnswer(
     if (answer.ok) settle(item, item.asking, answer.withdrawal.state);
     else refused(book, item, verb, answer, nowMs, out);
   }
-  if (answer.ok) return takeViews(book, [answer.withdrawal], nowMs, out);
+  if (answer.ok) return takeSteps(book, [answer.withdrawal], nowMs, out);
   if (item === undefined) return [];
   file(item);
   return [item.account];

@@ -3,7 +3,7 @@
  * them. Every effect that asks something is answered by exactly one event, a fault included; a lost answer only costs time.
  */
 import type { Effect } from "../../../protocol/fault.ts";
-import type { AccountView, CourierAnswers, CourierRequests, WithdrawalView } from "../../socket/verbs.ts";
+import type { AccountView, CourierAnswers, CourierRequests, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 
 /**
  * What a chain looked like at one block, fetched once for every withdrawal there.
@@ -61,11 +61,13 @@ export type DeskEvent =
   | { readonly kind: "hello"; readonly hello: CourierAnswers["hello"]; readonly isFresh: boolean; readonly askedAtMs: number }
   | { readonly kind: "locked"; readonly code: string }
   | { readonly kind: "views"; readonly withdrawals: readonly WithdrawalView[] }
+  /** Of withdrawals whose views were given before; one that was not has the signer's whole view asked for. */
+  | { readonly kind: "steps"; readonly withdrawals: readonly WithdrawalStep[] }
   | {
       readonly kind: "answered";
       readonly verb: DeskVerb;
       readonly transactionId: string;
-      readonly answer: { readonly ok: true; readonly withdrawal: WithdrawalView } | DeskNo;
+      readonly answer: { readonly ok: true; readonly withdrawal: WithdrawalStep } | DeskNo;
     }
   | {
       readonly kind: "adopted";
@@ -119,7 +121,10 @@ export type DeskEvent =
     }
   | { readonly kind: "tick" };
 
-/** @public */
+/**
+ * A verb and its fields.
+ * @public
+ */
 export type Asking =
   | { readonly verb: "sign"; readonly body: CourierRequests["sign"] }
   | { readonly verb: "replace"; readonly body: CourierRequests["replace"] }
@@ -157,7 +162,7 @@ export interface GuardEffect {
  * @public
  */
 export type DeskEffect =
-  | ({ readonly kind: "ask" } & Asking)
+  | ({ readonly kind: "ask"; readonly withdrawal: WithdrawalView } & Asking)
   | { readonly kind: "adopt"; readonly body: CourierRequests["adopt"] }
   | { readonly kind: "account"; readonly body: CourierRequests["account"] }
   /** Ask the signer's `hello` again: it knows something this desk does not. */

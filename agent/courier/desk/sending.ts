@@ -101,6 +101,7 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   file(item);
   out.push({
     kind: "ask",
+    withdrawal: item.view,
     verb: "replace",
     body: { transactionId: item.view.transactionId, above: newest.version, facts: next },
   });

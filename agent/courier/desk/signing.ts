@@ -115,7 +115,7 @@ function askSign(item: Item, facts: EvmFacts, feeWei: bigint, nowMs: number, out
   item.feeAskedWei = feeWei;
   item.waiting = "";
   file(item);
-  out.push({ kind: "ask", verb: "sign", body: { transactionId: item.view.transactionId, facts } });
+  out.push({ kind: "ask", withdrawal: item.view, verb: "sign", body: { transactionId: item.view.transactionId, facts } });
 }
 
 /** An intent without a signature, as a crash leaves it: the signer finishes what it recorded. */
@@ -150,7 +150,8 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: DeskE
   reverts.count += 1;
   if (reverts.count >= revertsMax && nowMs - reverts.firstAtMs >= revertsOverMs) {
     item.asking = ask("decline", nowMs);
-    out.push({ kind: "ask", verb: "decline", body: { transactionId: item.view.transactionId, code: "CHAIN_WOULD_REVERT" } });
+    const body = { transactionId: item.view.transactionId, code: "CHAIN_WOULD_REVERT" };
+    out.push({ kind: "ask", withdrawal: item.view, verb: "decline", body });
     return;
   }
   // Retries are spread so that the last one that counts falls just past the time that must go by.

@@ -149,7 +149,8 @@ export function observe(item: Item, nowMs: number, out: DeskEffect[]): void {
   const key = observationKey(next.stage, next.txHash, next.block);
   if (key === item.told) return;
   item.asking = ask("observed", nowMs, key);
-  out.push({ kind: "ask", verb: "observed", body: { transactionId: item.view.transactionId, ...next } });
+  file(item);
+  out.push({ kind: "ask", withdrawal: item.view, verb: "observed", body: { transactionId: item.view.transactionId, ...next } });
 }
 
 /** On its way into a block, or in one that is final already and only waits for the nodes to agree. */

@@ -15,6 +15,7 @@ export type ReadBack = (withdrawal: WithdrawalView, version: VersionView) => Pro
 
 interface Ethers {
   readonly read: (raw: string) => Transaction;
+  readonly hashOf: (raw: Uint8Array) => string;
   readonly token: Interface;
 }
 
@@ -33,21 +34,22 @@ export function createReadBack(settings: Pick<CourierSettings, "chains" | "curre
 }
 
 async function load(): Promise<Ethers> {
-  const { Interface, Transaction } = await import("ethers");
+  const { Interface, keccak256, Transaction } = await import("ethers");
   return {
     read: (raw) => Transaction.from(raw),
+    hashOf: (raw) => keccak256(raw),
     token: new Interface(["function transfer(address to, uint256 amount)"]),
   };
 }
 
 function compare(
-  { read, token }: Ethers,
+  { read, hashOf, token }: Ethers,
   settings: Pick<CourierSettings, "chains" | "currencies">,
   withdrawal: WithdrawalView,
   version: VersionView,
 ): string {
   const raw = version.raw ?? "";
-  const transaction = read(raw.startsWith("0x") ? raw : `0x${raw}`);
+  const transaction = read(raw);
   const chain = settings.chains[withdrawal.chain];
   const currency = settings.currencies[withdrawal.currency];
   if (chain === undefined || currency === undefined) return "this courier does not know the chain or the currency";
@@ -69,7 +71,8 @@ function compare(
     ["gas limit", transaction.gasLimit, BigInt(version.gasLimit)],
     ["maxFeePerGas", transaction.maxFeePerGas, BigInt(version.maxFeePerGas)],
     ["maxPriorityFeePerGas", transaction.maxPriorityFeePerGas, BigInt(version.maxPriorityFeePerGas)],
-    ["hash", transaction.hash, version.txHash],
+    // Of the bytes that go out, not of what the reader would make of them again.
+    ["hash", hashOf(Buffer.from(raw.slice(2), "hex")), version.txHash],
   ];
   const wrong = checks.find(([, said, expected]) => said !== expected);
   return wrong === undefined ? "" : `${wrong[0]} reads as ${wrong[1]}, not ${wrong[2]}`;

@@ -24,12 +24,22 @@ export interface ReporterOptions {
   readonly onStatement: (head: Head) => void;
 }
 
+/**
+ * A whole statement envelope as base64, and its place as the signer says beside it.
+ * @public
+ */
+export interface Stated {
+  readonly frame: string;
+  readonly after: number;
+  readonly head: Head;
+}
+
 /** @public */
 export interface Reporter {
   /** After a welcome: the gateway holds everything up to `after`. */
   resume(after: number): void;
-  /** A statement the signer pushed, base64. */
-  push(frame: string): void;
+  /** A statement the signer pushed. */
+  push(statement: Stated): void;
   /** The link went down: whatever was on its way is forgotten. */
   pause(): void;
 }
@@ -42,7 +52,7 @@ export function createReporter(options: ReporterOptions): Reporter {
       connection?.end();
       connection = createConnection(options, after);
     },
-    push: (frame) => connection?.push(frame),
+    push: (statement) => connection?.push(statement),
     pause() {
       connection?.end();
       connection = null;
@@ -51,7 +61,7 @@ export function createReporter(options: ReporterOptions): Reporter {
 }
 
 interface Connection {
-  push(frame: string): void;
+  push(statement: Stated): void;
   end(): void;
 }
 
@@ -60,19 +70,17 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   let isEnded = false;
   let isFetching = false;
   let isBehind = false;
-  let pushes: string[] = [];
+  let pushes: Stated[] = [];
   const outbox = createOutbox(link);
 
   /** True unless statements between the last one sent and this one are missing. */
-  const take = (text: string, isAnswer: boolean): boolean => {
-    const frame = Buffer.from(text, "base64");
-    const statement = parseStatement(frame.subarray(envelopeHeaderBytes));
-    if (statement.head.seq <= sentSeq) return true;
+  const take = ({ frame, after, head }: Stated, isAnswer: boolean): boolean => {
+    if (head.seq <= sentSeq) return true;
     // What the signer cannot close, the gateway must judge: it answers a true gap by closing the link.
-    if (statement.after > sentSeq && !isAnswer) return false;
-    sentSeq = statement.head.seq;
-    outbox.send(frame);
-    onStatement(statement.head);
+    if (after > sentSeq && !isAnswer) return false;
+    sentSeq = head.seq;
+    outbox.send(Buffer.from(frame, "base64"));
+    onStatement(head);
     return true;
   };
   const fetchAll = async (): Promise<void> => {
@@ -82,7 +90,7 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
       const frames = await report(sentSeq);
       if (isEnded) return;
       const before = sentSeq;
-      for (const frame of frames) take(frame, true);
+      for (const frame of frames) take(placed(frame), true);
       isMore = sentSeq > before || isBehind;
     }
   };
@@ -93,18 +101,18 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
         isFetching = false;
         const waiting = pushes;
         pushes = [];
-        for (const frame of waiting) push(frame);
+        for (const statement of waiting) push(statement);
       },
       (error: unknown) => {
         if (!isEnded) link.drop("LINK_RESUME", error instanceof Error ? error.message : "the signer gave no statements");
       },
     );
   };
-  const push = (frame: string): void => {
+  const push = (statement: Stated): void => {
     if (isEnded) return;
     if (!isFetching) {
-      if (!take(frame, false)) start();
-    } else if (pushes.length < pushesMax) pushes.push(frame);
+      if (!take(statement, false)) start();
+    } else if (pushes.length < pushesMax) pushes.push(statement);
     else isBehind = true;
   };
 
@@ -116,6 +124,11 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
       outbox.end();
     },
   };
+}
+
+function placed(frame: string): Stated {
+  const { after, head } = parseStatement(Buffer.from(frame, "base64").subarray(envelopeHeaderBytes));
+  return { frame, after, head };
 }
 
 interface Outbox {

@@ -7,7 +7,7 @@ import { chmodSync, lstatSync, readFileSync, unlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { AgentError } from "../../../protocol/fault.ts";
 import { parseJson } from "../../../protocol/json.ts";
-import { encodeLine, LineReader, lineBytesMax } from "../../socket/line.ts";
+import { encodeLine, LineReader, LineWriter, lineBytesMax } from "../../socket/line.ts";
 import type { Answer, Push, Request } from "../../socket/verbs.ts";
 
 /**
@@ -135,11 +135,12 @@ class BoundedConnection implements LineConnection {
   readonly #options: LineServerOptions;
   readonly #lines = new LineReader(lineBytesMax);
   readonly #queue: Uint8Array[] = []; // lines read, not yet worked on
+  readonly #out: LineWriter;
   #outstanding = 0;
-  #corked = false;
 
   constructor(socket: Socket, options: LineServerOptions) {
     this.#socket = socket;
+    this.#out = new LineWriter(socket);
     this.#options = options;
     socket.on("data", (chunk) => this.#read(chunk));
     socket.on("error", () => socket.destroy()); // The other end is gone; `close` follows.
@@ -153,22 +154,14 @@ class BoundedConnection implements LineConnection {
     this.#socket.destroy();
   }
 
-  /** What one turn says goes out in one write. */
   write(line: string): void {
-    if (this.#socket.destroyed) return;
-    if (this.#socket.writableLength > (this.#options.unreadBytesMax ?? unreadBytesDefault)) {
+    if (this.#socket.destroyed || this.#socket.writableEnded) return;
+    const unread = this.#socket.writableLength + this.#out.pending;
+    if (unread > (this.#options.unreadBytesMax ?? unreadBytesDefault)) {
       this.#socket.destroy();
       return;
     }
-    if (!this.#corked) {
-      this.#corked = true;
-      this.#socket.cork();
-      process.nextTick(() => {
-        this.#corked = false;
-        this.#socket.uncork();
-      });
-    }
-    this.#socket.write(line);
+    this.#out.write(line);
   }
 
   #read(chunk: Uint8Array): void {
@@ -218,6 +211,7 @@ class BoundedConnection implements LineConnection {
     this.#queue.length = 0;
     this.#socket.pause();
     this.#socket.setTimeout(hangUpMs, () => this.#socket.destroy());
+    this.#out.flush();
     this.#socket.end(encodeLine({ id: 0, ok: false, code, detail: message, effect: "none" }), () => this.#socket.destroy());
   }
 }

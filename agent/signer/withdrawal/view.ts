@@ -2,7 +2,7 @@
  * Withdrawals as couriers and operators see them. Bytes of a version show only once they are released. Touches nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
-import type { VersionView, WithdrawalState, WithdrawalView } from "../../socket/verbs.ts";
+import type { VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
 import { approvalDigestOf } from "./digest.ts";
 import type { Version, Withdrawal } from "./withdrawal.ts";
@@ -42,6 +42,22 @@ export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
     versions: withdrawal.versions.filter((version) => version.txHash !== "").map(versionView),
     approvalDigest: state === "held" ? approvalDigestOf(withdrawal, amountUnits) : "",
   };
+}
+
+/**
+ * What moves of a view.
+ * @public
+ */
+export function stepOf({ transactionId, state, code, changedAt, account, nonce, versions }: WithdrawalView): WithdrawalStep {
+  return { transactionId, state, code, changedAt, account, nonce, versions };
+}
+
+/**
+ * For whoever tells of a withdrawal on chain, and so has its bytes.
+ * @public
+ */
+export function withoutBytes(step: WithdrawalStep): WithdrawalStep {
+  return { ...step, versions: step.versions.map(({ raw: _raw, ...version }) => version) };
 }
 
 /**
