@@ -3,6 +3,7 @@
  * with its own code and the place it stands at. Pure: value in, settings out. Sources: EIP-55, EIP-155, CAIP-2.
  */
 import { parseAddress } from "../chains/evm/address.ts";
+import { nativeDecimal } from "../chains/evm/network.ts";
 import { parseAmount } from "../protocol/amount.ts";
 import type { Code } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
@@ -26,8 +27,6 @@ const nodesMax = 8;
 const confirmationsMax = 10_000;
 const decimalMax = 36;
 const addressesMax = 4096;
-/** EVM counts its native coin in wei, always. */
-const nativeDecimal = 18;
 
 /** Reads the whole value; secrets are looked at for their type alone. @throws AgentError CONFIG_*. */
 export function readSettings(value: JsonValue): AgentSettings {

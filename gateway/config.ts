@@ -6,6 +6,7 @@ import { readFileSync, statSync } from "node:fs";
 import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
 import { parseAddress } from "../chains/evm/address.ts";
+import { nativeDecimal, networkOf } from "../chains/evm/network.ts";
 import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
@@ -83,7 +84,6 @@ export interface GatewayConfig {
 }
 
 const configBytesMax = 262_144;
-const evmNativeDecimal = 18;
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
 const url: Reader<string> = (value, path) => {
@@ -201,7 +201,7 @@ function chainsOf(chains: File["chains"]): Record<string, GatewayChain> {
   const result: Record<string, GatewayChain> = {};
   const networks = new Set<string>();
   for (const [name, entry] of Object.entries(chains)) {
-    const id = `eip155:${entry.chainId}`;
+    const id = networkOf(entry.chainId);
     if (entry.nodes.length === 0) throw shapeFault(`config.chains.${name}.nodes`, "must name at least one node");
     if (networks.has(id)) throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
     networks.add(id);
@@ -228,8 +228,8 @@ function currenciesOf(currencies: File["currencies"], chains: Record<string, Gat
       const parsed = parseAddress(entry.contract);
       if (!parsed.ok) throw shapeFault(`${path}.contract`, "is not an address, or its checksum does not fit");
       contract = parsed.address;
-    } else if (entry.decimal !== evmNativeDecimal) {
-      throw shapeFault(`${path}.decimal`, `must be ${evmNativeDecimal} for a native coin`);
+    } else if (entry.decimal !== nativeDecimal) {
+      throw shapeFault(`${path}.decimal`, `must be ${nativeDecimal} for a native coin`);
     }
     const asset = `${on.network}/${contract}`;
     if (assets.has(asset)) throw shapeFault(path, "is the same asset as another currency");

@@ -1,15 +1,13 @@
 /** What pairing binds of config.json: networks and payable currencies, in the order and form the transcript demands. Pure. */
 import type { AgentSettings } from "../../agent/settings.ts";
+import { nativeDecimal, networkOf } from "../../chains/evm/network.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { invariant } from "../../protocol/fault.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
 
-/** Every EVM chain's own coin. */
-const nativeDecimal = 18;
-
 /** Names by CAIP-2, e.g. eip155:1; sorted, without repeats. */
 export function networksOf({ chains }: AgentSettings): readonly string[] {
-  return [...new Set(Object.values(chains).map(({ chainId }) => `eip155:${chainId}`))].sort();
+  return [...new Set(Object.values(chains).map(({ chainId }) => networkOf(chainId)))].sort();
 }
 
 /** The currencies that have a policy, sorted by id: the others are not payable. */
@@ -23,6 +21,6 @@ export function currenciesOf({ chains, currencies, policy }: AgentSettings): rea
       invariant(currency !== undefined && chain !== undefined && limits !== undefined, "config.json was checked against itself");
       const fee = parseAmount(limits.maxFee, nativeDecimal);
       const maxFee = formatAmount(fee.ok ? fee.units : 0n, nativeDecimal);
-      return { id, network: `eip155:${chain.chainId}`, contract: currency.contract ?? "", decimal: currency.decimal, maxFee };
+      return { id, network: networkOf(chain.chainId), contract: currency.contract ?? "", decimal: currency.decimal, maxFee };
     });
 }

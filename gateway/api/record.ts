@@ -2,12 +2,12 @@
  * A transaction's row as the interface shows it, with the project's own fields beside. Fields never change meaning; clients ignore
  * those they do not know. Source: the interface, section on records; docs/api.md.
  */
+import { nativeDecimal } from "../../chains/evm/network.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import type { Service } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";
 
 const noCallbackTarget = 3;
-const nativeDecimal = 18;
 
 /** @public */
 export function recordOf(row: TransactionRow, { config, confirmations }: Pick<Service, "config" | "confirmations">): object {

@@ -3,6 +3,7 @@
  * this block has not consumed yet. A withdrawal promises its amount, and beside it the agent's own maxFee in the native coin.
  * Errs on the low side: a payment between inclusion and our reading of it counts twice. Source: docs/api.md, section on balance.
  */
+import { nativeDecimal } from "../../chains/evm/network.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
@@ -15,8 +16,6 @@ export interface Funds {
   readonly reservedUnits: bigint;
   readonly availableUnits: bigint; // never below 0
 }
-
-const feeDecimal = 18; // of every EVM chain's native coin
 
 /**
  * The agent's own rows, as it paired with them.
@@ -40,7 +39,7 @@ export function nativeOf(config: GatewayConfig, network: string): GatewayCurrenc
  */
 export function maxFeeUnits(paired: readonly PairedCurrency[], currency: string): bigint {
   const row = paired.find((entry) => entry.id === currency);
-  const fee = row === undefined ? null : parseAmount(row.maxFee, feeDecimal);
+  const fee = row === undefined ? null : parseAmount(row.maxFee, nativeDecimal);
   return fee?.ok === true ? fee.units : 0n;
 }
 

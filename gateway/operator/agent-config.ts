@@ -3,11 +3,11 @@
  * secrets. Limits are worth a fixed sum where a price is known, else multiples of the smallest withdrawal the operator set.
  * Source: docs/api.md, section on running it.
  */
+import { nativeDecimal } from "../../chains/evm/network.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
 
 const priceDecimal = 18;
-const feeDecimal = 18;
 const usd = { perWithdrawal: 5_000n, perHour: 15_000n, perDay: 50_000n, hold: 3_000n, fee: 30n, feePerDay: 600n };
 const multiples = { perWithdrawal: 1_000n, perHour: 3_000n, perDay: 10_000n, hold: 600n };
 const feeWithoutPrice = { maxFee: "0.01", maxFeePerDay: "0.2" };
@@ -50,7 +50,7 @@ function feesOf(config: GatewayConfig, network: string): Record<string, string> 
   const native = Object.values(config.currencies).find((entry) => entry.network === network && entry.contract === "");
   const price = native === undefined ? null : priceUnits(config, native);
   if (price === null) return feeWithoutPrice;
-  return { maxFee: worth(usd.fee, price, feeDecimal), maxFeePerDay: worth(usd.feePerDay, price, feeDecimal) };
+  return { maxFee: worth(usd.fee, price, nativeDecimal), maxFeePerDay: worth(usd.feePerDay, price, nativeDecimal) };
 }
 
 /**
