@@ -3,19 +3,12 @@
  * into the header itself stands further left and is never believed.
  */
 import type { IncomingMessage } from "node:http";
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
+import { addressList } from "../address-list.ts";
 
 /** A function from a request to its client's address; `trusted` holds addresses and networks such as 10.0.0.0/8. */
 export function addressReader(trusted: readonly string[]): (request: IncomingMessage) => string {
-  const proxies = new BlockList();
-  for (const entry of trusted) {
-    const [address = "", bits] = entry.split("/");
-    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
-    if (bits === undefined) proxies.addAddress(address, family);
-    else proxies.addSubnet(address, Number(bits), family);
-  }
-  const isProxy = (address: string): boolean =>
-    isIP(address) !== 0 && proxies.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+  const isProxy = addressList(trusted);
   return (request) => {
     let address = plain(request.socket.remoteAddress ?? "");
     const forwarded = [request.headers["x-forwarded-for"] ?? []].flat().join(",").split(",").reverse();
