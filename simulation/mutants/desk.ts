@@ -95,8 +95,8 @@ export const deskMutants: readonly Mutant[] = [
   {
     name: "looks-for-the-newest-only",
     file: sending,
-    find: "txHashes: releasedVersions(item.view).map((version) => version.txHash) };",
-    replace: "txHashes: releasedVersions(item.view)\n      .slice(-1)\n      .map((version) => version.txHash),\n  };",
+    find: "  return { withdrawal: item.view, txHashes: outVersions(item.view).map((version) => version.txHash) };",
+    replace: "  return { withdrawal: item.view, txHashes: outVersions(item.view).slice(-1).map((version) => version.txHash) };",
     sentence: "A block that took an earlier version is not found, and the withdrawal never ends or ends as lost (truth).",
   },
   {

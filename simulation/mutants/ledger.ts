@@ -76,10 +76,18 @@ export const ledgerMutants: readonly Mutant[] = [
   {
     name: "torn-tail-stays",
     file: ledger,
-    find: "  if (read.torn) writing(() => cutTail(disk, file, bytes, read.bytes));\n",
-    replace: "",
+    find: "    disk.truncate(file, read.bytes);",
+    replace: "    if (!read.torn) disk.truncate(file, read.bytes);",
     sentence:
       "A torn line is not cut off, the next record is written behind it, and the start after that finds a damaged ledger (liveness).",
+  },
+  {
+    name: "start-trusts-the-cache",
+    file: ledger,
+    find: "    disk.truncate(file, read.bytes);",
+    replace: "    if (read.torn) disk.truncate(file, read.bytes);",
+    sentence:
+      "A start goes on from lines that a killed process had not synced and only the kernel holds; a power failure takes them (release).",
   },
   {
     name: "stamped-as-the-clock-says",

@@ -8,15 +8,15 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "day-counted-at-signing",
     file: policy,
-    find: "        windows.day.add(transactionId, record.at, amountUnits);\n",
-    replace: "",
+    find: "        for (const window of [windows.hour, windows.day]) {",
+    replace: "        for (const window of [windows.hour]) {",
     sentence: "An approval does not count until it is bound, so more is approved in a day than the limit (policy).",
   },
   {
     name: "hour-counted-at-signing",
     file: policy,
-    find: "        windows.hour.add(transactionId, record.at, amountUnits);\n",
-    replace: "",
+    find: "        for (const window of [windows.hour, windows.day]) {",
+    replace: "        for (const window of [windows.day]) {",
     sentence: "An approval does not count until it is bound, so more is approved in an hour than the limit (policy).",
   },
   {

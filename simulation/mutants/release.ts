@@ -8,8 +8,8 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: "no-release-gate",
     file: "agent/signer/withdrawal/view.ts",
-    find: 'return version.released && version.raw !== "" ?',
-    replace: 'return version.raw !== "" ?',
+    find: "  if (!version.released) return view;",
+    replace: '  if (!version.released && version.raw === "") return view;',
     sentence:
       "Bytes leave as soon as they are signed, so a ledger restored from a backup can have forgotten a payment that is out (release).",
   },
