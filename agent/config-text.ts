@@ -2,6 +2,7 @@
  * config.json as bytes: finds its outermost members, so that secrets are taken out as bytes before anything becomes a string,
  * and so that scrubbing leaves every other byte as the person wrote it. Finds places only; the strict parser judges the grammar.
  */
+import { isUtf8 } from "node:buffer";
 import { fixedBytes, fixedCopy } from "./fixed-bytes.ts";
 
 /** One member of the outermost object, as half-open byte ranges; the key's quotes are inside `start`. */
@@ -78,10 +79,12 @@ export function withoutMembers(bytes: Uint8Array, names: readonly string[]): Uin
 
 /**
  * The bytes a JSON string stands for, escapes resolved to UTF-8, without ever making it a string. `text` includes both quotes.
- * Null for an escape that does not exist or half of a surrogate pair. The caller wipes the result.
+ * Null for what no JSON string holds: an escape that does not exist, half of a surrogate pair, a control character, bytes that are
+ * not UTF-8. The caller wipes the result.
  * @public
  */
 export function stringBytes(text: Uint8Array): Uint8Array | null {
+  if (!isUtf8(text) || text.some((byte) => byte < space)) return null;
   const out = fixedBytes(text.length);
   let length = 0;
   let at = 1;

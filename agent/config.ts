@@ -149,7 +149,8 @@ function takeSecrets(bytes: Uint8Array, value: JsonValue, required: readonly Sec
     if (stands && place === undefined)
       throw new AgentError("CONFIG_SECRET", "none", `the key ${name} must be written without escapes`);
     const secret = place === undefined ? new Uint8Array(0) : stringBytes(bytes.subarray(place.valueStart, place.end));
-    if (secret === null) throw new AgentError("CONFIG_SECRET", "none", `${name} holds an escape that does not exist`);
+    if (secret === null)
+      throw new AgentError("CONFIG_SECRET", "none", `${name} holds an escape or a character that JSON does not have`);
     if (secret.length > 0 && !isPlaceholder(secret, name)) found[name] = secret;
     else if (required.includes(name)) {
       if (secret.length === 0) throw new AgentError("CONFIG_SECRET_MISSING", "none", `${name} is missing`);

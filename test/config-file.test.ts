@@ -74,6 +74,16 @@ describe("secrets as bytes", () => {
     for (const bad of ['"\\q"', '"\\u12"', '"\\ud83d"', '"\\ude00"', '"\\u00g0"'])
       expect(stringBytes(Buffer.from(bad))).toBeNull();
   });
+
+  it("takes no byte that a JSON string does not have", () => {
+    expect(Buffer.from(stringBytes(Buffer.from('"a b"')) ?? []).toString()).toBe("a b");
+    expect(stringBytes(Buffer.from('"a\nb"'))).toBeNull();
+    expect(stringBytes(Buffer.from('"a\u0000b"'))).toBeNull();
+    expect(stringBytes(Buffer.from([0x22, 0xc3, 0xa9, 0x22]))).toEqual(Uint8Array.of(0xc3, 0xa9));
+    for (const bytes of [[0xc3], [0xa9], [0xf7, 0x80], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {
+      expect(stringBytes(Uint8Array.from([0x22, ...bytes, 0x22]))).toBeNull();
+    }
+  });
 });
 
 describe("taking members out", () => {
