@@ -3,7 +3,7 @@
  * before the code under test is loaded: what was compiled earlier has no counters. Source: Chrome DevTools protocol, Profiler.
  */
 
-import type { Profiler } from "node:inspector";
+import type { HeapProfiler, Profiler } from "node:inspector";
 import { Session } from "node:inspector";
 
 const ours = /\/(?:protocol|chains|agent|gateway)\/(?!.*node_modules)/;
@@ -16,6 +16,12 @@ export type Trace = ReadonlyMap<string, Gaps>;
 
 export class Coverage {
   readonly #session = new Session();
+  readonly #places: RegExp;
+
+  /** `places` is matched against the addresses of scripts. */
+  constructor(places: RegExp = ours) {
+    this.#places = places;
+  }
 
   start(): void {
     this.#session.connect();
@@ -46,6 +52,18 @@ export class Coverage {
     return steps;
   }
 
+  /** How many bytes objects and buffers take that `act` makes, kept or not: the engine's own sampling, so about right. */
+  async allocated(act: () => void | Promise<void>): Promise<number> {
+    const buffersBefore = process.memoryUsage().arrayBuffers;
+    const all = { includeObjectsCollectedByMajorGC: true, includeObjectsCollectedByMinorGC: true };
+    this.#post("HeapProfiler.startSampling", { samplingInterval: 4_096, ...all });
+    await act();
+    const { profile } = this.#post("HeapProfiler.stopSampling") as HeapProfiler.StopSamplingReturnType;
+    const sizeOf = (node: HeapProfiler.SamplingHeapProfileNode): number =>
+      node.children.reduce((sum, child) => sum + sizeOf(child), node.selfSize);
+    return sizeOf(profile.head) + Math.max(0, process.memoryUsage().arrayBuffers - buffersBefore);
+  }
+
   stop(): void {
     this.#post("Profiler.stopPreciseCoverage");
     this.#session.disconnect();
@@ -53,7 +71,7 @@ export class Coverage {
 
   #take(): readonly Profiler.ScriptCoverage[] {
     const taken = this.#post("Profiler.takePreciseCoverage") as Profiler.TakePreciseCoverageReturnType;
-    return taken.result.filter(({ url }) => ours.test(url));
+    return taken.result.filter(({ url }) => this.#places.test(url));
   }
 
   /** A session of the own thread answers before it returns. */
