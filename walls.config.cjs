@@ -13,7 +13,7 @@ const only = (name, from, may) => ({
   to: { pathNot: may },
 });
 
-const ours = { path: "^(protocol|chains|agent|cli|client|gateway|scripts)/" };
+const ours = { path: "^(protocol|chains|agent|cli|client|gateway|simulation|scripts)/" };
 const pure = [...builtin("crypto", "buffer", "util")];
 const offlineChain = { path: "^chains/", pathNot: "^chains/[^/]+/(node|rpc)[^/]*\\.ts$" };
 const signer = { path: "^agent/signer/" };
@@ -65,6 +65,12 @@ module.exports = {
       severity: "error",
       from: { path: "^(agent|cli|client|protocol|chains)/" },
       to: { path: "^gateway/" },
+    },
+    {
+      name: "nothing-of-the-product-imports-the-simulation",
+      severity: "error",
+      from: { path: "^(protocol|chains|agent|cli|client|gateway)/" },
+      to: { path: "^simulation/" },
     },
     only("client", { path: "^client/" }, ["^protocol/", "^client/", ...pure]),
     {

@@ -8,7 +8,7 @@ import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { Logger } from "pino";
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
-import { schema, schemaVersion } from "./schema.ts";
+import { schema, schemaVersion, upgrades } from "./schema.ts";
 
 /**
  * What a column takes and gives: STRICT tables hold nothing else.
@@ -124,13 +124,24 @@ function openRaw(path: string): InstanceType<typeof DatabaseSync> {
   }
 }
 
+/** Brings an older database to the newest version it can, each step whole or not at all. */
+function upgraded(raw: InstanceType<typeof DatabaseSync>, found: number): number {
+  let version = found;
+  for (let step = upgrades[version]; step !== undefined; step = upgrades[version]) {
+    const next = version + 1;
+    raw.exec(`BEGIN IMMEDIATE; ${step} UPDATE meta SET value = '${next}' WHERE name = 'schema'; COMMIT`);
+    version = next;
+  }
+  return version;
+}
+
 function checkVersion(raw: InstanceType<typeof DatabaseSync>, path: string): void {
   const tables = raw.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'meta'").get() as { n: number };
   const row =
     tables.n === 0
       ? undefined
       : (raw.prepare("SELECT value FROM meta WHERE name = 'schema'").get() as { value: string } | undefined);
-  const version = row === undefined ? null : Number(row.value);
+  const version = row === undefined ? null : upgraded(raw, Number(row.value));
   if (version === schemaVersion) return;
   const message = version === null ? `${path} is not a gateway's database` : `${path} was made by another version of the gateway`;
   throw new AgentError("GATEWAY_STORE_VERSION", "none", message, {
@@ -140,7 +151,11 @@ function checkVersion(raw: InstanceType<typeof DatabaseSync>, path: string): voi
   });
 }
 
-function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: Logger): Store {
+/**
+ * The store over an open connection whose settings are as `openStore` makes them; `path` is for people.
+ * @public
+ */
+export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: Logger): Store {
   const database = cachedDatabase(raw);
   const listeners: (() => void)[] = [];
   let poisoned = false;

@@ -1,0 +1,64 @@
+/**
+ * What one simulated run consists of besides its actors, in one place that the stand-ins can reach: time, chance, the trace, and the
+ * edges of the code under test. One run at a time; `begin` makes all of it anew.
+ */
+import { Chance } from "./chance.ts";
+import { type OnThrown, Scheduler } from "./scheduler.ts";
+import { Trace } from "./trace.ts";
+
+/** What a chain node says to one call; the promise never rejects with anything but the code's own faults. */
+export interface RpcDoor {
+  call(method: string, params: readonly unknown[], isWrite: boolean): Promise<unknown>;
+}
+
+/** Something listens for WebSockets, or connects them. */
+export interface Dialler {
+  dial(socket: object): void;
+}
+
+/** A folder on a simulated drive, as the stand-in of node:fs reaches it. */
+export interface Drives {
+  find(path: string): object | undefined;
+}
+
+export interface Kernel {
+  chance: Chance;
+  trace: Trace;
+  scheduler: Scheduler;
+  /** By URL. */
+  readonly nodes: Map<string, RpcDoor>;
+  /** By the first part of a path. */
+  readonly drives: Map<string, object>;
+  dialler: Dialler | null;
+  /** Called with each digest that a key is about to sign. */
+  onSign: (digestHex: string) => void;
+}
+
+export const kernel: Kernel = {
+  chance: new Chance(0),
+  trace: new Trace(false),
+  scheduler: new Scheduler(() => {}),
+  nodes: new Map(),
+  drives: new Map(),
+  dialler: null,
+  onSign: () => {},
+};
+
+export function begin(
+  seed: number,
+  options: { readonly only: ReadonlySet<string> | null; readonly isReadable: boolean; readonly onThrown: OnThrown },
+): void {
+  kernel.chance = new Chance(seed, options.only);
+  kernel.trace = new Trace(options.isReadable);
+  kernel.scheduler = new Scheduler(options.onThrown);
+  kernel.nodes.clear();
+  kernel.drives.clear();
+  kernel.dialler = null;
+  kernel.onSign = () => {};
+}
+
+/** One line of the trace, at the present time, in the current process's name. */
+export function note(what: string, mark: string | number = 0, detail?: () => string): void {
+  const { scheduler, trace } = kernel;
+  trace.note(scheduler.nowMs, scheduler.current.name, what, mark, detail);
+}

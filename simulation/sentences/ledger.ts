@@ -1,0 +1,79 @@
+/**
+ * What is durable in one agent's ledger, followed record by record as it becomes durable: the write-ahead of every signature, and an
+ * order of records that never goes back.
+ */
+import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
+import { zeroHash } from "../../protocol/identity.ts";
+import { must } from "./violation.ts";
+
+export class DurableLedger {
+  readonly name: string;
+  records: LedgerRecord[] = [];
+  readonly #intents = new Set<string>(); // digests
+  readonly #signed = new Set<string>(); // raw bytes
+  #rest = "";
+  /** A restore that the gateway can see took records away: nothing may be signed any more. */
+  isRolledBack = false;
+  /** The folder is being restored: less than was durable may be there. */
+  mayMiss = false;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Bytes that became durable at the end of a segment. */
+  take(bytes: Uint8Array): void {
+    const lines = (this.#rest + Buffer.from(bytes).toString("utf8")).split("\n");
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) this.#add(line);
+  }
+
+  /** What is on the drive, all of it. Records that were durable are there, unless somebody took them away. */
+  reread(files: ReadonlyMap<string, Uint8Array>): void {
+    const before = this.records;
+    this.records = [];
+    this.#rest = "";
+    this.#intents.clear();
+    this.#signed.clear();
+    for (const name of [...files.keys()].filter((each) => each.endsWith(".jsonl")).sort()) {
+      this.#rest = "";
+      this.take(files.get(name) as Uint8Array);
+    }
+    if (this.mayMiss) return;
+    const isThere = before.every((record, index) => this.records[index]?.hash === record.hash);
+    must(isThere, "what was durable is never lost", () => `${this.name}: ${before.length} records, ${this.records.length} found`);
+  }
+
+  #add(line: string): void {
+    let record: LedgerRecord;
+    try {
+      record = JSON.parse(line) as LedgerRecord;
+    } catch {
+      return; // A torn line, which the next start cuts.
+    }
+    const last = this.records.at(-1);
+    const goesOn =
+      record.seq === (last?.seq ?? 0) + 1 && record.prev === (last?.hash ?? zeroHash) && record.at >= (last?.at ?? 0);
+    if (!goesOn && record.seq <= (last?.seq ?? 0)) return;
+    must(goesOn, "the ledger goes on", () => `${this.name}: ${record.seq} after ${last?.seq ?? 0}`);
+    this.records.push(record);
+    if (record.kind === "INTENT") this.#intents.add(record.digest);
+    if (record.kind === "SIGNED") this.#signed.add(record.raw);
+  }
+
+  get head(): { readonly seq: number; readonly hash: string } {
+    const last = this.records.at(-1);
+    return { seq: last?.seq ?? 0, hash: last?.hash ?? zeroHash };
+  }
+
+  /** A key is about to sign. */
+  signs(digest: string): void {
+    must(!this.isRolledBack, "a rollback is seen before the next signature", () => this.name);
+    must(this.#intents.has(digest), "the key is used after its intent is durable", () => `${this.name}: ${digest}`);
+  }
+
+  /** Bytes leave. */
+  leaves(raw: string): void {
+    must(this.#signed.has(raw), "bytes leave after their signature is durable", () => this.name);
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * What is true about money, held against the simulated chain and not against anybody's word: which bytes left, what they can still
+ * do, what is paid, and what the gateway said about it. Checked at every release, block and commit.
+ */
+import { txHashOf } from "../../chains/evm/hash.ts";
+import type { Block, Chain } from "../world/chain.ts";
+import type { Order } from "../world/plan.ts";
+import { readRaw, type SignedTransaction } from "../world/raw.ts";
+import { contract, currencies, hot } from "../world/setting.ts";
+import { must, Violation } from "./violation.ts";
+
+/** A row of the gateway's table of withdrawals, as far as truth goes. */
+export interface Told {
+  readonly id: string;
+  readonly orderId: string;
+  readonly status: 0 | 1 | 2;
+  readonly stage: string;
+  readonly code: string;
+  readonly txHash: string;
+}
+
+interface Fate {
+  readonly order: Order;
+  token: number | null;
+  readonly versions: Map<string, SignedTransaction>; // that left, by hash
+  hasFailed: boolean; // the gateway said so, once
+}
+
+export class Payments {
+  readonly #fates = new Map<string, Fate>(); // by contract and units
+  readonly #byOrder = new Map<string, Fate>();
+  readonly #ownerOf = new Map<number, Fate>(); // by nonce
+  readonly #chain: Chain;
+  /** Transactions of the account that somebody else made with its key. */
+  readonly foreign = new Set<string>();
+
+  constructor(chain: Chain, orders: readonly Order[]) {
+    this.#chain = chain;
+    for (const order of orders) {
+      const fate: Fate = { order, token: null, versions: new Map(), hasFailed: false };
+      this.#fates.set(`${contractOf(order)} ${order.units}`, fate);
+      this.#byOrder.set(order.orderId, fate);
+    }
+  }
+
+  get released(): number {
+    let count = 0;
+    for (const fate of this.#fates.values()) count += fate.versions.size;
+    return count;
+  }
+
+  /** Signed bytes that left a signer for the first time, 0x hex. */
+  left(raw: string): SignedTransaction {
+    const transaction = readRaw(raw);
+    if (transaction === null) throw new Violation("only a payment leaves", "bytes that are no transaction");
+    const fate = this.#fateOf(transaction);
+    if (fate === null) throw new Violation("only what was ordered is paid", `nonce ${transaction.nonce}, ${transaction.data}`);
+    must(transaction.from === hot.toLowerCase(), "only the own account pays", () => transaction.from);
+    const { nonce, hash } = transaction;
+    const owner = this.#ownerOf.get(nonce) ?? fate;
+    must(owner === fate, "a token has one withdrawal", () => `nonce ${nonce}: ${owner.order.orderId} and ${fate.order.orderId}`);
+    must(
+      (fate.token ?? nonce) === nonce,
+      "a withdrawal has one token",
+      () => `${fate.order.orderId}: ${fate.token} and ${nonce}`,
+    );
+    must(!fate.hasFailed, "what failed can never be paid", () => `${fate.order.orderId} was released after it had failed`);
+    this.#ownerOf.set(nonce, fate);
+    fate.token = nonce;
+    fate.versions.set(hash, transaction);
+    return transaction;
+  }
+
+  /** A block was added. */
+  added(block: Block): void {
+    for (const { transaction, status } of block.included) {
+      if (this.foreign.has(transaction.hash)) continue;
+      const fate = this.#fateOf(transaction);
+      must(fate?.versions.has(transaction.hash) === true, "only released bytes are in a block", () => transaction.hash);
+      if (fate === null || status === 0) continue;
+      must(!fate.hasFailed, "what failed is never paid", () => fate.order.orderId);
+      const others = [...fate.versions.keys()].filter((hash) => hash !== transaction.hash && this.#isPaidBy(hash));
+      must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
+    }
+  }
+
+  /** What the gateway's database says after a commit. */
+  told(rows: readonly Told[]): void {
+    for (const { orderId, status, txHash, code } of rows) {
+      const fate = this.#byOrder.get(orderId);
+      if (fate === undefined || status === 0) continue;
+      if (status === 1) {
+        const isPaid = this.#isFinal(txHash) && this.#isPaidBy(txHash) && fate.versions.has(txHash);
+        must(isPaid, "completed means final on chain, exactly so", () => `${orderId} by ${txHash}`);
+        continue;
+      }
+      if (fate.hasFailed) continue;
+      fate.hasFailed = true;
+      must(!this.#canBePaid(fate), "failed means that it can never be paid", () => `${orderId}, ${code}`);
+    }
+  }
+
+  /** Whether a withdrawal's bytes are out, for whoever wants to know when to publish them. */
+  heldBytes(): readonly SignedTransaction[] {
+    return [...this.#fates.values()].flatMap((fate) => [...fate.versions.values()]);
+  }
+
+  #canBePaid({ versions, token }: Fate): boolean {
+    if (token === null) return false;
+    const final = this.#chain.blocks[this.#chain.finalNumber] as Block;
+    if (token >= final.nonce) return true;
+    return [...versions.keys()].some((hash) => this.#isPaidBy(hash));
+  }
+
+  #isPaidBy(hash: string): boolean {
+    const block = this.#chain.includedIn(hash);
+    return block?.included.some((one) => one.transaction.hash === hash && one.status === 1) === true;
+  }
+
+  #isFinal(hash: string): boolean {
+    const block = this.#chain.includedIn(hash);
+    return block !== null && block.number <= this.#chain.finalNumber;
+  }
+
+  #fateOf({ payment }: SignedTransaction): Fate | null {
+    if (payment === null) return null;
+    const fate = this.#fates.get(`${payment.contract} ${payment.units}`) ?? null;
+    const wanted = fate?.order.address.toLowerCase() ?? "";
+    return wanted === "" || wanted === payment.receiver ? fate : null;
+  }
+}
+
+function contractOf({ currency }: Order): string {
+  return "contract" in currencies[currency] ? contract.toLowerCase() : "";
+}
+
+/** The hash that a raw transaction will be known by. */
+export function hashOfRaw(raw: string): string {
+  return txHashOf(Buffer.from(raw.slice(2), "hex"));
+}

@@ -1,0 +1,25 @@
+/**
+ * Stands in for chains/evm/rpc.ts: the same door to one node, without HTTP, batches and bytes. What the node does with a call, its
+ * silence included, is the simulated node's affair.
+ */
+import type { Rpc, RpcOptions } from "../../chains/evm/rpc.ts";
+import type { Envelope } from "../../chains/evm/rpc-envelope.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { kernel } from "../kernel/kernel.ts";
+
+export function createRpc({ url }: RpcOptions): Rpc {
+  let isClosed = false;
+  return {
+    origin: url,
+    call(method, params, { isWrite = false }) {
+      const door = kernel.nodes.get(url);
+      if (isClosed || door === undefined) {
+        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the door to the node is closed", { method }));
+      }
+      return door.call(method, params, isWrite) as Promise<Envelope>;
+    },
+    close() {
+      isClosed = true;
+    },
+  };
+}

@@ -1,0 +1,240 @@
+/**
+ * One agent's machine: a drive with a ledger, the signer's process and the courier's, both started again when they end. The code is
+ * the real one, wired as the two `main.ts` do; what is simulated is drive, clock, sockets and death.
+ */
+
+import { createCourier } from "../../agent/courier/courier.ts";
+import { linkAddress } from "../../agent/courier/link/address.ts";
+import { createMetrics } from "../../agent/courier/metrics.ts";
+import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
+import { Core, type CoreSnapshot } from "../../agent/signer/core.ts";
+import { ledgerDisk } from "../../agent/signer/ledger/disk.ts";
+import { createLedger, openLedger } from "../../agent/signer/ledger/ledger.ts";
+import { ledgerTime } from "../../agent/signer/ledger-time.ts";
+import { readRules } from "../../agent/signer/policy/rules.ts";
+import { beginRun } from "../../agent/signer/run.ts";
+import { Signer } from "../../agent/signer/signer.ts";
+import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
+import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
+import type { Vault } from "../../agent/signer/vault/vault.ts";
+import type { Answer, Push, Request } from "../../agent/socket/verbs.ts";
+import { createEvmNodes } from "../../chains/evm/node.ts";
+import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { Drive } from "../kernel/drive.ts";
+import { kernel, note } from "../kernel/kernel.ts";
+import type { Owner } from "../kernel/scheduler.ts";
+import { setImmediate, setTimeout } from "../stand-ins/timers.ts";
+import { LocalSocket, type SignerDoor } from "./local-socket.ts";
+import { logOf } from "./log.ts";
+import type { Plan } from "./plan.ts";
+import { readBack } from "./read-back.ts";
+import {
+  begun,
+  chainName,
+  contract,
+  courierSettings,
+  currencies,
+  gatewayKey,
+  gatewayUrl,
+  hot,
+  merchant,
+  nodeUrls,
+  signerSettings,
+  vaultOf,
+  wallet,
+} from "./setting.ts";
+
+const linkTimes = { baseMs: 100, capMs: 3_000, handshakeMs: 3_000, beatMs: 4_000, deadMs: 9_000, settledMs: 3_000, closeMs: 500 };
+const lateMs = 15;
+const tickMs = 1_000;
+const roomBytesMin = 65_536;
+
+/** The world as an agent's machine sees it. */
+export interface Surroundings {
+  readonly plan: Plan;
+  /** Everything that leaves the signer. */
+  readonly seen: (machine: Machine, message: Answer | Push) => void;
+  /** What the signer asks of the world when it cannot go on. */
+  readonly thrown: (owner: Owner, error: unknown) => void;
+}
+
+export interface RunningSigner extends SignerDoor {
+  readonly signer: Signer;
+  readonly operatorVerbs: (request: Request, answer: (answer: Answer) => void) => void;
+}
+
+export class Machine {
+  readonly id: string;
+  readonly name: string;
+  readonly drive = new Drive();
+  readonly vault: Vault;
+  readonly linkSeed: Uint8Array;
+  readonly #around: Surroundings;
+  /** How far its clock is from the true time. */
+  skewMs = 0;
+  signer: RunningSigner | null = null;
+  courier: Owner | null = null;
+  /** Whether its processes are to run. */
+  isOn = true;
+  starts = 0;
+
+  constructor(name: string, id: string, keySeed: number, around: Surroundings) {
+    this.name = name;
+    this.id = id;
+    this.vault = vaultOf(keySeed);
+    this.linkSeed = new Uint8Array(32).fill(keySeed + 100);
+    this.#around = around;
+    kernel.drives.set(`/${name}/ledger`, this.drive);
+  }
+
+  get linkKeyHex(): string {
+    return publicKeyHex(privateKeyFromSeed(this.linkSeed));
+  }
+
+  readonly clock = (): number => begun + Math.floor(kernel.scheduler.nowMs) + this.skewMs;
+
+  /** Pairing, as far as the ledger goes. */
+  pair(epoch: number): void {
+    const disk = ledgerDisk(`/${this.name}/ledger`);
+    createLedger(disk, { kind: "PAIRED", agent: this.id, merchant, wallet, epoch, gatewayKey: gatewayKey.publicKey }, this.clock);
+  }
+
+  startSigner(): void {
+    const owner: Owner = { name: `${this.name} signer`, isAlive: true, hasPromises: false };
+    kernel.scheduler.after(0, owner, () => {
+      try {
+        this.#runSigner(owner);
+      } catch (error) {
+        if (!owner.isAlive) return;
+        if (!(error instanceof AgentError) || error.code !== "LEDGER_POISONED") this.#around.thrown(owner, error);
+        this.signerEnds(owner);
+      }
+    });
+    this.starting = owner;
+  }
+
+  /** The process that is on its way to be the signer. */
+  starting: Owner | null = null;
+
+  #runSigner(owner: Owner): void {
+    const { plan } = this.#around;
+    const { scheduler, chance } = kernel;
+    const monotonic = (): number => scheduler.nowMs;
+    const settings = signerSettings(plan);
+    const run = beginRun(chance.bytes("run nonce", 32).toString("hex"), this.clock());
+    const { ledger, checkpoint, records } = openLedger({
+      disk: ledgerDisk(`/${this.name}/ledger`),
+      clock: () => ledgerTime(run, this.clock(), monotonic()),
+      ...{ segmentBytesMax: plan.segmentBytesMax, roomBytesMin },
+    });
+    if (!owner.isAlive) return;
+    const core = new Core(readRules(settings, hot), (checkpoint as CoreSnapshot | null) ?? undefined);
+    for (const record of records) core.fold(record);
+    const sockets = new Set<LocalSocket>();
+    const signer = new Signer({
+      ...{ core, ledger, vault: this.vault, run, clock: this.clock, monotonic, chains: settings.chains },
+      push: (message) => {
+        if (!owner.isAlive) return;
+        for (const socket of sockets) socket.push(message);
+      },
+      log: (level, message, context) =>
+        note(`says ${level}`, `${context?.code ?? ""}`, () => `${message} ${JSON.stringify(context ?? {})}`),
+      later: (act) => void setTimeout(act, lateMs),
+      next: (act) => void setImmediate(act),
+      onPoisoned: () => this.signerEnds(owner),
+    });
+    const surroundings = { isolation: "L0", encKeyFrom: "config", isCourierConnected: () => true } as const;
+    this.signer = {
+      ...{ owner, signer, sockets, courierVerbs: courierVerbs(signer) },
+      operatorVerbs: operatorVerbs(signer, { ...surroundings, later: (act) => void scheduler.after(0, owner, act) }),
+    };
+    this.starts += 1;
+    note("opened", core.heads.head.seq, () => `at ${core.heads.head.seq}, locked ${core.locked?.code ?? "no"}`);
+    scheduler.every(tickMs, owner, () => signer.tick());
+  }
+
+  /** The process is gone; its parent starts another one. */
+  signerEnds(owner: Owner): void {
+    if (!owner.isAlive) return;
+    note("signer ends");
+    owner.isAlive = false;
+    const ended = this.signer?.owner === owner ? this.signer : null;
+    if (ended !== null) {
+      this.signer = null;
+      for (const socket of [...ended.sockets]) socket.lost();
+    }
+    if (this.isOn)
+      kernel.scheduler.after(kernel.chance.between("signer back", 50, 1_500), kernel.scheduler.world, () => this.#again());
+  }
+
+  #again(): void {
+    if (this.isOn && this.starting?.isAlive !== true) this.startSigner();
+  }
+
+  startCourier(): void {
+    const owner: Owner = { name: `${this.name} courier`, isAlive: true, hasPromises: true };
+    this.courier = owner;
+    kernel.scheduler.after(0, owner, () => this.#runCourier(owner));
+  }
+
+  #runCourier(owner: Owner): void {
+    const { plan, thrown, seen } = this.#around;
+    const monotonic = (): number => kernel.scheduler.nowMs;
+    const { confirmations } = plan;
+    const nodes = createEvmNodes({ urls: nodeUrls(plan), chainId: 31_337, confirmations, clock: monotonic });
+    createCourier({
+      ...{ agent: this.id, address: linkAddress(gatewayUrl), gatewayKey: publicKeyFromHex(gatewayKey.publicKey) },
+      linkKey: privateKeyFromSeed(this.linkSeed),
+      doors: new Map([[chainName, createChainDoor(nodes, [contract], monotonic)]]),
+      ...{
+        currencies,
+        readBack: readBack(courierSettings(plan)),
+        software: "simulated",
+        clock: this.clock,
+        monotonic,
+        linkTimes,
+      },
+      random: () => kernel.chance.below("courier random", 1_000) / 1_000,
+      pollMs: { min: 800, max: 2_000 },
+      ...{ log: logOf(owner), metrics: createMetrics(monotonic) },
+      connectSigner: () => new LocalSocket(owner, this.signer, (message) => seen(this, message)),
+      onReady: () => note("courier ready"),
+      onFatal: (fault) => thrown(owner, fault),
+      onBug: (error) => {
+        if (owner.isAlive) thrown(owner, error);
+      },
+    });
+  }
+
+  courierEnds(owner: Owner): void {
+    if (!owner.isAlive) return;
+    note("courier ends");
+    owner.isAlive = false;
+    if (this.courier === owner) this.courier = null;
+    kernel.scheduler.after(kernel.chance.between("courier back", 50, 1_500), kernel.scheduler.world, () => {
+      if (this.isOn && this.courier === null) this.startCourier();
+    });
+  }
+
+  /** Everything on the machine stops at once, and what was not synced is at the mercy of the drive. */
+  powerFails(): void {
+    note("power fails");
+    for (const owner of [this.signer?.owner, this.starting, this.courier])
+      if (owner !== null && owner !== undefined) owner.isAlive = false;
+    const sockets = [...(this.signer?.sockets ?? [])];
+    this.signer = null;
+    this.courier = null;
+    for (const socket of sockets) socket.close();
+    this.drive.loseUnsynced(kernel.chance);
+    if (this.isOn) this.powerReturns(kernel.chance.between("power back", 200, 3_000));
+  }
+
+  powerReturns(afterMs: number): void {
+    kernel.scheduler.after(afterMs, kernel.scheduler.world, () => {
+      if (!this.isOn) return;
+      this.#again();
+      if (this.courier === null) this.startCourier();
+    });
+  }
+}

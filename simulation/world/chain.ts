@@ -1,0 +1,188 @@
+/**
+ * A simulated EVM chain with one account that matters: blocks with base fee, a pool with the replacement rule, transactions that pay
+ * or revert, reorganisations above finality. What is final here never leaves again. Shows nothing; `node.ts` is what others see.
+ */
+import { createHash } from "node:crypto";
+import { kernel, note } from "../kernel/kernel.ts";
+import type { SignedTransaction } from "./raw.ts";
+
+export interface Included {
+  readonly transaction: SignedTransaction;
+  readonly status: 0 | 1;
+  readonly gasUsed: bigint;
+  readonly gasPriceWei: bigint;
+}
+
+export interface Block {
+  readonly number: number;
+  readonly hash: string;
+  readonly parentHash: string;
+  readonly timestamp: number;
+  readonly baseFeeWei: bigint;
+  readonly included: readonly Included[];
+  /** Of the account after this block. */
+  readonly nonce: number;
+  readonly nativeWei: bigint;
+  readonly tokenUnits: bigint;
+}
+
+export interface ChainOptions {
+  readonly chainId: number;
+  readonly account: string; // lower case
+  readonly contract: string; // the token's, lower case
+  readonly confirmations: number;
+  readonly nonce: number;
+  readonly nativeWei: bigint;
+  readonly tokenUnits: bigint;
+  readonly baseFeeWei: bigint;
+  /** Parts of 10,000. */
+  readonly revertRate: number;
+  readonly skipRate: number;
+  readonly startedAt: number; // milliseconds
+}
+
+const gasNative = 21_000n;
+const gasToken = 52_000n;
+
+/** What the network's pool says to a transaction. */
+export type PoolAnswer = "accepted" | "known" | "nonce-consumed" | "underpriced" | "funds";
+
+export class Chain {
+  readonly options: ChainOptions;
+  readonly blocks: Block[] = [];
+  readonly pool = new Map<number, SignedTransaction>(); // by nonce
+  /** Every transaction that ever was in a block, with the newest block that held it. */
+  readonly placeOf = new Map<string, number>();
+  baseFeeWei: bigint;
+  topEver = 0;
+  /** Called for each block that is added, and with `null` when blocks are taken away. */
+  onBlock: (block: Block | null) => void = () => {};
+  #salt = 0;
+
+  constructor(options: ChainOptions) {
+    this.options = options;
+    this.baseFeeWei = options.baseFeeWei;
+    const { nonce, nativeWei, tokenUnits } = options;
+    for (let number = 0; number <= options.confirmations; number += 1) this.#add([], { nonce, nativeWei, tokenUnits });
+  }
+
+  get top(): Block {
+    return this.blocks[this.blocks.length - 1] as Block;
+  }
+
+  /** The newest block that never leaves the chain. */
+  get finalNumber(): number {
+    return Math.max(0, this.topEver - this.options.confirmations + 1);
+  }
+
+  /** A transaction reaches the network. */
+  offer(transaction: SignedTransaction): PoolAnswer {
+    const { nonce, hash } = transaction;
+    if (this.includedIn(hash) !== null || this.pool.get(nonce)?.hash === hash) return "known";
+    if (nonce < this.top.nonce) return "nonce-consumed";
+    const before = this.pool.get(nonce);
+    if (before !== undefined && !isDearer(transaction, before)) return "underpriced";
+    if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > this.top.nativeWei) return "funds";
+    this.pool.set(nonce, transaction);
+    return "accepted";
+  }
+
+  /** Takes what the pool has into a block. */
+  mine(): Block {
+    const { chance } = kernel;
+    let { nonce, nativeWei, tokenUnits } = this.top;
+    const included: Included[] = [];
+    for (;;) {
+      const transaction = this.pool.get(nonce);
+      if (transaction === undefined || transaction.feeMaxWei < this.baseFeeWei) break;
+      if (chance.fault("block without it", this.options.skipRate)) break;
+      const one = this.#carryOut(transaction, nativeWei, tokenUnits);
+      if (one === null) break;
+      this.pool.delete(nonce);
+      included.push(one);
+      nonce += 1;
+      nativeWei -= one.gasUsed * one.gasPriceWei;
+      if (one.status === 0) continue;
+      nativeWei -= transaction.valueWei;
+      if (transaction.payment?.contract === this.options.contract) tokenUnits -= transaction.payment.units;
+    }
+    return this.#add(included, { nonce, nativeWei, tokenUnits });
+  }
+
+  /** Takes the newest blocks away, their transactions back to the pool or out of it, and builds on from there. */
+  reorganise(depth: number): void {
+    const { chance } = kernel;
+    const most = Math.min(depth, this.top.number - this.finalNumber);
+    if (most <= 0) return;
+    const gone = this.blocks.splice(this.blocks.length - most);
+    this.#salt += 1;
+    note("reorganisation", most);
+    this.onBlock(null);
+    for (const { transaction } of gone.flatMap((block) => block.included)) {
+      const isForgotten = chance.fault("forgotten in a reorganisation", this.options.skipRate);
+      if (!isForgotten && !this.pool.has(transaction.nonce)) this.pool.set(transaction.nonce, transaction);
+    }
+    for (let count = 0; count < most; count += 1) this.mine();
+  }
+
+  /** Somebody else with the same key uses the next nonce for something else. */
+  mineForeign(transaction: SignedTransaction): void {
+    const { nonce, nativeWei, tokenUnits } = this.top;
+    this.pool.delete(nonce);
+    this.#add([{ transaction, status: 1, gasUsed: gasNative, gasPriceWei: this.baseFeeWei }], {
+      ...{ nonce: nonce + 1, nativeWei: nativeWei - gasNative * this.baseFeeWei, tokenUnits },
+    });
+  }
+
+  forget(nonce: number): void {
+    this.pool.delete(nonce);
+  }
+
+  /** The block of the present chain that holds a transaction. */
+  includedIn(hash: string): Block | null {
+    const block = this.blocks[this.placeOf.get(hash) ?? -1];
+    return block?.included.some((one) => one.transaction.hash === hash) ? block : null;
+  }
+
+  #carryOut(transaction: SignedTransaction, nativeWei: bigint, tokenUnits: bigint): Included | null {
+    const { payment, feeMaxWei, tipWei, gasLimit, valueWei } = transaction;
+    const gasUsed = payment?.contract === "" ? gasNative : gasToken;
+    const tip = smaller(feeMaxWei - this.baseFeeWei, tipWei);
+    const gasPriceWei = this.baseFeeWei + tip;
+    if (gasLimit * feeMaxWei + valueWei > nativeWei) return null;
+    const isShort = payment?.contract === this.options.contract && payment.units > tokenUnits;
+    const reverts = isShort || gasLimit < gasUsed || kernel.chance.fault("revert", this.options.revertRate);
+    return { transaction, status: reverts ? 0 : 1, gasUsed: smaller(gasUsed, gasLimit), gasPriceWei };
+  }
+
+  #add(included: readonly Included[], after: Pick<Block, "nonce" | "nativeWei" | "tokenUnits">): Block {
+    const number = this.blocks.length;
+    const parentHash = number === 0 ? "0".repeat(64) : this.top.hash.slice(2);
+    const text = `${number} ${parentHash} ${this.#salt} ${included.map((one) => `${one.transaction.hash}${one.status}`).join()}`;
+    const block: Block = {
+      ...{ number, hash: `0x${createHash("sha256").update(text).digest("hex")}`, parentHash: `0x${parentHash}` },
+      timestamp: Math.floor((this.options.startedAt + kernel.scheduler.nowMs) / 1000),
+      ...{ baseFeeWei: this.baseFeeWei, included, ...after },
+    };
+    this.blocks.push(block);
+    this.topEver = Math.max(this.topEver, number);
+    for (const { transaction } of included) this.placeOf.set(transaction.hash, number);
+    note(
+      "block",
+      included.length,
+      () => `${number} ${included.map((one) => `nonce ${one.transaction.nonce} ${one.status}`).join()}`,
+    );
+    this.onBlock(block);
+    return block;
+  }
+}
+
+/** Both fees a tenth higher at least, as the nodes ask of a replacement. */
+function isDearer(next: SignedTransaction, before: SignedTransaction): boolean {
+  return next.feeMaxWei * 10n >= before.feeMaxWei * 11n && next.tipWei * 10n >= before.tipWei * 11n;
+}
+
+function smaller(a: bigint, b: bigint): bigint {
+  if (a < b) return a;
+  return b;
+}

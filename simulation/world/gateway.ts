@@ -1,0 +1,254 @@
+/**
+ * The gateway's machine: the real store, hub, watcher and withdrawals over one database in memory, whose commits are what a power
+ * failure leaves. The database is made once per process and emptied for each run.
+ */
+import { EventEmitter } from "node:events";
+import type { Server } from "node:http";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { startHub } from "../../gateway/hub/hub.ts";
+import type { Service } from "../../gateway/service.ts";
+import { schema } from "../../gateway/store/schema.ts";
+import { createSignals } from "../../gateway/store/signals.ts";
+import { type Store, storeOver, type Value } from "../../gateway/store/store.ts";
+import { startWatcher } from "../../gateway/watcher/watcher.ts";
+import { createDesk } from "../../gateway/withdrawals/desk.ts";
+import { requestWithdrawal, type WithdrawalRequest } from "../../gateway/withdrawals/withdrawals.ts";
+import { publicKeyHex } from "../../protocol/envelope.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { kernel, note } from "../kernel/kernel.ts";
+import type { Owner } from "../kernel/scheduler.ts";
+import type { Machine } from "./agent.ts";
+import { logOf } from "./log.ts";
+import type { Network } from "./network.ts";
+import type { Plan } from "./plan.ts";
+import { begun, gatewayConfig, gatewayKey, hot, merchant, network, pairedCurrencies, wallet } from "./setting.ts";
+
+type Raw = InstanceType<typeof DatabaseSync>;
+type Statement = ReturnType<Raw["prepare"]>;
+
+const linkLimits = { helloMs: 3_000, beatMs: 4_000, deadMs: 9_000, resendMs: 6_000 };
+const pollMs = 1_500;
+
+/** What goes wrong with a commit: the process dies before it or after it, or the disk fails and nobody knows. */
+export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";
+
+/** The tables in memory, and every way in which the code changes them. */
+class Tables {
+  readonly #raw: Raw = new DatabaseSync(":memory:", { enableForeignKeyConstraints: true });
+  readonly #statements = new Map<string, Statement>();
+  readonly #names: readonly string[];
+
+  constructor() {
+    this.#raw.exec(schema);
+    const rows = this.#raw.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[];
+    this.#names = rows.map((row) => row.name);
+  }
+
+  prepare(sql: string): Statement {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const made = this.#raw.prepare(sql);
+    this.#statements.set(sql, made);
+    return made;
+  }
+
+  exec(sql: string): void {
+    this.prepare(sql).run();
+  }
+
+  get isTransaction(): boolean {
+    return this.#raw.isTransaction;
+  }
+
+  rollback(): void {
+    if (this.#raw.isTransaction) this.exec("ROLLBACK");
+  }
+
+  backup(): ReadonlyMap<string, readonly Readonly<Record<string, Value>>[]> {
+    return new Map(this.#names.map((name) => [name, this.prepare(`SELECT * FROM ${name}`).all() as Record<string, Value>[]]));
+  }
+
+  restore(rows: ReadonlyMap<string, readonly Readonly<Record<string, Value>>[]>): void {
+    this.empty();
+    this.exec("PRAGMA foreign_keys = OFF");
+    for (const [name, each] of rows) {
+      for (const row of each) {
+        const columns = Object.keys(row);
+        const marks = columns.map(() => "?").join(", ");
+        this.prepare(`INSERT INTO ${name} (${columns.join(", ")}) VALUES (${marks})`).run(...Object.values(row));
+      }
+    }
+    this.exec("PRAGMA foreign_keys = ON");
+  }
+
+  empty(): void {
+    this.rollback();
+    this.exec("PRAGMA foreign_keys = OFF");
+    for (const name of this.#names) this.exec(`DELETE FROM ${name}`);
+    this.exec("PRAGMA foreign_keys = ON");
+  }
+}
+
+const tables = new Tables();
+
+export interface GatewayOptions {
+  readonly plan: Plan;
+  readonly net: Network;
+  readonly verdict: () => CommitVerdict;
+  /** A commit is durable. */
+  readonly committed: () => void;
+  readonly thrown: (owner: Owner, error: unknown) => void;
+}
+
+export class Gateway {
+  readonly #options: GatewayOptions;
+  skewMs = 0;
+  owner: Owner | null = null;
+  service: Service | null = null;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    tables.empty();
+    tables.prepare("INSERT INTO meta (name, value) VALUES ('schema', '1')").run();
+    tables.prepare("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)").run(merchant);
+  }
+
+  readonly clock = (): number => begun + Math.floor(kernel.scheduler.nowMs) + this.skewMs;
+
+  /** What a person at the database sees; outside every process. */
+  all<Row>(sql: string, ...values: readonly Value[]): readonly Row[] {
+    return tables.prepare(sql).all(...values) as Row[];
+  }
+
+  get isInTransaction(): boolean {
+    return tables.isTransaction;
+  }
+
+  admit(machine: Machine, epoch: number): void {
+    tables
+      .prepare(
+        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies, pairedAt)
+           VALUES (?, ?, ?, ?, ?, ?, ?, 'xpub', ?, ?, ?)`,
+      )
+      .run(
+        ...[machine.id, merchant, wallet, epoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex, hot],
+        ...[JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
+      );
+  }
+
+  releaseAgent(id: string): void {
+    tables.prepare("UPDATE agents SET releasedAt = ? WHERE id = ?").run(this.clock(), id);
+  }
+
+  start(): void {
+    const owner: Owner = { name: "gateway", isAlive: true, hasPromises: true };
+    this.owner = owner;
+    kernel.scheduler.after(0, owner, () => this.#run(owner));
+  }
+
+  #run(owner: Owner): void {
+    const { plan, net } = this.#options;
+    const log = logOf(owner);
+    const store = this.#storeOf(owner, log);
+    store.onPoisoned(() => this.ends(owner));
+    const signals = createSignals();
+    const desk = createDesk(signals);
+    const config = gatewayConfig(plan);
+    const { clock } = this;
+    const server = new EventEmitter() as EventEmitter & Server;
+    startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits });
+    const watcher = startWatcher({ store, signals, config, log, clock, pollMs });
+    const confirmations = (id: string): number | null => watcher.confirmations(id);
+    const random = (count: number): Uint8Array => kernel.chance.bytes("gateway random", count);
+    this.service = { config, store, signals, key: gatewayKey, log, clock, random, desk, confirmations };
+    net.listener = { owner, server };
+    note("gateway up");
+  }
+
+  #storeOf(owner: Owner, log: ReturnType<typeof logOf>): Store {
+    const { verdict, committed } = this.#options;
+    const check = (): void => {
+      if (!owner.isAlive) throw new Error("a dead process reaches nothing");
+    };
+    const commit = (): void => {
+      const said = verdict();
+      if (said === "dies before" || said === "fails before") tables.rollback();
+      else tables.exec("COMMIT");
+      note("commit", said);
+      if (said === "dies after" || said === "fails after" || said === "fine") committed();
+      if (said === "fine") return;
+      if (said.startsWith("dies")) this.ends(owner);
+      check();
+      throw Object.assign(new Error("disk I/O error: simulated"), { errcode: 10 });
+    };
+    const raw = {
+      prepare: (sql: string) => {
+        const statement = tables.prepare(sql);
+        return {
+          get: (...values: Value[]) => {
+            check();
+            return statement.get(...values);
+          },
+          all: (...values: Value[]) => {
+            check();
+            return statement.all(...values);
+          },
+          run: (...values: Value[]) => {
+            check();
+            const done = statement.run(...values);
+            if (!tables.isTransaction) committed();
+            return done;
+          },
+        };
+      },
+      exec: (sql: string) => {
+        check();
+        if (sql === "COMMIT") commit();
+        else tables.exec(sql);
+      },
+      get isTransaction() {
+        return owner.isAlive && tables.isTransaction;
+      },
+      isOpen: true,
+      close: () => {},
+    };
+    return storeOver(raw as unknown as Raw, ":memory:", log);
+  }
+
+  /** The process is gone, with what it had not committed; another one is started. */
+  ends(owner: Owner, isHeard = true): void {
+    if (!owner.isAlive) return;
+    note("gateway ends");
+    owner.isAlive = false;
+    tables.rollback();
+    this.owner = null;
+    this.service = null;
+    this.#options.net.listener = null;
+    this.#options.net.died(owner, isHeard);
+    kernel.scheduler.after(kernel.chance.between("gateway back", 100, 2_500), kernel.scheduler.world, () => {
+      if (this.owner === null) this.start();
+    });
+  }
+
+  backup(): ReturnType<Tables["backup"]> {
+    return tables.backup();
+  }
+
+  restore(rows: ReturnType<Tables["backup"]>): void {
+    if (this.owner !== null) this.ends(this.owner);
+    tables.restore(rows);
+  }
+
+  /** As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile. */
+  request(request: WithdrawalRequest, answered: (answer: object) => void): void {
+    const { owner, service } = this;
+    if (owner === null || service === null) return;
+    kernel.scheduler.after(1, owner, () => {
+      requestWithdrawal(service, request).then(answered, (error: unknown) => {
+        // The server answers 500 and the shop asks again: what the database did not take was never promised.
+        if (error instanceof AgentError) note("request failed", error.code);
+        else this.#options.thrown(owner, error);
+      });
+    });
+  }
+}

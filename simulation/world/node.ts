@@ -1,0 +1,223 @@
+/**
+ * One simulated chain node as JSON-RPC shows it: it may lag behind the chain, answer errors, say nothing for a while, take a
+ * transaction and not say so, keep one to itself, and lie. What it is asked and what it says is the real pool's to judge.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { kernel, note, type RpcDoor } from "../kernel/kernel.ts";
+import type { Owner } from "../kernel/scheduler.ts";
+import type { Block, Chain, Included } from "./chain.ts";
+import { readRaw, type SignedTransaction } from "./raw.ts";
+
+/** Rates in parts of 10,000, per call. */
+export interface NodeFaults {
+  error: number;
+  silence: number; // no answer before the caller's patience ends
+  lie: number; // only one node of several may
+  hides: number; // takes a transaction and does not pass it on
+  lagBlocks: number;
+  slowMs: number; // most that an answer takes; 0: at once
+}
+
+export const noFaults: NodeFaults = { error: 0, silence: 0, lie: 0, hides: 0, lagBlocks: 0, slowMs: 0 };
+
+const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const silenceMs = 5_000;
+/** More calls to one node than any run has that goes on. */
+const callsMax = 10_000;
+const texts = {
+  known: "already known",
+  "nonce-consumed": "nonce too low",
+  underpriced: "replacement transaction underpriced",
+  funds: "insufficient funds for gas * price + value",
+} as const;
+
+type Envelope =
+  | { readonly ok: true; readonly result: unknown }
+  | { readonly ok: false; readonly code: number; readonly message: string };
+
+const quantity = (value: bigint | number): string => `0x${value.toString(16)}`;
+const word = (value: bigint): string => `0x${value.toString(16).padStart(64, "0")}`;
+const topicOf = (address: string): string => `0x${address.slice(2).padStart(64, "0")}`;
+
+export class Node implements RpcDoor {
+  faults: NodeFaults = { ...noFaults };
+  readonly #chain: Chain;
+  readonly #rejects: (receiver: string) => boolean;
+  readonly #onCircle: (owner: Owner) => void;
+  #hidden: SignedTransaction[] = [];
+  #calls = 0;
+
+  constructor(chain: Chain, rejects: (receiver: string) => boolean, onCircle: (owner: Owner) => void) {
+    this.#chain = chain;
+    this.#rejects = rejects;
+    this.#onCircle = onCircle;
+  }
+
+  call(method: string, params: readonly unknown[], isWrite: boolean): Promise<unknown> {
+    const { chance, scheduler } = kernel;
+    const { error, silence, slowMs } = this.faults;
+    const owner = scheduler.current;
+    this.#calls += 1;
+    // Answers that come at once let a caller ask for ever without time going on.
+    if (this.#calls > callsMax) {
+      this.#onCircle(owner);
+      return new Promise(() => {});
+    }
+    note(`asks ${method}`, method === "eth_sendRawTransaction" ? String(params[0]).slice(-16) : 0);
+    if (error > 0 && chance.fault("node error", error)) {
+      return Promise.resolve({ ok: false, code: -32000, message: "internal error: simulated" });
+    }
+    if (silence > 0 && chance.fault("node silence", silence)) {
+      // Whether the call was carried out before the answer was lost is the caller's question.
+      if (chance.below("silence after", 2) === 1) this.#answer(method, params);
+      return new Promise((_, reject) => {
+        scheduler.after(silenceMs, owner, () =>
+          reject(new AgentError("NODE_TIMEOUT", isWrite ? "unknown" : "none", "no answer: simulated", { method })),
+        );
+      });
+    }
+    if (slowMs === 0) return Promise.resolve(this.#answer(method, params));
+    return new Promise((resolve) => {
+      scheduler.after(chance.below("node delay", slowMs), owner, () => resolve(this.#answer(method, params)));
+    });
+  }
+
+  /** What it kept to itself reaches the others. */
+  passOn(): void {
+    for (const transaction of this.#hidden.splice(0)) this.#chain.offer(transaction);
+  }
+
+  get #top(): Block {
+    const { blocks } = this.#chain;
+    return blocks[Math.max(0, blocks.length - 1 - this.faults.lagBlocks)] as Block;
+  }
+
+  #answer(method: string, params: readonly unknown[]): Envelope {
+    if (method === "eth_sendRawTransaction") return this.#send(String(params[0]));
+    if (method === "eth_estimateGas") return this.#estimate(params[0] as { to: string; value: string; data: string });
+    const honest = this.#read(method, params);
+    const isLie = this.faults.lie > 0 && kernel.chance.fault("node lie", this.faults.lie);
+    return { ok: true, result: isLie ? this.#lie(method, honest) : honest };
+  }
+
+  #read(method: string, params: readonly unknown[]): unknown {
+    switch (method) {
+      case "eth_chainId":
+        return quantity(this.#chain.options.chainId);
+      case "eth_getBlockByNumber":
+        return blockJson(this.#blockAt(params[0]), params[1] === true);
+      case "eth_getTransactionReceipt":
+        return this.#receipt(String(params[0]));
+      case "eth_getTransactionCount":
+        return quantity(this.#count(params[1]));
+      case "eth_getBalance":
+        return quantity(this.#isAccount(params[0]) ? (this.#blockAt(params[1]) ?? this.#top).nativeWei : 0n);
+      case "eth_getCode":
+        return this.#rejects(String(params[0]).toLowerCase()) ? "0x6000" : "0x";
+      case "eth_call":
+        return this.#view(params[0] as { data: string }, params[1]);
+      case "eth_maxPriorityFeePerGas":
+        return quantity(1_000_000_000n);
+      default:
+        return [];
+    }
+  }
+
+  #isAccount(address: unknown): boolean {
+    return String(address).toLowerCase() === this.#chain.options.account;
+  }
+
+  #blockAt(tag: unknown): Block | null {
+    const top = this.#top;
+    if (tag === "latest" || tag === "pending") return top;
+    const number = Number(tag);
+    return number > top.number ? null : (this.#chain.blocks[number] ?? null);
+  }
+
+  #count(tag: unknown): number {
+    const top = this.#top;
+    if (tag !== "pending") return (this.#blockAt(tag) ?? top).nonce;
+    let { nonce } = top;
+    while (this.#chain.pool.has(nonce)) nonce += 1;
+    return nonce;
+  }
+
+  #view({ data }: { readonly data: string }, tag: unknown): string {
+    if (data.startsWith("0x313ce567")) return word(6n);
+    const isOurs = data.endsWith(this.#chain.options.account.slice(2));
+    return word(isOurs ? (this.#blockAt(tag) ?? this.#top).tokenUnits : 0n);
+  }
+
+  #receipt(hash: string): unknown {
+    const block = this.#chain.includedIn(hash);
+    if (block === null || block.number > this.#top.number) return null;
+    const one = block.included.find((each) => each.transaction.hash === hash) as Included;
+    return {
+      ...{ transactionHash: hash, blockNumber: quantity(block.number), blockHash: block.hash, status: quantity(one.status) },
+      ...{ from: one.transaction.from, to: one.transaction.to, gasUsed: quantity(one.gasUsed) },
+      effectiveGasPrice: quantity(one.gasPriceWei),
+      logs: logsOf(one),
+    };
+  }
+
+  #send(raw: string): Envelope {
+    const transaction = readRaw(raw);
+    if (transaction === null) return { ok: false, code: -32000, message: "invalid transaction" };
+    if (this.faults.hides > 0 && kernel.chance.fault("node hides", this.faults.hides)) {
+      this.#hidden.push(transaction);
+      return { ok: true, result: transaction.hash };
+    }
+    const answer = this.#chain.offer(transaction);
+    note("offered", answer, () => `nonce ${transaction.nonce} ${answer}`);
+    return answer === "accepted" ? { ok: true, result: transaction.hash } : { ok: false, code: -32000, message: texts[answer] };
+  }
+
+  #estimate({ to, data }: { readonly to: string; readonly data: string }): Envelope {
+    const receiver = data === "0x" ? to.toLowerCase() : `0x${data.slice(34, 74)}`;
+    if (this.#rejects(receiver)) return { ok: false, code: 3, message: "execution reverted" };
+    return { ok: true, result: quantity(data === "0x" ? 21_000 : 52_000) };
+  }
+
+  /** Something else in the same shape. */
+  #lie(method: string, honest: unknown): unknown {
+    const turn = kernel.chance.below("lie", 4);
+    if (honest === null) return null;
+    if (method === "eth_getTransactionCount")
+      return quantity(Number(honest) + (turn === 0 ? 40 : turn === 1 ? 1 : -1 * Math.min(1, Number(honest))));
+    if (method === "eth_getBalance") return quantity(turn < 2 ? 10n ** 24n : 0n);
+    if (method === "eth_maxPriorityFeePerGas") return quantity(10n ** 13n);
+    if (method === "eth_getTransactionReceipt") return lieAboutReceipt(honest as Record<string, unknown>, turn);
+    if (method !== "eth_getBlockByNumber") return honest;
+    const block = honest as Record<string, unknown>;
+    if (turn === 0) return { ...block, baseFeePerGas: quantity(10n ** 13n) };
+    if (turn === 1) return { ...block, hash: `0x${"ab".repeat(32)}` };
+    return turn === 2 ? { ...block, number: quantity(Number(block.number) + 50) } : { ...block, transactions: [] };
+  }
+}
+
+function lieAboutReceipt(receipt: Record<string, unknown>, turn: number): unknown {
+  if (turn === 0) return null;
+  if (turn === 1) return { ...receipt, status: receipt.status === "0x1" ? "0x0" : "0x1", logs: [] };
+  if (turn === 2) return { ...receipt, blockNumber: "0x1" };
+  return { ...receipt, blockHash: `0x${"cd".repeat(32)}` };
+}
+
+function blockJson(block: Block | null, full: boolean): unknown {
+  if (block === null) return null;
+  const transactions = block.included.map(({ transaction: one }) => {
+    const { hash, from, to, nonce, valueWei, data } = one;
+    return full ? { hash, from, to, nonce: quantity(nonce), value: quantity(valueWei), input: data } : hash;
+  });
+  const { number, hash, parentHash, timestamp, baseFeeWei } = block;
+  return {
+    ...{ number: quantity(number), hash, parentHash, timestamp: quantity(timestamp), baseFeePerGas: quantity(baseFeeWei) },
+    transactions,
+  };
+}
+
+function logsOf({ transaction, status }: Included): readonly unknown[] {
+  const { payment, from } = transaction;
+  if (status === 0 || payment === null || payment.contract === "") return [];
+  const topics = [transferTopic, topicOf(from), topicOf(payment.receiver)];
+  return [{ address: payment.contract, topics, data: word(payment.units), logIndex: "0x0" }];
+}

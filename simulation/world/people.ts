@@ -1,0 +1,114 @@
+/**
+ * The shop that orders, asks again and sometimes changes its mind; and the operator at the agent who looks at what is held, and
+ * says yes or no, sometimes late.
+ */
+import type { Answer, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { kernel, note } from "../kernel/kernel.ts";
+import type { Machine } from "./agent.ts";
+import { type Order, receivers } from "./plan.ts";
+import { merchant } from "./setting.ts";
+import type { World } from "./world.ts";
+
+const askAgainMs = 2_000;
+const operatorMs = 2_500;
+
+interface Row {
+  readonly orderId: string;
+  readonly status: number;
+  readonly stage: string;
+  readonly agent: string | null;
+  readonly lockedCode: string | null;
+}
+
+export class People {
+  readonly #world: World;
+  /** Orders the gateway has answered with an id, so that the shop need not ask again. */
+  readonly #taken = new Set<string>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  begin(): void {
+    const { scheduler } = kernel;
+    for (const order of this.#world.plan.orders) {
+      scheduler.after(order.atMs, scheduler.world, () => this.#order(order));
+    }
+    scheduler.every(operatorMs, scheduler.world, () => this.#lookAtHeld());
+  }
+
+  /** Asks until the gateway says that it has the order. */
+  #order(order: Order): void {
+    if (this.#taken.has(order.orderId)) return;
+    this.request(order, order.amount);
+    kernel.scheduler.after(askAgainMs, kernel.scheduler.world, () => this.#order(order));
+  }
+
+  /** One request; another amount than the order's is an altered repeat. */
+  request({ orderId, mode, currency, address }: Order, amount: string): void {
+    const body = Buffer.from(JSON.stringify({ currency, amount, orderId, ...(address === "" ? {} : { address }) }));
+    note("orders", orderId, () => `${orderId} ${mode} ${amount} ${currency}`);
+    this.#world.gateway.request({ merchant, mode, body, language: "en" }, (answer) => {
+      const said = answer as { kind: string; body?: string; code?: string };
+      note("answered", said.kind, () => said.body ?? said.code ?? "");
+      const hasId = said.kind === "data" || said.code === "withdrawal_failed";
+      if (hasId) this.#taken.add(orderId);
+    });
+  }
+
+  get taken(): ReadonlySet<string> {
+    return this.#taken;
+  }
+
+  #lookAtHeld(): void {
+    for (const machine of this.#world.machines) {
+      const door = machine.signer;
+      if (door === null) continue;
+      const slow = this.#world.rate("operatorSlow");
+      if (slow > 0 && kernel.chance.fault("operator is slow", slow)) continue;
+      this.ask(machine, "list", { openOnly: true, limit: 20 }, (answer) => {
+        const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
+        for (const view of withdrawals) if (view.state === "held") this.#decide(machine, view);
+      });
+    }
+  }
+
+  #decide(machine: Machine, view: WithdrawalView): void {
+    const { transactionId, approvalDigest } = view;
+    if (kernel.chance.below("operator refuses", 4) === 0) {
+      this.ask(machine, "refuse", { transactionId });
+      return;
+    }
+    const address = view.address === "" ? receivers[3] : "";
+    this.ask(machine, "approve", { transactionId, digest: approvalDigest, address }, (answer) => {
+      // What policy will not let through is refused by the person who sees why.
+      if (!answer.ok && answer.code.startsWith("POLICY_ABOVE")) this.ask(machine, "refuse", { transactionId });
+    });
+  }
+
+  /** One request on the operator's socket. */
+  ask(machine: Machine, verb: string, body: object, answered: (answer: Answer) => void = () => {}): void {
+    const door = machine.signer;
+    if (door === null) return;
+    kernel.scheduler.after(1, door.owner, () => {
+      door.operatorVerbs({ id: 1, verb, ...body }, (answer) => {
+        if (!door.owner.isAlive) return;
+        note(`operator ${verb}`, answer.ok ? "ok" : answer.code);
+        answered(answer);
+      });
+    });
+  }
+
+  /** What is still open, in words; "" when every order has an end or is a person's. */
+  open(): string {
+    const { gateway, plan } = this.#world;
+    const missing = plan.orders.filter((order) => !this.#taken.has(order.orderId));
+    if (missing.length > 0) return `the gateway never took ${missing.map((order) => order.orderId).join()}`;
+    const rows = gateway.all<Row>(
+      `SELECT t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id
+         LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0`,
+    );
+    const open = rows.filter((row) => row.stage !== "stuck" && !(row.lockedCode ?? "").length);
+    return open.map((row) => `${row.orderId} is ${row.stage}`).join(", ");
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * What one run is about: the chain, the nodes, the orders, and which kinds of fault it has at what rate. Each seed draws its own mix,
+ * most kinds being off in most runs, so that a rare pair of faults meets somewhere without being drowned by all the others.
+ */
+import { type Chance, rateParts } from "../kernel/chance.ts";
+
+/** Faults by the place where they strike; a rate is in parts of 10,000 per occasion. */
+export const faultKinds = {
+  // The agent's machine.
+  signerDies: { percent: 20, rates: [20, 200] }, // at a write, sync, rename, answer
+  courierDies: { percent: 20, rates: [50, 400] }, // at a frame, a request
+  powerFails: { percent: 15, rates: [100, 600] }, // in any moment of the weather
+  syncFails: { percent: 8, rates: [50, 400] },
+  writeFails: { percent: 6, rates: [50, 400] },
+  shortWrites: { percent: 10, rates: [1000, 5000] },
+  diskFills: { percent: 6, rates: [100, 500] },
+  clockJumps: { percent: 15, rates: [100, 800] },
+  slowDisk: { percent: 15, rates: [1000, 5000] },
+  // The gateway's machine.
+  gatewayDies: { percent: 20, rates: [30, 300] }, // at a commit or a frame
+  commitFails: { percent: 6, rates: [30, 300] },
+  gatewayClockJumps: { percent: 6, rates: [100, 500] },
+  gatewayRestored: { percent: 8, rates: [200, 800] },
+  // The line between them.
+  lineCut: { percent: 20, rates: [50, 500] }, // per frame
+  lineHangs: { percent: 12, rates: [50, 300] },
+  lineSlow: { percent: 20, rates: [500, 4000] },
+  frameLost: { percent: 8, rates: [100, 1000] },
+  frameTwice: { percent: 10, rates: [200, 2000] },
+  frameOld: { percent: 10, rates: [200, 2000] }, // one of long ago, recorded by whoever carries them
+  framesSwapped: { percent: 8, rates: [200, 1500] },
+  frameDamaged: { percent: 5, rates: [100, 500] },
+  // The chain and its nodes.
+  nodeErrors: { percent: 20, rates: [100, 2000] },
+  nodeSilence: { percent: 12, rates: [50, 600] },
+  nodeLies: { percent: 12, rates: [500, 4000] },
+  nodeHides: { percent: 10, rates: [1000, 5000] },
+  nodeLags: { percent: 20, rates: [1000, 5000] },
+  nodeSlow: { percent: 20, rates: [1000, 9000] },
+  poolForgets: { percent: 10, rates: [500, 3000] },
+  reorganisation: { percent: 25, rates: [500, 4000] },
+  reverts: { percent: 15, rates: [1000, 6000] },
+  blocksSkip: { percent: 15, rates: [1000, 5000] },
+  feeSpikes: { percent: 12, rates: [300, 2000] },
+  // People.
+  ordersRepeated: { percent: 40, rates: [500, 3000] },
+  ordersAltered: { percent: 20, rates: [500, 3000] },
+  operatorSlow: { percent: 30, rates: [1000, 8000] },
+  timeLeaps: { percent: 10, rates: [100, 500] },
+  foreignSpend: { percent: 5, rates: [100, 500] },
+  ledgerRestored: { percent: 8, rates: [200, 800] },
+  folderCloned: { percent: 6, rates: [200, 800] },
+  pairedAgain: { percent: 4, rates: [200, 800] },
+  hostileCourier: { percent: 15, rates: [2000, 9000] },
+} as const;
+
+export type FaultKind = keyof typeof faultKinds;
+export type Rates = Readonly<Record<FaultKind, number>>;
+
+export interface Order {
+  readonly orderId: string;
+  readonly mode: "auto" | "manual";
+  readonly currency: "eth" | "usdt";
+  readonly amount: string;
+  readonly units: bigint;
+  readonly address: string; // "" when an operator is to name it
+  readonly atMs: number;
+}
+
+export interface Plan {
+  readonly rates: Rates;
+  readonly orders: readonly Order[];
+  readonly faultsMs: number; // how long things go wrong
+  readonly blockMs: number;
+  readonly confirmations: number;
+  readonly nodes: number;
+  readonly firstNonce: number;
+  readonly policy: "wide" | "narrow" | "holding";
+  readonly segmentBytesMax: number;
+  readonly linkSlowMs: number;
+  /** An address whose code refuses payments, "" for none. */
+  readonly refusing: string;
+}
+
+/** Destinations in EIP-55 form; the last is for operators to name. */
+export const receivers = [
+  "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+  "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
+  "0x90F79bf6EB2c4f870365E785982E1f101E93b906",
+  "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65",
+] as const;
+
+const decimals = { eth: 18, usdt: 6 } as const;
+
+export function drawPlan(chance: Chance): Plan {
+  const rates = Object.fromEntries(
+    Object.entries(faultKinds).map(
+      ([
+        kind,
+        {
+          percent,
+          rates: [least, most],
+        },
+      ]) => [
+        kind,
+        chance.fault(`run with ${kind}`, (percent * rateParts) / 100) ? chance.between(`rate of ${kind}`, least, most) : 0,
+      ],
+    ),
+  ) as Rates;
+  const faultsMs = chance.between("faults last", 4, 24) * 1_000;
+  const policy = chance.pick("policy", ["wide", "wide", "narrow", "holding"] as const);
+  return {
+    rates,
+    orders: drawOrders(chance, faultsMs),
+    faultsMs,
+    blockMs: chance.between("block time", 2, 5) * 1_000,
+    confirmations: chance.between("confirmations", 2, 4),
+    nodes: chance.pick("nodes", [1, 2, 3, 3]),
+    firstNonce: chance.pick("first nonce", [0, 5]),
+    policy,
+    segmentBytesMax: chance.pick("segment size", [4_096, 16_384, 1_048_576, 1_048_576]),
+    linkSlowMs: chance.pick("line delay", [1, 20, 150]),
+    refusing: chance.fault("a receiver refuses", 500) ? receivers[1] : "",
+  };
+}
+
+function drawOrders(chance: Chance, faultsMs: number): readonly Order[] {
+  const count = chance.pick("orders", [1, 1, 2, 2, 2, 3, 4, 6]);
+  return Array.from({ length: count }, (_, index) => {
+    const mode = chance.below("manual", 5) === 0 ? "manual" : "auto";
+    const currency = chance.pick("currency", ["eth", "usdt"] as const);
+    const tenths = BigInt(index + 1);
+    const isOpen = mode === "manual" && chance.below("address open", 2) === 0;
+    return {
+      ...{ orderId: `order-${index + 1}`, mode, currency, amount: `0.${tenths}` },
+      units: tenths * 10n ** BigInt(decimals[currency] - 1),
+      address: isOpen ? "" : chance.pick("receiver", receivers.slice(0, 3)),
+      atMs: 500 + chance.below("order at", Math.max(1, Math.floor(faultsMs / 2))),
+    };
+  });
+}

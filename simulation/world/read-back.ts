@@ -1,0 +1,22 @@
+/** Reads bytes back before they are sent, as the courier does with ethers, by the simulated chain's own reader. */
+import type { ReadBack } from "../../agent/courier/nodes/read-back.ts";
+import type { CourierSettings } from "../../agent/settings.ts";
+import { readRaw } from "./raw.ts";
+
+export function readBack({ chains, currencies }: Pick<CourierSettings, "chains" | "currencies">): ReadBack {
+  return (withdrawal, version) => {
+    const read = readRaw(version.raw ?? "");
+    const { payment } = read ?? { payment: null };
+    const contract = (currencies[withdrawal.currency]?.contract ?? "").toLowerCase();
+    const isSame =
+      read !== null &&
+      payment !== null &&
+      read.hash === version.txHash &&
+      read.chainId === chains[withdrawal.chain]?.chainId &&
+      `${read.nonce}` === withdrawal.nonce &&
+      payment.contract === contract &&
+      payment.receiver === withdrawal.address.toLowerCase() &&
+      `${payment.units}` === withdrawal.amountUnits;
+    return Promise.resolve(isSame ? "" : "the bytes say something else");
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * What is the same in every run: wallet, keys, currencies and the shapes of both configurations. Keys are derived once per process,
+ * since deriving takes longer than a whole run.
+ */
+
+import type { CourierSettings, PolicySettings, SignerSettings } from "../../agent/settings.ts";
+import { deriveNodes, walletOf } from "../../agent/signer/keystore/nodes.ts";
+import { Secret } from "../../agent/signer/keystore/secret.ts";
+import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
+import type { GatewayKey } from "../../gateway/auth/gateway-key.ts";
+import type { GatewayConfig } from "../../gateway/config.ts";
+import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
+import type { PairedCurrency } from "../../protocol/messages.ts";
+import { gatewayFingerprintOf } from "../../protocol/pairing.ts";
+import type { Plan } from "./plan.ts";
+
+export const merchant = "m1";
+export const chainName = "local";
+export const chainId = 31_337;
+export const network = `eip155:${chainId}`;
+export const contract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
+export const begun = 1_700_000_000_000;
+export const gatewayUrl = "http://127.0.0.1:9";
+
+const evm = deriveNodes(Uint8Array.from({ length: 64 }, (_, index) => index));
+export const wallet = walletOf(evm);
+
+/** One wallet; every agent has a signer key of its own. */
+export function vaultOf(signerSeed: number): Vault {
+  const known = vaults.get(signerSeed);
+  if (known !== undefined) return known;
+  const nodes = deriveNodes(Uint8Array.from({ length: 64 }, (_, index) => index));
+  const made = unlockVault({
+    wallet,
+    networks: [network],
+    evm: nodes,
+    signerSeed: new Secret(new Uint8Array(32).fill(signerSeed)),
+  });
+  vaults.set(signerSeed, made);
+  return made;
+}
+const vaults = new Map<number, Vault>();
+
+export const hot = vaultOf(1).accounts[0]?.address ?? "";
+
+const gatewayPrivate = privateKeyFromSeed(new Uint8Array(32).fill(200));
+export const gatewayKey: GatewayKey = {
+  privateKey: gatewayPrivate,
+  publicKey: publicKeyHex(gatewayPrivate),
+  fingerprint: gatewayFingerprintOf(publicKeyHex(gatewayPrivate)),
+  sealingKey: new Uint8Array(32),
+};
+
+export const currencies = {
+  eth: { chain: chainName, decimal: 18 },
+  usdt: { chain: chainName, decimal: 6, contract },
+} as const;
+
+const fees = { maxFee: "0.01", maxFeePerDay: "0.2" };
+
+/** Limits of both currencies, as settings. */
+export const policies: Readonly<Record<Plan["policy"], PolicySettings>> = {
+  wide: { maxPerWithdrawal: "2", maxPerHour: "50", maxPerDay: "100", ...fees },
+  narrow: { maxPerWithdrawal: "0.5", maxPerHour: "0.6", maxPerDay: "0.9", ...fees },
+  holding: { maxPerWithdrawal: "2", maxPerHour: "5", maxPerDay: "10", holdAbove: "0.2", ...fees },
+};
+
+export const pairedCurrencies: readonly PairedCurrency[] = [
+  { id: "eth", network, contract: "", decimal: 18, maxFee: fees.maxFee },
+  { id: "usdt", network, contract, decimal: 6, maxFee: fees.maxFee },
+];
+
+export function signerSettings(plan: Plan): SignerSettings {
+  const policy = policies[plan.policy];
+  return {
+    chains: { [chainName]: { family: "evm", chainId } },
+    ...{
+      currencies,
+      policy: { eth: policy, usdt: policy },
+      stateDir: "",
+      courierSocket: "",
+      operatorSocket: "",
+      encKeyFrom: "config",
+    },
+  };
+}
+
+export function nodeUrls(plan: Plan): readonly string[] {
+  return Array.from({ length: plan.nodes }, (_, index) => `http://node-${index + 1}`);
+}
+
+export function courierSettings(plan: Plan): Pick<CourierSettings, "chains" | "currencies"> {
+  const { confirmations } = plan;
+  return { chains: { [chainName]: { family: "evm", chainId, nodes: nodeUrls(plan), confirmations } }, currencies };
+}
+
+export function gatewayConfig(plan: Plan): GatewayConfig {
+  const nodes = nodeUrls(plan);
+  const common = { chain: chainName, network, minPaymentAmount: "0.01", minWithdrawAmount: "0.01", enabled: true };
+  const { confirmations } = plan;
+  return {
+    listen: { host: "127.0.0.1", port: 0, tls: null },
+    ...{ publicUrl: gatewayUrl, trustProxy: [], database: ":memory:", keyFile: "" },
+    chains: { [chainName]: { family: "evm", chainId, network, nodes, agentNodes: nodes, confirmations } },
+    currencies: {
+      eth: { id: "eth", name: "Ether", symbol: "ETH", decimal: 18, contract: "", ...common },
+      usdt: { id: "usdt", name: "Tether", symbol: "USDT", decimal: 6, contract, ...common },
+    },
+    prices: { manual: {}, changedAtMs: 0 },
+    limits: {
+      ...{ readsPerSecond: 1000, writesPerSecond: 1000, burst: 10, failedAuthPerTenMinutes: 1000, pairingsPerMinute: 1000 },
+      ...{ bodyBytesMax: 65_536, withdrawalWaitMs: 1_500, listMax: 100 },
+    },
+    lifetimes: { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 },
+    ...{ contentTypeOnGet: false, logLevel: "silent" },
+  };
+}

@@ -1,0 +1,264 @@
+/**
+ * One simulated run from its seed to its end: puts the machines together, lets the weather act on them, stops it, and waits until
+ * every withdrawal has come to an end. Whatever sentence does not hold ends the run at once.
+ */
+import type { Answer, Push, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { begin, kernel, note } from "../kernel/kernel.ts";
+import type { Owner } from "../kernel/scheduler.ts";
+import { DurableLedger } from "../sentences/ledger.ts";
+import { Payments, type Told } from "../sentences/payments.ts";
+import { must, Violation } from "../sentences/violation.ts";
+import { closeAll, disk } from "../stand-ins/files.ts";
+import { Machine } from "./agent.ts";
+import { Chain } from "./chain.ts";
+import { type CommitVerdict, Gateway } from "./gateway.ts";
+import { Network } from "./network.ts";
+import { Node } from "./node.ts";
+import { People } from "./people.ts";
+import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
+import { begun, chainId, contract, hot, nodeUrls } from "./setting.ts";
+import { Weather } from "./weather.ts";
+
+/** Simulated time within which everything comes to an end once nothing goes wrong any more. */
+export const calmMsMax = 240_000;
+const calmCheckMs = 500;
+
+export interface RunOptions {
+  /** Only these faults come true; null lets chance decide. */
+  readonly only: ReadonlySet<string> | null;
+  readonly isReadable: boolean;
+}
+
+export interface RunResult {
+  readonly seed: number;
+  readonly hash: string;
+  readonly steps: number;
+  readonly violation: { readonly sentence: string; readonly detail: string } | null;
+  readonly taken: readonly string[]; // faults that came true
+  readonly lines: readonly string[];
+  readonly simulatedMs: number;
+}
+
+const calm = Object.freeze({}) as Partial<Rates>;
+
+export class World {
+  readonly plan: Plan;
+  readonly chain: Chain;
+  readonly nodes: readonly Node[];
+  readonly net: Network;
+  readonly gateway: Gateway;
+  readonly machines: Machine[] = [];
+  readonly ledgers = new Map<Machine, DurableLedger>();
+  readonly payments: Payments;
+  readonly people: People;
+  readonly weather: Weather;
+  /** Bytes that left, raw, by whoever keeps them. */
+  readonly left = new Set<string>();
+  readonly #known = new Set<string>(); // hashes that a committed database held, ever
+  isFaulty = true;
+  violation: Violation | null = null;
+  #calmSince = 0;
+
+  constructor() {
+    const { chance } = kernel;
+    this.plan = drawPlan(chance);
+    const { plan } = this;
+    this.chain = new Chain({
+      ...{ chainId, account: hot.toLowerCase(), contract: contract.toLowerCase(), confirmations: plan.confirmations },
+      ...{ nonce: plan.firstNonce, nativeWei: 1_000n * 10n ** 18n, tokenUnits: 1_000_000n * 10n ** 6n },
+      ...{ baseFeeWei: 10_000_000_000n, revertRate: 0, skipRate: 0, startedAt: begun },
+    });
+    this.nodes = nodeUrls(plan).map((url) => {
+      const rejects = (receiver: string): boolean => receiver === plan.refusing.toLowerCase();
+      const node = new Node(this.chain, rejects, (owner) => this.thrown(owner, new Error("it asks the nodes in a circle")));
+      kernel.nodes.set(url, node);
+      return node;
+    });
+    this.net = new Network(plan.rates, plan.linkSlowMs);
+    kernel.dialler = this.net;
+    this.gateway = new Gateway({
+      ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: () => this.#committed() },
+      thrown: (owner, error) => this.thrown(owner, error),
+    });
+    this.payments = new Payments(this.chain, plan.orders);
+    this.people = new People(this);
+    this.weather = new Weather(this);
+  }
+
+  /** The rate of a fault now: nothing while things are calm. */
+  rate(kind: FaultKind): number {
+    return this.isFaulty ? this.plan.rates[kind] : 0;
+  }
+
+  addMachine(name: string, id: string, keySeed: number): Machine {
+    const machine = new Machine(name, id, keySeed, {
+      plan: this.plan,
+      seen: (from, message) => this.#seen(from, message),
+      thrown: (owner, error) => this.thrown(owner, error),
+    });
+    const ledger = new DurableLedger(name);
+    machine.drive.onDurable = (file, bytes) => {
+      if (!file.endsWith(".jsonl")) return;
+      this.#hold(() => (bytes === null ? ledger.reread(machine.drive.durableFiles()) : ledger.take(bytes)));
+    };
+    machine.drive.onLost = () => this.#hold(() => ledger.reread(machine.drive.durableFiles()));
+    this.machines.push(machine);
+    this.ledgers.set(machine, ledger);
+    return machine;
+  }
+
+  ledgerOf(machine: Machine): DurableLedger {
+    return this.ledgers.get(machine) as DurableLedger;
+  }
+
+  start(): void {
+    const { scheduler } = kernel;
+    kernel.onSign = (digest) => this.#signs(digest);
+    disk.ask = (call) => this.weather.diskVerdict(call);
+    disk.syncMs = () => this.weather.syncMs();
+    disk.writable = (count) => this.weather.writable(count);
+    this.chain.onBlock = (block) => {
+      if (block !== null) this.#hold(() => this.payments.added(block));
+    };
+    const machine = this.addMachine("a", "aa".repeat(8), 1);
+    machine.pair(1);
+    this.gateway.admit(machine, 1);
+    this.gateway.start();
+    machine.startSigner();
+    machine.startCourier();
+    this.people.begin();
+    this.weather.begin();
+    scheduler.every(this.plan.blockMs, scheduler.world, () => void this.chain.mine());
+    scheduler.after(this.plan.faultsMs, scheduler.world, () => this.#calmDown());
+  }
+
+  /** Ends the run with the sentence that does not hold. */
+  violated(violation: Violation): void {
+    if (this.violation !== null) return;
+    this.violation = violation;
+    note("violated", violation.sentence, () => violation.message);
+    kernel.scheduler.stop();
+  }
+
+  /** Something threw that nobody expected. */
+  thrown(owner: Owner, error: unknown): void {
+    if (!owner.isAlive || this.violation !== null) return;
+    if (error instanceof Violation) this.violated(error);
+    else if (error instanceof AgentError)
+      this.violated(new Violation("no process stops for good", `${owner.name}: ${error.code} ${error.message}`));
+    else {
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      this.violated(new Violation("no process has a bug", `${owner.name}: ${text.split("\n").slice(0, 4).join(" ")}`));
+    }
+  }
+
+  #hold(check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      if (!(error instanceof Violation)) throw error;
+      this.violated(error);
+    }
+  }
+
+  #machineOf(owner: Owner): Machine | undefined {
+    return this.machines.find((machine) => machine.signer?.owner === owner || machine.starting === owner);
+  }
+
+  #signs(digest: string): void {
+    const machine = this.#machineOf(kernel.scheduler.current);
+    if (machine === undefined || !kernel.scheduler.current.isAlive) return;
+    note("signs", digest.slice(0, 16));
+    this.#hold(() => this.ledgerOf(machine).signs(digest));
+  }
+
+  #seen(machine: Machine, message: Answer | Push): void {
+    const found = message as { withdrawal?: WithdrawalView; withdrawals?: WithdrawalView[]; open?: WithdrawalView[] };
+    for (const view of [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat()) {
+      for (const { raw } of view.versions) if (raw !== undefined) this.#leaves(machine, raw);
+    }
+  }
+
+  #leaves(machine: Machine, raw: string): void {
+    const key = `${machine.name} ${raw}`;
+    if (this.left.has(key)) return;
+    this.left.add(key);
+    this.#hold(() => {
+      this.ledgerOf(machine).leaves(raw);
+      const { hash, nonce } = this.payments.left(raw);
+      note("leaves", nonce, () => `${nonce} ${hash}`);
+      must(this.#known.has(hash), "bytes leave after the gateway's database holds their signature", () => hash);
+    });
+    this.weather.keep(raw);
+  }
+
+  #commitVerdict(): CommitVerdict {
+    const { chance } = kernel;
+    const { current } = kernel.scheduler;
+    if (current.name !== "gateway") return "fine";
+    const dies = this.rate("gatewayDies");
+    if (dies > 0 && chance.fault("gateway dies at a commit", dies))
+      return chance.below("before or after", 2) === 0 ? "dies before" : "dies after";
+    const fails = this.rate("commitFails");
+    if (fails > 0 && chance.fault("a commit fails", fails))
+      return chance.below("failed or done", 2) === 0 ? "fails before" : "fails after";
+    return "fine";
+  }
+
+  #committed(): void {
+    for (const { txHash } of this.gateway.all<{ txHash: string }>("SELECT txHash FROM signatures")) this.#known.add(txHash);
+    const rows = this.gateway.all<Told>("SELECT id, orderId, status, stage, code, txHash FROM transactions");
+    this.#hold(() => this.payments.told(rows));
+  }
+
+  #calmDown(): void {
+    note("calm");
+    this.isFaulty = false;
+    this.#calmSince = kernel.scheduler.nowMs;
+    this.net.rates = calm as Rates;
+    this.weather.calmDown();
+    const { scheduler } = kernel;
+    scheduler.every(calmCheckMs, scheduler.world, () => this.#settle());
+  }
+
+  #settle(): void {
+    const waits = this.people.open();
+    if (waits === "" || !this.weather.mustSettle) {
+      kernel.scheduler.stop();
+      return;
+    }
+    if (kernel.scheduler.nowMs - this.#calmSince < calmMsMax) return;
+    this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
+  }
+}
+
+/** Runs one seed. */
+export async function runSeed(seed: number, options: RunOptions = { only: null, isReadable: false }): Promise<RunResult> {
+  let world: World | null = null;
+  begin(seed, { ...options, onThrown: (owner, error) => world?.thrown(owner, error) });
+  closeAll();
+  world = new World();
+  running = world;
+  world.start();
+  await kernel.scheduler.run();
+  running = null;
+  const { trace, chance, scheduler } = kernel;
+  const violation = world.violation === null ? null : { sentence: world.violation.sentence, detail: world.violation.message };
+  return {
+    seed,
+    hash: trace.hash,
+    steps: trace.steps,
+    violation,
+    taken: chance.taken,
+    lines: trace.lines ?? [],
+    simulatedMs: scheduler.nowMs,
+  };
+}
+
+let running: World | null = null;
+
+/** A promise nobody waits for failed: a bug of the code, unless its process is dead. */
+export function rejected(error: unknown): void {
+  running?.thrown(kernel.scheduler.current, error);
+}
