@@ -27,7 +27,7 @@ export async function approve(
   terminal: Terminal,
 ): Promise<number> {
   const { withdrawal } = await askOperator(state, "show", { transactionId });
-  if (withdrawal.state !== "held") {
+  if (withdrawal.state !== "held" && withdrawal.state !== "quarantined") {
     throw new AgentError("WITHDRAWAL_NOT_HELD", "none", `the withdrawal does not wait for a person: it is ${withdrawal.state}`);
   }
   const address = destinationOf(withdrawal, options.address);

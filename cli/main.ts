@@ -9,6 +9,7 @@ import { AgentError } from "../protocol/fault.ts";
 import { showAddress } from "./address.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
 import { pairCommand } from "./pair/command.ts";
+import { type RecoverOptions, recover } from "./recover.ts";
 import { showStatus } from "./status.ts";
 import { processTerminal, type Terminal } from "./terminal.ts";
 import { printToken, type TokenOptions } from "./token.ts";
@@ -95,6 +96,19 @@ function decidingCommands(run: Run): readonly Command[] {
   ];
 }
 
+function recoverCommand(run: Run): Command {
+  return onState(
+    "recover",
+    "Shows what the gateway's recovery order would do here, and does it after a yes (docs/recovering.md).",
+  )
+    .option("--yes <digest>", "do not ask: the digest that was shown; with --finish and --new-ledger the agent's id")
+    .option("--finish", "end the recovery: policy approves by itself again")
+    .option("--new-ledger", "begin a new, locked ledger where the old one is gone or unreadable; crypto must not run")
+    .action((options: Common & RecoverOptions) =>
+      run((terminal) => recover(stateFolder(options.state), options, terminal), options.json === true),
+    );
+}
+
 function tokenCommand(run: Run): Command {
   return onState("token", "Makes one signatureToken; apiKey comes over stdin unless a file is named.")
     .option("--api-key-file <file>", "read apiKey from this file, mode 0600")
@@ -118,7 +132,7 @@ function program(run: Run, terminal: Terminal): Command {
       "after",
       "\nExit codes: 0 fine, 1 a clear no, 2 wrong usage or configuration, 3 not reachable, 4 locked, 70 a bug.",
     );
-  const commands = [pairCommand(run), ...lookingCommands(run), ...decidingCommands(run), tokenCommand(run)];
+  const commands = [pairCommand(run), ...lookingCommands(run), ...decidingCommands(run), recoverCommand(run), tokenCommand(run)];
   for (const command of [root, ...commands]) {
     command
       .allowExcessArguments(false)

@@ -8,7 +8,7 @@ import { type Code, codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
 
 const timeoutMs = 10_000;
-/** Reading a whole ledger back takes its time. */
+/** Reading a ledger back, whole or in great part, takes its time. */
 const verifyTimeoutMs = 600_000;
 
 /**
@@ -21,7 +21,7 @@ export async function askOperator<V extends OperatorVerb>(
   body: OperatorRequests[V],
 ): Promise<OperatorAnswers[V]> {
   const client = createSocketClient<OperatorRequests, OperatorAnswers>(socketPaths(state).operator, {
-    timeoutMs: verb === "verify" ? verifyTimeoutMs : timeoutMs,
+    timeoutMs: verb === "verify" || verb === "recover" ? verifyTimeoutMs : timeoutMs,
   });
   try {
     const answer = await client.request(verb, body);

@@ -21,16 +21,17 @@ export interface StatusOptions {
 }
 
 /** `hint` is what to do about it, "" when nothing but time helps. */
-export interface Problem {
+interface Problem {
   readonly what: string;
   readonly hint: string;
 }
 
 /** What keeps a status from being 0; empty when everything works. */
-export function problemsOf(status: SignerStatus, nowMs: number): readonly Problem[] {
+function problemsOf(status: SignerStatus, nowMs: number): readonly Problem[] {
   const problems: Problem[] = [];
   const found = (what: string, hint: string): void => void problems.push({ what, hint });
   if (status.locked !== "") found(`the signer is locked (${status.locked}): ${status.lockedDetail}`, remedyIn(status.locked));
+  if (status.recovery !== "") found(recoveryWords[status.recovery] ?? status.recovery, remedyIn(status.recovery));
   if (!status.ledgerWritable)
     found("the ledger cannot be written", "check the disk's free space and health, then start crypto again");
   const { courier } = status;
@@ -39,6 +40,11 @@ export function problemsOf(status: SignerStatus, nowMs: number): readonly Proble
   else problems.push(...outsideProblems(courier, nowMs));
   return problems;
 }
+
+const recoveryWords: Readonly<Record<string, string>> = {
+  RECOVERY_OFFERED: "the gateway offers a recovery (RECOVERY_OFFERED): nothing is signed until a person carries it out",
+  RECOVERY_HOLD: "this agent is in recovery (RECOVERY_HOLD): every withdrawal is held for a person",
+};
 
 function outsideProblems(courier: CourierStatus, nowMs: number): readonly Problem[] {
   const problems: Problem[] = [];
@@ -58,9 +64,9 @@ function remedyIn(detail: string): string {
   return /^none\b/.test(remedy) ? "" : remedy;
 }
 
-/** 0 everything works, 1 something does not, 4 locked. */
+/** 0 everything works, 1 something does not, 4 locked or in recovery. */
 export function exitCodeOf(status: SignerStatus, problems: readonly Problem[]): number {
-  if (status.locked !== "") return exitCodes.locked;
+  if (status.locked !== "" || status.recovery !== "") return exitCodes.locked;
   return problems.length === 0 ? exitCodes.fine : exitCodes.no;
 }
 
@@ -90,12 +96,16 @@ function show(status: SignerStatus, options: StatusOptions, terminal: Terminal):
   const exitCode = exitCodeOf(status, problems);
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: exitCode === exitCodes.fine, problems, status })}\n`);
   else
-    terminal.out(`${headline(exitCode)}\n\n${fields([["now", moment(terminal.now())], ...rowsOf(status)])}\n${listed(problems)}`);
+    terminal.out(
+      `${headline(exitCode, status)}\n\n${fields([["now", moment(terminal.now())], ...rowsOf(status)])}\n${listed(problems)}`,
+    );
   return exitCode;
 }
 
-function headline(exitCode: number): string {
+function headline(exitCode: number, { recovery }: SignerStatus): string {
   if (exitCode === exitCodes.fine) return "everything works";
+  if (recovery === "RECOVERY_OFFERED") return "RECOVERY OFFERED: nothing is signed until a person has carried it out";
+  if (recovery !== "") return "RECOVERY: nothing is paid without a person's approve";
   return exitCode === exitCodes.locked ? "LOCKED: nothing is signed until a person has looked" : "NOT WELL";
 }
 

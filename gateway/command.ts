@@ -16,7 +16,7 @@ import { startGateway } from "./gateway.ts";
 import { agentConfigText } from "./operator/agent-config.ts";
 import { initFolder, writeOwnFile } from "./operator/folder.ts";
 import { askHealth } from "./operator/health.ts";
-import { addKey, createMerchant, listAgents, type Operator, releaseAgent, revoke } from "./operator/people.ts";
+import { addKey, createMerchant, listAgents, type Operator, recoverAgent, releaseAgent, revoke } from "./operator/people.ts";
 import { checkKey } from "./store/owner.ts";
 import { openStore } from "./store/store.ts";
 
@@ -181,6 +181,20 @@ function agentsRelease(agentId: string, options: JsonOption): void {
   });
 }
 
+function agentsRecover(agentId: string, options: JsonOption & { readonly above?: number }): void {
+  asOperator(options, (by) => {
+    const begun = recoverAgent(by, agentId, options.above ?? 0);
+    if (!allowed(begun)) return;
+    const { epoch, openWithdrawals } = begun;
+    if (options.json === true) {
+      printJson({ agentId, epoch, openWithdrawals });
+      return;
+    }
+    print(`Recovery of ${agentId} begun: epoch ${epoch}. Whoever runs with an older one is refused from now on.`);
+    print(`${openWithdrawals} open withdrawals go with the order. Next, on the agent's server: autowithdraw recover.`);
+  });
+}
+
 async function health(options: JsonOption): Promise<void> {
   const answer = await askHealth(readConfig(options.config));
   if (!answer.reached) {
@@ -202,6 +216,12 @@ function scopeList(text: string): readonly Scope[] {
 function merchantName(text: string): string {
   if (!/^[^\p{C}]{1,64}$/u.test(text)) throw new InvalidArgumentError("1 to 64 visible characters");
   return text;
+}
+
+function epochNumber(text: string): number {
+  const epoch = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (epoch < 1) throw new InvalidArgumentError("an epoch counts from 1");
+  return epoch;
 }
 
 function newFile(path: string): string {
@@ -243,6 +263,9 @@ function tree(): Command {
   withBoth(agents.command("release").description("let the merchant pair another server").argument("<agentId>")).action(
     (id: string, _own: unknown, command: Command) => agentsRelease(id, command.optsWithGlobals()),
   );
+  withBoth(agents.command("recover").description("begin an agent's recovery: see docs/recovering.md first").argument("<agentId>"))
+    .option("--above <epoch>", "raise the epoch above this one too, as the agent's status shows it", epochNumber)
+    .action((id: string, _own: unknown, command: Command) => agentsRecover(id, command.optsWithGlobals()));
   withBoth(program.command("health").description("ask the running gateway whether it is ready")).action(health);
   return program;
 }

@@ -25,6 +25,7 @@ export const envelopeKinds = {
   ack: 5, // gateway key
   statement: 6, // agent's signer key
   beat: 7, // gateway key one way, link key the other
+  recovery: 8, // gateway key; its payload is recovery.ts
 } as const;
 /** @public */
 export type EnvelopeKind = keyof typeof envelopeKinds;
@@ -135,7 +136,7 @@ export interface Statement {
 }
 
 /** @public */
-export type Entry = DecisionEntry | SignedEntry | ObservedEntry | AdoptedEntry | AlarmEntry;
+export type Entry = DecisionEntry | SignedEntry | ObservedEntry | AdoptedEntry | AlarmEntry | RecoveredEntry | AskedEntry;
 
 /**
  * The agent's answer to a withdrawal. refused and expired are final and were made before any signature.
@@ -205,6 +206,32 @@ export interface AlarmEntry {
   readonly at: number;
   readonly code: string;
   readonly locked: boolean;
+}
+
+/**
+ * The ledger goes on from here under the statement's epoch, by this order: the first entry the gateway takes in that epoch.
+ * @public
+ */
+export interface RecoveredEntry {
+  readonly kind: "recovered";
+  readonly seq: number;
+  readonly at: number;
+  readonly order: string; // Recovery.order
+  readonly sequence: number; // the newest job of that order: the agent asks for those after it
+}
+
+/**
+ * A withdrawal the gateway asked for once and may have lost with its database; stated in a recovery only.
+ * @public
+ */
+export interface AskedEntry
+  extends Pick<
+    Job,
+    "transactionId" | "mode" | "network" | "orderId" | "currency" | "amount" | "address" | "tag" | "issuedAt" | "expiresAt"
+  > {
+  readonly kind: "asked";
+  readonly seq: number;
+  readonly at: number;
 }
 
 /**

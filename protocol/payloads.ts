@@ -127,6 +127,28 @@ const entryReaders = {
     code: fields.code,
     locked: boolean(),
   }),
+  recovered: object({
+    kind: oneOf("recovered"),
+    seq: fields.ordinal,
+    at: fields.time,
+    order: fields.hash,
+    sequence: fields.count,
+  }),
+  asked: object({
+    kind: oneOf("asked"),
+    seq: fields.ordinal,
+    at: fields.time,
+    transactionId: fields.transactionId,
+    mode: oneOf("auto", "manual"),
+    network: fields.network,
+    orderId: fields.orderId,
+    currency: fields.currency,
+    amount: fields.amount,
+    address: fields.destination,
+    tag: fields.tag,
+    issuedAt: fields.time,
+    expiresAt: fields.time,
+  }),
 } satisfies { [K in Entry["kind"]]: Reader<Extract<Entry, { kind: K }>> };
 
 const entryKinds = Object.keys(entryReaders) as readonly Entry["kind"][];

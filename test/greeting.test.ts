@@ -189,10 +189,17 @@ describe("an acknowledgement", () => {
 });
 
 describe("the time of the ledger", () => {
-  const heard = { greeted: true, gatewayAt: 1_000_000, heardAt: 500 };
+  const heard = { greeted: true, orders: { isWhole: false }, gatewayAt: 1_000_000, heardAt: 500 };
 
   it.each([
     ["stands before the greeting", { ...heard, greeted: false }, 9_000_000, 600, 0],
+    [
+      "goes on with a recovery order for this run",
+      { ...heard, greeted: false, orders: { isWhole: true } },
+      1_000_100,
+      600,
+      1_000_100,
+    ],
     ["is the local clock's", heard, 1_000_100, 600, 1_000_100],
     ["is the local clock's up to ten minutes ahead", heard, 1_600_100, 600, 1_600_100],
     ["and goes no further", heard, 1_600_101, 600, 1_600_100],

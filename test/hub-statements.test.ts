@@ -318,6 +318,7 @@ describe("effect of an entry", () => {
     known: null,
     tokenOwner: null,
     hashOwner: null,
+    isRecovered: false,
     ...change,
   });
   const entry = (body: EntryBody): never => ({ ...body, seq: 1, at: 1 }) as never;

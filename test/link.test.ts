@@ -51,6 +51,7 @@ function linkTo(url: string, change: Partial<LinkOptions> = {}): Watched {
     head: () => ({ seq: 7, hash: "77".repeat(32) }),
     times: quick,
     onUp: () => ups.push(performance.now()),
+    onRecovery: () => undefined,
     onFrame: (envelope, frame) => frames.push({ envelope, bytes: frame.length }),
     onDown: (down) => downs.push(down),
     ...change,

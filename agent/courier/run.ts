@@ -131,6 +131,9 @@ function openLink(shared: Shared, hello: Hello, tell: () => void): { readonly li
       state.linkUps += 1;
       greet(shared, link, reporter, frame, tell).catch(onBug);
     },
+    onRecovery(frame) {
+      keepOrder(shared, frame, tell).catch(onBug);
+    },
     onFrame(envelope, frame) {
       const take = envelope === "jobs" ? admitJobs : release;
       take(shared, link, frame).catch(onBug);
@@ -189,6 +192,20 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
   tell();
 }
 
+/** An order is for the signer to keep and for its operator to look at; the desk stands still from here. */
+async function keepOrder(shared: Shared, frame: Uint8Array, tell: () => void): Promise<void> {
+  const { signer, state, options } = shared;
+  const kept = await settled(signer.request("admit", { frame: base64(frame) }));
+  if (state.isEnded) return;
+  if (!kept.ok) {
+    options.log.warn({ code: kept.code }, "the signer did not take a recovery order");
+    return;
+  }
+  state.linkDetail = "LINK_RECOVERY: the gateway offers a recovery";
+  await askHello(shared);
+  tell();
+}
+
 async function admitJobs({ signer, feed, options }: Shared, link: Link, frame: Uint8Array): Promise<void> {
   const arrivedAtMs = options.monotonic();
   options.metrics.count("jobFrames");
@@ -217,7 +234,7 @@ function refusedFrame({ log, metrics }: RunOptions, link: Link, { code, effect }
   else if (/^(ENVELOPE|JSON|ADMISSION)_/.test(code)) link.drop("LINK_REFUSED", code);
 }
 
-function takePush({ feed, options }: Shared, reporter: Reporter, push: Push): void {
+function takePush({ feed, options, signer }: Shared, reporter: Reporter, push: Push): void {
   switch (push.push) {
     case "statement":
       reporter.push(push);
@@ -228,6 +245,10 @@ function takePush({ feed, options }: Shared, reporter: Reporter, push: Push): vo
     case "locked":
       options.log.error({ code: push.code }, "the signer is locked: a person must look");
       feed({ kind: "locked", code: push.code });
+      break;
+    case "recovered":
+      options.log.info("the ledger was recovered: everything begins anew with its new epoch");
+      signer.close();
   }
 }
 

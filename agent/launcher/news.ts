@@ -57,15 +57,22 @@ interface Words {
   readonly detail?: string; // may change at every look: told with the trouble, never by itself
 }
 
+const recoveryNews: Readonly<Record<string, string>> = {
+  RECOVERY_OFFERED: "the gateway offers a recovery: look at it with recover; nothing is signed before",
+  RECOVERY_HOLD: "in recovery: every withdrawal is held, until recover --finish",
+};
+
 /** One entry a topic. */
-export function newsOf({ locked, lockedDetail, courier, counts }: SignerStatus): ReadonlyMap<string, Words> {
+export function newsOf({ locked, lockedDetail, recovery, courier, counts }: SignerStatus): ReadonlyMap<string, Words> {
   const news = new Map<string, Words>();
   news.set("lock", {
     bad: locked === "" ? "" : `LOCKED (${locked}): ${lockedDetail}; nothing is signed until a person has looked`,
     good: "the signer signs again",
   });
+  news.set("recovery", { bad: recoveryNews[recovery] ?? "", good: "the recovery has ended" });
+  const waiting = counts.held + counts.quarantined;
   news.set("held", {
-    bad: counts.held === 0 ? "" : `${counts.held} held: see withdrawals --open, then approve or refuse`,
+    bad: waiting === 0 ? "" : `${waiting} held: see withdrawals --open, then approve or refuse`,
     good: "nothing waits for a person",
   });
   if (courier === null) return news;

@@ -14,9 +14,19 @@ import { Policy, type PolicySnapshot } from "./policy/policy.ts";
 import type { Rules } from "./policy/rules.ts";
 import { type AccountEntries, Accounts } from "./withdrawal/accounts.ts";
 import { Book, type BookSnapshot } from "./withdrawal/book.ts";
-import { Outbox } from "./withdrawal/outbox.ts";
+import { Outbox, recoveryEntryOf } from "./withdrawal/outbox.ts";
 
 type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
+
+type WithdrawalRecord = Exclude<
+  Extract<LedgerRecord, { transactionId: string }>,
+  { kind: "REQUESTED" | "REPEATED" | "IMPORTED" | "SETTLED" }
+>;
+
+interface Staged {
+  readonly begun: Extract<LedgerRecord, { kind: "RECOVERING" }>;
+  readonly parts: Extract<LedgerRecord, { kind: "IMPORTED" | "SETTLED" | "RESTATED" }>[];
+}
 
 /**
  * Who this ledger belongs to, with the gateway's key ready for use.
@@ -47,6 +57,15 @@ export interface CoreSnapshot {
   readonly policy: PolicySnapshot;
   readonly book: BookSnapshot;
   readonly outbox: ReturnType<Outbox["snapshot"]>;
+  readonly recovery?: Recovery | null;
+}
+
+/**
+ * A recovery that a person has not ended: everything new is held.
+ * @public
+ */
+export interface Recovery {
+  readonly seq: number; // of its RECOVERED record
 }
 
 /**
@@ -62,8 +81,11 @@ export class Core {
   readonly heads: Heads;
   /** Jobs read by admission whose record is about to be folded, by hash: so that no text is parsed twice. */
   readonly #read = new Map<string, Job>();
+  /** What a recovery under way would change; RECOVERED makes it hold. A crash before leaves it without effect. */
+  #staged: Staged | null = null;
   #paired: Paired | null;
   #locked: Lock | null;
+  #recovery: Recovery | null;
 
   constructor(rules: Rules, snapshot?: CoreSnapshot) {
     this.policy = new Policy(rules, snapshot?.policy);
@@ -74,6 +96,7 @@ export class Core {
     this.heads = new Heads(snapshot?.heads);
     this.#paired = snapshot === undefined ? null : pairedOf(snapshot.paired);
     this.#locked = snapshot?.locked ?? null;
+    this.#recovery = snapshot?.recovery ?? null;
   }
 
   get paired(): Paired {
@@ -83,6 +106,10 @@ export class Core {
 
   get locked(): Lock | null {
     return this.#locked;
+  }
+
+  get recovery(): Recovery | null {
+    return this.#recovery;
   }
 
   /** Hands over a job that was read from `text`, for the record that follows. */
@@ -125,6 +152,21 @@ export class Core {
         return;
       case "CHECKPOINT":
         return;
+      case "RECOVERING":
+        this.#staged = { begun: record, parts: [] };
+        return;
+      case "IMPORTED":
+      case "SETTLED":
+      case "RESTATED":
+        invariant(this.#staged !== null, "a recovery begins with RECOVERING");
+        this.#staged.parts.push(record);
+        return;
+      case "RECOVERED":
+        this.#recover(record);
+        return;
+      case "RESUMED":
+        this.#recovery = null;
+        return;
       default:
         this.#foldWithdrawal(record);
     }
@@ -143,10 +185,39 @@ export class Core {
       policy: this.policy.snapshot(this.heads.at),
       book: this.book.snapshot(),
       outbox: this.outbox.snapshot(),
+      recovery: this.#recovery,
     };
   }
 
-  #foldWithdrawal(record: Extract<LedgerRecord, { transactionId: string }>): void {
+  /** All at once: the records before this one were waiting for it. */
+  #recover(record: Extract<LedgerRecord, { kind: "RECOVERED" }>): void {
+    const staged = this.#staged;
+    invariant(staged !== null && staged.begun.order === record.order, "what is recovered was begun");
+    this.#staged = null;
+    const { begun, parts } = staged;
+    this.#paired = { ...this.paired, epoch: record.epoch };
+    this.#locked = null;
+    this.#recovery = { seq: record.seq };
+    this.chain.restart({ sequence: begun.sequence, hash: begun.jobHash });
+    this.heads.restart();
+    const moved = parts.filter((part) => part.kind !== "RESTATED");
+    this.book.recover(moved, (part) => parseJob(part.job));
+    const entries = [recoveryEntryOf(begun, undefined)];
+    for (const part of parts) {
+      const withdrawal = part.kind === "RESTATED" ? undefined : this.book.find(part.transactionId);
+      entries.push(recoveryEntryOf(part, withdrawal));
+      if (part.kind === "SETTLED") this.policy.settle(part.transactionId);
+      if (part.kind === "IMPORTED" && withdrawal !== undefined) {
+        this.policy.recover(part, withdrawal.job.currency, record.at);
+      }
+    }
+    this.outbox.restart(entries.filter((entry) => entry !== null));
+    for (const account of record.accounts) this.accounts.recover(account);
+    this.accounts.recount(this.book.open());
+    for (const spent of record.spent) this.policy.countSpent(`recovery ${record.order}`, spent, record.at);
+  }
+
+  #foldWithdrawal(record: WithdrawalRecord): void {
     const from = this.book.find(record.transactionId)?.state;
     const withdrawal = this.book.fold(record);
     this.policy.fold(record, withdrawal.job.currency);

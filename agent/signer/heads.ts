@@ -68,6 +68,11 @@ export class Heads {
     }
   }
 
+  /** A recovery: in its epoch the gateway has acknowledged nothing yet. */
+  restart(): void {
+    this.#acked = { seq: 0, hash: zeroHash };
+  }
+
   snapshot(): HeadsSnapshot {
     return { acked: this.#acked, from: this.#from, hashes: this.#hashes.slice(this.#first), at: this.#at };
   }

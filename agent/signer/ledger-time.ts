@@ -10,6 +10,7 @@ export const skewMaxMs = 600_000;
 /** What this run has heard of the gateway's time. */
 export interface Heard {
   readonly greeted: boolean;
+  readonly orders: { readonly isWhole: boolean }; // a recovery order for this run, whose time was verified as a greeting's is
   readonly gatewayAt: number; // newest `at` of a verified envelope of this run
   readonly heardAt: number; // monotonic, when that came
 }
@@ -19,6 +20,6 @@ export interface Heard {
  * `localMs` is the local clock, `monotonicMs` of the same clock as `heardAt`.
  * @public
  */
-export function ledgerTime({ greeted, gatewayAt, heardAt }: Heard, localMs: number, monotonicMs: number): number {
-  return greeted ? Math.floor(Math.min(localMs, gatewayAt + (monotonicMs - heardAt) + skewMaxMs)) : 0;
+export function ledgerTime({ greeted, orders, gatewayAt, heardAt }: Heard, localMs: number, monotonicMs: number): number {
+  return greeted || orders.isWhole ? Math.floor(Math.min(localMs, gatewayAt + (monotonicMs - heardAt) + skewMaxMs)) : 0;
 }

@@ -8,6 +8,7 @@ import { type AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import type { CourierStatus } from "../socket/verbs.ts";
 import type { Core } from "./core.ts";
 import type { LedgerRecord, RecordBody } from "./ledger/records.ts";
+import { Orders } from "./recovery/orders.ts";
 
 /**
  * The run's own knowledge.
@@ -24,6 +25,8 @@ export interface Run {
   readonly alarms: Set<string>; // recorded once per run
   readonly aheadSince: Map<string, number>; // network → ledger time when the chain's count was first ahead
   readonly witnesses: Map<string, number>; // chain → most nodes that ever agreed in this run
+  readonly counts: Map<string, bigint>; // network → newest final transaction count that nodes agreed on
+  readonly orders: Orders;
 }
 
 /**
@@ -45,6 +48,8 @@ export function beginRun(nonce: string, startedAt: number): Run {
     alarms: new Set(),
     aheadSince: new Map(),
     witnesses: new Map(),
+    counts: new Map(),
+    orders: new Orders(),
   };
 }
 
@@ -71,6 +76,7 @@ export interface Turn {
  */
 export function closedGate({ core, run }: Pick<Turn, "core" | "run">): Refusal | null {
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
+  if (run.orders.isWhole) return refuse("RECOVERY_OFFERED");
   return run.greeted ? null : refuse("SIGNER_NOT_GREETED");
 }
 

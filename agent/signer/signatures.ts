@@ -94,9 +94,10 @@ export class Signatures {
     const waiting = this.#waiting.get(keyOf(work)) ?? [];
     this.#waiting.delete(keyOf(work));
     const withdrawal = core.book.find(work.transactionId);
-    // Between record and signature others may have been heard: a lock, or the end of an earlier version.
+    // Between record and signature others may have been heard: a lock, the end of an earlier version, or a recovery.
     const closed = closedGate(this.#options);
-    if (closed !== null || withdrawal === undefined || isFinal(withdrawal.state)) {
+    const isOver = withdrawal === undefined || isFinal(withdrawal.state) || withdrawal.state === "quarantined";
+    if (closed !== null || isOver) {
       for (const reply of waiting) reply(closed ?? refuse("WITHDRAWAL_CLOSED"));
       return;
     }

@@ -142,6 +142,12 @@ export class Signer {
     });
   }
 
+  /** A recovery changed what everybody was told: the courier begins anew, with the new epoch. */
+  restarted(): void {
+    this.#isLockTold = false;
+    this.#options.push({ push: "recovered" });
+  }
+
   view(withdrawal: Withdrawal): WithdrawalView {
     return viewOf(withdrawal, this.core.policy);
   }
@@ -161,9 +167,14 @@ export class Signer {
     for (const withdrawal of core.book.open()) if (!isFinal(withdrawal.state)) open.push(this.view(withdrawal));
     const answer = {
       ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: core.heads.acked.seq },
-      ...{ nonce: run.nonce, greeted: run.greeted, locked: core.locked?.code ?? "", accounts: this.accounts(), open },
+      ...{ nonce: run.nonce, greeted: run.greeted, locked: this.#lockCode(), accounts: this.accounts(), open },
     };
     this.settle(() => reply(answer));
+  }
+
+  /** To the courier an order that waits for a person is a lock like any other. */
+  #lockCode(): string {
+    return this.core.locked?.code ?? (this.run.orders.isWhole ? "RECOVERY_OFFERED" : "");
   }
 
   admit(frame: Uint8Array, reply: Answer<"admit">): void {

@@ -18,7 +18,9 @@ export type WithdrawalState =
   | "reverted" // final, failed on chain
   | "lost" // another transaction consumed the token
   | "refused" // final, nothing was ever signed
-  | "expired"; // final, nothing was ever signed
+  | "expired" // final, nothing was ever signed
+  | "quarantined" // open at a recovery with its token bound: only watched, until a person approves it
+  | "settled"; // final: a recovery found that the gateway counts it as ended
 
 /**
  * One signed version of a withdrawal. `raw` is present only once released.
@@ -32,6 +34,8 @@ export interface VersionView {
   readonly maxPriorityFeePerGas: string;
   readonly signedAt: number;
   readonly raw?: string;
+  /** Out already, but its bytes are not given: not in this ledger, or the withdrawal is quarantined. Its hash is to be watched. */
+  readonly isOut?: true;
 }
 
 /**
@@ -96,7 +100,7 @@ export interface AccountView {
  */
 export interface CourierRequests {
   hello: Record<never, never>;
-  /** A jobs or welcome envelope, whole, base64. */
+  /** A jobs, welcome or recovery envelope, whole, base64. */
   admit: { readonly frame: string };
   sign: { readonly transactionId: string; readonly facts: EvmFacts };
   /** Same token, higher fee. `above` is the version being replaced; a repeat answers the version already made. */
@@ -160,7 +164,9 @@ export interface CourierAnswers {
 export type Push =
   | { readonly push: "statement"; readonly frame: string; readonly after: number; readonly head: Head }
   | { readonly push: "changed"; readonly withdrawal: WithdrawalView }
-  | { readonly push: "locked"; readonly code: string };
+  | { readonly push: "locked"; readonly code: string }
+  /** A recovery gave the ledger another epoch: whatever was told of the run before counts no more, and the link is dialled anew. */
+  | { readonly push: "recovered" };
 
 /** @public */
 export interface SignerStatus {
@@ -172,6 +178,8 @@ export interface SignerStatus {
   readonly greeted: boolean;
   readonly locked: string;
   readonly lockedDetail: string;
+  /** RECOVERY_OFFERED: an order is here and waits for `recover`; RECOVERY_HOLD: recovered, all is held until `finish`; else "". */
+  readonly recovery: string;
   readonly ledgerWritable: boolean;
   readonly isolation: string; // L0 … L3 with the reason, e.g. "L0 one user"
   readonly encKeyFrom: string; // credential | file | terminal | config
@@ -205,6 +213,61 @@ export interface CourierStatus {
 }
 
 /**
+ * One account in a recovery. Counters are decimal strings, "" where nothing is known.
+ * @public
+ */
+export interface RecoveryAccountView {
+  readonly network: string;
+  readonly account: string;
+  readonly ledgerNext: string;
+  readonly gatewayNext: string;
+  readonly chainCount: string; // final transactions, as the courier's nodes agree
+  readonly next: string; // the first token that will be given to anybody
+}
+
+/**
+ * What a recovery would do to one withdrawal. `here` is its state in this ledger, "" when the ledger does not know it.
+ * @public
+ */
+export interface RecoveryWithdrawalView {
+  readonly transactionId: string;
+  readonly orderId: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly address: string;
+  readonly here: WithdrawalState | "";
+  readonly becomes: "held" | "quarantined" | "settled";
+  readonly nonce: string; // its token for life, "" without one
+  readonly txHashes: readonly string[]; // known versions, "" for one that was never signed
+}
+
+/**
+ * Everything a yes to a recovery is a yes to. `withdrawals` may be cut; `digest` covers all of them.
+ * @public
+ */
+export interface RecoveryPlan {
+  readonly digest: string;
+  readonly order: string;
+  readonly at: number; // when the gateway made the order
+  readonly epoch: number;
+  readonly newEpoch: number;
+  readonly locked: string;
+  readonly lockedDetail: string;
+  readonly head: Head; // of this ledger
+  readonly gatewayHead: Head | null;
+  /** The gateway's head is in this ledger: then it is the gateway that went back, and it is told again what it lost. */
+  readonly isGatewayBehind: boolean;
+  readonly jobs: { readonly here: number; readonly gateway: number };
+  readonly accounts: readonly RecoveryAccountView[];
+  readonly withdrawals: readonly RecoveryWithdrawalView[];
+  readonly held: number;
+  readonly quarantined: number;
+  readonly settled: number;
+  readonly imported: number; // of the first two, how many this ledger had forgotten
+  readonly restated: number; // facts told to the gateway again
+}
+
+/**
  * Requests on the operator socket.
  * @public
  */
@@ -215,6 +278,10 @@ export interface OperatorRequests {
   /** `digest` is WithdrawalView.approvalDigest as shown; `address` only when the withdrawal has none. */
   approve: { readonly transactionId: string; readonly digest: string; readonly address: string };
   refuse: { readonly transactionId: string };
+  /** Shows what the gateway's order would do (`digest` ""), or does exactly that. */
+  recover: { readonly digest: string };
+  /** Ends a recovery: policy decides by itself again. What is still held or quarantined stays so. */
+  finish: Record<never, never>;
   /** Reads the whole ledger back and checks every hash. */
   verify: Record<never, never>;
 }
@@ -227,6 +294,8 @@ export interface OperatorAnswers {
   show: { readonly withdrawal: WithdrawalView; readonly history: readonly LedgerLine[] };
   approve: { readonly withdrawal: WithdrawalView };
   refuse: { readonly withdrawal: WithdrawalView };
+  recover: { readonly plan: RecoveryPlan; readonly done: boolean };
+  finish: { readonly held: number; readonly quarantined: number };
   verify: { readonly records: number; readonly segments: number; readonly head: Head };
 }
 /** @public */

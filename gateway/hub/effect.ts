@@ -18,6 +18,7 @@ export interface Around {
   readonly known: SignatureRow | null; // the version that a signed entry speaks of
   readonly tokenOwner: string | null; // which withdrawal holds a signed entry's token
   readonly hashOwner: string | null; // which withdrawal a signed entry's txHash belongs to
+  readonly isRecovered: boolean; // the agent's epoch began with a recovery
 }
 
 /** Columns of the withdrawal's row that change. */
@@ -34,6 +35,8 @@ export type Effect =
   | { readonly kind: "sign"; readonly change: Change; readonly newVersion: boolean; readonly newToken: boolean }
   | { readonly kind: "advance"; readonly change: Change }
   | { readonly kind: "alarm"; readonly code: string; readonly locked: boolean }
+  /** A withdrawal this database lost comes back, by the word of the agent that was asked for it. */
+  | { readonly kind: "learn" }
   /** The agent speaks of something a whole database would hold: this one was restored from a backup. */
   | { readonly kind: "behind"; readonly detail: string }
   /** Agent and database cannot both be right. */
@@ -52,6 +55,12 @@ export function effectOf(entry: Entry, around: Around): Effect {
       return { kind: "none" };
     case "alarm":
       return { kind: "alarm", code: entry.code, locked: entry.locked };
+    case "recovered":
+      return contradiction(`record ${entry.seq} speaks of a recovery that is not awaited here`);
+    case "asked":
+      if (around.row !== null) return { kind: "none" };
+      if (around.isRecovered) return { kind: "learn" };
+      return { kind: "behind", detail: `it holds no transaction ${entry.transactionId}` };
     case "decision":
     case "signed":
     case "observed": {

@@ -12,7 +12,7 @@ import type { Signals } from "../store/signals.ts";
 import { type Database, isConflict, type Store } from "../store/store.ts";
 import type { Session } from "./session.ts";
 import { keepStanding, type Standing, standingOfBeat } from "./standing.ts";
-import { type Applied, applyStatements, Halt } from "./statements.ts";
+import { type Applied, applyStatements, Halt, Outdated } from "./statements.ts";
 
 export interface IntakeRooms {
   readonly store: Store;
@@ -110,7 +110,7 @@ export class Intake {
       );
     } catch (error) {
       const halt = haltOf(error);
-      if (halt !== null && groups.length > 1) return false;
+      if ((halt !== null || error instanceof Outdated) && groups.length > 1) return false;
       for (const group of groups) this.#stop(group, error, halt);
       return true;
     }
@@ -120,6 +120,10 @@ export class Intake {
 
   #stop(group: readonly Arrival[], error: unknown, halt: Halt | null): void {
     const agentId = group[0]?.agentId ?? "";
+    if (error instanceof Outdated) {
+      for (const { session } of group) session.end("epoch");
+      return;
+    }
     if (halt === null) {
       if (!(error instanceof AgentError)) throw error;
       this.#rooms.log.error({ agent: agentId, code: error.code }, "statements could not be stored; the agent sends them again");
@@ -133,7 +137,11 @@ export class Intake {
   #tell(group: readonly Arrival[], applied: Applied): void {
     const { signals, log } = this.#rooms;
     const agent = group[0]?.agentId ?? "";
-    for (const session of new Set(group.map((arrival) => arrival.session))) session.acknowledge(applied.head);
+    for (const session of new Set(group.map((arrival) => arrival.session))) {
+      session.acknowledge(applied.head);
+      if (applied.isRecovered) session.goOn();
+    }
+    if (applied.isRecovered) log.info({ agent, head: applied.head.seq }, "the agent was recovered");
     for (const { code, locked } of applied.alarms) log.error({ agent, code, locked }, "the agent raised an alarm");
     this.#tellStanding(agent, applied.standing);
     for (const transactionId of applied.changed) signals.emit("changed", { transactionId });

@@ -12,6 +12,8 @@ import { AgentError } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Ack, Beat, Challenge, EnvelopeKind, Head, Hello, Jobs, Statement, Welcome } from "../../protocol/messages.ts";
 import { parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
+import { recoveryOrder } from "../recovery/order.ts";
+import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
 import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
@@ -121,6 +123,8 @@ export class Session {
   pump(): void {
     const live = this.#live;
     const { store, limits, clock } = this.#rooms;
+    // A job the order names must not come as a job as well.
+    if (live !== null && awaitsRecovery(store.database, live)) return;
     while (live !== null && !this.#ended && this.#socket.bufferedAmount < limits.fillBytesMax) {
       const batch = fillEnvelope(jobsAfter(store.database, live.id, this.#sentSequence));
       const last = batch.at(-1);
@@ -138,6 +142,15 @@ export class Session {
       };
       this.#send("jobs", jobs, () => this.pump());
     }
+  }
+
+  /** The agent was recovered: jobs go on from the first one it has not answered. */
+  goOn(): void {
+    const agent = this.#live === null ? undefined : this.#readAgent(this.#live.id);
+    if (agent === undefined) return;
+    this.#answered = answeredUpTo(this.#rooms.store.database, agent);
+    this.#sentSequence = this.#answered;
+    this.pump();
   }
 
   end(reason: CloseReason): void {
@@ -193,7 +206,7 @@ export class Session {
     const { payload } = openEnvelope(frame, { kind: "hello", publicKey: linkKey, bytesMax: helloBytesMax });
     const hello = parseHello(payload);
     if (hello.agent !== agent.id || hello.answers !== this.#nonce) return "refused";
-    if (hello.epoch < agent.epoch) return "epoch";
+    if (hello.epoch < agent.epoch) return this.#offer(agent, hello);
     if (hello.epoch > agent.epoch) {
       this.#rooms.onBehind(agent.id, `it holds epoch ${agent.epoch}, the agent was granted ${hello.epoch}`);
       return "behind";
@@ -201,6 +214,19 @@ export class Session {
     if (agent.lockedCode.startsWith("HUB_")) return "locked";
     this.#live = { id: agent.id, epoch: agent.epoch, linkKey, signerKey: publicKeyFromHex(agent.signerKey) };
     this.#greet(agent, hello);
+    return null;
+  }
+
+  /** An agent that its operator here recovers gets the order for it, and nothing else; it is not live with its old epoch. */
+  #offer(agent: AgentRow, hello: Hello): CloseReason | null {
+    const { store, clock, limits, log } = this.#rooms;
+    const recovery = recoveryOf(store.database, agent);
+    if (recovery === undefined || recovery.takenAt !== null) return "epoch";
+    const parts = recoveryOrder(store.database, agent, recovery, hello.nonce, clock());
+    log.info({ agent: agent.id, epoch: agent.epoch, parts: parts.length }, "a recovery is offered");
+    for (const part of parts) this.#send("recovery", part);
+    clearTimeout(this.#deadline);
+    if (!this.#ended) this.#deadline = setTimeout(() => this.end("epoch"), limits.deadMs);
     return null;
   }
 

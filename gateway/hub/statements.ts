@@ -5,7 +5,9 @@
  */
 import { type Code, codes } from "../../protocol/codes.ts";
 import { invariant } from "../../protocol/fault.ts";
-import type { Entry, Head, SignedEntry, Statement } from "../../protocol/messages.ts";
+import type { AskedEntry, Entry, Head, SignedEntry, Statement } from "../../protocol/messages.ts";
+import { learnWithdrawal } from "../recovery/learning.ts";
+import { awaitsRecovery, recoveryOf, takeRecovery } from "../recovery/recovery.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import type { AgentRow, JobRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -25,6 +27,11 @@ export class Halt extends Error {
   }
 }
 
+/** A statement of an epoch that is over: the link it came over has to end. */
+export class Outdated extends Error {
+  override readonly name = "Outdated";
+}
+
 /** What became durable with the caller's commit, and whom to tell of it afterwards. */
 export interface Applied {
   readonly head: Head;
@@ -32,6 +39,7 @@ export interface Applied {
   readonly changed: readonly string[]; // transaction ids whose row changed
   readonly alarms: readonly Raised[]; // each code once
   readonly standing: Standing | null; // where the agent's ledger stands, when that changed
+  readonly isRecovered: boolean; // its recovery was taken: jobs go on from another place
 }
 
 interface Raised {
@@ -56,6 +64,8 @@ interface Progress {
 export function applyStatements(database: Database, agentId: string, statements: readonly Statement[], nowMs: number): Applied {
   const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agentId);
   invariant(agent !== undefined, "a live link belongs to a paired agent");
+  // Looked at inside the transaction: whoever raised the epoch counts on it that not a word of the old one is taken any more.
+  if (statements.some(({ epoch }) => epoch !== agent.epoch)) throw new Outdated();
   const progress: Progress = { database, agent, nowMs, decided: new Set(), changed: new Set(), alarms: new Map() };
   let head: Head | null = agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
   for (const statement of statements) head = applyStatement(progress, statement, head);
@@ -64,7 +74,8 @@ export function applyStatements(database: Database, agentId: string, statements:
   const standings = statements.map(({ head: stated, entries }) => standingOfStatement(agent.headSeq, stated, entries));
   const standing = keepStanding(database, agent, standings.filter((one) => one !== null).at(-1) ?? null, nowMs);
   const { decided, changed, alarms } = progress;
-  return { head, decided: [...decided], changed: [...changed], alarms: [...alarms.values()], standing };
+  const isRecovered = agent.headSeq === 0 && statements[0]?.entries[0]?.kind === "recovered";
+  return { head, decided: [...decided], changed: [...changed], alarms: [...alarms.values()], standing, isRecovered };
 }
 
 function applyStatement(progress: Progress, statement: Statement, stored: Head | null): Head {
@@ -74,6 +85,13 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
     throw new Halt("HUB_LEDGER_FORKED", true, `record ${storedSeq} of the ledger is not the one acknowledged before`);
   }
   if (stored !== null && statement.head.seq <= storedSeq) return stored;
+  const [first] = statement.entries;
+  if (stored === null && awaitsRecovery(progress.database, progress.agent)) {
+    if (first?.kind !== "recovered") throw behind(progress, "its ledger goes on as if there had been no recovery");
+    takeRecovery(progress.database, progress.agent, first, statement.head, progress.nowMs);
+    for (const entry of statement.entries.slice(1)) applyEntry(progress, entry);
+    return statement.head;
+  }
   for (const entry of statement.entries) if (entry.seq > storedSeq) applyEntry(progress, entry);
   return statement.head;
 }
@@ -91,6 +109,12 @@ function applyEntry(progress: Progress, entry: Entry): void {
     case "alarm":
       keepAlarm(progress, effect.code, effect.locked);
       return;
+    case "learn": {
+      const problem = learnWithdrawal(database, agent, entry as AskedEntry, nowMs);
+      if (problem !== "") throw new Halt("HUB_CONTRADICTION", true, problem);
+      progress.changed.add(transactionOf(entry));
+      return;
+    }
     case "answer":
     case "sign":
     case "advance": {
@@ -120,11 +144,13 @@ function transactionOf(entry: Entry): string {
   return entry.transactionId;
 }
 
-const unsigned = { isSigned: false, token: null, known: null, tokenOwner: null, hashOwner: null } as const;
+const unsigned = {
+  ...{ isSigned: false, token: null, known: null, tokenOwner: null, hashOwner: null, isRecovered: false },
+} as const;
 
 /** Only what this kind of entry asks for, each by an index: an agent may have a great many entries, and all wait for them. */
 function readAround(database: Database, agent: AgentRow, entry: Entry): Around {
-  if (entry.kind === "adopted" || entry.kind === "alarm") {
+  if (entry.kind === "adopted" || entry.kind === "alarm" || entry.kind === "recovered") {
     return { agent, row: null, jobAgent: null, ...unsigned };
   }
   const id = entry.transactionId;
@@ -134,13 +160,13 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Around {
     jobAgent: database.get<Pick<JobRow, "agent">>("SELECT agent FROM jobs WHERE transactionId = ?", id)?.agent ?? null,
   };
   if (entry.kind === "observed") return { ...unsigned, ...base };
+  if (entry.kind === "asked") return { ...unsigned, ...base, isRecovered: recoveryOf(database, agent) !== undefined };
   const isSigned = database.get("SELECT 1 FROM signatures WHERE transactionId = ? LIMIT 1", id) !== undefined;
   if (entry.kind === "decision") return { ...unsigned, ...base, isSigned };
   const owner = (sql: string, ...values: readonly string[]): string | null =>
     database.get<{ transactionId: string }>(sql, ...values)?.transactionId ?? null;
   return {
-    ...base,
-    isSigned,
+    ...{ ...base, isSigned, isRecovered: false },
     token: database.get<{ token: string }>("SELECT token FROM tokens WHERE transactionId = ?", id)?.token ?? null,
     known:
       database.get<SignatureRow>("SELECT * FROM signatures WHERE transactionId = ? AND version = ?", id, entry.version) ?? null,

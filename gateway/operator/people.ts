@@ -5,9 +5,10 @@
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
 import { createKey, type NewKey, revokeKey, scopes } from "../auth/keys.ts";
+import { beginRecovery } from "../recovery/recovery.ts";
 import { recordAct } from "../store/audit.ts";
 import type { AgentRow, MerchantRow } from "../store/rows.ts";
-import type { Store } from "../store/store.ts";
+import type { Database, Store } from "../store/store.ts";
 
 /** @public */
 export interface Operator {
@@ -115,6 +116,12 @@ export function listAgents(store: Store): readonly AgentLine[] {
   }));
 }
 
+function openWithdrawals(database: Database, agentId: string): number {
+  const sql =
+    "SELECT count(*) AS n FROM jobs JOIN transactions ON transactions.id = jobs.transactionId WHERE jobs.agent = ? AND transactions.status = 0";
+  return database.get<{ n: number }>(sql, agentId)?.n ?? 0;
+}
+
 /**
  * Releases an agent, so that the merchant may pair another server, and gives its pairing keys their right back. Withdrawals already
  * handed to it stay with it. Refuses GATEWAY_UNKNOWN_AGENT, also for one that is released already.
@@ -124,13 +131,27 @@ export function releaseAgent(by: Operator, agentId: string): { readonly ok: true
   return by.store.write((database) => {
     const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ? AND releasedAt IS NULL", agentId);
     if (agent === undefined) return refuse("GATEWAY_UNKNOWN_AGENT");
-    const open = database.get<{ n: number }>(
-      "SELECT count(*) AS n FROM jobs JOIN transactions ON transactions.id = jobs.transactionId WHERE jobs.agent = ? AND transactions.status = 0",
-      agentId,
-    );
     database.run("UPDATE agents SET releasedAt = ? WHERE id = ?", by.nowMs, agentId);
     database.run("UPDATE keys SET pairingUsed = 0 WHERE merchant = ?", agent.merchant);
     recordAct(database, { at: by.nowMs, actor: "operator", act: "agent released", subject: agentId, detail: agent.merchant });
-    return { ok: true, openWithdrawals: open?.n ?? 0 };
+    return { ok: true, openWithdrawals: openWithdrawals(database, agentId) };
+  });
+}
+
+/**
+ * Begins an agent's recovery: its epoch rises, above `above` as well, and its next link is offered the order. Twice is harmless: the
+ * second replaces the first. Refuses GATEWAY_UNKNOWN_AGENT, also for one that is released.
+ * @public
+ */
+export function recoverAgent(
+  by: Operator,
+  agentId: string,
+  above: number,
+): { readonly ok: true; readonly epoch: number; readonly openWithdrawals: number } | Refusal {
+  return by.store.write((database) => {
+    const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ? AND releasedAt IS NULL", agentId);
+    if (agent === undefined) return refuse("GATEWAY_UNKNOWN_AGENT");
+    const { epoch } = beginRecovery(database, agent, above, by.nowMs);
+    return { ok: true, epoch, openWithdrawals: openWithdrawals(database, agentId) };
   });
 }

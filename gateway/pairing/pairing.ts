@@ -24,6 +24,7 @@ import { type Answer, data, isAnswer, say } from "../api/answer.ts";
 import { findKey, keyHasScope } from "../auth/keys.ts";
 import { openSecret } from "../auth/secret-box.ts";
 import type { GatewayConfig } from "../config.ts";
+import { recoveryOf } from "../recovery/recovery.ts";
 import type { Service } from "../service.ts";
 import { recordAct } from "../store/audit.ts";
 import type { AgentRow, KeyRow } from "../store/rows.ts";
@@ -104,6 +105,12 @@ function nextIndex(database: Database, firstDepositAddress: string): number {
 
 function again(database: Database, agent: AgentRow, request: Request, nowMs: number): Registration {
   const { transcript } = request;
+  // A recovery that was begun and is overtaken by pairing leaves the head where it stood.
+  const recovery = recoveryOf(database, agent);
+  if (recovery?.takenAt === null) {
+    const sql = "UPDATE agents SET headSeq = ?, headHash = ?, lockedCode = '' WHERE id = ?";
+    database.run(sql, recovery.heldSeq, recovery.heldHash, agent.id);
+  }
   database.run(
     `UPDATE agents SET epoch = epoch + 1, networks = ?, currencies = ?, pairedAt = ?, releasedAt = NULL, nextDepositIndex = ?,
        transcriptHash = ?, transcriptAt = ? WHERE id = ?`,

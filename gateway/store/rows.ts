@@ -114,6 +114,19 @@ export interface SignatureRow {
   readonly seq: number;
 }
 
+/**
+ * An epoch of an agent that began with a recovery. `heldSeq` 0 and `heldHash` "" when nothing was held before.
+ * @public
+ */
+export interface RecoveryRow {
+  readonly agent: string;
+  readonly epoch: number;
+  readonly at: number;
+  readonly heldSeq: number; // newest head of the epoch before
+  readonly heldHash: string;
+  readonly takenAt: number | null; // when the agent's recovered ledger was first heard
+}
+
 /** @public */
 export interface DepositAddressRow {
   readonly address: string;

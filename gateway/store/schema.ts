@@ -8,7 +8,20 @@
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 1;
+export const schemaVersion = 2;
+
+/** What version 2 added: one row for each epoch that began with a recovery. */
+const recoveries = `
+CREATE TABLE recoveries (
+  agent TEXT NOT NULL REFERENCES agents(id), epoch INTEGER NOT NULL, at INTEGER NOT NULL, heldSeq INTEGER NOT NULL,
+  heldHash TEXT NOT NULL, takenAt INTEGER, PRIMARY KEY (agent, epoch)) STRICT;
+`;
+
+/**
+ * What turns a database of an older version into one of the next, by the older one's number.
+ * @public
+ */
+export const upgrades: Readonly<Record<number, string>> = { 1: recoveries };
 
 /** @public */
 export const schema = `
@@ -69,4 +82,4 @@ CREATE TABLE balances (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
-`;
+${recoveries}`;

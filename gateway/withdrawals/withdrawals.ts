@@ -26,8 +26,11 @@ export interface WithdrawalRequest {
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** What has to be equal for a repeat to be the same withdrawal. */
-function contentHashOf(mode: "auto" | "manual", order: Order): string {
+/**
+ * What has to be equal for a repeat to be the same withdrawal.
+ * @public
+ */
+export function contentHashOf(mode: "auto" | "manual", order: Pick<Order, "currency" | "amount" | "address" | "tag">): string {
   const content = [mode, order.currency, order.amount, order.address, order.tag];
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }

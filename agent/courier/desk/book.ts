@@ -116,10 +116,14 @@ export interface Book {
 
 /** A late view of a closed withdrawal comes within seconds; this many are kept, the oldest forgotten first. */
 const closedMax = 4096;
-const finalStates: ReadonlySet<WithdrawalState> = new Set(["paid", "reverted", "lost", "refused", "expired"]);
+const finalStates: ReadonlySet<WithdrawalState> = new Set([
+  ...(["paid", "reverted", "lost", "refused", "expired", "settled"] as const),
+]);
 const never: Asked = { block: -1, atMs: 0 };
 const nothing: Reserve = { native: 0n, token: 0n };
-const boundStates: ReadonlySet<WithdrawalState> = new Set(["intent", "signed", "released", "broadcast", "included"]);
+const boundStates: ReadonlySet<WithdrawalState> = new Set([
+  ...(["intent", "signed", "released", "broadcast", "included", "quarantined"] as const),
+]);
 
 export function createBook(): Book {
   return {
@@ -307,6 +311,11 @@ export function observationKey(stage: string, txHash: string, block: number): st
 /** Versions whose bytes the signer has let out, oldest first. */
 export function releasedVersions(view: WithdrawalView): readonly VersionView[] {
   return view.versions.filter((version) => version.raw !== undefined);
+}
+
+/** Versions that may be in a block: those let out, and those that a recovery left only the hashes of. */
+export function outVersions(view: WithdrawalView): readonly VersionView[] {
+  return view.versions.filter((version) => version.raw !== undefined || version.isOut === true);
 }
 
 export function feeMaxOf(version: VersionView): bigint {

@@ -19,7 +19,7 @@ import {
   putView,
 } from "./book.ts";
 import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
-import { bump, resend, send, takeSent } from "./sending.ts";
+import { bump, resend, revive, send, takeSent } from "./sending.ts";
 import { advance, finishIntent, standstill, takeGas, takeRefusal } from "./signing.ts";
 import {
   count,
@@ -155,7 +155,7 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
       });
     case "counters":
       return withAccount(book, event.chain, (account) => {
-        if (event.answer.ok) takeCounters(account, event.answer, nowMs, out);
+        if (event.answer.ok) takeCounters(book, account, event.answer, nowMs, out);
         else countersFailed(account, event.answer.code, nowMs);
         for (const item of account.flight) steer(item, nowMs, out);
       });
@@ -304,6 +304,7 @@ function takeBlock(
   watch(account, nowMs, out);
   guard(account, out);
   bump(account, nowMs, out);
+  revive(account, nowMs, out);
   count(book, account, nowMs, out);
   for (const item of account.flight) steer(item, nowMs, out);
 }
@@ -349,6 +350,7 @@ function takeTick(book: Book, nowMs: number, out: DeskEffect[]): Iterable<Accoun
     if (account.away === "") {
       look(account, nowMs, out);
       watch(account, nowMs, out);
+      revive(account, nowMs, out);
     }
     resend(account, nowMs, out);
     for (const item of account.flight) steer(item, nowMs, out);

@@ -3,7 +3,18 @@
  * head of the line. Only bytes the signer released are ever sent, and only the same ones again.
  */
 import type { EvmFacts } from "../../socket/verbs.ts";
-import { type Account, ask, byNonce, feeMaxOf, file, freeUnits, type Item, isAside, releasedVersions } from "./book.ts";
+import {
+  type Account,
+  ask,
+  byNonce,
+  feeMaxOf,
+  file,
+  freeUnits,
+  type Item,
+  isAside,
+  outVersions,
+  releasedVersions,
+} from "./book.ts";
 import type { DeskEffect, DeskEvent } from "./events.ts";
 import { feesOf } from "./signing.ts";
 
@@ -71,7 +82,7 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
 
 /** Every version that was ever let out may be the one a block holds. */
 export function lookFor(item: Item): { readonly withdrawal: Item["view"]; readonly txHashes: readonly string[] } {
-  return { withdrawal: item.view, txHashes: releasedVersions(item.view).map((version) => version.txHash) };
+  return { withdrawal: item.view, txHashes: outVersions(item.view).map((version) => version.txHash) };
 }
 
 /** Once per block: a dearer version for the lowest nonce when it has waited its time. The ceilings are the signer's. */
@@ -105,6 +116,38 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
     verb: "replace",
     body: { transactionId: item.view.transactionId, above: newest.version, facts: next },
   });
+}
+
+/**
+ * After a recovery the bytes of the newest version may be gone, and a person has said yes to this withdrawal again: it gets a version
+ * of its own at the market's price, of the same nonce, so that only one of them all can ever be in a block.
+ */
+export function revive(account: Account, nowMs: number, out: DeskEffect[]): void {
+  for (const item of byNonce(account.pending)) {
+    const newest = item.view.versions.at(-1);
+    const isApproved = item.view.state === "released" || item.view.state === "broadcast";
+    if (!isApproved || newest?.isOut !== true || item.asking !== null || item.stopped !== "" || isAside(item, nowMs)) continue;
+    const fees = feesOf(account);
+    if (fees === null || item.place !== null || item.verdict !== null) continue;
+    if (item.gas === null) {
+      if (item.gasAskedAtMs !== null) continue;
+      item.gasAskedAtMs = nowMs;
+      out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: item.view });
+      continue;
+    }
+    const next = dearer(account, { ...newest, gasLimit: `${item.gas.limit}` });
+    if (next === null) continue;
+    item.asking = ask("replace", nowMs);
+    item.feeAskedWei = BigInt(next.gasLimit) * BigInt(next.maxFeePerGas);
+    file(item);
+    const { transactionId } = item.view;
+    out.push({
+      kind: "ask",
+      withdrawal: item.view,
+      verb: "replace",
+      body: { transactionId, above: newest.version, facts: next },
+    });
+  }
 }
 
 /** Both fees up by an eighth (nodes ask a tenth for a replacement), or to the market where that is higher. */

@@ -2,7 +2,7 @@
  * What the chain did with what was sent: inclusion, reorganisation, finality, loss. Asks in order of nonce and only as far as
  * answers are news, so that hundreds in flight cost few calls a block. Nothing here is final before the nodes agree that it is.
  */
-import { type Account, type Asked, ask, type Book, byNonce, file, type Item, observationKey, releasedVersions } from "./book.ts";
+import { type Account, type Asked, ask, type Book, byNonce, file, type Item, observationKey, outVersions } from "./book.ts";
 import type { DeskEffect, Place, Verdict } from "./events.ts";
 import { lookFor } from "./sending.ts";
 
@@ -66,7 +66,7 @@ function lookAhead(account: Account, most: number, nowMs: number, out: DeskEffec
   const wanted: Item[] = [];
   for (const item of byNonce(account.pending)) {
     if (wanted.length === most) break;
-    const isOut = item.verdict === null && releasedVersions(item.view).length > 0;
+    const isOut = item.verdict === null && outVersions(item.view).length > 0;
     if (isOut && isDue(item.looked, block, nowMs)) wanted.push(item);
   }
   if (wanted.length === 0) return;
@@ -177,8 +177,8 @@ function observation(item: Item): Observation | null {
 
 /** Asks for the account's counters when they are due: to adopt the first, to keep the signer informed, to settle a suspicion. */
 export function count(book: Book, account: Account, nowMs: number, out: DeskEffect[]): void {
-  // The signer takes no counter before the gateway has greeted it.
-  if (!book.greeted) return;
+  // The signer takes no counter before the gateway has greeted it, but for showing it to whoever recovers a locked one.
+  if (!book.greeted && book.locked === "") return;
   const { counters } = account;
   const isUnderWay = counters.askedAtMs !== null && nowMs - counters.askedAtMs < countersMsMax;
   if (isUnderWay || nowMs < counters.dueAtMs || account.away !== "") return;
@@ -193,11 +193,11 @@ export interface Counters {
   readonly witnesses: number;
 }
 
-export function takeCounters(account: Account, answer: Counters, nowMs: number, out: DeskEffect[]): void {
+export function takeCounters(book: Book, account: Account, answer: Counters, nowMs: number, out: DeskEffect[]): void {
   const { chain, counters } = account;
   const { latest, pending, final, witnesses } = answer;
   counters.askedAtMs = null;
-  if (account.nextNonce === "") {
+  if (account.nextNonce === "" && book.locked === "") {
     const agree = latest === pending && pending === final;
     counters.detail = agree ? "" : `the account's counters differ: final ${final}, latest ${latest}, pending ${pending}`;
     counters.dueAtMs = nowMs + adoptRetryMs;
@@ -205,7 +205,8 @@ export function takeCounters(account: Account, answer: Counters, nowMs: number, 
     return;
   }
   // While no token was ever bound the signer takes another beginning; afterwards it keeps to its own.
-  const isOther = account.flight.size === 0 && latest === pending && pending === final && `${final}` !== account.nextNonce;
+  const isFree = account.flight.size === 0 && book.locked === "";
+  const isOther = isFree && latest === pending && pending === final && `${final}` !== account.nextNonce;
   if (isOther) out.push({ kind: "adopt", body: { chain, nonce: `${final}`, witnesses } });
   counters.detail = "";
   counters.dueAtMs = nowMs + (suspect(account, final, nowMs, out) ? suspectRecheckMs : accountMs);
@@ -219,14 +220,14 @@ export function countersFailed(account: Account, code: string, nowMs: number): v
 /** Nonces that are consumed for good although no version of ours is known to be in a block. */
 function suspect(account: Account, final: bigint, nowMs: number, out: DeskEffect[]): boolean {
   const suspects = [...account.pending].filter(
-    (item) => item.nonce < final && item.verdict === null && releasedVersions(item.view).length > 0,
+    (item) => item.nonce < final && item.verdict === null && outVersions(item.view).length > 0,
   );
   if (suspects.length === 0) return false;
   for (const item of suspects) {
     if (item.foreign.count === 0) item.foreign.firstAtMs = nowMs;
     item.foreign.count += 1;
     const isSure = item.foreign.count > foreignMax && nowMs - item.foreign.firstAtMs >= foreignOverMs;
-    const txHash = releasedVersions(item.view).at(-1)?.txHash ?? "";
+    const txHash = outVersions(item.view).at(-1)?.txHash ?? "";
     if (isSure) item.verdict = { outcome: "lost", txHash, block: 0 };
   }
   const some = suspects.slice(0, confirmMax).map(lookFor);

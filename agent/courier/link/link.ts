@@ -47,6 +47,8 @@ export interface LinkOptions extends SessionKeys {
   readonly head: () => Head | null; // newest known ledger head, for the heartbeat
   readonly times?: Partial<LinkTimes>;
   readonly onUp: (welcome: Welcome, frame: Uint8Array) => void;
+  /** Part of a recovery order, instead of a welcome: the link will not come up under this epoch. */
+  readonly onRecovery: (frame: Uint8Array) => void;
   /** Only after onUp. */
   readonly onFrame: (envelope: "jobs" | "ack", frame: Uint8Array) => void;
   /** Once per connection or failed try. `reason` is for people and carries no secret. */
@@ -138,6 +140,7 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
   const timers = createTimers();
   let upAtMs = -1;
   let isDown = false;
+  let isOffered = false;
 
   const drop = (code: Code, detail: string): void => {
     if (isDown) return;
@@ -159,7 +162,11 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     socket.send(frame, { binary: true }, (error) => (error ? drop("LINK_SEND", error.message) : flushed?.()));
     return true;
   };
-  const alive = (): void => timers.set("dead", times.deadMs, () => drop("LINK_DEAD", `no word for ${times.deadMs / 1000} s`));
+  const alive = (): void =>
+    timers.set("dead", times.deadMs, () => drop(...ended("LINK_DEAD", `no word for ${times.deadMs / 1000} s`)));
+  // Whoever was offered a recovery has been told why there is no link.
+  const ended = (code: Code, detail: string): [Code, string] =>
+    isOffered ? ["LINK_RECOVERY", "the gateway offers a recovery"] : [code, detail];
   const beat = (): void => {
     send(session.beat(options.head(), options.clock()));
     timers.set("beat", times.beatMs, beat);
@@ -167,6 +174,12 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
   const act = (heard: Heard): void => {
     if (heard.kind === "reply") send(heard.frame);
     if (heard.kind === "frame") options.onFrame(heard.envelope, heard.frame);
+    if (heard.kind === "recovery") {
+      isOffered = true;
+      timers.clear("handshake");
+      alive();
+      options.onRecovery(heard.frame);
+    }
     if (heard.kind !== "welcome") return;
     upAtMs = options.clock();
     timers.clear("handshake");
@@ -184,7 +197,9 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     act(heard);
   });
   socket.on("error", (error: NodeJS.ErrnoException) => drop("LINK_SOCKET", error.code ?? error.message));
-  socket.on("close", (code, reason) => drop("LINK_ENDED", `closed by the gateway, ${code} ${printable(reason)}`.trim()));
+  socket.on("close", (code, reason) =>
+    drop(...ended("LINK_ENDED", `closed by the gateway, ${code} ${printable(reason)}`.trim())),
+  );
   return { isUp: () => upAtMs >= 0 && !isDown, bufferedBytes: () => socket.bufferedAmount, send, drop };
 }
 

@@ -29,6 +29,7 @@ export interface SessionKeys {
 export type Heard =
   | { readonly kind: "reply"; readonly frame: Uint8Array }
   | { readonly kind: "welcome"; readonly welcome: Welcome; readonly frame: Uint8Array }
+  | { readonly kind: "recovery"; readonly frame: Uint8Array }
   | { readonly kind: "frame"; readonly envelope: "jobs" | "ack"; readonly frame: Uint8Array }
   | { readonly kind: "beat" };
 
@@ -75,6 +76,8 @@ export function createSession(self: LinkSelf, keys: SessionKeys, software: strin
     hear(frame, nowMs) {
       const kind = frameKind(frame);
       if (phase === "challenge") return challenged(frame, nowMs);
+      // Instead of a welcome, to an agent whose epoch is over: for the signer, and for nobody else to judge.
+      if (phase === "welcome" && kind === "recovery") return { kind, frame };
       if (phase === "welcome") return welcomed(frame);
       if (kind === "beat") return beaten(frame);
       if (kind === "jobs" || kind === "ack") return { kind: "frame", envelope: kind, frame };

@@ -7,6 +7,7 @@ import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts"
 import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Head, Jobs, Welcome } from "../../../protocol/messages.ts";
 import { parseAck, parseJobs, parseWelcome } from "../../../protocol/payloads.ts";
+import { parseRecovery, type Recovery } from "../../../protocol/recovery.ts";
 import type { RecordBody } from "../ledger/records.ts";
 import { skewMaxMs } from "../ledger-time.ts";
 import { alarm, closedGate, hearTime, lock, type Turn } from "../run.ts";
@@ -23,14 +24,36 @@ const releasedPerRecordMax = 1_000;
 export type Admitted = { readonly ok: true; readonly touched: readonly string[] } | Refusal;
 
 /**
- * Takes a welcome or jobs envelope. Twice is harmless: the same jobs are answered as before.
+ * Takes a welcome, jobs or recovery envelope. Twice is harmless: the same jobs are answered as before.
  * @throws AgentError ENVELOPE_*, JSON_* for a frame that is not the gateway's word; nothing is recorded then
  * @public
  */
 export function admit(turn: Turn, frame: Uint8Array): Admitted {
   const { publicKey } = turn.core.paired;
-  const { kind, payload } = openEnvelope(frame, { kinds: ["welcome", "jobs"], publicKey, bytesMax: agentFrameBytesMax });
+  const kinds = ["welcome", "jobs", "recovery"] as const;
+  const { kind, payload } = openEnvelope(frame, { kinds, publicKey, bytesMax: agentFrameBytesMax });
+  if (kind === "recovery") return keepOrder(turn, parseRecovery(payload));
   return kind === "welcome" ? admitWelcome(turn, parseWelcome(payload)) : admitJobs(turn, parseJobs(payload));
+}
+
+/**
+ * A recovery order for this run: only kept, for an operator to look at. Whoever gave it has taken this ledger's epoch away, so
+ * nothing is signed under it any more.
+ */
+function keepOrder(turn: Turn, part: Recovery): Admitted {
+  const { core, run } = turn;
+  if (part.agent !== core.paired.agent) return refuse("ADMISSION_OTHER_AGENT", part.agent);
+  const foreign = otherWallet(turn, part.wallet);
+  if (foreign !== null) return foreign;
+  if (part.answers !== run.nonce) return refuse("RECOVERY_OTHER_RUN");
+  if (part.epoch <= core.paired.epoch)
+    return refuse("RECOVERY_OTHER_EPOCH", `${part.epoch}, the ledger has ${core.paired.epoch}`);
+  const skewed = skewOf(turn, part);
+  if (skewed !== null) return skewed;
+  hearTime(turn, part.at);
+  run.greeted = false;
+  const taken = run.orders.take(part);
+  return taken.ok ? { ok: true, touched: [] } : taken;
 }
 
 function admitWelcome(turn: Turn, welcome: Welcome): Admitted {

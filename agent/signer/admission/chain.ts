@@ -1,6 +1,6 @@
 /**
  * Our end of the chain of jobs: the newest one and the hashes of those before it, so that a repeat is told from a fork. Folded from
- * REQUESTED and REPEATED records. Touches nothing. Source: docs/protocol.md section 5.
+ * REQUESTED, REPEATED and RECOVERED records. Touches nothing. Source: docs/protocol.md section 5.
  */
 import { invariant } from "../../../protocol/fault.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
@@ -62,11 +62,17 @@ export class JobChain {
     this.#links.delete(record.sequence - rememberedMax);
   }
 
-  /** Another agent id has another chain. */
-  restart(): void {
-    this.#sequence = 0;
-    this.#hash = zeroHash;
+  /** Another agent id has another chain; after a recovery it goes on where the gateway's does, be that before ours. */
+  restart(from: { readonly sequence: number; readonly hash: string } = { sequence: 0, hash: zeroHash }): void {
+    this.#sequence = from.sequence;
+    this.#hash = from.hash;
     this.#links.clear();
+  }
+
+  /** Whether a job of the gateway's is in this chain, as far back as it is remembered. */
+  has({ sequence, hash }: { readonly sequence: number; readonly hash: string }): boolean {
+    if (sequence === 0 || (sequence === this.#sequence && hash === this.#hash)) return true;
+    return this.#links.get(sequence)?.hash === hash;
   }
 
   snapshot(): ChainSnapshot {

@@ -42,6 +42,8 @@ function decide(turn: Turn, job: Job): RecordBody {
   const decision = turn.core.policy.judge(job, turn.nowMs);
   switch (decision.decision) {
     case "approve":
+      // What a restored ledger or gateway forgot may be asked for again: a person looks, until one has ended the recovery.
+      if (turn.core.recovery !== null) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
       return decision.body;
     case "hold":
       return { kind: "HELD", transactionId, code: decision.code };

@@ -15,6 +15,9 @@ export const textMax = 32_768;
 export const listMax = 4096;
 
 const decimalMax = 78;
+const importedVersionsMax = 64;
+/** Accounts or currencies of one RECOVERED record. */
+const recoveredListMax = 256;
 
 export const isHash: Check = hex(32);
 export const isTime: Check = (value) => typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
@@ -24,6 +27,8 @@ const isVisible: Check = text(1, 128, /^[\x21-\x7e]+$/);
 const isOptionalVisible: Check = text(0, 128, /^[\x21-\x7e]*$/);
 const isCode: Check = text(0, 64, /^[A-Z0-9_]*$/);
 const isDecimal: Check = text(1, decimalMax, /^(?:0|[1-9][0-9]*)$/);
+const isOptionalDecimal: Check = text(0, decimalMax, /^(?:|0|[1-9][0-9]*)$/);
+const isBoolean: Check = (value) => typeof value === "boolean";
 const isPayload: Check = text(2, textMax, /^(?:0x)?(?:[0-9a-f]{2})+$/);
 const isTxHash: Check = text(0, 130, /^[0-9A-Za-z]*$/);
 const isDetail: Check = text(0, 4096, /^/);
@@ -75,6 +80,26 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   REPORTED: { acked: isHead },
   ALARM: { code: isCode, detail: isDetail },
   LOCKED: { code: isCode, detail: isDetail },
+  RECOVERING: { order: isHash, epoch: isOrdinal, held: isHead, sequence: isTime, jobHash: isHash },
+  RESTATED: { fact: text(2, textMax, /^\{/) },
+  IMPORTED: {
+    transactionId: isId,
+    job: text(0, textMax, /^(?:|\{.*)$/s),
+    network: isVisible,
+    address: isOptionalVisible,
+    account: isOptionalVisible,
+    nonce: isOptionalDecimal,
+    amountUnits: isOptionalDecimal,
+    versions: listOf({ txHash: isTxHash, feeMax: isDecimal, own: isBoolean, out: isBoolean }, importedVersionsMax),
+  },
+  SETTLED: { transactionId: isId },
+  RECOVERED: {
+    order: isHash,
+    epoch: isOrdinal,
+    accounts: listOf({ network: isVisible, account: isVisible, next: isDecimal }, recoveredListMax),
+    spent: listOf({ currency: isVisible, units: isDecimal, feesWei: isDecimal }, recoveredListMax),
+  },
+  RESUMED: {},
   CHECKPOINT: { file: isVisible, sha256: isHash },
 };
 
@@ -114,6 +139,11 @@ function fields(shape: Readonly<Record<string, Check>>): Check {
     const record = value as Readonly<Record<string, JsonValue>>;
     return Object.keys(record).length === own.length && own.every(([field, check]) => check(record[field]));
   };
+}
+
+function listOf(shape: Readonly<Record<string, Check>>, itemsMax: number): Check {
+  const item = fields(shape);
+  return (value) => Array.isArray(value) && value.length <= itemsMax && value.every(item);
 }
 
 /** Half a surrogate pair has no UTF-8: it would be read back as something else. */

@@ -73,9 +73,37 @@ export function createLedger(
   first: RecordBody & { readonly kind: "PAIRED" },
   clock: () => number,
 ): LedgerRecord {
+  return begin(disk, [first], clock);
+}
+
+/**
+ * As `createLedger`, for an agent whose ledger is gone, and only by its operator's own command: it is locked from its first moment,
+ * since what it does not know it would pay again. The way out is a recovery.
+ * @throws AgentError as `createLedger`
+ * @public
+ */
+export function createLockedLedger(
+  disk: LedgerDisk,
+  first: RecordBody & { readonly kind: "PAIRED" },
+  clock: () => number,
+): LedgerRecord {
+  return begin(disk, [first, { kind: "LOCKED", code: "LEDGER_NEW", detail: "an operator began this ledger anew" }], clock);
+}
+
+function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => number): LedgerRecord {
   if (newestSegment(disk.list()) !== 0) throw new AgentError("LEDGER_EXISTS", "none", "there is a ledger here already");
-  const { record, line } = encodeRecord(first, { seq: 1, prev: chainStart.hash, at: Math.max(0, clock()) });
-  writing(() => disk.create(segmentName(1), Buffer.from(line)));
+  const at = Math.max(0, clock());
+  let lines = "";
+  let last: ChainPlace = chainStart;
+  const records = bodies.map((body) => {
+    const { record, line } = encodeRecord(body, { seq: last.seq + 1, prev: last.hash, at });
+    lines += line;
+    last = record;
+    return record;
+  });
+  writing(() => disk.create(segmentName(1), Buffer.from(lines)));
+  const [record] = records;
+  invariant(record !== undefined, "a ledger begins with a record");
   return record;
 }
 

@@ -5,6 +5,17 @@
  */
 import type { Head } from "../../../protocol/messages.ts";
 
+/**
+ * A version after a recovery.
+ * @public
+ */
+export interface ImportedVersion {
+  readonly txHash: string; // "" for an intent of this ledger that was never signed
+  readonly feeMax: string; // wei
+  readonly own: boolean; // this ledger has it whole under the same number; else only the gateway told of it
+  readonly out: boolean; // its bytes may be anywhere: released here, or held by the gateway
+}
+
 /** @public */
 export type RecordBody =
   /** First record, and again at each later pairing: who this ledger belongs to. */
@@ -100,6 +111,44 @@ export type RecordBody =
   | { readonly kind: "ALARM"; readonly code: string; readonly detail: string }
   /** The signer stopped signing until a person recovers it. */
   | { readonly kind: "LOCKED"; readonly code: string; readonly detail: string }
+  /**
+   * A recovery begins, by the gateway's order: what follows up to RECOVERED waits for that record, and counts for nothing when
+   * another RECOVERING comes first. `held` is the newest head the gateway held before, seq 0 for none.
+   */
+  | {
+      readonly kind: "RECOVERING";
+      readonly order: string;
+      readonly epoch: number;
+      readonly held: Head;
+      readonly sequence: number; // where the chain of jobs goes on
+      readonly jobHash: string;
+    }
+  /** A fact the gateway may have lost, told again: the JSON of a statement's entry without its number and time. */
+  | { readonly kind: "RESTATED"; readonly fact: string }
+  /** An open withdrawal as it stands from now on: held, and bound for life to `nonce` when there is one. */
+  | {
+      readonly kind: "IMPORTED";
+      readonly transactionId: string;
+      readonly job: string; // exact text; "" when this ledger has it already
+      readonly network: string;
+      readonly address: string; // destination in force, "" while there is none
+      readonly account: string; // "" without a token
+      readonly nonce: string;
+      readonly amountUnits: string; // what counts against the limits, "" when nothing does
+      readonly versions: readonly ImportedVersion[]; // all that count, version 1 first
+    }
+  /** Open here without a token and not open at the gateway any more: never paid by this agent. */
+  | { readonly kind: "SETTLED"; readonly transactionId: string }
+  /** The recovery holds: a new epoch, no lock, and these watermarks. */
+  | {
+      readonly kind: "RECOVERED";
+      readonly order: string;
+      readonly epoch: number;
+      readonly accounts: readonly { readonly network: string; readonly account: string; readonly next: string }[];
+      readonly spent: readonly { readonly currency: string; readonly units: string; readonly feesWei: string }[];
+    }
+  /** A person ended the recovery: policy decides by itself again. */
+  | { readonly kind: "RESUMED" }
   /** First record of every segment but the first: the folded state of all before is in the named file with this hash. */
   | { readonly kind: "CHECKPOINT"; readonly file: string; readonly sha256: string };
 

@@ -10,13 +10,12 @@ import type { Code } from "../../../protocol/codes.ts";
 import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { LedgerRecord, RecordBody } from "../ledger/records.ts";
+import type { Imported } from "../withdrawal/recovered.ts";
 import { type Approval, makeApproval } from "./approval.ts";
 import { type Clearance, makeClearance } from "./clearance.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
-import { SlidingWindow, type WindowEntries } from "./window.ts";
-
-const hourMs = 3_600_000;
-const dayMs = 86_400_000;
+import { aboveWindow, countAtLeast, dearer, makeWindows, type Windows } from "./sums.ts";
+import type { WindowEntries } from "./window.ts";
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
 
@@ -47,15 +46,6 @@ export interface Built {
   readonly nonce: bigint; // the token bound, or about to be bound, to this withdrawal
 }
 
-/** What was approved, and what was bound to a token: an approval may wait for days, and those that waited are not let out at once. */
-interface Windows {
-  readonly hour: SlidingWindow;
-  readonly day: SlidingWindow;
-  readonly fees: SlidingWindow;
-  readonly hourBound: SlidingWindow;
-  readonly dayBound: SlidingWindow;
-}
-
 /**
  * Policy's part of the folded state, for a checkpoint.
  * @public
@@ -82,13 +72,7 @@ export class Policy {
       this.#approvals.set(transactionId, makeApproval(fields));
     }
     for (const [currency, hour, day, fees, hourBound, dayBound] of snapshot?.windows ?? []) {
-      this.#windows.set(currency, {
-        hour: new SlidingWindow(hourMs, hour),
-        day: new SlidingWindow(dayMs, day),
-        fees: new SlidingWindow(dayMs, fees),
-        hourBound: new SlidingWindow(hourMs, hourBound),
-        dayBound: new SlidingWindow(dayMs, dayBound),
-      });
+      this.#windows.set(currency, makeWindows({ hour, day, fees, hourBound, dayBound }));
     }
   }
 
@@ -113,8 +97,11 @@ export class Policy {
           makeApproval({ transactionId, seq, currency, chain, network, contract, address, amountUnits }),
         );
         const windows = this.#windowsOf(currency);
-        windows.hour.add(transactionId, record.at, amountUnits);
-        windows.day.add(transactionId, record.at, amountUnits);
+        // After a recovery it may be counting already: then from now on, as a whole, and once.
+        for (const window of [windows.hour, windows.day]) {
+          window.remove(transactionId);
+          window.add(transactionId, record.at, amountUnits);
+        }
         return;
       }
       case "REFUSED":
@@ -147,6 +134,55 @@ export class Policy {
     }
   }
 
+  /**
+   * A recovery holds a withdrawal: an earlier yes is void. With a token its amount and fee count from now on, unless they do already,
+   * whatever the limits say; without one nothing of it counts.
+   */
+  recover(record: Imported, currency: string, atMs: number): void {
+    const { transactionId, nonce } = record;
+    this.#approvals.delete(transactionId);
+    const windows = this.#windowsOf(currency);
+    if (nonce === "") {
+      windows.hour.remove(transactionId);
+      windows.day.remove(transactionId);
+      return;
+    }
+    const units = record.amountUnits === "" ? 0n : BigInt(record.amountUnits);
+    for (const window of [windows.hour, windows.day, windows.hourBound, windows.dayBound]) {
+      countAtLeast(window, transactionId, units, atMs);
+    }
+    const feeMaxWei = record.versions.reduce((most, { feeMax }) => dearer(most, BigInt(feeMax)), 0n);
+    countAtLeast(windows.fees, transactionId, feeMaxWei, atMs);
+  }
+
+  /** An earlier yes to what a recovery found ended is void; it counts on, since it may have been paid. */
+  settle(transactionId: string): void {
+    this.#approvals.delete(transactionId);
+  }
+
+  /** What a forgotten day came to counts from now on, under a name of its own. */
+  countSpent(
+    name: string,
+    spent: { readonly currency: string; readonly units: string; readonly feesWei: string },
+    atMs: number,
+  ): void {
+    const { hour, day, hourBound, dayBound, fees } = this.#windowsOf(spent.currency);
+    for (const window of [hour, day, hourBound, dayBound]) countAtLeast(window, name, BigInt(spent.units), atMs);
+    countAtLeast(fees, name, BigInt(spent.feesWei), atMs);
+  }
+
+  /** What counts in the day's windows beside the withdrawals named: base units and wei. */
+  countedBeside(currency: string, open: Iterable<string>, nowMs: number): { readonly units: bigint; readonly feesWei: bigint } {
+    const { dayBound, fees } = this.#windowsOf(currency);
+    let units = dayBound.sumAt(nowMs);
+    let feesWei = fees.sumAt(nowMs);
+    for (const id of open) {
+      units -= dayBound.unitsOf(id, nowMs);
+      feesWei -= fees.unitsOf(id, nowMs);
+    }
+    return { units, feesWei };
+  }
+
   /** Answers a new job. `nowMs` is ledger time. */
   judge(question: Question, nowMs: number): Decision {
     const asked = this.#asked(question);
@@ -162,21 +198,30 @@ export class Policy {
     if (units > limits.maxPerWithdrawalUnits) return { decision: "refuse", code: "POLICY_ABOVE_WITHDRAWAL" };
     if (question.mode === "manual") return { decision: "hold", code: "POLICY_MANUAL" };
     if (limits.holdAboveUnits !== null && units > limits.holdAboveUnits) return { decision: "hold", code: "POLICY_HOLD_ABOVE" };
-    const above = aboveWindow(this.#windowsOf(asset.currency), limits, units, nowMs);
+    const above = aboveWindow(this.#windowsOf(asset.currency), limits, { id: question.transactionId, units }, nowMs);
     if (above !== null) return { decision: "refuse", code: above.code };
     return { decision: "approve", body: approvedBody(question.transactionId, "policy", asset, address, units) };
   }
 
-  /** A person says yes to a held withdrawal with this destination: every limit holds but the two that held it. */
-  judgeHeld(question: Question, address: string, nowMs: number): { readonly ok: true; readonly body: ApprovedBody } | Refusal {
+  /**
+   * A person says yes to a held withdrawal with this destination: every limit holds but the two that held it. A bound one, from
+   * before a recovery, does not expire, and a sum in which it counts already is not made larger by the yes.
+   */
+  judgeHeld(
+    question: Question,
+    address: string,
+    nowMs: number,
+    isBound = false,
+  ): { readonly ok: true; readonly body: ApprovedBody } | Refusal {
     const asked = this.#asked(question);
     if (!asked.ok) return asked;
     const { asset, limits, units } = asked;
-    if (nowMs > question.expiresAt) return refuse("JOB_EXPIRED");
+    if (!isBound && nowMs > question.expiresAt) return refuse("JOB_EXPIRED");
     const destination = this.#destination(address, limits);
     if (!destination.ok) return destination;
     if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
-    const above = aboveWindow(this.#windowsOf(asset.currency), limits, units, nowMs);
+    const windows = this.#windowsOf(asset.currency);
+    const above = aboveWindow(windows, limits, { id: question.transactionId, units }, nowMs);
     if (above !== null) return above;
     return { ok: true, body: approvedBody(question.transactionId, "operator", asset, destination.address, units) };
   }
@@ -273,35 +318,22 @@ export class Policy {
   }
 
   /** Why what was approved may not be bound now: the table may have been edited since, or too much is bound already. */
-  #outdated({ currency, address, amountUnits }: Approval, limits: Limits, nowMs: number): Refusal | null {
+  #outdated({ transactionId, currency, address, amountUnits }: Approval, limits: Limits, nowMs: number): Refusal | null {
     const destination = this.#destination(address, limits);
     if (!destination.ok) return destination;
     if (amountUnits > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
     const { hourBound, dayBound } = this.#windowsOf(currency);
-    return aboveWindow({ hour: hourBound, day: dayBound }, limits, amountUnits, nowMs);
+    return aboveWindow({ hour: hourBound, day: dayBound }, limits, { id: transactionId, units: amountUnits }, nowMs);
   }
 
   #windowsOf(currency: string): Windows {
     let windows = this.#windows.get(currency);
     if (windows === undefined) {
-      windows = {
-        ...{ hour: new SlidingWindow(hourMs), day: new SlidingWindow(dayMs), fees: new SlidingWindow(dayMs) },
-        ...{ hourBound: new SlidingWindow(hourMs), dayBound: new SlidingWindow(dayMs) },
-      };
+      windows = makeWindows();
       this.#windows.set(currency, windows);
     }
     return windows;
   }
-}
-
-function aboveWindow({ hour, day }: Pick<Windows, "hour" | "day">, limits: Limits, units: bigint, nowMs: number): Refusal | null {
-  if (limits.maxPerHourUnits !== null && hour.sumAt(nowMs) + units > limits.maxPerHourUnits) return refuse("POLICY_ABOVE_HOUR");
-  return day.sumAt(nowMs) + units > limits.maxPerDayUnits ? refuse("POLICY_ABOVE_DAY") : null;
-}
-
-function dearer(a: bigint, b: bigint): bigint {
-  if (a > b) return a;
-  return b;
 }
 
 function approvedBody(

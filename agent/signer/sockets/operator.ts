@@ -5,6 +5,7 @@
 import { AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { boolean, hex, integer, object, string } from "../../../protocol/shape.ts";
 import type { Answer, OperatorVerb, Request, SignerStatus, WithdrawalState } from "../../socket/verbs.ts";
+import { finish, recover, showRecovery } from "../recovery/recover.ts";
 import type { Reply } from "../run.ts";
 import type { Signer } from "../signer.ts";
 import { approve, refuseByOperator } from "../withdrawal/decisions.ts";
@@ -57,6 +58,15 @@ export function operatorVerbs(
     refuse: verb("refuse", object({ transactionId }), (body, reply) =>
       decide(signer, body.transactionId, reply, () => refuseByOperator(signer.turn(), body.transactionId)),
     ),
+    recover: verb("recover", object({ digest: string({ max: 64, pattern: /^(?:|[0-9a-f]{64})$/ }) }), (body, reply) =>
+      recoverLedger(signer, body.digest, reply),
+    ),
+    finish: verb("finish", object({}), (_, reply) => {
+      const done = finish(signer.turn());
+      const { book } = signer.core;
+      const answer = done.ok ? { ...done, held: book.count("held"), quarantined: book.count("quarantined") } : done;
+      signer.settle(() => reply(answer));
+    }),
     verify: verb("verify", object({}), (_, reply) => verify(signer, surroundings, reply)),
   };
   const byName = new Map(Object.entries(verbs));
@@ -71,6 +81,7 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
   return {
     ...{ agent, epoch, wallet, head: core.heads.head, acked: core.heads.acked.seq, greeted: run.greeted },
     ...{ locked: core.locked?.code ?? "", lockedDetail: core.locked?.detail ?? "" },
+    recovery: run.orders.isWhole ? "RECOVERY_OFFERED" : core.recovery === null ? "" : "RECOVERY_HOLD",
     ledgerWritable: !ledger.poisoned && ledger.hasRoom(),
     isolation: surroundings.isolation,
     encKeyFrom: surroundings.encKeyFrom,
@@ -115,6 +126,33 @@ function decide(
   const done = withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : act(withdrawal);
   signer.answer(done, reply);
   if (done.ok && done.withdrawal.state !== before) signer.changed([done.withdrawal]);
+}
+
+/** Shown or done from what is on disk; the answer to what was done comes when it is. */
+function recoverLedger(signer: Signer, digest: string, reply: (outcome: Outcome) => void): void {
+  signer.settle(() => {
+    const { ledger } = signer;
+    // Others may have recorded something since.
+    if (signer.core.heads.head.seq > ledger.durableHead.seq) {
+      recoverLedger(signer, digest, reply);
+      return;
+    }
+    const reading = {
+      read: (from: number, to: number) => ledger.read(from, to),
+      hashAt: (seq: number) => ledger.hashAt(seq),
+    };
+    try {
+      const done = digest === "" ? showRecovery(signer.turn(), reading) : recover(signer.turn(), reading, digest);
+      const answer: Outcome = done.ok ? { ok: true, plan: done.plan, done: digest !== "" } : done;
+      signer.settle(() => {
+        reply(answer);
+        if (done.ok && digest !== "") signer.restarted();
+      });
+    } catch (cause) {
+      if (!(cause instanceof AgentError)) throw cause;
+      reply(cause);
+    }
+  });
 }
 
 function verify(signer: Signer, { later }: Surroundings, reply: (outcome: Outcome) => void): void {

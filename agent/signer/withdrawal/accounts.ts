@@ -17,16 +17,18 @@ export const pendingPerAccountMax = 256;
 export interface Account {
   readonly network: string;
   readonly account: string; // EIP-55
-  readonly adopted: bigint; // the first nonce ever used from here
+  adopted: bigint; // the first nonce ever used from here
   next: bigint;
   pending: number;
+  /** Nonces a recovery passed over, from and up to: this ledger never gave them to anybody by itself. */
+  readonly passed: (readonly [bigint, bigint])[];
 }
 
 /**
- * `[network, account, adopted, next, unfinished]`
+ * `[network, account, adopted, next, unfinished, passed over in recoveries]`
  * @public
  */
-export type AccountEntries = readonly (readonly [string, string, string, string, number])[];
+export type AccountEntries = readonly (readonly [string, string, string, string, number, (readonly [string, string])[]?])[];
 
 /**
  * Every adopted account. Only `fold` and `move` change it, from records.
@@ -36,8 +38,10 @@ export class Accounts {
   readonly #byKey = new Map<string, Account>();
 
   constructor(entries: AccountEntries = []) {
-    for (const [network, account, adopted, next, pending] of entries) {
-      this.#byKey.set(keyOf(network, account), { network, account, adopted: BigInt(adopted), next: BigInt(next), pending });
+    for (const [network, account, adopted, next, pending, jumps = []] of entries) {
+      const passed = jumps.map(([from, to]) => [BigInt(from), BigInt(to)] as const);
+      const place = { adopted: BigInt(adopted), next: BigInt(next), pending, passed };
+      this.#byKey.set(keyOf(network, account), { network, account, ...place });
     }
   }
 
@@ -52,7 +56,8 @@ export class Accounts {
       const known = this.#byKey.get(key);
       invariant(known === undefined || !isBegun(known), "an account is adopted before its first token");
       const adopted = BigInt(record.nonce);
-      this.#byKey.set(key, { network: record.network, account: record.account, adopted, next: adopted, pending: 0 });
+      const { network, account } = record;
+      this.#byKey.set(key, { network, account, adopted, next: adopted, pending: 0, passed: [] });
     }
     if (record.kind === "INTENT" && record.version === 1) {
       const account = this.find(record.network, record.account);
@@ -71,13 +76,51 @@ export class Accounts {
     found.pending += change;
   }
 
+  /** A recovery's watermark: nothing below `next` is ever given to a new withdrawal, and where the account began is settled. */
+  recover({ network, account, next }: { readonly network: string; readonly account: string; readonly next: string }): void {
+    const to = BigInt(next);
+    const found = this.find(network, account);
+    if (found === undefined) {
+      this.#byKey.set(keyOf(network, account), { network, account, adopted: 0n, next: to, pending: 0, passed: [[0n, to]] });
+      return;
+    }
+    invariant(to >= found.next, "a watermark never goes back");
+    if (to > found.next) found.passed.push([found.next, to]);
+    found.next = to;
+    if (isBegun(found)) return;
+    found.adopted = 0n;
+    found.passed.push([0n, to]);
+  }
+
+  /** After a recovery: which bound tokens are in no block is counted anew. */
+  recount(open: Iterable<{ readonly job: { readonly network: string }; readonly account: string; readonly state: State }>): void {
+    for (const account of this.#byKey.values()) account.pending = 0;
+    for (const { job, account, state } of open) {
+      const found = isPending(state) ? this.find(job.network, account) : undefined;
+      if (found !== undefined) found.pending += 1;
+    }
+  }
+
+  /** The networks on which an address was adopted. */
+  networks(account: string): readonly string[] {
+    return [...this.#byKey.values()].filter((each) => each.account === account).map(({ network }) => network);
+  }
+
+  /** Whether this ledger itself gave the nonce to a withdrawal. */
+  gave(network: string, account: string, nonce: bigint): boolean {
+    const found = this.find(network, account);
+    if (found === undefined || nonce < found.adopted || nonce >= found.next) return false;
+    return !found.passed.some(([from, to]) => nonce >= from && nonce < to);
+  }
+
   snapshot(): AccountEntries {
-    return [...this.#byKey.values()].map(({ network, account, adopted, next, pending }) => [
+    return [...this.#byKey.values()].map(({ network, account, adopted, next, pending, passed }) => [
       network,
       account,
       adopted.toString(),
       next.toString(),
       pending,
+      passed.map(([from, to]) => [from.toString(), to.toString()] as const),
     ]);
   }
 }

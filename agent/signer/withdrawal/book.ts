@@ -7,6 +7,7 @@ import type { Job } from "../../../protocol/messages.ts";
 import type { LedgerRecord } from "../ledger/records.ts";
 import { contentOf } from "./content.ts";
 import { Fifo } from "./fifo.ts";
+import { applyImported, applySettled, beginImported, type Imported } from "./recovered.ts";
 import { apply, applyRelease, begin, isFinal, type State, states, type Withdrawal } from "./withdrawal.ts";
 
 /**
@@ -87,6 +88,14 @@ export class Book {
     return line?.slice(line.indexOf("\n") + 1);
   }
 
+  /** What became of any withdrawal ever recorded. */
+  stateOf(transactionId: string): State | undefined {
+    const open = this.#open.get(transactionId);
+    if (open !== undefined) return open.state;
+    const line = this.#closed.get(transactionId);
+    return line === undefined ? undefined : (line.slice(0, line.indexOf("\n")) as State);
+  }
+
   count(state: State): number {
     return this.#counts.get(state) ?? 0;
   }
@@ -113,12 +122,34 @@ export class Book {
   /** Folds a record about one open withdrawal and gives it. */
   fold(record: Extract<LedgerRecord, { transactionId: string }>): Withdrawal {
     const withdrawal = this.#openOne(record.transactionId);
+    const wasQuarantined = withdrawal.state === "quarantined";
     this.#moved(withdrawal, () => apply(withdrawal, record));
+    if (record.kind === "APPROVED" && wasQuarantined) this.#waitAgain(withdrawal, record.seq);
     if (record.kind === "SIGNED") {
       this.#unreleased.push({ seq: record.seq, transactionId: record.transactionId, version: record.version });
     }
     if (isFinal(withdrawal.state)) this.#finals.push([record.seq, record.transactionId]);
     return withdrawal;
+  }
+
+  /**
+   * A recovery, record by record: what is open is held, quarantined or settled. Nothing waits at the gate any more; what was signed
+   * and never let out waits there anew once a person has said yes to it.
+   */
+  recover(records: readonly (Imported | Extract<LedgerRecord, { kind: "SETTLED" }>)[], jobOf: (record: Imported) => Job): void {
+    while (this.#unreleased.size > 0) this.#unreleased.shift();
+    for (const record of records) {
+      if (record.kind === "IMPORTED" && this.#open.get(record.transactionId) === undefined) {
+        invariant(!this.#closed.has(record.transactionId), "what is final stays final");
+        this.#open.set(record.transactionId, beginImported(record, jobOf(record)));
+        this.#count("requested", 1);
+      }
+      const withdrawal = this.#openOne(record.transactionId);
+      this.#moved(withdrawal, () =>
+        record.kind === "IMPORTED" ? applyImported(withdrawal, record) : applySettled(withdrawal, record),
+      );
+      if (record.kind === "SETTLED") this.#finals.push([record.seq, record.transactionId]);
+    }
   }
 
   release(record: Extract<LedgerRecord, { kind: "RELEASED" }>): void {
@@ -151,6 +182,13 @@ export class Book {
     const withdrawal = this.#open.get(transactionId);
     invariant(withdrawal !== undefined, `a record about ${transactionId}, which is not open`);
     return withdrawal;
+  }
+
+  /** Signed before a recovery and never let out: the gateway was told of it again before this record. */
+  #waitAgain({ transactionId, versions }: Withdrawal, seq: number): void {
+    for (const { version, txHash, released } of versions) {
+      if (txHash !== "" && !released) this.#unreleased.push({ seq, transactionId, version });
+    }
   }
 
   #moved(withdrawal: Withdrawal, move: () => void): void {

@@ -37,7 +37,8 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
     const isSame = stage === "final" && outcome === withdrawal.state && txHash === withdrawal.observed?.txHash;
     return isSame ? { ok: true, withdrawal } : refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   }
-  if (step(withdrawal.state, observedStep(stage, outcome)) === null) return refuse("WITHDRAWAL_NOT_RELEASED");
+  const isOut = withdrawal.versions.some((version) => version.released);
+  if (!isOut || step(withdrawal.state, observedStep(stage, outcome)) === null) return refuse("WITHDRAWAL_NOT_RELEASED");
   const isOurs = withdrawal.versions.some((version) => version.released && version.txHash === txHash);
   if (!isOurs && outcome !== "lost") return refuse("WITHDRAWAL_OTHER_TRANSACTION", txHash);
   const last = withdrawal.observed;
@@ -102,11 +103,13 @@ export function weighCount(
   witnesses: number,
 ): { readonly ok: true } | Refusal {
   const { core, run, nowMs } = turn;
-  if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   const network = networkOf(chain.chainId);
   const account = core.accounts.find(network, turn.account);
   const known = Math.max(run.witnesses.get(chain.name) ?? 0, witnesses);
   run.witnesses.set(chain.name, known);
+  // What a recovery shows and takes as a floor; nothing else goes by it.
+  if (witnesses >= Math.min(witnessesWanted, known)) run.counts.set(network, count);
+  if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   if (account === undefined || core.locked !== null || witnesses < Math.min(witnessesWanted, known)) return { ok: true };
   if (count <= account.next) {
     run.aheadSince.delete(network);

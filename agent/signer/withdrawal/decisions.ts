@@ -25,7 +25,8 @@ export function approve(
   const { core } = turn;
   const withdrawal = core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
-  if (withdrawal.state !== "held") {
+  const isBound = withdrawal.state === "quarantined";
+  if (withdrawal.state !== "held" && !isBound) {
     const isSame = withdrawal.amountUnits !== "" && (address === "" || canonicalAddress(address) === withdrawal.address);
     return isSame && !isFinal(withdrawal.state) ? { ok: true, withdrawal } : refuse("WITHDRAWAL_NOT_HELD", withdrawal.state);
   }
@@ -35,10 +36,22 @@ export function approve(
   }
   const destination = withdrawal.address === "" ? address : withdrawal.address;
   if (destination === "") return refuse("WITHDRAWAL_NEEDS_ADDRESS");
-  const judged = core.policy.judgeHeld(withdrawal.job, destination, turn.nowMs);
+  const judged = core.policy.judgeHeld(withdrawal.job, destination, turn.nowMs, isBound);
   if (!judged.ok) return judged;
+  if (isBound && !isAsBefore(withdrawal, judged.body)) {
+    return refuse("POLICY_NOT_AS_APPROVED", "the currency's table changed since the token was bound");
+  }
   turn.commit([judged.body]);
   return { ok: true, withdrawal };
+}
+
+/** Versions made before a recovery pay what was approved then; a new yes cannot be to anything else. */
+function isAsBefore(
+  { amountUnits, contract, address, job }: Withdrawal,
+  now: { readonly amountUnits: string; readonly contract: string; readonly address: string; readonly network: string },
+): boolean {
+  if (job.network !== now.network) return false;
+  return amountUnits === "" || (amountUnits === now.amountUnits && contract === now.contract && address === now.address);
 }
 
 /**

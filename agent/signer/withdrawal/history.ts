@@ -34,6 +34,12 @@ function detailOf(record: LedgerRecord): string {
       const where = record.block === 0 ? "" : ` in block ${record.block}`;
       return `${record.outcome === "" ? record.stage : `final, ${record.outcome}`}${where}${record.txHash === "" ? "" : ` ${record.txHash}`}`;
     }
+    case "IMPORTED": {
+      const hashes = record.versions.map(({ txHash }) => txHash || "an intent without signature");
+      return record.nonce === "" ? "held, nothing is bound" : `quarantined on nonce ${record.nonce}: ${hashes.join(", ")}`;
+    }
+    case "SETTLED":
+      return "the gateway does not call it open any more";
     default:
       return "";
   }

@@ -15,6 +15,12 @@ import type { Withdrawal } from "./withdrawal.ts";
 export const entriesPerFrame = 256;
 
 /**
+ * An entry without its place: what a RESTATED record carries.
+ * @public
+ */
+export type Fact = Entry extends infer E ? (E extends Entry ? Omit<E, "seq" | "at"> : never) : never;
+
+/**
  * One statement's place and contents.
  * @public
  */
@@ -47,6 +53,12 @@ export class Outbox {
 
   acknowledge(seq: number): void {
     while ((this.#entries.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq) this.#entries.shift();
+  }
+
+  /** A recovery: in its epoch the gateway hears these first and nothing from before. */
+  restart(entries: readonly Entry[]): void {
+    while (this.#entries.size > 0) this.#entries.shift();
+    for (const entry of entries) this.#entries.push(entry);
   }
 
   /**
@@ -88,6 +100,30 @@ export class Outbox {
       else low = middle + 1;
     }
     return low;
+  }
+}
+
+/**
+ * The entry of a record that is part of a recovery, null when the gateway needs none.
+ * @public
+ */
+export function recoveryEntryOf(
+  record: Extract<LedgerRecord, { kind: "RECOVERING" | "RESTATED" | "IMPORTED" | "SETTLED" }>,
+  withdrawal: Withdrawal | undefined,
+): Entry | null {
+  const { seq, at } = record;
+  switch (record.kind) {
+    case "RECOVERING":
+      return { kind: "recovered", seq, at, order: record.order, sequence: record.sequence };
+    case "RESTATED":
+      return { ...(JSON.parse(record.fact) as Fact), seq, at };
+    case "IMPORTED": {
+      const { transactionId } = record;
+      const address = withdrawal?.address ?? "";
+      return { kind: "decision", seq, at, transactionId, decision: "held", code: "RECOVERY_HOLD", address };
+    }
+    default:
+      return null;
   }
 }
 

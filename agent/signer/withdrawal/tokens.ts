@@ -49,6 +49,7 @@ export function prepareSign(turn: Turn, transactionId: string, facts: EvmFacts):
   const { core, nowMs } = turn;
   const withdrawal = core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
+  if (withdrawal.state === "quarantined") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const first = withdrawal.versions[0];
   if (first !== undefined) return first.txHash === "" ? recorded(turn, withdrawal, first) : { ok: true, work: null };
   if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
@@ -77,6 +78,7 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
   const { core } = turn;
   const withdrawal = core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
+  if (withdrawal.state === "quarantined") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const made = withdrawal.versions[above];
   if (made !== undefined && made.txHash !== "") return { ok: true, work: null };
   if (isFinal(withdrawal.state)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);

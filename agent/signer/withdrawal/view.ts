@@ -1,11 +1,12 @@
 /**
- * Withdrawals as couriers and operators see them. Bytes of a version show only once they are released. Touches nothing.
+ * Withdrawals as couriers and operators see them. Bytes of a version show only once they are released, and
+ * not while the withdrawal is quarantined. Touches nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
 import { approvalDigestOf } from "./digest.ts";
-import type { Version, Withdrawal } from "./withdrawal.ts";
+import { isFinal, type Version, type Withdrawal } from "./withdrawal.ts";
 
 /**
  * One withdrawal. `approvalDigest` is "" unless it waits for a person.
@@ -39,8 +40,8 @@ export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
     expiresAt: job.expiresAt,
     account: withdrawal.account,
     nonce: withdrawal.nonce,
-    versions: withdrawal.versions.filter((version) => version.txHash !== "").map(versionView),
-    approvalDigest: state === "held" ? approvalDigestOf(withdrawal, amountUnits) : "",
+    versions: withdrawal.versions.filter(({ txHash }) => txHash !== "").map((version) => versionView(version, state)),
+    approvalDigest: state === "held" || state === "quarantined" ? approvalDigestOf(withdrawal, amountUnits) : "",
   };
 }
 
@@ -71,8 +72,11 @@ export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
   return amount?.ok ? amount.units.toString() : "";
 }
 
-function versionView(version: Version): VersionView {
+function versionView(version: Version, state: WithdrawalState): VersionView {
   const { txHash, gasLimit, maxFeePerGas, maxPriorityFeePerGas, signedAt } = version;
   const view = { version: version.version, txHash, gasLimit, maxFeePerGas, maxPriorityFeePerGas, signedAt };
-  return version.released && version.raw !== "" ? { ...view, raw: version.raw } : view;
+  if (!version.released) return view;
+  if (version.raw !== "" && state !== "quarantined") return { ...view, raw: version.raw };
+  // A closed one's bytes are dropped, and nobody watches it any more.
+  return isFinal(state) ? view : { ...view, isOut: true };
 }

@@ -4,6 +4,8 @@
  *
  * Rows are states, columns are steps, a dot is a step that must not happen there. From `released` on, the steps intent, signed and
  * released are those of a later version (same token, higher fee) and move nothing; included to broadcast is a reorganisation.
+ * A recovery (recovered.ts) moves what is open and unbound to held or settled, what is bound to quarantined; the approval of a
+ * quarantined one leads back to intent, signed or released, as far as its versions had come.
  *
  * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  lost
  * requested  approved  held  refused  expired  .          .          .          .          .         .     .         .
@@ -19,6 +21,8 @@
  * lost       .         .     .        .        .          .          .          .          .         .     .         .
  * refused    .         .     .        .        .          .          .          .          .         .     .         .
  * expired    .         .     .        .        .          .          .          .          .         .     .         .
+ * quarantined .        .     .        .        .          .          .          quarantined quarantined paid reverted lost
+ * settled    .         .     .        .        .          .          .          .          .         .     .         .
  */
 import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
@@ -34,7 +38,7 @@ import { lineOf } from "./history.ts";
 export type State = "requested" | WithdrawalState;
 
 /** @public */
-export type Step = Exclude<State, "requested">;
+export type Step = Exclude<State, "requested" | "quarantined" | "settled">;
 
 type Row = Readonly<Partial<Record<Step, State>>>;
 
@@ -54,7 +58,12 @@ const machine: Readonly<Record<State, Row>> = {
   lost: {},
   refused: {},
   expired: {},
+  quarantined: { broadcast: "quarantined", included: "quarantined", paid: "paid", reverted: "reverted", lost: "lost" },
+  settled: {},
 };
+
+const ended: ReadonlySet<State> = new Set(["paid", "reverted", "lost", "refused", "expired", "settled"]);
+const bound: ReadonlySet<State> = new Set(["intent", "signed", "released", "broadcast", "included", "quarantined"]);
 
 /**
  * Every state in the order of the drawing.
@@ -75,7 +84,7 @@ export function step(state: State, by: Step): State | null {
  * @public
  */
 export function isFinal(state: State): boolean {
-  return state === "paid" || state === "reverted" || state === "lost" || state === "refused" || state === "expired";
+  return ended.has(state);
 }
 
 /**
@@ -83,7 +92,7 @@ export function isFinal(state: State): boolean {
  * @public
  */
 export function isUnfinished(state: State): boolean {
-  return state === "intent" || state === "signed" || state === "released" || state === "broadcast" || state === "included";
+  return bound.has(state);
 }
 
 /**
@@ -153,7 +162,8 @@ export function begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job:
 export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
   switch (record.kind) {
     case "APPROVED":
-      move(withdrawal, "approved", record);
+      if (withdrawal.state === "quarantined") resume(withdrawal, record.at);
+      else move(withdrawal, "approved", record);
       withdrawal.code = "";
       withdrawal.address = record.address;
       withdrawal.amountUnits = record.amountUnits;
@@ -209,6 +219,15 @@ export function observedStep(stage: "broadcast" | "included" | "final", outcome:
   if (stage !== "final") return stage;
   invariant(outcome !== "", "a final observation has an outcome");
   return outcome;
+}
+
+/** A person said yes to a quarantined one: it goes on with the token it has, from as far as its versions had come. */
+function resume(withdrawal: Withdrawal, at: number): void {
+  const { versions } = withdrawal;
+  const isOut = versions.some((version) => version.released);
+  const isSigned = versions.some((version) => version.txHash !== "");
+  withdrawal.state = isOut ? "released" : isSigned ? "signed" : "intent";
+  withdrawal.changedAt = at;
 }
 
 function move(withdrawal: Withdrawal, by: Step, record: LedgerRecord): void {

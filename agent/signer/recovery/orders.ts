@@ -1,0 +1,80 @@
+/**
+ * The gateway's recovery order for this run, gathered part by part, and the plan that an operator was shown. Kept in memory only: a
+ * run that ends forgets it, and the gateway makes another for the next. Nothing changes by keeping one. Touches nothing.
+ */
+import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import { type Recovery, recoveryWithdrawalsMax } from "../../../protocol/recovery.ts";
+
+/**
+ * A whole order.
+ * @public
+ */
+export type Order = Omit<Recovery, "part" | "parts">;
+
+/**
+ * What a plan was made from when an operator looked: an order, the chains' own counts, and the time.
+ * @public
+ */
+export interface Shown {
+  readonly order: Order;
+  readonly counts: ReadonlyMap<string, bigint>; // network → final transactions, as nodes agree
+  readonly nowMs: number; // ledger time
+}
+
+/**
+ * The one being gathered, the newest whole one, and nothing older: bounded whatever the courier sends.
+ * @public
+ */
+export class Orders {
+  readonly #parts = new Map<number, Recovery>();
+  #whole: Order | null = null;
+  #shown: Shown | null = null;
+
+  /** The newest whole order, null before one is. */
+  get whole(): Order | null {
+    return this.#whole;
+  }
+
+  get isWhole(): boolean {
+    return this.#whole !== null;
+  }
+
+  /** What an operator saw last; a yes is to that. */
+  get shown(): Shown | null {
+    return this.#shown;
+  }
+
+  show(shown: Shown): void {
+    this.#shown = shown;
+  }
+
+  /** Takes a verified part. Twice is harmless; a part of another order begins that one. */
+  take(part: Recovery): { readonly ok: true } | Refusal {
+    const whole = this.#whole;
+    if (whole?.order === part.order) return { ok: true };
+    // The courier may tell an older order of this very run again.
+    if (whole !== null && (part.epoch < whole.epoch || part.at < whole.at)) return refuse("RECOVERY_STALE");
+    const known = this.#parts.values().next().value;
+    if (known !== undefined && (known.order !== part.order || known.parts !== part.parts)) this.#parts.clear();
+    this.#parts.set(part.part, part);
+    let count = 0;
+    for (const { withdrawals } of this.#parts.values()) count += withdrawals.length;
+    if (count > recoveryWithdrawalsMax) {
+      this.#parts.clear();
+      return refuse("RECOVERY_TOO_LARGE", `${count} withdrawals`);
+    }
+    if (this.#parts.size < part.parts) return { ok: true };
+    const parts = [...this.#parts.values()].sort((a, b) => a.part - b.part);
+    const { part: _part, parts: _parts, ...first } = parts[0] as Recovery;
+    this.#whole = { ...first, withdrawals: parts.flatMap((each) => each.withdrawals) };
+    this.#parts.clear();
+    return { ok: true };
+  }
+
+  /** It was carried out, or is of no use any more. */
+  forget(): void {
+    this.#parts.clear();
+    this.#whole = null;
+    this.#shown = null;
+  }
+}

@@ -1,0 +1,210 @@
+/**
+ * `recover`: shows what the gateway's recovery order would do to this agent's ledger and, after a yes bound to exactly that, does it;
+ * with `--finish` ends a recovery; with `--new-ledger` begins a ledger anew, locked, where the old one is gone or cannot be read.
+ */
+import { existsSync, renameSync } from "node:fs";
+import { join } from "node:path";
+import { lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
+import { exitCodes } from "../agent/launcher/verdict.ts";
+import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
+import { createLockedLedger } from "../agent/signer/ledger/ledger.ts";
+import type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
+import { makePrivateFolder, type StateFolder } from "../agent/state-folder.ts";
+import { AgentError } from "../protocol/fault.ts";
+import type { Head } from "../protocol/messages.ts";
+import { askOperator } from "./operator.ts";
+import { readProgress } from "./pair/progress.ts";
+import { fields, moment, type Terminal, table } from "./terminal.ts";
+
+/** @public */
+export interface RecoverOptions {
+  readonly yes?: string | undefined;
+  readonly finish?: boolean | undefined;
+  readonly newLedger?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/**
+ * @throws AgentError with the signer's code for a no; COMMAND_USAGE, COMMAND_DECLINED, COMMAND_DAEMON_AWAY, STATE_*
+ * @public
+ */
+export async function recover(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
+  if (options.newLedger === true && options.finish === true) {
+    throw new AgentError(
+      "COMMAND_USAGE",
+      "none",
+      "--new-ledger and --finish are two steps, one at the beginning and one at the end",
+    );
+  }
+  if (options.newLedger === true) return newLedger(state, options, terminal);
+  return options.finish === true ? finish(state, options, terminal) : carryOut(state, options, terminal);
+}
+
+async function carryOut(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
+  const { plan } = await askOperator(state, "recover", { digest: "" });
+  if (options.json !== true) terminal.out(describe(plan));
+  if (options.yes === undefined && !terminal.isInteractive) {
+    // What a script would say yes to; nothing is done yet.
+    if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, done: false, plan })}\n`);
+    throw new AgentError("COMMAND_USAGE", "none", "recover asks for a yes on a terminal, and this is none", {
+      hint: `look at all of it, then give --yes ${plan.digest}`,
+    });
+  }
+  const digest = options.yes ?? plan.digest;
+  if (digest !== plan.digest) {
+    throw new AgentError("RECOVERY_CHANGED", "none", "what --yes names is not what the order would do now");
+  }
+  if (options.yes === undefined && !(await terminal.confirm("recover the ledger exactly so? (yes/no) "))) {
+    throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
+  }
+  const done = await askOperator(state, "recover", { digest });
+  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, done: true, plan: done.plan })}\n`);
+  else {
+    terminal.out(`\nrecovered, epoch ${plan.newEpoch}. Every withdrawal waits for a person now:\n`);
+    terminal.out("  withdrawals --open, show ID, approve ID or refuse ID; then recover --finish\n");
+  }
+  return exitCodes.fine;
+}
+
+async function finish(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
+  const { status } = await askOperator(state, "status", {});
+  if (options.yes === undefined && status.recovery !== "") {
+    if (!terminal.isInteractive) {
+      throw new AgentError("COMMAND_USAGE", "none", "recover --finish asks for a yes on a terminal, and this is none", {
+        hint: `give --yes ${status.agent}`,
+      });
+    }
+    if (!(await terminal.confirm("let policy approve new withdrawals by itself again? (yes/no) ")))
+      throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
+  }
+  assertNames(status.agent, options.yes);
+  const { held, quarantined } = await askOperator(state, "finish", {});
+  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, held, quarantined })}\n`);
+  else terminal.out(`the recovery has ended; ${held + quarantined} withdrawals still wait for approve or refuse\n`);
+  return exitCodes.fine;
+}
+
+/** A yes given on the command line names what it is for. */
+function assertNames(agent: string, yes: string | undefined): void {
+  if (yes === undefined || yes === agent) return;
+  throw new AgentError("COMMAND_USAGE", "none", `--yes must name this agent, ${agent}`);
+}
+
+/** Nothing is deleted: what was there stays beside the new one. The new ledger is locked before anything can read it. */
+async function newLedger(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
+  const progress = readProgress(state);
+  if (progress === null || progress.granted === null) {
+    throw new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
+  }
+  const { agent, merchant, epoch, gatewayKey } = progress.granted;
+  assertNames(agent, options.yes);
+  if (options.json !== true) terminal.out(newLedgerWords);
+  if (options.yes === undefined) {
+    if (!terminal.isInteractive) {
+      throw new AgentError("COMMAND_USAGE", "none", "recover --new-ledger asks for a yes on a terminal, and this is none", {
+        hint: `read docs/recovering.md, then give --yes ${agent}`,
+      });
+    }
+    if (!(await terminal.confirm("begin a new, locked ledger? (yes/no) ")))
+      throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
+  }
+  const lock = await takeLock(state.signer, lockWaitMs);
+  try {
+    const aside = setAside(join(state.signer, "ledger"), terminal.now());
+    const first = { kind: "PAIRED", agent, merchant, wallet: progress.wallet.wallet, epoch, gatewayKey } as const;
+    makePrivateFolder(state.signer);
+    createLockedLedger(ledgerDisk(join(state.signer, "ledger")), first, terminal.now);
+    if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, agent, aside })}\n`);
+    else {
+      if (aside !== "") terminal.out(`the old ledger is kept in ${aside}\n`);
+      terminal.out(
+        `a new ledger is there, locked. Next: start crypto, have the gateway run agents recover ${agent}, then recover.\n`,
+      );
+    }
+    return exitCodes.fine;
+  } finally {
+    lock.release();
+  }
+}
+
+function setAside(folder: string, nowMs: number): string {
+  if (!existsSync(folder)) return "";
+  const aside = `${folder}-aside-${new Date(nowMs).toISOString().replaceAll(/[^0-9]/g, "")}`;
+  renameSync(folder, aside);
+  return aside;
+}
+
+const newLedgerWords = `This begins a ledger that knows of no payment. Everything it must know comes from the gateway's database.
+Use it only when the ledger is gone or cannot be read, or contradicts the gateway, and no backup of it is newer than
+the last payment; and never when the gateway's database was itself restored from a backup.
+
+`;
+
+function describe(plan: RecoveryPlan): string {
+  const rows: (readonly [string, string])[] = [
+    ["order", `made ${moment(plan.at)}, ${plan.order}`],
+    ["epoch", `${plan.epoch} becomes ${plan.newEpoch}`],
+    ["lock", plan.locked === "" ? "none" : `${plan.locked}: ${plan.lockedDetail}`],
+    ["this ledger", headWords(plan.head)],
+    ["the gateway's", plan.gatewayHead === null ? "nothing" : headWords(plan.gatewayHead)],
+    ["who went back", plan.isGatewayBehind ? "the gateway: it is told again what it lost" : "this ledger: the gateway tells it"],
+    ["jobs", `newest here ${plan.jobs.here}, at the gateway ${plan.jobs.gateway}`],
+    ["withdrawals", countsOf(plan)],
+    ["told again", `${plan.restated} facts`],
+  ];
+  return `${fields(rows)}\n\n${accountsOf(plan.accounts)}${withdrawalsOf(plan)}\ndigest ${plan.digest}\n`;
+}
+
+function countsOf({ held, quarantined, settled, imported }: RecoveryPlan): string {
+  return `${held} held, ${quarantined} quarantined on their nonce, ${settled} settled; ${imported} of them forgotten here`;
+}
+
+function headWords({ seq, hash }: Head): string {
+  return `record ${seq}, ${hash}`;
+}
+
+function accountsOf(accounts: readonly RecoveryAccountView[]): string {
+  if (accounts.length === 0) return "no nonce was ever given out\n\n";
+  const or = (text: string): string => text || "-";
+  const rows = accounts.map((one) => [
+    ...[one.network, one.account, or(one.ledgerNext), or(one.gatewayNext), or(one.chainCount), one.next],
+  ]);
+  return `${table(["network", "account", "ledger next", "gateway next", "chain count", "next nonce"], rows)}\n${unknownOf(accounts)}\n`;
+}
+
+/** Nonces that the chain has taken and nobody here accounts for: somebody paid something that both sides forgot. */
+function unknownOf(accounts: readonly RecoveryAccountView[]): string {
+  return accounts
+    .map((one) => {
+      const ledger = BigInt(one.ledgerNext || "0");
+      const gateway = BigInt(one.gatewayNext || "0");
+      const most = ledger < gateway ? gateway : ledger;
+      const unknown = BigInt(one.chainCount || "0") - most;
+      if (unknown <= 0n) return "";
+      return `WARNING: ${unknown} transactions on ${one.network} from nonce ${most} on are known to neither side: see docs/recovering.md\n`;
+    })
+    .join("");
+}
+
+function withdrawalsOf({ withdrawals, held, quarantined, settled }: RecoveryPlan): string {
+  if (withdrawals.length === 0) return "no withdrawal is open\n";
+  const rows = withdrawals.map(rowOf);
+  const rest = held + quarantined + settled - withdrawals.length;
+  const more = rest > 0 ? `and ${rest} more\n` : "";
+  return `${table(["transactionId", "here", "becomes", "nonce", "amount", "address", "orderId", "txHashes"], rows)}\n${more}`;
+}
+
+function rowOf(one: RecoveryWithdrawalView): readonly string[] {
+  const hashes = one.txHashes.map((hash) => hash || "unsigned").join(" ");
+  const amount = `${one.amount} ${one.currency}`;
+  return [
+    one.transactionId,
+    one.here || "unknown",
+    one.becomes,
+    one.nonce || "-",
+    amount,
+    one.address || "-",
+    one.orderId,
+    hashes,
+  ];
+}

@@ -1,0 +1,64 @@
+/**
+ * An agent's epoch that begins with a recovery: begun by the gateway's operator, awaited, and taken with the first statement of the
+ * agent's recovered ledger. Only here the stored head of an agent goes back; what it was stays in the tables. Runs in the caller's
+ * transaction. Sources: docs/protocol.md section 8; docs/architecture.md section 4.
+ */
+import type { Head, RecoveredEntry } from "../../protocol/messages.ts";
+import { recordAct } from "../store/audit.ts";
+import type { AgentRow, RecoveryRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+
+const code = "AGENT_RECOVERING";
+
+/**
+ * The recovery that the agent's present epoch began with.
+ * @public
+ */
+export function recoveryOf(database: Database, agent: Pick<AgentRow, "id" | "epoch">): RecoveryRow | undefined {
+  return database.get<RecoveryRow>("SELECT * FROM recoveries WHERE agent = ? AND epoch = ?", agent.id, agent.epoch);
+}
+
+/**
+ * Whether nothing of the agent's present epoch was heard yet, and it began with a recovery.
+ * @public
+ */
+export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | "epoch">): boolean {
+  return recoveryOf(database, agent)?.takenAt === null;
+}
+
+/**
+ * Raises the epoch above everything, so that whoever still runs with the old one is refused from the commit on, and forgets the head:
+ * in the new epoch nothing is acknowledged yet. A contradiction that locked the agent is lifted by it.
+ * @public
+ */
+export function beginRecovery(database: Database, agent: AgentRow, above: number, nowMs: number): { readonly epoch: number } {
+  const epoch = Math.max(agent.epoch, above) + 1;
+  const before = recoveryOf(database, agent);
+  // A recovery that nobody carried out gives way to this one; the head it stood for is the same.
+  const isAwaited = before?.takenAt === null;
+  const heldSeq = isAwaited ? before.heldSeq : agent.headSeq;
+  const heldHash = isAwaited ? before.heldHash : agent.headHash;
+  const sql = "INSERT INTO recoveries (agent, epoch, at, heldSeq, heldHash) VALUES (?, ?, ?, ?, ?)";
+  database.run(sql, agent.id, epoch, nowMs, heldSeq, heldHash);
+  const update = "UPDATE agents SET epoch = ?, headSeq = 0, headHash = '', lockedCode = ? WHERE id = ?";
+  database.run(update, epoch, code, agent.id);
+  const detail = `epoch ${epoch} after ${agent.epoch}; head ${heldSeq} ${heldHash}; was ${agent.lockedCode || "not locked"}`;
+  recordAct(database, { at: nowMs, actor: "operator", act: "agent recovery begun", subject: agent.id, detail });
+  return { epoch };
+}
+
+/**
+ * The agent's recovered ledger is here: its head takes the place of the old one, and no job of the order is given out again.
+ * @public
+ */
+export function takeRecovery(database: Database, agent: AgentRow, entry: RecoveredEntry, head: Head, nowMs: number): void {
+  const row = recoveryOf(database, agent);
+  database.run("UPDATE recoveries SET takenAt = ? WHERE agent = ? AND epoch = ?", nowMs, agent.id, agent.epoch);
+  database.run("UPDATE agents SET lockedCode = '' WHERE id = ? AND lockedCode = ?", agent.id, code);
+  const answered = "UPDATE jobs SET answeredAt = ? WHERE agent = ? AND sequence <= ? AND answeredAt IS NULL";
+  database.run(answered, nowMs, agent.id, entry.sequence);
+  const detail =
+    `epoch ${agent.epoch}, order ${entry.order}; head ${row?.heldSeq ?? 0} ${row?.heldHash ?? ""} ` +
+    `gave way to ${head.seq} ${head.hash}`;
+  recordAct(database, { at: nowMs, actor: `agent ${agent.id}`, act: "agent recovered", subject: agent.id, detail });
+}

@@ -1,0 +1,140 @@
+/**
+ * The recovery order: what the gateway's database holds of one agent, told to one run of its signer, in as many parts as it takes.
+ * It changes nothing by itself: it is kept until the agent's own operator says yes to it. docs/protocol.md section 8.
+ */
+import * as fields from "./fields.ts";
+import { domainHash } from "./identity.ts";
+import { parseJson } from "./json.ts";
+import type { Head } from "./messages.ts";
+import { integer, list, nullable, object, type Reader, shapeFault, string } from "./shape.ts";
+
+/**
+ * Most parts of one order.
+ * @public
+ */
+export const recoveryPartsMax = 1024;
+
+/**
+ * Most withdrawals in one order, all parts together.
+ * @public
+ */
+export const recoveryWithdrawalsMax = 10_000;
+
+/**
+ * Most versions of one withdrawal, as in statements.
+ * @public
+ */
+export const recoveryVersionsMax = 20;
+
+const accountsMax = 64;
+const spentMax = 128;
+const perPartMax = 1024;
+const jobTextMax = 4096;
+
+/**
+ * The first token of an account that the database has given to nobody.
+ * @public
+ */
+export interface RecoveryAccount {
+  readonly network: string;
+  readonly account: string;
+  readonly next: string; // EVM: the highest nonce of any withdrawal, plus one
+}
+
+/**
+ * What final withdrawals of the last 24 hours came to, so that a forgotten day still counts against its limits.
+ * @public
+ */
+export interface RecoverySpent {
+  readonly currency: string;
+  readonly units: string;
+  readonly feesWei: string; // the most they can have cost
+}
+
+/**
+ * One withdrawal that is not final. `token` "" when nothing was ever signed for it; then there are no versions.
+ * @public
+ */
+export interface RecoveryWithdrawal {
+  readonly job: string; // the exact text of a Job
+  readonly address: string; // destination in force, "" while there is none
+  readonly account: string; // paying address, "" without a token
+  readonly token: string;
+  readonly versions: readonly { readonly txHash: string; readonly feeMax: string }[]; // version 1 first
+}
+
+/**
+ * One part of an order. Every part says the same but for `part`, `withdrawals` and `at`; accounts and spent stand in part 1.
+ * @public
+ */
+export interface Recovery {
+  readonly agent: string;
+  readonly wallet: string;
+  readonly epoch: number; // the new one
+  readonly answers: string; // Hello.nonce
+  readonly order: string; // names the whole order: its contents hashed, so that the same order told again has the same name
+  readonly part: number; // 1 … parts
+  readonly parts: number;
+  readonly held: Head | null; // newest head the gateway held in the epoch before
+  readonly jobs: { readonly sequence: number; readonly hash: string }; // where the chain of jobs goes on
+  readonly accounts: readonly RecoveryAccount[];
+  readonly spent: readonly RecoverySpent[];
+  readonly withdrawals: readonly RecoveryWithdrawal[];
+  readonly at: number;
+}
+
+const withdrawal: Reader<RecoveryWithdrawal> = object({
+  job: string({ min: 2, max: jobTextMax }),
+  address: fields.destination,
+  account: fields.destination,
+  token: string({ max: 20, pattern: /^(?:|0|[1-9][0-9]*)$/ }),
+  versions: list(object({ txHash: fields.txHash, feeMax: fields.units }), recoveryVersionsMax),
+});
+
+const recovery: Reader<Recovery> = object({
+  agent: fields.agent,
+  wallet: fields.wallet,
+  epoch: fields.epoch,
+  answers: fields.nonce,
+  order: fields.hash,
+  part: integer({ min: 1, max: recoveryPartsMax }),
+  parts: integer({ min: 1, max: recoveryPartsMax }),
+  held: nullable(fields.head),
+  jobs: object({ sequence: fields.count, hash: fields.hash }),
+  accounts: list(
+    object({ network: fields.network, account: fields.account, next: string({ max: 20, pattern: /^(?:0|[1-9][0-9]*)$/ }) }),
+    accountsMax,
+  ),
+  spent: list(object({ currency: fields.currency, units: fields.units, feesWei: fields.units }), spentMax),
+  withdrawals: list(withdrawal, perPartMax),
+  at: fields.time,
+});
+
+/**
+ * One part. The jobs inside stay texts, as in a list of jobs.
+ * @throws AgentError JSON_* (JSON_SHAPE for what is JSON but not this payload)
+ * @public
+ */
+export function parseRecovery(payload: Uint8Array | string): Recovery {
+  const value = recovery(parseJson(payload), "recovery");
+  if (value.part > value.parts) throw shapeFault("recovery.part", "must not be above recovery.parts");
+  if ((value.jobs.sequence === 0) !== /^0+$/.test(value.jobs.hash)) {
+    throw shapeFault("recovery.jobs.hash", "must be zeros exactly before the first job");
+  }
+  if (value.part > 1 && value.accounts.length + value.spent.length > 0) {
+    throw shapeFault("recovery.accounts", "must stand in part 1 only, like recovery.spent");
+  }
+  for (const [index, { token, account, versions }] of value.withdrawals.entries()) {
+    if ((token === "") === (account === "") && (token === "") === (versions.length === 0)) continue;
+    throw shapeFault(`recovery.withdrawals[${index}].token`, "must stand exactly with an account and versions");
+  }
+  return value;
+}
+
+/**
+ * The name of an order's contents, given as JSON: hash("recovery", text).
+ * @public
+ */
+export function recoveryNameOf(contents: object): string {
+  return domainHash("recovery", Buffer.from(JSON.stringify(contents)));
+}
