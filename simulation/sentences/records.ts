@@ -1,0 +1,234 @@
+/**
+ * What every durable record must be beside those before it: tokens, decisions, releases, limits, and silence after a lock. Follows one
+ * ledger record by record and reads nothing else, so that it says the same of a ledger whoever wrote it.
+ */
+
+import type { PolicySettings } from "../../agent/settings.ts";
+import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
+import type { Job } from "../../protocol/messages.ts";
+import { must } from "./violation.ts";
+
+/** What a ledger is held against. */
+export interface Terms {
+  readonly name: string;
+  readonly policy: PolicySettings; // of every currency alike
+  readonly decimals: Readonly<Record<string, number>>; // by currency
+  /** The latest that ledger time may be now; infinity when nobody knows the time. */
+  readonly atMax: () => number;
+}
+
+interface Version {
+  readonly digest: string;
+  signedSeq: number; // 0 until signed
+  isReleased: boolean;
+}
+
+interface Withdrawal {
+  readonly job: Job;
+  decision: "" | "held" | "approved" | "ended";
+  units: bigint;
+  nonce: bigint | null;
+  feeWei: bigint;
+  feeAt: number;
+  boundAt: number;
+  approvedAt: number;
+  readonly versions: Version[];
+  isFinal: boolean;
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const acting: ReadonlySet<string> = new Set([
+  ...["REQUESTED", "REPEATED", "APPROVED", "HELD", "REFUSED", "EXPIRED", "INTENT", "SIGNED", "RELEASED", "ADOPTED"],
+]);
+
+export class RecordSentences {
+  readonly #terms: Terms;
+  readonly #withdrawals = new Map<string, Withdrawal>();
+  readonly #ownerOf = new Map<bigint, string>();
+  readonly #hashes = new Map<number, string>();
+  #next: bigint | null = null;
+  #isBegun = false;
+  #isLocked = false;
+  #ackedSeq = 0;
+  #sequence = 0;
+  /** A recovery sets other rules; they are told by its own tests. */
+  #isRecovered = false;
+
+  constructor(terms: Terms) {
+    this.#terms = terms;
+  }
+
+  add(record: LedgerRecord): void {
+    this.#hashes.set(record.seq, record.hash);
+    this.#isRecovered ||= record.kind === "RECOVERING";
+    if (this.#isRecovered) return;
+    const say = (): string => `${this.#terms.name}: ${JSON.stringify(record).slice(0, 400)}`;
+    must(record.at <= this.#terms.atMax(), "ledger time never runs far ahead of the gateway's", say);
+    must(!this.#isLocked || !acting.has(record.kind), "a locked signer does nothing", say);
+    switch (record.kind) {
+      case "LOCKED":
+        this.#isLocked = true;
+        return;
+      case "ADOPTED":
+        must(!this.#isBegun, "an account is adopted before its first token", say);
+        this.#next = BigInt(record.nonce);
+        return;
+      case "REQUESTED":
+        must(!this.#withdrawals.has(record.transactionId), "an order is requested once", say);
+        this.#jobAt(record.sequence, say);
+        this.#withdrawals.set(record.transactionId, begin(JSON.parse(record.job) as Job));
+        return;
+      case "REPEATED":
+        this.#jobAt(record.sequence, say);
+        return;
+      case "RELEASED":
+        this.#acknowledged(record.acked, record.seq, say);
+        for (const { transactionId, version } of record.released) {
+          const made = this.#withdrawals.get(transactionId)?.versions[version - 1];
+          const isHeld = made !== undefined && made.signedSeq > 0 && made.signedSeq <= record.acked.seq;
+          must(isHeld, "what is released is in the acknowledged part of the ledger", say);
+          if (made !== undefined) made.isReleased = true;
+        }
+        return;
+      case "REPORTED":
+        this.#acknowledged(record.acked, record.seq, say);
+        return;
+      default:
+        if ("transactionId" in record) this.#moves(record, say);
+    }
+  }
+
+  #jobAt(sequence: number, say: () => string): void {
+    must(sequence === this.#sequence + 1, "jobs are recorded in order and without gaps", say);
+    this.#sequence = sequence;
+  }
+
+  #acknowledged(acked: { readonly seq: number; readonly hash: string }, seq: number, say: () => string): void {
+    must(acked.seq < seq && this.#hashes.get(acked.seq) === acked.hash, "an acknowledgement is of this ledger's past", say);
+    must(acked.seq > this.#ackedSeq, "acknowledgements go forward", say);
+    this.#ackedSeq = acked.seq;
+  }
+
+  #moves(record: LedgerRecord, say: () => string): void {
+    if (!("transactionId" in record)) return;
+    const one = this.#withdrawals.get(record.transactionId);
+    must(one !== undefined, "a request comes first", say);
+    if (one === undefined) return;
+    must(one.decision !== "ended" && !one.isFinal, "nothing follows the end", say);
+    switch (record.kind) {
+      case "APPROVED":
+        this.#approved(one, record, say);
+        return;
+      case "HELD":
+        must(one.decision === "", "a decision comes once", say);
+        one.decision = "held";
+        return;
+      case "REFUSED":
+      case "EXPIRED":
+        must(one.nonce === null, "what is bound is never called unsigned", say);
+        must(record.kind === "REFUSED" || record.at > one.job.expiresAt, "nothing runs out before its time", say);
+        one.decision = "ended";
+        return;
+      case "INTENT":
+        this.#intends(one, record, say);
+        return;
+      case "SIGNED": {
+        const version = one.versions[record.version - 1];
+        must(
+          version?.digest === record.digest && version.signedSeq === 0,
+          "what is signed was intended, and is signed once",
+          say,
+        );
+        if (version !== undefined) version.signedSeq = record.seq;
+        return;
+      }
+      case "OBSERVED":
+        must(
+          one.versions.some((version) => version.isReleased),
+          "what is seen on chain was released",
+          say,
+        );
+        one.isFinal = record.stage === "final";
+        return;
+      default:
+    }
+  }
+
+  #approved(one: Withdrawal, record: Extract<LedgerRecord, { kind: "APPROVED" }>, say: () => string): void {
+    must(one.decision === "" || one.decision === "held", "an approval comes once", say);
+    const { policy } = this.#terms;
+    const units = BigInt(record.amountUnits);
+    const limit = (text: string): bigint => this.#unitsOf(text, one.job.currency);
+    if (record.by === "policy") {
+      const isForPeople = one.job.mode === "manual" || (policy.holdAbove !== undefined && units > limit(policy.holdAbove));
+      must(!isForPeople, "what is for a person is approved by a person", say);
+    }
+    must(units <= limit(policy.maxPerWithdrawal), "no payment is above its limit", say);
+    one.decision = "approved";
+    one.units = units;
+    one.approvedAt = record.at;
+    this.#withinLimits("approved", one.job.currency, record.at, say);
+  }
+
+  #intends(one: Withdrawal, record: Extract<LedgerRecord, { kind: "INTENT" }>, say: () => string): void {
+    const nonce = BigInt(record.nonce);
+    must(one.decision === "approved", "an intent follows an approval", say);
+    must((this.#ownerOf.get(nonce) ?? record.transactionId) === record.transactionId, "a token has one withdrawal", say);
+    must((one.nonce ?? nonce) === nonce, "a withdrawal has one token", say);
+    must(record.version === one.versions.length + 1, "versions count up", say);
+    must(BigInt(record.amountUnits) === one.units, "what is bound is what was approved", say);
+    if (one.nonce === null) {
+      must(this.#next === nonce, "nonces are given out in order and without gaps", say);
+      this.#next = nonce + 1n;
+      one.boundAt = record.at;
+    }
+    this.#isBegun = true;
+    this.#ownerOf.set(nonce, record.transactionId);
+    one.nonce = nonce;
+    one.versions.push({ digest: record.digest, signedSeq: 0, isReleased: false });
+    const feeWei = BigInt(record.gasLimit) * BigInt(record.maxFeePerGas);
+    const { maxFee, maxFeePerDay } = this.#terms.policy;
+    must(feeWei <= scaled(maxFee, 18), "no fee is above its ceiling", say);
+    if (feeWei > one.feeWei) one.feeWei = feeWei;
+    one.feeAt = record.at;
+    this.#withinLimits("bound", one.job.currency, record.at, say);
+    const fees = this.#sum(one.job.currency, (each) =>
+      each.nonce !== null && each.feeAt > record.at - dayMs ? each.feeWei : 0n,
+    );
+    must(fees <= scaled(maxFeePerDay, 18), "no day's fees are above their ceiling", say);
+  }
+
+  #withinLimits(what: "approved" | "bound", currency: string, at: number, say: () => string): void {
+    const { maxPerHour, maxPerDay } = this.#terms.policy;
+    const sum = (spanMs: number): bigint =>
+      this.#sum(currency, (each) => {
+        const isCounted = what === "approved" ? each.decision === "approved" : each.nonce !== null;
+        return isCounted && (what === "approved" ? each.approvedAt : each.boundAt) > at - spanMs ? each.units : 0n;
+      });
+    const hour = maxPerHour === undefined ? null : this.#unitsOf(maxPerHour, currency);
+    must(hour === null || sum(hourMs) <= hour, `no hour is above its limit, as ${what}`, say);
+    must(sum(dayMs) <= this.#unitsOf(maxPerDay, currency), `no day is above its limit, as ${what}`, say);
+  }
+
+  #sum(currency: string, unitsOf: (one: Withdrawal) => bigint): bigint {
+    let sum = 0n;
+    for (const one of this.#withdrawals.values()) if (one.job.currency === currency) sum += unitsOf(one);
+    return sum;
+  }
+
+  #unitsOf(text: string, currency: string): bigint {
+    return scaled(text, this.#terms.decimals[currency] ?? 0);
+  }
+}
+
+function begin(job: Job): Withdrawal {
+  const times = { feeAt: 0, boundAt: 0, approvedAt: 0 };
+  return { job, decision: "", units: 0n, nonce: null, feeWei: 0n, ...times, versions: [], isFinal: false };
+}
+
+/** A decimal text in base units. */
+function scaled(text: string, decimals: number): bigint {
+  const [whole = "0", part = ""] = text.split(".");
+  return BigInt(whole + part.padEnd(decimals, "0"));
+}
