@@ -17,7 +17,7 @@ import { checkKey, ownStore } from "./store/owner.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
 import { startWatcher, type Watcher } from "./watcher/watcher.ts";
-import { createDesk } from "./withdrawals/desk.ts";
+import { createWaiters } from "./withdrawals/waiters.ts";
 
 /** @public */
 export interface GatewayDeps {
@@ -94,12 +94,12 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   }
   store.onPoisoned(deps.onPoisoned);
   const signals = createSignals();
-  const desk = createDesk(signals);
+  const waiters = createWaiters(signals);
   let hub: Hub | null = null;
   let server: FastifyInstance | null = null;
   let watcher: Watcher | null = null;
   const stop = async (): Promise<void> => {
-    desk.close();
+    waiters.close();
     await hub?.close();
     await server?.close();
     await watcher?.close();
@@ -111,7 +111,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     return stopped;
   };
   const confirmations = (transactionId: string): number | null => watcher?.confirmations(transactionId) ?? null;
-  const service: Service = { config, store, signals, key, log, clock, random: randomBytes, desk, confirmations };
+  const service: Service = { config, store, signals, key, log, clock, random: randomBytes, waiters, confirmations };
   try {
     server = createServer(service);
     hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock });

@@ -7,7 +7,7 @@ import type { GatewayKey } from "./auth/gateway-key.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { Signals } from "./store/signals.ts";
 import type { Store } from "./store/store.ts";
-import type { Desk } from "./withdrawals/desk.ts";
+import type { Waiters } from "./withdrawals/waiters.ts";
 
 /** @public */
 export interface Service {
@@ -18,7 +18,7 @@ export interface Service {
   readonly log: Logger;
   readonly clock: () => number; // milliseconds since 1970
   readonly random: (bytes: number) => Uint8Array;
-  readonly desk: Desk;
+  readonly waiters: Waiters;
   /** Blocks on a payment that is not final yet; null when nothing is known. */
   readonly confirmations: (transactionId: string) => number | null;
 }

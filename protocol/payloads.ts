@@ -26,6 +26,12 @@ export const jobTextBytesMax = 4096;
  */
 export const entriesPerStatementMax = 512;
 
+/**
+ * Most versions of one withdrawal: the signer makes no more, and the gateway takes no more.
+ * @public
+ */
+export const versionsMax = 20;
+
 const jobLimits = { bytesMax: jobTextBytesMax, depthMax: 1 };
 const statementLimits = { bytesMax: gatewayFrameBytesMax };
 

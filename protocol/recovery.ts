@@ -6,6 +6,7 @@ import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";
 import { parseJson } from "./json.ts";
 import type { Head } from "./messages.ts";
+import { versionsMax } from "./payloads.ts";
 import { integer, list, nullable, object, type Reader, shapeFault, string } from "./shape.ts";
 
 /**
@@ -19,12 +20,6 @@ export const recoveryPartsMax = 1024;
  * @public
  */
 export const recoveryWithdrawalsMax = 10_000;
-
-/**
- * Most versions of one withdrawal, as in statements.
- * @public
- */
-export const recoveryVersionsMax = 20;
 
 const accountsMax = 64;
 const spentMax = 128;
@@ -88,7 +83,7 @@ const withdrawal: Reader<RecoveryWithdrawal> = object({
   address: fields.destination,
   account: fields.destination,
   token: string({ max: 20, pattern: /^(?:|0|[1-9][0-9]*)$/ }),
-  versions: list(object({ txHash: fields.txHash, feeMax: fields.units }), recoveryVersionsMax),
+  versions: list(object({ txHash: fields.txHash, feeMax: fields.units }), versionsMax),
 });
 
 const recovery: Reader<Recovery> = object({

@@ -6,7 +6,8 @@
  */
 import type { Code } from "../../protocol/codes.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
-import { type AgentRow, type SignatureRow, type TransactionRow, versionsMax } from "../store/rows.ts";
+import { versionsMax } from "../../protocol/payloads.ts";
+import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 
 /** What the database holds around one entry, read inside the transaction that will store the effect. */
 export interface Around {

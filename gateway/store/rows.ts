@@ -95,12 +95,6 @@ export interface JobRow {
   readonly answeredAt: number | null;
 }
 
-/**
- * Most versions of a withdrawal: the signer makes no more (docs/protocol.md section 6.1), and the hub takes no more.
- * @public
- */
-export const versionsMax = 20;
-
 /** @public */
 export interface SignatureRow {
   readonly transactionId: string;

@@ -6,7 +6,8 @@
  */
 import type { Block } from "../../chains/evm/answers.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import { type SignatureRow, type TransactionRow, versionsMax } from "../store/rows.ts";
+import { versionsMax } from "../../protocol/payloads.ts";
+import type { SignatureRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { inWaves, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { type Evidence, type FinalTransaction, judgePayout, type Payout, type Verdict, type VersionEvidence } from "./payout.ts";

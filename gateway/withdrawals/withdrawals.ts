@@ -124,13 +124,13 @@ function agentOf(database: Database, transactionId: string): AgentRow | undefine
 
 /** Waits for the agent's first answer, at most until `withdrawalWaitMs` after the withdrawal was made. */
 async function settle(service: Service, row: TransactionRow): Promise<TransactionRow> {
-  const { store, desk, config } = service;
+  const { store, waiters, config } = service;
   if (row.status !== 0) return row;
   const agent = agentOf(store.database, row.id);
   const leftMs = row.createdAt + config.limits.withdrawalWaitMs - service.clock();
   // An agent that stands still answers no job, however well its link does.
   if (agent !== undefined && agent.lockedCode === "")
-    await desk.decided(store.database, { agent: agent.id, transactionId: row.id }, leftMs);
+    await waiters.decided(store.database, { agent: agent.id, transactionId: row.id }, leftMs);
   return store.database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", row.id) ?? row;
 }
 

@@ -11,7 +11,7 @@ import { schema } from "../../gateway/store/schema.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { type Store, storeOver, type Value } from "../../gateway/store/store.ts";
 import { startWatcher } from "../../gateway/watcher/watcher.ts";
-import { createDesk } from "../../gateway/withdrawals/desk.ts";
+import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { requestWithdrawal, type WithdrawalRequest } from "../../gateway/withdrawals/withdrawals.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -152,7 +152,7 @@ export class Gateway {
     const store = this.#storeOf(owner, log);
     store.onPoisoned(() => this.ends(owner));
     const signals = createSignals();
-    const desk = createDesk(signals);
+    const waiters = createWaiters(signals);
     const config = gatewayConfig(plan);
     const { clock } = this;
     const server = new EventEmitter() as EventEmitter & Server;
@@ -160,7 +160,7 @@ export class Gateway {
     const watcher = startWatcher({ store, signals, config, log, clock, pollMs });
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const random = (count: number): Uint8Array => kernel.chance.bytes("gateway random", count);
-    this.service = { config, store, signals, key: gatewayKey, log, clock, random, desk, confirmations };
+    this.service = { config, store, signals, key: gatewayKey, log, clock, random, waiters, confirmations };
     net.listener = { owner, server };
     note("gateway up");
   }

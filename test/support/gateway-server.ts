@@ -22,7 +22,7 @@ import { addKey, createMerchant, type Operator } from "../../gateway/operator/pe
 import type { Service } from "../../gateway/service.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { createStore } from "../../gateway/store/store.ts";
-import { createDesk } from "../../gateway/withdrawals/desk.ts";
+import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairingTranscript } from "../../protocol/messages.ts";
@@ -182,7 +182,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
   const key = createGatewayKey(config.keyFile);
   const store = createStore(config.database, key.fingerprint, log);
   const signals = createSignals();
-  const desk = createDesk(signals);
+  const waiters = createWaiters(signals);
   const service: Service = {
     config,
     store,
@@ -191,7 +191,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     log,
     clock: () => clock.nowMs,
     random: randomBytes,
-    desk,
+    waiters,
     confirmations: () => null,
   };
   const server = createServer(service);
@@ -261,7 +261,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
       );
     },
     async close() {
-      desk.close();
+      waiters.close();
       await server.close();
       store.close();
       rmSync(dir, { recursive: true, force: true });

@@ -6,10 +6,10 @@ import type { Signals } from "../store/signals.ts";
 import type { Database } from "../store/store.ts";
 
 /** @public */
-export interface Desk {
+export interface Waiters {
   online(agentId: string): boolean;
   /**
-   * Resolves when the agent has answered this withdrawal, went offline, `waitMs` have passed, or the desk closes; at once when one of
+   * Resolves when the agent has answered this withdrawal, went offline, `waitMs` have passed, or the gateway closes; at once when one of
    * these holds already. Call it before the hub is woken, or after: nothing is missed.
    */
   decided(
@@ -28,7 +28,7 @@ interface Waiter {
 }
 
 /** @public */
-export function createDesk(signals: Signals): Desk {
+export function createWaiters(signals: Signals): Waiters {
   const live = new Set<string>();
   const waiters = new Map<string, Set<Waiter>>();
   let closed = false;
