@@ -2,6 +2,7 @@
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { CourierStatus, SignerStatus } from "../agent/socket/verbs.ts";
 import type { StateFolder } from "../agent/state-folder.ts";
+import { nativeDecimal } from "../chains/evm/network.ts";
 import { formatAmount } from "../protocol/amount.ts";
 import { type Code, codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
@@ -11,7 +12,6 @@ import { fields, moment, type Terminal } from "./terminal.ts";
 const watchMs = 2_000;
 /** The courier tells what it sees every few seconds; older than this, it has stopped. */
 const courierWordMsMax = 60_000;
-const nativeDecimal = 18;
 const clearScreen = "\u001b[H\u001b[2J";
 
 /** @public */

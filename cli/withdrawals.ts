@@ -2,12 +2,12 @@
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { LedgerLine, VersionView, WithdrawalView } from "../agent/socket/verbs.ts";
 import type { StateFolder } from "../agent/state-folder.ts";
+import { nativeDecimal } from "../chains/evm/network.ts";
 import { formatAmount } from "../protocol/amount.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
 import { fields, moment, type Terminal, table } from "./terminal.ts";
 
-const nativeDecimal = 18;
 const limitMax = 1000;
 
 /** @public */
