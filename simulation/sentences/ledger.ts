@@ -4,7 +4,13 @@
  */
 import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
 import { zeroHash } from "../../protocol/identity.ts";
+import { RecordSentences, type Terms } from "./records.ts";
 import { must } from "./violation.ts";
+
+/** What one agent's ledger is held against; a job is genuine when the gateway made it. */
+export interface LedgerTerms extends Terms {
+  readonly isGenuine: (job: string) => boolean;
+}
 
 export class DurableLedger {
   readonly name: string;
@@ -17,8 +23,13 @@ export class DurableLedger {
   /** The folder is being restored: less than was durable may be there. */
   mayMiss = false;
 
-  constructor(name: string) {
-    this.name = name;
+  readonly #terms: LedgerTerms;
+  #sentences: RecordSentences;
+
+  constructor(terms: LedgerTerms) {
+    this.name = terms.name;
+    this.#terms = terms;
+    this.#sentences = new RecordSentences(terms);
   }
 
   /** Bytes that became durable at the end of a segment. */
@@ -35,6 +46,7 @@ export class DurableLedger {
     this.#rest = "";
     this.#intents.clear();
     this.#signed.clear();
+    this.#sentences = new RecordSentences(this.#terms);
     for (const name of [...files.keys()].filter((each) => each.endsWith(".jsonl")).sort()) {
       this.#rest = "";
       this.take(files.get(name) as Uint8Array);
@@ -57,6 +69,9 @@ export class DurableLedger {
     if (!goesOn && record.seq <= (last?.seq ?? 0)) return;
     must(goesOn, "the ledger goes on", () => `${this.name}: ${record.seq} after ${last?.seq ?? 0}`);
     this.records.push(record);
+    const isGenuine = record.kind !== "REQUESTED" || this.#terms.isGenuine(record.job);
+    must(isGenuine, "only what the gateway asked for is recorded", () => `${this.name}: ${record.seq}`);
+    this.#sentences.add(record);
     if (record.kind === "INTENT") this.#intents.add(record.digest);
     if (record.kind === "SIGNED") this.#signed.add(record.raw);
   }

@@ -43,6 +43,14 @@ export class Payments {
     }
   }
 
+  /** This order may be paid with this amount as well, once. */
+  allow(order: Order, amount: string): void {
+    const fate = this.#byOrder.get(order.orderId);
+    const [, digits = ""] = amount.split(".");
+    const units = BigInt(digits) * 10n ** BigInt(currencies[order.currency].decimal - digits.length);
+    if (fate !== undefined) this.#fates.set(`${contractOf(order)} ${units}`, fate);
+  }
+
   get released(): number {
     let count = 0;
     for (const fate of this.#fates.values()) count += fate.versions.size;

@@ -35,9 +35,6 @@ export interface ChainOptions {
   readonly nativeWei: bigint;
   readonly tokenUnits: bigint;
   readonly baseFeeWei: bigint;
-  /** Parts of 10,000. */
-  readonly revertRate: number;
-  readonly skipRate: number;
   readonly startedAt: number; // milliseconds
 }
 
@@ -54,6 +51,9 @@ export class Chain {
   /** Every transaction that ever was in a block, with the newest block that held it. */
   readonly placeOf = new Map<string, number>();
   baseFeeWei: bigint;
+  /** Parts of 10,000. */
+  revertRate = 0;
+  skipRate = 0;
   topEver = 0;
   /** Called for each block that is added, and with `null` when blocks are taken away. */
   onBlock: (block: Block | null) => void = () => {};
@@ -95,7 +95,7 @@ export class Chain {
     for (;;) {
       const transaction = this.pool.get(nonce);
       if (transaction === undefined || transaction.feeMaxWei < this.baseFeeWei) break;
-      if (chance.fault("block without it", this.options.skipRate)) break;
+      if (chance.fault("block without it", this.skipRate)) break;
       const one = this.#carryOut(transaction, nativeWei, tokenUnits);
       if (one === null) break;
       this.pool.delete(nonce);
@@ -119,7 +119,7 @@ export class Chain {
     note("reorganisation", most);
     this.onBlock(null);
     for (const { transaction } of gone.flatMap((block) => block.included)) {
-      const isForgotten = chance.fault("forgotten in a reorganisation", this.options.skipRate);
+      const isForgotten = chance.fault("forgotten in a reorganisation", this.skipRate);
       if (!isForgotten && !this.pool.has(transaction.nonce)) this.pool.set(transaction.nonce, transaction);
     }
     for (let count = 0; count < most; count += 1) this.mine();
@@ -151,7 +151,7 @@ export class Chain {
     const gasPriceWei = this.baseFeeWei + tip;
     if (gasLimit * feeMaxWei + valueWei > nativeWei) return null;
     const isShort = payment?.contract === this.options.contract && payment.units > tokenUnits;
-    const reverts = isShort || gasLimit < gasUsed || kernel.chance.fault("revert", this.options.revertRate);
+    const reverts = isShort || gasLimit < gasUsed || kernel.chance.fault("revert", this.revertRate);
     return { transaction, status: reverts ? 0 : 1, gasUsed: smaller(gasUsed, gasLimit), gasPriceWei };
   }
 

@@ -59,6 +59,7 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
   #answered(door: SignerDoor, answer: Answer): void {
     if (!door.owner.isAlive) return;
     this.#seen(answer);
+    if (!door.owner.isAlive) return;
     note("answers", answer.ok ? "ok" : answer.code, () => `${answer.id} ${answer.ok ? "ok" : `${answer.code} ${answer.detail}`}`);
     kernel.scheduler.after(delayMs, this.#owner, () => {
       const waiting = this.#waiting.get(answer.id);
@@ -68,9 +69,14 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
     });
   }
 
+  get isEnded(): boolean {
+    return this.#ended !== null;
+  }
+
   push(message: Push): void {
     if (this.#ended !== null) return;
     this.#seen(message);
+    if (this.#door?.owner.isAlive !== true) return;
     kernel.scheduler.after(delayMs, this.#owner, () => {
       if (this.#ended === null) this.#onPush(message);
     });

@@ -27,8 +27,8 @@ export class Network implements Dialler {
   readonly lines = new Set<Line>();
   /** What passed in each direction, for whoever wants to send it again. */
   readonly remembered: { readonly up: Buffer[]; readonly down: Buffer[] } = { up: [], down: [] };
-  /** Called with each frame that arrives at an end; false when that end dies of it. */
-  onArrival: (owner: Owner) => void = () => {};
+  /** Called before a process sends a frame and before it takes one: it may die of it. */
+  onMoment: (owner: Owner, what: string) => void = () => {};
 
   constructor(rates: Rates, delayMs: number) {
     this.rates = rates;
@@ -104,6 +104,8 @@ class Line extends EventEmitter implements Wire {
   frame(from: StandInSocket, bytes: Buffer): void {
     if (!from.owner.isAlive) return;
     if (from !== this.#client) this.#server ??= from;
+    this.#network.onMoment(from.owner, "a frame that goes");
+    if (!from.owner.isAlive) return;
     const direction = from === this.#client ? "up" : "down";
     const { rates } = this.#network;
     const { chance } = kernel;
@@ -145,7 +147,7 @@ class Line extends EventEmitter implements Wire {
     scheduler.after(dueMs - scheduler.nowMs, owner, () => {
       const end = direction === "up" ? this.#server : this.#client;
       if (this.#isBroken || end === null || end.readyState > 1) return;
-      this.#network.onArrival(owner);
+      this.#network.onMoment(owner, "a frame that comes");
       if (!owner.isAlive) return;
       note("arrives", bytes.length);
       end.emit("message", Buffer.from(bytes), true);

@@ -56,6 +56,15 @@ export class People {
     });
   }
 
+  /** The same order with another amount: something else under a name that is taken, which must be refused. */
+  alter(order: Order): void {
+    if (!this.#taken.has(order.orderId)) return;
+    const amount = `${order.amount}7`;
+    // A database from a backup may not know the order any more; then this is the first that it hears of it.
+    if (this.#world.weather.backups.wasGatewayRestored) this.#world.payments.allow(order, amount);
+    this.request(order, amount);
+  }
+
   get taken(): ReadonlySet<string> {
     return this.#taken;
   }
@@ -108,7 +117,7 @@ export class People {
       `SELECT t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id
          LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0`,
     );
-    const open = rows.filter((row) => row.stage !== "stuck" && !(row.lockedCode ?? "").length);
+    const open = rows.filter((row) => row.stage !== "stuck" && !(this.#world.weather.mayLock && row.lockedCode));
     return open.map((row) => `${row.orderId} is ${row.stage}`).join(", ");
   }
 }

@@ -3,50 +3,167 @@
  * calms down everything is mended that can be mended: processes run, lines hold, nodes are honest, clocks are right.
  */
 import { kernel, note } from "../kernel/kernel.ts";
+import type { Owner } from "../kernel/scheduler.ts";
 import type { DiskVerdict } from "../stand-ins/files.ts";
-import { type NodeFaults, noFaults } from "./node.ts";
+import type { Machine } from "./agent.ts";
+import { Backups } from "./backups.ts";
+import { Hostile } from "./hostile.ts";
+import { noFaults } from "./node.ts";
+import type { FaultKind } from "./plan.ts";
 import type { World } from "./world.ts";
 
 const weatherMs = 700;
+const baseFeeWei = 10_000_000_000n;
+const minuteMs = 60_000;
+const jumpsMs = [0, 30_000, -30_000, 5 * minuteMs, -5 * minuteMs, 20 * minuteMs, -180 * minuteMs, 60_000 * minuteMs, -5_000_000 * minuteMs];
+const leapsMs = [minuteMs, 11 * minuteMs, 61 * minuteMs, 25 * 60 * minuteMs];
+const roomBytes = [0, 300, 5_000, 60_000];
 
 export class Weather {
   readonly #world: World;
-  /** Whether every withdrawal must come to an end once it is calm. */
-  mustSettle = true;
+  readonly backups: Backups;
+  readonly #hostile: Hostile | null;
+  /** How far ahead the gateway's clock ever was. */
+  gatewayAheadMs = 0;
 
   constructor(world: World) {
     this.#world = world;
+    this.backups = new Backups(world);
+    this.#hostile = world.plan.rates.hostileCourier > 0 ? new Hostile(world) : null;
+  }
+
+  /** Whether every withdrawal must come to an end once it is calm: not when somebody was free to stop it for good. */
+  get mustSettle(): boolean {
+    return this.#hostile === null && !this.backups.wasUsed;
+  }
+
+  /** Whether an agent may have stopped itself for a person to look. */
+  get mayLock(): boolean {
+    return !this.mustSettle || this.#world.plan.rates.foreignSpend > 0;
   }
 
   begin(): void {
-    const { scheduler } = kernel;
+    const { scheduler, chance } = kernel;
+    const { plan, chain, nodes, net } = this.#world;
+    const { rates } = plan;
+    chain.revertRate = rates.reverts;
+    chain.skipRate = rates.blocksSkip;
+    const liar = chance.below("which node lies", nodes.length);
+    for (const [index, node] of nodes.entries()) {
+      node.faults = { ...noFaults, error: rates.nodeErrors, silence: rates.nodeSilence, hides: rates.nodeHides };
+      if (nodes.length > 1 && index === liar) node.faults.lie = rates.nodeLies;
+      if (rates.nodeSlow > 0) node.faults.slowMs = Math.ceil(rates.nodeSlow / 10);
+    }
+    net.onMoment = (owner, what) => this.#moment(owner, what);
     scheduler.every(weatherMs, scheduler.world, () => {
       if (this.#world.isFaulty) this.#act();
     });
   }
 
-  /** Raw bytes somebody keeps. */
-  keep(_raw: string): void {}
+  /** Raw bytes that left a signer. */
+  keep(raw: string): void {
+    this.#hostile?.keep(raw);
+  }
 
-  diskVerdict(_call: string): DiskVerdict {
+  /** A process is about to do something that others see: it may die first. */
+  #moment(owner: Owner, what: string): void {
+    if (owner.name === "gateway") {
+      if (this.#strikes("gatewayDies", `gateway dies at ${what}`)) this.#world.gateway.ends(owner);
+      return;
+    }
+    const machine = this.#world.machines.find((one) => one.courier === owner);
+    if (machine !== undefined && this.#strikes("courierDies", `courier dies at ${what}`)) machine.courierEnds(owner);
+  }
+
+  /** The signer is about to answer; true when it died instead. */
+  answerDies(machine: Machine): boolean {
+    const owner = machine.signer?.owner;
+    if (owner === undefined || !this.#strikes("signerDies", "signer dies at an answer")) return false;
+    machine.signerEnds(owner);
+    return true;
+  }
+
+  diskVerdict(call: string): DiskVerdict {
+    const { current } = kernel.scheduler;
+    const machine = this.#world.machineOf(current);
+    if (machine === undefined) return { kind: "fine" };
+    if (this.#strikes("signerDies", `signer dies at ${call}`)) {
+      machine.signerEnds(current);
+      return { kind: "dead" };
+    }
+    const isSync = call.startsWith("sync");
+    if (isSync && this.#strikes("syncFails", "a sync fails")) return { kind: "error", code: "EIO" };
+    const isWrite = call === "write" || call === "create" || call === "rename" || call === "truncate";
+    if (isWrite && this.#strikes("writeFails", "a write fails")) return { kind: "error", code: "EIO" };
     return { kind: "fine" };
   }
 
   syncMs(): number {
-    return 1;
+    return this.#strikes("slowDisk", "a sync is slow") ? kernel.chance.between("sync takes", 5, 1_500) : 1;
   }
 
   writable(count: number): number {
-    return count;
+    return this.#strikes("shortWrites", "a write is short") ? kernel.chance.between("short write", 1, count) : count;
+  }
+
+  #strikes(kind: FaultKind, label: string): boolean {
+    const rate = this.#world.rate(kind);
+    return rate > 0 && kernel.chance.fault(label, rate);
+  }
+
+  #act(): void {
+    const { machines, gateway, chain, plan, people } = this.#world;
+    const { chance, scheduler } = kernel;
+    for (const machine of machines) this.#strike(machine);
+    if (this.#strikes("gatewayClockJumps", "gateway's clock jumps")) {
+      gateway.skewMs = chance.pick("gateway's jump", jumpsMs);
+      this.gatewayAheadMs = Math.max(this.gatewayAheadMs, gateway.skewMs);
+      note("gateway's clock", gateway.skewMs);
+    }
+    if (this.#strikes("lineCut", "all lines break")) this.#world.net.cutAll(true);
+    if (this.#strikes("poolForgets", "the pool forgets")) chain.forget(chain.top.nonce + chance.below("forgotten nonce", 2));
+    if (this.#strikes("reorganisation", "reorganisation")) chain.reorganise(chance.between("depth", 1, plan.confirmations - 1));
+    if (this.#strikes("feeSpikes", "fees spike")) chain.baseFeeWei = baseFeeWei * BigInt(chance.pick("spike", [1, 2, 5, 30]));
+    if (this.#strikes("foreignSpend", "a foreign transaction")) this.#world.spendElsewhere();
+    if (this.#strikes("nodeLags", "a node lags")) {
+      chance.pick("which node", this.#world.nodes).faults.lagBlocks = chance.below("lags by", 4);
+    }
+    if (this.#strikes("ordersRepeated", "an order comes again")) {
+      const order = chance.pick("which order", plan.orders);
+      if (scheduler.nowMs >= order.atMs) people.request(order, order.amount);
+    }
+    if (this.#strikes("ordersAltered", "an order comes altered")) people.alter(chance.pick("which order altered", plan.orders));
+    if (this.#strikes("timeLeaps", "time leaps")) {
+      scheduler.leap(chance.pick("leap", leapsMs));
+      note("time leaps");
+    }
+    this.backups.act((kind, label) => this.#strikes(kind, label));
+    if (this.#strikes("hostileCourier", "hostile")) this.#hostile?.act();
+  }
+
+  #strike(machine: Machine): void {
+    const { chance } = kernel;
+    if (this.#strikes("powerFails", "power fails")) machine.powerFails();
+    if (this.#strikes("clockJumps", "clock jumps")) {
+      machine.skewMs = chance.pick("jump", jumpsMs);
+      note("clock", machine.skewMs);
+    }
+    if (this.#strikes("diskFills", "disk fills")) machine.drive.faults.freeBytes = chance.pick("room", roomBytes);
   }
 
   calmDown(): void {
-    for (const node of this.#world.nodes) {
-      node.faults = { ...noFaults } satisfies NodeFaults;
+    const { nodes, chain, machines, gateway } = this.#world;
+    for (const node of nodes) {
+      node.faults = { ...noFaults };
       node.passOn();
     }
-    note("calm weather");
+    chain.revertRate = 0;
+    chain.skipRate = 0;
+    chain.baseFeeWei = baseFeeWei;
+    gateway.skewMs = 0;
+    for (const machine of machines) {
+      machine.skewMs = 0;
+      machine.drive.faults.freeBytes = Number.MAX_SAFE_INTEGER;
+    }
   }
-
-  #act(): void {}
 }

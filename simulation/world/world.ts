@@ -17,12 +17,16 @@ import { Network } from "./network.ts";
 import { Node } from "./node.ts";
 import { People } from "./people.ts";
 import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
-import { begun, chainId, contract, hot, nodeUrls } from "./setting.ts";
+import { begun, chainId, contract, hot, nodeUrls, policies } from "./setting.ts";
 import { Weather } from "./weather.ts";
 
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
 export const calmMsMax = 240_000;
 const calmCheckMs = 500;
+/** Ledger time may be ten minutes ahead of the gateway's, and a little for what is on its way. */
+const aheadMsMax = 600_000 + 5_000;
+/** How long runs go on in which nobody need settle, so that what is dangerous may happen. */
+const restlessMs = 20_000;
 
 export interface RunOptions {
   /** Only these faults come true; null lets chance decide. */
@@ -55,6 +59,7 @@ export class World {
   readonly weather: Weather;
   /** Bytes that left, raw, by whoever keeps them. */
   readonly left = new Set<string>();
+  readonly #jobs = new Set<string>(); // every text that was ever committed
   readonly #known = new Set<string>(); // hashes that a committed database held, ever
   isFaulty = true;
   violation: Violation | null = null;
@@ -67,7 +72,7 @@ export class World {
     this.chain = new Chain({
       ...{ chainId, account: hot.toLowerCase(), contract: contract.toLowerCase(), confirmations: plan.confirmations },
       ...{ nonce: plan.firstNonce, nativeWei: 1_000n * 10n ** 18n, tokenUnits: 1_000_000n * 10n ** 6n },
-      ...{ baseFeeWei: 10_000_000_000n, revertRate: 0, skipRate: 0, startedAt: begun },
+      ...{ baseFeeWei: 10_000_000_000n, startedAt: begun },
     });
     this.nodes = nodeUrls(plan).map((url) => {
       const rejects = (receiver: string): boolean => receiver === plan.refusing.toLowerCase();
@@ -94,10 +99,14 @@ export class World {
   addMachine(name: string, id: string, keySeed: number): Machine {
     const machine = new Machine(name, id, keySeed, {
       plan: this.plan,
-      seen: (from, message) => this.#seen(from, message),
+      seen: (from, message) => this.seen(from, message),
       thrown: (owner, error) => this.thrown(owner, error),
     });
-    const ledger = new DurableLedger(name);
+    const ledger = new DurableLedger({
+      ...{ name, policy: policies[this.plan.policy], decimals: { eth: 18, usdt: 6 } },
+      atMax: () => begun + kernel.scheduler.nowMs + this.weather.gatewayAheadMs + aheadMsMax,
+      isGenuine: (job) => this.#jobs.has(job),
+    });
     machine.drive.onDurable = (file, bytes) => {
       if (!file.endsWith(".jsonl")) return;
       this.#hold(() => (bytes === null ? ledger.reread(machine.drive.durableFiles()) : ledger.take(bytes)));
@@ -133,6 +142,18 @@ export class World {
     scheduler.after(this.plan.faultsMs, scheduler.world, () => this.#calmDown());
   }
 
+  /** Somebody with the same key uses the account's next nonce. */
+  spendElsewhere(): void {
+    const { nonce } = this.chain.top;
+    const hash = `0x${kernel.chance.bytes("foreign hash", 32).toString("hex")}`;
+    const elsewhere = `0x${"fe".repeat(20)}`;
+    this.payments.foreign.add(hash);
+    this.chain.mineForeign({
+      ...{ hash, from: hot.toLowerCase(), chainId, nonce, tipWei: 0n, feeMaxWei: 1n, gasLimit: 21_000n, to: elsewhere },
+      ...{ valueWei: 1n, data: "0x", payment: null },
+    });
+  }
+
   /** Ends the run with the sentence that does not hold. */
   violated(violation: Violation): void {
     if (this.violation !== null) return;
@@ -162,18 +183,20 @@ export class World {
     }
   }
 
-  #machineOf(owner: Owner): Machine | undefined {
+  machineOf(owner: Owner): Machine | undefined {
     return this.machines.find((machine) => machine.signer?.owner === owner || machine.starting === owner);
   }
 
   #signs(digest: string): void {
-    const machine = this.#machineOf(kernel.scheduler.current);
+    const machine = this.machineOf(kernel.scheduler.current);
     if (machine === undefined || !kernel.scheduler.current.isAlive) return;
     note("signs", digest.slice(0, 16));
     this.#hold(() => this.ledgerOf(machine).signs(digest));
   }
 
-  #seen(machine: Machine, message: Answer | Push): void {
+  /** Something is about to leave the signer, unless it dies in the act. */
+  seen(machine: Machine, message: Answer | Push): void {
+    if (this.weather.answerDies(machine)) return;
     const found = message as { withdrawal?: WithdrawalView; withdrawals?: WithdrawalView[]; open?: WithdrawalView[] };
     for (const view of [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat()) {
       for (const { raw } of view.versions) if (raw !== undefined) this.#leaves(machine, raw);
@@ -208,8 +231,8 @@ export class World {
 
   #committed(): void {
     for (const { txHash } of this.gateway.all<{ txHash: string }>("SELECT txHash FROM signatures")) this.#known.add(txHash);
-    const rows = this.gateway.all<Told>("SELECT id, orderId, status, stage, code, txHash FROM transactions");
-    this.#hold(() => this.payments.told(rows));
+    for (const { text } of this.gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
+    this.#hold(() => this.payments.told(this.#told()));
   }
 
   #calmDown(): void {
@@ -223,13 +246,32 @@ export class World {
   }
 
   #settle(): void {
+    const calmMs = kernel.scheduler.nowMs - this.#calmSince;
     const waits = this.people.open();
-    if (waits === "" || !this.weather.mustSettle) {
-      kernel.scheduler.stop();
+    if (waits === "" || (!this.weather.mustSettle && calmMs > restlessMs)) {
+      this.#end();
       return;
     }
-    if (kernel.scheduler.nowMs - this.#calmSince < calmMsMax) return;
+    if (calmMs < calmMsMax || !this.weather.mustSettle) return;
     this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
+  }
+
+  /** Whoever kept bytes publishes all of them now that nobody expects it; then the run is over. */
+  #end(): void {
+    if (!this.weather.mayLock) {
+      for (const { name, signer } of this.machines) {
+        const locked = signer?.signer.core.locked;
+        if (locked) this.violated(new Violation("no agent stops without a reason", `${name}: ${locked.code} ${locked.detail}`));
+      }
+    }
+    for (const transaction of this.payments.heldBytes()) this.chain.offer(transaction);
+    for (let count = 0; count <= this.plan.confirmations && this.violation === null; count += 1) this.chain.mine();
+    this.#hold(() => this.payments.told(this.#told()));
+    kernel.scheduler.stop();
+  }
+
+  #told(): readonly Told[] {
+    return this.gateway.all<Told>("SELECT id, orderId, status, stage, code, txHash FROM transactions");
   }
 }
 

@@ -1,0 +1,114 @@
+/**
+ * A courier that somebody has taken over: beside the real one it has a connection of its own to the signer and the link's frames to
+ * show again. It sends any verb with any content, keeps every byte that was ever released, and publishes it when it hurts.
+ */
+import type { CourierRequests, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { kernel, note } from "../kernel/kernel.ts";
+import type { Owner } from "../kernel/scheduler.ts";
+import { LocalSocket } from "./local-socket.ts";
+import { readRaw } from "./raw.ts";
+import { chainName, contract } from "./setting.ts";
+import type { World } from "./world.ts";
+
+type Body = Readonly<Record<string, unknown>>;
+
+const verbs = ["hello", "admit", "sign", "replace", "release", "decline", "observed", "adopt", "account", "report", "tell", "sing"] as const;
+const amounts = ["0", "1", "21000", "2000000000", "99999999999999999999", "-1", "07", "1e9"] as const;
+const codes = ["CHAIN_WOULD_REVERT", "OPERATOR_REFUSED", "nothing", ""] as const;
+
+export class Hostile {
+  readonly #world: World;
+  readonly #owner: Owner = { name: "hostile", isAlive: true, hasPromises: true };
+  readonly #bytes: string[] = [];
+  #socket: LocalSocket | null = null;
+  #views: readonly WithdrawalView[] = [];
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  keep(raw: string): void {
+    this.#bytes.push(raw);
+  }
+
+  /** Some acts at once. */
+  act(): void {
+    const { chance, scheduler } = kernel;
+    for (let count = chance.between("hostile acts", 1, 4); count > 0; count -= 1) {
+      if (chance.below("publishes", 5) === 0) this.#publish();
+      else scheduler.after(chance.below("hostile delay", 300), this.#owner, () => this.#ask());
+    }
+  }
+
+  #publish(): void {
+    const raw = this.#bytes[kernel.chance.below("which bytes", Math.max(1, this.#bytes.length))];
+    const transaction = raw === undefined ? null : readRaw(raw);
+    if (transaction !== null) note("publishes", this.#world.chain.offer(transaction));
+  }
+
+  #ask(): void {
+    const { chance } = kernel;
+    const [machine] = this.#world.machines;
+    if (machine === undefined) return;
+    if (this.#socket === null || this.#socket.isEnded) {
+      this.#socket = new LocalSocket(this.#owner, machine.signer, (message) => this.#world.seen(machine, message));
+    }
+    const verb = chance.pick("hostile verb", verbs);
+    const body = chance.below("hostile garbage", 12) === 0 ? this.#garbage() : this.#body(verb);
+    const asked = this.#socket.request(verb as keyof CourierRequests, body as never) as Promise<Body>;
+    asked.then(
+      (answer) => {
+        if (Array.isArray(answer.open)) this.#views = answer.open as readonly WithdrawalView[];
+      },
+      () => {},
+    );
+  }
+
+  #garbage(): Body {
+    const { chance } = kernel;
+    return chance.pick("garbage", [{}, { frame: "AAAA" }, { transactionId: 7 }, { frame: null, extra: [] }, { transactionId: "x".repeat(2_000) }]);
+  }
+
+  #body(verb: (typeof verbs)[number]): Body {
+    const { chance } = kernel;
+    const any = (what: string): string => chance.pick(`hostile ${what}`, amounts);
+    const facts = { gasLimit: any("gas"), maxFeePerGas: any("fee"), maxPriorityFeePerGas: any("tip") };
+    const view = this.#views[chance.below("hostile view", Math.max(1, this.#views.length))];
+    const transactionId = view === undefined || chance.below("made-up id", 5) === 0 ? chance.bytes("made-up id", 16).toString("hex") : view.transactionId;
+    const witnesses = chance.between("witnesses", 1, 5);
+    switch (verb) {
+      case "admit":
+      case "release":
+        return { frame: this.#frame() };
+      case "sign":
+        return { transactionId, facts };
+      case "replace":
+        return { transactionId, above: chance.between("hostile above", 1, 3), facts };
+      case "decline":
+        return { transactionId, code: chance.pick("hostile code", codes) };
+      case "observed": {
+        const stage = chance.pick("stage", ["broadcast", "included", "final"] as const);
+        const outcome = stage === "final" ? chance.pick("outcome", ["paid", "reverted", "lost"] as const) : "";
+        const txHash = view?.versions.at(-1)?.txHash ?? contract;
+        return { transactionId, stage, outcome, txHash, block: chance.below("hostile block", 50) };
+      }
+      case "adopt":
+      case "account":
+        return { chain: chainName, nonce: `${chance.below("hostile nonce", 12)}`, witnesses };
+      case "report":
+        return { after: chance.below("hostile after", 40) };
+      default:
+        return {};
+    }
+  }
+
+  /** A frame that passed once, whole or touched. */
+  #frame(): string {
+    const { chance } = kernel;
+    const { down, up } = this.#world.net.remembered;
+    const from = chance.below("whose frames", 6) === 0 ? up : down;
+    const frame = Buffer.from(from[chance.below("which frame", Math.max(1, from.length))] ?? Buffer.alloc(70));
+    if (chance.below("touch it", 6) === 0) frame[chance.below("touched at", frame.length)] = chance.below("touched to", 256);
+    return frame.toString("base64");
+  }
+}
