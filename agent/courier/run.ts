@@ -19,6 +19,8 @@ import { createWatch } from "./watch/watch.ts";
 
 const tickMs = 1000;
 const tellMs = 2000;
+/** The newest statement is acknowledged long before this, else its turn is over. */
+const acknowledgedMs = 30_000;
 const statusTextMax = 1024;
 /** Stands where a fault of the nodes would, until the first of them has answered or not. */
 const asking = "asking";
@@ -58,6 +60,8 @@ interface RunState {
   linkDetail: string;
   linkUps: number;
   isEnded: boolean;
+  /** The newest statement handed to this connection, while nobody has looked whether it was acknowledged. */
+  stated: { readonly seq: number; readonly atMs: number } | null;
   readonly chains: Map<string, { away: string; block: number; nativeBalance: string; hasCode: boolean }>;
 }
 
@@ -69,7 +73,7 @@ export function beginRun(options: RunOptions, signer: Signer, hello: Hello): { e
   const { monotonic, onBug } = options;
   const desk = createDesk();
   const state: RunState = {
-    ...{ head: hello.head, link: "down", linkDetail: "dialling", linkUps: 0, isEnded: false, chains: new Map() },
+    ...{ head: hello.head, link: "down", linkDetail: "dialling", linkUps: 0, isEnded: false, stated: null, chains: new Map() },
   };
   const feed = (event: DeskEvent): void => {
     if (state.isEnded) return;
@@ -88,7 +92,10 @@ export function beginRun(options: RunOptions, signer: Signer, hello: Hello): { e
   const watches = hello.accounts.flatMap((account) => watchChain(shared, account.chain, account.address, tell));
   const { link, reporter } = openLink(shared, hello, tell);
   signer.onPush((push) => takePush(shared, reporter, push));
-  const ticking = setInterval(() => feed({ kind: "tick" }), tickMs);
+  const ticking = setInterval(() => {
+    feed({ kind: "tick" });
+    checkAcknowledged(shared, link).catch(onBug);
+  }, tickMs);
   const telling = setInterval(tell, tellMs);
   tell();
   return {
@@ -146,6 +153,7 @@ function openLink(shared: Shared, hello: Hello, tell: () => void): { readonly li
       const text = `${code}: ${detail}`;
       const isNews = wasUp || state.linkDetail !== text;
       state.link = "down";
+      state.stated = null;
       state.linkDetail = text;
       log[isNews ? "warn" : "debug"]({ code, detail, retryMs }, "the link is down");
       tell();
@@ -160,10 +168,25 @@ function openLink(shared: Shared, hello: Hello, tell: () => void): { readonly li
     },
     onStatement(head) {
       metrics.count("statements");
+      state.stated = { seq: head.seq, atMs: options.monotonic() };
       if (head.seq > state.head.seq) state.head = head;
     },
   });
   return { link, reporter };
+}
+
+/**
+ * A statement or its acknowledgement may get lost on a line that stands, and the signer may refuse one while clocks are apart. Both come
+ * again on another connection, and on no other occasion.
+ */
+async function checkAcknowledged(shared: Shared, link: Link): Promise<void> {
+  const { state, options } = shared;
+  const { stated } = state;
+  if (stated === null || state.link !== "up" || options.monotonic() - stated.atMs < acknowledgedMs) return;
+  state.stated = null;
+  const hello = await askHello(shared);
+  const isWaiting = "head" in hello && hello.locked === "" && hello.acked < stated.seq;
+  if (isWaiting && state.stated === null) link.drop("LINK_RESUME", "no acknowledgement");
 }
 
 /** The signer hears the welcome before anything else of this connection; then the gateway hears what it has not acknowledged. */
