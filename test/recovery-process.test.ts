@@ -1,0 +1,169 @@
+/** Real processes put back to an earlier day and recovered: what both sides remember is paid once, and nothing by itself. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { stop, until } from "../scripts/processes.ts";
+import { transactionCount } from "../scripts/rpc.ts";
+import { startsTheBuild } from "./support/built.ts";
+import { RecoveryRig, receiver } from "./support/recovery-rig.ts";
+
+startsTheBuild();
+
+const tenth = 10n ** 17n;
+const timeout = 300_000;
+let world: RecoveryRig | null = null;
+afterEach(async () => {
+  await world?.rig.close();
+  world = null;
+});
+
+describe("recovery", () => {
+  it("of a ledger put back from a backup pays what it forgot once, on the nonce it had", { timeout }, async () => {
+    world = await RecoveryRig.start();
+    const { rig } = world;
+    await world.pay("before", "0.1", receiver(0x11));
+    await stop(rig.crypto!);
+    world.keepState("copy");
+    await rig.startCrypto();
+
+    // Forgotten by the copy: one paid, one released and not yet in a block, one that waits for a person.
+    const paid = await world.pay("lost-and-paid", "0.1", receiver(0x12));
+    await world.chain("anvil_setIntervalMining", 0);
+    const pending = await world.order("lost-and-pending", "0.1", receiver(0x13));
+    await until("it was handed to the node", 30_000, async () =>
+      (await world!.withdrawal(pending)).state === "broadcast" ? true : undefined,
+    );
+    const waiting = await world.order("lost-and-waiting", "2.5", receiver(0x14));
+    await until("it waits", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
+    const signed = world.records().filter((record) => record.kind === "SIGNED" && record.transactionId === pending);
+    const released = signed[0]!;
+    if (released.kind !== "SIGNED") throw new Error("no signature");
+    await world.stopAll();
+    await world.chain("anvil_dropTransaction", released.txHash);
+    world.restoreState("copy");
+
+    await rig.startGateway();
+    await rig.startCrypto();
+    await world.statusIs("locked", ({ locked }) => locked === "LEDGER_BEHIND_GATEWAY");
+    expect((await world.operator("recover")).code).toBe("RECOVERY_NONE");
+    expect(world.gateway("agents", "recover", world.agent)).toMatchObject({ epoch: 2, openWithdrawals: 2 });
+    const offered = await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
+    expect(offered.locked).toBe("LEDGER_BEHIND_GATEWAY");
+    expect((await world.status()).exitCode).toBe(4);
+    expect((await world.operator("recover", "--yes", "00".repeat(32))).code).toBe("RECOVERY_CHANGED");
+    const plan = await world.recover();
+    expect(plan).toMatchObject({ held: 1, quarantined: 1, settled: 0, imported: 2, newEpoch: 2, isGatewayBehind: false });
+    expect(plan.withdrawals.find(({ transactionId }) => transactionId === pending)).toMatchObject({
+      ...{ here: "", becomes: "quarantined", nonce: "2", txHashes: [released.txHash] },
+    });
+
+    // Nothing happens by itself, not even with a new order.
+    await world.statusIs("in recovery", ({ recovery, courier }) => recovery === "RECOVERY_HOLD" && courier?.link === "up");
+    const fresh = await world.order("after-the-recovery", "0.1", receiver(0x15));
+    await world.chain("anvil_setIntervalMining", 1);
+    await until("it is held as well", 30_000, async () =>
+      (await world!.withdrawal(fresh)).code === "RECOVERY_HOLD" ? true : undefined,
+    );
+    expect((await world.withdrawal(pending)).state).toBe("quarantined");
+    expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(2);
+
+    // A yes to the one whose bytes are gone signs it again on its own nonce.
+    expect((await world.approve(pending)).exitCode).toBe(0);
+    await world.completed(pending);
+    const versions = (await world.withdrawal(pending)).versions;
+    expect(versions.map(({ txHash }) => txHash)).toHaveLength(2);
+    expect(versions[0]?.txHash).toBe(released.txHash);
+    // Whoever kept the bytes that were released before the copy was put back gains nothing with them.
+    await expect(world.chain("eth_sendRawTransaction", released.raw)).rejects.toThrow(/nonce/i);
+    expect((await world.approve(waiting)).exitCode).toBe(0);
+    await world.completed(waiting);
+    await world.finish();
+    expect((await world.approve(fresh)).exitCode).toBe(0);
+    await world.completed(fresh);
+    await world.pay("by-itself-again", "0.1", receiver(0x16));
+
+    expect(await world.balance(receiver(0x12))).toBe(tenth);
+    expect(await world.balance(receiver(0x13))).toBe(tenth);
+    expect(await world.balance(receiver(0x14))).toBe(25n * tenth);
+    expect(await world.balance(receiver(0x15))).toBe(tenth);
+    expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(6);
+    expect(await world.order("lost-and-paid", "0.1", receiver(0x12))).toBe(paid);
+    expect((await world.status()).exitCode).toBe(0);
+
+    // The copy once more: its epoch is over, and nobody greets it.
+    await world.stopAll();
+    world.restoreState("copy");
+    await rig.startGateway();
+    await rig.startCrypto();
+    await world.statusIs("refused", ({ courier }) => courier?.linkDetail.includes("4003") === true);
+    expect((await world.status()).greeted).toBe(false);
+  });
+
+  it("of a ledger that is gone begins a new one, locked, and takes everything from the gateway", { timeout }, async () => {
+    world = await RecoveryRig.start();
+    const { rig } = world;
+    await world.pay("before", "0.1", receiver(0x21));
+    const waiting = await world.order("waiting", "2.5", receiver(0x22));
+    await until("it waits", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
+    await stop(rig.crypto!);
+    rmSync(join(rig.stateDir, "signer", "ledger"), { recursive: true });
+    await expect(rig.startCrypto()).rejects.toThrow();
+
+    expect((await world.operator("recover", "--new-ledger")).exitCode).toBe(2);
+    expect((await world.operator("recover", "--new-ledger", "--yes", "ff".repeat(8))).exitCode).toBe(2);
+    expect((await world.operator("recover", "--new-ledger", "--yes", world.agent)).exitCode).toBe(0);
+    await rig.startCrypto();
+    expect(rig.crypto!.output()).toContain("LEDGER_NEW");
+    world.gateway("agents", "recover", world.agent);
+    await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
+    const counted = await until("the chain was asked", 30_000, async () => {
+      const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>("recover");
+      return plan?.accounts[0]?.chainCount === "1" ? plan : undefined;
+    });
+    expect(counted.accounts).toMatchObject([{ ledgerNext: "", gatewayNext: "1", chainCount: "1", next: "1" }]);
+    expect(await world.recover()).toMatchObject({ held: 1, quarantined: 0, imported: 1 });
+    await world.statusIs("in recovery", ({ recovery, courier }) => recovery === "RECOVERY_HOLD" && courier?.link === "up");
+    expect((await world.approve(waiting)).exitCode).toBe(0);
+    await world.completed(waiting);
+    await world.finish();
+    await world.pay("after", "0.1", receiver(0x23));
+    expect(await world.balance(receiver(0x21))).toBe(tenth);
+    expect(await world.balance(receiver(0x22))).toBe(25n * tenth);
+    expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(3);
+  });
+
+  it("of a gateway put back from a backup is told again what it lost, and nothing is paid twice", { timeout }, async () => {
+    world = await RecoveryRig.start();
+    const { rig } = world;
+    await world.pay("before", "0.1", receiver(0x31));
+    await world.stopAll();
+    world.keepDatabase("old-gateway");
+    await rig.startGateway();
+    await rig.startCrypto();
+    const paid = await world.pay("forgotten-and-paid", "0.1", receiver(0x32));
+    const waiting = await world.order("forgotten-and-waiting", "2.5", receiver(0x33));
+    await until("it waits", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
+    await world.stopAll();
+    world.restoreDatabase("old-gateway");
+
+    await rig.startGateway();
+    await rig.startCrypto();
+    await until("the gateway is known to be behind", 60_000, async () =>
+      world!.records().some((record) => record.kind === "ALARM" && record.code === "GATEWAY_BEHIND") ? true : undefined,
+    );
+    world.gateway("agents", "recover", world.agent);
+    await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
+    expect(await world.recover()).toMatchObject({ isGatewayBehind: true, held: 1, quarantined: 0, settled: 0, imported: 0 });
+    // The gateway learns both, and finds the payment on chain itself.
+    await world.completed(paid);
+    expect(await world.order("forgotten-and-paid", "0.1", receiver(0x32))).toBe(paid);
+    expect(await world.order("forgotten-and-waiting", "2.5", receiver(0x33))).toBe(waiting);
+    expect((await world.approve(waiting)).exitCode).toBe(0);
+    await world.completed(waiting);
+    await world.finish();
+    await world.pay("after", "0.1", receiver(0x34));
+    expect(await world.balance(receiver(0x32))).toBe(tenth);
+    expect(await world.balance(receiver(0x33))).toBe(25n * tenth);
+    expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(4);
+  });
+});

@@ -1,0 +1,153 @@
+/** A whole system of real processes whose agent or gateway is put back to an earlier day, and the commands that recover it. */
+import { execFileSync } from "node:child_process";
+import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
+import type { RecoveryPlan, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { stop, until } from "../../scripts/processes.ts";
+import { type Rig, startPairedRig } from "../../scripts/rig.ts";
+import { balanceWei, rpc } from "../../scripts/rpc.ts";
+import { createShop, type Shop } from "../../scripts/shop.ts";
+
+const gatewayJs = fileURLToPath(new URL("../../gateway/gateway.js", import.meta.url));
+const waitMs = 60_000;
+
+/** A receiver nobody else pays, so that its balance says how often it was paid. */
+export function receiver(n: number): string {
+  return `0x${n.toString(16).padStart(2, "0").repeat(20)}`;
+}
+
+export class RecoveryRig {
+  readonly rig: Rig;
+  readonly shop: Shop;
+  readonly agent: string;
+
+  constructor(rig: Rig) {
+    this.rig = rig;
+    this.shop = createShop(rig);
+    this.agent = (this.gateway("agents") as { agentId: string }[])[0]!.agentId;
+  }
+
+  static async start(): Promise<RecoveryRig> {
+    return new RecoveryRig(await startPairedRig({ confirmations: 1 }));
+  }
+
+  /** A command of the gateway's operator, its JSON. */
+  gateway(...args: string[]): unknown {
+    const all = [gatewayJs, ...args, "--json", "--config", this.rig.gatewayConfigPath];
+    return JSON.parse(execFileSync(process.execPath, all, { encoding: "utf8" }));
+  }
+
+  /** The JSON line of a command of the agent's operator, with its exit code. */
+  async operator<T>(...args: string[]): Promise<T & { readonly exitCode: number | null; readonly code: string }> {
+    const { code, output } = await this.rig.cli(...args, "--json");
+    const line = output.split("\n").find((each) => each.startsWith("{"));
+    if (line === undefined) throw new Error(`no JSON from ${args.join(" ")}: ${output}`);
+    return { ...(JSON.parse(line) as T & { code: string }), exitCode: code };
+  }
+
+  async status(): Promise<SignerStatus & { readonly exitCode: number | null }> {
+    const { status, exitCode } = await this.operator<{ status: SignerStatus }>("status");
+    return { ...status, exitCode };
+  }
+
+  statusIs(what: string, holds: (status: SignerStatus) => boolean): Promise<SignerStatus> {
+    return until(what, waitMs, async () => {
+      const status = await this.status();
+      return holds(status) ? status : undefined;
+    });
+  }
+
+  /** Asks for a withdrawal; gives its id. */
+  async order(orderId: string, amount: string, to: string): Promise<string> {
+    return until(`an answer to ${orderId}`, waitMs, async () => {
+      const { transactionId } = await this.shop.autoWithdraw({ currency: "eth", amount, receiver: to, orderId });
+      return transactionId === "" ? undefined : transactionId;
+    });
+  }
+
+  async completed(transactionId: string): Promise<void> {
+    await until(`${transactionId} Completed`, waitMs, async () =>
+      (await this.shop.transaction(transactionId)).status === 1 ? true : undefined,
+    );
+  }
+
+  async pay(orderId: string, amount: string, to: string): Promise<string> {
+    const transactionId = await this.order(orderId, amount, to);
+    await this.completed(transactionId);
+    return transactionId;
+  }
+
+  async withdrawal(transactionId: string): Promise<WithdrawalView> {
+    return (await this.operator<{ withdrawal: WithdrawalView }>("show", transactionId)).withdrawal;
+  }
+
+  approve(transactionId: string): Promise<{ readonly exitCode: number | null; readonly code: string }> {
+    return this.operator("approve", transactionId, "--yes");
+  }
+
+  /** From what is shown to what is done; gives what was shown. */
+  async recover(): Promise<RecoveryPlan> {
+    const shown = await this.operator<{ done: boolean; plan: RecoveryPlan }>("recover");
+    if (shown.plan === undefined || shown.exitCode !== 2) throw new Error(`recover: ${JSON.stringify(shown)}`);
+    const done = await this.operator<{ done: boolean }>("recover", "--yes", shown.plan.digest);
+    if (!done.done || done.exitCode !== 0) throw new Error(`recover: ${JSON.stringify(done)}`);
+    return shown.plan;
+  }
+
+  async finish(): Promise<void> {
+    const done = await until("the recovery taken", waitMs, async () => {
+      const given = await this.operator("recover", "--finish", "--yes", this.agent);
+      return given.exitCode === 0 ? given : undefined;
+    });
+    if (done.exitCode !== 0) throw new Error(`finish: ${JSON.stringify(done)}`);
+  }
+
+  balance(address: string): Promise<bigint> {
+    return balanceWei(this.rig.anvil.url, address);
+  }
+
+  chain(method: string, ...params: unknown[]): Promise<unknown> {
+    return rpc(this.rig.anvil.url, method, params);
+  }
+
+  records(): LedgerRecord[] {
+    const folder = join(this.rig.stateDir, "signer", "ledger");
+    const files = readdirSync(folder)
+      .filter((name) => name.endsWith(".jsonl"))
+      .sort();
+    return files.flatMap((name) =>
+      readFileSync(join(folder, name), "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as LedgerRecord),
+    );
+  }
+
+  async stopAll(): Promise<void> {
+    await stop(this.rig.crypto!);
+    await stop(this.rig.gateway!);
+  }
+
+  keepState(name: string): void {
+    this.#copy(this.rig.stateDir, join(this.rig.dir, name));
+  }
+
+  restoreState(name: string): void {
+    this.#copy(join(this.rig.dir, name), this.rig.stateDir);
+  }
+
+  keepDatabase(name: string): void {
+    this.#copy(dirname(this.rig.gatewayConfigPath), join(this.rig.dir, name));
+  }
+
+  restoreDatabase(name: string): void {
+    this.#copy(join(this.rig.dir, name), dirname(this.rig.gatewayConfigPath));
+  }
+
+  #copy(from: string, to: string): void {
+    rmSync(to, { recursive: true, force: true });
+    cpSync(from, to, { recursive: true, preserveTimestamps: true });
+  }
+}
