@@ -234,11 +234,16 @@ async function admitJobs({ signer, feed, options }: Shared, link: Link, frame: U
   options.metrics.count("jobFrames");
   const answer = await settled(signer.request("admit", { frame: base64(frame) }));
   if (answer.ok) {
-    for (const { transactionId, state, code, amount, currency } of answer.withdrawals) {
+    const { withdrawals } = answer;
+    for (const { transactionId, state } of withdrawals) {
       if (state === "approved") options.metrics.approved(transactionId, arrivedAtMs);
-      options.log.info({ transactionId, state, code, amount, currency }, "a withdrawal was admitted");
     }
-    feed({ kind: "views", withdrawals: answer.withdrawals });
+    feed({ kind: "views", withdrawals });
+    for (const { transactionId, state, code, amount, currency } of withdrawals) {
+      // An approved one is told of when it is signed.
+      const level = state === "approved" ? "debug" : "info";
+      options.log[level]({ transactionId, state, code, amount, currency }, "a withdrawal was admitted");
+    }
   } else refusedFrame(options, link, answer);
 }
 

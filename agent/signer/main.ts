@@ -113,6 +113,7 @@ function run(bootstrap: Bootstrap): void {
   const signer = new Signer({
     ...{ core, ledger, vault, run: current, clock, monotonic, chains: settings.chains, log },
     push: (message: Push) => courierServer?.push(message),
+    soon: (act) => process.nextTick(act),
     later: (act) => setTimeout(act, lateMs),
     next: (act) => setImmediate(act),
     onPoisoned: fail,

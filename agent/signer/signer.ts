@@ -33,6 +33,8 @@ export interface SignerOptions {
   readonly chains: Readonly<Record<string, { readonly chainId: number }>>; // by name in the settings
   readonly push: (message: Push) => void; // to every courier connected
   readonly log: Log;
+  /** Calls back once, at the end of this turn, when what was answered in it is on its way. */
+  readonly soon: (act: () => void) => void;
   /** Calls back once, a little later: what nobody waits for shares a sync with what comes until then. */
   readonly later: (act: () => void) => void;
   /** Calls back once, when what came meanwhile has been heard: long work goes on then. */
@@ -56,6 +58,7 @@ export class Signer {
   readonly #signatures: Signatures;
   readonly #statements: Statements;
   #isLockTold = false;
+  #isSpeaking = false;
   /** Told with the next sync, whoever asks for it. */
   #late: (() => void)[] = [];
 
@@ -111,6 +114,16 @@ export class Signer {
       }
       for (const act of late) act();
       tell();
+      this.#speakSoon();
+    });
+  }
+
+  /** Behind the answers of this turn: somebody waits for those. */
+  #speakSoon(): void {
+    if (this.#isSpeaking) return;
+    this.#isSpeaking = true;
+    this.#options.soon(() => {
+      this.#isSpeaking = false;
       this.#speak();
     });
   }
@@ -184,7 +197,7 @@ export class Signer {
       // What was decided shows in no act before its INTENT, which stands behind it in the same file; so the courier may prepare the
       // next step while the disk works. The gateway hears of it from durable records only.
       reply(views);
-      this.settle(() => {});
+      this.#options.soon(() => this.settle(() => {}));
       return;
     }
     this.settle(() => {

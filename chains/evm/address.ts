@@ -86,12 +86,12 @@ function checksummed(lower: string): string {
 
 function checksum(lower: string): string {
   const hash = keccak_256(lower);
+  const upper = lower.toUpperCase();
   let address = "0x";
   for (let i = 0; i < lower.length; i++) {
     const byte = hash[i >> 1] as number;
     const nibble = i % 2 === 0 ? byte >> 4 : byte & 15;
-    const digit = lower.charAt(i);
-    address += nibble >= 8 ? digit.toUpperCase() : digit;
+    address += (nibble >= 8 ? upper : lower).charAt(i);
   }
   return address;
 }

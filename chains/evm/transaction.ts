@@ -48,6 +48,10 @@ const chainIdMax = BigInt(Number.MAX_SAFE_INTEGER);
 /** Gas of the cheapest transaction (Yellow Paper, appendix G); below it no node takes one. */
 const gasMin = 21_000n;
 
+/** Public keys of senders, as recovered. */
+const pointsMax = 64;
+const points = new Map<string, Uint8Array>();
+
 /**
  * The unsigned bytes: 0x02 ‖ rlp([chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gasLimit, to, value, data, []]).
  * Deterministic. @throws TRANSACTION_FIELD, or the codes of `parseAddress`, when a field is out of range
@@ -135,12 +139,21 @@ export function attachSignature(
 }
 
 function parityOf(digest: Uint8Array, signature: Uint8Array, sender: string, likely: 0 | 1): bigint {
-  const account = hexOf(addressBytes(addressOrThrow(sender)));
   for (const parity of likely === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
     const point = recoverPublicKey(digest, signature, parity);
-    if (point !== null && hexOf(addressBytesOfPoint(point)) === account) return BigInt(parity);
+    if (point !== null && isPointOf(sender, point)) return BigInt(parity);
   }
   throw new AgentError("TRANSACTION_SENDER", "none", "the signature was not made by the sender's key", { sender });
+}
+
+/** The same few accounts sign everything: a point that was found to be an account's is compared instead of hashed again. */
+function isPointOf(sender: string, point: Uint8Array): boolean {
+  const known = points.get(sender);
+  if (known !== undefined && Buffer.compare(known, point) === 0) return true;
+  if (hexOf(addressBytesOfPoint(point)) !== hexOf(addressBytes(addressOrThrow(sender)))) return false;
+  if (points.size >= pointsMax) points.clear();
+  points.set(sender, point);
+  return true;
 }
 
 function fieldsOf(unsigned: Uint8Array): { readonly ok: true; readonly fields: readonly RlpItem[] } | Refusal {

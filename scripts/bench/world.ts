@@ -52,10 +52,10 @@ interface Agent {
 
 const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
+function withBody(request: IncomingMessage, take: (body: string) => void): void {
   const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString("utf8");
+  request.on("data", (chunk: Buffer) => chunks.push(chunk));
+  request.on("end", () => take(Buffer.concat(chunks).toString("utf8")));
 }
 
 /** Starts the world; `dir` holds the acknowledging side's file. `plain` makes the frames' echo and greeting go to a plain build. */
@@ -80,10 +80,10 @@ export async function startWorld(dir: string): Promise<World> {
   let onDurable: (transactionId: string, arrivedAt: number) => void = () => undefined;
 
   const server: Server = createServer((request, response) => {
-    void bodyOf(request).then((body) => {
-      response.setHeader("content-type", "application/json");
-      if (request.url === "/agent/v1/pair") response.end(pair(body));
-      else response.end(chain.answer(body));
+    withBody(request, (body) => {
+      const answer = Buffer.from(request.url === "/agent/v1/pair" ? pair(body) : chain.answer(body));
+      response.writeHead(200, { "content-type": "application/json", "content-length": answer.length });
+      response.end(answer);
     });
   });
   server.keepAliveTimeout = 60_000;

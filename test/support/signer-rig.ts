@@ -200,6 +200,7 @@ export class Rig {
       ...{ core, ledger, vault, run, clock, monotonic, chains: this.settings.chains },
       push: (message) => this.#pushed(message),
       log: (level, message, context) => this.logged.push(`${level} ${context?.code ?? ""} ${message}`),
+      soon: (act) => act(),
       later: (act) => act(),
       next: (act) => act(),
       onPoisoned: (fault) => {
