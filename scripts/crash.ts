@@ -12,7 +12,7 @@ import { balanceWei, rpc, tokenUnits, transactionCount } from "./rpc.ts";
 import { createShop, type Shop } from "./shop.ts";
 
 /** One payment the stream asked for. */
-interface Asked {
+export interface Asked {
   readonly orderId: string;
   readonly currency: "eth" | "usdt";
   readonly amount: string;
@@ -44,7 +44,8 @@ function seeded(seed: string): () => number {
   };
 }
 
-function ask(seed: string, number: number, chance: number): Asked {
+/** The `number`-th order of a seed: its own amount and its own receiver. */
+export function ask(seed: string, number: number, chance: number): Asked {
   const receiver = `0x${createHash("sha256").update(`${seed}/receiver/${number}`).digest("hex").slice(0, 40)}`;
   const token = chance < 0.4;
   // Every amount is different, so that a payment cannot be mistaken for another.
@@ -62,7 +63,7 @@ function ask(seed: string, number: number, chance: number): Asked {
 }
 
 /** Posts until there is an answer: the shop's own duty after a lost one, harmless because of the orderId. */
-async function post(shop: Shop, asked: Asked): Promise<void> {
+export async function post(shop: Shop, asked: Asked): Promise<void> {
   let last = "";
   const look = async (): Promise<true | undefined> => {
     const answer = await shop.autoWithdraw(asked);
@@ -120,7 +121,8 @@ async function chainTransfers(rig: Rig): Promise<{ key: string; nonce: number; o
   return found;
 }
 
-async function judge(rig: Rig, asked: readonly Asked[]): Promise<{ violations: string[]; records: number }> {
+/** By the script's own reads of the chain: every order paid as its status says, no nonce gap, a ledger that verifies. */
+export async function judge(rig: Rig, asked: readonly Asked[]): Promise<{ violations: string[]; records: number }> {
   const violations: string[] = [];
   const transfers = await chainTransfers(rig);
   for (const one of asked) {

@@ -1,14 +1,20 @@
-/** A TCP proxy that can fail on purpose: cut (reset), stall (accept and forward nothing), refuse. For loopback addresses only. */
+/** A TCP proxy that can fail on purpose: reset, stall, refuse, swallow one way, delay. For loopback addresses only. */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** How new and open connections are treated. */
-export type ProxyMode = "open" | "stalled" | "refusing";
+export type ProxyMode = "open" | "stalled" | "refusing" | "half" | "slow";
+
+/** How long each piece waits in `slow`. */
+const slowMs = 40;
 
 export interface TcpProxy {
   readonly port: number;
   /** Resets every open connection now; new ones go through again. */
   cut(): void;
-  /** `stalled`: bytes wait; `refusing`: new connections are reset at once. Going back to `open` lets waiting bytes flow. */
+  /**
+   * `stalled`: bytes wait; `refusing`: connections are reset; `half`: what the target says vanishes, and the connection with it is
+   * useless from then on; `slow`: every piece comes late. Going back to `open` lets waiting bytes flow.
+   */
   mode(next: ProxyMode): void;
   close(): Promise<void>;
 }
@@ -17,6 +23,22 @@ export interface TcpProxy {
 export async function startProxy(targetPort: number): Promise<TcpProxy> {
   let mode: ProxyMode = "open";
   const pairs = new Set<{ near: Socket; far: Socket }>();
+  const forward = (from: Socket, to: Socket, isAnswer: boolean): void => {
+    let last = Promise.resolve();
+    from.on("data", (chunk: Buffer) => {
+      if (mode === "half" && isAnswer) return;
+      if (mode === "slow") last = last.then(() => new Promise((resolve) => setTimeout(resolve, slowMs)));
+      // In order, also when the mode changes while something waits.
+      last = last.then(() => {
+        if (to.destroyed || to.write(chunk)) return;
+        from.pause();
+        to.once("drain", () => from.resume());
+      });
+    });
+    from.on("end", () => {
+      last = last.then(() => void to.end());
+    });
+  };
   const server: Server = createServer((near) => {
     if (mode === "refusing") {
       near.resetAndDestroy();
@@ -32,8 +54,8 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
     };
     near.on("error", end).on("close", end);
     far.on("error", end).on("close", end);
-    near.pipe(far);
-    far.pipe(near);
+    forward(near, far, false);
+    forward(far, near, true);
     if (mode === "stalled") {
       near.pause();
       far.pause();

@@ -1,0 +1,173 @@
+/**
+ * The agent's end of the link beside a gateway under faults: it admits, binds, signs and reports by the protocol with a ledger of its
+ * own in memory, pays on a chain of this process once acknowledged, and remembers every word the gateway ever gave.
+ */
+import type { KeyObject } from "node:crypto";
+import { parseAmount } from "../../protocol/amount.ts";
+import { jobHashOf } from "../../protocol/identity.ts";
+import type { Head, Welcome } from "../../protocol/messages.ts";
+import { parseJob } from "../../protocol/payloads.ts";
+import { FakeChain, hashOf } from "../../test/support/fake-chain.ts";
+import type { AgentKeys } from "../../test/support/gateway-database.ts";
+import { type EntryBody, hashAt, headAt, LinkAgent, statementOf } from "../../test/support/link-agent.ts";
+
+interface Paid {
+  readonly nonce: number;
+  readonly txHash: string;
+  readonly seq: number; // of its `signed` entry
+  isOut: boolean;
+  observed: number; // stages told
+}
+
+const stages = ["broadcast", "included", "final"] as const;
+
+/** The link ended before what was waited for came. */
+export class LinkLost extends Error {
+  override readonly name = "LinkLost";
+}
+
+export class StubAgent {
+  readonly chain: FakeChain;
+  readonly violations: string[] = [];
+  readonly withdrawals = new Map<string, Paid>();
+  readonly #keys: AgentKeys;
+  readonly #gatewayKey: KeyObject;
+  readonly #entries: EntryBody[] = [];
+  readonly #texts: string[] = [];
+  #acked = 0;
+  #link: LinkAgent | null = null;
+
+  constructor(keys: AgentKeys, gatewayKey: KeyObject) {
+    this.#keys = keys;
+    this.#gatewayKey = gatewayKey;
+    this.chain = new FakeChain();
+    this.chain.coins.push({ block: 0, address: keys.hotAddress, units: 10n ** 24n });
+    this.chain.mineEmpty(3);
+  }
+
+  /** Connects, greets and works until the link ends; what it says of older promises is checked first. */
+  async connect(port: number): Promise<void> {
+    this.#link?.socket.terminate();
+    const link = new LinkAgent(port, this.#keys, this.#gatewayKey);
+    this.#link = link;
+    // LinkAgent pairs with epoch 2; this agent was granted 1.
+    await link.hello({ epoch: 1, at: Date.now() }).catch(() => lost());
+    const welcome = await link.next("welcome").catch(() => lost());
+    this.#hold(welcome);
+    // An echo that fits is the same word as an acknowledgement.
+    if (welcome.echo !== null) this.#goOn(welcome.echo);
+    this.#state(welcome.echo?.seq ?? 0);
+    this.#listen(link).catch(() => undefined);
+  }
+
+  close(): void {
+    this.#link?.socket.terminate();
+    this.#link = null;
+  }
+
+  get isLinked(): boolean {
+    return this.#link?.socket.readyState === this.#link?.socket.OPEN && this.#link !== null;
+  }
+
+  get isSettled(): boolean {
+    return this.#acked === this.#entries.length;
+  }
+
+  /** Every job is bound and signed, acknowledged, and told to the end. */
+  get isDone(): boolean {
+    return this.isSettled && [...this.withdrawals.values()].every((one) => one.isOut && one.observed === stages.length);
+  }
+
+  #hold({ echo, jobs }: Welcome): void {
+    const seq = echo?.seq ?? 0;
+    if (seq < this.#acked) this.violations.push(`record ${this.#acked} was acknowledged, the gateway now holds ${seq}`);
+    if (echo !== null && (seq > this.#entries.length || echo.hash !== hashAt(seq)))
+      this.violations.push(`the gateway holds a record ${seq} that is not ours`);
+    const known = this.#texts[jobs.sequence - 1];
+    if (jobs.sequence < this.#texts.length) this.violations.push(`job ${this.#texts.length} is forgotten`);
+    if (known !== undefined && jobHashOf(known) !== jobs.hash) this.violations.push(`job ${jobs.sequence} is another one now`);
+  }
+
+  async #listen(link: LinkAgent): Promise<void> {
+    const jobs = async (): Promise<void> => {
+      for (;;) for (const text of (await link.next("jobs")).jobs) this.#admit(text);
+    };
+    const acks = async (): Promise<void> => {
+      for (;;) this.#release((await link.next("ack")).head);
+    };
+    await Promise.race([jobs(), acks()]);
+  }
+
+  #admit(text: string): void {
+    const job = parseJob(text);
+    const known = this.#texts[job.sequence - 1];
+    if (known !== undefined) {
+      if (known !== text) this.violations.push(`job ${job.sequence} came with two texts`);
+      return;
+    }
+    if (job.sequence !== this.#texts.length + 1) this.violations.push(`job ${job.sequence} after ${this.#texts.length}`);
+    if (this.withdrawals.has(job.transactionId)) this.violations.push(`two jobs for ${job.transactionId}`);
+    this.#texts.push(text);
+    const { transactionId, address } = job;
+    const nonce = this.withdrawals.size;
+    const txHash = hashOf(`${transactionId} ${nonce}`);
+    const from = this.#entries.length;
+    this.#entries.push(
+      { kind: "decision", transactionId, decision: "approved", code: "", address },
+      {
+        ...{ kind: "signed", transactionId, version: 1, network: job.network, account: this.#keys.hotAddress },
+        ...{ token: String(nonce), txHash, feeMax: "42000000000000" },
+      },
+    );
+    this.withdrawals.set(transactionId, { nonce, txHash, seq: from + 2, isOut: false, observed: 0 });
+    this.#state(from);
+  }
+
+  #state(after: number): void {
+    const news = this.#entries.slice(after);
+    if (news.length === 0 || this.#link?.socket.readyState !== this.#link?.socket.OPEN) return;
+    this.#link?.state(statementOf(this.#keys.id, after, news, { epoch: 1, at: Date.now() }));
+  }
+
+  #release(head: Head): void {
+    const after = this.#entries.length;
+    this.#goOn(head);
+    if (this.#entries.length > after) this.#state(after);
+  }
+
+  /** The first bytes leave here; afterwards the stages are noted, each when the one before is acknowledged. */
+  #goOn(head: Head): void {
+    if (head.seq > this.#entries.length || head.hash !== headAt(head.seq).hash)
+      this.violations.push(`the gateway acknowledges record ${head.seq}, which is not ours`);
+    this.#acked = Math.max(this.#acked, head.seq);
+    const after = this.#entries.length;
+    for (const [transactionId, one] of this.withdrawals) {
+      if (one.seq > this.#acked) continue;
+      if (!one.isOut) this.#pay(transactionId, one);
+      const stage = stages[one.observed];
+      if (stage === undefined || !this.#isToldUpTo(after)) continue;
+      one.observed += 1;
+      const outcome = stage === "final" ? "paid" : "";
+      this.#entries.push({ kind: "observed", transactionId, stage, outcome, txHash: one.txHash });
+    }
+  }
+
+  #isToldUpTo(seq: number): boolean {
+    return this.#acked >= seq;
+  }
+
+  #pay(transactionId: string, one: Paid): void {
+    one.isOut = true;
+    const job = this.#texts.map((text) => parseJob(text)).find((each) => each.transactionId === transactionId);
+    if (job === undefined) throw new Error("a withdrawal without a job");
+    const amount = parseAmount(job.amount, 18);
+    if (!amount.ok) throw new Error(`an amount that no agent can read: ${job.amount}`);
+    const { txHash: hash, nonce } = one;
+    this.chain.mine({ hash, from: this.#keys.hotAddress, nonce, to: job.address, value: amount.units });
+    this.chain.mineEmpty(2);
+  }
+}
+
+function lost(): never {
+  throw new LinkLost();
+}

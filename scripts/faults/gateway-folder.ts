@@ -1,0 +1,110 @@
+/**
+ * A gateway's folder made by its own rooms, with one merchant and one paired agent whose ledger is this process's, and the real
+ * gateway process on it, always on the same port of loopback.
+ */
+import { generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pino } from "pino";
+import { type GatewayKey, readGatewayKey } from "../../gateway/auth/gateway-key.ts";
+import { initFolder } from "../../gateway/operator/folder.ts";
+import { createMerchant } from "../../gateway/operator/people.ts";
+import { openStore } from "../../gateway/store/store.ts";
+import { publicKeyHex } from "../../protocol/envelope.ts";
+import type { AgentKeys } from "../../test/support/gateway-database.ts";
+import { freePort, type Started, start, until } from "../processes.ts";
+import { projectRoot } from "../rig.ts";
+
+const silent = pino({ level: "silent" });
+
+export interface GatewayFolder {
+  readonly dir: string;
+  readonly database: string;
+  readonly configPath: string;
+  readonly url: string;
+  readonly port: number;
+  readonly key: GatewayKey;
+  readonly apiKey: string;
+  readonly agent: AgentKeys;
+}
+
+export const hotAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const eth = { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" };
+
+/** Who answers the link: keys this process has, or a paired agent's public ones. */
+export interface PairedAgent {
+  readonly id: string;
+  readonly wallet: string;
+  readonly signerKey: KeyObject;
+  readonly linkKey: KeyObject;
+  readonly hotAddress: string;
+}
+
+/** `node` is the chain's address for the gateway. */
+export async function makeGatewayFolder(dir: string, node: string, paired?: PairedAgent): Promise<GatewayFolder> {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const made = initFolder(dir, silent);
+  const port = await freePort();
+  const base = JSON.parse(readFileSync(made.config, "utf8")) as Record<string, unknown>;
+  const config = {
+    ...base,
+    listen: { host: "127.0.0.1", port },
+    publicUrl: `http://127.0.0.1:${port}`,
+    chains: { local: { family: "evm", chainId: 31337, nodes: [node], confirmations: 1 } },
+    currencies: {
+      eth: {
+        ...{ chain: "local", decimal: 18, name: "Ether", symbol: "ETH" },
+        ...{ minPaymentAmount: "0.001", minWithdrawAmount: "0.000001" },
+      },
+    },
+    limits: { readsPerSecond: 1000, writesPerSecond: 1000, burst: 5 },
+  };
+  writeFileSync(made.config, JSON.stringify(config));
+  const key = readGatewayKey(made.key);
+  const database = join(dir, "gateway.db");
+  const store = openStore(database, silent);
+  const signerKey = generateKeyPairSync("ed25519").privateKey;
+  const linkKey = generateKeyPairSync("ed25519").privateKey;
+  const agent = paired ?? { id: randomBytes(8).toString("hex"), wallet: "aa".repeat(16), signerKey, linkKey, hotAddress };
+  try {
+    const merchant = createMerchant(
+      { store, gatewayKey: key, random: randomBytes, nowMs: Date.now() },
+      { name: "Shop", language: "en" },
+    );
+    store.database.run(
+      `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies, pairedAt)
+         VALUES (?, ?, ?, 1, ?, ?, ?, 'none', '["eip155:31337"]', ?, 0)`,
+      agent.id,
+      merchant.merchantId,
+      agent.wallet,
+      publicKeyHex(agent.signerKey),
+      publicKeyHex(agent.linkKey),
+      agent.hotAddress,
+      JSON.stringify([eth]),
+    );
+    const url = `http://127.0.0.1:${port}`;
+    return { dir, database, configPath: made.config, url, port, key, apiKey: merchant.apiKey, agent };
+  } finally {
+    store.close();
+  }
+}
+
+/** Starts the gateway, under a tracer where told, and waits until it listens; rejects when it ends first. */
+export async function startGateway(folder: GatewayFolder, within: readonly string[] = []): Promise<Started> {
+  const program = join(projectRoot, "dist", "gateway", "command.js");
+  const [command = process.execPath, ...args] = [...within, process.execPath, program, "start", "--config", folder.configPath];
+  const started = start(command, args, {
+    cwd: folder.dir,
+    logFile: join(folder.dir, "gateway.log"),
+  });
+  const killWithUs = (): boolean => started.child.kill("SIGKILL");
+  process.once("exit", killWithUs);
+  void started.ended.then(() => process.off("exit", killWithUs));
+  const listens = async (): Promise<true | undefined> => {
+    if (started.child.exitCode !== null) return true;
+    return started.output().includes("gateway: listens") ? true : undefined;
+  };
+  await until("the gateway listening", 20_000, listens, started.output);
+  if (started.child.exitCode !== null) throw new Error(`the gateway ended instead of starting: ${started.output().slice(-1500)}`);
+  return started;
+}

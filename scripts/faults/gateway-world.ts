@@ -1,0 +1,231 @@
+/**
+ * A gateway's life under faults: the real process on a real database, a shop that asks until it is answered, an agent and a chain in
+ * this process. After a strike everything asked must still come to its end, and no word given before may be forgotten.
+ */
+import { rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pino } from "pino";
+import { openStore } from "../../gateway/store/store.ts";
+import { publicKeyFromHex } from "../../protocol/envelope.ts";
+import { type ChainNode, FakeChain, serveChain } from "../../test/support/fake-chain.ts";
+import { childrenOf, type Started, until } from "../processes.ts";
+import { createShop, type ShopOrder } from "../shop.ts";
+import { StubAgent } from "./gateway-agent.ts";
+import { type GatewayFolder, makeGatewayFolder, startGateway } from "./gateway-folder.ts";
+import { Disk } from "./pages.ts";
+import type { Aftermath } from "./signer-world.ts";
+import { everyCall, limitFiles } from "./signer-world.ts";
+import type { Random } from "./tally.ts";
+import { attach, type Point, pointsIn, readTrace, startedUnder, type TraceOptions } from "./trace.ts";
+
+export type GatewayFault =
+  | { readonly kind: "kill"; readonly point: Point; readonly then: Aftermath }
+  | { readonly kind: "error"; readonly errno: "EIO" | "ENOSPC"; readonly point: Point; readonly then: Aftermath }
+  | { readonly kind: "short"; readonly bytes: number };
+
+/** Calls of the database's own files that can fail; its shared memory is mapped and written by none. */
+const diskCalls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink", "openat"];
+const workMs = 30_000;
+
+interface Asked extends ShopOrder {
+  transactionId: string;
+}
+
+export class GatewayWorld {
+  readonly folder: GatewayFolder;
+  readonly agent: StubAgent;
+  readonly #dir: string;
+  readonly #node: ChainNode;
+  readonly #random: Random;
+  readonly #asked: Asked[] = [];
+  readonly #violations: string[] = [];
+  #process: Started | null = null;
+
+  private constructor(dir: string, folder: GatewayFolder, node: ChainNode, random: Random) {
+    this.#dir = dir;
+    this.folder = folder;
+    this.#node = node;
+    this.#random = random;
+    this.agent = new StubAgent(folder.agent, publicKeyFromHex(folder.key.publicKey));
+    node.chain = this.agent.chain;
+  }
+
+  static async create(dir: string, random: Random): Promise<GatewayWorld> {
+    const node = await serveChain(new FakeChain());
+    return new GatewayWorld(dir, await makeGatewayFolder(join(dir, "gateway"), node.url), node, random);
+  }
+
+  get withdrawals(): number {
+    return this.#asked.length;
+  }
+
+  get #files(): readonly string[] {
+    return [this.folder.database, `${this.folder.database}-wal`];
+  }
+
+  async up(): Promise<Started> {
+    if (this.#process !== null) return this.#process;
+    const started = await startGateway(this.folder);
+    this.#process = started;
+    void started.ended.then(() => {
+      if (this.#process === started) this.#process = null;
+    });
+    await this.agent.connect(this.folder.port);
+    await until("a first reading of the chain", workMs, async () =>
+      (await fetch(`${this.folder.url}/ready`)).ok ? true : undefined,
+    );
+    return started;
+  }
+
+  async points(which: "kill" | "error", count: number): Promise<readonly Point[]> {
+    const running = await this.up();
+    const tracer = await attach(running.pid, join(this.#dir, "trace"), this.#options(which));
+    await this.#work(count);
+    await tracer.detach();
+    return pointsIn(tracer.log());
+  }
+
+  #options(which: "kill" | "error" | "data"): TraceOptions {
+    if (which === "kill") return { syscalls: everyCall };
+    return { syscalls: diskCalls, paths: this.#files, withData: which === "data" };
+  }
+
+  /** False when the point was never reached. */
+  async strike(fault: GatewayFault, count: number): Promise<boolean> {
+    if (fault.kind === "short") return this.#shorten(fault.bytes, count);
+    const running = await this.up();
+    const { syscall, nth } = fault.point;
+    const effect = fault.kind === "error" ? `error=${fault.errno}` : "signal=SIGKILL";
+    const isOnDisk = fault.kind === "error" || fault.then !== "start";
+    const options = this.#options(fault.then === "start" ? (isOnDisk ? "error" : "kill") : "data");
+    const tracer = await attach(running.pid, join(this.#dir, "trace"), {
+      ...options,
+      inject: `${syscall}:${effect}:when=${nth}`,
+    });
+    const disk = new Disk(this.#files); // Only now is everything seen; what the log has before this moment is in it already.
+    const isAlive = await this.#work(count);
+    await tracer.detach(!isAlive);
+    const isStruck = fault.kind === "kill" ? !isAlive : tracer.log().includes("(INJECTED)");
+    if (fault.kind === "error" && isStruck && isAlive && /^(pwrite64|fdatasync|fsync)$/.test(syscall))
+      await this.#mustEnd(running);
+    if (isStruck && fault.then !== "start") {
+      this.#process?.child.kill("SIGKILL");
+      await running.ended;
+      disk.follow(tracer.log());
+      if (fault.then === "speak and lose power") disk.follow(await this.#speak());
+      disk.assertWhole();
+      disk.losePower(this.#random);
+      rmSync(`${this.folder.database}-shm`, { force: true });
+    }
+    await this.#recover();
+    return isStruck;
+  }
+
+  /** After a commit that failed nobody knows what is on disk: the process has to end by itself. */
+  async #mustEnd(running: Started): Promise<void> {
+    const first = await Promise.race([running.ended, sleep(3_000, "late")]);
+    if (first === "late") this.#violations.push("the gateway lives on after its disk failed");
+  }
+
+  /** A start without faults that lasts until the agent is greeted, with everything it does to the files. */
+  async #speak(): Promise<string> {
+    const file = join(this.#dir, "speech");
+    const started = await startGateway(this.folder, startedUnder(file, this.#options("data")));
+    await this.agent.connect(this.folder.port);
+    for (const pid of childrenOf(started.pid, "command.js")) process.kill(pid, "SIGKILL");
+    await started.ended;
+    return readTrace(file);
+  }
+
+  /** Asks for `count` more and drives them until the agent has heard all; false when the gateway ended first. */
+  async #work(count: number): Promise<boolean> {
+    const shop = createShop({ gatewayUrl: this.folder.url, apiKey: this.folder.apiKey });
+    for (let added = 0; added < count; added += 1) {
+      const number = this.#asked.length + 1;
+      const receiver = `0x${number.toString(16).padStart(40, "5")}`;
+      const amount = `0.0001${String(number).padStart(6, "0")}1`;
+      this.#asked.push({ orderId: `order-${number}`, currency: "eth", amount, receiver, transactionId: "" });
+    }
+    const open = this.#asked.filter((one) => one.transactionId === "");
+    await Promise.all(
+      open.map(async (one) => {
+        const answer = await shop.autoWithdraw(one);
+        if (answer.status === 400 || answer.status === 422) throw new Error(`${one.orderId} was refused: ${answer.message}`);
+        if (answer.transactionId !== "") one.transactionId = answer.transactionId;
+      }),
+    );
+    const endAt = performance.now() + workMs;
+    while (this.#process !== null && performance.now() < endAt) {
+      if (this.#asked.every((one) => one.transactionId !== "") && this.agent.isDone) return true;
+      if (this.#asked.some((one) => one.transactionId === "")) break; // Refused or unanswered: the caller looks why.
+      await sleep(5);
+    }
+    await sleep(20); // An end that is under way is seen.
+    return this.#process !== null;
+  }
+
+  async #recover(): Promise<void> {
+    await until(
+      "everything asked is done again",
+      60_000,
+      async () => {
+        await this.up();
+        if (!this.agent.isLinked) await this.agent.connect(this.folder.port);
+        await this.#work(0);
+        return this.agent.isDone && this.#asked.every((one) => one.transactionId !== "") ? true : undefined;
+      },
+      () => this.#process?.output().slice(-3000) ?? "",
+    );
+  }
+
+  /** The files may grow by so many bytes and no more: a real short write, then a refusal. */
+  async #shorten(bytes: number, count: number): Promise<boolean> {
+    const running = await this.up();
+    const log = `${this.folder.database}-wal`;
+    await limitFiles(running.pid, String(statSync(log).size + bytes));
+    const isAlive = await this.#work(count);
+    if (isAlive) await limitFiles(running.pid, "unlimited");
+    await this.#recover();
+    return !isAlive;
+  }
+
+  /** Every withdrawal Completed and paid once, every row that was acknowledged there; ends the process. */
+  async close(): Promise<readonly string[]> {
+    await this.up();
+    const shop = createShop({ gatewayUrl: this.folder.url, apiKey: this.folder.apiKey });
+    for (const one of this.#asked) {
+      await until(`${one.orderId} Completed`, workMs, async () =>
+        (await shop.transaction(one.transactionId)).status === 1 ? true : undefined,
+      ).catch((error: unknown) => this.#violations.push(error instanceof Error ? error.message : String(error)));
+    }
+    this.agent.close();
+    this.#process?.child.kill("SIGTERM");
+    await this.#process?.ended;
+    this.#judge();
+    await this.#node.close();
+    rmSync(this.#dir, { recursive: true, force: true });
+    return [...this.#violations, ...this.agent.violations];
+  }
+
+  #judge(): void {
+    const store = openStore(this.folder.database, pino({ level: "silent" }));
+    try {
+      const { database } = store;
+      const wrong = database.get<{ integrity_check: string }>("PRAGMA integrity_check")?.integrity_check;
+      if (wrong !== "ok") this.#violations.push(`the database is damaged: ${wrong}`);
+      const jobs = database.all<{ transactionId: string }>("SELECT transactionId FROM jobs ORDER BY sequence");
+      if (jobs.length !== this.#asked.length) this.#violations.push(`${jobs.length} jobs for ${this.#asked.length} orders`);
+      for (const [transactionId, { nonce, txHash }] of this.agent.withdrawals) {
+        const sql = "SELECT token, txHash FROM signatures WHERE transactionId = ?";
+        const row = database.get<{ token: string; txHash: string }>(sql, transactionId);
+        if (row?.token !== String(nonce) || row.txHash !== txHash)
+          this.#violations.push(`the acknowledged signature of ${transactionId} is not there`);
+      }
+      if (new Set(this.#asked.map((one) => one.transactionId)).size !== this.#asked.length)
+        this.#violations.push("two orders share a transaction id");
+    } finally {
+      store.close();
+    }
+  }
+}

@@ -1,0 +1,42 @@
+/** What a run of faults has counted so far, and its own repeatable chance. */
+import { createHash } from "node:crypto";
+
+/** The kinds of fault that a run is asked for. */
+export type FaultKind = "kills" | "eio" | "enospc" | "shortWrites" | "restores";
+
+export class Tally {
+  readonly counts: Record<FaultKind, number> = { kills: 0, eio: 0, enospc: 0, shortWrites: 0, restores: 0 };
+  /** The same in more words: `signer fdatasync` and its like. */
+  readonly detail: Record<string, number> = {};
+  readonly violations: string[] = [];
+  withdrawals = 0;
+  paidOnce = 0;
+
+  struck(kind: FaultKind, words: string): void {
+    this.counts[kind] += 1;
+    const key = `${kind}: ${words}`;
+    this.detail[key] = (this.detail[key] ?? 0) + 1;
+  }
+
+  violated(where: string, what: readonly string[]): void {
+    for (const line of what) this.violations.push(`${where}: ${line}`);
+  }
+}
+
+export type Random = () => number;
+
+/** A seeded stream of numbers in [0, 1): SHA-256 in counter mode. */
+export function seeded(seed: string): Random {
+  let counter = 0;
+  return () => {
+    counter += 1;
+    return createHash("sha256").update(`${seed}/${counter}`).digest().readUIntBE(0, 6) / 2 ** 48;
+  };
+}
+
+/** One of a list that is not empty. */
+export function pick<T>(random: Random, items: readonly T[]): T {
+  const item = items[Math.floor(random() * items.length)];
+  if (item === undefined) throw new Error("nothing to pick from");
+  return item;
+}
