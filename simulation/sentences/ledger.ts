@@ -10,13 +10,16 @@ import { must } from "./violation.ts";
 /** What one agent's ledger is held against; a job is genuine when the gateway made it. */
 export interface LedgerTerms extends Terms {
   readonly isGenuine: (job: string) => boolean;
+  /** Whether what an honest courier called the end is so on chain; `txHashes` are all that were signed for this withdrawal. */
+  readonly isTrue: (end: { readonly outcome: string; readonly txHash: string }, txHashes: readonly string[]) => boolean;
 }
 
 export class DurableLedger {
   readonly name: string;
   records: LedgerRecord[] = [];
   readonly #intents = new Set<string>(); // digests
-  readonly #signed = new Set<string>(); // raw bytes
+  readonly #signed = new Map<string, string>(); // raw bytes, by withdrawal and version
+  readonly #released = new Set<string>(); // raw bytes
   #rest = "";
   /** A restore that the gateway can see took records away: nothing may be signed any more. */
   isRolledBack = false;
@@ -46,6 +49,7 @@ export class DurableLedger {
     this.#rest = "";
     this.#intents.clear();
     this.#signed.clear();
+    this.#released.clear();
     this.#sentences = new RecordSentences(this.#terms);
     for (const name of [...files.keys()].filter((each) => each.endsWith(".jsonl")).sort()) {
       this.#rest = "";
@@ -73,7 +77,20 @@ export class DurableLedger {
     must(isGenuine, "only what the gateway asked for is recorded", () => `${this.name}: ${record.seq}`);
     this.#sentences.add(record);
     if (record.kind === "INTENT") this.#intents.add(record.digest);
-    if (record.kind === "SIGNED") this.#signed.add(record.raw);
+    if (record.kind === "SIGNED") this.#signed.set(`${record.transactionId} ${record.version}`, record.raw);
+    if (record.kind === "RELEASED") {
+      for (const { transactionId, version } of record.released) {
+        this.#released.add(this.#signed.get(`${transactionId} ${version}`) ?? "");
+      }
+    }
+    if (record.kind === "OBSERVED" && record.stage === "final") {
+      const isTrue = this.#terms.isTrue(record, this.#hashesOf(record.transactionId));
+      must(isTrue, "what the ledger calls the end is the end on chain", () => `${this.name}: ${JSON.stringify(record)}`);
+    }
+  }
+
+  #hashesOf(transactionId: string): readonly string[] {
+    return this.records.flatMap((one) => (one.kind === "SIGNED" && one.transactionId === transactionId ? [one.txHash] : []));
   }
 
   get head(): { readonly seq: number; readonly hash: string } {
@@ -89,6 +106,11 @@ export class DurableLedger {
 
   /** Bytes leave. */
   leaves(raw: string): void {
-    must(this.#signed.has(raw), "bytes leave after their signature is durable", () => this.name);
+    must(this.#released.has(raw), "bytes leave after their release is durable", () => this.name);
+  }
+
+  /** A statement leaves. */
+  states({ seq, hash }: { readonly seq: number; readonly hash: string }): void {
+    must(this.records[seq - 1]?.hash === hash, "the gateway hears of what is durable", () => `${this.name}: ${seq}`);
   }
 }

@@ -72,7 +72,12 @@ export class Payments {
       "a withdrawal has one token",
       () => `${fate.order.orderId}: ${fate.token} and ${nonce}`,
     );
-    must(!fate.hasFailed, "what failed can never be paid", () => `${fate.order.orderId} was released after it had failed`);
+    const isSpent = nonce < this.#final.nonce;
+    must(
+      !fate.hasFailed || isSpent,
+      "what failed can never be paid",
+      () => `${fate.order.orderId} was released after it had failed`,
+    );
     this.#ownerOf.set(nonce, fate);
     fate.token = nonce;
     fate.versions.set(hash, transaction);
@@ -113,10 +118,19 @@ export class Payments {
     return [...this.#fates.values()].flatMap((fate) => [...fate.versions.values()]);
   }
 
+  get #final(): Block {
+    return this.#chain.blocks[this.#chain.finalNumber] as Block;
+  }
+
+  /** Whether the end that a courier named is one, at the final block. */
+  isEnd({ outcome, txHash }: { readonly outcome: string; readonly txHash: string }, txHashes: readonly string[]): boolean {
+    if (outcome === "lost") return !txHashes.some((hash) => this.#isFinal(hash));
+    return this.#isFinal(txHash) && this.#isPaidBy(txHash) === (outcome === "paid");
+  }
+
   #canBePaid({ versions, token }: Fate): boolean {
     if (token === null) return false;
-    const final = this.#chain.blocks[this.#chain.finalNumber] as Block;
-    if (token >= final.nonce) return true;
+    if (token >= this.#final.nonce) return true;
     return [...versions.keys()].some((hash) => this.#isPaidBy(hash));
   }
 

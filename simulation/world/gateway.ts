@@ -91,12 +91,17 @@ class Tables {
 
 const tables = new Tables();
 
+/** Which of the tables that matter to the sentences a statement writes to. */
+function tableOf(sql: string): string | null {
+  return /^\s*(?:INSERT INTO|UPDATE) (transactions|jobs|signatures)\b/.exec(sql)?.[1] ?? null;
+}
+
 export interface GatewayOptions {
   readonly plan: Plan;
   readonly net: Network;
   readonly verdict: () => CommitVerdict;
-  /** A commit is durable. */
-  readonly committed: () => void;
+  /** A commit is durable; these of the tables that tell of withdrawals were written to. */
+  readonly committed: (tables: ReadonlySet<string>) => void;
   readonly thrown: (owner: Owner, error: unknown) => void;
 }
 
@@ -170,20 +175,28 @@ export class Gateway {
     const check = (): void => {
       if (!owner.isAlive) throw new Error("a dead process reaches nothing");
     };
+    const touched = new Set<string>();
+    const said = (): void => {
+      committed(touched);
+      touched.clear();
+    };
     const commit = (): void => {
-      const said = verdict();
-      if (said === "dies before" || said === "fails before") tables.rollback();
-      else tables.exec("COMMIT");
-      note("commit", said);
-      if (said === "dies after" || said === "fails after" || said === "fine") committed();
-      if (said === "fine") return;
-      if (said.startsWith("dies")) this.ends(owner);
+      const fate = verdict();
+      const isDone = fate !== "dies before" && fate !== "fails before";
+      if (isDone) tables.exec("COMMIT");
+      else tables.rollback();
+      note("commit", fate);
+      if (isDone) said();
+      touched.clear();
+      if (fate === "fine") return;
+      if (fate.startsWith("dies")) this.ends(owner);
       check();
       throw Object.assign(new Error("disk I/O error: simulated"), { errcode: 10 });
     };
     const raw = {
       prepare: (sql: string) => {
         const statement = tables.prepare(sql);
+        const table = tableOf(sql);
         return {
           get: (...values: Value[]) => {
             check();
@@ -196,7 +209,8 @@ export class Gateway {
           run: (...values: Value[]) => {
             check();
             const done = statement.run(...values);
-            if (!tables.isTransaction) committed();
+            if (table !== null) touched.add(table);
+            if (!tables.isTransaction) said();
             return done;
           },
         };

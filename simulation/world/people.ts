@@ -4,6 +4,7 @@
  */
 import type { Answer, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { kernel, note } from "../kernel/kernel.ts";
+import { Violation } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
 import { type Order, receivers } from "./plan.ts";
 import { merchant } from "./setting.ts";
@@ -45,7 +46,11 @@ export class People {
   }
 
   /** One request; another amount than the order's is an altered repeat. */
-  request({ orderId, mode, currency, address }: Order, amount: string): void {
+  request(
+    { orderId, mode, currency, address }: Order,
+    amount: string,
+    answered: (said: { readonly kind: string; readonly code?: string }) => void = () => {},
+  ): void {
     const body = Buffer.from(JSON.stringify({ currency, amount, orderId, ...(address === "" ? {} : { address }) }));
     note("orders", orderId, () => `${orderId} ${mode} ${amount} ${currency}`);
     this.#world.gateway.request({ merchant, mode, body, language: "en" }, (answer) => {
@@ -53,7 +58,15 @@ export class People {
       note("answered", said.kind, () => said.body ?? said.code ?? "");
       const hasId = said.kind === "data" || said.code === "withdrawal_failed";
       if (hasId) this.#taken.add(orderId);
+      if (said.code === "withdrawal_failed") this.#mustHaveFailed(orderId);
+      answered(said);
     });
+  }
+
+  /** What the shop was told to have failed has failed, and stays so. */
+  #mustHaveFailed(orderId: string): void {
+    const [row] = this.#world.gateway.all<Row>("SELECT status FROM transactions WHERE orderId = ?", orderId);
+    if (row?.status !== 2) this.#world.violated(new Violation("failed is said of what has failed", orderId));
   }
 
   /** The same order with another amount: something else under a name that is taken, which must be refused. */
@@ -61,8 +74,12 @@ export class People {
     if (!this.#taken.has(order.orderId)) return;
     const amount = `${order.amount}7`;
     // A database from a backup may not know the order any more; then this is the first that it hears of it.
-    if (this.#world.weather.backups.wasGatewayRestored) this.#world.payments.allow(order, amount);
-    this.request(order, amount);
+    const isRestored = this.#world.weather.backups.wasGatewayRestored;
+    if (isRestored) this.#world.payments.allow(order, amount);
+    this.request(order, amount, ({ code = "" }) => {
+      if (isRestored || code === "order_id_reused") return;
+      this.#world.violated(new Violation("an order that comes again with another content is refused", order.orderId));
+    });
   }
 
   get taken(): ReadonlySet<string> {

@@ -4,6 +4,7 @@
  */
 import type { Answer, Push, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import type { Statement } from "../../protocol/messages.ts";
 import { begin, kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { DurableLedger } from "../sentences/ledger.ts";
@@ -23,6 +24,7 @@ import { Weather } from "./weather.ts";
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
 export const calmMsMax = 240_000;
 const calmCheckMs = 500;
+const envelopeHeaderBytes = 66;
 /** Ledger time may be ten minutes ahead of the gateway's, and a little for what is on its way. */
 const aheadMsMax = 600_000 + 5_000;
 /** How long runs go on in which nobody need settle, so that what is dangerous may happen. */
@@ -83,7 +85,7 @@ export class World {
     this.net = new Network(plan.rates, plan.linkSlowMs);
     kernel.dialler = this.net;
     this.gateway = new Gateway({
-      ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: () => this.#committed() },
+      ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: (tables) => this.#committed(tables) },
       thrown: (owner, error) => this.thrown(owner, error),
     });
     this.payments = new Payments(this.chain, plan.orders);
@@ -106,6 +108,7 @@ export class World {
       ...{ name, policy: policies[this.plan.policy], decimals: { eth: 18, usdt: 6 } },
       atMax: () => begun + kernel.scheduler.nowMs + this.weather.gatewayAheadMs + aheadMsMax,
       isGenuine: (job) => this.#jobs.has(job),
+      isTrue: (end, txHashes) => this.plan.rates.hostileCourier > 0 || this.payments.isEnd(end, txHashes),
     });
     machine.drive.onDurable = (file, bytes) => {
       if (!file.endsWith(".jsonl")) return;
@@ -165,6 +168,11 @@ export class World {
   /** Something threw that nobody expected. */
   thrown(owner: Owner, error: unknown): void {
     if (!owner.isAlive || this.violation !== null) return;
+    const machine = this.machineOf(owner);
+    if (machine !== undefined && error instanceof AgentError && error.code === "LEDGER_POISONED") {
+      machine.signerEnds(owner);
+      return;
+    }
     if (error instanceof Violation) this.violated(error);
     else if (error instanceof AgentError)
       this.violated(new Violation("no process stops for good", `${owner.name}: ${error.code} ${error.message}`));
@@ -201,6 +209,11 @@ export class World {
     for (const view of [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat()) {
       for (const { raw } of view.versions) if (raw !== undefined) this.#leaves(machine, raw);
     }
+    const { frame, frames = [] } = message as { frame?: string; frames?: readonly string[] };
+    for (const text of frame === undefined ? frames : [frame]) {
+      const { head } = JSON.parse(Buffer.from(text, "base64").toString("utf8", envelopeHeaderBytes)) as Statement;
+      this.#hold(() => this.ledgerOf(machine).states(head));
+    }
   }
 
   #leaves(machine: Machine, raw: string): void {
@@ -229,10 +242,15 @@ export class World {
     return "fine";
   }
 
-  #committed(): void {
-    for (const { txHash } of this.gateway.all<{ txHash: string }>("SELECT txHash FROM signatures")) this.#known.add(txHash);
-    for (const { text } of this.gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
-    this.#hold(() => this.payments.told(this.#told()));
+  #committed(tables: ReadonlySet<string>): void {
+    const { gateway } = this;
+    if (tables.has("signatures")) {
+      for (const { txHash } of gateway.all<{ txHash: string }>("SELECT txHash FROM signatures")) this.#known.add(txHash);
+    }
+    if (tables.has("jobs")) {
+      for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
+    }
+    if (tables.has("transactions")) this.#hold(() => this.payments.told(this.#told()));
   }
 
   #calmDown(): void {
@@ -278,6 +296,8 @@ export class World {
 /** Runs one seed. */
 export async function runSeed(seed: number, options: RunOptions = { only: null, isReadable: false }): Promise<RunResult> {
   let world: World | null = null;
+  // A stack is worth reading only where somebody reads.
+  Error.stackTraceLimit = options.isReadable ? 10 : 0;
   begin(seed, { ...options, onThrown: (owner, error) => world?.thrown(owner, error) });
   closeAll();
   world = new World();
