@@ -54,6 +54,30 @@ function jobOf(record: Of<"REQUESTED">): Job {
   return known;
 }
 
+/** The parts of each recovery that came to its end, by the RECOVERED record that made them hold. */
+function recoveries(world: World): ReadonlyMap<LedgerRecord, readonly Of<"RECOVERING" | "IMPORTED" | "SETTLED">[]> {
+  const found = new Map<LedgerRecord, readonly Of<"RECOVERING" | "IMPORTED" | "SETTLED">[]>();
+  let staged: Of<"RECOVERING" | "IMPORTED" | "SETTLED">[] = [];
+  for (const record of of(world, "RECOVERING", "IMPORTED", "SETTLED", "RECOVERED")) {
+    if (record.kind === "RECOVERING") staged = [record];
+    else if (record.kind === "RECOVERED") found.set(record, staged);
+    else staged.push(record);
+  }
+  return found;
+}
+
+/** What a recovery took over, in place of the records that stood for it until RECOVERED. */
+function settledRecords<K extends RecordKind>(
+  world: World,
+  ...kinds: readonly K[]
+): readonly (Of<K> | Of<"RECOVERING" | "IMPORTED" | "SETTLED">)[] {
+  const parts = recoveries(world);
+  return of<RecordKind>(world, ...kinds, "RECOVERED").flatMap((record) => [
+    ...(parts.get(record) ?? []),
+    ...((kinds as readonly string[]).includes(record.kind) ? [record as Of<K>] : []),
+  ]);
+}
+
 /** Numbers, hashes and times go on, and nothing is bound, signed, let out or decided after a lock. */
 export function monotone(world: World): void {
   const before = { seq: 0, hash: zeroHash, at: 0 };
@@ -73,7 +97,7 @@ export function monotone(world: World): void {
       "ADOPTED",
     ];
     must(!locked || !acts.includes(record.kind), "a locked signer does nothing", record);
-    locked ||= record.kind === "LOCKED";
+    locked = record.kind === "LOCKED" || (locked && record.kind !== "RECOVERED");
   }
 }
 
@@ -83,23 +107,42 @@ export function bijection(world: World): void {
   const tokenOf = new Map<string, string>();
   const next = new Map<string, bigint>();
   const begun = new Set<string>();
-  for (const record of of(world, "ADOPTED", "INTENT")) {
+  const bind = (account: string, nonce: string, id: string, record: LedgerRecord): boolean => {
+    begun.add(account);
+    const token = `${account} ${nonce}`;
+    must((ownerOf.get(token) ?? id) === id, "a token has one owner", record);
+    must((tokenOf.get(id) ?? token) === token, "a withdrawal has one token", record);
+    const isNew = !ownerOf.has(token);
+    ownerOf.set(token, id);
+    tokenOf.set(id, token);
+    return isNew;
+  };
+  for (const record of settledRecords(world, "ADOPTED", "INTENT", "RECOVERED")) {
+    if (record.kind === "RECOVERING" || record.kind === "SETTLED") continue;
+    if (record.kind === "RECOVERED") {
+      for (const told of record.accounts) {
+        const account = `${told.network} ${told.account}`;
+        must(BigInt(told.next) >= (next.get(account) ?? 0n), "a watermark never goes back", record);
+        for (const token of ownerOf.keys()) {
+          const isOurs = token.startsWith(`${account} `);
+          must(!isOurs || BigInt(token.slice(account.length + 1)) < BigInt(told.next), "a watermark is past every token", record);
+        }
+        begun.add(account);
+        next.set(account, BigInt(told.next));
+      }
+      continue;
+    }
     const account = `${record.network} ${record.account}`;
     if (record.kind === "ADOPTED") {
       must(!begun.has(account), "an account is adopted before its first token", record);
       next.set(account, BigInt(record.nonce));
-      continue;
-    }
-    begun.add(account);
-    const token = `${account} ${record.nonce}`;
-    must((ownerOf.get(token) ?? record.transactionId) === record.transactionId, "a token has one owner", record);
-    must((tokenOf.get(record.transactionId) ?? token) === token, "a withdrawal has one token", record);
-    if (!ownerOf.has(token)) {
+    } else if (record.kind === "IMPORTED") {
+      must(record.nonce !== "" || !tokenOf.has(record.transactionId), "a recovery takes no token away", record);
+      if (record.nonce !== "") bind(account, record.nonce, record.transactionId, record);
+    } else if (bind(account, record.nonce, record.transactionId, record)) {
       must(next.get(account) === BigInt(record.nonce), "nonces are allocated without gaps", record);
       next.set(account, BigInt(record.nonce) + 1n);
     }
-    ownerOf.set(token, record.transactionId);
-    tokenOf.set(record.transactionId, token);
   }
 }
 
@@ -109,6 +152,7 @@ export function writeAhead(world: World): void {
   const signed = new Map<string, Of<"SIGNED">>();
   const hashes = new Map(world.records.map((record) => [record.seq, record.hash]));
   const released = new Set<string>();
+  const recovered = recoveries(world);
   for (const record of world.records) {
     if (record.kind === "INTENT") {
       const key = `${record.transactionId} ${record.version}`;
@@ -120,6 +164,18 @@ export function writeAhead(world: World): void {
       must(intents.get(key)?.digest === record.digest, "what is signed was intended", record);
       must(!signed.has(key), "a version is signed once", record);
       signed.set(key, record);
+    }
+    for (const part of recovered.get(record) ?? []) {
+      if (part.kind !== "IMPORTED") continue;
+      for (let version = 1; intents.has(`${part.transactionId} ${version}`) || version <= part.versions.length; version++) {
+        const key = `${part.transactionId} ${version}`;
+        const { own = false, out = false } = part.versions[version - 1] ?? {};
+        // The gateway holds these, whatever this ledger has forgotten of it; others never left and give way to the gateway's.
+        if (own && out) released.add(signed.get(key)?.raw ?? "");
+        if (own) continue;
+        intents.delete(key);
+        signed.delete(key);
+      }
     }
     if (record.kind === "RELEASED" || record.kind === "REPORTED") {
       must(hashes.get(record.acked.seq) === record.acked.hash, "an acknowledgement is of this ledger", record);
@@ -137,11 +193,15 @@ export function writeAhead(world: World): void {
 
 /** What is signed says exactly what was approved, to code that is not ours, and comes from the account it was bound to. */
 export function asApproved(world: World): void {
-  const approved = new Map(of(world, "APPROVED").map((record) => [record.transactionId, record]));
-  const intents = new Map(of(world, "INTENT").map((record) => [`${record.transactionId} ${record.version}`, record]));
-  for (const record of of(world, "SIGNED")) {
-    const yes = approved.get(record.transactionId);
-    const intent = intents.get(`${record.transactionId} ${record.version}`);
+  const approved = new Map<string, Of<"APPROVED">>();
+  const intents = new Map<string, { readonly intent: Of<"INTENT">; readonly yes: Of<"APPROVED"> | undefined }>();
+  for (const record of of(world, "APPROVED", "INTENT", "SIGNED")) {
+    if (record.kind === "APPROVED") approved.set(record.transactionId, record);
+    if (record.kind === "INTENT") {
+      intents.set(`${record.transactionId} ${record.version}`, { intent: record, yes: approved.get(record.transactionId) });
+    }
+    if (record.kind !== "SIGNED") continue;
+    const { intent, yes } = intents.get(`${record.transactionId} ${record.version}`) ?? {};
     must(yes !== undefined && intent !== undefined && yes.seq < intent.seq, "what is signed was approved", record);
     if (yes === undefined || intent === undefined) continue;
     const transaction = transactionOf(record.raw);
@@ -167,9 +227,22 @@ export function truth(world: World): void {
   const decided = new Set<string>();
   const ended = new Set<string>();
   const requested = new Set<string>();
-  for (const record of of(world, "REQUESTED", "APPROVED", "REFUSED", "EXPIRED", "INTENT", "SIGNED", "OBSERVED")) {
+  const kinds = ["REQUESTED", "APPROVED", "REFUSED", "EXPIRED", "INTENT", "SIGNED", "OBSERVED"] as const;
+  for (const record of settledRecords(world, ...kinds)) {
+    if (record.kind === "RECOVERING") continue;
     const { transactionId: id } = record;
     must(!dead.has(id) && !ended.has(id), "nothing follows the end", record);
+    if (record.kind === "IMPORTED") {
+      requested.add(id);
+      decided.delete(id);
+      if (record.nonce !== "") bound.add(id);
+      continue;
+    }
+    if (record.kind === "SETTLED") {
+      must(!bound.has(id), "what is bound stays open", record);
+      ended.add(id);
+      continue;
+    }
     if (record.kind === "REQUESTED") {
       must(!requested.has(id), "an order is requested once", record);
       requested.add(id);
@@ -208,25 +281,51 @@ function mustFit(counted: readonly Counted[], currency: string, limits: KnownLim
 /** No sum over any window is above a limit, of what is approved or of what is bound, whatever was asked when. */
 export function withinLimits(world: World): void {
   const currencyOf = new Map(of(world, "REQUESTED").map((record) => [record.transactionId, jobOf(record).currency]));
+  for (const { transactionId, job } of of(world, "IMPORTED")) {
+    if (job !== "") currencyOf.set(transactionId, (JSON.parse(job) as Job).currency);
+  }
   const counted: Counted[] = [];
   const bound: Counted[] = [];
   const fees = new Map<string, { currency: string; at: number; wei: bigint }>();
-  for (const record of of(world, "APPROVED", "REFUSED", "EXPIRED", "INTENT")) {
+  const take = (from: Counted[], id: string): Counted | undefined => {
+    const at = from.findIndex((entry) => entry.id === id);
+    return at < 0 ? undefined : from.splice(at, 1)[0];
+  };
+  const spend = (id: string, currency: string, units: bigint, wei: bigint, at: number): void => {
+    for (const sums of [counted, bound]) if (!sums.some((entry) => entry.id === id)) sums.push({ id, currency, at, units });
+    if ((fees.get(id)?.wei ?? 0n) < wei) fees.set(id, { currency, at, wei });
+  };
+  for (const record of settledRecords(world, "APPROVED", "REFUSED", "EXPIRED", "INTENT", "RECOVERED")) {
+    if (record.kind === "RECOVERING" || record.kind === "SETTLED") continue;
+    if (record.kind === "RECOVERED") {
+      for (const { currency, units, feesWei } of record.spent) {
+        spend(record.order, currency, BigInt(units), BigInt(feesWei), record.at);
+      }
+      continue;
+    }
     const id = record.transactionId;
     const currency = currencyOf.get(id) ?? "";
     const limits = world.limits[currency];
     if (record.kind === "REFUSED" || record.kind === "EXPIRED") {
-      const at = counted.findIndex((entry) => entry.id === id);
-      if (at >= 0) counted.splice(at, 1);
+      take(counted, id);
+      continue;
+    }
+    if (record.kind === "IMPORTED") {
+      // What a recovery finds bound counts, whatever the limits say; what it holds does not until a person says yes.
+      const wei = record.versions.reduce((most, { feeMax }) => (BigInt(feeMax) > most ? BigInt(feeMax) : most), 0n);
+      if (record.nonce === "") take(counted, id);
+      else spend(id, currency, BigInt(record.amountUnits || "0"), wei, record.at);
       continue;
     }
     must(limits !== undefined, "a currency without limits pays nothing", record);
     if (limits === undefined) continue;
     if (record.kind === "APPROVED") {
       const units = BigInt(record.amountUnits);
+      const before = take(counted, id);
+      const isCounted = before !== undefined && before.at > record.at - hourMs && before.units >= units;
       counted.push({ id, currency, at: record.at, units });
       must(units <= limits.perWithdrawal, "no withdrawal is above its limit", record);
-      mustFit(counted, currency, limits, record);
+      if (!isCounted) mustFit(counted, currency, limits, record);
       continue;
     }
     if (record.version === 1) {
@@ -248,7 +347,11 @@ export function withinLimits(world: World): void {
 export function authentic(world: World): void {
   let sequence = 0;
   let hash = zeroHash;
-  for (const record of of(world, "REQUESTED", "REPEATED")) {
+  for (const record of settledRecords(world, "REQUESTED", "REPEATED")) {
+    if (record.kind === "RECOVERING") ({ sequence, jobHash: hash } = record);
+    if (record.kind === "IMPORTED")
+      must(record.job === "" || world.genuine.has(record.job), "a job taken over is genuine", record);
+    if (record.kind !== "REQUESTED" && record.kind !== "REPEATED") continue;
     must(record.sequence === sequence + 1, "jobs are recorded without gaps", record);
     sequence = record.sequence;
     if (record.kind === "REQUESTED") {

@@ -158,6 +158,7 @@ export class Signer {
   /** A recovery changed what everybody was told: the courier begins anew, with the new epoch. */
   restarted(): void {
     this.#isLockTold = false;
+    this.#statements.restart();
     this.#options.push({ push: "recovered" });
   }
 

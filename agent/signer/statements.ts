@@ -54,6 +54,11 @@ export class Statements {
     this.#statedSeq = batches.at(-1)?.head.seq ?? this.#statedSeq;
   }
 
+  /** A recovery: in its epoch nothing was said yet. */
+  restart(): void {
+    this.#statedSeq = 0;
+  }
+
   /** Statements after `after` that the gateway has not acknowledged, the first of them. What they say is not pushed as well. */
   after(after: number): readonly string[] {
     const { core, ledger } = this.#options;

@@ -183,6 +183,11 @@ export class Rig {
     return this.#options.settings ?? settings;
   }
 
+  /** Another disk takes the place of this one: what was read of it before says nothing any more. */
+  forget(): void {
+    this.#records.length = 0;
+  }
+
   /** Opens the ledger on the disk as it is and begins a run, as the process does. */
   start(): void {
     const clock = (): number => this.now + this.skew;

@@ -73,6 +73,8 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   if (twice !== null) return twice;
   const accounts = placeAccounts(input);
   if (!accounts.ok) return accounts;
+  const loose = order.withdrawals.find((item, i) => isLoose(item, items.jobs[i]?.job.network ?? "", accounts.views));
+  if (loose !== undefined) return refuse("RECOVERY_ORDER", `nonce ${loose.token} is not below the one that comes next`);
   const { head, acked } = core.heads;
   const isGatewayBehind = order.held === null || hashAt(order.held.seq) === order.held.hash;
   const start = isGatewayBehind ? (order.held?.seq ?? 0) : acked.seq;
@@ -265,6 +267,13 @@ function sharedToken(placed: readonly Placed[]): Refusal | null {
     owners.set(token, body.transactionId);
   }
   return null;
+}
+
+/** A token that a new withdrawal could get as well. */
+function isLoose({ token, account }: RecoveryWithdrawal, network: string, views: readonly RecoveryAccountView[]): boolean {
+  if (token === "") return false;
+  const view = views.find((each) => each.network === network && each.account === account);
+  return view === undefined || BigInt(token) >= BigInt(view.next);
 }
 
 /** The first token that anybody gets from now on: past everything this ledger, the gateway or the chain knows of. */

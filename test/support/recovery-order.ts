@@ -1,0 +1,97 @@
+/** The gateway's side of a recovery for a signer in memory: what its database would hold, and the order made of it. */
+import type { KeyObject } from "node:crypto";
+import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
+import { isFinal } from "../../agent/signer/withdrawal/withdrawal.ts";
+import type { RecoveryPlan } from "../../agent/socket/verbs.ts";
+import { sealEnvelope } from "../../protocol/envelope.ts";
+import type { Head } from "../../protocol/messages.ts";
+import { type Recovery, recoveryNameOf } from "../../protocol/recovery.ts";
+import { MemoryDisk } from "./ledger-disk.ts";
+import { type AnyAnswer, agentId, hot, type Rig, wallet } from "./signer-rig.ts";
+
+export type Contents = Pick<Recovery, "held" | "jobs" | "accounts" | "spent" | "withdrawals">;
+
+/** Everything on the signer's disk now, read past what the rig remembers. */
+export function ledgerOf(rig: Rig): readonly LedgerRecord[] {
+  rig.settle();
+  const { ledger } = rig.signer;
+  return ledger.read(1, ledger.durableHead.seq);
+}
+
+/** What the gateway's database holds of this signer, as of the newest head that it stored. */
+export function databaseOf(rig: Rig): Contents {
+  const { stored, texts, last } = rig.gateway;
+  const known = ledgerOf(rig).filter(({ seq }) => seq <= (stored?.seq ?? 0));
+  const next = new Map<string, bigint>();
+  const signed = known.filter((record) => record.kind === "SIGNED");
+  const withdrawals = texts.flatMap((text) => {
+    const { transactionId } = JSON.parse(text) as { transactionId: string };
+    const withdrawal = rig.core.book.find(transactionId);
+    const versions = signed
+      .filter((record) => record.transactionId === transactionId)
+      .map(({ txHash, version }) => {
+        const { gasLimit = "0", maxFeePerGas = "0" } = withdrawal?.versions[version - 1] ?? {};
+        return { txHash, feeMax: (BigInt(gasLimit) * BigInt(maxFeePerGas)).toString() };
+      });
+    const token = versions.length === 0 ? "" : (withdrawal?.nonce ?? "");
+    const network = withdrawal?.job.network ?? "";
+    if (token !== "" && BigInt(token) >= (next.get(network) ?? 0n)) next.set(network, BigInt(token) + 1n);
+    if (withdrawal !== undefined && isFinal(withdrawal.state)) return [];
+    const account = token === "" ? "" : hot;
+    return [{ job: text, address: withdrawal?.address ?? "", account, token, versions }];
+  });
+  const accounts = [...next].map(([network, to]) => ({ network, account: hot, next: to.toString() }));
+  return { held: stored, jobs: last, accounts, spent: [], withdrawals };
+}
+
+/** One part of an order for the run under way; all of it unless told otherwise. */
+export function orderFrame(rig: Rig, contents: Contents, change: Partial<Recovery> = {}, key?: KeyObject): Uint8Array {
+  const base = { agent: agentId, wallet, epoch: rig.core.paired.epoch + 1, answers: rig.nonce };
+  const order = recoveryNameOf({ ...base, ...contents, ...change, at: 0 });
+  const part = { ...base, order, part: 1, parts: 1, ...contents, at: rig.now, ...change };
+  return sealEnvelope("recovery", part, key ?? rig.gateway.key);
+}
+
+/** The disk as it is, to be put back later. */
+export function backup(rig: Rig): MemoryDisk {
+  rig.settle();
+  return MemoryDisk.of(rig.disk.files);
+}
+
+/** Another disk, and a run on it: what stood there before is gone. */
+export function restore(rig: Rig, disk: MemoryDisk): void {
+  rig.disk = MemoryDisk.of(disk.files);
+  rig.forget();
+  rig.left.clear();
+  rig.start();
+}
+
+export function offer(rig: Rig, contents: Contents, change: Partial<Recovery> = {}): AnyAnswer {
+  return rig.admit(orderFrame(rig, contents, change));
+}
+
+/** What the order would do. */
+export function shown(rig: Rig): RecoveryPlan {
+  const answer = rig.operate("recover", { digest: "" }) as AnyAnswer & { plan: RecoveryPlan };
+  if (!answer.ok) throw new Error(`${answer.code} ${answer.detail}`);
+  return answer.plan;
+}
+
+/** Offered, shown and done; the gateway knows of the new epoch and has heard nothing of it yet. */
+export function recovered(rig: Rig, contents: Contents, change: Partial<Recovery> = {}): RecoveryPlan {
+  offer(rig, contents, change);
+  const plan = shown(rig);
+  const done = rig.operate("recover", { digest: plan.digest });
+  if (!done.ok) throw new Error(`${done.code} ${done.detail}`);
+  rig.gateway.epoch = plan.newEpoch;
+  rig.gateway.stored = null;
+  return plan;
+}
+
+/** Recovered, greeted under the new epoch and acknowledged; gives the head that the gateway holds then. */
+export function taken(rig: Rig, contents: Contents, change: Partial<Recovery> = {}): Head {
+  recovered(rig, contents, change);
+  rig.greet();
+  rig.acknowledge();
+  return rig.gateway.stored!;
+}
