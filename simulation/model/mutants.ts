@@ -14,6 +14,9 @@ export type Sentence =
   | "not on disk" // the key was used before INTENT, or bytes left before SIGNED, was on disk
   | "bound anew"; // one ledger binds a withdrawal to a second token, or a token to a second withdrawal
 
+/** A step that was found: the state it leads to, in words what happened, and the sentence it breaks. */
+export type Found = (next: Uint16Array, name: () => string, broken: Sentence | null) => void;
+
 /** Which events may happen, each once: a smaller configuration has fewer. */
 export interface Events {
   readonly rollback: boolean; // an agent's ledger goes back to any earlier prefix
@@ -85,6 +88,11 @@ export const mutants: readonly Mutant[] = [
   mutant("ack-before-commit", "released unheard", {}, "the gateway acknowledges what it may forget"),
   mutant("gap-taken", "acknowledged unheld", { restore: true }, "the gateway takes a statement that leaves a gap"),
   mutant("fork-taken", "paid twice", { copy: true }, "the gateway takes a longer statement of another ledger"),
-  mutant("takeover-unheard", "paid twice", { restore: true, other: true }, "a new agent pairs though a restored gateway lacks payments"),
+  mutant(
+    "takeover-unheard",
+    "paid twice",
+    { restore: true, other: true },
+    "a new agent pairs though a restored gateway lacks payments",
+  ),
   mutant("both-restored", "paid twice", { rollback: true, restore: true }, "ledger and gateway both forget the same payment"),
 ];

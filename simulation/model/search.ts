@@ -1,6 +1,6 @@
 /**
  * Breadth first through the small model, to its fixpoint or to the first step that breaks a sentence. The set of seen states is
- * exact: 128 bits each, no fingerprints. Touches nothing; the clock is passed in.
+ * exact: 160 bits each, no fingerprints. Touches nothing; the clock is passed in.
  */
 import type { Events, MutantName, Sentence } from "./mutants.ts";
 import { Rules } from "./rules.ts";
@@ -39,7 +39,7 @@ class Seen {
     return true;
   }
 
-  read(index: number, state: Uint8Array): void {
+  read(index: number, state: Uint16Array): void {
     unpack(this.#packed, index * words, state);
   }
 
@@ -94,6 +94,7 @@ class Seen {
  * Searches one configuration.
  * @param mutant the protection left out, null for none
  * @param wanted the sentence to break; null stops at any
+ * @param isCoarse as the rules
  * @param statesMax gives up, incomplete, at more
  * @param tell called now and then with how far it is
  * @public
@@ -102,13 +103,14 @@ export function search(
   allowed: Events,
   mutant: MutantName | null,
   wanted: Sentence | null,
+  isCoarse: boolean,
   statesMax: number,
   tell: (states: number, depth: number) => void = () => {},
 ): SearchResult {
-  const rules = new Rules(allowed, mutant);
+  const rules = new Rules({ allowed, mutant, isCoarse });
   const seen = new Seen();
   const key = new Uint32Array(words);
-  const state = new Uint8Array(fieldCount);
+  const state = new Uint16Array(fieldCount);
   packCanonical(initialState(), key);
   seen.add(key, 0);
   let depth = 0;
@@ -131,7 +133,8 @@ export function search(
       packCanonical(next, key);
       seen.add(key, at);
     });
-    if (broken !== null) return { states: seen.count, depth: depth + 1, isComplete: false, broken, trace: traceOf(rules, seen, at, broken) };
+    if (broken !== null)
+      return { states: seen.count, depth: depth + 1, isComplete: false, broken, trace: traceOf(rules, seen, at, broken) };
     if (seen.count > statesMax) return { states: seen.count, depth, isComplete: false, broken: null, trace: [] };
   }
   return { states: seen.count, depth, isComplete: true, broken: null, trace: [] };
@@ -144,7 +147,7 @@ function traceOf(rules: Rules, seen: Seen, last: number, broken: Sentence): stri
   const state = initialState();
   for (const index of seen.pathTo(last)) {
     const wanted = seen.keyAt(index);
-    let reached: Uint8Array | null = null;
+    let reached: Uint16Array | null = null;
     rules.each(state, (next, name) => {
       if (reached !== null) return;
       packCanonical(next, key);

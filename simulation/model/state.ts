@@ -1,34 +1,46 @@
 /**
- * One state of the small model: a few dozen small numbers, packed into 128 bits. A *cell* is how far one withdrawal has come in one
+ * One state of the small model: a few dozen small numbers, packed into 160 bits. A *cell* is how far one withdrawal has come in one
  * ledger and with which nonce; two cells are a ledger, or a position in one. Touches nothing.
  */
 
 /** Stages of a cell: INTENT recorded, then the first, second and third version signed. */
 export const stages = { intent: 1, signed: 2, last: 4 } as const;
-/** Nonces 1 to 4 exist; an account begins at 1, 2 or 3. */
-export const nonceMax = 4;
+/**
+ * The first nonce ever bound is called 3, since nonces are only compared and counted. A ledger may begin two below or above it: near
+ * enough to share any of its two, far enough to share none.
+ */
+export const nonces = { least: 1, first: 3, lastBeginning: 5, most: 7 } as const;
 
 /** A cell: 0 for nothing recorded, else stage and nonce. */
 export function cellOf(stage: number, nonce: number): number {
-  return stage === 0 ? 0 : 1 + (stage - 1) * nonceMax + (nonce - 1);
+  return stage === 0 ? 0 : 1 + (stage - 1) * nonces.most + (nonce - 1);
 }
+
+const cells = Array.from({ length: 1 + stages.last * nonces.most }, (_, cell) => cell);
+const stageOfCell = Uint8Array.from(cells, (cell) => (cell === 0 ? 0 : Math.floor((cell - 1) / nonces.most) + 1));
+const nonceOfCell = Uint8Array.from(cells, (cell) => (cell === 0 ? 0 : ((cell - 1) % nonces.most) + 1));
+
 export function stageOf(cell: number): number {
-  return (cell + nonceMax - 1) >> 2;
+  return stageOfCell[cell] as number;
 }
+
 export function nonceOf(cell: number): number {
-  return cell === 0 ? 0 : ((cell - 1) & 3) + 1;
+  return nonceOfCell[cell] as number;
 }
+
 /** The next stage with the same nonce. */
 export function raised(cell: number): number {
-  return cell + nonceMax;
+  return cell + nonces.most;
 }
+
 /** What `shorter` says, `longer` says as well: nothing yet, or the same nonce and as far at least. */
 export function isWithin(shorter: number, longer: number): boolean {
-  return shorter === 0 || (shorter <= longer && ((longer - shorter) & 3) === 0);
+  return shorter === 0 || (shorter <= longer && nonceOf(shorter) === nonceOf(longer));
 }
 
 /** Where each field stands. Agent fields are relative to `agentBases`. */
 export const agentBases = [0, 8] as const;
+export const agentNames = ["first agent", "second agent"] as const;
 export const field = {
   cell: 0, // two cells: the ledger
   acked: 2, // two stages: up to where the ledger holds an acknowledgement; a version below it is released
@@ -43,11 +55,13 @@ export const field = {
   held: 21, // two cells each: the gateway's database, of the first and of the second identity
   lost: 25, // two cells each: what a restore took from it, whose acknowledgements the courier still has
   served: 29, // whom the gateway serves, see `serves`
-  used: 30, // bits: rollback, restore
-  released: 31, // bit withdrawal * 4 + nonce - 1: bytes with this token are out
+  used: 30, // bits, see `events`
+  released: 31, // bit withdrawal * 7 + nonce - 1: bytes with this token are out
   token: 32, // two: the gateway's table of tokens, nonce of each withdrawal or 0
+  before: 34, // two cells: what the gateway held of the first identity when that paired again
+  lostEpoch: 36, // the epoch of the first identity when a restore took `lost`
 } as const;
-export const fieldCount = 34;
+export const fieldCount = 37;
 
 /** Of a run: not greeted; greeted; greeted while the ledger lacks what was acknowledged; greeted before, and told since that the
  * gateway went back; the same, and greeted again with an old word. */
@@ -59,18 +73,18 @@ export const seconds = { none: 0, copy: 1, other: 2 } as const;
 /** The first identity in its first epoch; after it paired again; the second identity, the first one being released. */
 export const serves = { first: 0, again: 1, second: 2 } as const;
 /** Bits of `used`. */
-export const events = { rollback: 1, restore: 2 } as const;
+export const events = { rollback: 1, restore: 2, again: 4 } as const;
 
 const widths: readonly number[] = [
   ...[5, 5, 3, 3, 3, 2, 1, 2],
   ...[5, 5, 3, 3, 3, 2, 1, 2],
   ...[2, 5, 5, 1, 1],
   ...[5, 5, 5, 5, 5, 5, 5, 5],
-  ...[2, 2, 8, 3, 3],
+  ...[2, 3, 14, 3, 3, 5, 5, 1],
 ];
 
 /** Words of a packed state. */
-export const words = 4;
+export const words = 5;
 
 /** word and shift of each field; none straddles two words. */
 const places = widths.map(() => ({ word: 0, shift: 0 }));
@@ -88,7 +102,7 @@ const wordOf = Uint8Array.from(places, (place) => place.word);
 const shiftOf = Uint8Array.from(places, (place) => place.shift);
 const maskOf = Uint32Array.from(widths, (width) => 2 ** width - 1);
 
-export function pack(state: Uint8Array, into: Uint32Array): void {
+export function pack(state: Uint16Array, into: Uint32Array): void {
   into.fill(0);
   for (let i = 0; i < fieldCount; i++) {
     const at = wordOf[i] as number;
@@ -96,40 +110,55 @@ export function pack(state: Uint8Array, into: Uint32Array): void {
   }
 }
 
-export function unpack(from: Uint32Array, offset: number, state: Uint8Array): void {
+export function unpack(from: Uint32Array, offset: number, state: Uint16Array): void {
   for (let i = 0; i < fieldCount; i++) {
     state[i] = ((from[offset + (wordOf[i] as number)] as number) >>> (shiftOf[i] as number)) & (maskOf[i] as number);
   }
 }
 
+/** The bits of one withdrawal in `released`. */
+export const withdrawalBits = 2 ** nonces.most - 1;
+
 /** Nothing has happened: one agent, paired and served. */
-export function initialState(): Uint8Array {
-  return new Uint8Array(fieldCount);
+export function initialState(): Uint16Array {
+  return new Uint16Array(fieldCount);
 }
 
-const pairs = [field.cell, field.acked, agentBases[1], agentBases[1] + field.acked, field.ghost, 21, 23, 25, 27, field.token];
-const image = new Uint8Array(fieldCount);
+const pairs = [
+  field.cell,
+  field.acked,
+  agentBases[1],
+  agentBases[1] + field.acked,
+  field.ghost,
+  21,
+  23,
+  25,
+  27,
+  field.token,
+  field.before,
+];
+const image = new Uint16Array(fieldCount);
 const other = new Uint32Array(words);
 
-function exchange(state: Uint8Array, a: number, b: number): void {
+function exchange(state: Uint16Array, a: number, b: number): void {
   const kept = state[a] as number;
   state[a] = state[b] as number;
   state[b] = kept;
 }
 
 /** The two withdrawals change names. */
-function swapWithdrawals(state: Uint8Array): void {
+function swapWithdrawals(state: Uint16Array): void {
   for (const at of pairs) exchange(state, at, at + 1);
   for (const base of agentBases) {
     const soft = state[base + field.soft] as number;
     state[base + field.soft] = ((soft & 1) << 1) | (soft >> 1);
   }
   const released = state[field.released] as number;
-  state[field.released] = ((released & 15) << 4) | (released >> 4);
+  state[field.released] = ((released & withdrawalBits) << nonces.most) | (released >> nonces.most);
 }
 
 /** A copy and its original change places: nothing but their place tells them apart. */
-function swapAgents(state: Uint8Array): void {
+function swapAgents(state: Uint16Array): void {
   for (let i = 0; i < agentBases[1]; i++) exchange(state, i, i + agentBases[1]);
 }
 
@@ -145,7 +174,7 @@ function keepLess(into: Uint32Array): void {
 }
 
 /** Packs the least of the images that differ only in names: withdrawals always, agents when one is a copy of the other. */
-export function packCanonical(state: Uint8Array, into: Uint32Array): void {
+export function packCanonical(state: Uint16Array, into: Uint32Array): void {
   image.set(state);
   pack(image, into);
   swapWithdrawals(image);
