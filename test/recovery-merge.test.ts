@@ -1,0 +1,376 @@
+/**
+ * Where ledger and order meet: watermarks, sums, what contradicts, what the gateway lost, a recovery cut anywhere, one after another.
+ */
+import { describe, expect, it } from "vitest";
+import { Core, type CoreSnapshot } from "../agent/signer/core.ts";
+import type { LedgerRecord } from "../agent/signer/ledger/records.ts";
+import { readRules } from "../agent/signer/policy/rules.ts";
+import { transactionIdOf } from "../protocol/identity.ts";
+import { parseStatement } from "../protocol/payloads.ts";
+import type { RecoveryWithdrawal } from "../protocol/recovery.ts";
+import { assertSafe } from "./invariants.ts";
+import { MemoryDisk } from "./support/ledger-disk.ts";
+import {
+  backup,
+  type Contents,
+  databaseOf,
+  ledgerOf,
+  offer,
+  recovered,
+  restore,
+  shown,
+  taken,
+} from "./support/recovery-order.ts";
+import { facts, hot, merchant, Rig, settings, shop } from "./support/signer-rig.ts";
+
+const limits = {
+  eth: { perWithdrawal: 2n * 10n ** 18n, perHour: 5n * 10n ** 18n, perDay: 10n ** 19n, fee: 10n ** 16n, feePerDay: 10n ** 17n },
+  usdt: { perWithdrawal: 10n ** 9n, perHour: null, perDay: 10n ** 12n, fee: 10n ** 16n, feePerDay: 10n ** 19n },
+};
+
+function assertWhole(rig: Rig, forgotten: readonly string[] = []): void {
+  assertSafe({ records: ledgerOf(rig), left: rig.left, genuine: new Set([...rig.gateway.texts, ...forgotten]), limits });
+}
+
+function planOf(rig: Rig, contents: Contents): { code: string } & Record<string, unknown> {
+  const offered = offer(rig, contents);
+  if (!offered.ok) return offered as never;
+  return rig.operate("recover", { digest: "" }) as never;
+}
+
+/** The same contents with one withdrawal changed. */
+function withOne(contents: Contents, index: number, change: Partial<RecoveryWithdrawal>): Contents {
+  const withdrawals = contents.withdrawals.map((one, i) => (i === index ? { ...one, ...change } : one));
+  return { ...contents, withdrawals };
+}
+
+const oneVersion = [{ txHash: "0xab", feeMax: "1" }];
+
+describe("the next token", () => {
+  const cases = [
+    ["the ledger's own", "6", undefined, "7"],
+    ["the gateway's", "9", undefined, "9"],
+    ["the chain's, as nodes agree on it,", "6", 12n, "12"],
+    ["not lowered by a chain that counts less:", "9", 1n, "9"],
+  ] as const;
+
+  it.each(cases)("is %s the highest", (name, gatewayNext, count, next) => {
+    const rig = new Rig().ready();
+    rig.pay();
+    if (count !== undefined) rig.ask("account", { chain: "local", nonce: `${count}`, witnesses: 2 });
+    const contents = { ...databaseOf(rig), accounts: [{ network: "eip155:31337", account: hot, next: gatewayNext }] };
+    if (name === "the ledger's own") rig.pay();
+    offer(rig, contents);
+    expect(shown(rig).accounts).toMatchObject([{ next }]);
+  });
+
+  it("is never taken from a single node where two are known", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    rig.ask("account", { chain: "local", nonce: "6", witnesses: 2 });
+    rig.ask("account", { chain: "local", nonce: "40", witnesses: 1 });
+    offer(rig, databaseOf(rig));
+    expect(shown(rig).accounts).toMatchObject([{ chainCount: "6", next: "6" }]);
+  });
+
+  it("is shown while the signer is locked", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    const contents = databaseOf(rig);
+    rig.crash();
+    offer(rig, contents);
+    rig.ask("account", { chain: "local", nonce: "8", witnesses: 2 });
+    expect(shown(rig).accounts).toMatchObject([{ ledgerNext: "6", gatewayNext: "6", chainCount: "8", next: "8" }]);
+  });
+});
+
+describe("what contradicts is refused as a whole", () => {
+  function pair(): { rig: Rig; contents: Contents } {
+    const rig = new Rig().ready();
+    rig.pay();
+    rig.pay();
+    return { rig, contents: databaseOf(rig) };
+  }
+  const job = (contents: Contents, index: number): string => contents.withdrawals[index]!.job;
+  /** One more that the ledger does not know, on a token that no watermark covers. */
+  const unknown = (contents: Contents): RecoveryWithdrawal => {
+    const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId: "order-8" });
+    const text = JSON.stringify({ ...JSON.parse(job(contents, 0)), orderId: "order-8", transactionId });
+    return { job: text, address: shop, account: hot, token: "7", versions: oneVersion };
+  };
+
+  it("the twin of them all is taken", () => {
+    const { rig, contents } = pair();
+    expect(planOf(rig, contents)).toMatchObject({ ok: true, plan: { quarantined: 2 } });
+  });
+
+  const cases: readonly (readonly [string, string, (contents: Contents) => Contents])[] = [
+    ["another token than the one here", "RECOVERY_CONFLICT", (c) => withOne(c, 0, { token: "4" })],
+    ["another hash of a version that was let out", "RECOVERY_CONFLICT", (c) => withOne(c, 0, { versions: oneVersion })],
+    [
+      "one token for two",
+      "RECOVERY_CONFLICT",
+      (c) => withOne({ ...c, withdrawals: c.withdrawals.slice(0, 1) }, 0, { token: "6" }),
+    ],
+    ["a withdrawal that stands twice", "RECOVERY_ORDER", (c) => ({ ...c, withdrawals: [...c.withdrawals, ...c.withdrawals] })],
+    ["another account", "RECOVERY_ORDER", (c) => withOne(c, 0, { account: "0x0000000000000000000000000000000000000001" })],
+    ["a token that comes next", "RECOVERY_ORDER", (c) => ({ ...c, withdrawals: [...c.withdrawals, unknown(c)] })],
+    ["an id that is not its order's", "RECOVERY_ORDER", (c) => withOne(c, 0, { job: job(c, 0).replace("order-1", "order-9") })],
+    ["another amount", "RECOVERY_CONFLICT", (c) => withOne(c, 0, { job: job(c, 0).replace('"1.5"', '"2.5"') })],
+    ["another agent's job", "RECOVERY_ORDER", (c) => withOne(c, 0, { job: job(c, 0).replace("aa".repeat(8), "bb".repeat(8)) })],
+  ];
+
+  it.each(cases)("%s", (_, code, change) => {
+    const { rig, contents } = pair();
+    const records = ledgerOf(rig).length;
+    expect(planOf(rig, change(contents)).code).toBe(code);
+    expect(ledgerOf(rig)).toHaveLength(records);
+  });
+
+  it("a token that this ledger gave to one that has ended", () => {
+    const rig = new Rig().ready();
+    const { transactionId, versions } = rig.pay();
+    rig.ask("observed", { transactionId, stage: "final", outcome: "paid", txHash: versions[0]!.txHash, block: 3 });
+    rig.acknowledge();
+    rig.request();
+    const contents = { ...databaseOf(rig), accounts: [{ network: "eip155:31337", account: hot, next: "6" }] };
+    const claimed = withOne(contents, 0, { token: "5", account: hot, versions: oneVersion });
+    expect(planOf(rig, claimed)).toMatchObject({ code: "RECOVERY_CONFLICT", detail: expect.stringContaining("nonce 5") });
+    expect(planOf(rig, contents)).toMatchObject({ ok: true });
+  });
+
+  it("one refused here and signed there", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    const { transactionId } = rig.request({ currency: "eth", amount: "1.5" });
+    const contents = databaseOf(rig);
+    rig.operate("refuse", { transactionId });
+    const signed = withOne(contents, 1, { token: "6", account: hot, versions: oneVersion });
+    const accounts = [{ network: "eip155:31337", account: hot, next: "7" }];
+    expect(planOf(rig, { ...signed, accounts }).code).toBe("RECOVERY_CONFLICT");
+    expect(planOf(rig, { ...contents, accounts })).toMatchObject({ ok: true });
+  });
+});
+
+describe("what the order does not name", () => {
+  it("and has no token ends here: the gateway may have seen it paid", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    const { transactionId } = rig.request({ currency: "eth", amount: "1.5" });
+    rig.acknowledge();
+    const contents = databaseOf(rig);
+    const forgotten = { ...contents, withdrawals: contents.withdrawals.slice(0, 1) };
+    expect(taken(rig, forgotten).seq).toBeGreaterThan(0);
+    expect(rig.show(transactionId)).toMatchObject({ state: "settled", code: "RECOVERY_SETTLED" });
+    expect(rig.operate("approve", { transactionId, digest: "00".repeat(32), address: "" }).code).toBe("WITHDRAWAL_NOT_HELD");
+    rig.request({ ...orderOf(contents.withdrawals[1]!.job) });
+    expect(ledgerOf(rig).at(-1)).toMatchObject({ kind: "REPEATED", transactionId });
+    assertWhole(rig);
+  });
+
+  it("and has a token keeps it, whatever became of it", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.pay();
+    const contents = databaseOf(rig);
+    taken(rig, { ...contents, withdrawals: [] });
+    expect(rig.show(transactionId)).toMatchObject({ state: "quarantined", nonce: "5" });
+    assertWhole(rig);
+  });
+});
+
+function orderOf(text: string): { orderId: string; currency: string; amount: string } {
+  const { orderId, currency, amount } = JSON.parse(text) as { orderId: string; currency: string; amount: string };
+  return { orderId, currency, amount };
+}
+
+describe("limits", () => {
+  it("count what was taken over with a token, and what the forgotten day came to", () => {
+    const tight = { ...settings.policy.eth!, maxPerDay: "4", maxPerHour: "4", maxPerWithdrawal: "3", holdAbove: "3" };
+    const rig = new Rig({ settings: { ...settings, policy: { ...settings.policy, eth: tight } } }).ready();
+    const copy = backup(rig);
+    const lost = rig.pay({ currency: "eth", amount: "2" });
+    const spent = [{ currency: "eth", units: (10n ** 18n).toString(), feesWei: "1000" }];
+    const contents = { ...databaseOf(rig), spent };
+    restore(rig, copy);
+    taken(rig, contents);
+    const over = rig.request({ currency: "eth", amount: "1.5" });
+    const fits = rig.request({ currency: "eth", amount: "1" });
+    const digest = (id: string): string => rig.show(id).approvalDigest;
+    const approve = (id: string): string =>
+      rig.operate("approve", { transactionId: id, digest: digest(id), address: "" }).code ?? "approved";
+    expect(over).toMatchObject({ state: "refused", code: "POLICY_ABOVE_HOUR" });
+    expect(approve(fits.transactionId)).toBe("approved");
+    // The bound one counts already: a yes to it makes no sum larger.
+    expect(approve(lost.transactionId)).toBe("approved");
+  });
+
+  it("do not count twice what the ledger has not forgotten", () => {
+    const rig = new Rig().ready();
+    const { transactionId, versions } = rig.pay();
+    rig.ask("observed", { transactionId, stage: "final", outcome: "paid", txHash: versions[0]!.txHash, block: 3 });
+    rig.acknowledge();
+    const spent = [{ currency: "usdt", units: "1500000", feesWei: "130000000000000" }];
+    recovered(rig, { ...databaseOf(rig), spent });
+    expect(ledgerOf(rig).at(-1)).toMatchObject({ kind: "RECOVERED", spent: [] });
+  });
+});
+
+describe("a gateway that went back", () => {
+  it("is told again, in order, what it lost, and jobs go on where it stands", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    const old = databaseOf(rig);
+    const texts = [...rig.gateway.texts];
+    const { last } = rig.gateway;
+    const ended = rig.pay();
+    const { txHash } = ended.versions[0]!;
+    rig.ask("observed", { transactionId: ended.transactionId, stage: "final", outcome: "paid", txHash, block: 3 });
+    rig.acknowledge();
+    const open = rig.pay();
+    const held = rig.request({ currency: "eth", amount: "1.5" });
+    rig.acknowledge();
+    const forgotten = rig.gateway.texts.splice(0, rig.gateway.texts.length, ...texts);
+    Object.assign(rig.gateway, { stored: old.held, last });
+    rig.crash();
+    expect(rig.greet().code).toBe("GATEWAY_BEHIND");
+    const plan = recovered(rig, old);
+    expect(plan).toMatchObject({ isGatewayBehind: true, quarantined: 2, held: 1, settled: 0, imported: 0 });
+    rig.greet();
+    rig.statements.length = 0;
+    rig.acknowledge();
+    const told = rig.statements.flatMap(({ entries }) => entries);
+    expect(told[0]?.kind).toBe("recovered");
+    const of = (id: string): string[] =>
+      told.filter((entry) => "transactionId" in entry && entry.transactionId === id).map(({ kind }) => kind);
+    expect(of(ended.transactionId)).toEqual(["asked", "decision", "signed", "observed"]);
+    expect(of(open.transactionId)).toEqual(["asked", "decision", "signed", "decision"]);
+    expect(of(held.transactionId)).toEqual(["asked", "decision"]);
+    // The next job takes the place of one the gateway has forgotten.
+    expect(rig.request().state).toBe("held");
+    assertWhole(rig, forgotten);
+  });
+});
+
+describe("both sides put back", () => {
+  it("pay nothing by themselves: what both forgot is asked for again and held, past every token the chain has seen", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    const copy = backup(rig);
+    const old = databaseOf(rig);
+    const texts = [...rig.gateway.texts];
+    const { last } = rig.gateway;
+    const forgotten = rig.pay();
+    const text = rig.gateway.texts.at(-1)!;
+    rig.gateway.texts.splice(0, rig.gateway.texts.length, ...texts);
+    Object.assign(rig.gateway, { stored: old.held, last });
+    restore(rig, copy);
+    rig.ask("account", { chain: "local", nonce: "7", witnesses: 2 });
+    const plan = recovered(rig, old);
+    expect(plan.accounts).toMatchObject([{ ledgerNext: "6", gatewayNext: "6", chainCount: "7", next: "7" }]);
+    rig.greet();
+    rig.acknowledge();
+    const again = rig.request(orderOf(text));
+    expect(again).toMatchObject({ transactionId: forgotten.transactionId, state: "held", code: "RECOVERY_HOLD" });
+    expect(rig.ask("sign", { transactionId: again.transactionId, facts }).code).toBe("WITHDRAWAL_HELD");
+  });
+});
+
+/** A rig with a recovery behind it, and the disk cut after so many of its records. */
+function cutsOf(): { rig: Rig; contents: Contents; before: number; cuts: { kept: number; disk: MemoryDisk }[] } {
+  const rig = new Rig().ready();
+  rig.pay();
+  const copy = backup(rig);
+  rig.pay();
+  rig.request({ currency: "eth", amount: "1.5" });
+  rig.acknowledge();
+  const contents = databaseOf(rig);
+  restore(rig, copy);
+  rig.greet();
+  const before = ledgerOf(rig).length;
+  recovered(rig, contents);
+  const [name, bytes] = [...rig.disk.files].at(-1)!;
+  const text = Buffer.from(bytes).toString();
+  const lines = text.split("\n").filter((line) => line !== "");
+  const cuts = [];
+  for (let kept = before; kept <= lines.length; kept++) {
+    const head = lines.slice(0, kept).map((line) => `${line}\n`);
+    cuts.push({ kept, disk: MemoryDisk.of([[name, Buffer.from(head.join(""))]]) });
+    if (kept < lines.length) {
+      const torn = Buffer.from(head.join("") + lines[kept]!.slice(0, 40));
+      cuts.push({ kept, disk: MemoryDisk.of([[name, torn]]) });
+    }
+  }
+  return { rig, contents, before, cuts };
+}
+
+describe("a recovery cut by a power failure", () => {
+  it("has done nothing or all of it, after any of its records, and can be done again", () => {
+    const { contents, before, cuts, rig } = cutsOf();
+    const { length } = ledgerOf(rig);
+    expect(cuts.length).toBeGreaterThan(8);
+    for (const { kept, disk } of cuts) {
+      const found = new Rig({ found: disk, gatewayKey: rig.gateway.key });
+      found.gateway.texts.push(...rig.gateway.texts);
+      const isDone = kept === length;
+      expect(found.core.locked?.code ?? "").toBe(isDone ? "" : "LEDGER_BEHIND_GATEWAY");
+      expect(found.core.paired.epoch).toBe(isDone ? 2 : 1);
+      expect(found.core.book.openCount).toBe(isDone ? 3 : 1);
+      if (!isDone) expect(found.core.book.count("quarantined")).toBe(0);
+      recovered(found, contents);
+      expect(found.core.book.count("quarantined")).toBe(2);
+      expect(found.core.accounts.find("eip155:31337", hot)?.next).toBe(7n);
+      expect(ledgerOf(found).length).toBeGreaterThan(before);
+      assertSafe({ records: ledgerOf(found), left: found.left, genuine: new Set(found.gateway.texts), limits });
+    }
+  });
+});
+
+describe("a second recovery", () => {
+  it("takes over what the first did, keeps every token and needs a higher epoch", () => {
+    const rig = new Rig().ready();
+    const bound = rig.pay();
+    const first = databaseOf(rig);
+    taken(rig, first);
+    const held = rig.request();
+    rig.acknowledge();
+    const second = databaseOf(rig);
+    expect(offer(rig, second, { epoch: 2 }).code).toBe("RECOVERY_OTHER_EPOCH");
+    taken(rig, { ...second, accounts: first.accounts, withdrawals: [...first.withdrawals, second.withdrawals.at(-1)!] });
+    expect(rig.core.paired.epoch).toBe(3);
+    expect(rig.show(bound.transactionId)).toMatchObject({ state: "quarantined", nonce: "5" });
+    expect(rig.show(held.transactionId).state).toBe("held");
+    assertWhole(rig);
+  });
+
+  it("and a checkpoint keep everything: the state folded from it is the state that was lived", () => {
+    const rig = new Rig({ segmentBytesMax: 2_000 }).ready();
+    rig.pay();
+    const copy = backup(rig);
+    rig.pay();
+    const contents = databaseOf(rig);
+    restore(rig, copy);
+    taken(rig, contents);
+    rig.request();
+    rig.acknowledge();
+    const lived = rig.core.snapshot();
+    const folded = new Core(readRules(settings, hot), JSON.parse(JSON.stringify(lived)) as CoreSnapshot);
+    expect(folded.snapshot()).toEqual(lived);
+    const whole = new Core(readRules(settings, hot));
+    for (const record of ledgerOf(rig) as readonly LedgerRecord[]) whole.fold(record);
+    expect({ ...whole.snapshot(), policy: null }).toEqual({ ...lived, policy: null });
+    rig.signer.tick();
+    rig.crash();
+    expect(rig.operate("status").status).toMatchObject({ epoch: 2, recovery: "RECOVERY_HOLD" });
+    expect(rig.core.accounts.gave("eip155:31337", hot, 6n)).toBe(false);
+    expect(rig.core.accounts.gave("eip155:31337", hot, 5n)).toBe(true);
+  });
+});
+
+describe("the reader of statements", () => {
+  it("takes what a recovery says", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    taken(rig, databaseOf(rig));
+    for (const statement of rig.statements) expect(parseStatement(JSON.stringify(statement))).toEqual(statement);
+  });
+});
