@@ -2,7 +2,7 @@
  * Every step the agents of the small model can take, each naming what it abstracts. A step is one act with its sync: what is not on
  * disk is known to nobody, so a crash before the sync is the state before the act. Touches nothing.
  */
-import { brokenByRelease, heldOf, isAckedHeld, isBlind, isHeard, isPrefix, ownerOf } from "./facts.ts";
+import { brokenByRelease, heldOf, isAckedHeld, isBlind, isHeard, isPrefix, isServed, isUntouched, ownerOf } from "./facts.ts";
 import { Gateway } from "./gateway.ts";
 import type { Found, MutantName, Sentence } from "./mutants.ts";
 import { Reduction, type Setup, Steps } from "./reduction.ts";
