@@ -2,11 +2,13 @@
  * A ledger with a past: the real signer lives through withdrawals of every kind, crashes and new segments, and at many moments its
  * folder is kept together with what the gateway's database truly held then. The same seed gives the same bytes.
  */
-import { privateKeyFromSeed } from "../../protocol/envelope.ts";
+import { isFinal } from "../../agent/signer/withdrawal/withdrawal.ts";
+import { privateKeyFromSeed, sealEnvelope } from "../../protocol/envelope.ts";
 import { invariant } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
+import { recoveryNameOf } from "../../protocol/recovery.ts";
 import { Seeded } from "../../test/support/seeded.ts";
-import { facts, Rig } from "../../test/support/signer-rig.ts";
+import { agentId, facts, hot, Rig, wallet } from "../../test/support/signer-rig.ts";
 
 export const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(9));
 
@@ -16,8 +18,11 @@ export interface Moment {
   readonly segment: number; // the newest
   readonly head: Head;
   readonly nowMs: number;
-  /** The gateway's database: the newest head it holds, its newest job, every job's text. */
+  /** The gateway's database: the epoch, the newest head it holds, its newest job, every job's text. */
+  readonly epoch: number;
   readonly stored: Head | null;
+  /** The newest record that any gateway ever held: what was signed up to there may be out. */
+  readonly heardSeq: number;
   readonly last: { readonly sequence: number; readonly hash: string };
   readonly texts: readonly string[];
   /** The next rotation follows: this segment never gets another record. */
@@ -49,6 +54,8 @@ export function tellStory({ seed, records, segmentBytesMax }: StoryOptions): Sto
   const rig = new Rig({ segmentBytesMax, gatewayKey });
   const teller = new Teller(rig, new Seeded(seed));
   opening(teller);
+  while (teller.seq < records / 2) teller.step();
+  teller.recover();
   while (teller.seq < records - 7) teller.step();
   while (teller.seq < records - 1) teller.rig.request({ orderId: "order-1" });
   teller.keep(true);
@@ -174,6 +181,50 @@ class Teller {
     this.rig.admit(gateway.welcome(nonce, { echo: { seq: core.heads.head.seq, hash: "ab".repeat(32) }, at: now + 1 }));
   }
 
+  /**
+   * The gateway's database is put back to an earlier day and the agent locked; both recover by the gateway's order: what it still
+   * holds open with a token is quarantined, what it does not know any more is settled, what it lost is told again.
+   */
+  recover(): void {
+    const { rig } = this;
+    const { gateway } = rig;
+    const lost = gateway.stored?.seq ?? 0;
+    rig.request({ amount: "7" });
+    this.lock();
+    const held = rig.statements.map(({ head }) => head).find(({ seq }) => seq > lost - 12) ?? null;
+    gateway.stored = null; // In a new epoch it holds nothing yet.
+    gateway.epoch += 1;
+    const open = [...rig.core.book.open()].filter(({ nonce, state }) => nonce !== "" && !isFinal(state));
+    const withdrawals = open.map(({ transactionId, address, account, nonce, versions }) => {
+      const job = gateway.texts.find((text) => text.includes(transactionId));
+      const signed = versions.filter(({ txHash }) => txHash !== "");
+      if (signed.length === 0) return { job, address, account: "", token: "", versions: [] };
+      return {
+        job,
+        address,
+        account,
+        token: nonce,
+        versions: signed.map(({ txHash }) => ({ txHash, feeMax: "130000000000000" })),
+      };
+    });
+    const next = rig.core.accounts.find("eip155:31337", hot)?.next.toString();
+    const contents = {
+      ...{ agent: agentId, wallet, epoch: gateway.epoch, answers: rig.nonce, part: 1, parts: 1, held },
+      ...{ jobs: gateway.last, accounts: [{ network: "eip155:31337", account: hot, next }], spent: [], withdrawals },
+    };
+    const order = { ...contents, order: recoveryNameOf(contents), at: rig.now };
+    rig.admit(sealEnvelope("recovery", order, gateway.key));
+    const shown = rig.operate("recover", { digest: "" }) as unknown as { readonly plan: { readonly digest: string } };
+    rig.operate("recover", { digest: shown.plan.digest });
+    this.keep();
+    rig.greet();
+    rig.acknowledge();
+    this.turn();
+    rig.operate("finish");
+    this.keep();
+    this.turn();
+  }
+
   /** As each second of a process's life: the folder is kept before a full segment gets its successor. */
   turn(): void {
     this.rig.settle();
@@ -190,7 +241,8 @@ class Teller {
     const { disk, gateway, now, signer } = this.rig;
     const files = new Map(disk.files);
     const segment = Math.max(...[...files.keys()].map((name) => Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0)));
-    const around = { stored: gateway.stored, last: gateway.last, texts: [...gateway.texts] };
+    const heardSeq = Math.max(0, ...this.rig.statements.map(({ head }) => head.seq));
+    const around = { heardSeq, epoch: gateway.epoch, stored: gateway.stored, last: gateway.last, texts: [...gateway.texts] };
     this.moments.push({ files, segment, head: signer.ledger.durableHead, nowMs: now, ...around, isFull });
   }
 
