@@ -1,6 +1,7 @@
 /**
  * `npm run bench [-- --json] [-- --jobs N] [-- --rounds N]`: the whole agent (its real processes) and a plain build in turn, in the
- * same run, beside what the machine can do at all. The plain build runs with ethers as it comes and once more tuned. Figures are medians over the rounds; quote the ratios, they travel better.
+ * same run, beside what the machine can do at all. The plain build runs with ethers as it comes and once more tuned. Figures are
+ * medians over the rounds; quote the ratios, they travel better.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -31,6 +32,9 @@ interface Round {
   readonly durableInsideMs?: number; // as the agent measures it itself
 }
 
+/** Jobs before anything is measured, at 256 and at 1 in flight. */
+const warmUp = { many: 3000, one: 100 } as const;
+
 const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] ?? 0;
 const say = (line: string): void => void process.stderr.write(`bench: ${line}\n`);
 
@@ -59,10 +63,11 @@ async function measure(world: World, idle: () => Record<string, number>, readyMs
   );
   await sleep(2500);
   const idleMiB = idle();
-  // Code that has run a while is what a long-lived process runs: both figures come after a warm-up.
-  await world.run(500, 256);
+  // Code that has run a while is what a long-lived process runs: both figures come after a warm-up, the same for every build.
+  await world.run(warmUp.many, 256);
   const many = await world.run(jobs, 256);
   await sleep(1500);
+  await world.run(warmUp.one, 1);
   const one = await world.run(300, 1);
   return { one, many, readyMs, idleMiB };
 }

@@ -73,6 +73,22 @@ describe("a withdrawal", () => {
     expect(rig.signer.kinds().filter((kind) => kind === "OBSERVED").length).toBeLessThanOrEqual(3);
   });
 
+  it("is counted and timed, and logged once signed and once final", async () => {
+    const rig = await rigOn();
+    const { transactionId } = rig.gateway.order({ address: receiver() });
+    const { transactionId: heldId } = rig.gateway.order({ address: receiver(), mode: "manual" });
+    const beganAt = performance.now();
+    await paid(rig, transactionId);
+    const elapsedUs = (performance.now() - beganAt) * 1000;
+    expect(rig.metrics.read()).toMatchObject({ linkUp: 1, signed: 1, replaced: 0, declined: 0, sent: 1, unsent: 0, final: 1 });
+    expect(rig.metrics.durableMedianUs()).toBeGreaterThan(0);
+    expect(rig.metrics.durableMedianUs()).toBeLessThan(elapsedUs);
+    const told = rig.logged.map((line) => JSON.parse(line) as { level: number; msg: string; transactionId?: string });
+    const info = (id: string) => told.filter((one) => one.level >= 30 && one.transactionId === id).map((one) => one.msg);
+    expect(info(transactionId)).toEqual(["a withdrawal was signed", "a withdrawal is final"]);
+    expect(info(heldId)).toEqual(["a withdrawal was admitted"]);
+  });
+
   it("flows with others, one nonce after the other", async () => {
     const rig = await rigOn();
     const before = await transactionCount(anvil.url, hot);

@@ -132,6 +132,7 @@ export class CourierRig {
   readonly gateway = new RigGateway(this.signer, this.linkKey);
   readonly logged: string[] = [];
   readonly bugs: unknown[] = [];
+  readonly metrics = createMetrics(() => performance.now());
   /** Changes what the signer answers, as a broken or hostile signer would. */
   tamper: (verb: string, answer: Answer) => Answer = (_verb, answer) => answer;
   readonly asked: string[] = [];
@@ -226,7 +227,7 @@ export class CourierRig {
       pollMs: { min: 30, max: 100 },
       linkTimes,
       log: pino({ level: "debug" }, { write: (line: string) => this.logged.push(line) }),
-      metrics: createMetrics(() => performance.now()),
+      metrics: this.metrics,
       connectSigner: () => createSocketClient<CourierRequests, CourierAnswers>(this.socketPath, { timeoutMs: 2000 }),
       onReady: () => undefined,
       onFatal: (fault) => this.bugs.push(fault),

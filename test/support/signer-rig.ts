@@ -13,7 +13,7 @@ import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
 import { ledgerTime } from "../../agent/signer/ledger-time.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { beginRun } from "../../agent/signer/run.ts";
-import { Signer } from "../../agent/signer/signer.ts";
+import { Signer, type SignerOptions } from "../../agent/signer/signer.ts";
 import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
 import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
 import { unlockVault } from "../../agent/signer/vault/vault.ts";
@@ -137,6 +137,8 @@ export interface RigOptions {
   readonly settings?: SignerSettings;
   readonly segmentBytesMax?: number;
   readonly gatewayKey?: KeyObject;
+  /** When what is put off happens; at once unless told. */
+  readonly turns?: Partial<Pick<SignerOptions, "soon" | "later" | "next">>;
   /** A folder with a ledger in it, to be opened instead of beginning one. */
   readonly found?: MemoryDisk;
 }
@@ -205,9 +207,7 @@ export class Rig {
       ...{ core, ledger, vault, run, clock, monotonic, chains: this.settings.chains },
       push: (message) => this.#pushed(message),
       log: (level, message, context) => this.logged.push(`${level} ${context?.code ?? ""} ${message}`),
-      soon: (act) => act(),
-      later: (act) => act(),
-      next: (act) => act(),
+      ...{ soon: (act) => act(), later: (act) => act(), next: (act) => act(), ...this.#options.turns },
       onPoisoned: (fault) => {
         this.poisoned = fault.code;
       },
@@ -295,6 +295,19 @@ export class Rig {
 
   show(transactionId: string): WithdrawalView {
     return this.operate("show", { transactionId }).withdrawal;
+  }
+
+  /** What each pushed statement says, as kinds of entries. */
+  stated(): string[] {
+    return this.pushes.flatMap((push) =>
+      push.push === "statement"
+        ? [
+            this.#open(Buffer.from(push.frame, "base64"))
+              .entries.map((entry) => (entry.kind === "decision" ? entry.decision : entry.kind))
+              .join(" "),
+          ]
+        : [],
+    );
   }
 
   /** Everything in the ledger, read from the disk; what was read before is not read again. */
