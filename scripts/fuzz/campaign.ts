@@ -8,7 +8,7 @@ import { mutate } from "./mutate.ts";
 import { runOnce, type Target } from "./target.ts";
 
 const togetherMax = 48;
-const failuresMax = 20;
+const failuresDefault = 20;
 
 export interface Failure {
   readonly input: Uint8Array;
@@ -27,12 +27,13 @@ export interface CampaignOptions {
   readonly known: readonly Uint8Array[]; // the corpus so far
   readonly seed: number;
   readonly isOver: (runs: number) => boolean;
+  readonly failuresMax?: number; // different ones, after which it ends; 20 unless told
 }
 
 export async function campaign(target: Target, options: CampaignOptions): Promise<Outcome> {
   const hunt = new Hunt(target, options);
   await hunt.begin();
-  while (!options.isOver(hunt.runs) && hunt.failures.length < failuresMax) await hunt.turn();
+  while (!options.isOver(hunt.runs) && !hunt.isFull) await hunt.turn();
   return { runs: hunt.runs, corpus: await hunt.fewest(), newBlocks: hunt.newBlocks, failures: hunt.failures };
 }
 
@@ -46,12 +47,18 @@ class Hunt {
   readonly #reached = new Reached();
   readonly #known: readonly Uint8Array[];
   readonly #pool: Uint8Array[] = [];
+  readonly #failuresMax: number;
 
-  constructor(target: Target, { coverage, known, seed }: CampaignOptions) {
+  constructor(target: Target, { coverage, known, seed, failuresMax = failuresDefault }: CampaignOptions) {
+    this.#failuresMax = failuresMax;
     this.#target = target;
     this.#coverage = coverage;
     this.#random = new Seeded(seed);
     this.#known = known;
+  }
+
+  get isFull(): boolean {
+    return this.failures.length >= this.#failuresMax;
   }
 
   /** What is known already counts as reached. */
@@ -103,7 +110,7 @@ class Hunt {
     try {
       await runOnce(this.#target, input);
     } catch (error) {
-      if (this.failures.length >= failuresMax) return;
+      if (this.isFull) return;
       const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
       if (!this.failures.some((known) => known.message === message)) this.failures.push({ input, message });
     }

@@ -9,11 +9,12 @@ import {
 } from "../../../protocol/envelope.ts";
 import { type EnvelopeKind, envelopeKinds } from "../../../protocol/messages.ts";
 import * as payloads from "../../../protocol/payloads.ts";
+import { parseRecovery } from "../../../protocol/recovery.ts";
 import type { Seeded } from "../../../test/support/seeded.ts";
 import { bentText } from "../bend.ts";
 import { mutate } from "../mutate.ts";
 import { bytes, codeOr, must, same, type Target, textOf } from "../target.ts";
-import { honest } from "./honest.ts";
+import { honest, recovered } from "./honest.ts";
 
 const key = privateKeyFromSeed(new Uint8Array(32).fill(3));
 const publicKey = publicKeyFromHex(publicKeyHex(key));
@@ -50,6 +51,7 @@ const parsers: Readonly<Record<string, (text: Uint8Array) => object>> = {
   h: payloads.parseHello,
   j: payloads.parseJob,
   l: payloads.parseJobs,
+  r: parseRecovery,
   s: payloads.parseStatement,
   w: payloads.parseWelcome,
 };
@@ -60,6 +62,7 @@ const letters: Readonly<Record<string, string>> = {
   h: "hello",
   j: "job",
   l: "jobs",
+  r: "recovery",
   s: "statement",
   w: "welcome",
 };
@@ -78,7 +81,10 @@ export const payload: Target = {
     "f".repeat(64),
     "eip155:1",
   ),
-  seeds: Object.entries(letters).map(([letter, kind]) => bytes(letter + JSON.stringify(honest[kind]))),
+  seeds: [
+    ...Object.entries(letters).map(([letter, kind]) => bytes(letter + JSON.stringify(honest[kind]))),
+    bytes(`s${JSON.stringify({ ...honest.statement, after: 8, head: { seq: 10, hash: "e".repeat(64) }, entries: recovered })}`),
+  ],
   make(random: Seeded) {
     const [letter, kind] = random.pick(Object.entries(letters));
     return bytes(letter + bentText(honest[kind], random));

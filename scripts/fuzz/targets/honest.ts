@@ -36,6 +36,32 @@ export const entries = [
   { kind: "alarm", seq: 8, at, code: "CLOCK_SKEW", locked: false },
 ];
 
+/** How a statement begins in the epoch of a recovery. */
+export const recovered = [
+  { kind: "recovered", seq: 9, at, order: hash("9") },
+  {
+    ...{ kind: "asked", seq: 10, at, transactionId, mode: "auto", network: "eip155:31337", orderId: "order-1", currency: "usdt" },
+    ...{ amount: "1.5", address: receiver, tag: "", issuedAt: at, expiresAt: at + 86_400_000 },
+  },
+];
+
+const recovery = {
+  ...{ agent, wallet, epoch: 2, answers: hash("2"), order: hash("9"), part: 1, parts: 1, held: head },
+  jobs: { sequence: 1, hash: jobHashOf(JSON.stringify(job)) },
+  accounts: [{ network: "eip155:31337", account: hot, next: "6" }],
+  spent: [{ currency: "usdt", units: "1500000", feesWei: "130000000000000" }],
+  withdrawals: [
+    {
+      job: JSON.stringify(job),
+      address: receiver,
+      account: hot,
+      token: "5",
+      versions: [{ txHash: `0x${hash("d")}`, feeMax: "130000000000000" }],
+    },
+  ],
+  at,
+};
+
 /** By the kind of their envelope; `job` stands inside `jobs` as text. */
 export const honest: Readonly<Record<string, object>> = {
   challenge: { nonce: hash("1"), at },
@@ -53,5 +79,6 @@ export const honest: Readonly<Record<string, object>> = {
   ack: { agent, epoch: 1, head, at },
   statement: { agent, epoch: 1, after: 2, head: { seq: 8, hash: hash("e") }, at, entries },
   beat: { agent, head: null, at },
+  recovery,
   job,
 };

@@ -16,7 +16,7 @@ import { type AgentKeys, askWithdrawal, pairAgent, silentLog } from "../../../te
 import type { Seeded } from "../../../test/support/seeded.ts";
 import { bentText } from "../bend.ts";
 import { bytes, must, type Target, textOf } from "../target.ts";
-import { at, entries, hot, receiver } from "./honest.ts";
+import { at, entries, hot, receiver, recovered } from "./honest.ts";
 
 const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(5));
 const publicKey = publicKeyFromHex(publicKeyHex(gatewayKey));
@@ -136,7 +136,11 @@ const refused = {
 };
 const beat = { agent: agentId, head: { seq: 8, hash: "e".repeat(64) }, at };
 const helloLine = `hello ${JSON.stringify(hello)}`;
-const said = [statement, next, refused];
+const again = {
+  ...{ ...statement, after: 8, head: { seq: 12, hash: "c".repeat(64) } },
+  entries: recovered.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(4) } : entry)),
+};
+const said = [statement, next, refused, again];
 
 export const hub: Target = {
   name: "hub",

@@ -8,10 +8,12 @@ import { operatorVerbs } from "../../../agent/signer/sockets/operator.ts";
 import { LineReader } from "../../../agent/socket/line.ts";
 import type { Answer } from "../../../agent/socket/verbs.ts";
 import { codes } from "../../../protocol/codes.ts";
+import { sealEnvelope } from "../../../protocol/envelope.ts";
+import { recoveryNameOf } from "../../../protocol/recovery.ts";
 import { bijection, monotone, writeAhead } from "../../../test/invariants.ts";
 import { MemoryDisk } from "../../../test/support/ledger-disk.ts";
 import type { Seeded } from "../../../test/support/seeded.ts";
-import { facts, Rig } from "../../../test/support/signer-rig.ts";
+import { agentId, facts, hot, Rig, wallet } from "../../../test/support/signer-rig.ts";
 import { gatewayKey, tellStory } from "../../images/story.ts";
 import { bentText } from "../bend.ts";
 import { bytes, codeOr, must, type Target } from "../target.ts";
@@ -19,7 +21,7 @@ import { at } from "./honest.ts";
 
 const story = tellStory({ seed: 3, records: 50, segmentBytesMax: 3_000 });
 // The ledger with the most under way: not the last moments, which are locked.
-const moment = story.moments.filter(({ head }) => head.seq < 44).at(-1) as (typeof story.moments)[number];
+const moment = story.moments.filter(({ head }) => head.seq < 30).at(-1) as (typeof story.moments)[number];
 const linesMax = 24;
 
 /** Greeted, with two fresh jobs at the gateway; the same at every call. */
@@ -43,6 +45,13 @@ const txHash = sample.show(ids[0] ?? "")?.versions[0]?.txHash ?? "";
 const idOf = (random: Seeded): string => random.pick(ids);
 const courier = { at, link: "up", linkDetail: "", chains: [], waiting: [], durableMedianUs: 0 };
 
+/** The gateway's order to recover in epoch 2, with nothing open. */
+const contents = {
+  ...{ agent: agentId, wallet, epoch: 2, answers: sample.nonce, part: 1, parts: 1, held: null, jobs: sample.gateway.last },
+  ...{ accounts: [{ network: "eip155:31337", account: hot, next: "9" }], spent: [], withdrawals: [] },
+};
+const order = { ...contents, order: recoveryNameOf(contents), at: sample.now };
+
 /** Honest requests by socket; `transactionId` is filled in. */
 const requests: readonly (readonly ["c" | "o", object])[] = [
   ["c", { verb: "hello" }],
@@ -65,6 +74,10 @@ const requests: readonly (readonly ["c" | "o", object])[] = [
   ["o", { verb: "approve", transactionId: "", digest: "00".repeat(32), address: "" }],
   ["o", { verb: "refuse", transactionId: "" }],
   ["o", { verb: "verify" }],
+  ["c", { verb: "admit", frame: base64(sealEnvelope("recovery", order, gatewayKey)) }],
+  ["o", { verb: "recover", digest: "" }],
+  ["o", { verb: "recover", digest: "00".repeat(32) }],
+  ["o", { verb: "finish" }],
 ];
 
 function line(index: number, [socket, body]: readonly ["c" | "o", object], transactionId: string, random: Seeded | null): string {
