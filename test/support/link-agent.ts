@@ -17,6 +17,7 @@ import type {
   Welcome,
 } from "../../protocol/messages.ts";
 import { parseAck, parseBeat, parseChallenge, parseJobs, parseWelcome } from "../../protocol/payloads.ts";
+import { parseRecovery, type Recovery } from "../../protocol/recovery.ts";
 import type { AgentKeys } from "./gateway-database.ts";
 
 type Body<T> = T extends Entry ? Omit<T, "seq" | "at"> : never;
@@ -28,6 +29,7 @@ const parsers: Record<string, (payload: Uint8Array) => unknown> = {
   jobs: parseJobs,
   ack: parseAck,
   beat: parseBeat,
+  recovery: parseRecovery,
 };
 
 export interface Messages {
@@ -36,6 +38,7 @@ export interface Messages {
   jobs: Jobs;
   ack: Ack;
   beat: Beat;
+  recovery: Recovery;
 }
 
 /** The hash the test's ledger has at a place; `branch` makes another history. */
@@ -81,7 +84,7 @@ export class LinkAgent {
     });
     this.socket.on("error", () => {});
     this.socket.on("message", (data: Buffer) => {
-      const kinds = ["challenge", "welcome", "jobs", "ack", "beat"] as const;
+      const kinds = ["challenge", "welcome", "jobs", "ack", "beat", "recovery"] as const;
       const { kind, payload } = openEnvelope(data, { kinds, publicKey: this.#gatewayKey, bytesMax: 65_536 });
       this.frames.push({ kind, bytes: data.length, message: parsers[kind]!(payload) });
       this.#wakeAll();
