@@ -1,6 +1,6 @@
 /**
  * An agent's link to the gateway: each line of an input is one frame, `hello`, `statement` or `beat` with its payload, signed here
- * with the right key, or `raw` with its bytes as hex. The real session and intake over a database in memory.
+ * with the right key, or `raw` with its bytes as hex. `ordered` makes the epoch one that a recovery began. The real session and intake over a database in memory.
  */
 import { EventEmitter } from "node:events";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -75,6 +75,16 @@ function open(): World {
   });
   session.start();
   return { store, keys, wire, session, intake };
+}
+
+/** The gateway's operator gave an order to recover: the agent's ledger goes on from record 8. */
+function order({ store }: World): void {
+  store.database.run(
+    "INSERT OR IGNORE INTO recoveries (agent, epoch, at, heldSeq, heldHash) VALUES (?, 2, ?, 8, ?)",
+    agentId,
+    at,
+    "e".repeat(64),
+  );
 }
 
 /** The frame a line stands for; null when it stands for none. */
@@ -165,6 +175,7 @@ export const hub: Target = {
         `beat ${JSON.stringify(beat)}`,
       ].join("\n"),
     ),
+    bytes(`ordered\n${helloLine}\nstatement ${JSON.stringify({ ...again, after: 0 })}`),
     bytes(`statement ${JSON.stringify(statement)}`),
     bytes(`raw 01ff${"00".repeat(80)}`),
   ],
@@ -173,13 +184,15 @@ export const hub: Target = {
       random.chance(6) ? `beat ${bentText(beat, random)}` : `statement ${bentText(random.pick(said), random)}`,
     );
     const first = random.chance(12) ? `hello ${bentText(hello, random)}` : helloLine;
-    return bytes([first, ...lines].map((line) => line.replaceAll("\n", " ")).join("\n"));
+    const begin = random.chance(4) ? ["ordered"] : [];
+    return bytes([...begin, first, ...lines].map((line) => line.replaceAll("\n", " ")).join("\n"));
   },
   run(input) {
     const world = open();
     let head = 0;
     try {
       for (const line of textOf(input).split("\n").slice(0, framesMax)) {
+        if (line === "ordered") order(world);
         const frame = frameOf(line, world);
         if (frame === null) continue;
         world.wire.emit("message", Buffer.from(frame), true);
