@@ -1,31 +1,87 @@
-/** Temporary door. */
-import { buildTree, loadTree } from "./tree.ts";
+/**
+ * `npm run simulate -- [--seeds N] [--from S] [--json] [--trace] [--workers N] [--shrink] [--patch FILE]`: runs the product's own code
+ * on simulated edges, seed by seed, and ends with 1 when a sentence did not hold. `--trace` prints everything that happened.
+ * `--patch` takes a JSON file {file, find, replace} and runs the code with that change.
+ */
+import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { performance } from "node:perf_hooks";
+import { parseArgs } from "node:util";
+import type { Run } from "./run.ts";
+import { type Failure, runShards } from "./shards.ts";
+import { shrink } from "./shrink.ts";
+import { buildTree, loadTree, type Patch } from "./tree.ts";
 
-const t0 = performance.now();
-const tree = await loadTree(buildTree());
-process.on("unhandledRejection", (error) => tree.rejected(error));
-const t1 = performance.now();
-process.stderr.write(`tree ${(t1 - t0).toFixed(0)} ms\n`);
-const from = Number(process.argv[2] ?? 1);
-const count = Number(process.argv[3] ?? 1);
-const isReadable = process.argv[4] === "trace";
-let steps = 0;
-let simulated = 0;
-const sentences = new Map<string, number[]>();
-for (let seed = from; seed < from + count; seed += 1) {
-  const result = await tree.runSeed(seed, { only: null, isReadable });
-  if (isReadable) process.stdout.write(`${result.lines.join("\n")}\n`);
-  steps += result.steps;
-  simulated += result.simulatedMs;
-  if (result.violation !== null) {
-    const seeds = sentences.get(result.violation.sentence) ?? [];
-    seeds.push(seed);
-    sentences.set(result.violation.sentence, seeds);
-    if (count < 10 || seeds.length < 4) process.stdout.write(`${seed} ${result.violation.detail} [${result.taken.join(" ")}]\n`);
-  } else if (count < 10) process.stdout.write(`${seed} ${result.hash} ${result.steps} steps ${result.simulatedMs} ms\n`);
+const { values } = parseArgs({
+  options: {
+    seeds: { type: "string", default: "2000" },
+    from: { type: "string", default: "1" },
+    json: { type: "boolean", default: false },
+    trace: { type: "boolean", default: false },
+    shrink: { type: "boolean", default: false },
+    workers: { type: "string", default: String(Math.min(16, availableParallelism())) },
+    patch: { type: "string" },
+  },
+});
+
+/** Failing seeds that are told one by one. */
+const toldMax = 20;
+const say = (line: string): void => void process.stderr.write(`simulate: ${line}\n`);
+
+function numberOf(name: "seeds" | "from" | "workers", least: number): number {
+  const number = Number(values[name]);
+  if (Number.isSafeInteger(number) && number >= least) return number;
+  say(`--${name} takes a whole number from ${least} on`);
+  return process.exit(2);
 }
-const ms = performance.now() - t1;
-process.stdout.write(
-  `${count} seeds, ${(ms / count).toFixed(2)} ms each, ${steps / count} steps, ${simulated / count / 1000} s simulated\n`,
-);
-for (const [sentence, seeds] of sentences) process.stdout.write(`${seeds.length} × ${sentence}: ${seeds.slice(0, 8).join()}\n`);
+
+/** The whole run in lines, for a person. */
+async function trace(folder: string, seed: number): Promise<number> {
+  const tree = await loadTree(folder);
+  process.on("unhandledRejection", (error) => tree.rejected(error));
+  const result = await tree.runSeed(seed, { only: null, isReadable: true });
+  process.stdout.write(`${result.lines.join("\n")}\n`);
+  if (result.violation === null) return 0;
+  process.stdout.write(`violated: ${result.violation.detail}\n`);
+  return 1;
+}
+
+async function tell(tree: Run, { seed, detail }: Failure, isShrunk: boolean): Promise<void> {
+  say(`seed ${seed}: ${detail}`);
+  say(`  again: npm run simulate -- --seeds 1 --from ${seed} --trace`);
+  if (!isShrunk) return;
+  const shrunk = await shrink(tree, await tree.runSeed(seed));
+  say(`  enough, in ${shrunk.result.steps} steps: ${shrunk.faults.join(", ") || "no fault at all"}`);
+}
+
+async function main(): Promise<number> {
+  const [seeds, from, workers] = [numberOf("seeds", 1), numberOf("from", 0), numberOf("workers", 1)];
+  const patch = values.patch === undefined ? null : (JSON.parse(readFileSync(values.patch, "utf8")) as Patch);
+  const begunMs = performance.now();
+  const folder = buildTree(patch);
+  if (values.trace && seeds === 1) return trace(folder, from);
+  let toldMs = begunMs;
+  const onDone = (seedsDone: number, failed: readonly Failure[]): void => {
+    for (const { seed, sentence } of failed) say(`seed ${seed}: ${sentence} is not so`);
+    if (values.json || performance.now() - toldMs < 10_000) return;
+    toldMs = performance.now();
+    say(`${seedsDone} of ${seeds} seeds`);
+  };
+  const { failures, traceHash, steps } = await runShards({ folder, from, seeds, workers, onDone });
+  const elapsedMs = Math.round(performance.now() - begunMs);
+  if (failures.length > 0) {
+    const tree = await loadTree(folder);
+    process.on("unhandledRejection", (error) => tree.rejected(error));
+    for (const [index, failure] of failures.slice(0, toldMax).entries()) await tell(tree, failure, values.shrink || index === 0);
+  }
+  const summary = { seeds, from, violations: failures.length, traceHash, steps, elapsedMs };
+  const each = (elapsedMs / seeds).toFixed(2);
+  process.stdout.write(
+    values.json
+      ? `${JSON.stringify(summary)}\n`
+      : `${seeds} seeds from ${from}: ${failures.length} violations, ${steps} steps, ${each} ms each, trace ${traceHash}\n`,
+  );
+  return failures.length === 0 ? 0 : 1;
+}
+
+process.exitCode = await main();

@@ -45,7 +45,15 @@ import {
   wallet,
 } from "./setting.ts";
 
-const linkTimes = { baseMs: 100, capMs: 3_000, handshakeMs: 3_000, beatMs: 4_000, deadMs: 9_000, settledMs: 3_000, closeMs: 500 };
+const linkTimes = {
+  baseMs: 100,
+  capMs: 3_000,
+  handshakeMs: 3_000,
+  beatMs: 6_000,
+  deadMs: 14_000,
+  settledMs: 3_000,
+  closeMs: 500,
+};
 const lateMs = 15;
 const tickMs = 1_000;
 const roomBytesMin = 65_536;
@@ -197,7 +205,7 @@ export class Machine {
         linkTimes,
       },
       random: () => kernel.chance.below("courier random", 1_000) / 1_000,
-      pollMs: { min: 800, max: 2_000 },
+      pollMs: { min: 1_200, max: 2_500 },
       ...{ log: logOf(owner), metrics: createMetrics(monotonic) },
       connectSigner: () => new LocalSocket(owner, this.signer, (message) => seen(this, message)),
       onReady: () => note("courier ready"),

@@ -26,8 +26,8 @@ import { begun, gatewayConfig, gatewayKey, hot, merchant, network, pairedCurrenc
 type Raw = InstanceType<typeof DatabaseSync>;
 type Statement = ReturnType<Raw["prepare"]>;
 
-const linkLimits = { helloMs: 3_000, beatMs: 4_000, deadMs: 9_000, resendMs: 6_000 };
-const pollMs = 1_500;
+const linkLimits = { helloMs: 3_000, beatMs: 6_000, deadMs: 14_000, resendMs: 8_000 };
+const pollMs = 2_500;
 
 /** What goes wrong with a commit: the process dies before it or after it, or the disk fails and nobody knows. */
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";

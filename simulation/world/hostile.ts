@@ -12,7 +12,20 @@ import type { World } from "./world.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
-const verbs = ["hello", "admit", "sign", "replace", "release", "decline", "observed", "adopt", "account", "report", "tell", "sing"] as const;
+const verbs = [
+  "hello",
+  "admit",
+  "sign",
+  "replace",
+  "release",
+  "decline",
+  "observed",
+  "adopt",
+  "account",
+  "report",
+  "tell",
+  "sing",
+] as const;
 const amounts = ["0", "1", "21000", "2000000000", "99999999999999999999", "-1", "07", "1e9"] as const;
 const codes = ["CHAIN_WOULD_REVERT", "OPERATOR_REFUSED", "nothing", ""] as const;
 
@@ -66,7 +79,13 @@ export class Hostile {
 
   #garbage(): Body {
     const { chance } = kernel;
-    return chance.pick("garbage", [{}, { frame: "AAAA" }, { transactionId: 7 }, { frame: null, extra: [] }, { transactionId: "x".repeat(2_000) }]);
+    return chance.pick("garbage", [
+      {},
+      { frame: "AAAA" },
+      { transactionId: 7 },
+      { frame: null, extra: [] },
+      { transactionId: "x".repeat(2_000) },
+    ]);
   }
 
   #body(verb: (typeof verbs)[number]): Body {
@@ -74,7 +93,10 @@ export class Hostile {
     const any = (what: string): string => chance.pick(`hostile ${what}`, amounts);
     const facts = { gasLimit: any("gas"), maxFeePerGas: any("fee"), maxPriorityFeePerGas: any("tip") };
     const view = this.#views[chance.below("hostile view", Math.max(1, this.#views.length))];
-    const transactionId = view === undefined || chance.below("made-up id", 5) === 0 ? chance.bytes("made-up id", 16).toString("hex") : view.transactionId;
+    const transactionId =
+      view === undefined || chance.below("made-up id", 5) === 0
+        ? chance.bytes("made-up id", 16).toString("hex")
+        : view.transactionId;
     const witnesses = chance.between("witnesses", 1, 5);
     switch (verb) {
       case "admit":

@@ -2,7 +2,7 @@
  * What one run is about: the chain, the nodes, the orders, and which kinds of fault it has at what rate. Each seed draws its own mix,
  * most kinds being off in most runs, so that a rare pair of faults meets somewhere without being drowned by all the others.
  */
-import { type Chance, rateParts } from "../kernel/chance.ts";
+import { Chance, rateParts } from "../kernel/chance.ts";
 
 /** Faults by the place where they strike; a rate is in parts of 10,000 per occasion. */
 export const faultKinds = {
@@ -92,6 +92,11 @@ export const receivers = [
 
 const decimals = { eth: 18, usdt: 6 } as const;
 
+/** What a seed's run is about. */
+export function planOf(seed: number): Plan {
+  return drawPlan(new Chance(seed));
+}
+
 export function drawPlan(chance: Chance): Plan {
   const rates = Object.fromEntries(
     Object.entries(faultKinds).map(
@@ -115,10 +120,10 @@ export function drawPlan(chance: Chance): Plan {
     faultsMs,
     blockMs: chance.between("block time", 2, 5) * 1_000,
     confirmations: chance.between("confirmations", 2, 4),
-    nodes: chance.pick("nodes", [1, 2, 3, 3]),
+    nodes: chance.pick("nodes", [1, 1, 1, 2, 3]),
     firstNonce: chance.pick("first nonce", [0, 5]),
     policy,
-    segmentBytesMax: chance.pick("segment size", [4_096, 16_384, 1_048_576, 1_048_576]),
+    segmentBytesMax: chance.pick("segment size", [1_024, 4_096, 16_384, 1_048_576]),
     linkSlowMs: chance.pick("line delay", [1, 20, 150]),
     refusing: chance.fault("a receiver refuses", 500) ? receivers[1] : "",
   };

@@ -15,7 +15,17 @@ import type { World } from "./world.ts";
 const weatherMs = 700;
 const baseFeeWei = 10_000_000_000n;
 const minuteMs = 60_000;
-const jumpsMs = [0, 30_000, -30_000, 5 * minuteMs, -5 * minuteMs, 20 * minuteMs, -180 * minuteMs, 60_000 * minuteMs, -5_000_000 * minuteMs];
+const jumpsMs = [
+  0,
+  30_000,
+  -30_000,
+  5 * minuteMs,
+  -5 * minuteMs,
+  20 * minuteMs,
+  -180 * minuteMs,
+  60_000 * minuteMs,
+  -5_000_000 * minuteMs,
+];
 const leapsMs = [minuteMs, 11 * minuteMs, 61 * minuteMs, 25 * 60 * minuteMs];
 const roomBytes = [0, 300, 5_000, 60_000];
 

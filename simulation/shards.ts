@@ -1,0 +1,97 @@
+/**
+ * A range of seeds over several processes: each takes the next part when it has done one, and the parts are put together in the order
+ * of the seeds, so that the result is the same for any number of processes.
+ */
+import { type ChildProcess, fork } from "node:child_process";
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+
+/** One part of the range, as a worker gets it. */
+export interface Part {
+  readonly from: number;
+  readonly seeds: number;
+}
+
+/** A seed in which a sentence did not hold. */
+export interface Failure {
+  readonly seed: number;
+  readonly sentence: string;
+  readonly detail: string;
+}
+
+/** What a worker made of a part. */
+export interface Done extends Part {
+  readonly hashes: string; // of every seed, sixteen hex digits each
+  readonly steps: number;
+  readonly failures: readonly Failure[];
+}
+
+/** What all parts came to. */
+export interface Summary {
+  readonly failures: readonly Failure[];
+  readonly traceHash: string;
+  readonly steps: number;
+}
+
+export interface ShardOptions {
+  readonly folder: string; // of the tree
+  readonly from: number;
+  readonly seeds: number;
+  readonly workers: number;
+  readonly onDone: (seedsDone: number, failures: readonly Failure[]) => void;
+}
+
+const partSeeds = 250;
+/** A young generation that holds what a few runs leave behind. */
+const workerFlags = ["--max-semi-space-size=32"];
+
+/** @throws Error when a worker ends before its time */
+export async function runShards({ folder, from, seeds, workers, onDone }: ShardOptions): Promise<Summary> {
+  const waiting: Part[] = [];
+  for (let at = 0; at < seeds; at += partSeeds) waiting.push({ from: from + at, seeds: Math.min(partSeeds, seeds - at) });
+  const done = new Map<number, Done>();
+  const traces = createHash("sha256");
+  const failures: Failure[] = [];
+  let [steps, seedsDone, next] = [0, 0, from];
+  const take = (part: Done): void => {
+    done.set(part.from, part);
+    seedsDone += part.seeds;
+    for (let ready = done.get(next); ready !== undefined; ready = done.get(next)) {
+      done.delete(next);
+      next += ready.seeds;
+      traces.update(ready.hashes);
+      steps += ready.steps;
+      failures.push(...ready.failures);
+    }
+    onDone(seedsDone, part.failures);
+  };
+  await Promise.all(Array.from({ length: Math.min(workers, waiting.length) }, () => work(folder, waiting, take)));
+  return { failures, traceHash: traces.digest("hex"), steps };
+}
+
+function work(folder: string, waiting: Part[], take: (done: Done) => void): Promise<void> {
+  const execArgv = [...process.execArgv, ...workerFlags];
+  const child: ChildProcess = fork(fileURLToPath(new URL("./worker.js", import.meta.url)), [folder], { execArgv });
+  return new Promise((resolve, reject) => {
+    let isOver = false;
+    const give = (): void => {
+      const part = waiting.shift();
+      if (part !== undefined) {
+        child.send(part);
+        return;
+      }
+      isOver = true;
+      child.disconnect();
+    };
+    child.on("message", (message) => {
+      take(message as Done);
+      give();
+    });
+    child.on("error", reject);
+    child.on("exit", (code, signal) => {
+      if (isOver) resolve();
+      else reject(new Error(`a worker ended with ${code ?? signal}`));
+    });
+    give();
+  });
+}

@@ -1,0 +1,29 @@
+/** One worker of a sharded run: loads the tree it is told, runs the parts it is given, and says what came of each. */
+import type { Done, Failure, Part } from "./shards.ts";
+import { loadTree } from "./tree.ts";
+
+const tree = await loadTree(process.argv[2] ?? "");
+process.on("unhandledRejection", (error) => tree.rejected(error));
+
+async function run({ from, seeds }: Part): Promise<Done> {
+  const hashes: string[] = [];
+  const failures: Failure[] = [];
+  let steps = 0;
+  for (let seed = from; seed < from + seeds; seed += 1) {
+    const result = await tree.runSeed(seed);
+    hashes.push(result.hash);
+    steps += result.steps;
+    if (result.violation !== null) failures.push({ seed, ...result.violation });
+  }
+  return { from, seeds, hashes: hashes.join(""), steps, failures };
+}
+
+process.on("message", (part) => {
+  run(part as Part).then(
+    (done) => process.send?.(done),
+    (error: unknown) => {
+      process.stderr.write(`worker: ${error instanceof Error ? error.stack : String(error)}\n`);
+      process.exit(1);
+    },
+  );
+});
