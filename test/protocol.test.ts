@@ -148,6 +148,7 @@ const files: Readonly<Record<string, (vector: Vector) => unknown>> = {
   "greetings.json": runPayload,
   "acks.json": runPayload,
   "statements.json": runPayload,
+  "recoveries.json": runPayload,
   "identity.json": (vector) => identities[vector.function as string]!(vector.input as never),
   "pairing.json": (vector) => pairings[vector.function as string]!(vector.input as Inputs, vector),
 };

@@ -11,6 +11,7 @@ import {
   parseStatement,
   parseWelcome,
 } from "../../protocol/payloads.ts";
+import { parseRecovery } from "../../protocol/recovery.ts";
 
 /** What happened, in the words of a vector: the value, or the code. A crash of any other kind is not an outcome. */
 export function outcomeOf(run: () => unknown): { readonly outcome: string; readonly value?: unknown } {
@@ -35,4 +36,5 @@ export const payloadReaders: Readonly<Record<string, (text: string | Uint8Array)
   ack: parseAck,
   beat: parseBeat,
   statement: parseStatement,
+  recovery: parseRecovery,
 };
