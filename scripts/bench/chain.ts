@@ -5,7 +5,12 @@
 import { keccak_256 } from "@noble/hashes/sha3";
 
 const hexOf = (value: number | bigint): string => `0x${value.toString(16)}`;
+const blockHashes: string[] = [];
 const hashOf = (text: string): string => `0x${Buffer.from(keccak_256(text)).toString("hex")}`;
+const blockHashOf = (number: number): string => {
+  blockHashes[number] ??= hashOf(`block ${number}`);
+  return blockHashes[number];
+};
 const rich = `0x${(10n ** 30n).toString(16).padStart(64, "0")}`;
 
 export interface BenchChain {
@@ -31,8 +36,8 @@ export function createBenchChain(chainId: number, account: () => string): BenchC
   let minedCount = 0;
   const blockOf = (number: number) => ({
     number: hexOf(number),
-    hash: hashOf(`block ${number}`),
-    parentHash: hashOf(`block ${number - 1}`),
+    hash: blockHashOf(number),
+    parentHash: blockHashOf(number - 1),
     timestamp: hexOf(1_800_000_000 + number),
     baseFeePerGas: "0x3b9aca00",
     gasLimit: "0x1c9c380",
@@ -51,7 +56,7 @@ export function createBenchChain(chainId: number, account: () => string): BenchC
       transactionHash: hash,
       transactionIndex: "0x0",
       blockNumber: hexOf(mined.block),
-      blockHash: hashOf(`block ${mined.block}`),
+      blockHash: blockHashOf(mined.block),
       from: mined.from,
       to: mined.to,
       status: "0x1",
