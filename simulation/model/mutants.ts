@@ -33,7 +33,7 @@ const none: Events = { rollback: false, restore: false, copy: false, other: fals
 
 /** One protection less. `events` is the smallest configuration in which it matters. */
 export interface Mutant {
-  readonly name: string;
+  readonly name: MutantName;
   readonly without: string; // in words
   readonly breaks: Sentence;
   readonly events: Events;

@@ -112,13 +112,23 @@ export class Reduction {
       }
     }
     if (isPrefix(next, field.lost, field.held)) next[field.lostEpoch] = 0;
-    const isOld = [0, 1].some((agent) => {
-      const base = agentBases[agent] as number;
-      return ownerOf(next, agent) === 0 && next[base + field.epoch] === 0 && next[base + field.lock] === locks.open;
-    });
-    const canGoBack = !this.isDone(next, events.rollback);
-    if (!isOld && !canGoBack) next.fill(0, field.before, field.before + 2);
+    if (this.isDone(next, events.rollback) && isCopyDone && !this.#isBeforeOfUse(next))
+      next.fill(0, field.before, field.before + 2);
     this.#clearGhost(next, isRestoreDone);
+  }
+
+  /** An agent of the older epoch still has something of its ledger to be acknowledged by what the gateway said in that epoch. */
+  #isBeforeOfUse(next: Uint16Array): boolean {
+    return [0, 1].some((agent) => {
+      const base = agentBases[agent] as number;
+      if (ownerOf(next, agent) !== 0 || next[base + field.epoch] !== 0 || next[base + field.lock] !== locks.open) return false;
+      return [0, 1].some((withdrawal) => {
+        const said = next[field.before + withdrawal] as number;
+        const cell = next[base + field.cell + withdrawal] as number;
+        const isSame = said !== 0 && nonceOf(said) === nonceOf(cell);
+        return isSame && (next[base + field.acked + withdrawal] as number) < Math.min(stageOf(said), stageOf(cell));
+      });
+    });
   }
 
   /** Cuts from a ledger that leads nowhere what nobody can acknowledge; false when nothing is left to be released. */

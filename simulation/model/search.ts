@@ -2,7 +2,8 @@
  * Breadth first through the small model, to its fixpoint or to the first step that breaks a sentence. The set of seen states is
  * exact: 160 bits each, no fingerprints. Touches nothing; the clock is passed in.
  */
-import type { Events, MutantName, Sentence } from "./mutants.ts";
+import type { Sentence } from "./mutants.ts";
+import type { Setup } from "./reduction.ts";
 import { Rules } from "./rules.ts";
 import { fieldCount, initialState, packCanonical, unpack, words } from "./state.ts";
 
@@ -92,22 +93,18 @@ class Seen {
 
 /**
  * Searches one configuration.
- * @param mutant the protection left out, null for none
  * @param wanted the sentence to break; null stops at any
- * @param isCoarse as the rules
  * @param statesMax gives up, incomplete, at more
  * @param tell called now and then with how far it is
  * @public
  */
 export function search(
-  allowed: Events,
-  mutant: MutantName | null,
+  setup: Setup,
   wanted: Sentence | null,
-  isCoarse: boolean,
   statesMax: number,
   tell: (states: number, depth: number) => void = () => {},
 ): SearchResult {
-  const rules = new Rules({ allowed, mutant, isCoarse });
+  const rules = new Rules(setup);
   const seen = new Seen();
   const key = new Uint32Array(words);
   const state = new Uint16Array(fieldCount);
@@ -121,7 +118,7 @@ export function search(
     if (at === levelEnd) {
       depth += 1;
       levelEnd = seen.count;
-      tell(seen.count, depth);
+      if (depth % 5 === 0) tell(seen.count, depth);
     }
     seen.read(at, state);
     rules.each(state, (next, _name, breaks) => {

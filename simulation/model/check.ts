@@ -1,0 +1,120 @@
+/** What `npm run model` does: every configuration to its fixpoint, every mutant to the sentence it must break. Touches nothing. */
+import { allEvents, type Events, type Mutant, mutants, type Sentence } from "./mutants.ts";
+import { type SearchResult, search } from "./search.ts";
+
+/** Far more than any configuration has; one that grows past it is not called finished. */
+const statesMax = 60_000_000;
+
+/**
+ * One search of the protocol as it is.
+ * @public
+ */
+export interface Configuration {
+  readonly name: string;
+  readonly events: Events;
+  readonly isCoarse: boolean;
+}
+
+const none: Events = { rollback: false, restore: false, copy: false, other: false, again: false };
+
+/**
+ * Fine ones take every step apart, coarse ones are the whole scope. A copy and another server are two ways to have two agents, so
+ * each has its own.
+ * @public
+ */
+export const configurations: readonly Configuration[] = [
+  { name: "one agent, fine", events: { ...none, rollback: true, restore: true }, isCoarse: false },
+  { name: "a copy and a restored gateway, fine", events: { ...none, copy: true, restore: true }, isCoarse: false },
+  { name: "a copy that pairs again, fine", events: { ...none, copy: true, again: true }, isCoarse: false },
+  { name: "a takeover, fine", events: { ...none, other: true }, isCoarse: false },
+  { name: "a takeover, whole", events: { ...allEvents, copy: false, again: false }, isCoarse: true },
+  { name: "a copy, whole", events: { ...allEvents, other: false }, isCoarse: true },
+];
+
+/** @public */
+export interface ConfigurationResult {
+  readonly name: string;
+  readonly states: number;
+  readonly depth: number;
+  readonly isComplete: boolean; // its fixpoint was reached
+  readonly broken: Sentence | null;
+  readonly trace: readonly string[];
+}
+
+/** @public */
+export interface MutantResult {
+  readonly name: string;
+  readonly without: string;
+  readonly broken: Sentence | null; // null: it survived
+  readonly states: number;
+  readonly trace: readonly string[];
+}
+
+/** How far a search is: a line for people. */
+type Tell = (line: string) => void;
+
+/**
+ * Searches one configuration.
+ * @public
+ */
+export function checkConfiguration({ name, events, isCoarse }: Configuration, tell: Tell = () => {}): ConfigurationResult {
+  const told = (states: number, depth: number): void => tell(`${name}: ${states} states at depth ${depth}`);
+  return { name, ...search({ allowed: events, mutant: null, isCoarse }, null, statesMax, told) };
+}
+
+/**
+ * Whether a mutant's search takes steps apart: it must where the mutant is about what a coarse model leaves out.
+ * @public
+ */
+export function isCoarse({ events }: Mutant): boolean {
+  return Object.values(events).some((isAllowed) => isAllowed);
+}
+
+/**
+ * Searches one mutant's own configuration for the sentence it must break.
+ * @public
+ */
+export function checkMutant(mutant: Mutant): MutantResult {
+  const { name, without, events, breaks } = mutant;
+  const setup = { allowed: events, mutant: name, isCoarse: isCoarse(mutant) };
+  const { broken, states, trace }: SearchResult = search(setup, breaks, statesMax);
+  return { name, without, broken, states, trace };
+}
+
+/**
+ * One line of JSON, as it is printed.
+ * @public
+ */
+export interface Report {
+  readonly states: number; // of all configurations
+  readonly depth: number; // of the deepest
+  readonly violations: number; // configurations that broke a sentence or were not finished
+  readonly mutants: number;
+  readonly caught: number;
+  readonly elapsedMs: number;
+  readonly configurations: readonly Pick<ConfigurationResult, "name" | "states" | "depth">[];
+}
+
+/**
+ * Everything, one after the other.
+ * @param now milliseconds of a monotone clock
+ * @public
+ */
+export function checkModel(
+  now: () => number,
+  tell: Tell,
+): { readonly report: Report; readonly searched: readonly ConfigurationResult[]; readonly tried: readonly MutantResult[] } {
+  const begunMs = now();
+  const searched = configurations.map((configuration) => checkConfiguration(configuration, tell));
+  const tried = mutants.map(checkMutant);
+  const report: Report = {
+    states: searched.reduce((sum, { states }) => sum + states, 0),
+    depth: Math.max(...searched.map(({ depth }) => depth)),
+    violations: searched.filter(({ broken, isComplete }) => broken !== null || !isComplete).length,
+    mutants: tried.length,
+    caught: tried.filter(({ broken }) => broken !== null).length,
+    elapsedMs: Math.round(now() - begunMs),
+    configurations: searched.map(({ name, states, depth }) => ({ name, states, depth })),
+  };
+  return { report, searched, tried };
+}
