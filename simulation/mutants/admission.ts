@@ -25,6 +25,7 @@ export const admissionMutants: readonly Mutant[] = [
     find: "  resume(turn);\n",
     replace: "",
     sentence: "A crash between a request and its decision leaves a withdrawal that nobody ever decides (liveness).",
+    when: ({ rates }) => rates.powerFails + rates.shortWrites > 0,
   },
   {
     name: "judged-by-the-local-clock",
@@ -32,6 +33,7 @@ export const admissionMutants: readonly Mutant[] = [
     find: "        return Math.max(core.heads.at, ledgerTime(run, localMs, monotonicMs));",
     replace: "        return Math.max(core.heads.at, localMs);",
     sentence: "Limits are judged by a clock that may jump, and counted by one that does not: a jump opens a new day (policy).",
+    when: ({ rates, policy, orders }) => rates.clockJumps > 0 && policy === "daily" && orders.length > 2,
   },
   {
     name: "ledger-time-follows-any-clock",
@@ -39,12 +41,6 @@ export const admissionMutants: readonly Mutant[] = [
     find: "Math.floor(Math.min(localMs, gatewayAt + (monotonicMs - heardAt) + skewMaxMs))",
     replace: "Math.floor(localMs)",
     sentence: "Ledger time leaps with the local clock, so a day's limit can be spent many times in one day (policy).",
-  },
-  {
-    name: "order-of-any-name",
-    file: "agent/signer/withdrawal/book.ts",
-    find: `    this.#closed.set(transactionId, \`\${withdrawal.state}\\n\${contentOf(withdrawal.job)}\`);\n`,
-    replace: "",
-    sentence: "An order that is over is forgotten, and paid again when it is asked for again (bijection).",
+    when: ({ rates }) => rates.clockJumps > 0,
   },
 ];

@@ -12,7 +12,7 @@ import type { Mutant } from "./mutant.ts";
 /** What one mutant came to. */
 export interface Hunted {
   readonly mutant: string;
-  readonly schedules: number; // until it was caught, or all of them
+  readonly schedules: number; // run until it was caught, or all of them
   readonly caught: boolean;
   readonly seed: number; // that caught it, 0 when none did
   readonly sentence: string; // that did not hold, "" when all did
@@ -20,8 +20,9 @@ export interface Hunted {
   readonly elapsedMs: number;
 }
 
-/** What a hunter is told to do: a tree with a bug, one without, and how many seeds from where. */
+/** What a hunter is told to do: a tree with a bug, one without, and how many schedules from which seed on. */
 export interface Prey {
+  readonly mutant: string;
   readonly folder: string;
   readonly sound: string;
   readonly from: number;
@@ -62,7 +63,7 @@ async function huntOne(mutant: Mutant, sound: string, { from, seeds, monotonic }
   const folder = buildTree(mutant);
   if (folder === sound) throw new Error(`${mutant.name} changes nothing`);
   try {
-    const said = await sent({ folder, sound, from, seeds });
+    const said = await sent({ mutant: mutant.name, folder, sound, from, seeds });
     return { mutant: mutant.name, ...said, elapsedMs: Math.round(monotonic() - begunAt) };
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -1,5 +1,6 @@
 /** Mutants of the ledger and its syncs: what counts as written before it is, and what a restart no longer finds. */
 import type { Mutant } from "./mutant.ts";
+import { rotatesAndRestarts } from "./plans.ts";
 
 const ledger = "agent/signer/ledger/ledger.ts";
 const signer = "agent/signer/signer.ts";
@@ -53,6 +54,7 @@ export const ledgerMutants: readonly Mutant[] = [
     replace: "const chunk = this.#chunks.at(-1) ?? null;",
     sentence:
       "Who asks while a sync runs and has nothing of its own to write is answered at once, with what that sync may yet lose (release).",
+    when: ({ rates }) => rates.slowDisk > 0 && rates.courierDies + rates.frameTwice + rates.hostileCourier > 0,
   },
   {
     name: "durable-runs-ahead",
@@ -104,6 +106,7 @@ export const ledgerMutants: readonly Mutant[] = [
     replace: '    this.#chunks.unshift({ segment, begins: true, lines: "", last: this.#last, waiting: [] });',
     sentence:
       "A new segment is written before the lines that come before it, so the chain of records breaks at a rotation (monotone).",
+    when: ({ segmentBytesMax }) => segmentBytesMax <= 4_096,
   },
   {
     name: "old-segment-goes-on",
@@ -118,6 +121,7 @@ export const ledgerMutants: readonly Mutant[] = [
     find: "    if (!this.#chunks.some((chunk) => chunk.waiting.length > 0)) return;",
     replace: "    if ((this.#chunks[0]?.waiting.length ?? 0) === 0) return;",
     sentence: "Lines nobody waits for hold up the segment behind them for ever, and with it every answer (liveness).",
+    when: ({ segmentBytesMax }) => segmentBytesMax <= 4_096,
   },
   {
     name: "full-for-ever",
@@ -162,6 +166,7 @@ export const ledgerMutants: readonly Mutant[] = [
 `,
     replace: "",
     sentence: "Two requests for one signature make two SIGNED records of one version (write-ahead).",
+    when: ({ rates }) => rates.slowDisk > 0 && rates.courierDies + rates.hostileCourier > 0,
   },
   {
     name: "checkpoint-forgets-counters",
@@ -169,6 +174,7 @@ export const ledgerMutants: readonly Mutant[] = [
     find: "      accounts: this.accounts.snapshot(),",
     replace: "      accounts: [],",
     sentence: "After a rotation and a restart the account begins anew, at a nonce that was used already (bijection).",
+    when: rotatesAndRestarts,
   },
   {
     name: "checkpoint-forgets-the-outbox",
@@ -177,6 +183,7 @@ export const ledgerMutants: readonly Mutant[] = [
     replace: "      outbox: [],",
     sentence:
       "After a rotation and a restart the gateway never hears what it had not acknowledged, and acknowledges past it (release).",
+    when: rotatesAndRestarts,
   },
   {
     name: "checkpoint-forgets-the-gate",
@@ -184,6 +191,7 @@ export const ledgerMutants: readonly Mutant[] = [
     find: "      unreleased: this.#unreleased.toArray(),",
     replace: "      unreleased: [],",
     sentence: "After a rotation and a restart what waited at the gate waits there for ever (liveness).",
+    when: rotatesAndRestarts,
   },
   {
     name: "checkpoint-forgets-what-was-bound",
@@ -191,5 +199,6 @@ export const ledgerMutants: readonly Mutant[] = [
     find: "              ...([hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const),",
     replace: "              ...([[], [], fees.entriesAt(nowMs)] as const),",
     sentence: "After a rotation and a restart the windows are empty, and a day is approved a second time (policy).",
+    when: (plan) => rotatesAndRestarts(plan) && plan.policy === "narrow",
   },
 ];

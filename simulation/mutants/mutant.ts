@@ -3,6 +3,8 @@
  * with the patch and must find a sentence that no longer holds. Touches nothing.
  */
 
+import type { Plan } from "../world/plan.ts";
+
 /** `find` stands exactly once in `file` (from the project's root) and is replaced by `replace`. */
 export interface Mutant {
   readonly name: string; // words with hyphens, once in all chapters
@@ -10,4 +12,6 @@ export interface Mutant {
   readonly find: string;
   readonly replace: string;
   readonly sentence: string; // what it would do, and the promise it breaks
+  /** The plans on which it can show; all unless told. Seeds with another plan are passed over and not counted. */
+  readonly when?: (plan: Plan) => boolean;
 }

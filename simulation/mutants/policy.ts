@@ -11,6 +11,7 @@ export const policyMutants: readonly Mutant[] = [
     find: "        for (const window of [windows.hour, windows.day]) {",
     replace: "        for (const window of [windows.hour]) {",
     sentence: "An approval does not count until it is bound, so more is approved in a day than the limit (policy).",
+    when: ({ policy, orders }) => policy === "daily" && orders.length > 2,
   },
   {
     name: "hour-counted-at-signing",
@@ -18,6 +19,7 @@ export const policyMutants: readonly Mutant[] = [
     find: "        for (const window of [windows.hour, windows.day]) {",
     replace: "        for (const window of [windows.day]) {",
     sentence: "An approval does not count until it is bound, so more is approved in an hour than the limit (policy).",
+    when: ({ policy, orders }) => policy === "narrow" && orders.length > 2,
   },
   {
     name: "hour-of-what-was-bound-not-counted",
@@ -25,6 +27,7 @@ export const policyMutants: readonly Mutant[] = [
     find: "        hourBound.add(record.transactionId, record.at, amountUnits);\n",
     replace: "",
     sentence: "Approvals that waited are all bound in one hour, above its limit (policy).",
+    when: ({ rates, policy, orders }) => policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
   },
   {
     name: "old-approvals-not-weighed-again",
@@ -32,6 +35,7 @@ export const policyMutants: readonly Mutant[] = [
     find: "    const outdated = built.version === 1 ? this.#outdated(built.approval, limits, nowMs) : null;",
     replace: "    const outdated: Refusal | null = null;",
     sentence: "What waited for funds or nodes is let out at once when they come, above the limits (policy).",
+    when: ({ rates, policy, orders }) => policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
   },
   {
     name: "hours-of-the-calendar",
@@ -39,6 +43,7 @@ export const policyMutants: readonly Mutant[] = [
     find: "      if (entry.atMs > nowMs - this.#spanMs) break;\n      sum -= entry.units;",
     replace: "      if (entry.atMs >= nowMs - (nowMs % this.#spanMs)) break;\n      sum -= entry.units;",
     sentence: "Limits start anew at each full hour and day, so twice the limit passes around midnight (policy).",
+    when: ({ policy, orders }) => (policy === "narrow" || policy === "daily") && orders.length > 2,
   },
   {
     name: "window-a-minute-short",
@@ -46,6 +51,7 @@ export const policyMutants: readonly Mutant[] = [
     find: "      if (entry.atMs > nowMs - this.#spanMs) break;\n      sum -= entry.units;",
     replace: "      if (entry.atMs > nowMs - this.#spanMs + 60_000) break;\n      sum -= entry.units;",
     sentence: "Amounts leave the window a minute early (policy).",
+    when: ({ rates, policy, orders }) => policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
   },
   {
     name: "reverted-gives-its-amount-back",
@@ -71,6 +77,7 @@ export const policyMutants: readonly Mutant[] = [
     find: "    if (above !== null) return above;\n",
     replace: "",
     sentence: "A person's yes is taken above the limits of hour and day (policy).",
+    when: ({ policy, orders }) => (policy === "narrow" || policy === "daily") && orders.length > 2,
   },
   {
     name: "machine-approves-what-is-for-people",

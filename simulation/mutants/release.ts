@@ -1,5 +1,6 @@
 /** Mutants of the release gate: bytes that leave before the gateway durably holds the record of their signature. */
 import type { Mutant } from "./mutant.ts";
+import { mayLock } from "./plans.ts";
 
 const admission = "agent/signer/admission/admission.ts";
 const book = "agent/signer/withdrawal/book.ts";
@@ -41,6 +42,7 @@ export const releaseMutants: readonly Mutant[] = [
     replace: "  const closed = skewOf(turn, ack);",
     sentence:
       "A signer that locked itself, or that nobody greeted, still lets bytes out when an acknowledgement comes (monotone).",
+    when: mayLock,
   },
   {
     name: "locked-but-greeted",
@@ -48,6 +50,7 @@ export const releaseMutants: readonly Mutant[] = [
     find: '  if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);',
     replace: '  if (core.locked !== null && !run.greeted) return refuse("SIGNER_LOCKED", core.locked.code);',
     sentence: "A lock that is found while the link is up stops nothing until the next start (monotone).",
+    when: mayLock,
   },
   {
     name: "signed-after-the-lock",
@@ -55,6 +58,7 @@ export const releaseMutants: readonly Mutant[] = [
     find: "    const closed = closedGate(this.#options);",
     replace: "    const closed: ReturnType<typeof closedGate> = null;",
     sentence: "What was recorded before a lock is signed after it (monotone).",
+    when: (plan) => mayLock(plan) && plan.rates.slowDisk > 0,
   },
   {
     name: "gate-never-asked-again",

@@ -1,5 +1,6 @@
 /** Mutants of what stands against a ledger or a database from a backup: greeting, echo, and what only a greeted signer may say. */
 import type { Mutant } from "./mutant.ts";
+import { mayLock } from "./plans.ts";
 
 const admission = "agent/signer/admission/admission.ts";
 const decisions = "agent/signer/withdrawal/decisions.ts";
@@ -19,6 +20,7 @@ export const rollbackMutants: readonly Mutant[] = [
     find: '  if (welcome.answers !== run.nonce) return refuse("WELCOME_OTHER_RUN");\n',
     replace: "",
     sentence: "An old welcome, kept by the courier, greets a restored ledger, whose echo it fits (monotone).",
+    when: ({ rates }) => rates.ledgerRestored > 0 && rates.hostileCourier > 0,
   },
   {
     name: "echo-ahead-is-fine",
@@ -26,6 +28,7 @@ export const rollbackMutants: readonly Mutant[] = [
     find: "  if (seq > heads.head.seq) {",
     replace: "  if (seq > heads.head.seq) return null;\n  if (seq > heads.head.seq) {",
     sentence: "A gateway that holds more of the ledger than there is goes unnoticed, and its nonces are used again (bijection).",
+    when: mayLock,
   },
   {
     name: "echo-hash-unread",
@@ -33,6 +36,7 @@ export const rollbackMutants: readonly Mutant[] = [
     find: "  if (heads.hashAt(seq) !== echo.hash) return lock(",
     replace: "  if (heads.hashAt(seq) === null) return lock(",
     sentence: "Only the number of the echoed record is compared, so a ledger that went another way is not noticed (monotone).",
+    when: ({ rates }) => rates.folderCloned + rates.ledgerRestored > 0,
   },
   {
     name: "stale-echo-greets",
@@ -40,6 +44,7 @@ export const rollbackMutants: readonly Mutant[] = [
     find: `  if (echoed === "stale") return behind(\`the gateway holds the ledger only up to \${welcome.echo?.seq ?? 0}\`);\n  if (echoed !== null) return echoed;`,
     replace: '  if (echoed !== null && echoed !== "stale") return echoed;',
     sentence: "A gateway restored from a backup greets, and goes on as if it held the signatures it has lost (monotone).",
+    when: ({ rates }) => rates.gatewayRestored > 0,
   },
   {
     name: "restored-ledger-expires",
@@ -47,6 +52,7 @@ export const rollbackMutants: readonly Mutant[] = [
     find: "  if (closedGate(turn) !== null) return [];\n",
     replace: "",
     sentence: "A locked or ungreeted signer says that nothing was ever signed, which it may have forgotten (truth).",
+    when: (plan) => mayLock(plan) && plan.rates.timeLeaps > 0,
   },
   {
     name: "restored-ledger-declines",
@@ -60,6 +66,7 @@ export const rollbackMutants: readonly Mutant[] = [
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   if (!isCode(code))`,
     sentence: "The courier may end a withdrawal as never signed on a ledger that may have forgotten its signature (truth).",
+    when: (plan) => mayLock(plan) && plan.rates.hostileCourier > 0,
   },
   {
     name: "person-decides-before-the-greeting",
@@ -70,6 +77,7 @@ export const rollbackMutants: readonly Mutant[] = [
 `,
     replace: "",
     sentence: "A person's yes is taken by a locked or ungreeted signer, for the day of the newest record (monotone).",
+    when: (plan) => mayLock(plan) && plan.orders.some((order) => order.mode === "manual"),
   },
   {
     name: "foreign-count-only-alarms",
@@ -77,5 +85,6 @@ export const rollbackMutants: readonly Mutant[] = [
     find: '  return nowMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_NONCE_FOREIGN", detail);',
     replace: "  return { ok: true };",
     sentence: "Somebody else signs with the same key, the chain says so for minutes, and signing goes on (monotone).",
+    when: ({ rates }) => rates.foreignSpend > 0,
   },
 ];

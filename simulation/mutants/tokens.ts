@@ -42,6 +42,7 @@ export const tokenMutants: readonly Mutant[] = [
     }
     if (record.kind === "INTENT" && record.version === 1) {`,
     sentence: "A fee bump counts as a use of the account, so a nonce is left out and all later ones wait for it (liveness).",
+    when: ({ rates, orders }) => rates.hostileCourier + rates.feeSpikes > 0 && orders.length > 2,
   },
   {
     name: "lost-frees-the-nonce",
@@ -49,6 +50,7 @@ export const tokenMutants: readonly Mutant[] = [
     find: "    found.pending += change;",
     replace: '    found.pending += change;\n    if (to === "lost") found.next -= 1n;',
     sentence: "The courier's word that a nonce was lost gives the newest nonce to another withdrawal (bijection).",
+    when: ({ rates }) => rates.hostileCourier + rates.foreignSpend > 0,
   },
   {
     name: "final-frees-the-nonce",
@@ -88,6 +90,7 @@ export const tokenMutants: readonly Mutant[] = [
     find: '  intent: { signed: "signed" },',
     replace: '  intent: { signed: "signed", refused: "refused" },',
     sentence: "A decline is taken after the token was bound, and says that nothing was ever signed (truth).",
+    when: ({ rates }) => rates.hostileCourier > 0 && rates.slowDisk + rates.signerDies > 0,
   },
   {
     name: "refused-at-the-gate",
@@ -110,6 +113,7 @@ export const tokenMutants: readonly Mutant[] = [
     find: '  signed: { released: "released" },',
     replace: '  signed: { released: "released", expired: "expired" },',
     sentence: "What is signed runs out while the gateway is away: expired says that nothing was ever signed (truth).",
+    when: ({ rates }) => rates.timeLeaps > 0 && rates.lineCut + rates.lineHangs + rates.gatewayDies > 0,
   },
   {
     name: "runs-out-by-the-wall-clock",
@@ -117,5 +121,6 @@ export const tokenMutants: readonly Mutant[] = [
     find: "  const { nowMs } = turn;\n",
     replace: "  const nowMs = turn.localMs;\n",
     sentence: "A local clock that jumps ends withdrawals whose time has not come (truth).",
+    when: ({ rates, policy }) => rates.clockJumps > 0 && (policy === "holding" || policy === "daily"),
   },
 ];

@@ -75,7 +75,7 @@ export interface Plan {
   readonly confirmations: number;
   readonly nodes: number;
   readonly firstNonce: number;
-  readonly policy: "wide" | "narrow" | "holding";
+  readonly policy: "wide" | "narrow" | "daily" | "holding";
   readonly segmentBytesMax: number;
   readonly linkSlowMs: number;
   /** An address whose code refuses payments, "" for none. */
@@ -113,7 +113,7 @@ export function drawPlan(chance: Chance): Plan {
     ),
   ) as Rates;
   const faultsMs = chance.between("faults last", 4, 24) * 1_000;
-  const policy = chance.pick("policy", ["wide", "wide", "narrow", "holding"] as const);
+  const policy = chance.pick("policy", ["wide", "wide", "narrow", "daily", "holding"] as const);
   return {
     rates,
     orders: drawOrders(chance, faultsMs),
@@ -140,7 +140,7 @@ function drawOrders(chance: Chance, faultsMs: number): readonly Order[] {
       ...{ orderId: `order-${index + 1}`, mode, currency, amount: `0.${tenths}` },
       units: tenths * 10n ** BigInt(decimals[currency] - 1),
       address: isOpen ? "" : chance.pick("receiver", receivers.slice(0, 3)),
-      atMs: 500 + chance.below("order at", Math.max(1, Math.floor(faultsMs / 2))),
+      atMs: 500 + chance.below("order at", Math.max(1, Math.floor(faultsMs * 0.8))),
     };
   });
 }

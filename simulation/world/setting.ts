@@ -19,7 +19,8 @@ export const chainName = "local";
 export const chainId = 31_337;
 export const network = `eip155:${chainId}`;
 export const contract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
-export const begun = 1_700_000_000_000;
+/** Eight seconds before a midnight: hours and days of the calendar end in the midst of a run, and nothing may follow from it. */
+export const begun = 1_700_006_392_000;
 export const gatewayUrl = "http://127.0.0.1:9";
 
 const evm = deriveNodes(Uint8Array.from({ length: 64 }, (_, index) => index));
@@ -62,6 +63,7 @@ const fees = { maxFee: "0.01", maxFeePerDay: "0.2" };
 export const policies: Readonly<Record<Plan["policy"], PolicySettings>> = {
   wide: { maxPerWithdrawal: "2", maxPerHour: "50", maxPerDay: "100", ...fees },
   narrow: { maxPerWithdrawal: "0.5", maxPerHour: "0.6", maxPerDay: "0.9", ...fees },
+  daily: { maxPerWithdrawal: "0.5", maxPerHour: "5", maxPerDay: "0.6", holdAbove: "0.2", ...fees },
   holding: { maxPerWithdrawal: "2", maxPerHour: "5", maxPerDay: "10", holdAbove: "0.2", ...fees },
 };
 

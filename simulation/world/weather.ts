@@ -26,7 +26,7 @@ const jumpsMs = [
   60_000 * minuteMs,
   -5_000_000 * minuteMs,
 ];
-const leapsMs = [minuteMs, 11 * minuteMs, 61 * minuteMs, 25 * 60 * minuteMs];
+const leapsMs = [minuteMs, 11 * minuteMs, 59.5 * minuteMs, 61 * minuteMs, 25 * 60 * minuteMs];
 const roomBytes = [0, 300, 5_000, 60_000];
 
 export class Weather {

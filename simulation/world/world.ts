@@ -18,7 +18,7 @@ import { Network } from "./network.ts";
 import { Node } from "./node.ts";
 import { People } from "./people.ts";
 import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
-import { begun, chainId, contract, hot, nodeUrls, policies } from "./setting.ts";
+import { begun, chainId, contract, hot, network, nodeUrls, policies } from "./setting.ts";
 import { Weather } from "./weather.ts";
 
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
@@ -265,13 +265,24 @@ export class World {
 
   #settle(): void {
     const calmMs = kernel.scheduler.nowMs - this.#calmSince;
-    const waits = this.people.open();
+    const waits = this.people.open() || this.#unnoticed();
     if (waits === "" || (!this.weather.mustSettle && calmMs > restlessMs)) {
       this.#end();
       return;
     }
     if (calmMs < calmMsMax || !this.weather.mustSettle) return;
     this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
+  }
+
+  /** A nonce that no ledger gave out is used for good, and the agent has not stopped for it; "" when nothing is amiss. */
+  #unnoticed(): string {
+    const { nonce = 0 } = this.chain.blocks[this.chain.finalNumber] ?? {};
+    if (this.payments.foreign.size === 0) return "";
+    const blind = this.machines.find(({ signer }) => {
+      const { locked, accounts } = signer?.signer.core ?? { locked: null, accounts: null };
+      return locked === null && BigInt(nonce) > (accounts?.find(network, hot)?.next ?? BigInt(nonce));
+    });
+    return blind === undefined ? "" : `${blind.name} has not noticed who else uses its account`;
   }
 
   /** Whoever kept bytes publishes all of them now that nobody expects it; then the run is over. */

@@ -1,0 +1,12 @@
+/** Plans on which whole chapters of mutants can show. Pure. */
+import type { Plan } from "../world/plan.ts";
+
+/** A segment ends in the run, and the signer starts again after it. */
+export function rotatesAndRestarts({ segmentBytesMax, rates }: Plan): boolean {
+  return segmentBytesMax <= 4_096 && rates.signerDies + rates.powerFails > 0;
+}
+
+/** Something happens that an agent locks itself for. */
+export function mayLock({ rates }: Plan): boolean {
+  return rates.ledgerRestored + rates.folderCloned + rates.gatewayRestored + rates.foreignSpend > 0;
+}
