@@ -144,6 +144,20 @@ describe("a withdrawal", () => {
     await paid(rig, first, second);
   });
 
+  it("tells a gateway that went back what it lacks, and signs nothing for it", async () => {
+    const rig = await rigOn();
+    await until(() => rig.signer.core.heads.acked.seq > 0);
+    expect(rig.gateway.gaps).toBe(0);
+    const { stored } = rig.signer.gateway;
+    await rig.gateway.stop();
+    rig.signer.gateway.stored = null;
+    await rig.gateway.start();
+    await until(() => rig.gateway.gaps > 0);
+    expect(rig.signer.signer.run.greeted).toBe(false);
+    rig.signer.gateway.stored = stored;
+    await paid(rig, rig.gateway.order({ address: receiver() }).transactionId);
+  });
+
   it("has its jobs sent again in order when one came too early", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 0);

@@ -197,6 +197,7 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
   const isOver = (): boolean => state.isEnded || state.linkUps !== connection || !link.isUp;
   if (isOver()) return;
   if (!admitted.ok) {
+    if (admitted.code === "GATEWAY_BEHIND") await tellBehind(shared, link, isOver);
     link.drop("LINK_REFUSED", admitted.code);
     return;
   }
@@ -213,6 +214,13 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
   // From the acknowledged head, not the echoed one: an acknowledgement lost on the way must come again, or its gate stays shut.
   reporter.resume(hello.acked);
   tell();
+}
+
+/** A gateway that went back cannot know it by itself: what follows the acknowledged head shows it what it lacks. */
+async function tellBehind({ signer }: Shared, link: Link, isOver: () => boolean): Promise<void> {
+  const said = await settled(signer.request("report", { after: 0 }));
+  if (!said.ok || isOver()) return;
+  for (const frame of said.frames) link.send(Buffer.from(frame, "base64"));
 }
 
 /** An order is for the signer to keep and for its operator to look at; the desk stands still from here. */

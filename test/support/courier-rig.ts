@@ -39,6 +39,8 @@ export class RigGateway {
   readonly sockets = new Set<WebSocket>();
   readonly statements: { readonly after: number; readonly head: number }[] = [];
   connections = 0;
+  /** Statements that showed it that it lacks something. */
+  gaps = 0;
   #server: WebSocketServer | null = null;
   #port = 0;
   #live: WebSocket | null = null;
@@ -116,6 +118,7 @@ export class RigGateway {
     const statement = parseStatement(openEnvelope(data, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
     const stored = gateway.stored?.seq ?? 0;
     if (statement.after > stored) {
+      this.gaps += 1;
       socket.close(4009);
       return;
     }
