@@ -1,6 +1,6 @@
 /** The small model: smaller configurations to their fixpoints, and every mutant caught in its own, whose twin without it is clean. */
 import { describe, expect, it } from "vitest";
-import { checkConfiguration, checkMutant, configurations, isCoarse } from "../simulation/model/check.ts";
+import { checkConfiguration, checkMutant, configurations } from "../simulation/model/check.ts";
 import { type Events, mutants } from "../simulation/model/mutants.ts";
 import {
   cellOf,
@@ -19,20 +19,20 @@ const none: Events = { rollback: false, restore: false, copy: false, other: fals
 
 describe("the small model", () => {
   it.each([
-    ["one agent", { rollback: true, restore: true }, false],
-    ["a copy", { copy: true }, false],
-    ["one agent", { rollback: true, restore: true }, true],
-    ["a copy and a rollback", { copy: true, rollback: true }, true],
-    ["a takeover and a restore", { other: true, restore: true }, true],
-  ] as const)("of %s with %o reaches its fixpoint, coarse %s", (name, events, coarse) => {
-    const done = checkConfiguration({ name, events: { ...none, ...events }, isCoarse: coarse });
+    ["one agent", { rollback: true, restore: true }, "fine"],
+    ["a copy", { copy: true }, "fine"],
+    ["one agent", { rollback: true, restore: true }, "whole"],
+    ["a copy and a rollback", { copy: true, rollback: true }, "whole"],
+    ["a takeover and a restore", { other: true, restore: true }, "whole"],
+  ] as const)("of %s with %o reaches its fixpoint, %s", (name, events, grain) => {
+    const done = checkConfiguration({ name, events: { ...none, ...events }, grain });
     expect(done.trace).toEqual([]);
     expect(done).toMatchObject({ broken: null, isComplete: true });
     expect(done.states).toBeGreaterThan(1000);
   });
 
   it("searches the whole scope in its command", () => {
-    const whole = configurations.filter((one) => one.isCoarse).map(({ events }) => events);
+    const whole = configurations.filter((one) => one.grain === "whole").map(({ events }) => events);
     for (const event of Object.keys(none) as (keyof Events)[])
       expect(
         whole.some((events) => events[event]),
@@ -45,7 +45,7 @@ describe("the small model", () => {
     const { broken, trace } = checkMutant(mutant);
     expect(broken).toBe(mutant.breaks);
     expect(trace.at(-1)).toMatch(new RegExp(`: ${mutant.breaks}$`));
-    const twin = checkConfiguration({ name: "twin", events: mutant.events, isCoarse: isCoarse(mutant) });
+    const twin = checkConfiguration({ name: "twin", events: mutant.events, grain: mutant.grain });
     expect(twin).toMatchObject({ broken: null, isComplete: true });
   });
 

@@ -1,5 +1,6 @@
 /** What `npm run model` does: every configuration to its fixpoint, every mutant to the sentence it must break. Touches nothing. */
 import { allEvents, type Events, type Mutant, mutants, type Sentence } from "./mutants.ts";
+import type { Grain } from "./reduction.ts";
 import { type SearchResult, search } from "./search.ts";
 
 /** Far more than any configuration has; one that grows past it is not called finished. */
@@ -12,23 +13,23 @@ const statesMax = 60_000_000;
 export interface Configuration {
   readonly name: string;
   readonly events: Events;
-  readonly isCoarse: boolean;
+  readonly grain: Grain;
 }
 
 const none: Events = { rollback: false, restore: false, copy: false, other: false, again: false };
 
 /**
- * Fine ones take every step apart, coarse ones are the whole scope. A copy and another server are two ways to have two agents, so
+ * Those called whole are the model's scope; fine ones take every step of a part of it apart. A copy and another server are two ways to have two agents, so
  * each has its own.
  * @public
  */
 export const configurations: readonly Configuration[] = [
-  { name: "one agent, fine", events: { ...none, rollback: true, restore: true }, isCoarse: false },
-  { name: "a copy and a restored gateway, fine", events: { ...none, copy: true, restore: true }, isCoarse: false },
-  { name: "a copy that pairs again, fine", events: { ...none, copy: true, again: true }, isCoarse: false },
-  { name: "a takeover, fine", events: { ...none, other: true }, isCoarse: false },
-  { name: "a takeover, whole", events: { ...allEvents, copy: false, again: false }, isCoarse: true },
-  { name: "a copy, whole", events: { ...allEvents, other: false }, isCoarse: true },
+  { name: "one agent, fine", events: { ...none, rollback: true, restore: true }, grain: "fine" },
+  { name: "a copy and a restored gateway, fine", events: { ...none, copy: true, restore: true }, grain: "fine" },
+  { name: "a copy that pairs again, fine", events: { ...none, copy: true, again: true }, grain: "fine" },
+  { name: "a takeover, fine", events: { ...none, other: true }, grain: "fine" },
+  { name: "a takeover, whole", events: { ...allEvents, copy: false, again: false }, grain: "whole" },
+  { name: "a copy, whole", events: { ...allEvents, other: false }, grain: "whole" },
 ];
 
 /** @public */
@@ -57,17 +58,9 @@ type Tell = (line: string) => void;
  * Searches one configuration.
  * @public
  */
-export function checkConfiguration({ name, events, isCoarse }: Configuration, tell: Tell = () => {}): ConfigurationResult {
+export function checkConfiguration({ name, events, grain }: Configuration, tell: Tell = () => {}): ConfigurationResult {
   const told = (states: number, depth: number): void => tell(`${name}: ${states} states at depth ${depth}`);
-  return { name, ...search({ allowed: events, mutant: null, isCoarse }, null, statesMax, told) };
-}
-
-/**
- * Whether a mutant's search takes steps apart: it must where the mutant is about what a coarse model leaves out.
- * @public
- */
-export function isCoarse({ events }: Mutant): boolean {
-  return Object.values(events).some((isAllowed) => isAllowed);
+  return { name, ...search({ allowed: events, mutant: null, grain }, null, statesMax, told) };
 }
 
 /**
@@ -75,8 +68,8 @@ export function isCoarse({ events }: Mutant): boolean {
  * @public
  */
 export function checkMutant(mutant: Mutant): MutantResult {
-  const { name, without, events, breaks } = mutant;
-  const setup = { allowed: events, mutant: name, isCoarse: isCoarse(mutant) };
+  const { name, without, events, breaks, grain } = mutant;
+  const setup = { allowed: events, mutant: name, grain };
   const { broken, states, trace }: SearchResult = search(setup, breaks, statesMax);
   return { name, without, broken, states, trace };
 }

@@ -35,7 +35,7 @@ export class Gateway {
       if (known === cell) continue;
       const other = state[cells + 1 - withdrawal] as number;
       const isEarly =
-        !this.#setup.isCoarse &&
+        !this.#reduction.isCoarse &&
         known === 0 &&
         state[held + 1 - withdrawal] === 0 &&
         other !== 0 &&

@@ -3,6 +3,8 @@
  * line of the protocol or of the operator's rule; without it the search must find a way to break the sentence. Touches nothing.
  */
 
+import type { Grain } from "./reduction.ts";
+
 /** The sentences, each checked at the step that could break it. */
 export type Sentence =
   | "paid twice" // two released signatures of one withdrawal have different tokens
@@ -37,10 +39,12 @@ export interface Mutant {
   readonly without: string; // in words
   readonly breaks: Sentence;
   readonly events: Events;
+  /** As little as possible is taken apart, so that the reductions are tried as well. */
+  readonly grain: Grain;
 }
 
-function mutant(name: MutantName, breaks: Sentence, events: Partial<Events>, without: string): Mutant {
-  return { name, without, breaks, events: { ...none, ...events } };
+function mutant(name: MutantName, breaks: Sentence, grain: Grain, events: Partial<Events>, without: string): Mutant {
+  return { name, without, breaks, grain, events: { ...none, ...events } };
 }
 
 /** Names that the rules ask for. */
@@ -69,30 +73,43 @@ export type MutantName =
 
 /** Every mutant, in the order of the way of a withdrawal. */
 export const mutants: readonly Mutant[] = [
-  mutant("adopt-with-tokens", "bound anew", {}, "a first counter is taken although tokens exist"),
-  mutant("intent-not-synced", "not on disk", {}, "the key is used before INTENT is on disk"),
-  mutant("nonce-anew-after-crash", "bound anew", {}, "a recorded INTENT is not signed again, a new nonce is chosen"),
-  mutant("version-with-new-nonce", "bound anew", {}, "a dearer version takes the next nonce"),
-  mutant("signed-not-synced", "not on disk", {}, "statement and release do not wait for SIGNED on disk"),
-  mutant("no-release-gate", "paid twice", { rollback: true }, "bytes leave without an acknowledgement"),
-  mutant("ack-of-any-ledger", "paid twice", { copy: true }, "the hash in an acknowledgement is not compared"),
-  mutant("ack-covers-all", "released unheard", {}, "an acknowledgement releases what lies after it as well"),
-  mutant("no-echo", "signed after rollback", { rollback: true }, "the welcome's echo is not compared with the ledger"),
-  mutant("welcome-of-other-run", "signed after rollback", { rollback: true }, "a welcome need not answer this run's number"),
-  mutant("behind-ignored", "signed while behind", { restore: true }, "an echo behind what was acknowledged greets"),
-  mutant("old-welcome-of-run", "signed while behind", { restore: true }, "an older welcome of the run counts again"),
-  mutant("lock-in-memory", "paid twice", { rollback: true, restore: true }, "the lock is no record"),
-  mutant("no-epoch", "paid twice", { restore: true, copy: true, again: true }, "the gateway serves an older epoch"),
-  mutant("released-agent-served", "paid twice", { restore: true, other: true }, "the gateway serves a released agent"),
-  mutant("tokens-not-unique", "token shared", { other: true }, "the gateway's table takes a token twice"),
-  mutant("ack-before-commit", "released unheard", {}, "the gateway acknowledges what it may forget"),
-  mutant("gap-taken", "acknowledged unheld", { restore: true }, "the gateway takes a statement that leaves a gap"),
-  mutant("fork-taken", "paid twice", { copy: true }, "the gateway takes a longer statement of another ledger"),
+  mutant("adopt-with-tokens", "bound anew", "fine", {}, "a first counter is taken although tokens exist"),
+  mutant("intent-not-synced", "not on disk", "fine", {}, "the key is used before INTENT is on disk"),
+  mutant("nonce-anew-after-crash", "bound anew", "fine", {}, "a recorded INTENT is not signed again, a new nonce is chosen"),
+  mutant("version-with-new-nonce", "bound anew", "fine", {}, "a dearer version takes the next nonce"),
+  mutant("signed-not-synced", "not on disk", "fine", {}, "statement and release do not wait for SIGNED on disk"),
+  mutant("no-release-gate", "paid twice", "coarse", { rollback: true }, "bytes leave without an acknowledgement"),
+  mutant("ack-of-any-ledger", "paid twice", "coarse", { copy: true }, "the hash in an acknowledgement is not compared"),
+  mutant("ack-covers-all", "released unheard", "coarse", {}, "an acknowledgement releases what lies after it as well"),
+  mutant("no-echo", "signed after rollback", "coarse", { rollback: true }, "the welcome's echo is not compared with the ledger"),
+  mutant(
+    "welcome-of-other-run",
+    "signed after rollback",
+    "coarse",
+    { rollback: true },
+    "a welcome need not answer this run's number",
+  ),
+  mutant("behind-ignored", "signed while behind", "whole", { restore: true }, "an echo behind what was acknowledged greets"),
+  mutant("old-welcome-of-run", "signed while behind", "whole", { restore: true }, "an older welcome of the run counts again"),
+  mutant("lock-in-memory", "paid twice", "whole", { rollback: true, restore: true }, "the lock is no record"),
+  mutant("no-epoch", "paid twice", "coarse", { restore: true, copy: true, again: true }, "the gateway serves an older epoch"),
+  mutant("released-agent-served", "paid twice", "coarse", { restore: true, other: true }, "the gateway serves a released agent"),
+  mutant("tokens-not-unique", "token shared", "whole", { other: true }, "the gateway's table takes a token twice"),
+  mutant("ack-before-commit", "released unheard", "coarse", {}, "the gateway acknowledges what it may forget"),
+  mutant("gap-taken", "acknowledged unheld", "coarse", { restore: true }, "the gateway takes a statement that leaves a gap"),
+  mutant("fork-taken", "paid twice", "coarse", { copy: true }, "the gateway takes a longer statement of another ledger"),
   mutant(
     "takeover-unheard",
     "paid twice",
+    "whole",
     { restore: true, other: true },
     "a new agent pairs though a restored gateway lacks payments",
   ),
-  mutant("both-restored", "paid twice", { rollback: true, restore: true }, "ledger and gateway both forget the same payment"),
+  mutant(
+    "both-restored",
+    "paid twice",
+    "whole",
+    { rollback: true, restore: true },
+    "ledger and gateway both forget the same payment",
+  ),
 ];

@@ -23,31 +23,41 @@ import {
 export interface Setup {
   readonly allowed: Events;
   readonly mutant: MutantName | null;
-  readonly isCoarse: boolean; // see `Reduction`
+  readonly grain: Grain;
 }
 
+/**
+ * What a search takes apart. *fine*: everything. *coarse*: two things fewer, each of which only widens what can happen.
+ * (a) An INTENT goes with the first signature: nobody need ask for what was signed, and the gateway's head is compared by signatures
+ * alone, which fits more often. An INTENT that never gets its signature only uses up a nonce, so a ledger may begin one higher.
+ * (b) A run loses its greeting with its ledger or epoch only: one that is greeted can be greeted again, and do all that one which is
+ * not can do. So a crash is a step where it takes more than the greeting away, which it does in mutants.
+ * *whole*: also (c) what is signed is committed at once. A statement changes nothing before its commit, so it may as well be signed
+ * then, and what is never committed need never be signed. Only a ledger that is taken away can have held more, and does:
+ * `World` lets it hold anything that it might. (d) A ledger that the gateway will never take up again signs no more.
+ */
+export type Grain = "fine" | "coarse" | "whole";
+
+/** The reductions of one search. */
 export class Reduction {
+  readonly isCoarse: boolean;
+  readonly isFused: boolean;
   readonly #setup: Setup;
 
   constructor(setup: Setup) {
     this.#setup = setup;
-  }
-
-  /** Signing and committing are one step, see `Rules`. */
-  get isFused(): boolean {
-    return this.#setup.isCoarse && this.#setup.mutant === null;
+    this.isCoarse = setup.grain !== "fine";
+    this.isFused = setup.grain === "whole";
   }
 
   /** A stage that the model has: a coarse one knows no INTENT without its signature. */
   isStage(stage: number): boolean {
-    return !this.#setup.isCoarse || stage !== stages.intent;
+    return !this.isCoarse || stage !== stages.intent;
   }
 
   /** Nothing this ledger signs can ever be held again: the gateway went another way for good. */
   isHopeless(state: Uint16Array, agent: number): boolean {
-    if (!this.isDone(state, events.restore)) return false;
-    if (this.#setup.mutant !== null) return false;
-    return this.#isAstray(state, agent);
+    return this.isFused && this.isDone(state, events.restore) && this.#isAstray(state, agent);
   }
 
   #isAstray(state: Uint16Array, agent: number): boolean {
@@ -165,7 +175,7 @@ export class Reduction {
 
   /** The stage after `stage`. */
   after(stage: number): number {
-    return stage === 0 && this.#setup.isCoarse ? stages.signed : stage + 1;
+    return stage === 0 && this.isCoarse ? stages.signed : stage + 1;
   }
 }
 

@@ -65,7 +65,7 @@ export class Rules {
     const lock = state[base + field.lock] as number;
     const greet = state[base + field.greet] as number;
     const hasMore = lock === locks.memory || state[base + field.soft] !== 0;
-    if (hasMore || (greet !== greets.none && !this.#setup.isCoarse)) this.#crash(agent);
+    if (hasMore || (greet !== greets.none && !this.#reduction.isCoarse)) this.#crash(agent);
     if (lock !== locks.open) return;
     if (isWelcome) this.#greet(agent);
     if (this.#is("welcome-of-other-run") && greet === greets.none) this.#greeted(agent, "a welcome of another run");
@@ -112,7 +112,7 @@ export class Rules {
     }
     if (isAckedHeld(state, agent) || this.#is("no-echo")) this.#greeted(agent, "the welcome");
     else if (this.#is("behind-ignored")) this.#stale(agent);
-    else if (state[base + field.greet] !== greets.none && (!this.#setup.isCoarse || this.#is("old-welcome-of-run"))) {
+    else if (state[base + field.greet] !== greets.none && (!this.#reduction.isCoarse || this.#is("old-welcome-of-run"))) {
       const next = this.#steps.begin();
       next[base + field.greet] = this.#is("old-welcome-of-run") ? greets.behind : greets.none;
       this.#steps.end(() => `${names[agent]} is told that the gateway went back, and signs no more`);
@@ -157,7 +157,13 @@ export class Rules {
       const other = state[cells + 1 - withdrawal] as number;
       if (stage > stageOf(cell)) continue;
       const otherStage = state[base + field.acked + 1 - withdrawal] as number;
-      if (!this.#setup.isCoarse && stage === stages.intent && otherStage === 0 && other !== 0 && nonceOf(other) < nonceOf(cell))
+      if (
+        !this.#reduction.isCoarse &&
+        stage === stages.intent &&
+        otherStage === 0 &&
+        other !== 0 &&
+        nonceOf(other) < nonceOf(cell)
+      )
         continue;
       const upTo = cellOf(stage, nonceOf(cell));
       const beside = cellOf(otherStage, nonceOf(other));
@@ -220,8 +226,8 @@ export class Rules {
       if (this.#is("intent-not-synced")) next[base + field.soft] = (next[base + field.soft] as number) | (1 << withdrawal);
       if (isAtOnce && !this.#gateway.commitAtOnce(agent, withdrawal)) continue;
       const broken =
-        other !== 0 && nonceOf(other) === nonce ? "bound anew" : this.#setup.isCoarse ? this.#brokenBySigning(agent) : null;
-      const also = this.#setup.isCoarse ? " and signs version 1" : "";
+        other !== 0 && nonceOf(other) === nonce ? "bound anew" : this.#reduction.isCoarse ? this.#brokenBySigning(agent) : null;
+      const also = this.#reduction.isCoarse ? " and signs version 1" : "";
       this.#steps.end(() => `${names[agent]} binds withdrawal ${withdrawal} to nonce ${nonce}${also}`, broken);
     }
   }

@@ -72,7 +72,7 @@ export class World {
             if (k0 < s0 - 1 && s0 > stages.signed) continue;
             if (k1 < s1 - 1 && s1 > stages.signed) continue;
             if (!this.#reduction.isStage(k0) || !this.#reduction.isStage(k1)) continue;
-            if (!this.#setup.isCoarse && !isOrdered(k0, k1, c0, c1)) continue;
+            if (!this.#reduction.isCoarse && !isOrdered(k0, k1, c0, c1)) continue;
             yield { cells: [cellOf(s0, nonceOf(c0)), cellOf(s1, nonceOf(c1))], acked: [k0, k1] };
           }
         }
@@ -210,7 +210,7 @@ export class World {
     for (let s0 = 0; s0 <= stageOf(c0); s0++) {
       for (let s1 = 0; s1 <= stageOf(c1); s1++) {
         if (!this.#reduction.isStage(s0) || !this.#reduction.isStage(s1)) continue;
-        if (this.#setup.isCoarse || isOrdered(s0, s1, c0, c1)) yield [cellOf(s0, nonceOf(c0)), cellOf(s1, nonceOf(c1))];
+        if (this.#reduction.isCoarse || isOrdered(s0, s1, c0, c1)) yield [cellOf(s0, nonceOf(c0)), cellOf(s1, nonceOf(c1))];
       }
     }
   }
