@@ -190,8 +190,8 @@ describe("what holds nobody up", () => {
 });
 
 describe("signing many", () => {
-  const count = 40;
-  const perTurn = 16;
+  const count = 80;
+  const perTurn = 32;
 
   /** Asked for all at once, every INTENT on disk, as many signed as one turn does. */
   function asked() {

@@ -14,8 +14,8 @@ import { Fifo } from "./withdrawal/fifo.ts";
 import type { Prepared, SignWork } from "./withdrawal/tokens.ts";
 import { isFinal, type Withdrawal } from "./withdrawal/withdrawal.ts";
 
-/** Signatures made in one turn of the process: some milliseconds, in which nobody else is heard. */
-const perTurnMax = 16;
+/** Signatures made in one turn of the process: about ten milliseconds, in which nobody else is heard. */
+const perTurnMax = 32;
 
 type SignReply = Reply<{ readonly withdrawal: WithdrawalStep }>;
 
