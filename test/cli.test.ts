@@ -15,7 +15,7 @@ import { runCommand } from "../cli/main.ts";
 import type { Terminal } from "../cli/terminal.ts";
 import { projectRoot } from "../scripts/rig.ts";
 import { startsTheBuild } from "./support/built.ts";
-import { broadcast, held, OperatorSocket, refusal, transactionId, well } from "./support/operator-socket.ts";
+import { broadcast, held, OperatorSocket, recoveryPlan, refusal, transactionId, well } from "./support/operator-socket.ts";
 
 const folder = fileURLToPath(new URL("./cli", import.meta.url));
 const nowMs = 1795210863000; // 2026-11-20 21:41:03 UTC
@@ -95,6 +95,21 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       status: () => ({ status: { ...well, ...locked } }),
       show: () => ({ withdrawal: held, history: [] }),
       approve: () => refusal("SIGNER_LOCKED", "LEDGER_BEHIND_GATEWAY"),
+    };
+  },
+  offered: () => {
+    const locked = { locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25, the ledger ends at 18" };
+    signer.answers = {
+      status: () => ({ status: { ...well, ...locked, recovery: "RECOVERY_OFFERED" } }),
+      recover: ({ digest }) => ({ plan: recoveryPlan, done: digest !== "" }),
+      finish: () => refusal("SIGNER_LOCKED", "LEDGER_BEHIND_GATEWAY"),
+    };
+  },
+  recovering: () => {
+    signer.answers = {
+      status: () => ({ status: { ...well, recovery: "RECOVERY_HOLD", counts: { ...well.counts, quarantined: 1 } } }),
+      recover: () => refusal("RECOVERY_NONE", ""),
+      finish: () => ({ held: 1, quarantined: 1 }),
     };
   },
   manual: () => {

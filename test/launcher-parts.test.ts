@@ -209,11 +209,23 @@ describe("small parts", () => {
   });
 
   it("news tells troubles and their ends, once each", () => {
-    const status = { locked: "", lockedDetail: "", counts: { held: 0 }, courier: null } as unknown as SignerStatus;
+    const status = {
+      locked: "",
+      lockedDetail: "",
+      recovery: "",
+      counts: { held: 0, quarantined: 0 },
+      courier: null,
+    } as unknown as SignerStatus;
     expect([...newsOf(status).values()].every(({ bad }) => bad === "")).toBe(true);
     const courier = { link: "down", linkDetail: "ECONNREFUSED", chains: [{ chain: "local", ok: false, detail: "" }] };
-    const bad = newsOf({ ...status, locked: "X", counts: { held: 2 }, courier } as unknown as SignerStatus);
-    expect([...bad.values()].filter((words) => words.bad !== "").length).toBe(4);
+    const bad = newsOf({
+      ...status,
+      locked: "X",
+      counts: { held: 1, quarantined: 1 },
+      recovery: "RECOVERY_HOLD",
+      courier,
+    } as unknown as SignerStatus);
+    expect([...bad.values()].filter((words) => words.bad !== "").length).toBe(5);
     const asking = { link: "up", linkDetail: "", chains: [{ chain: "local", ok: false, isAsking: true, detail: "asking" }] };
     const calm = newsOf({ ...status, courier: asking } as unknown as SignerStatus);
     expect([...calm.values()].filter((words) => words.bad !== "")).toEqual([]);

@@ -272,6 +272,28 @@ describe("the wait between tries", () => {
   });
 });
 
+describe("a recovery offered instead of a welcome", () => {
+  it("is handed on part by part, and is why the link is down", async () => {
+    const peer = await gateway({ welcome: () => null });
+    const parts: Uint8Array[] = [];
+    const watched = linkTo(peer.url, { onRecovery: (frame) => parts.push(frame) });
+    await until(() => peer.peers[0]?.hello !== undefined && peer.peers[0]?.hello !== null);
+    for (const part of [1, 2]) peer.send("recovery", { part });
+    await until(() => parts.length === 2);
+    expect(parts.map((frame) => frame[1])).toEqual([8, 8]);
+    expect(watched.link.isUp).toBe(false);
+    expect(await firstDown(watched)).toBe("LINK_RECOVERY");
+  });
+
+  it("is no frame of a link that is up", async () => {
+    const peer = await gateway();
+    const watched = linkTo(peer.url);
+    await until(() => watched.link.isUp);
+    peer.send("recovery", { part: 1 });
+    expect(await firstDown(watched)).toBe("LINK_FRAME");
+  });
+});
+
 describe("the link's address", () => {
   it("is TLS off loopback", () => {
     expect(linkAddress("https://pay.example.com")).toBe("wss://pay.example.com/agent/v1/link");

@@ -47,8 +47,14 @@ interface Missing {
 function incomplete({ path, agent, isLedger }: Missing, code: "STATE_INCOMPLETE" | "LEDGER_MISSING"): AgentError {
   const words = isLedger ? `the ledger is missing or empty: ${path} holds none` : `${path} is missing`;
   return new AgentError(code, "none", `${words}, yet agent ${agent} was paired here`, {
-    hint: `restore it from a backup, or have the service release this agent (agents release ${agent}) and pair with a new --state folder`,
+    hint: isLedger
+      ? "restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md"
+      : released(agent),
   });
+}
+
+function released(agent: string): string {
+  return `restore it from a backup, or have the service release this agent (agents release ${agent}) and pair with a new --state folder`;
 }
 
 /** Null while pairing is unfinished, or when this user may not read how far it came: then each role's own file decides. */

@@ -1,7 +1,7 @@
 /** A signer that is only its operator socket: answers from a table, keeps what it was asked. For tests of the commands. */
 import { createServer, type Server } from "node:net";
 import { createInterface } from "node:readline";
-import type { SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { RecoveryPlan, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
 
 export interface Asked {
   readonly verb: string;
@@ -142,4 +142,37 @@ export const well: SignerStatus = {
     waiting: [],
     durableMedianUs: 1650,
   },
+};
+
+/** An order that tells a restored ledger of one payment under way; somebody paid two more that nobody remembers. */
+export const recoveryPlan: RecoveryPlan = {
+  digest: "d1".repeat(32),
+  order: "0a".repeat(32),
+  at: 1795210803000,
+  ...{
+    epoch: 1,
+    newEpoch: 2,
+    locked: "LEDGER_BEHIND_GATEWAY",
+    lockedDetail: "the gateway holds record 25, the ledger ends at 18",
+  },
+  head: { seq: 19, hash: "c0".repeat(32) },
+  gatewayHead: { seq: 25, hash: "e5".repeat(32) },
+  isGatewayBehind: false,
+  jobs: { here: 7, gateway: 9 },
+  accounts: [
+    { network: "eip155:1", account: hotAddress, ledgerNext: "41", gatewayNext: "42", chainCount: "44", next: "44" },
+    { network: "eip155:8453", account: hotAddress, ledgerNext: "3", gatewayNext: "", chainCount: "", next: "3" },
+  ],
+  withdrawals: [
+    {
+      ...{ transactionId: broadcast.transactionId, orderId: "order-1000", currency: "eth", amount: "0.25" },
+      ...{ address: broadcast.address, here: "", becomes: "quarantined", nonce: "41" },
+      txHashes: ["0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b"],
+    },
+    {
+      ...{ transactionId, orderId: "order-1001", currency: "usdt-erc20", amount: "3200.5" },
+      ...{ address: held.address, here: "held", becomes: "held", nonce: "", txHashes: [] },
+    },
+  ],
+  ...{ held: 1, quarantined: 1, settled: 0, imported: 1, restated: 0 },
 };
