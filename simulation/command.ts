@@ -1,12 +1,14 @@
 /**
  * `npm run simulate -- [--seeds N] [--from S] [--json] [--trace] [--workers N] [--shrink] [--patch FILE]`: runs the product's own code
  * on simulated edges, seed by seed, and ends with 1 when a sentence did not hold. `--trace` prints everything that happened.
- * `--patch` takes a JSON file {file, find, replace} and runs the code with that change.
+ * `--patch` takes a JSON file {file, find, replace} and runs the code with that change. `--mutants [--only NAMES]` runs it with each
+ * kept bug in turn, up to N schedules each, and ends with 1 when one is not caught.
  */
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
+import { huntMutants } from "./mutants/command.ts";
 import type { Run } from "./run.ts";
 import { type Failure, runShards } from "./shards.ts";
 import { shrink } from "./shrink.ts";
@@ -14,22 +16,26 @@ import { buildTree, loadTree, type Patch } from "./tree.ts";
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: "string", default: "2000" },
+    seeds: { type: "string" },
     from: { type: "string", default: "1" },
     json: { type: "boolean", default: false },
     trace: { type: "boolean", default: false },
     shrink: { type: "boolean", default: false },
     workers: { type: "string", default: String(Math.min(16, availableParallelism())) },
     patch: { type: "string" },
+    mutants: { type: "boolean", default: false },
+    only: { type: "string" }, // mutants' names, by commas
   },
 });
 
+const seedsDefault = 2_000;
+const mutantSeedsDefault = 50_000;
 /** Failing seeds that are told one by one. */
 const toldMax = 20;
 const say = (line: string): void => void process.stderr.write(`simulate: ${line}\n`);
 
 function numberOf(name: "seeds" | "from" | "workers", least: number): number {
-  const number = Number(values[name]);
+  const number = Number(values[name] ?? (values.mutants ? mutantSeedsDefault : seedsDefault));
   if (Number.isSafeInteger(number) && number >= least) return number;
   say(`--${name} takes a whole number from ${least} on`);
   return process.exit(2);
@@ -56,6 +62,7 @@ async function tell(tree: Run, { seed, detail }: Failure, isShrunk: boolean): Pr
 
 async function main(): Promise<number> {
   const [seeds, from, workers] = [numberOf("seeds", 1), numberOf("from", 0), numberOf("workers", 1)];
+  if (values.mutants) return huntMutants({ only: values.only, seeds, from, workers, isJson: values.json });
   const patch = values.patch === undefined ? null : (JSON.parse(readFileSync(values.patch, "utf8")) as Patch);
   const begunMs = performance.now();
   const folder = buildTree(patch);
