@@ -2,32 +2,10 @@
 import type { Mutant } from "./mutant.ts";
 
 const desk = "agent/courier/desk/desk.ts";
-const book = "agent/courier/desk/book.ts";
 const sending = "agent/courier/desk/sending.ts";
 const watching = "agent/courier/desk/watching.ts";
 
 export const deskMutants: readonly Mutant[] = [
-  {
-    name: "signs-without-funds",
-    file: "agent/courier/desk/signing.ts",
-    find: '  if (view.contract === "") return native !== null && native >= amountUnits + feeWei;',
-    replace: '  if (view.contract === "") return native !== null && native >= amountUnits;',
-    sentence: "A nonce is bound that the account cannot pay with its fee, and payable ones wait behind it (liveness).",
-  },
-  {
-    name: "funds-counted-once-each",
-    file: book,
-    find: "  return balance - bound - settling;",
-    replace: "  return balance - settling;",
-    sentence: "Every withdrawal is covered by the same coins, and the nonces that are not block the others (liveness).",
-  },
-  {
-    name: "funds-stay-bound",
-    file: book,
-    find: "  const { reserved } = item;\n  reserve(item, nothing);",
-    replace: "  const { reserved } = item;",
-    sentence: "What was paid binds its amount for ever, until nothing seems to be covered (liveness).",
-  },
   {
     name: "intent-never-finished",
     file: desk,
@@ -35,6 +13,7 @@ export const deskMutants: readonly Mutant[] = [
     replace: '  if (item.view.state !== "intent") observe(item, nowMs, out);',
     sentence:
       "An intent without a signature, as a crash leaves it, is never asked for again, and its nonce blocks the rest (liveness).",
+    when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
   {
     name: "refresh-closes-what-is-new",
@@ -42,6 +21,7 @@ export const deskMutants: readonly Mutant[] = [
     find: "    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item);",
     replace: "    if (!open.has(item.view.transactionId)) closeItem(book, item);",
     sentence: "A view that was asked for before a withdrawal came closes it here, and nobody works on it any more (liveness).",
+    when: ({ rates }) => rates.slowDisk > 0 && rates.lineCut + rates.lineHangs + rates.gatewayDies > 0,
   },
   {
     name: "away-for-ever",
@@ -56,6 +36,7 @@ export const deskMutants: readonly Mutant[] = [
     find: "  bump(account, nowMs, out);\n",
     replace: "",
     sentence: "A fee that the market has overtaken is never raised, and every later nonce waits (liveness).",
+    when: ({ rates }) => rates.feeSpikes > 0,
   },
   {
     name: "bumps-the-last",
@@ -63,6 +44,7 @@ export const deskMutants: readonly Mutant[] = [
     find: "  const item = byNonce(account.pending)[0];",
     replace: "  const item = byNonce(account.pending).at(-1);",
     sentence: "The highest nonce is made dearer instead of the one all others wait for (liveness).",
+    when: ({ rates, orders }) => rates.feeSpikes > 0 && orders.length > 1,
   },
   {
     name: "bump-sent-never",
@@ -70,6 +52,7 @@ export const deskMutants: readonly Mutant[] = [
     find: "  const isNew = item.sent?.version !== newest.version;",
     replace: "  const isNew = item.sent === null;",
     sentence: "A dearer version is signed and released, and the nodes get it half a minute late or never (liveness).",
+    when: ({ rates }) => rates.feeSpikes > 0,
   },
   {
     name: "unsent-gives-up",
@@ -77,6 +60,7 @@ export const deskMutants: readonly Mutant[] = [
     find: '    item.waiting = "no node takes it";',
     replace: '    item.waiting = "no node takes it";\n    item.stopped = "NODE_NONE";',
     sentence: "Bytes that no node took at first are never handed out again (liveness).",
+    when: ({ rates }) => rates.nodeErrors > 0,
   },
   {
     name: "consumed-means-lost",
@@ -84,6 +68,7 @@ export const deskMutants: readonly Mutant[] = [
     find: '    out.push({ kind: "look", chain: item.account.chain, wanted: [lookFor(item)] });',
     replace: '    item.verdict = { outcome: "lost", txHash: version.txHash, block: 0 };',
     sentence: "A node's words about a nonce end the withdrawal as lost, though the chain pays it (truth).",
+    when: ({ rates }) => rates.nodeHides + rates.nodeLags + rates.nodeSilence > 0,
   },
   {
     name: "lost-at-first-suspicion",
@@ -91,6 +76,7 @@ export const deskMutants: readonly Mutant[] = [
     find: "    const isSure = item.foreign.count > foreignMax && nowMs - item.foreign.firstAtMs >= foreignOverMs;",
     replace: "    const isSure = item.foreign.count > 0;",
     sentence: "A receipt that comes later than the count ends the withdrawal as lost, though the chain pays it (truth).",
+    when: ({ rates }) => rates.nodeHides + rates.nodeLags > 0,
   },
   {
     name: "looks-for-the-newest-only",
@@ -98,6 +84,7 @@ export const deskMutants: readonly Mutant[] = [
     find: "  return { withdrawal: item.view, txHashes: outVersions(item.view).map((version) => version.txHash) };",
     replace: "  return { withdrawal: item.view, txHashes: outVersions(item.view).slice(-1).map((version) => version.txHash) };",
     sentence: "A block that took an earlier version is not found, and the withdrawal never ends or ends as lost (truth).",
+    when: ({ rates }) => rates.feeSpikes > 0,
   },
   {
     name: "reorganisation-unnoticed",
@@ -105,6 +92,7 @@ export const deskMutants: readonly Mutant[] = [
     find: "  guard(account, out);\n",
     replace: "",
     sentence: "What a reorganisation took out of its block is never sent again (liveness).",
+    when: ({ rates }) => rates.reorganisation > 0,
   },
   {
     name: "once-in-a-block-for-ever",
@@ -112,6 +100,7 @@ export const deskMutants: readonly Mutant[] = [
     find: "  if (item.misses < missesMax) return;",
     replace: "  if (item.misses < missesMax * 1000) return;",
     sentence: "What left the chain counts as in its block and is never sent again (liveness).",
+    when: ({ rates }) => rates.reorganisation > 0,
   },
   {
     name: "one-node-says-final",
@@ -119,6 +108,7 @@ export const deskMutants: readonly Mutant[] = [
     find: "  const receipts = await Promise.all(txHashes.map((txHash) => nodes.finalReceipt(txHash)));",
     replace: "  const receipts = await Promise.all(txHashes.map((txHash) => nodes.receipt(txHash)));",
     sentence: "The end of a withdrawal is taken from a single node (truth).",
+    when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1,
   },
   {
     name: "hello-hides-intents",
@@ -126,5 +116,6 @@ export const deskMutants: readonly Mutant[] = [
     find: "if (!isFinal(withdrawal.state)) open.push(this.view(withdrawal));",
     replace: 'if (!isFinal(withdrawal.state) && withdrawal.state !== "intent") open.push(this.view(withdrawal));',
     sentence: "After a restart the courier does not hear of intents without a signature, and nobody finishes them (liveness).",
+    when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
 ];

@@ -13,6 +13,7 @@ export const hubMutants: readonly Mutant[] = [
     find: "    this.#arrivals.push({ session, agentId, statement });",
     replace: "    this.#arrivals.push({ session, agentId, statement });\n    session.acknowledge(statement.head);",
     sentence: "The gate opens for a signature that no database holds yet, and a crash of the gateway forgets it (release).",
+    when: ({ rates }) => rates.gatewayDies + rates.commitFails > 0,
   },
   {
     name: "acknowledges-what-was-refused",
@@ -21,6 +22,7 @@ export const hubMutants: readonly Mutant[] = [
     replace:
       "    for (const { session, statement } of group) session.acknowledge(statement.head);\n    for (const { session } of group) session.end(reason);",
     sentence: "A statement that the database did not take is acknowledged all the same, and the bytes go out (release).",
+    when: ({ rates }) => rates.commitFails > 0,
   },
   {
     name: "one-head-for-all-agents",
@@ -28,6 +30,7 @@ export const hubMutants: readonly Mutant[] = [
     find: "this.#tell(group, applied[index] as Applied);",
     replace: "this.#tell(group, applied[index === 0 ? 0 : index - 1] as Applied);",
     sentence: "Of agents that speak in one tick one gets another's head and locks itself (liveness).",
+    when: ({ rates }) => rates.folderCloned + rates.pairedAgain > 0,
   },
   {
     name: "gap-in-a-ledger-is-fine",
@@ -36,6 +39,7 @@ export const hubMutants: readonly Mutant[] = [
     replace: "",
     sentence:
       "A statement that was lost on the way is never missed: signatures are acknowledged that the database never saw (release).",
+    when: ({ rates }) => rates.frameLost + rates.framesSwapped > 0,
   },
   {
     name: "head-without-its-entries",
@@ -51,6 +55,7 @@ export const hubMutants: readonly Mutant[] = [
     replace: "  if (around.tokenOwner !== null && around.token !== null && around.tokenOwner !== row.id) {",
     sentence:
       "A nonce that belongs to a withdrawal of another agent on the same wallet is acknowledged for a second one (bijection).",
+    when: ({ rates }) => rates.pairedAgain + rates.folderCloned > 0,
   },
   {
     name: "bumps-not-kept",
@@ -58,6 +63,7 @@ export const hubMutants: readonly Mutant[] = [
     find: '  return { kind: "sign", change, newVersion: known === null, newToken: around.tokenOwner === null };',
     replace: '  return { kind: "sign", change, newVersion: !around.isSigned, newToken: around.tokenOwner === null };',
     sentence: "A dearer version is acknowledged and not kept, so the service does not know the transaction that pays (release).",
+    when: ({ rates }) => rates.feeSpikes > 0,
   },
   {
     name: "completed-on-the-agents-word",
@@ -68,6 +74,7 @@ export const hubMutants: readonly Mutant[] = [
   }
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";`,
     sentence: "A courier that says paid makes a withdrawal Completed that no chain holds (truth).",
+    when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
     name: "failed-on-the-agents-word",
@@ -78,6 +85,7 @@ export const hubMutants: readonly Mutant[] = [
   }
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";`,
     sentence: "A courier that says lost makes a withdrawal Failed that the chain may still pay (truth).",
+    when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
     name: "sent-is-answered",
@@ -102,5 +110,6 @@ export const hubMutants: readonly Mutant[] = [
     find: "      this.#sentSequence = answered;\n    }\n    this.pump();",
     replace: "      this.#quietSince = clock();\n    }\n    this.pump();",
     sentence: "A job that found no answer on a connection that stays up is never sent again (liveness).",
+    when: ({ rates }) => rates.frameLost > 0,
   },
 ];

@@ -129,6 +129,7 @@ export const ledgerMutants: readonly Mutant[] = [
     find: "    if (!this.#room) this.#room = this.#measureRoom();\n",
     replace: "",
     sentence: "A disk that was full once counts as full until the process ends, so nothing new is bound any more (liveness).",
+    when: ({ rates }) => rates.diskFills > 0,
   },
   {
     name: "bytes-before-their-record",

@@ -15,6 +15,7 @@ export const linkMutants: readonly Mutant[] = [
     find: "    if (upAtMs >= 0) alive();\n",
     replace: '    if (upAtMs >= 0) timers.clear("dead");\n',
     sentence: "A connection whose other end is gone without a word is kept for ever (liveness).",
+    when: ({ rates }) => rates.lineHangs > 0,
   },
   {
     name: "signer-connected-once",
@@ -29,5 +30,6 @@ export const linkMutants: readonly Mutant[] = [
     find: 'if (effect !== "none" || code === "JOB_GAP" || code === "JOB_ORDER" || code === "SOCKET_BUSY") link.drop("LINK_RESUME", code);\n  else if',
     replace: "if",
     sentence: "A frame of jobs that was not taken is not asked for again (liveness).",
+    when: ({ rates }) => rates.framesSwapped + rates.frameLost > 0,
   },
 ];

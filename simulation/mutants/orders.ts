@@ -33,6 +33,7 @@ export const orderMutants: readonly Mutant[] = [
   }
   return made;`,
     sentence: "A crash between two commits leaves a withdrawal without a job: promised, and never asked of the agent (liveness).",
+    when: ({ rates }) => rates.gatewayDies + rates.commitFails > 0,
   },
   {
     name: "id-not-from-the-order",
@@ -47,6 +48,7 @@ export const orderMutants: readonly Mutant[] = [
     find: '  if (row.contentHash !== contentHashOf(request.mode, order)) return say("order_id_reused", { transactionId: row.id });\n',
     replace: "",
     sentence: "An orderId that comes again with another amount is answered as if that were on its way (truth).",
+    when: ({ rates }) => rates.ordersAltered > 0,
   },
   {
     name: "no-answer-is-a-failure",

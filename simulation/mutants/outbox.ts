@@ -11,6 +11,7 @@ export const outboxMutants: readonly Mutant[] = [
     find: "      return withdrawal === undefined ? null : signedEntry(record, withdrawal);",
     replace: "      return withdrawal === undefined || record.version > 1 ? null : signedEntry(record, withdrawal);",
     sentence: "The gateway never hears of a dearer version, and its acknowledgement of later records lets it out (release).",
+    when: ({ rates }) => rates.feeSpikes > 0,
   },
   {
     name: "expiry-not-stated",
@@ -21,6 +22,7 @@ export const outboxMutants: readonly Mutant[] = [
       if (address !== "") return null;
       return {`,
     sentence: "What ran out is never told, so the merchant's withdrawal stays open for ever (liveness).",
+    when: ({ rates }) => rates.timeLeaps > 0,
   },
   {
     name: "refusals-not-stated",
@@ -67,6 +69,7 @@ export const outboxMutants: readonly Mutant[] = [
     find: "    } else if (pushes.length < pushesMax) pushes.push(statement);\n    else isBehind = true;",
     replace: "    }",
     sentence: "A statement made while older ones are fetched is dropped, and told only when another follows (liveness).",
+    when: ({ rates }) => rates.slowDisk > 0 && rates.lineCut + rates.lineHangs + rates.gatewayDies > 0,
   },
   {
     name: "gap-sent-anyway",
@@ -75,5 +78,7 @@ export const outboxMutants: readonly Mutant[] = [
     replace: "",
     sentence:
       "A statement is sent though one before it is missing, and the gateway takes itself for a restored backup (liveness).",
+    when: ({ rates }) =>
+      rates.lineCut + rates.lineHangs + rates.gatewayDies > 0 && rates.frameLost + rates.framesSwapped + rates.frameOld === 0,
   },
 ];

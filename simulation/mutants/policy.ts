@@ -63,6 +63,8 @@ export const policyMutants: readonly Mutant[] = [
           this.#windowsOf(currency).day.remove(record.transactionId);
         }`,
     sentence: "The courier's word that a payment failed gives its amount back to the day (policy).",
+    when: ({ rates, policy, orders }) =>
+      rates.reverts + rates.hostileCourier > 0 && (policy === "narrow" || policy === "daily") && orders.length > 2,
   },
   {
     name: "one-payment-above-its-limit",
@@ -99,6 +101,7 @@ export const policyMutants: readonly Mutant[] = [
     find: "        const before = fees.unitsOf(record.transactionId, record.at);",
     replace: "        if (record.version > 1) return;\n        const before = fees.unitsOf(record.transactionId, record.at);",
     sentence: "Only first versions count for the day's fees, which bumps then exceed (policy).",
+    when: ({ rates }) => rates.feeSpikes + rates.hostileCourier > 0,
   },
   {
     name: "bump-above-its-ceiling",
@@ -106,6 +109,7 @@ export const policyMutants: readonly Mutant[] = [
     find: "    if (feeMaxWei > limits.maxFeeWei) return",
     replace: "    if (built.version === 1 && feeMaxWei > limits.maxFeeWei) return",
     sentence: "A dearer version may name any fee, and a courier that lies about the market spends it (policy).",
+    when: ({ rates }) => rates.hostileCourier + rates.feeSpikes > 0,
   },
   {
     name: "no-ceiling-for-a-first-version",
@@ -113,6 +117,7 @@ export const policyMutants: readonly Mutant[] = [
     find: "    if (feeMaxWei > limits.maxFeeWei) return",
     replace: "    if (built.version > 1 && feeMaxWei > limits.maxFeeWei) return",
     sentence: "A first version may name any fee, and a courier that lies about the market spends it (policy).",
+    when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
     name: "no-ceiling-for-the-day",
@@ -120,5 +125,6 @@ export const policyMutants: readonly Mutant[] = [
     find: "    if (fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayWei) return",
     replace: "    if (dearest > limits.maxFeePerDayWei) return",
     sentence: "Each fee is held against the day's ceiling alone, and their sum against nothing (policy).",
+    when: ({ rates }) => rates.hostileCourier > 0,
   },
 ];

@@ -17,6 +17,7 @@ export const tokenMutants: readonly Mutant[] = [
     if (again !== undefined && from !== undefined) return intend(turn, again, from, from.next, 1, facts);
   }`,
     sentence: "An intent without a signature, as a crash leaves it, is made again with the next nonce (one token for life).",
+    when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
   {
     name: "unsigned-intent-is-closed",
@@ -24,6 +25,7 @@ export const tokenMutants: readonly Mutant[] = [
     find: '  if (first !== undefined) return first.txHash === "" ? recorded(turn, withdrawal, first) : { ok: true, work: null };',
     replace: '  if (first !== undefined && first.txHash !== "") return { ok: true, work: null };',
     sentence: "An intent without a signature is never finished, and every later nonce waits behind it (liveness).",
+    when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
   {
     name: "bump-with-a-new-nonce",

@@ -13,6 +13,7 @@ export const watcherMutants: readonly Mutant[] = [
   const agreed = await chain.reader.finalReceipt(txHash);`,
     replace: "  const agreed: typeof receipt | null = receipt;",
     sentence: "A payment in the newest block is Completed, and a reorganisation takes it out again (truth).",
+    when: ({ rates }) => rates.reorganisation > 0,
   },
   {
     name: "failed-at-the-first-revert",
@@ -22,6 +23,7 @@ export const watcherMutants: readonly Mutant[] = [
     replace: `  if (receipt.status !== 0 && receipt.blockNumber > tip.final.number) return unproven;
   const agreed = receipt.status === 0 ? receipt : await chain.reader.finalReceipt(txHash);`,
     sentence: "A revert in a block that is not final is Failed, and pays after a reorganisation (truth).",
+    when: ({ rates }) => rates.reverts > 0,
   },
   {
     name: "one-receipt-is-enough",
@@ -29,6 +31,7 @@ export const watcherMutants: readonly Mutant[] = [
     find: "    if (same.length >= pool.witnessesMin) return receipt;",
     replace: "    if (same.length >= 1) return receipt;",
     sentence: "One node that lies about a receipt decides what a withdrawal became (truth).",
+    when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1,
   },
   {
     name: "highest-final-block-counts",
@@ -36,6 +39,7 @@ export const watcherMutants: readonly Mutant[] = [
     find: "      const number = numbers[pool.witnessesMin - 1];",
     replace: "      const number = numbers[0];",
     sentence: "One node that runs ahead makes blocks final that can still be taken back (truth).",
+    when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1,
   },
   {
     name: "final-a-block-early",
@@ -43,6 +47,7 @@ export const watcherMutants: readonly Mutant[] = [
     find: "    return Math.max(0, number - confirmations + 1);",
     replace: "    return number;",
     sentence: "The newest block counts as final, whatever number of confirmations is configured (truth).",
+    when: ({ rates }) => rates.reorganisation > 0,
   },
   {
     name: "any-use-of-the-nonce-pays",
@@ -50,6 +55,7 @@ export const watcherMutants: readonly Mutant[] = [
     find: '  if (payout.contract === "") return transaction.to === payout.receiver && transaction.valueUnits === payout.amountUnits;',
     replace: '  if (payout.contract === "") return transaction.nonce === payout.nonce;',
     sentence: "A foreign transaction that used the nonce counts as the payment, whomever it paid (truth).",
+    when: ({ rates }) => rates.foreignSpend > 0,
   },
   {
     name: "only-the-newest-version-counts",
@@ -57,6 +63,7 @@ export const watcherMutants: readonly Mutant[] = [
     find: "    else known.hashes.push(row.versionHash);",
     replace: "    else known.hashes[0] = row.versionHash;",
     sentence: "A payment by an earlier version is not recognised, and the withdrawal is stuck though it is paid (truth).",
+    when: ({ rates }) => rates.feeSpikes > 0,
   },
   {
     name: "revert-of-an-earlier-version",
@@ -64,5 +71,6 @@ export const watcherMutants: readonly Mutant[] = [
     find: "    if (final === null) continue;",
     replace: '    if (final === null) return { kind: "waiting" };',
     sentence: "A version that no block holds hides the one that is final, so a bumped payment never ends (liveness).",
+    when: ({ rates }) => rates.feeSpikes > 0,
   },
 ];

@@ -65,6 +65,8 @@ export class Node implements RpcDoor {
     }
     note(`asks ${method}`, method === "eth_sendRawTransaction" ? String(params[0]).slice(-16) : 0);
     if (error > 0 && chance.fault("node error", error)) {
+      const isRefused = chance.below("refused or failed", 2) === 0;
+      if (isRefused) return Promise.reject(new AgentError("NODE_UNREACHABLE", "none", "no connection: simulated", { method }));
       return Promise.resolve({ ok: false, code: -32000, message: "internal error: simulated" });
     }
     if (silence > 0 && chance.fault("node silence", silence)) {

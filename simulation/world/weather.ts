@@ -33,6 +33,7 @@ export class Weather {
   readonly #world: World;
   readonly backups: Backups;
   readonly #hostile: Hostile | null;
+  #isLeft = false;
   /** How far ahead the gateway's clock ever was. */
   gatewayAheadMs = 0;
 
@@ -42,9 +43,16 @@ export class Weather {
     this.#hostile = world.plan.rates.hostileCourier > 0 ? new Hostile(world) : null;
   }
 
+  /** A disk kept later parts of a write without the earlier ones: such a ledger is for a person, and nothing runs on it. */
+  leaveToPeople(machine: Machine): void {
+    note("left to a person");
+    this.#isLeft = true;
+    machine.isOn = false;
+  }
+
   /** Whether every withdrawal must come to an end once it is calm: not when somebody was free to stop it for good. */
   get mustSettle(): boolean {
-    return this.#hostile === null && !this.backups.wasUsed;
+    return this.#hostile === null && !this.backups.wasUsed && !this.#isLeft;
   }
 
   /** Whether an agent may have stopped itself for a person to look. */
@@ -169,7 +177,8 @@ export class Weather {
     }
     chain.revertRate = 0;
     chain.skipRate = 0;
-    chain.baseFeeWei = baseFeeWei;
+    // A market that rose is no fault: dearer versions are what gets payments through.
+    if (chain.baseFeeWei > 5n * baseFeeWei) chain.baseFeeWei = 5n * baseFeeWei;
     gateway.skewMs = 0;
     for (const machine of machines) {
       machine.skewMs = 0;

@@ -152,7 +152,7 @@ export class World {
     const elsewhere = `0x${"fe".repeat(20)}`;
     this.payments.foreign.add(hash);
     this.chain.mineForeign({
-      ...{ hash, from: hot.toLowerCase(), chainId, nonce, tipWei: 0n, feeMaxWei: 1n, gasLimit: 21_000n, to: elsewhere },
+      ...{ hash, from: hot.toLowerCase(), chainId, nonce, tipWei: 0n, feeMaxWei: 10n ** 13n, gasLimit: 60_000n, to: elsewhere },
       ...{ valueWei: 1n, data: "0x", payment: null },
     });
   }
@@ -171,6 +171,10 @@ export class World {
     const machine = this.machineOf(owner);
     if (machine !== undefined && error instanceof AgentError && error.code === "LEDGER_POISONED") {
       machine.signerEnds(owner);
+      return;
+    }
+    if (machine?.drive.hasHole === true && error instanceof AgentError && error.code === "LEDGER_DAMAGED") {
+      this.weather.leaveToPeople(machine);
       return;
     }
     if (error instanceof Violation) this.violated(error);
@@ -287,12 +291,16 @@ export class World {
 
   /** Whoever kept bytes publishes all of them now that nobody expects it; then the run is over. */
   #end(): void {
+    const { rates } = this.plan;
     if (!this.weather.mayLock) {
       for (const { name, signer } of this.machines) {
         const locked = signer?.signer.core.locked;
         if (locked) this.violated(new Violation("no agent stops without a reason", `${name}: ${locked.code} ${locked.detail}`));
       }
     }
+    const isWhole = !this.weather.backups.wasUsed && rates.frameLost + rates.framesSwapped + rates.frameOld === 0;
+    const [alarm] = this.gateway.all<{ detail: string }>("SELECT detail FROM audit WHERE act = 'alarm HUB_DATABASE_BEHIND'");
+    if (isWhole && alarm !== undefined) this.violated(new Violation("no gateway takes itself for a backup", alarm.detail));
     for (const transaction of this.payments.heldBytes()) this.chain.offer(transaction);
     for (let count = 0; count <= this.plan.confirmations && this.violation === null; count += 1) this.chain.mine();
     this.#hold(() => this.payments.told(this.#told()));
