@@ -33,7 +33,7 @@ export interface Item {
   readonly openedAtMs: number;
   /** The one request to the signer that is under way. */
   asking: Ask | null;
-  /** Nothing is asked for it before this time, nor before a block after `asideBlock`. */
+  /** Nothing is asked for it before this time, nor while `asideBlock` is the newest block. */
   notBeforeMs: number;
   asideBlock: number;
   refusals: number;
@@ -388,5 +388,6 @@ export function setAside(item: Item, waiting: string, until: { readonly notBefor
 }
 
 export function isAside(item: Item, nowMs: number): boolean {
-  return nowMs < item.notBeforeMs || item.asideBlock >= (item.account.facts?.number ?? 0);
+  // Another block, not a higher one: a node that once named one of far ahead holds up nothing.
+  return nowMs < item.notBeforeMs || item.asideBlock === item.account.facts?.number;
 }

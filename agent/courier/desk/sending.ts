@@ -99,7 +99,7 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
     return;
   }
   const isDue = isUnderpriced || facts.number - firstBlock >= bumpBlocks || nowMs - firstAtMs >= bumpMs;
-  if (!isDue || facts.number <= firstBlock) return;
+  if (!isDue || facts.number === firstBlock) return;
   const next = dearer(account, newest);
   if (next === null) return;
   const extraWei = BigInt(next.gasLimit) * BigInt(next.maxFeePerGas) - feeMaxOf(newest);
