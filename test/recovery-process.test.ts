@@ -2,7 +2,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { stop, until } from "../scripts/processes.ts";
+import { run, stop, until } from "../scripts/processes.ts";
+import { projectRoot } from "../scripts/rig.ts";
 import { transactionCount } from "../scripts/rpc.ts";
 import { startsTheBuild } from "./support/built.ts";
 import { RecoveryRig, receiver } from "./support/recovery-rig.ts";
@@ -107,7 +108,9 @@ describe("recovery", () => {
     await until("it waits", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
     await stop(rig.crypto!);
     rmSync(join(rig.stateDir, "signer", "ledger"), { recursive: true });
-    await expect(rig.startCrypto()).rejects.toThrow();
+    const args = [join(projectRoot, "crypto.js"), "--config", rig.configPath, "--state", rig.stateDir];
+    const ended = await run(process.execPath, args, { logFile: join(rig.dir, "without-ledger.log") });
+    expect(ended).toMatchObject({ code: 4, output: expect.stringContaining("recover --new-ledger") });
 
     expect((await world.operator("recover", "--new-ledger")).exitCode).toBe(2);
     expect((await world.operator("recover", "--new-ledger", "--yes", "ff".repeat(8))).exitCode).toBe(2);
