@@ -76,6 +76,8 @@ export class Drive {
   entries: Entries = new Map();
   readonly faults: DriveFaults = { freeBytes: Number.MAX_SAFE_INTEGER };
   onDurable: OnDurable = () => {};
+  /** A power failure once left later parts of a write without the earlier ones. */
+  hasHole = false;
   /** Called when the durable files are others than before, without anybody having synced. */
   onLost: () => void = () => {};
   #durable: Entries = new Map();
@@ -116,7 +118,7 @@ export class Drive {
     const kept = chance.below("names kept", this.#changes.length + 1);
     const found = kept === 0 ? this.#durable : (this.#changes[kept - 1] as Entries);
     const files = new Map<string, File>();
-    for (const [name, file] of found) files.set(name, survivor(file, chance));
+    for (const [name, file] of found) files.set(name, this.#survivor(file, chance));
     this.entries = files;
     this.#durable = new Map(files);
     this.#changes = [];
@@ -134,6 +136,20 @@ export class Drive {
     this.#changes = [];
     this.onLost();
   }
+
+  #survivor(file: File, chance: Chance): File {
+    const { now, durable } = file;
+    const survived = new File();
+    let bytes: Uint8Array = file.durableBytes();
+    if (now.writes === durable.writes) {
+      const left = remains(bytesOf(now).subarray(bytes.length), chance);
+      this.hasHole ||= left.hasHole;
+      bytes = Buffer.concat([bytes, left.bytes]);
+    } else if (chance.below("rewrite kept", 2) === 1) bytes = bytesOf(now);
+    survived.now = { writes: [bytes], count: 1 };
+    survived.durable = { writes: survived.now.writes, count: 1 };
+    return survived;
+  }
 }
 
 function copyDurable(file: File): File {
@@ -144,29 +160,16 @@ function copyDurable(file: File): File {
   return copy;
 }
 
-function survivor(file: File, chance: Chance): File {
-  const { now, durable } = file;
-  const survived = new File();
-  let bytes: Uint8Array = file.durableBytes();
-  if (now.writes === durable.writes) bytes = Buffer.concat([bytes, remains(bytesOf(now).subarray(bytes.length), chance)]);
-  else if (chance.below("rewrite kept", 2) === 1) bytes = bytesOf(now);
-  survived.now = { writes: [bytes], count: 1 };
-  survived.durable = { writes: survived.now.writes, count: 1 };
-  return survived;
-}
-
 const sectorBytes = 512;
 
 /** What is left of a write that was not synced: nothing, all, its beginning, or later sectors without the ones before. */
-function remains(bytes: Uint8Array, chance: Chance): Uint8Array {
-  if (bytes.length === 0) return bytes;
-  const way = chance.below("unsynced kept", 4);
-  if (way === 0) return bytes.subarray(0, 0);
-  if (way === 1) return bytes;
-  const cut = chance.below("unsynced cut", bytes.length);
-  if (way === 2 || bytes.length <= sectorBytes) return bytes.subarray(0, cut);
+function remains(bytes: Uint8Array, chance: Chance): { readonly bytes: Uint8Array; readonly hasHole: boolean } {
+  const way = bytes.length === 0 ? 1 : chance.below("unsynced kept", 4);
+  if (way === 1) return { bytes, hasHole: false };
+  const cut = way === 0 ? 0 : chance.below("unsynced cut", bytes.length);
+  if (way !== 3 || bytes.length <= sectorBytes) return { bytes: bytes.subarray(0, cut), hasHole: false };
   const torn = Uint8Array.from(bytes);
   const first = Math.floor(cut / sectorBytes) * sectorBytes;
   torn.fill(0, first, Math.min(first + sectorBytes, torn.length));
-  return torn;
+  return { bytes: torn, hasHole: true };
 }

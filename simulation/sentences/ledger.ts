@@ -21,6 +21,7 @@ export class DurableLedger {
   readonly #signed = new Map<string, string>(); // raw bytes, by withdrawal and version
   readonly #released = new Set<string>(); // raw bytes
   #rest = "";
+  #isTorn = false;
   /** A restore that the gateway can see took records away: nothing may be signed any more. */
   isRolledBack = false;
   /** The folder is being restored: less than was durable may be there. */
@@ -47,6 +48,7 @@ export class DurableLedger {
     const before = this.records;
     this.records = [];
     this.#rest = "";
+    this.#isTorn = false;
     this.#intents.clear();
     this.#signed.clear();
     this.#released.clear();
@@ -63,9 +65,11 @@ export class DurableLedger {
   #add(line: string): void {
     let record: LedgerRecord;
     try {
+      if (this.#isTorn) return;
       record = JSON.parse(line) as LedgerRecord;
     } catch {
-      return; // A torn line, which the next start cuts.
+      this.#isTorn = true; // The next start cuts it, with all behind it, or refuses to start.
+      return;
     }
     const last = this.records.at(-1);
     const goesOn =
