@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { mutants } from "../simulation/mutants/all.ts";
+import { planOf } from "../simulation/world/plan.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const sources = new Map<string, string>();
@@ -41,6 +42,12 @@ describe("the mutants", () => {
     expect(timesFound(text, find), "the text stands once in the file").toBe(1);
     expect(replace).not.toBe(find);
     expect(problemOf(text.replace(find, () => replace))).toBe("");
+  });
+
+  it("can show on plans that chance draws", () => {
+    const plans = Array.from({ length: 2_000 }, (_, seed) => planOf(seed));
+    const never = mutants.filter(({ when }) => when !== undefined && !plans.some(when));
+    expect(never.map(({ name }) => name)).toEqual([]);
   });
 
   it("tells a patch that does not fit", () => {

@@ -21,16 +21,8 @@ export const hubMutants: readonly Mutant[] = [
     find: "    for (const { session } of group) session.end(reason);",
     replace:
       "    for (const { session, statement } of group) session.acknowledge(statement.head);\n    for (const { session } of group) session.end(reason);",
-    sentence: "A statement that the database did not take is acknowledged all the same, and the bytes go out (release).",
-    when: ({ rates }) => rates.commitFails > 0,
-  },
-  {
-    name: "one-head-for-all-agents",
-    file: intake,
-    find: "this.#tell(group, applied[index] as Applied);",
-    replace: "this.#tell(group, applied[index === 0 ? 0 : index - 1] as Applied);",
-    sentence: "Of agents that speak in one tick one gets another's head and locks itself (liveness).",
-    when: ({ rates }) => rates.folderCloned + rates.pairedAgain > 0,
+    sentence: "A statement that contradicts the database is acknowledged all the same, and its bytes go out (bijection).",
+    when: ({ rates }) => rates.pairedAgain + rates.folderCloned > 0,
   },
   {
     name: "gap-in-a-ledger-is-fine",

@@ -24,12 +24,4 @@ export const linkMutants: readonly Mutant[] = [
     replace: '      if (reason.code === "SOCKET_BUSY") again(reason.code);',
     sentence: "After a restart of the signer the courier does not come back (liveness).",
   },
-  {
-    name: "gap-waits-for-better-times",
-    file: "agent/courier/run.ts",
-    find: 'if (effect !== "none" || code === "JOB_GAP" || code === "JOB_ORDER" || code === "SOCKET_BUSY") link.drop("LINK_RESUME", code);\n  else if',
-    replace: "if",
-    sentence: "A frame of jobs that was not taken is not asked for again (liveness).",
-    when: ({ rates }) => rates.framesSwapped + rates.frameLost > 0,
-  },
 ];

@@ -127,6 +127,7 @@ export class RecordSentences {
       case "REFUSED":
       case "EXPIRED":
         must(one.nonce === null, "what is bound is never called unsigned", say);
+        must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
         must(record.kind === "REFUSED" || record.at > one.job.expiresAt, "nothing runs out before its time", say);
         one.decision = "ended";
         return;

@@ -134,7 +134,9 @@ export class People {
       `SELECT t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id
          LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0`,
     );
-    const open = rows.filter((row) => row.stage !== "stuck" && !(this.#world.weather.mayLock && row.lockedCode));
+    // Without a foreign hand nothing stays odd: what a node hid is found again.
+    const isAlone = this.#world.payments.foreign.size === 0;
+    const open = rows.filter((row) => (row.stage !== "stuck" || isAlone) && !(this.#world.weather.mayLock && row.lockedCode));
     return open.map((row) => `${row.orderId} is ${row.stage}`).join(", ");
   }
 }
