@@ -53,6 +53,15 @@ describe("the order", () => {
     expect(two).toMatchObject({ token: "", account: "", versions: [] });
   });
 
+  it("counts tokens as numbers", async () => {
+    const ids = [askWithdrawal(db.store, keys.id, 1), askWithdrawal(db.store, keys.id, 2)];
+    const agent = await greeted();
+    agent.state(statementOf(keys.id, 0, [signed(ids[0]!, "10"), signed(ids[1]!, "9")]));
+    await agent.next("ack");
+    begin();
+    expect((await offered()).part).toMatchObject({ accounts: [{ next: "11" }] });
+  });
+
   it("has the same name for the same run as long as nothing changes, and another when something did", async () => {
     askWithdrawal(db.store, keys.id, 1);
     begin();

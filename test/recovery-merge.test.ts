@@ -73,6 +73,15 @@ describe("the next token", () => {
     expect(shown(rig).accounts).toMatchObject([{ chainCount: "6", next: "6" }]);
   });
 
+  it("is settled by the recovery, also where this ledger had given out none and began further on", () => {
+    const rig = new Rig().ready();
+    rig.ask("adopt", { chain: "local", nonce: "9", witnesses: 2 });
+    rig.acknowledge();
+    taken(rig, { ...databaseOf(rig), accounts: [{ network: "eip155:31337", account: hot, next: "7" }] });
+    expect(rig.ask("adopt", { chain: "local", nonce: "7", witnesses: 2 }).code).toBe("ACCOUNT_ADOPTED");
+    expect(rig.core.accounts.find("eip155:31337", hot)?.next).toBe(9n);
+  });
+
   it("is shown while the signer is locked", () => {
     const rig = new Rig().ready();
     rig.pay();
