@@ -54,12 +54,18 @@ describe("the order", () => {
   });
 
   it("counts tokens as numbers", async () => {
-    const ids = [askWithdrawal(db.store, keys.id, 1), askWithdrawal(db.store, keys.id, 2)];
+    const ids = [1, 2, 3].map((number) => askWithdrawal(db.store, keys.id, number));
     const agent = await greeted();
-    agent.state(statementOf(keys.id, 0, [signed(ids[0]!, "10"), signed(ids[1]!, "9")]));
+    agent.state(
+      statementOf(
+        keys.id,
+        0,
+        ["10", "11", "9"].map((token, i) => signed(ids[i]!, token)),
+      ),
+    );
     await agent.next("ack");
     begin();
-    expect((await offered()).part).toMatchObject({ accounts: [{ next: "11" }] });
+    expect((await offered()).part).toMatchObject({ accounts: [{ next: "12" }] });
   });
 
   it("has the same name for the same run as long as nothing changes, and another when something did", async () => {
