@@ -176,9 +176,8 @@ function accountsOf(accounts: readonly RecoveryAccountView[]): string {
 function unknownOf(accounts: readonly RecoveryAccountView[]): string {
   return accounts
     .map((one) => {
-      const ledger = BigInt(one.ledgerNext || "0");
-      const gateway = BigInt(one.gatewayNext || "0");
-      const most = ledger < gateway ? gateway : ledger;
+      const known = [one.ledgerNext, one.gatewayNext].map((text) => BigInt(text || "0")).sort((a, b) => (a < b ? 1 : -1));
+      const most = known[0] ?? 0n;
       const unknown = BigInt(one.chainCount || "0") - most;
       if (unknown <= 0n) return "";
       return `WARNING: ${unknown} transactions on ${one.network} from nonce ${most} on are known to neither side: see docs/recovering.md\n`;
