@@ -3,8 +3,10 @@
  * gateway process on it, always on the same port of loopback.
  */
 import { generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { pino } from "pino";
 import { type GatewayKey, readGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { initFolder } from "../../gateway/operator/folder.ts";
@@ -43,7 +45,9 @@ export interface PairedAgent {
 /** `node` is the chain's address for the gateway. */
 export async function makeGatewayFolder(dir: string, node: string, paired?: PairedAgent): Promise<GatewayFolder> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const made = initFolder(dir, silent);
+  // Made elsewhere and copied: a connection that this process had to the real file might end at any later moment, and tidy up.
+  const draft = join(dir, "draft");
+  const made = initFolder(draft, silent);
   const port = await freePort();
   const base = JSON.parse(readFileSync(made.config, "utf8")) as Record<string, unknown>;
   const config = {
@@ -59,10 +63,11 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
     },
     limits: { readsPerSecond: 1000, writesPerSecond: 1000, burst: 5 },
   };
-  writeFileSync(made.config, JSON.stringify(config));
+  const configPath = join(dir, "gateway.config.json");
+  writeFileSync(configPath, JSON.stringify(config));
   const key = readGatewayKey(made.key);
   const database = join(dir, "gateway.db");
-  const store = openStore(database, silent);
+  const store = openStore(join(draft, "gateway.db"), silent);
   const signerKey = generateKeyPairSync("ed25519").privateKey;
   const linkKey = generateKeyPairSync("ed25519").privateKey;
   const agent = paired ?? { id: randomBytes(8).toString("hex"), wallet: "aa".repeat(16), signerKey, linkKey, hotAddress };
@@ -82,8 +87,9 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
       agent.hotAddress,
       JSON.stringify([eth]),
     );
+    for (const name of ["gateway.key", "gateway.db", "gateway.db-wal"]) copyFileSync(join(draft, name), join(dir, name));
     const url = `http://127.0.0.1:${port}`;
-    return { dir, database, configPath: made.config, url, port, key, apiKey: merchant.apiKey, agent };
+    return { dir, database, configPath, url, port, key, apiKey: merchant.apiKey, agent };
   } finally {
     store.close();
   }
@@ -107,4 +113,22 @@ export async function startGateway(folder: GatewayFolder, within: readonly strin
   await until("the gateway listening", 20_000, listens, started.output);
   if (started.child.exitCode !== null) throw new Error(`the gateway ended instead of starting: ${started.output().slice(-1500)}`);
   return started;
+}
+
+/**
+ * Asks a copy of a gateway's database, which may be running: no connection of this process ever touches the real files, where its
+ * end could tidy away what is being looked at.
+ */
+export function askCopy<Row>(database: string, sql: string): readonly Row[] {
+  const dir = mkdtempSync(join(tmpdir(), "autowithdraw-faults-"));
+  const copy = join(dir, "copy.db");
+  copyFileSync(database, copy);
+  if (existsSync(`${database}-wal`)) copyFileSync(`${database}-wal`, `${copy}-wal`);
+  const raw = new DatabaseSync(copy);
+  try {
+    return raw.prepare(sql).all() as unknown as Row[];
+  } finally {
+    raw.close();
+    rmSync(dir, { recursive: true, force: true });
+  }
 }

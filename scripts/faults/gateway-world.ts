@@ -20,8 +20,8 @@ import type { Random } from "./tally.ts";
 import { attach, type Point, pointsIn, readTrace, startedUnder, type TraceOptions } from "./trace.ts";
 
 export type GatewayFault =
-  | { readonly kind: "kill"; readonly point: Point; readonly then: Aftermath }
-  | { readonly kind: "error"; readonly errno: "EIO" | "ENOSPC"; readonly point: Point; readonly then: Aftermath }
+  | { readonly kind: "kill"; readonly point: Point; readonly aftermath: Aftermath }
+  | { readonly kind: "error"; readonly errno: "EIO" | "ENOSPC"; readonly point: Point; readonly aftermath: Aftermath }
   | { readonly kind: "short"; readonly bytes: number };
 
 /** Calls of the database's own files that can fail; its shared memory is mapped and written by none. */
@@ -97,8 +97,8 @@ export class GatewayWorld {
     const running = await this.up();
     const { syscall, nth } = fault.point;
     const effect = fault.kind === "error" ? `error=${fault.errno}` : "signal=SIGKILL";
-    const isOnDisk = fault.kind === "error" || fault.then !== "start";
-    const options = this.#options(fault.then === "start" ? (isOnDisk ? "error" : "kill") : "data");
+    const isOnDisk = fault.kind === "error" || fault.aftermath !== "start";
+    const options = this.#options(fault.aftermath === "start" ? (isOnDisk ? "error" : "kill") : "data");
     const tracer = await attach(running.pid, join(this.#dir, "trace"), {
       ...options,
       inject: `${syscall}:${effect}:when=${nth}`,
@@ -109,11 +109,12 @@ export class GatewayWorld {
     const isStruck = fault.kind === "kill" ? !isAlive : tracer.log().includes("(INJECTED)");
     if (fault.kind === "error" && isStruck && isAlive && /^(pwrite64|fdatasync|fsync)$/.test(syscall))
       await this.#mustEnd(running);
-    if (isStruck && fault.then !== "start") {
+    if (isStruck && fault.aftermath !== "start") {
       this.#process?.child.kill("SIGKILL");
       await running.ended;
       disk.follow(tracer.log());
-      if (fault.then === "speak and lose power") disk.follow(await this.#speak());
+      disk.assertWhole();
+      if (fault.aftermath === "speak and lose power") disk.follow(await this.#speak());
       disk.assertWhole();
       disk.losePower(this.#random);
       rmSync(`${this.folder.database}-shm`, { force: true });

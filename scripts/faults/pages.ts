@@ -17,6 +17,8 @@ type Change =
 interface Pages {
   durable: Buffer | null; // null: no such file
   pending: Change[];
+  /** The one that the process was killed in: done or not. */
+  last: Change | null;
 }
 
 /** Follows a few files from the moment their content was known to be durable. */
@@ -24,13 +26,19 @@ export class Disk {
   readonly #files: Map<string, Pages>;
 
   constructor(paths: readonly string[]) {
-    this.#files = new Map(paths.map((path) => [path, { durable: existsSync(path) ? readFileSync(path) : null, pending: [] }]));
+    const read = (path: string): Buffer | null => (existsSync(path) ? readFileSync(path) : null);
+    this.#files = new Map(paths.map((path) => [path, { durable: read(path), pending: [], last: null }]));
   }
 
   /** Takes the calls of a trace made with data; `onSync` is told after each sync of a file. */
   follow(log: string, onSync: (path: string) => void = () => undefined): void {
     const marks = new Map<Call, number>();
-    const events = callsIn(log).flatMap((call) => [
+    const calls = callsIn(log);
+    for (const call of calls) {
+      const file = call.value === null ? this.#files.get(pathOf(call)) : undefined;
+      if (file !== undefined) file.last = changeOf(call);
+    }
+    const events = calls.flatMap((call) => [
       { call, begins: true, place: call.begunAt },
       { call, begins: false, place: call.endedAt },
     ]);
@@ -72,11 +80,15 @@ export class Disk {
 
   /** Nothing was overlooked: with all that is pending the files are what is really there. */
   assertWhole(): void {
-    for (const [path, { durable, pending }] of this.#files) {
-      const whole = pending.reduce(applied, durable);
+    for (const [path, file] of this.#files) {
+      const whole = file.pending.reduce(applied, file.durable);
       const found = existsSync(path) ? readFileSync(path) : null;
-      if ((whole === null) !== (found === null) || (whole !== null && found !== null && !whole.equals(found)))
+      const { last } = file;
+      file.last = null;
+      if (areSame(whole, found)) continue;
+      if (last === null || !areSame(applied(whole, last), found))
         throw new Error(`the trace does not tell all that was written to ${path}`);
+      file.pending.push(last);
     }
   }
 
@@ -86,9 +98,16 @@ export class Disk {
   }
 }
 
-/** Puts files back as an image has them. */
+/** Puts a database's files back as an image has them; its shared memory, which is made from them, goes. */
 export function putBack(image: ReadonlyMap<string, Buffer | null>): void {
-  for (const [path, content] of image) put(path, content);
+  for (const [path, content] of image) {
+    put(path, content);
+    rmSync(`${path}-shm`, { force: true });
+  }
+}
+
+function areSame(a: Buffer | null, b: Buffer | null): boolean {
+  return a === null || b === null ? a === b : a.equals(b);
 }
 
 function put(path: string, content: Buffer | null): void {
@@ -112,7 +131,7 @@ function changeOf({ syscall, args, value }: Call): Change | null {
   const found = syscall === "pwrite64" ? /"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?, \d+, (\d+)$/.exec(args) : null;
   if (found === null) return null;
   if (found[2] !== undefined) throw new Error("the trace does not hold all of a write");
-  const bytes = bytesOf(found[1] ?? "").subarray(0, value ?? 0);
+  const bytes = bytesOf(found[1] ?? "").subarray(0, value ?? undefined);
   return { kind: "write", at: Number(found[3]), bytes };
 }
 

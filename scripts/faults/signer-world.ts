@@ -28,8 +28,8 @@ export type Aftermath = "start" | "lose power" | "speak and lose power";
 
 /** What happens to it. `errno` faults and short writes hit the ledger's files only. */
 export type SignerFault =
-  | { readonly kind: "kill"; readonly point: Point; readonly then: Aftermath | "copy" }
-  | { readonly kind: "error"; readonly errno: "EIO" | "ENOSPC"; readonly point: Point; readonly then: Aftermath }
+  | { readonly kind: "kill"; readonly point: Point; readonly aftermath: Aftermath | "copy" }
+  | { readonly kind: "error"; readonly errno: "EIO" | "ENOSPC"; readonly point: Point; readonly aftermath: Aftermath }
   | { readonly kind: "short"; readonly bytes: number; readonly heals: boolean }
   | { readonly kind: "full" };
 
@@ -85,17 +85,17 @@ export class SignerWorld {
     const inject =
       fault.kind === "error"
         ? `${syscall}:error=${fault.errno}${when}`
-        : `${syscall}:signal=${fault.then === "copy" ? "SIGSTOP" : "SIGKILL"}${when}`;
+        : `${syscall}:signal=${fault.aftermath === "copy" ? "SIGSTOP" : "SIGKILL"}${when}`;
     const syscalls = fault.kind === "error" ? logCalls : everyCall;
     const narrow = fault.kind === "error" || scene === "start";
     const sizes = this.#sizes();
     const options = narrow ? this.#onDisk(syscalls) : { syscalls };
-    const played = await this.#play(scene, { ...options, inject }, count, fault.kind === "kill" && fault.then === "copy");
+    const played = await this.#play(scene, { ...options, inject }, count, fault.kind === "kill" && fault.aftermath === "copy");
     if (!played.struck) return false;
-    if (fault.kind === "kill" && fault.then === "copy") await this.#moveToCopy();
+    if (fault.kind === "kill" && fault.aftermath === "copy") await this.#moveToCopy();
     await this.#ended();
-    if (fault.then === "lose power") this.#losePower(played.log(), sizes);
-    if (fault.then === "speak and lose power") this.#losePower(`${played.log()}${await this.#speak()}`, sizes);
+    if (fault.aftermath === "lose power") this.#losePower(played.log(), sizes);
+    if (fault.aftermath === "speak and lose power") this.#losePower(`${played.log()}${await this.#speak()}`, sizes);
     await this.#recover();
     return true;
   }

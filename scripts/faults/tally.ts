@@ -18,6 +18,21 @@ export class Tally {
     this.detail[key] = (this.detail[key] ?? 0) + 1;
   }
 
+  /** Something that happened and is no counted fault. */
+  noted(words: string): void {
+    const key = `beside: ${words}`;
+    this.detail[key] = (this.detail[key] ?? 0) + 1;
+  }
+
+  /** Takes over what another one counted. */
+  add(other: Tally): void {
+    for (const kind of Object.keys(other.counts) as FaultKind[]) this.counts[kind] += other.counts[kind];
+    for (const [key, count] of Object.entries(other.detail)) this.detail[key] = (this.detail[key] ?? 0) + count;
+    this.violations.push(...other.violations);
+    this.withdrawals += other.withdrawals;
+    this.paidOnce += other.paidOnce;
+  }
+
   violated(where: string, what: readonly string[]): void {
     for (const line of what) this.violations.push(`${where}: ${line}`);
   }
@@ -39,4 +54,10 @@ export function pick<T>(random: Random, items: readonly T[]): T {
   const item = items[Math.floor(random() * items.length)];
   if (item === undefined) throw new Error("nothing to pick from");
   return item;
+}
+
+/** The same items in another order. */
+export function shuffled<T>(random: Random, items: readonly T[]): readonly T[] {
+  const order = items.map((item) => ({ item, at: random() }));
+  return order.sort((a, b) => a.at - b.at).map(({ item }) => item);
 }
