@@ -117,19 +117,19 @@ describe("tokens", () => {
     expect(rig.ask("sign", { transactionId, facts }).withdrawal.nonce).toBe("5");
   });
 
-  it("are at most 256 of an account that no block holds", () => {
+  it("are at most 512 of an account that no block holds", () => {
     const rig = new Rig().ready();
     const ids: string[] = [];
-    for (let i = 0; i < 257; i++) ids.push(rig.request({ amount: "0.01" }).transactionId);
-    for (const transactionId of ids.slice(0, 256)) rig.send("sign", { transactionId, facts });
+    for (let i = 0; i < 513; i++) ids.push(rig.request({ amount: "0.01" }).transactionId);
+    for (const transactionId of ids.slice(0, 512)) rig.send("sign", { transactionId, facts });
     rig.settle();
-    expect(rig.ask("sign", { transactionId: ids[256], facts })).toMatchObject({ code: "ACCOUNT_FULL" });
+    expect(rig.ask("sign", { transactionId: ids[512], facts })).toMatchObject({ code: "ACCOUNT_FULL" });
     rig.acknowledge();
     const first = rig.show(ids[0]!);
     const { txHash } = first.versions[0]!;
     const observe = (stage: string, outcome = "") =>
       rig.ask("observed", { transactionId: ids[0], stage, outcome, txHash, block: 1 });
-    const fits = () => rig.ask("sign", { transactionId: ids[256], facts }).ok;
+    const fits = () => rig.ask("sign", { transactionId: ids[512], facts }).ok;
     observe("broadcast");
     expect(fits()).toBe(false);
     observe("included");
@@ -137,7 +137,7 @@ describe("tokens", () => {
     expect(fits()).toBe(false);
     observe("included");
     observe("final", "paid");
-    expect(rig.ask("sign", { transactionId: ids[256], facts }).withdrawal.nonce).toBe("261");
+    expect(rig.ask("sign", { transactionId: ids[512], facts }).withdrawal.nonce).toBe("517");
     const last = rig.request({ amount: "0.01" }).transactionId;
     expect(rig.ask("sign", { transactionId: last, facts }).code).toBe("ACCOUNT_FULL");
   });

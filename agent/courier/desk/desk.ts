@@ -49,7 +49,7 @@ export type {
 } from "./events.ts";
 
 /** Withdrawals of one account that are bound to a nonce and in no block; the signer holds to the same number. */
-const inFlightMax = 256;
+const inFlightMax = 512;
 /** Without an answer from the signer for this long, the request counts as lost and its view is asked for. */
 const askMsMax = 35_000;
 const refreshMs = 5000;

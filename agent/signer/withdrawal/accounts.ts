@@ -7,11 +7,12 @@ import type { LedgerRecord } from "../ledger/records.ts";
 import { isUnfinished, type State } from "./withdrawal.ts";
 
 /**
- * Most withdrawals of one account whose token is bound and which no block holds, as far as the courier tells. More would only queue
- * in the nodes' pools, where one stuck transaction holds up all behind it. Those in a block wait for finality in any number.
+ * Most withdrawals of one account whose token is bound and which no block holds, as far as the courier tells: those on their way to a
+ * block and as many again behind them. More would only queue in the nodes' pools (geth's hold 5,120 in all), where one stuck
+ * transaction holds up all behind it. Those in a block wait for finality in any number.
  * @public
  */
-export const pendingPerAccountMax = 256;
+export const pendingPerAccountMax = 512;
 
 /** @public */
 export interface Account {
