@@ -23,7 +23,7 @@ export interface Run {
   adoptions: number; // first counters recorded in this run
   courier: CourierStatus | null;
   readonly alarms: Set<string>; // recorded once per run
-  readonly aheadSince: Map<string, number>; // network → ledger time when the chain's count was first ahead
+  readonly aheadSince: Map<string, number>; // network → monotonic time when the chain's count was first ahead
   readonly witnesses: Map<string, number>; // chain → most nodes that ever agreed in this run
   readonly counts: Map<string, bigint>; // network → newest final transaction count that nodes agreed on
   readonly orders: Orders;

@@ -102,7 +102,7 @@ export function weighCount(
   count: bigint,
   witnesses: number,
 ): { readonly ok: true } | Refusal {
-  const { core, run, nowMs } = turn;
+  const { core, run, monotonicMs } = turn;
   const network = networkOf(chain.chainId);
   const account = core.accounts.find(network, turn.account);
   const known = Math.max(run.witnesses.get(chain.name) ?? 0, witnesses);
@@ -116,13 +116,14 @@ export function weighCount(
     return { ok: true };
   }
   const detail = `${network}: the chain counts ${count} transactions of ${turn.account}, the ledger ${account.next}`;
+  // By the clock that only goes on: ledger time may stand for minutes after another clock had jumped.
   const since = run.aheadSince.get(network);
   if (since === undefined) {
-    run.aheadSince.set(network, nowMs);
+    run.aheadSince.set(network, monotonicMs);
     alarm(turn, "CHAIN_NONCE_AHEAD", detail);
     return { ok: true };
   }
-  return nowMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_NONCE_FOREIGN", detail);
+  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_NONCE_FOREIGN", detail);
 }
 
 /** Whether a text is a code of the table. */
