@@ -13,6 +13,7 @@ export const rollbackMutants: readonly Mutant[] = [
     find: '  return run.greeted ? null : refuse("SIGNER_NOT_GREETED");',
     replace: "  return null;",
     sentence: "A restored ledger signs before the gateway has told what it holds (monotone).",
+    when: ({ rates }) => rates.ledgerRestored > 0 && rates.hostileCourier > 0,
   },
   {
     name: "greeting-of-another-run",

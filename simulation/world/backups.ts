@@ -2,7 +2,7 @@
  * The mistakes that take a machine back in time or make it two: a ledger or a database restored from a backup, a state folder that
  * runs twice, a server paired anew while the old one lives. At most one of them in a run: against two at once nothing is promised.
  */
-import { note } from "../kernel/kernel.ts";
+import { kernel, note } from "../kernel/kernel.ts";
 import type { FaultKind } from "./plan.ts";
 import type { World } from "./world.ts";
 
@@ -36,12 +36,14 @@ export class Backups {
     if (machine === undefined || this.#kind === null) return;
     switch (this.#kind) {
       case "ledgerRestored":
-        if (this.#ledger === null || strikes("ledgerRestored", "the ledger is backed up")) this.#ledger = machine.drive.backup();
+        if (this.#ledger === null || kernel.chance.below("the ledger is backed up", 5) === 0)
+          this.#ledger = machine.drive.backup();
         else if (strikes("ledgerRestored", "the ledger is restored")) this.#restoreLedger();
         return;
       case "gatewayRestored":
         if (gateway.isInTransaction) return;
-        if (this.#database === null || strikes("gatewayRestored", "the database is backed up")) this.#database = gateway.backup();
+        if (this.#database === null || kernel.chance.below("the database is backed up", 5) === 0)
+          this.#database = gateway.backup();
         else if (strikes("gatewayRestored", "the database is restored")) {
           note("database restored");
           gateway.restore(this.#database);

@@ -27,6 +27,11 @@ const verbs = [
   "sing",
 ] as const;
 const amounts = ["0", "1", "21000", "2000000000", "99999999999999999999", "-1", "07", "1e9"] as const;
+const gasLimits = ["21000", "60000", "100000", ...amounts] as const;
+/** Around the ceilings: 100,000 gas cost 0.009 and 0.011 coins at the third and fourth. */
+const prices = ["12000000000", "30000000000", "90000000000", "110000000000", ...amounts] as const;
+const fairFacts = { gasLimit: "100000", maxFeePerGas: "60000000000", maxPriorityFeePerGas: "1000000000" } as const;
+const rushedFramesMax = 24;
 const codes = ["CHAIN_WOULD_REVERT", "OPERATOR_REFUSED", "nothing", ""] as const;
 
 export class Hostile {
@@ -34,6 +39,7 @@ export class Hostile {
   readonly #owner: Owner = { name: "hostile", isAlive: true, hasPromises: true };
   readonly #bytes: string[] = [];
   #socket: LocalSocket | null = null;
+  #greeted: unknown = null; // the run of the signer that was met last
   #views: readonly WithdrawalView[] = [];
 
   constructor(world: World) {
@@ -59,16 +65,40 @@ export class Hostile {
     if (transaction !== null) note("publishes", this.#world.chain.offer(transaction));
   }
 
+  #connected(machine: World["machines"][number]): LocalSocket {
+    if (this.#socket === null || this.#socket.isEnded) {
+      this.#socket = new LocalSocket(this.#owner, machine.signer, (message) => this.#world.seen(machine, message));
+    }
+    return this.#socket;
+  }
+
+  /** A new run has begun, and the gateway may not have spoken yet: everything it ever said, and a signature for whatever is open. */
+  #rush(machine: World["machines"][number]): void {
+    const socket = this.#connected(machine);
+    const send = (verb: keyof CourierRequests, body: Body): Promise<Body> => socket.request(verb, body as never) as Promise<Body>;
+    const drop = (): void => {};
+    send("hello", {}).then(({ open }) => {
+      if (!Array.isArray(open)) return;
+      this.#views = open as readonly WithdrawalView[];
+      const frames = this.#world.net.remembered.down.map((frame) => frame.toString("base64"));
+      for (const frame of frames.slice(0, rushedFramesMax)) send("admit", { frame }).catch(drop);
+      for (const { transactionId } of this.#views) send("sign", { transactionId, facts: fairFacts }).catch(drop);
+    }, drop);
+  }
+
   #ask(): void {
     const { chance } = kernel;
     const [machine] = this.#world.machines;
     if (machine === undefined) return;
-    if (this.#socket === null || this.#socket.isEnded) {
-      this.#socket = new LocalSocket(this.#owner, machine.signer, (message) => this.#world.seen(machine, message));
+    if (machine.signer !== null && machine.signer !== this.#greeted) {
+      this.#greeted = machine.signer;
+      this.#rush(machine);
+      return;
     }
+    const socket = this.#connected(machine);
     const verb = chance.pick("hostile verb", verbs);
     const body = chance.below("hostile garbage", 12) === 0 ? this.#garbage() : this.#body(verb);
-    const asked = this.#socket.request(verb as keyof CourierRequests, body as never) as Promise<Body>;
+    const asked = socket.request(verb as keyof CourierRequests, body as never) as Promise<Body>;
     asked.then(
       (answer) => {
         if (Array.isArray(answer.open)) this.#views = answer.open as readonly WithdrawalView[];
@@ -90,8 +120,11 @@ export class Hostile {
 
   #body(verb: (typeof verbs)[number]): Body {
     const { chance } = kernel;
-    const any = (what: string): string => chance.pick(`hostile ${what}`, amounts);
-    const facts = { gasLimit: any("gas"), maxFeePerGas: any("fee"), maxPriorityFeePerGas: any("tip") };
+    const facts = {
+      gasLimit: chance.pick("hostile gas", gasLimits),
+      maxFeePerGas: chance.pick("hostile fee", prices),
+      maxPriorityFeePerGas: chance.pick("hostile tip", prices),
+    };
     const view = this.#views[chance.below("hostile view", Math.max(1, this.#views.length))];
     const transactionId =
       view === undefined || chance.below("made-up id", 5) === 0
