@@ -79,6 +79,7 @@ export async function faultsRun(options: FaultOptions): Promise<FaultReport> {
         own.violated(`world ${place}, ${world.name}`, [error instanceof Error ? (error.stack ?? error.message) : String(error)]);
       });
       ended += 1;
+      for (const violation of own.violations) say(`violation: ${violation}`);
       tally.add(own);
       const { kills, eio, enospc, shortWrites, restores } = tally.counts;
       const news = own.violations.length > 0 ? `, VIOLATED in world ${place}: play it again with --only ${place}` : "";

@@ -44,6 +44,8 @@ export interface SignerFolder {
 
 export interface SignerProcess {
   readonly pid: number;
+  /** Whether it is gone. */
+  isOver(): boolean;
   /** Exit status and signal. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
   /** What it told, newest 64 KiB. */
@@ -137,7 +139,8 @@ export function launchSigner(
     void ended.then(() => resolve(false)).finally(() => clearTimeout(timer));
     child.stdout?.once("data", () => clearTimeout(timer));
   });
-  return { pid: pidOf(child), ended, ready, output: () => text, kill: () => killNow(child, ended) };
+  const isOver = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  return { pid: pidOf(child), isOver, ended, ready, output: () => text, kill: () => killNow(child, ended) };
 }
 
 function pidOf(child: ChildProcess): number {

@@ -44,6 +44,7 @@ const logCalls = ["write", "fdatasync", "fsync", "ftruncate", "rename", "openat"
 
 const tornBytes = 40;
 const endMs = 15_000;
+const lateMs = 10;
 const rotationMs = 5_000;
 /** f_type, f_bsize, f_blocks, f_bfree, f_bavail of statfs(2) on 64 bits: four KiB blocks, all of them taken. */
 const fullDisk = "ef53000000000000001000000000000000000010000000000000000000000000000000000000000000";
@@ -55,6 +56,7 @@ export class SignerWorld {
   #folder: SignerFolder;
   #process: SignerProcess | null = null;
   #copies = 0;
+  #goneFor = "";
 
   constructor(dir: string, folder: SignerFolder, counterpart: Counterpart, random: Random) {
     this.#dir = dir;
@@ -110,7 +112,7 @@ export class SignerWorld {
   }
 
   async up(): Promise<SignerProcess> {
-    this.#process ??= await startSigner(this.#folder);
+    if (this.#process === null || this.#process.isOver()) this.#process = await startSigner(this.#folder);
     return this.#process;
   }
 
@@ -131,7 +133,10 @@ export class SignerWorld {
     stopped?.end();
     if (stopped !== null && isGone) work.catch(() => undefined);
     await tracer.detach(isGone && !mayStop);
-    return { struck: isGone, log: tracer.log };
+    // The work may have been done just before the last of its calls was struck.
+    if (!isGone) await sleep(lateMs);
+    const isLate = mayStop ? tracer.log().includes("stopped by SIGSTOP") : running.isOver();
+    return { struck: isGone || isLate, log: tracer.log };
   }
 
   async #work(scene: Scene, count: number): Promise<"gone" | "done"> {
@@ -140,8 +145,9 @@ export class SignerWorld {
       if (scene === "rotation") await this.#rotated();
       return this.#process === null ? "gone" : "done";
     } catch (error) {
-      if (error instanceof Gone) return "gone";
-      throw error;
+      if (!(error instanceof Gone)) throw error;
+      this.#goneFor = error.code;
+      return "gone";
     }
   }
 
@@ -203,7 +209,9 @@ export class SignerWorld {
     const first = await Promise.race([running.ended, late]);
     timer.abort();
     if (first === "late") {
-      this.counterpart.violations.push("the signer lives on after its disk failed");
+      this.counterpart.violations.push(
+        `the signer lives on after it was struck (${this.#goneFor}): ${running.output().slice(-600)}`,
+      );
       await running.kill();
     }
   }
