@@ -18,7 +18,7 @@ import {
   startSigner,
 } from "./signer-folder.ts";
 import type { Random } from "./tally.ts";
-import { attach, type Point, pointsIn, readTrace, startedUnder, type TraceOptions, type Tracer } from "./trace.ts";
+import { attach, isReached, type Point, pointsIn, readTrace, startedUnder, type TraceOptions, type Tracer } from "./trace.ts";
 
 /** Where in its life the process is struck. */
 export type Scene = "signing" | "rotation" | "start";
@@ -44,7 +44,7 @@ const logCalls = ["write", "fdatasync", "fsync", "ftruncate", "rename", "openat"
 
 const tornBytes = 40;
 const endMs = 15_000;
-const lateMs = 10;
+const lateMs = 1_000;
 const rotationMs = 5_000;
 /** f_type, f_bsize, f_blocks, f_bfree, f_bavail of statfs(2) on 64 bits: four KiB blocks, all of them taken. */
 const fullDisk = "ef53000000000000001000000000000000000010000000000000000000000000000000000000000000";
@@ -92,7 +92,8 @@ export class SignerWorld {
     const narrow = fault.kind === "error" || scene === "start";
     const sizes = this.#sizes();
     const options = narrow ? this.#onDisk(syscalls) : { syscalls };
-    const played = await this.#play(scene, { ...options, inject }, count, fault.kind === "kill" && fault.aftermath === "copy");
+    const mayStop = fault.kind === "kill" && fault.aftermath === "copy";
+    const played = await this.#play(scene, { ...options, inject }, count, { mayStop, point: fault.point });
     if (!played.struck) return false;
     if (fault.kind === "kill" && fault.aftermath === "copy") await this.#moveToCopy();
     await this.#ended();
@@ -121,10 +122,11 @@ export class SignerWorld {
     scene: Scene,
     options: TraceOptions,
     count: number,
-    mayStop = false,
+    struck: { readonly mayStop: boolean; readonly point?: Point } = { mayStop: false },
   ): Promise<{ readonly struck: boolean; readonly log: () => string }> {
     const file = join(this.#dir, "trace");
     if (scene === "start") return this.#playStart(file, options);
+    const { mayStop } = struck;
     const running = await this.up();
     const tracer = await attach(running.pid, file, options);
     const stopped = mayStop ? this.#stopped(tracer) : null;
@@ -134,7 +136,7 @@ export class SignerWorld {
     if (stopped !== null && isGone) work.catch(() => undefined);
     await tracer.detach(isGone && !mayStop);
     // The work may have been done just before the last of its calls was struck.
-    if (!isGone) await sleep(lateMs);
+    if (!isGone && struck.point !== undefined && isReached(tracer.log(), struck.point)) await within(lateMs, running.ended);
     const isLate = mayStop ? tracer.log().includes("stopped by SIGSTOP") : running.isOver();
     return { struck: isGone || isLate, log: tracer.log };
   }
@@ -204,11 +206,7 @@ export class SignerWorld {
     const running = this.#process;
     this.#process = null;
     if (running === null) return;
-    const timer = new AbortController();
-    const late = sleep(endMs, "late", { signal: timer.signal }).catch(() => "late");
-    const first = await Promise.race([running.ended, late]);
-    timer.abort();
-    if (first === "late") {
+    if ((await within(endMs, running.ended)) === "late") {
       this.counterpart.violations.push(
         `the signer lives on after it was struck (${this.#goneFor}): ${running.output().slice(-600)}`,
       );
@@ -323,6 +321,15 @@ export class SignerWorld {
     await this.counterpart.drive(this.#folder, 1);
     return true;
   }
+}
+
+/** What `other` gives, "late" when that takes longer. */
+export async function within<T>(ms: number, other: Promise<T>): Promise<T | "late"> {
+  const timer = new AbortController();
+  const late = sleep(ms, "late" as const, { signal: timer.signal }).catch(() => "late" as const);
+  const first = await Promise.race([other, late]);
+  timer.abort();
+  return first;
 }
 
 /** Sets RLIMIT_FSIZE of a running process: a write beyond it is cut short, the next one refused. */

@@ -114,6 +114,11 @@ export function pointsIn(log: string): readonly Point[] {
   return [...most].flatMap(([syscall, count]) => Array.from({ length: count }, (_, place) => ({ syscall, nth: place + 1 })));
 }
 
+/** Whether a thread came as far as this point. */
+export function isReached(log: string, point: Point): boolean {
+  return pointsIn(log).some(({ syscall, nth }) => syscall === point.syscall && nth === point.nth);
+}
+
 /** One finished call of a log, in the order in which calls began; `value` is what it gave back, null when it never came back. */
 export interface Call {
   readonly syscall: string;
