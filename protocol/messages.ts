@@ -129,7 +129,8 @@ export interface Beat {
 export interface Statement {
   readonly agent: string;
   readonly epoch: number;
-  readonly after: number; // the receiver must already hold everything up to this seq
+  readonly after: number; // the receiver holds the ledger up to this seq, no less and no more
+  readonly previous: string; // hash of that record: of this very ledger, not of a copy that went another way; zeros for 0
   readonly head: Head; // covers every entry
   readonly at: number;
   readonly entries: readonly Entry[];

@@ -169,6 +169,7 @@ const statement: Reader<Statement> = object({
   agent: fields.agent,
   epoch: fields.epoch,
   after: fields.count,
+  previous: fields.hash,
   head: fields.head,
   at: fields.time,
   entries: list(entry, entriesPerStatementMax),

@@ -154,7 +154,7 @@ describe("the recovered ledger", () => {
     expect(readAgent(db.store, keys.id)).toMatchObject({ epoch: 3, headSeq: 0, lockedCode: "AGENT_RECOVERING" });
     const agent = await renewed();
     expect(await agent.next("welcome")).toMatchObject({ epoch: 3, echo: null });
-    agent.state(statementOf(keys.id, 1, [recoveredBy(1), decision(id, "held")], { epoch: 3, after: 0 }));
+    agent.state(statementOf(keys.id, 1, [recoveredBy(1), decision(id, "held")], { epoch: 3, after: 0, previous: zeroHash }));
     expect(await agent.next("ack")).toMatchObject({ epoch: 3, head: headAt(3) });
     expect(readAgent(db.store, keys.id)).toMatchObject({ epoch: 3, headSeq: 3, headHash: headAt(3).hash, lockedCode: "" });
     const acts = audit().map(({ act, detail }) => [act, detail]);

@@ -18,7 +18,7 @@ import {
   stop,
   told,
 } from "./support/hub-server.ts";
-import { type EntryBody, headAt, statementOf } from "./support/link-agent.ts";
+import { type EntryBody, hashAt, headAt, statementOf } from "./support/link-agent.ts";
 
 eachTestItsHub();
 
@@ -53,20 +53,36 @@ describe("statements", () => {
     expect(db.store.database.all("SELECT sequence FROM jobs WHERE answeredAt IS NULL")).toEqual([]);
   });
 
-  it("store what is new of doubled and overlapping statements once", async () => {
+  it("store doubled statements once, and one that overlaps only when it comes again from where the gateway stands", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await greeted();
     const first = statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "0")]);
     agent.state(first);
     agent.state(first);
+    expect((await agent.next("ack")).head).toEqual(headAt(2));
     agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "0"), observed(id, "broadcast")]));
-    let ack = await agent.next("ack");
-    while (ack.head.seq < 3) ack = await agent.next("ack");
-    expect(ack.head).toEqual(headAt(3));
-    agent.state(first);
-    expect((await agent.next("ack")).head).toEqual(headAt(3));
+    expect(await agent.closed).toEqual({ code: 4006, reason: "busy" });
+    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 2, lockedCode: "" });
+    const again = connect();
+    expect((await again.greeted()).echo).toEqual(headAt(2));
+    again.state(statementOf(keys.id, 2, [observed(id, "broadcast")]));
+    expect((await again.next("ack")).head).toEqual(headAt(3));
+    again.state(first);
+    expect((await again.next("ack")).head).toEqual(headAt(3));
     expect(db.store.database.all("SELECT seq FROM signatures")).toHaveLength(1);
     expect(readTransaction(db.store, id).stage).toBe("broadcast");
+  });
+
+  it("of another ledger with the same numbers are not taken", async () => {
+    const [one, other] = [askWithdrawal(db.store, keys.id, 1), askWithdrawal(db.store, keys.id, 2)];
+    const agent = await greeted();
+    agent.state(statementOf(keys.id, 0, [decision(one, "approved"), signed(one, "5")]));
+    await agent.next("ack");
+    // A copy of the folder has a record 2 of its own: beside it stands another withdrawal's signature.
+    agent.state(statementOf(keys.id, 2, [signed(other, "6")], { previous: hashAt(2, "copy") }));
+    expect(await agent.closed).toEqual({ code: 4004, reason: "locked" });
+    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 2, lockedCode: "HUB_LEDGER_FORKED" });
+    expect(db.store.database.all("SELECT token FROM tokens")).toEqual([{ token: "5" }]);
   });
 
   it("of one tick share one transaction and one acknowledgement", async () => {
@@ -267,14 +283,15 @@ describe("statements", () => {
       expect(plan(sql), sql).toMatch(/^SEARCH .* USING (?:COVERING )?INDEX/);
   });
 
-  it("apply an old entry never again, though it comes beside a new one", async () => {
+  it("apply an old entry never again, though it comes once more", async () => {
     const agent = await greeted();
     const alarm: EntryBody = { kind: "alarm", code: "GATEWAY_FORKED", locked: true };
     agent.state(statementOf(keys.id, 0, [alarm]));
     await agent.next("ack");
     db.store.database.run("UPDATE agents SET lockedCode = ''");
     const adopted: EntryBody = { kind: "adopted", network: "eip155:31337", account: keys.hotAddress, token: "0" };
-    agent.state(statementOf(keys.id, 0, [alarm, adopted]));
+    agent.state(statementOf(keys.id, 0, [alarm]));
+    agent.state(statementOf(keys.id, 1, [adopted]));
     expect((await agent.next("ack")).head).toEqual(headAt(2));
     expect(readAgent(db.store, keys.id).lockedCode).toBe("");
   });
@@ -294,7 +311,7 @@ describe("statements", () => {
     expect(welcome.echo).toEqual(headAt(1));
     expect(welcome.jobs.sequence).toBe(2);
     expect((await after.next("jobs")).jobs.map((text) => parseJob(text).sequence)).toEqual([2]);
-    after.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "3")]));
+    after.state(statementOf(keys.id, 1, [signed(id, "3")]));
     expect((await after.next("ack")).head).toEqual(headAt(2));
   });
 });

@@ -12,7 +12,15 @@ describe("reports", () => {
   const hashOf = (seq: number) => seq.toString(16).padStart(64, "0");
   const statement = (after: number, seq: number) => {
     const entry = { kind: "alarm", seq, at: 1, code: "TEST", locked: false };
-    const payload = { agent, epoch: 3, after, head: { seq, hash: hashOf(seq) }, at: 1, entries: [entry] };
+    const payload = {
+      agent,
+      epoch: 3,
+      after,
+      previous: hashOf(after),
+      head: { seq, hash: hashOf(seq) },
+      at: 1,
+      entries: [entry],
+    };
     return Buffer.from(sealEnvelope("statement", payload, signerKey.privateKey)).toString("base64");
   };
   const stated = (after: number, seq: number) => ({ frame: statement(after, seq), after, head: { seq, hash: hashOf(seq) } });

@@ -73,10 +73,10 @@ export class Statements {
     return core.outbox.batches(after, ledger.durableHead, (seq) => core.heads.hashAt(seq));
   }
 
-  #frame({ after, head, entries }: Batch): string {
+  #frame({ after, previous, head, entries }: Batch): string {
     const { core, signerKey } = this.#options;
     const { agent, epoch } = core.paired;
-    const statement: Statement = { agent, epoch, after, head, at: core.heads.at, entries };
+    const statement: Statement = { agent, epoch, after, previous, head, at: core.heads.at, entries };
     return Buffer.from(sealEnvelope("statement", statement, signerKey())).toString("base64");
   }
 }

@@ -12,7 +12,7 @@ import type { Signals } from "../store/signals.ts";
 import { type Database, isConflict, type Store } from "../store/store.ts";
 import type { Session } from "./session.ts";
 import { keepStanding, type Standing, standingOfBeat } from "./standing.ts";
-import { type Applied, applyStatements, Halt, Outdated } from "./statements.ts";
+import { type Applied, applyStatements, Halt, Outdated, Overlapping } from "./statements.ts";
 
 export interface IntakeRooms {
   readonly store: Store;
@@ -110,7 +110,7 @@ export class Intake {
       );
     } catch (error) {
       const halt = haltOf(error);
-      if ((halt !== null || error instanceof Outdated) && groups.length > 1) return false;
+      if ((halt !== null || error instanceof Outdated || error instanceof Overlapping) && groups.length > 1) return false;
       for (const group of groups) this.#stop(group, error, halt);
       return true;
     }
@@ -122,6 +122,11 @@ export class Intake {
     const agentId = group[0]?.agentId ?? "";
     if (error instanceof Outdated) {
       for (const { session } of group) session.end("epoch");
+      return;
+    }
+    if (error instanceof Overlapping) {
+      this.#rooms.log.info({ agent: agentId, reason: error.message }, "the agent comes again");
+      for (const { session } of group) session.end("busy");
       return;
     }
     if (halt === null) {

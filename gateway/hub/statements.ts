@@ -5,6 +5,7 @@
  */
 import { type Code, codes } from "../../protocol/codes.ts";
 import { invariant } from "../../protocol/fault.ts";
+import { zeroHash } from "../../protocol/identity.ts";
 import type { AskedEntry, Entry, Head, SignedEntry, Statement } from "../../protocol/messages.ts";
 import { learnWithdrawal } from "../recovery/learning.ts";
 import { awaitsRecovery, recoveryOf, takeRecovery } from "../recovery/recovery.ts";
@@ -25,6 +26,11 @@ export class Halt extends Error {
     this.code = code;
     this.lock = lock;
   }
+}
+
+/** A statement that begins before what is held and ends behind it: the agent is to come again and go on where the welcome says. */
+export class Overlapping extends Error {
+  override readonly name = "Overlapping";
 }
 
 /** A statement of an epoch that is over: the link it came over has to end. */
@@ -59,7 +65,7 @@ interface Progress {
 /**
  * Stores what is new in an agent's statements, in the order they came. Repeats change nothing and answer the stored head.
  * @throws Halt HUB_DATABASE_BEHIND (this database lacks what the agent has seen acknowledged), HUB_LEDGER_FORKED, HUB_TOKEN_REUSED,
- * HUB_CONTRADICTION; the caller's transaction must then be rolled back.
+ * HUB_CONTRADICTION; Overlapping, Outdated; the caller's transaction must then be rolled back.
  */
 export function applyStatements(database: Database, agentId: string, statements: readonly Statement[], nowMs: number): Applied {
   const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agentId);
@@ -85,6 +91,15 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
     throw new Halt("HUB_LEDGER_FORKED", true, `record ${storedSeq} of the ledger is not the one acknowledged before`);
   }
   if (stored !== null && statement.head.seq <= storedSeq) return stored;
+  // Another ledger may agree in every number: only what goes on from the very record that is held may move the head.
+  if (statement.after < storedSeq) throw new Overlapping(`it repeats records up to ${storedSeq} and goes on`);
+  if (statement.previous !== (stored?.hash ?? zeroHash)) {
+    throw new Halt(
+      "HUB_LEDGER_FORKED",
+      true,
+      `the ledger goes on from another record ${storedSeq} than the one acknowledged before`,
+    );
+  }
   const [first] = statement.entries;
   if (stored === null && awaitsRecovery(progress.database, progress.agent)) {
     if (first?.kind !== "recovered") throw behind(progress, "its ledger goes on as if there had been no recovery");
@@ -92,7 +107,7 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
     for (const entry of statement.entries.slice(1)) applyEntry(progress, entry);
     return statement.head;
   }
-  for (const entry of statement.entries) if (entry.seq > storedSeq) applyEntry(progress, entry);
+  for (const entry of statement.entries) applyEntry(progress, entry);
   return statement.head;
 }
 

@@ -71,7 +71,15 @@ const send = (kind: "hello" | "statement", payload: object): void =>
 const state = (entry: Record<string, unknown>): void => {
   seq += 1;
   const head = { seq, hash: "33".repeat(32) };
-  send("statement", { agent, epoch: 1, after: seq - 1, head, at: Date.now(), entries: [{ seq, at: Date.now(), ...entry }] });
+  send("statement", {
+    agent,
+    epoch: 1,
+    after: seq - 1,
+    previous: (seq === 1 ? "00" : "33").repeat(32),
+    head,
+    at: Date.now(),
+    entries: [{ seq, at: Date.now(), ...entry }],
+  });
 };
 
 async function pay(text: string): Promise<void> {

@@ -20,6 +20,7 @@ import { createSocketClient } from "../../agent/socket/client.ts";
 import type { Answer, CourierAnswers, CourierRequests, Push, Request, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { createEvmNodes } from "../../chains/evm/node.ts";
 import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
+import { zeroHash } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
 import { type KeyPair, keyPair } from "./link-gateway.ts";
@@ -123,7 +124,14 @@ export class RigGateway {
       return;
     }
     this.statements.push({ after: statement.after, head: statement.head.seq });
-    if (statement.head.seq > stored) gateway.stored = statement.head;
+    if (statement.head.seq > stored) {
+      if (statement.after !== stored || statement.previous !== (gateway.stored?.hash ?? zeroHash)) {
+        this.gaps += 1;
+        socket.close(4006);
+        return;
+      }
+      gateway.stored = statement.head;
+    }
     if (this.acknowledges && gateway.stored !== null) socket.send(gateway.ack(gateway.stored, { at: Date.now() }));
   }
 }

@@ -4,6 +4,7 @@
 import { createHash, type KeyObject } from "node:crypto";
 import { WebSocket } from "ws";
 import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
+import { zeroHash } from "../../protocol/identity.ts";
 import type {
   Ack,
   Beat,
@@ -58,7 +59,8 @@ export function statementOf(
   change: Partial<Statement> = {},
 ): Statement {
   const entries = bodies.map((body, index) => ({ ...body, seq: after + index + 1, at: 5_000 }) as Entry);
-  return { agent, epoch: 2, after, head: headAt(after + bodies.length), at: 5_000, entries, ...change };
+  const previous = after === 0 ? zeroHash : hashAt(after);
+  return { agent, epoch: 2, after, previous, head: headAt(after + bodies.length), at: 5_000, entries, ...change };
 }
 
 export class LinkAgent {

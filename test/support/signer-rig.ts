@@ -358,6 +358,9 @@ export class Rig {
     const stored = this.gateway.stored?.seq ?? 0;
     if (statement.after > stored) throw new Error(`a gap in the statements: after ${statement.after}, stored ${stored}`);
     this.statements.push(statement);
-    if (statement.head.seq > stored) this.gateway.stored = statement.head;
+    if (statement.head.seq <= stored) return;
+    const goesOn = statement.after === stored && statement.previous === (this.gateway.stored?.hash ?? zeroHash);
+    if (!goesOn) throw new Error(`a statement after ${statement.after} does not go on from what is stored, ${stored}`);
+    this.gateway.stored = statement.head;
   }
 }

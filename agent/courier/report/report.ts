@@ -73,11 +73,11 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   let pushes: Stated[] = [];
   const outbox = createOutbox(link);
 
-  /** True unless statements between the last one sent and this one are missing. */
+  /** True unless this one does not go on where the last one sent has ended. */
   const take = ({ frame, after, head }: Stated, isAnswer: boolean): boolean => {
     if (head.seq <= sentSeq) return true;
-    // What the signer cannot close, the gateway must judge: it answers a true gap by closing the link.
-    if (after > sentSeq && !isAnswer) return false;
+    // The gateway takes only what goes on exactly where it stands. What the signer cannot close, it must judge: it closes the link.
+    if (after !== sentSeq && !isAnswer) return false;
     sentSeq = head.seq;
     outbox.send(Buffer.from(frame, "base64"));
     onStatement(head);

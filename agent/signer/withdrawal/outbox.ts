@@ -3,6 +3,7 @@
  * exactly the same entries. Touches nothing. Source: docs/protocol.md section 6.
  */
 import { invariant } from "../../../protocol/fault.ts";
+import { zeroHash } from "../../../protocol/identity.ts";
 import type { Entry, Head } from "../../../protocol/messages.ts";
 import type { LedgerRecord } from "../ledger/records.ts";
 import { Fifo } from "./fifo.ts";
@@ -26,6 +27,7 @@ export type Fact = Entry extends infer E ? (E extends Entry ? Omit<E, "seq" | "a
  */
 export interface Batch {
   readonly after: number;
+  readonly previous: string; // hash of record `after`, zeros for 0
   readonly head: Head;
   readonly entries: readonly Entry[];
 }
@@ -66,6 +68,11 @@ export class Outbox {
    * itself; a fuller one before it ends at its own last entry.
    */
   batches(after: number, durable: Head, hashAt: (seq: number) => string | null): readonly Batch[] {
+    const at = (seq: number): string => {
+      const hash = seq === 0 ? zeroHash : hashAt(seq);
+      invariant(hash !== null, "the hash of what is not acknowledged is kept");
+      return hash;
+    };
     const batches: Batch[] = [];
     let entries: Entry[] = [];
     let from = after;
@@ -74,15 +81,13 @@ export class Outbox {
       if (entry.seq > durable.seq) break;
       if (entries.length === entriesPerFrame) {
         const { seq } = entries[entries.length - 1] as Entry;
-        const hash = hashAt(seq);
-        invariant(hash !== null, "the hash of what is not acknowledged is kept");
-        batches.push({ after: from, head: { seq, hash }, entries });
+        batches.push({ after: from, previous: at(from), head: { seq, hash: at(seq) }, entries });
         from = seq;
         entries = [];
       }
       entries.push(entry);
     }
-    if (entries.length > 0) batches.push({ after: from, head: durable, entries });
+    if (entries.length > 0) batches.push({ after: from, previous: at(from), head: durable, entries });
     return batches;
   }
 

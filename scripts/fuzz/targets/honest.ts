@@ -77,7 +77,7 @@ export const honest: Readonly<Record<string, object>> = {
   },
   jobs: { agent, wallet, epoch: 1, echo: null, at, jobs: [JSON.stringify(job), JSON.stringify(second)] },
   ack: { agent, epoch: 1, head, at },
-  statement: { agent, epoch: 1, after: 2, head: { seq: 8, hash: hash("e") }, at, entries },
+  statement: { agent, epoch: 1, after: 2, previous: hash("d"), head: { seq: 8, hash: hash("e") }, at, entries },
   beat: { agent, head: null, at },
   recovery,
   job,

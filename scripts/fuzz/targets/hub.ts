@@ -126,10 +126,12 @@ function check({ store, wire, session }: World, headBefore: number): number {
 const hello = { agent: agentId, epoch: 2, answers: "@nonce", nonce: "2".repeat(64), software: "autowithdraw 0.1.0", at };
 const own = (number: number): readonly object[] =>
   entries.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(number) } : entry));
-const statement = { agent: agentId, epoch: 2, after: 0, head: { seq: 8, hash: "e".repeat(64) }, at, entries: own(1) };
+const place = { after: 0, previous: "0".repeat(64), head: { seq: 8, hash: "e".repeat(64) } };
+const statement = { agent: agentId, epoch: 2, ...place, at, entries: own(1) };
+const behind = { after: 8, previous: "e".repeat(64) };
 const next = {
   ...statement,
-  after: 8,
+  ...behind,
   head: { seq: 20, hash: "d".repeat(64) },
   entries: own(2).map((entry, index) => ({
     ...entry,
@@ -140,14 +142,14 @@ const next = {
 };
 const refused = {
   ...statement,
-  after: 8,
+  ...behind,
   head: { seq: 9, hash: "f".repeat(64) },
   entries: [{ ...own(3)[0], seq: 9, decision: "refused", code: "POLICY_DENIED", address: "" }],
 };
 const beat = { agent: agentId, head: { seq: 8, hash: "e".repeat(64) }, at };
 const helloLine = `hello ${JSON.stringify(hello)}`;
 const again = {
-  ...{ ...statement, after: 8, head: { seq: 12, hash: "c".repeat(64) } },
+  ...{ ...statement, ...behind, head: { seq: 12, hash: "c".repeat(64) } },
   entries: recovered.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(4) } : entry)),
 };
 const said = [statement, next, refused, again];
@@ -175,7 +177,7 @@ export const hub: Target = {
         `beat ${JSON.stringify(beat)}`,
       ].join("\n"),
     ),
-    bytes(`ordered\n${helloLine}\nstatement ${JSON.stringify({ ...again, after: 0 })}`),
+    bytes(`ordered\n${helloLine}\nstatement ${JSON.stringify({ ...again, after: 0, previous: "0".repeat(64) })}`),
     bytes(`statement ${JSON.stringify(statement)}`),
     bytes(`raw 01ff${"00".repeat(80)}`),
   ],
