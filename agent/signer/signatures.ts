@@ -104,7 +104,7 @@ export class Signatures {
     try {
       const { raw, txHash } = this.#signature(work);
       const { transactionId, version, clearance } = work;
-      const rawHex = `0x${Buffer.from(raw).toString("hex")}`;
+      const rawHex = `0x${Buffer.from(raw.buffer, raw.byteOffset, raw.length).toString("hex")}`;
       commit([{ kind: "SIGNED", transactionId, version, digest: clearance.digest, txHash, raw: rawHex }]);
     } catch (cause) {
       if (!(cause instanceof AgentError)) throw cause;

@@ -4,8 +4,9 @@
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 
-const order = secp256k1.CURVE.n;
-const halfOrder = order >> 1n;
+const order = scalarBytes(secp256k1.CURVE.n);
+const halfOrder = scalarBytes(secp256k1.CURVE.n >> 1n);
+const none = new Uint8Array(32);
 
 type Recover = (digest: Uint8Array, signature: Uint8Array, parity: 0 | 1) => Uint8Array | null;
 
@@ -27,13 +28,15 @@ export const recoverPublicKey: Recover = await bestRecover();
 /** True when r and s lie in 1 … n-1 and s in the lower half (EIP-2: the other half is the same signature malleated). */
 export function isCanonicalSignature(signature: Uint8Array): boolean {
   if (signature.length !== 64) return false;
-  const r = scalarOf(signature.subarray(0, 32));
-  const s = scalarOf(signature.subarray(32));
-  return r > 0n && r < order && s > 0n && s <= halfOrder;
+  const r = signature.subarray(0, 32);
+  const s = signature.subarray(32);
+  // Big-endian and of one length, so bytes compare as numbers do.
+  const isInRange = Buffer.compare(r, none) > 0 && Buffer.compare(r, order) < 0;
+  return isInRange && Buffer.compare(s, none) > 0 && Buffer.compare(s, halfOrder) <= 0;
 }
 
-function scalarOf(bytes: Uint8Array): bigint {
-  return BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+function scalarBytes(value: bigint): Uint8Array {
+  return Buffer.from(value.toString(16).padStart(64, "0"), "hex");
 }
 
 async function bestRecover(): Promise<Recover> {

@@ -2,7 +2,6 @@
  * RLP, the byte format of Ethereum transactions: encoder, and a strict decoder that takes canonical bytes only, so that one
  * value has one encoding and no byte stays unread. No network, no disk. Source: Ethereum Yellow Paper, appendix B.
  */
-import { concatBytes } from "@noble/hashes/utils";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 
 export type RlpItem = Uint8Array | readonly RlpItem[];
@@ -10,13 +9,11 @@ export type RlpItem = Uint8Array | readonly RlpItem[];
 /** Fields, access list, entry, storage keys, key (EIP-2930): what lies deeper is no transaction. */
 const depthMax = 5;
 
-export function encodeRlp(item: RlpItem): Uint8Array {
-  if (item instanceof Uint8Array) {
-    if (item.length === 1 && (item[0] as number) < 0x80) return item;
-    return concatBytes(header(0x80, item.length), item);
-  }
-  const body = concatBytes(...item.map(encodeRlp));
-  return concatBytes(header(0xc0, body.length), body);
+/** `before` bytes are left free in front of it. */
+export function encodeRlp(item: RlpItem, before = 0): Uint8Array {
+  const bytes = new Uint8Array(before + sizeOf(item));
+  writeItem(item, bytes, before);
+  return bytes;
 }
 
 /** Decodes one item that fills `bytes` to the last byte. Refuses (TRANSACTION_RLP) every form but the shortest. */
@@ -35,21 +32,67 @@ export function decodeRlp(bytes: Uint8Array): { readonly ok: true; readonly item
 export function integerBytes(value: bigint): Uint8Array {
   if (value === 0n) return new Uint8Array(0);
   const hex = value.toString(16);
-  return Uint8Array.from(Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex"));
+  return new Uint8Array(Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex"));
+}
+
+/** Big-endian bytes without the zeros in front: views into what is given. */
+export function shortest(bytes: Uint8Array): Uint8Array {
+  let first = 0;
+  while (bytes[first] === 0) first += 1;
+  return bytes.subarray(first);
 }
 
 /** Null unless `bytes` is the shortest big-endian form of an integer of at most `bytesMax` bytes. */
 export function integerOf(bytes: Uint8Array, bytesMax: number): bigint | null {
   if (bytes.length > bytesMax || bytes[0] === 0) return null;
-  return bytes.length === 0 ? 0n : BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
+  return bytes.length === 0 ? 0n : BigInt(`0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex")}`);
 }
 
 class RlpFormat extends Error {}
 
-function header(offset: number, length: number): Uint8Array {
-  if (length < 56) return Uint8Array.of(offset + length);
-  const size = integerBytes(BigInt(length));
-  return concatBytes(Uint8Array.of(offset + 55 + size.length), size);
+function isLowByte(item: Uint8Array): boolean {
+  return item.length === 1 && (item[0] as number) < 0x80;
+}
+
+function sizeOf(item: RlpItem): number {
+  if (item instanceof Uint8Array && isLowByte(item)) return 1;
+  const body = bodySizeOf(item);
+  return 1 + (body < 56 ? 0 : bytesOf(body)) + body;
+}
+
+function bodySizeOf(item: RlpItem): number {
+  if (item instanceof Uint8Array) return item.length;
+  let size = 0;
+  for (const each of item) size += sizeOf(each);
+  return size;
+}
+
+/** Bytes of a length above zero. */
+function bytesOf(length: number): number {
+  return Math.ceil((32 - Math.clz32(length)) / 8);
+}
+
+/** @returns where the next item begins */
+function writeItem(item: RlpItem, bytes: Uint8Array, at: number): number {
+  if (!(item instanceof Uint8Array)) {
+    let next = writeHeader(0xc0, bodySizeOf(item), bytes, at);
+    for (const each of item) next = writeItem(each, bytes, next);
+    return next;
+  }
+  const from = isLowByte(item) ? at : writeHeader(0x80, item.length, bytes, at);
+  bytes.set(item, from);
+  return from + item.length;
+}
+
+function writeHeader(offset: number, length: number, bytes: Uint8Array, at: number): number {
+  if (length < 56) {
+    bytes[at] = offset + length;
+    return at + 1;
+  }
+  const size = bytesOf(length);
+  bytes[at] = offset + 55 + size;
+  for (let place = 1; place <= size; place++) bytes[at + place] = length >>> (8 * (size - place));
+  return at + 1 + size;
 }
 
 function decodeAt(bytes: Uint8Array, start: number, limit: number, depth: number): { item: RlpItem; end: number } {

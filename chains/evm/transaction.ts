@@ -4,13 +4,12 @@
  * Sources: EIP-1559, EIP-2718 (type byte), EIP-2930 (access list), EIP-2681 (nonce bound), EIP-2 (low s).
  */
 import { keccak_256 } from "@noble/hashes/sha3";
-import { concatBytes } from "@noble/hashes/utils";
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import { addressBytes, addressBytesOfPoint, addressOfBytes, isZeroAddress, parseAddress } from "./address.ts";
 import { isCanonicalSignature, recoverPublicKey } from "./curve.ts";
 import { decodeTransferCall, encodeTransferCall } from "./erc20.ts";
 import { txHashOf } from "./hash.ts";
-import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem } from "./rlp.ts";
+import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem, shortest } from "./rlp.ts";
 
 /**
  * One transfer. Addresses in any form `parseAddress` takes. Fees in wei per gas.
@@ -132,9 +131,7 @@ export function attachSignature(
     throw new AgentError("TRANSACTION_SIGNATURE", "none", "signature is not r ‖ s in range with s in the lower half");
   }
   const yParity = parityOf(digestOf(unsigned), pair, sender, signature[64] === 1 ? 1 : 0);
-  const r = BigInt(hexOf(signature.subarray(0, 32)));
-  const s = BigInt(hexOf(signature.subarray(32, 64)));
-  const raw = typed([...read.fields, integerBytes(yParity), integerBytes(r), integerBytes(s)]);
+  const raw = typed([...read.fields, integerBytes(yParity), shortest(pair.subarray(0, 32)), shortest(pair.subarray(32))]);
   return { raw, txHash: txHashOf(raw) };
 }
 
@@ -215,7 +212,9 @@ function faultOf(refusal: Refusal): AgentError {
 }
 
 function typed(fields: readonly RlpItem[]): Uint8Array {
-  return concatBytes(Uint8Array.of(dynamicFeeType), encodeRlp(fields));
+  const bytes = encodeRlp(fields, 1);
+  bytes[0] = dynamicFeeType;
+  return bytes;
 }
 
 function hexOf(bytes: Uint8Array): string {

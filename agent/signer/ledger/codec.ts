@@ -40,11 +40,11 @@ export function encodeRecord(
   const text = JSON.stringify(body);
   const fields = text.startsWith('{"kind":') ? text : JSON.stringify(kindFirst(body));
   const covered = `{"seq":${place.seq},"prev":"${place.prev}","at":${place.at},${fields.slice(1, -1)}`;
-  const own = createHash("sha256")
-    .update(domain + covered)
-    .digest("hex");
+  const hashed = domain + covered;
+  const own = createHash("sha256").update(hashed).digest("hex");
   const line = `${covered},"hash":"${own}"}\n`;
-  const bytes = Buffer.byteLength(line);
+  // Of the text that lies in one piece since it was hashed.
+  const bytes = Buffer.byteLength(hashed) - domain.length + closingBytes + 1;
   invariant(bytes <= lineBytesMax, "a record fits into one line");
   // Spreading first would cost more than hashing: the engine's fast path is a spread into a started literal.
   return { record: { seq: place.seq, prev: place.prev, at: place.at, ...body, hash: own }, line, bytes };

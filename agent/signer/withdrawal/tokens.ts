@@ -141,7 +141,7 @@ function intentBody(
     maxFeePerGas: said.maxFeePerGas.toString(),
     maxPriorityFeePerGas: said.maxPriorityFeePerGas.toString(),
     digest,
-    unsigned: `0x${Buffer.from(unsigned).toString("hex")}`,
+    unsigned: `0x${Buffer.from(unsigned.buffer, unsigned.byteOffset, unsigned.length).toString("hex")}`,
   };
 }
 

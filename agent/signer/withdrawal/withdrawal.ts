@@ -188,7 +188,7 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
       break;
     case "SIGNED":
       move(withdrawal, "signed", record);
-      change(withdrawal, record.version, { txHash: record.txHash, raw: record.raw, signedAt: record.at });
+      change(withdrawal, record.version, (old) => ({ ...old, txHash: record.txHash, raw: record.raw, signedAt: record.at }));
       break;
     case "OBSERVED": {
       move(withdrawal, observedStep(record.stage, record.outcome), record);
@@ -207,7 +207,7 @@ export function applyRelease(withdrawal: Withdrawal, version: number, record: Ex
   const signed = withdrawal.versions[version - 1];
   invariant(signed !== undefined && signed.txHash !== "" && !signed.released, "what is released was signed, and once");
   move(withdrawal, "released", record);
-  change(withdrawal, version, { released: true });
+  change(withdrawal, version, (old) => ({ ...old, released: true }));
   withdrawal.history.push(lineOf(record));
 }
 
@@ -253,8 +253,8 @@ function bind(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "INT
   });
 }
 
-function change(withdrawal: Withdrawal, version: number, to: Partial<Version>): void {
+function change(withdrawal: Withdrawal, version: number, to: (old: Version) => Version): void {
   const old = withdrawal.versions[version - 1];
   invariant(old !== undefined && old.version === version, "a version is signed and released after its intent");
-  withdrawal.versions[version - 1] = { ...old, ...to };
+  withdrawal.versions[version - 1] = to(old);
 }
