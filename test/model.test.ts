@@ -41,12 +41,21 @@ describe("the small model", () => {
     expect(whole.every((events) => events.rollback && events.restore && (events.copy || events.other))).toBe(true);
   });
 
+  const sound = new Map<string, ReturnType<typeof checkConfiguration>>();
+  const twinOf = (events: Events, grain: (typeof mutants)[number]["grain"]) => {
+    const key = JSON.stringify([events, grain]);
+    const twin = sound.get(key) ?? checkConfiguration({ name: "twin", events, grain });
+    sound.set(key, twin);
+    return twin;
+  };
+
   it.each(mutants.map((mutant) => [mutant.name, mutant] as const))("catches %s", (_name, mutant) => {
     const { broken, trace } = checkMutant(mutant);
     expect(broken).toBe(mutant.breaks);
     expect(trace.at(-1)).toMatch(new RegExp(`: ${mutant.breaks}$`));
-    const twin = checkConfiguration({ name: "twin", events: mutant.events, grain: mutant.grain });
-    expect(twin).toMatchObject({ broken: null, isComplete: true });
+    // Three events at once are a minute's search: they lie within what the command searches whole.
+    if (Object.values(mutant.events).filter(Boolean).length < 3)
+      expect(twinOf(mutant.events, mutant.grain)).toMatchObject({ broken: null, isComplete: true });
   });
 
   it("has a name, and one only, for every mutant", () => {

@@ -36,7 +36,7 @@ export const hubMutants: readonly Mutant[] = [
   {
     name: "head-without-its-entries",
     file: statements,
-    find: "  for (const entry of statement.entries) if (entry.seq > storedSeq) applyEntry(progress, entry);",
+    find: "  for (const entry of statement.entries) applyEntry(progress, entry);",
     replace: "  for (const entry of statement.entries) if (entry.seq > storedSeq + 1) applyEntry(progress, entry);",
     sentence: "The first record after the stored head is acknowledged and not stored (release).",
   },

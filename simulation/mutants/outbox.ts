@@ -74,7 +74,7 @@ export const outboxMutants: readonly Mutant[] = [
   {
     name: "gap-sent-anyway",
     file: report,
-    find: "    if (after > sentSeq && !isAnswer) return false;\n",
+    find: "    if (after !== sentSeq && !isAnswer) return false;\n",
     replace: "",
     sentence:
       "A statement is sent though one before it is missing, and the gateway takes itself for a restored backup (liveness).",

@@ -63,8 +63,8 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: "gate-never-asked-again",
     file: "agent/signer/withdrawal/outbox.ts",
-    find: "    if (entries.length > 0) batches.push({ after: from, head: durable, entries });",
-    replace: "    if (entries.length > 1) batches.push({ after: from, head: durable, entries });",
+    find: "    if (entries.length > 0) batches.push({ after: from, previous: at(from), head: durable, entries });",
+    replace: "    if (entries.length > 1) batches.push({ after: from, previous: at(from), head: durable, entries });",
     sentence: "A single entry is never stated, so its acknowledgement never comes and its gate stays shut (liveness).",
   },
 ];

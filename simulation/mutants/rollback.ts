@@ -83,7 +83,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "foreign-count-only-alarms",
     file: claims,
-    find: '  return nowMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_NONCE_FOREIGN", detail);',
+    find: '  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_NONCE_FOREIGN", detail);',
     replace: "  return { ok: true };",
     sentence: "Somebody else signs with the same key, the chain says so for minutes, and signing goes on (monotone).",
     when: ({ rates }) => rates.foreignSpend > 0,
