@@ -205,7 +205,7 @@ export class Machine {
         linkTimes,
       },
       random: () => kernel.chance.below("courier random", 1_000) / 1_000,
-      pollMs: { min: 1_200, max: 2_500 },
+      pollMs: { min: 1_500, max: 3_000 },
       ...{ log: logOf(owner), metrics: createMetrics(monotonic) },
       connectSigner: () => new LocalSocket(owner, this.signer, (message) => seen(this, message)),
       onReady: () => note("courier ready"),

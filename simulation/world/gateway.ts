@@ -27,7 +27,7 @@ type Raw = InstanceType<typeof DatabaseSync>;
 type Statement = ReturnType<Raw["prepare"]>;
 
 const linkLimits = { helloMs: 3_000, beatMs: 6_000, deadMs: 14_000, resendMs: 8_000 };
-const pollMs = 2_500;
+const pollMs = 3_000;
 
 /** What goes wrong with a commit: the process dies before it or after it, or the disk fails and nobody knows. */
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";

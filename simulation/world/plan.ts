@@ -112,7 +112,8 @@ export function drawPlan(chance: Chance): Plan {
       ],
     ),
   ) as Rates;
-  const faultsMs = chance.between("faults last", 4, 24) * 1_000;
+  const isLong = chance.below("long run", 6) === 0;
+  const faultsMs = chance.between("faults last", isLong ? 12 : 3, isLong ? 26 : 11) * 1_000;
   const policy = chance.pick("policy", ["wide", "wide", "narrow", "daily", "holding"] as const);
   return {
     rates,
@@ -123,14 +124,14 @@ export function drawPlan(chance: Chance): Plan {
     nodes: chance.pick("nodes", [1, 1, 1, 2, 3]),
     firstNonce: chance.pick("first nonce", [0, 5]),
     policy,
-    segmentBytesMax: chance.pick("segment size", [1_024, 4_096, 16_384, 1_048_576]),
+    segmentBytesMax: chance.pick("segment size", [1_024, 4_096, 16_384, 1_048_576, 1_048_576, 1_048_576]),
     linkSlowMs: chance.pick("line delay", [1, 20, 150]),
     refusing: chance.fault("a receiver refuses", 500) ? receivers[1] : "",
   };
 }
 
 function drawOrders(chance: Chance, faultsMs: number): readonly Order[] {
-  const count = chance.pick("orders", [1, 1, 2, 2, 2, 3, 4, 6]);
+  const count = chance.pick("orders", [1, 1, 1, 2, 2, 2, 3, 5]);
   return Array.from({ length: count }, (_, index) => {
     const mode = chance.below("manual", 5) === 0 ? "manual" : "auto";
     const currency = chance.pick("currency", ["eth", "usdt"] as const);

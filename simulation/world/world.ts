@@ -28,7 +28,7 @@ const envelopeHeaderBytes = 66;
 /** Ledger time may be ten minutes ahead of the gateway's, and a little for what is on its way. */
 const aheadMsMax = 600_000 + 5_000;
 /** How long runs go on in which nobody need settle, so that what is dangerous may happen. */
-const restlessMs = 20_000;
+const restlessMs = 12_000;
 
 export interface RunOptions {
   /** Only these faults come true; null lets chance decide. */
