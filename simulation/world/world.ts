@@ -298,7 +298,8 @@ export class World {
         if (locked) this.violated(new Violation("no agent stops without a reason", `${name}: ${locked.code} ${locked.detail}`));
       }
     }
-    const isWhole = !this.weather.backups.wasUsed && rates.frameLost + rates.framesSwapped + rates.frameOld === 0;
+    const carried = rates.frameLost + rates.framesSwapped + rates.frameOld + rates.hostileCourier;
+    const isWhole = !this.weather.backups.wasUsed && carried === 0;
     const [alarm] = this.gateway.all<{ detail: string }>("SELECT detail FROM audit WHERE act = 'alarm HUB_DATABASE_BEHIND'");
     if (isWhole && alarm !== undefined) this.violated(new Violation("no gateway takes itself for a backup", alarm.detail));
     for (const transaction of this.payments.heldBytes()) this.chain.offer(transaction);
