@@ -79,6 +79,8 @@ describe("a withdrawal", () => {
     const { transactionId: heldId } = rig.gateway.order({ address: receiver(), mode: "manual" });
     const beganAt = performance.now();
     await paid(rig, transactionId);
+    // The signer knows of the end a moment before the courier has its answer.
+    await until(() => rig.metrics.read().final === 1);
     const elapsedUs = (performance.now() - beganAt) * 1000;
     expect(rig.metrics.read()).toMatchObject({ linkUp: 1, signed: 1, replaced: 0, declined: 0, sent: 1, unsent: 0, final: 1 });
     expect(rig.metrics.durableMedianUs()).toBeGreaterThan(0);
