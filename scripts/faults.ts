@@ -193,7 +193,11 @@ function signerWorld(scene: Scene): World["play"] {
       }
       const fault = signerFault(world.kind, scene, points, random, place);
       const count = scene === "start" ? 0 : 1 + Math.floor(random() * orders);
-      if (await current.strike(scene, fault, count)) {
+      const isStruck = await current.strike(scene, fault, count).catch((error: unknown) => {
+        tally.violated(`${world.name} ${seed}`, current.counterpart.violations);
+        throw error;
+      });
+      if (isStruck) {
         done += 1;
         idle = 0;
         tally.struck(world.kind, `${world.name} ${wordsOf(fault)}`);
@@ -225,7 +229,11 @@ const gatewayWorld: World["play"] = async (world, seed, tally) => {
         : world.kind === "kills"
           ? { kind: "kill", point, aftermath }
           : { kind: "error", errno: world.kind === "eio" ? "EIO" : "ENOSPC", point, aftermath };
-    if (await made.strike(fault, 1 + Math.floor(random() * orders))) {
+    const isStruck = await made.strike(fault, 1 + Math.floor(random() * orders)).catch((error: unknown) => {
+      tally.violated(`${world.name} ${seed}`, made.agent.violations);
+      throw error;
+    });
+    if (isStruck) {
       done += 1;
       idle = 0;
       tally.struck(world.kind, `${world.name} ${wordsOf(fault)}`);

@@ -3,7 +3,7 @@
  * of the rest any part of the newest bytes may be missing or read as zeros, and names that were not synced may be undone from the
  * newest back. Works on the files of a process that has ended. Sources: fsync(2), rename(2); failures.md F33 and F36.
  */
-import { closeSync, existsSync, openSync, renameSync, rmSync, statSync, truncateSync, writeSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeSync } from "node:fs";
 import { type Call, callsIn } from "./trace.ts";
 
 type Random = () => number;
@@ -94,9 +94,13 @@ export function losePower({ files, names }: Unsynced, random: Random): string {
   return told.join("; ");
 }
 
-/** A sector that never reached the disk, among those that did. */
+/**
+ * A sector of the newest line that never reached the disk, while later ones did. One before a whole line is another matter: a reader
+ * cannot tell it from damage, and refuses (docs/ledger.md section 6).
+ */
 function punch(path: string, from: number, to: number, random: Random): number {
-  const first = Math.ceil(from / sectorBytes);
+  const newline = readFileSync(path).lastIndexOf(0x0a, to - 2);
+  const first = Math.ceil(Math.max(from, newline + 2 - sectorBytes) / sectorBytes);
   const last = Math.floor(to / sectorBytes);
   if (last <= first) return 0;
   const start = (first + Math.floor(random() * (last - first))) * sectorBytes;

@@ -94,7 +94,11 @@ export class SignerWorld {
     const options = narrow ? this.#onDisk(syscalls) : { syscalls };
     const mayStop = fault.kind === "kill" && fault.aftermath === "copy";
     const played = await this.#play(scene, { ...options, inject }, count, { mayStop, point: fault.point });
-    if (!played.struck) return false;
+    if (!played.struck) {
+      if (fault.kind === "error" && played.log().includes("(INJECTED)"))
+        this.counterpart.violations.push(`the signer lives on after ${fault.errno} from ${syscall}`);
+      return false;
+    }
     if (fault.kind === "kill" && fault.aftermath === "copy") await this.#moveToCopy();
     await this.#ended();
     if (fault.aftermath === "lose power") this.#losePower(played.log(), sizes);
