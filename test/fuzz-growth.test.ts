@@ -22,9 +22,13 @@ describe.each(targetNames)("%s", (name) => {
     const target = await openTarget(name);
     const tooMuch: string[] = [];
     for (const [shape, each] of Object.entries(target.shapes)) {
-      const growth = await growthOf(target, each, coverage);
-      const isSteep = excess(growth.steps, stepsSlack) > 0 || excess(growth.bytes, bytesSlack) > 0;
-      if (isSteep) tooMuch.push(`${shape}: ${JSON.stringify(growth)}`);
+      // What allocates beside the target only ever adds: a shape is too steep when it is so each time.
+      const steep: Growth[] = [];
+      for (let times = 0; times < 4 && steep.length === times; times++) {
+        const growth = await growthOf(target, each, coverage);
+        if (excess(growth.steps, stepsSlack) > 0 || excess(growth.bytes, bytesSlack) > 0) steep.push(growth);
+      }
+      if (steep.length === 4) tooMuch.push(`${shape}: ${JSON.stringify(steep)}`);
     }
     await target.close?.();
     expect(Object.keys(target.shapes).length).toBeGreaterThan(0);
