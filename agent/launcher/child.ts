@@ -29,9 +29,12 @@ function cleanEnvironment(env: Readonly<Record<string, string | undefined>>): Re
   return kept;
 }
 
-/** What this Node knows of: no `__proto__` setter, no code from strings, no inspector by signal. The JIT stays: signing is wasm. */
+/**
+ * What this Node knows of: no `__proto__` setter, no code from strings, no inspector by signal. The JIT stays: signing is wasm. V8
+ * does without threads of its own: with heaps this small they cost more than they save, and each has its own memory.
+ */
 function nodeFlags(): string[] {
-  const flags = ["--disable-proto=throw", "--disallow-code-generation-from-strings"];
+  const flags = ["--disable-proto=throw", "--disallow-code-generation-from-strings", "--single-threaded"];
   if (process.allowedNodeEnvironmentFlags.has("--disable-sigusr1")) flags.push("--disable-sigusr1");
   return flags;
 }

@@ -6,7 +6,7 @@
 import { keccak_256 } from "@noble/hashes/sha3";
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import { addressBytes, addressBytesOfPoint, addressOfBytes, isZeroAddress, parseAddress } from "./address.ts";
-import { isCanonicalSignature, recoverPublicKey } from "./curve.ts";
+import { isCanonicalSignature, isSignatureOf, recoverPublicKey } from "./curve.ts";
 import { decodeTransferCall, encodeTransferCall } from "./erc20.ts";
 import { txHashOf } from "./hash.ts";
 import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem, shortest } from "./rlp.ts";
@@ -112,11 +112,13 @@ export function digestOf(unsigned: Uint8Array): Uint8Array {
 }
 
 /**
- * Puts the signature r(32) ‖ s(32) into the transaction. The y parity is found by recovering `sender` (an address), which is at
- * once the check that this key made this signature over these bytes. A 65th byte says which parity to try first, nothing more.
+ * Puts the signature r(32) ‖ s(32) ‖ y parity(1) into the transaction, once it is sure that the sender's key (an address) made it over
+ * these bytes. The first time the sender is recovered from it. That gives the public key, with which all further signatures are
+ * verified, a fifth cheaper; only their parity is then taken as it is given, for a wrong one is no payment of anybody's: the
+ * transaction has another, empty account as its sender.
  * @returns the raw transaction, 0x02 ‖ rlp([… fields, yParity, r, s]), and its hash as 0x hex, lower case
- * @throws TRANSACTION_SIGNATURE (not 64 or 65 bytes, r or s out of range, s in the upper half), TRANSACTION_SENDER (neither parity fits),
- * or a code of `describe` when the bytes are not a list of an unsigned transaction
+ * @throws TRANSACTION_SIGNATURE (not 65 bytes, r or s out of range, s in the upper half, a parity beyond 1), TRANSACTION_SENDER (not
+ * the sender's), or a code of `describe` when the bytes are not a list of an unsigned transaction
  * @public
  */
 export function attachSignature(
@@ -127,27 +129,29 @@ export function attachSignature(
   const read = fieldsOf(unsigned);
   if (!read.ok) throw faultOf(read);
   const pair = signature.subarray(0, 64);
-  if (signature.length > 65 || (signature[64] ?? 0) > 1 || !isCanonicalSignature(pair)) {
-    throw new AgentError("TRANSACTION_SIGNATURE", "none", "signature is not r ‖ s in range with s in the lower half");
+  const parity = signature[64];
+  if (signature.length !== 65 || (parity !== 0 && parity !== 1) || !isCanonicalSignature(pair)) {
+    throw new AgentError(
+      "TRANSACTION_SIGNATURE",
+      "none",
+      "signature is not r ‖ s in range with s in the lower half, and a parity",
+    );
   }
-  const yParity = parityOf(digestOf(unsigned), pair, sender, signature[64] === 1 ? 1 : 0);
-  const raw = typed([...read.fields, integerBytes(yParity), shortest(pair.subarray(0, 32)), shortest(pair.subarray(32))]);
+  if (!isOfSender(sender, digestOf(unsigned), pair, parity)) {
+    throw new AgentError("TRANSACTION_SENDER", "none", "the signature was not made by the sender's key", { sender });
+  }
+  const ends = [integerBytes(BigInt(parity)), shortest(pair.subarray(0, 32)), shortest(pair.subarray(32))];
+  const raw = typed([...read.fields, ...ends]);
   return { raw, txHash: txHashOf(raw) };
 }
 
-function parityOf(digest: Uint8Array, signature: Uint8Array, sender: string, likely: 0 | 1): bigint {
-  for (const parity of likely === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
-    const point = recoverPublicKey(digest, signature, parity);
-    if (point !== null && isPointOf(sender, point)) return BigInt(parity);
-  }
-  throw new AgentError("TRANSACTION_SENDER", "none", "the signature was not made by the sender's key", { sender });
-}
-
-/** The same few accounts sign everything: a point that was found to be an account's is compared instead of hashed again. */
-function isPointOf(sender: string, point: Uint8Array): boolean {
+/** The same few accounts sign everything. */
+function isOfSender(sender: string, digest: Uint8Array, pair: Uint8Array, parity: 0 | 1): boolean {
   const known = points.get(sender);
-  if (known !== undefined && Buffer.compare(known, point) === 0) return true;
-  if (hexOf(addressBytesOfPoint(point)) !== hexOf(addressBytes(addressOrThrow(sender)))) return false;
+  if (known !== undefined) return isSignatureOf(digest, pair, known);
+  const address = hexOf(addressBytes(addressOrThrow(sender)));
+  const point = recoverPublicKey(digest, pair, parity);
+  if (point === null || hexOf(addressBytesOfPoint(point)) !== address) return false;
   if (points.size >= pointsMax) points.clear();
   points.set(sender, point);
   return true;

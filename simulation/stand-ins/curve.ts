@@ -28,6 +28,10 @@ export function recover(digest: Uint8Array, signature: Uint8Array, parity: 0 | 1
   return null;
 }
 
+export function verify(digest: Uint8Array, point: Uint8Array, signature: Uint8Array): boolean {
+  return signatureOf(digest, point).equals(signature);
+}
+
 /** Both halves between 1 and half the order. */
 function signatureOf(digest: Uint8Array, publicKey: Uint8Array): Buffer {
   const half = createHash("sha256").update(publicKey).update(digest).digest();

@@ -2,8 +2,8 @@
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { HDNodeWallet } from "ethers";
-import { sign } from "tiny-secp256k1";
 import { afterEach } from "vitest";
+import { signDigest as sign } from "../../agent/signer/vault/curve.ts";
 import { createEvmNodes, type EvmNodes, type EvmNodesOptions } from "../../chains/evm/node.ts";
 import { attachSignature, buildTransfer, digestOf, type Transfer } from "../../chains/evm/transaction.ts";
 import { AgentError } from "../../protocol/fault.ts";
