@@ -17,7 +17,7 @@ import { agentConfigText } from "./operator/agent-config.ts";
 import { initFolder, writeOwnFile } from "./operator/folder.ts";
 import { askHealth } from "./operator/health.ts";
 import { addKey, createMerchant, listAgents, type Operator, recoverAgent, releaseAgent, revoke } from "./operator/people.ts";
-import { checkKey } from "./store/owner.ts";
+import { checkKey, runningOn } from "./store/owner.ts";
 import { openStore } from "./store/store.ts";
 
 const exit = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
@@ -48,7 +48,7 @@ function asOperator<T>(options: ConfigOption, work: (by: Operator, config: Gatew
   const store = openStore(config.database, makeLog("error"));
   try {
     checkKey(store.database, gatewayKey.fingerprint, config);
-    return work({ store, gatewayKey, random: randomBytes, nowMs: Date.now() }, config);
+    return work({ store, gatewayKey, random: randomBytes, nowMs: Date.now(), run: runningOn(config.database) }, config);
   } finally {
     store.close();
   }
@@ -152,7 +152,7 @@ function keyRevoke(keyId: string, options: JsonOption): void {
 
 function agentsList(options: JsonOption): void {
   asOperator(options, (by) => {
-    const agents = listAgents(by.store);
+    const agents = listAgents(by);
     if (options.json === true) {
       printJson(agents);
       return;
@@ -164,20 +164,30 @@ function agentsList(options: JsonOption): void {
       print(
         `  ${agent.hotAddress}  epoch ${agent.epoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
       );
+      if (agent.unheard !== "") print(`  unheard: ${agent.unheard}`);
     }
   });
 }
 
-function agentsRelease(agentId: string, options: JsonOption): void {
+function agentsRelease(agentId: string, options: JsonOption & { readonly unheard?: boolean }): void {
   asOperator(options, (by) => {
-    const released = releaseAgent(by, agentId);
+    const unheard = options.unheard === true;
+    const released = releaseAgent(by, agentId, unheard ? "unheard" : undefined);
     if (!allowed(released)) return;
+    const { openWithdrawals } = released;
     if (options.json === true) {
-      printJson({ agentId, released: true, openWithdrawals: released.openWithdrawals });
+      printJson({ agentId, released: true, unheard, openWithdrawals });
       return;
     }
-    print(`Released ${agentId}; its merchant may pair another server.`);
-    if (released.openWithdrawals > 0) print(`${released.openWithdrawals} open withdrawals stay with it.`);
+    print(`Released ${agentId}${unheard ? " unheard" : ""}; its merchant may pair another server.`);
+    if (openWithdrawals > 0)
+      print(`${openWithdrawals} open withdrawals stay with it: end that server before another one is paired.`);
+    if (unheard) {
+      print(
+        "What it paid may be missing here. The server that is paired next begins with a recovery and pays nothing by itself:",
+      );
+      print("compare each of its orders with the chain before it is approved (docs/recovering.md, section 7).");
+    }
   });
 }
 
@@ -260,9 +270,9 @@ function tree(): Command {
     .action(keyCreate);
   withBoth(key.command("revoke").description("end one, for ever").argument("<keyId>")).action(keyRevoke);
   const agents = withBoth(program.command("agents").description("the paired servers")).action(agentsList);
-  withBoth(agents.command("release").description("let the merchant pair another server").argument("<agentId>")).action(
-    (id: string, _own: unknown, command: Command) => agentsRelease(id, command.optsWithGlobals()),
-  );
+  withBoth(agents.command("release").description("let the merchant pair another server").argument("<agentId>"))
+    .option("--unheard", "although this database may lack what it paid; the next server then holds every order for a person")
+    .action((id: string, _own: unknown, command: Command) => agentsRelease(id, command.optsWithGlobals()));
   withBoth(agents.command("recover").description("begin an agent's recovery: see docs/recovering.md first").argument("<agentId>"))
     .option("--above <epoch>", "raise the epoch above this one too, as the agent's status shows it", epochNumber)
     .action((id: string, _own: unknown, command: Command) => agentsRecover(id, command.optsWithGlobals()));

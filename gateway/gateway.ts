@@ -62,13 +62,18 @@ function urlOf(config: GatewayConfig, port: number): string {
 }
 
 /** The database, when it is this key's and no other gateway runs on it. */
-function takeStore(config: GatewayConfig, key: GatewayKey, log: Logger): { readonly store: Store; close(): void } {
+function takeStore(
+  config: GatewayConfig,
+  key: GatewayKey,
+  log: Logger,
+): { readonly store: Store; readonly run: string; close(): void } {
   const store = openStore(config.database, log);
   try {
     checkKey(store.database, key.fingerprint, config);
     const ownership = ownStore(config.database);
     return {
       store,
+      run: ownership.run,
       close() {
         store.close();
         ownership.release();
@@ -88,7 +93,7 @@ function takeStore(config: GatewayConfig, key: GatewayKey, log: Logger): { reado
 export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
   const { log, clock } = deps;
   const key = readGatewayKey(config.keyFile);
-  const { store, close: closeStore } = takeStore(config, key, log);
+  const { store, run, close: closeStore } = takeStore(config, key, log);
   if (config.publicUrl.startsWith("https:") && config.listen.tls === null && config.trustProxy.length === 0) {
     log.warn("publicUrl is https without listen.tls: name the TLS proxy in trustProxy, else all callers count as one address");
   }
@@ -114,7 +119,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   const service: Service = { config, store, signals, key, log, clock, random: randomBytes, waiters, confirmations };
   try {
     server = createServer(service);
-    hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock });
+    hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock, run });
     addOperations(server, service);
     addStation(server, service, [storeProbe(store), ...chainProbes(config, () => watcher)]);
     const port = await listen(server, config);

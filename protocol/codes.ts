@@ -306,6 +306,7 @@ export const codes = {
   GATEWAY_UNKNOWN_MERCHANT: ["refusal", "none", "operator", "there is no such merchant", "give the merchantId that merchant create printed; agents shows those that have paired"],
   GATEWAY_UNKNOWN_KEY: ["refusal", "none", "operator", "there is no such API key, or it is revoked already", "give the keyId: the part of the apiKey before the first dot"],
   GATEWAY_UNKNOWN_AGENT: ["refusal", "none", "operator", "there is no such agent, or it is released already", "copy the id from agents"],
+  GATEWAY_AGENT_UNHEARD: ["refusal", "none", "operator", "the gateway's database may lack payments of this agent, and another server would make them again", "let gateway and agent run for half a minute, then try again; for a server that is gone for good read docs/recovering.md section 7, then add --unheard"],
   GATEWAY_STORE_MISSING: ["fault", "none", "operator", "there is no database file where the configuration says", "run init, or restore the file; never start with an empty one"],
   GATEWAY_STORE_EXISTS: ["fault", "none", "operator", "the database file is there already or cannot be made", "choose another folder, or keep the gateway that is there"],
   GATEWAY_STORE_VERSION: ["fault", "none", "operator", "the database was made by another version of the gateway", "run the version that made it"],

@@ -180,18 +180,21 @@ describe("the gateway's own files", () => {
     openStore(config.database, log).close();
     store.database.run("UPDATE meta SET value = '99' WHERE name = 'schema'");
     expect(() => openStore(config.database, log)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_VERSION" }));
-    store.database.run("UPDATE meta SET value = '2' WHERE name = 'schema'");
+    store.database.run("UPDATE meta SET value = '3' WHERE name = 'schema'");
     expect(store.database.get("PRAGMA synchronous")).toEqual({ synchronous: 2 });
     expect(store.database.get("PRAGMA journal_mode")).toEqual({ journal_mode: "wal" });
   });
 
-  it("of the version before are brought to this one, once, with what is in them", () => {
+  it("of the version before are brought to this one, once, with what is in them", async () => {
     const { log, config, store } = gateway.service;
+    await gateway.pair();
     store.database.run("DROP TABLE recoveries");
+    store.database.run("ALTER TABLE agents DROP COLUMN heard");
     store.database.run("UPDATE meta SET value = '1' WHERE name = 'schema'");
     for (let round = 0; round < 2; round++) {
       const opened = openStore(config.database, log);
-      expect(opened.database.get("SELECT value FROM meta WHERE name = 'schema'")).toEqual({ value: "2" });
+      expect(opened.database.get("SELECT value FROM meta WHERE name = 'schema'")).toEqual({ value: "3" });
+      expect(opened.database.all("SELECT heard FROM agents")).toEqual([{ heard: "" }]);
       expect(opened.database.all("SELECT * FROM recoveries")).toEqual([]);
       opened.close();
     }

@@ -8,7 +8,7 @@ import { walletFingerprintOf } from "../protocol/identity.ts";
 import { openGrant, parseApiKey, parseSealedGrant, sealTranscript, shortCodeOf } from "../protocol/pairing.ts";
 import { parseJob } from "../protocol/payloads.ts";
 import { type Answered, newAgentKeys, receiver, usdtContract, wallet } from "./support/gateway-server.ts";
-import { agentRow, anotherGateway, auto, countOf, db, eachTestItsGateway, gateway, ready } from "./support/shop.ts";
+import { agentRow, anotherGateway, auto, countOf, db, eachTestItsGateway, gateway, ready, release } from "./support/shop.ts";
 
 eachTestItsGateway();
 
@@ -21,7 +21,7 @@ describe("pairing", () => {
     const { grant, gatewayKey } = openGrant(parseSealedGrant(answer.text), { fingerprint, transcript: sealed.transcript });
     expect(grant).toMatchObject({ merchant: gateway.merchant.merchantId, epoch: 1, agent: agentRow().id });
     expect(gatewayKey).toBe(gateway.service.key.publicKey);
-    const [line] = listAgents(gateway.service.store);
+    const [line] = listAgents(gateway.operator);
     expect(line).toMatchObject({
       agentId: grant.agent,
       shortCode: shortCodeOf(sealed.transcript, answer.body.grant),
@@ -39,7 +39,7 @@ describe("pairing", () => {
     const otherKeys = newAgentKeys();
     const taken = await gateway.pair({}, undefined, otherKeys);
     expect([taken.status, taken.body.code, taken.body.agent]).toEqual([409, "pairing_taken", id]);
-    expect(releaseAgent(gateway.operator, id)).toEqual({ ok: true, openWithdrawals: 0 });
+    expect(release()).toEqual({ ok: true, openWithdrawals: 0 });
     expect(releaseAgent(gateway.operator, id)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_AGENT" });
     const other = await gateway.pair({}, undefined, otherKeys);
     expect([other.status, agentRow().id === id]).toEqual([200, false]);
@@ -50,7 +50,7 @@ describe("pairing", () => {
     await ready();
     await auto();
     const { id } = agentRow();
-    releaseAgent(gateway.operator, id);
+    release();
     const again = await gateway.pair();
     expect(JSON.parse(again.body.grant)).toMatchObject({ agent: id, epoch: 2 });
     await auto({ orderId: "order-2" });
@@ -109,7 +109,7 @@ describe("pairing", () => {
       await refused();
       db().run("UPDATE agents SET hotAddress = lower(hotAddress)");
       await refused();
-      releaseAgent(gateway.operator, agentRow().id);
+      release();
       await refused();
       expect((await pairStranger(foreign)).status).toBe(200);
     });
@@ -135,7 +135,7 @@ describe("pairing", () => {
     const replayed = await gateway.register(recorded);
     expect([replayed.status, replayed.body.code]).toEqual([409, "pairing_replayed"]);
     expect(agentRow()).toEqual(before);
-    releaseAgent(gateway.operator, before.id);
+    release();
     for (const sealed of [recorded, newer]) expect((await gateway.register(sealed)).body.code).toBe("pairing_replayed");
     expect(agentRow()).toBeUndefined();
     expect((await gateway.pair()).status).toBe(200);

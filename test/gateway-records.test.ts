@@ -2,11 +2,23 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../chains/evm/address.ts";
-import { createMerchant, releaseAgent } from "../gateway/operator/people.ts";
+import { createMerchant } from "../gateway/operator/people.ts";
 import { publicKeyHex } from "../protocol/envelope.ts";
 import { transactionIdOf } from "../protocol/identity.ts";
 import { type Answered, handmadeToken, receiver, usdtContract, wallet } from "./support/gateway-server.ts";
-import { agentRow, anotherGateway, auto, deposit, eachTestItsGateway, gateway, many, read, ready, row } from "./support/shop.ts";
+import {
+  agentRow,
+  anotherGateway,
+  auto,
+  deposit,
+  eachTestItsGateway,
+  gateway,
+  many,
+  read,
+  ready,
+  release,
+  row,
+} from "./support/shop.ts";
 
 eachTestItsGateway();
 
@@ -51,7 +63,7 @@ describe("createTransactionRequest", () => {
   it("never hands out an address again after the agent was released and another one paired with the same wallet", async () => {
     await ready();
     await deposit();
-    releaseAgent(gateway.operator, agentRow().id);
+    release();
     const again = await gateway.pair({ signerKey: publicKeyHex(generateKeyPairSync("ed25519").publicKey) });
     expect(again.status).toBe(200);
     expect((await deposit({ orderId: "order-2" })).body.address).toBe(depositAddressOf(wallet.depositXpub, 1));

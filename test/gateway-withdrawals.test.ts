@@ -5,7 +5,6 @@
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../chains/evm/address.ts";
 import { answerCodes } from "../gateway/api/messages.ts";
-import { releaseAgent } from "../gateway/operator/people.ts";
 import type { JobRow } from "../gateway/store/rows.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../protocol/identity.ts";
 import { parseJob } from "../protocol/payloads.ts";
@@ -27,6 +26,7 @@ import {
   online,
   read,
   ready,
+  release,
   row,
   withdrawal,
 } from "./support/shop.ts";
@@ -178,7 +178,7 @@ describe("autoWithdraw", () => {
     await ready();
     const first = await auto();
     gateway.fund("eth", 0n);
-    releaseAgent(gateway.operator, agentRow().id);
+    release();
     expect((await auto()).body).toEqual(first.body);
     expect((await auto({ orderId: "order-2" })).body.code).toBe("agent_not_paired");
   });

@@ -79,6 +79,20 @@ describe("the greeting", () => {
     expect(rig.greet().ok).toBe(true);
   });
 
+  it("of a gateway that lost something leaves a locked ledger no link, for a link is a word that nothing is missing", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    const { sequence, hash } = rig.core.chain;
+    rig.admit(rig.gateway.welcome(rig.nonce, { at: rig.now + 1, jobs: { sequence, hash: "ab".repeat(32) } }));
+    expect(rig.core.locked).toMatchObject({ code: "GATEWAY_FORKED" });
+    const fitting = { at: rig.now + 2, echo: rig.core.heads.acked, jobs: { sequence, hash } };
+    expect(rig.admit(rig.gateway.welcome(rig.nonce, fitting)).ok).toBe(true);
+    for (const lost of [{ echo: null }, { jobs: { sequence: 0, hash: "0".repeat(64) } }]) {
+      expect(rig.admit(rig.gateway.welcome(rig.nonce, { ...fitting, ...lost })).code).toBe("GATEWAY_BEHIND");
+    }
+    expect(rig.core.locked).toMatchObject({ code: "GATEWAY_FORKED" });
+  });
+
   it("locks when the newest job has another hash", () => {
     const rig = new Rig().ready();
     rig.request();

@@ -49,6 +49,7 @@ export interface HubOptions {
   readonly log: Logger;
   readonly clock: () => number;
   readonly limits?: Partial<LinkLimits>; // docs/protocol.md section 4 unless told
+  readonly run?: string; // names this process (store/owner.ts); without it nobody counts as heard
 }
 
 /**

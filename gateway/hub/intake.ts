@@ -10,6 +10,7 @@ import { recordAlarm } from "../store/alarm.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import { type Database, isConflict, type Store } from "../store/store.ts";
+import { keepHeard, keepUnheard } from "./hearing.ts";
 import type { Session } from "./session.ts";
 import { keepStanding, type Standing, standingOfBeat } from "./standing.ts";
 import { type Applied, applyStatements, Halt, Outdated, Overlapping } from "./statements.ts";
@@ -19,6 +20,7 @@ export interface IntakeRooms {
   readonly signals: Signals;
   readonly log: Logger;
   readonly clock: () => number;
+  readonly run?: string; // names this process (store/owner.ts); without it nobody counts as heard
 }
 
 interface Arrival {
@@ -46,6 +48,9 @@ export class Intake {
     const sql = "SELECT * FROM agents WHERE id = ?";
     const agent = this.#rooms.store.database.get<AgentRow>(sql, agentId);
     const standing = agent === undefined ? null : standingOfBeat(agent, head);
+    const { run } = this.#rooms;
+    if (run !== undefined && standing === "level" && agent?.heard !== run)
+      this.note((database) => keepHeard(database, agentId, run));
     if (agent === undefined || (standing === "behind" ? agent.lockedCode !== "" : agent.lockedCode === "")) return;
     this.#tellStanding(
       agentId,
@@ -80,6 +85,7 @@ export class Intake {
     const isNew = this.note((database) => {
       const sql = "UPDATE agents SET lockedCode = ? WHERE id = ? AND lockedCode NOT LIKE 'HUB\\_%' ESCAPE '\\'";
       if (lock) database.run(sql, code, agentId);
+      keepUnheard(database, agentId, code === "HUB_DATABASE_BEHIND");
       const alarm = { at: this.#rooms.clock(), actor: "hub", code, subject: agentId, detail } as const;
       return recordAlarm(database, alarm, lock ? undefined : "once");
     });

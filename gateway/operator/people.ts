@@ -5,6 +5,7 @@
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
 import { createKey, type NewKey, revokeKey, scopes } from "../auth/keys.ts";
+import { hearing, unheardReason } from "../hub/hearing.ts";
 import { beginRecovery } from "../recovery/recovery.ts";
 import { recordAct } from "../store/audit.ts";
 import type { AgentRow, MerchantRow } from "../store/rows.ts";
@@ -16,6 +17,7 @@ export interface Operator {
   readonly gatewayKey: GatewayKey;
   readonly random: (bytes: number) => Uint8Array;
   readonly nowMs: number;
+  readonly run: string | null; // of the gateway that owns the database now; null when none does
 }
 
 const merchantIdBytes = 8;
@@ -82,6 +84,7 @@ export interface AgentLine {
   readonly lastSeenAt: string; // "" never
   readonly releasedAt: string; // "" while paired
   readonly lockedCode: string;
+  readonly unheard: string; // why this database may lack payments of it; "" when it was heard
   readonly openWithdrawals: number;
 }
 
@@ -91,7 +94,7 @@ const dateOf = (atMs: number | null): string => (atMs === null ? "" : new Date(a
  * Every agent, paired ones first.
  * @public
  */
-export function listAgents(store: Store): readonly AgentLine[] {
+export function listAgents({ store, run }: Pick<Operator, "store" | "run">): readonly AgentLine[] {
   type Row = AgentRow & { readonly name: string; readonly open: number; readonly paired: string | null };
   const rows = store.database.all<Row>(
     `SELECT agents.*, merchants.name,
@@ -112,6 +115,7 @@ export function listAgents(store: Store): readonly AgentLine[] {
     lastSeenAt: dateOf(row.lastSeenAt),
     releasedAt: dateOf(row.releasedAt),
     lockedCode: row.lockedCode,
+    unheard: (row.releasedAt === null || row.heard === hearing.given ? unheardReason(row, run) : null) ?? "",
     openWithdrawals: row.open,
   }));
 }
@@ -124,16 +128,32 @@ function openWithdrawals(database: Database, agentId: string): number {
 
 /**
  * Releases an agent, so that the merchant may pair another server, and gives its pairing keys their right back. Withdrawals already
- * handed to it stay with it. Refuses GATEWAY_UNKNOWN_AGENT, also for one that is released already.
+ * handed to it stay with it. Refuses GATEWAY_UNKNOWN_AGENT, also for one that is released already, and GATEWAY_AGENT_UNHEARD while
+ * the database may lack what the agent paid. With `unheard` it is released all the same, and until it is heard again every agent that
+ * pairs for the merchant begins with a recovery.
  * @public
  */
-export function releaseAgent(by: Operator, agentId: string): { readonly ok: true; readonly openWithdrawals: number } | Refusal {
+export function releaseAgent(
+  by: Operator,
+  agentId: string,
+  unheard?: "unheard",
+): { readonly ok: true; readonly openWithdrawals: number } | Refusal {
   return by.store.write((database) => {
     const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ? AND releasedAt IS NULL", agentId);
     if (agent === undefined) return refuse("GATEWAY_UNKNOWN_AGENT");
-    database.run("UPDATE agents SET releasedAt = ? WHERE id = ?", by.nowMs, agentId);
+    const reason = unheardReason(agent, by.run);
+    if (reason !== null && unheard === undefined) return refuse("GATEWAY_AGENT_UNHEARD", reason);
+    const heard = unheard === undefined ? agent.heard : hearing.given;
+    database.run("UPDATE agents SET releasedAt = ?, heard = ? WHERE id = ?", by.nowMs, heard, agentId);
     database.run("UPDATE keys SET pairingUsed = 0 WHERE merchant = ?", agent.merchant);
-    recordAct(database, { at: by.nowMs, actor: "operator", act: "agent released", subject: agentId, detail: agent.merchant });
+    const act = unheard === undefined ? "agent released" : "agent released unheard";
+    recordAct(database, {
+      at: by.nowMs,
+      actor: "operator",
+      act,
+      subject: agentId,
+      detail: `${agent.merchant} ${reason ?? ""}`.trim(),
+    });
     return { ok: true, openWithdrawals: openWithdrawals(database, agentId) };
   });
 }

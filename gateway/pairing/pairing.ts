@@ -1,12 +1,13 @@
 /**
  * POST /agent/v1/pair: an agent proves the API secret with a MAC and its link key with a signature over its transcript, and gets a
  * grant under the gateway's key. The key's right to pair is used up by the first; the same keys may come again with a newer
- * transcript and raise the epoch; others wait for `agents release`. A transcript that comes again changes nothing.
+ * transcript and raise the epoch; others wait for `agents release`. A transcript that comes again changes nothing. After a release
+ * unheard, whoever pairs begins with a recovery.
  * Sources: docs/protocol.md section 3; docs/architecture.md section 4.
  */
 
 import { depositAddressOf, parseAddress } from "../../chains/evm/address.ts";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError, invariant } from "../../protocol/fault.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
 import type { PairedAccount, PairingTranscript } from "../../protocol/messages.ts";
 import {
@@ -24,7 +25,8 @@ import { type Answer, data, isAnswer, say } from "../api/answer.ts";
 import { findKey, keyHasScope } from "../auth/keys.ts";
 import { openSecret } from "../auth/secret-box.ts";
 import type { GatewayConfig } from "../config.ts";
-import { recoveryOf } from "../recovery/recovery.ts";
+import { wasGivenUp } from "../hub/hearing.ts";
+import { awaitsRecovery, beginRecovery, grantedEpoch, recoveryOf } from "../recovery/recovery.ts";
 import type { Service } from "../service.ts";
 import { recordAct } from "../store/audit.ts";
 import type { AgentRow, KeyRow } from "../store/rows.ts";
@@ -172,13 +174,32 @@ function register(database: Database, keyId: string, request: Request, nowMs: nu
   const known = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
   if (known !== undefined && transcript.at <= known.transcriptAt) {
     const isSame = live !== undefined && known.transcriptHash === request.hash;
-    return isSame ? { agent: id, merchant, epoch: known.epoch, at: known.pairedAt, isRepeat: true } : say("pairing_replayed");
+    const epoch = grantedEpoch(database, known);
+    return isSame ? { agent: id, merchant, epoch, at: known.pairedAt, isRepeat: true } : say("pairing_replayed");
   }
-  if (live !== undefined) return again(database, live, request, nowMs);
+  if (live !== undefined) {
+    const wasAwaited = awaitsRecovery(database, live);
+    const registered = again(database, live, request, nowMs);
+    if (wasAwaited) recoverFirst(database, registered, nowMs);
+    return registered;
+  }
   if (key.pairingUsed === 1) return say("pairing_used");
   if (isOthers(database, merchant, request)) return say("pairing_wallet_taken");
   database.run("UPDATE keys SET pairingUsed = 1, lastUsedAt = ? WHERE id = ?", nowMs, key.id);
-  return known === undefined ? first(database, id, key, request, nowMs) : again(database, known, request, nowMs);
+  const registered = known === undefined ? first(database, id, key, request, nowMs) : again(database, known, request, nowMs);
+  recoverFirst(database, registered, nowMs);
+  return registered;
+}
+
+/**
+ * What an agent that was released unheard has paid, this database may not know: so the next one has a person look at every order, as
+ * after any recovery, and its own grant is of the epoch before.
+ */
+function recoverFirst(database: Database, { agent, merchant }: Registration, nowMs: number): void {
+  if (!wasGivenUp(database, merchant)) return;
+  const row = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agent);
+  invariant(row !== undefined, "it was registered in this transaction");
+  beginRecovery(database, row, 0, nowMs, "pairing");
 }
 
 /** Registers and answers with the grant; the short code is kept, so that `agents` can show it beside the one `pair` printed. */

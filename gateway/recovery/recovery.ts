@@ -27,11 +27,27 @@ export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | 
 }
 
 /**
+ * The epoch that the agent's pairing granted: recoveries that were begun since and not taken have raised it.
+ * @public
+ */
+export function grantedEpoch(database: Database, agent: Pick<AgentRow, "id" | "epoch">): number {
+  let { epoch } = agent;
+  while (awaitsRecovery(database, { id: agent.id, epoch })) epoch -= 1;
+  return epoch;
+}
+
+/**
  * Raises the epoch above everything, so that whoever still runs with the old one is refused from the commit on, and forgets the head:
  * in the new epoch nothing is acknowledged yet. A contradiction that locked the agent is lifted by it.
  * @public
  */
-export function beginRecovery(database: Database, agent: AgentRow, above: number, nowMs: number): { readonly epoch: number } {
+export function beginRecovery(
+  database: Database,
+  agent: AgentRow,
+  above: number,
+  nowMs: number,
+  actor = "operator",
+): { readonly epoch: number } {
   const epoch = Math.max(agent.epoch, above) + 1;
   const before = recoveryOf(database, agent);
   // A recovery that nobody carried out gives way to this one; the head it stood for is the same.
@@ -43,7 +59,7 @@ export function beginRecovery(database: Database, agent: AgentRow, above: number
   const update = "UPDATE agents SET epoch = ?, headSeq = 0, headHash = '', lockedCode = ? WHERE id = ?";
   database.run(update, epoch, code, agent.id);
   const detail = `epoch ${epoch} after ${agent.epoch}; head ${heldSeq} ${heldHash}; was ${agent.lockedCode || "not locked"}`;
-  recordAct(database, { at: nowMs, actor: "operator", act: "agent recovery begun", subject: agent.id, detail });
+  recordAct(database, { at: nowMs, actor, act: "agent recovery begun", subject: agent.id, detail });
   return { epoch };
 }
 

@@ -56,6 +56,7 @@ export interface AgentRow {
   readonly releasedAt: number | null;
   readonly lastSeenAt: number | null;
   readonly lockedCode: string;
+  readonly heard: string; // gateway/hub/hearing.ts
 }
 
 /** @public */

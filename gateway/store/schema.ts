@@ -8,7 +8,7 @@
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 2;
+export const schemaVersion = 3;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -17,11 +17,14 @@ CREATE TABLE recoveries (
   heldHash TEXT NOT NULL, takenAt INTEGER, PRIMARY KEY (agent, epoch)) STRICT;
 `;
 
+/** What version 3 added. */
+const heard = "heard TEXT NOT NULL DEFAULT ''";
+
 /**
  * What turns a database of an older version into one of the next, by the older one's number.
  * @public
  */
-export const upgrades: Readonly<Record<number, string>> = { 1: recoveries };
+export const upgrades: Readonly<Record<number, string>> = { 1: recoveries, 2: `ALTER TABLE agents ADD COLUMN ${heard};` };
 
 /** @public */
 export const schema = `
@@ -41,7 +44,8 @@ CREATE TABLE agents (
   networks TEXT NOT NULL, currencies TEXT NOT NULL, headSeq INTEGER NOT NULL DEFAULT 0, headHash TEXT NOT NULL DEFAULT '',
   jobSequence INTEGER NOT NULL DEFAULT 0, jobHash TEXT NOT NULL DEFAULT '', nextDepositIndex INTEGER NOT NULL DEFAULT 0,
   firstDepositAddress TEXT NOT NULL DEFAULT '', transcriptHash TEXT NOT NULL DEFAULT '', transcriptAt INTEGER NOT NULL DEFAULT 0,
-  pairedAt INTEGER NOT NULL, releasedAt INTEGER, lastSeenAt INTEGER, lockedCode TEXT NOT NULL DEFAULT '') STRICT;
+  pairedAt INTEGER NOT NULL, releasedAt INTEGER, lastSeenAt INTEGER, lockedCode TEXT NOT NULL DEFAULT '',
+  ${heard}) STRICT;
 CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE releasedAt IS NULL;
 CREATE TABLE transactions (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), operation TEXT NOT NULL CHECK (operation IN ('deposit','withdraw')),

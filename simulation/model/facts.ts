@@ -108,7 +108,8 @@ export function isOrdered(stage0: number, stage1: number, cell0: number, cell1: 
 
 /**
  * The operator's rule: no payment is forgotten by the database and by a ledger that may sign at once. So a restored gateway hears
- * the old agent out before another takes over, and ledger and gateway are never both put back to before the same payment.
+ * the old agent out before another takes over (gateway/hub/hearing.ts has it so), and ledger and gateway are never both put back to
+ * before the same payment.
  */
 export function isRuleKept(state: Uint16Array): boolean {
   for (let at = field.held; at < field.held + 8; at++) {

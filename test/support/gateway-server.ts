@@ -204,6 +204,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     store,
     gatewayKey: key,
     random: randomBytes,
+    run: "this run",
     get nowMs() {
       return clock.nowMs;
     },

@@ -37,7 +37,8 @@ export function eachTestItsHub(): void {
   });
 }
 
-export async function start(limits: Partial<LinkLimits> = {}): Promise<void> {
+/** `run` names the process that the hub runs in. */
+export async function start(limits: Partial<LinkLimits> = {}, run = "first run"): Promise<void> {
   server = createServer((_request, response) => response.end());
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   port = (server.address() as AddressInfo).port;
@@ -48,7 +49,7 @@ export async function start(limits: Partial<LinkLimits> = {}): Promise<void> {
   signals.on("agent", ({ agent, online }) => told.push(`${agent[0]} ${online ? "online" : "offline"}`));
   const gatewayKey = gateway.privateKey;
   const config = { trustProxy: [] };
-  hub = startHub({ server, store: db.store, gatewayKey, signals, config, log: silentLog, clock: () => clock.nowMs, limits });
+  hub = startHub({ server, store: db.store, gatewayKey, signals, config, log: silentLog, clock: () => clock.nowMs, limits, run });
 }
 
 export async function stop(): Promise<void> {

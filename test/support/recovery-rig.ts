@@ -1,6 +1,6 @@
 /** A whole system of real processes whose agent or gateway is put back to an earlier day, and the commands that recover it. */
-import { execFileSync } from "node:child_process";
-import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
@@ -37,6 +37,24 @@ export class RecoveryRig {
   gateway(...args: string[]): unknown {
     const all = [gatewayJs, ...args, "--json", "--config", this.rig.gatewayConfigPath];
     return JSON.parse(execFileSync(process.execPath, all, { encoding: "utf8" }));
+  }
+
+  /** A command of the gateway's operator that may be refused: its exit code and what it says about it. */
+  gatewayOutcome(...args: string[]): { readonly exitCode: number | null; readonly said: string } {
+    const ran = spawnSync(process.execPath, [gatewayJs, ...args, "--config", this.rig.gatewayConfigPath], { encoding: "utf8" });
+    return { exitCode: ran.status, said: `${ran.stdout}${ran.stderr}` };
+  }
+
+  /** The state folder is lost with its server; another one pairs with the same wallet. Gives its agent's id. */
+  async pairAnotherServer(): Promise<string> {
+    const { stateDir, configPath, mnemonic, apiKey, encKey } = this.rig;
+    rmSync(stateDir, { recursive: true });
+    const config = JSON.parse(readFileSync(configPath, "utf8")) as object;
+    writeFileSync(configPath, JSON.stringify({ ...config, mnemonic, apiKey, encKey }), { mode: 0o600 });
+    const { code, output } = await this.rig.pair();
+    if (code !== 0) throw new Error(`pair: ${output}`);
+    return (this.gateway("agents") as { agentId: string; releasedAt: string }[]).find(({ releasedAt }) => releasedAt === "")!
+      .agentId;
   }
 
   /** The JSON line of a command of the agent's operator, with its exit code. */

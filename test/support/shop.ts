@@ -3,6 +3,7 @@
  * say what hub and watcher would (rows as they write them, then the signal).
  */
 import { afterEach, beforeEach, expect } from "vitest";
+import { releaseAgent } from "../../gateway/operator/people.ts";
 import type { AgentRow, JobRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { type Answered, receiver, startTestGateway, type TestGateway } from "./gateway-server.ts";
 
@@ -64,6 +65,17 @@ export function decide(transactionId: string, change: { status?: number; stage: 
 
 export function online(isOnline = true): void {
   gateway.service.signals.emit("agent", { agent: agentRow().id, online: isOnline });
+}
+
+/** What the hub stores of an agent that beats over a greeted link. */
+export function heard(): void {
+  db().run("UPDATE agents SET heard = ? WHERE releasedAt IS NULL", gateway.operator.run);
+}
+
+/** Releases the live agent as an operator does once it was heard. */
+export function release(): ReturnType<typeof releaseAgent> {
+  heard();
+  return releaseAgent(gateway.operator, agentRow().id);
 }
 
 /** Answers each job as it is made, as an agent would. */

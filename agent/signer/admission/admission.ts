@@ -61,8 +61,9 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   const foreign = foreignTo(turn, welcome) ?? otherWallet(turn, welcome.wallet);
   if (foreign !== null) return foreign;
   if (welcome.answers !== run.nonce) return refuse("WELCOME_OTHER_RUN");
-  // A locked signer still reports, so the link may stand; it is greeted by no one.
-  if (core.locked !== null) return { ok: true, touched: [] };
+  // A locked signer still reports, so the link may stand; it is greeted by no one. But one that lacks what it was told before must
+  // not take a standing link for a word that nothing is missing.
+  if (core.locked !== null) return lacks(turn, welcome) ? refuse("GATEWAY_BEHIND") : { ok: true, touched: [] };
   const isOld = welcome.at <= run.gatewayAt;
   const skewed = skewOf(turn, welcome);
   if (!isOld) alarmOfSkew(turn, welcome);
@@ -91,6 +92,11 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   resume(turn);
   // The echo is the same word as an acknowledgement, and the only one that comes again when that was lost on the way.
   return { ok: true, touched: welcome.echo === null ? [] : release(turn, welcome.echo) };
+}
+
+/** The gateway's database holds less than it has acknowledged, or fewer jobs than it has given out. */
+function lacks({ core }: Turn, { echo, jobs }: Welcome): boolean {
+  return (echo?.seq ?? 0) < core.heads.acked.seq || jobs.sequence < core.chain.sequence;
 }
 
 function admitJobs(turn: Turn, envelope: Jobs): Admitted {

@@ -1,0 +1,208 @@
+/**
+ * When another server may take an agent's place: once the gateway that runs has heard the agent, whose signer alone knows whether the
+ * database lacks a payment; or unheard, and then whoever pairs begins with a recovery.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { listAgents, type Operator, recoverAgent, releaseAgent } from "../gateway/operator/people.ts";
+import { takeRecovery } from "../gateway/recovery/recovery.ts";
+import { ownStore, runningOn } from "../gateway/store/owner.ts";
+import { createStore } from "../gateway/store/store.ts";
+import { silentLog } from "./support/gateway-database.ts";
+import { type Answered, newAgentKeys } from "./support/gateway-server.ts";
+import * as link from "./support/hub-server.ts";
+import { headAt, statementOf } from "./support/link-agent.ts";
+import { agentRow, countOf, db, eachTestItsGateway, gateway, heard, ready } from "./support/shop.ts";
+import { until } from "./support/until.ts";
+
+const unheard = { ok: false, code: "GATEWAY_AGENT_UNHEARD" };
+const released = { ok: true, openWithdrawals: 0 };
+
+describe("an agent counts as heard", () => {
+  link.eachTestItsHub();
+  const fast = { beatMs: 20, deadMs: 5_000 };
+  const release = (run: string | null): object => {
+    const by = { store: link.db.store, nowMs: 9_000, run } as Operator;
+    return releaseAgent(by, link.keys.id);
+  };
+  const heardIs = (): string | undefined =>
+    link.db.store.database.get<{ heard: string }>("SELECT heard FROM agents WHERE id = ?", link.keys.id)?.heard;
+  const beat = (agent: Awaited<ReturnType<typeof link.greeted>>, seq: number): void =>
+    agent.send("beat", { agent: link.keys.id, head: headAt(seq), at: 5_000 }, link.keys.linkKey);
+
+  it("once it beats over a greeted link: not before, not by a gateway that is not there, not in another run", async () => {
+    const agent = await link.greeted();
+    expect(release("first run")).toMatchObject(unheard);
+    beat(agent, 3);
+    await until(() => heardIs() === "first run");
+    expect(release(null)).toMatchObject({ ...unheard, detail: expect.stringContaining("does not run") });
+    expect(release("second run")).toMatchObject(unheard);
+    expect(release("first run")).toEqual(released);
+  });
+
+  it("in each run anew", async () => {
+    beat(await link.greeted(), 3);
+    await until(() => heardIs() === "first run");
+    await link.stop();
+    await link.start(fast, "second run");
+    expect(release("second run")).toMatchObject(unheard);
+    beat(await link.greeted(), 3);
+    await until(() => heardIs() === "second run");
+    expect(release("second run")).toEqual(released);
+  });
+
+  it("not when its ledger stands behind what is held: then both sides may have been put back", async () => {
+    link.db.store.database.run("UPDATE agents SET headSeq = 4, headHash = ?", headAt(4).hash);
+    const agent = await link.greeted();
+    beat(agent, 3);
+    await until(() => link.audit().some(({ act }) => act === "alarm AGENT_BEHIND"));
+    expect(release("first run")).toMatchObject(unheard);
+    beat(agent, 4);
+    await until(() => heardIs() === "first run");
+    expect(release("first run")).toEqual(released);
+  });
+
+  it("not when it knows more than the database, even if it did before", async () => {
+    const agent = await link.greeted();
+    beat(agent, 3);
+    await until(() => heardIs() === "first run");
+    agent.state(statementOf(link.keys.id, 7, [link.decision("0".repeat(32), "approved")]));
+    expect((await agent.closed).code).toBe(4009);
+    expect(release("first run")).toMatchObject({ ...unheard, detail: expect.stringContaining("HUB_DATABASE_BEHIND") });
+    await link.stop();
+    await link.start(fast, "second run");
+    expect(release("second run")).toMatchObject({ ...unheard, detail: expect.stringContaining("HUB_DATABASE_BEHIND") });
+    beat(await link.greeted(), 3);
+    await until(() => heardIs() === "second run");
+    expect(release("second run")).toEqual(released);
+  });
+
+  it("not when it was granted an epoch that the database never gave", async () => {
+    beat(await link.greeted(), 3);
+    await until(() => heardIs() === "first run");
+    const later = link.connect();
+    await later.hello({ epoch: 3 });
+    expect((await later.closed).code).toBe(4009);
+    expect(release("first run")).toMatchObject(unheard);
+  });
+
+  it("not when its word contradicts the database", async () => {
+    const agent = await link.greeted();
+    beat(agent, 3);
+    await until(() => heardIs() === "first run");
+    agent.state(statementOf(link.keys.id, 0, [{ kind: "recovered", order: "0a".repeat(32), sequence: 0 }]));
+    expect((await agent.closed).code).toBe(4004);
+    expect(release("first run")).toMatchObject(unheard);
+  });
+});
+
+describe("a run of the gateway", () => {
+  it("has a name beside its database as long as it owns it, and another one each time", () => {
+    const folder = mkdtempSync(join(tmpdir(), "gateway-run-"));
+    const path = join(folder, "gateway.db");
+    createStore(path, "", silentLog).close();
+    try {
+      expect(runningOn(path)).toBeNull();
+      const first = ownStore(path);
+      expect([runningOn(path), runningOn(path)]).toEqual([first.run, first.run]);
+      expect(() => ownStore(path)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }));
+      expect(runningOn(path)).toBe(first.run);
+      first.release();
+      expect(runningOn(path)).toBeNull();
+      const second = ownStore(path);
+      expect(second.run).not.toBe(first.run);
+      expect(runningOn(path)).toBe(second.run);
+      second.release();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe("a release unheard", () => {
+  eachTestItsGateway();
+  const epochOf = (answer: Answered): number => JSON.parse(answer.body.grant).epoch;
+  const recovering = (): object => ({ epoch: agentRow().epoch, lockedCode: agentRow().lockedCode });
+  const giveUp = (): string => {
+    const { id } = agentRow();
+    expect(releaseAgent(gateway.operator, id)).toMatchObject(unheard);
+    expect(releaseAgent(gateway.operator, id, "unheard")).toMatchObject({ ok: true });
+    return id;
+  };
+  /** What the hub does with the first statement of a recovered ledger. */
+  const recovered = (): void => {
+    const agent = agentRow();
+    gateway.service.store.write((database) => {
+      takeRecovery(database, agent, { kind: "recovered", order: "0a".repeat(32), sequence: 0, seq: 2, at: 1 }, headAt(2), 1);
+    });
+  };
+
+  it("frees nothing without its flag; with it the next server begins with a recovery", async () => {
+    await ready();
+    const { id } = agentRow();
+    expect(releaseAgent(gateway.operator, id)).toMatchObject(unheard);
+    expect((await gateway.pair({}, undefined, newAgentKeys())).body.code).toBe("pairing_taken");
+    expect(db().all("SELECT 1 FROM audit WHERE act LIKE 'agent released%'")).toEqual([]);
+    expect(releaseAgent(gateway.operator, id, "unheard")).toEqual(released);
+    const next = await gateway.pair({}, undefined, newAgentKeys());
+    expect([next.status, epochOf(next), recovering()]).toEqual([200, 1, { epoch: 2, lockedCode: "AGENT_RECOVERING" }]);
+    expect(db().get("SELECT actor FROM audit WHERE act = 'agent recovery begun'")).toEqual({ actor: "pairing" });
+    expect(db().get("SELECT detail FROM audit WHERE act = 'agent released unheard'")).toMatchObject({
+      detail: expect.stringContaining("was not heard since"),
+    });
+  });
+
+  it("is no other than a release when the agent was heard", async () => {
+    await ready();
+    heard();
+    expect(releaseAgent(gateway.operator, agentRow().id)).toEqual(released);
+    const next = await gateway.pair({}, undefined, newAgentKeys());
+    expect([epochOf(next), recovering(), countOf("recoveries")]).toEqual([1, { epoch: 1, lockedCode: "" }, 0]);
+  });
+
+  it("gives a pairing request that comes again the very same grant", async () => {
+    await ready();
+    giveUp();
+    const sealed = gateway.sealed({}, undefined, newAgentKeys());
+    const granted = await gateway.register(sealed);
+    expect((await gateway.register(sealed)).text).toBe(granted.text);
+    recoverAgent(gateway.operator, agentRow().id, 0);
+    expect((await gateway.register(sealed)).text).toBe(granted.text);
+    expect(recovering()).toEqual({ epoch: 3, lockedCode: "AGENT_RECOVERING" });
+  });
+
+  it("is not overtaken by pairing once more; a recovery that was carried out is", async () => {
+    await ready();
+    giveUp();
+    const keys = newAgentKeys();
+    await gateway.pair({}, undefined, keys);
+    expect(epochOf(await gateway.pair({}, undefined, keys))).toBe(3);
+    expect(recovering()).toEqual({ epoch: 4, lockedCode: "AGENT_RECOVERING" });
+    recovered();
+    expect(epochOf(await gateway.pair({}, undefined, keys))).toBe(5);
+    expect(recovering()).toEqual({ epoch: 5, lockedCode: "" });
+  });
+
+  it("counts for every server that pairs, until the agent itself was heard again", async () => {
+    await ready();
+    const first = giveUp();
+    for (const keys of [newAgentKeys(), newAgentKeys()]) {
+      await gateway.pair({}, undefined, keys);
+      expect(recovering()).toEqual({ epoch: 2, lockedCode: "AGENT_RECOVERING" });
+      recovered();
+      heard();
+      expect(releaseAgent(gateway.operator, agentRow().id)).toEqual(released);
+    }
+    const lines = listAgents(gateway.operator).filter(({ unheard: reason }) => reason !== "");
+    expect(lines.map(({ agentId }) => agentId)).toEqual([first]);
+    await gateway.pair();
+    expect(agentRow()).toMatchObject({ id: first, epoch: 3, lockedCode: "AGENT_RECOVERING" });
+    recovered();
+    heard();
+    expect(releaseAgent(gateway.operator, first)).toEqual(released);
+    await gateway.pair({}, undefined, newAgentKeys());
+    expect(recovering()).toEqual({ epoch: 1, lockedCode: "" });
+  });
+});
