@@ -70,14 +70,14 @@ const deafToFailures: Patch = {
 };
 
 describe("the simulator", () => {
-  it("finds nothing in two thousand runs", { timeout: 240_000 }, async () => {
+  it("finds nothing in two thousand runs", { timeout: 600_000 }, async () => {
     const { violations, said, seeds, steps } = await simulate("--seeds", "2000");
     expect(said).toBe("");
     expect({ violations, seeds }).toEqual({ violations: 0, seeds: 2_000 });
     expect(steps).toBeGreaterThan(500_000);
   });
 
-  it("finds nothing in the seeds that once showed a bug", { timeout: 60_000 }, async () => {
+  it("finds nothing in the seeds that once showed a bug", { timeout: 180_000 }, async () => {
     const file = new URL("vectors/simulation-seeds.json", import.meta.url);
     const kept = JSON.parse(readFileSync(file, "utf8")) as readonly { readonly seed: number; readonly why: string }[];
     const seeds = JSON.stringify(kept.map(({ seed }) => seed));
@@ -89,7 +89,7 @@ describe("the simulator", () => {
   });
 
   it("does the same again, whatever ran before and in how many processes, and something else on another seed", {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     const one = await simulate("--seeds", "300", "--from", "7000", "--workers", "1");
     const two = await simulate("--seeds", "300", "--from", "7000", "--workers", "2");
@@ -108,7 +108,7 @@ describe("the simulator", () => {
     ["a ledger that does not wait for its disk", withoutSync, /durable/],
     ["a gate that opens for more than was acknowledged", withoutGate, /./],
     ["a disk whose failures nobody hears", deafToFailures, /durable/],
-  ])("catches %s", { timeout: 240_000 }, async (_, patch, sentence) => {
+  ])("catches %s", { timeout: 600_000 }, async (_, patch, sentence) => {
     const script =
       "for (let seed = 1; seed <= 4000; seed += 1) { const run = await tree.runSeed(seed); if (run.violation) return run; } return null;";
     const caught = await inTree<RunResult | null>(patch, script);
@@ -117,10 +117,10 @@ describe("the simulator", () => {
     expect(sound.violation).toBeNull();
   });
 
-  it("makes a failing run small, and the small one fails the same way", { timeout: 240_000 }, async () => {
+  it("makes a failing run small, and the small one fails the same way", { timeout: 600_000 }, async () => {
     const script = `for (let seed = 1; ; seed += 1) {
       const run = await tree.runSeed(seed);
-      if (run.violation === null || run.taken.length < 12) continue;
+      if (run.violation === null || run.taken.length < 16) continue;
       const shrunk = await shrink(tree, run);
       return { run, shrunk, again: await tree.runSeed(seed, { only: new Set(shrunk.faults), isReadable: false }) };
     }`;
@@ -131,7 +131,7 @@ describe("the simulator", () => {
     expect(again.hash).toBe(shrunk.result.hash);
   });
 
-  it("says so when a patch does not fit", { timeout: 60_000 }, async () => {
+  it("says so when a patch does not fit", { timeout: 180_000 }, async () => {
     writeFileSync(join(folder, "patch.json"), JSON.stringify({ ...withoutSync, find: "nowhere in the file" }));
     await expect(simulate("--seeds", "1", "--patch", join(folder, "patch.json"))).rejects.toThrow();
   });

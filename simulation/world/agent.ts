@@ -55,7 +55,7 @@ const linkTimes = {
   closeMs: 500,
 };
 const lateMs = 15;
-const tickMs = 1_000;
+const tickMs = 2_000;
 const roomBytesMin = 65_536;
 
 /** The world as an agent's machine sees it. */
@@ -205,7 +205,7 @@ export class Machine {
         linkTimes,
       },
       random: () => kernel.chance.below("courier random", 1_000) / 1_000,
-      pollMs: { min: 1_500, max: 3_000 },
+      pollMs: { min: 2_500, max: 4_000 },
       ...{ log: logOf(owner), metrics: createMetrics(monotonic) },
       connectSigner: () => new LocalSocket(owner, this.signer, (message) => seen(this, message)),
       onReady: () => note("courier ready"),

@@ -4,10 +4,9 @@
  */
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
-import { DatabaseSync } from "@photostructure/sqlite";
+import type { DatabaseSync } from "@photostructure/sqlite";
 import { startHub } from "../../gateway/hub/hub.ts";
 import type { Service } from "../../gateway/service.ts";
-import { schema } from "../../gateway/store/schema.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { type Store, storeOver, type Value } from "../../gateway/store/store.ts";
 import { startWatcher } from "../../gateway/watcher/watcher.ts";
@@ -22,79 +21,17 @@ import { logOf } from "./log.ts";
 import type { Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
 import { begun, gatewayConfig, gatewayKey, hot, merchant, network, pairedCurrencies, wallet } from "./setting.ts";
+import { Tables } from "./tables.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
-type Statement = ReturnType<Raw["prepare"]>;
 
 const linkLimits = { helloMs: 3_000, beatMs: 6_000, deadMs: 14_000, resendMs: 8_000 };
-const pollMs = 3_000;
+const pollMs = 4_000;
 
 /** What goes wrong with a commit: the process dies before it or after it, or the disk fails and nobody knows. */
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";
 
-/** The tables in memory, and every way in which the code changes them. */
-class Tables {
-  readonly #raw: Raw = new DatabaseSync(":memory:", { enableForeignKeyConstraints: true });
-  readonly #statements = new Map<string, Statement>();
-  readonly #names: readonly string[];
-
-  constructor() {
-    this.#raw.exec(schema);
-    const rows = this.#raw.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[];
-    this.#names = rows.map((row) => row.name);
-  }
-
-  prepare(sql: string): Statement {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    const made = this.#raw.prepare(sql);
-    this.#statements.set(sql, made);
-    return made;
-  }
-
-  exec(sql: string): void {
-    this.prepare(sql).run();
-  }
-
-  get isTransaction(): boolean {
-    return this.#raw.isTransaction;
-  }
-
-  rollback(): void {
-    if (this.#raw.isTransaction) this.exec("ROLLBACK");
-  }
-
-  backup(): ReadonlyMap<string, readonly Readonly<Record<string, Value>>[]> {
-    return new Map(this.#names.map((name) => [name, this.prepare(`SELECT * FROM ${name}`).all() as Record<string, Value>[]]));
-  }
-
-  restore(rows: ReadonlyMap<string, readonly Readonly<Record<string, Value>>[]>): void {
-    this.empty();
-    this.exec("PRAGMA foreign_keys = OFF");
-    for (const [name, each] of rows) {
-      for (const row of each) {
-        const columns = Object.keys(row);
-        const marks = columns.map(() => "?").join(", ");
-        this.prepare(`INSERT INTO ${name} (${columns.join(", ")}) VALUES (${marks})`).run(...Object.values(row));
-      }
-    }
-    this.exec("PRAGMA foreign_keys = ON");
-  }
-
-  empty(): void {
-    this.rollback();
-    this.exec("PRAGMA foreign_keys = OFF");
-    for (const name of this.#names) this.exec(`DELETE FROM ${name}`);
-    this.exec("PRAGMA foreign_keys = ON");
-  }
-}
-
 const tables = new Tables();
-
-/** Which of the tables that matter to the sentences a statement writes to. */
-function tableOf(sql: string): string | null {
-  return /^\s*(?:INSERT INTO|UPDATE) (transactions|jobs|signatures)\b/.exec(sql)?.[1] ?? null;
-}
 
 export interface GatewayOptions {
   readonly plan: Plan;
@@ -196,7 +133,6 @@ export class Gateway {
     const raw = {
       prepare: (sql: string) => {
         const statement = tables.prepare(sql);
-        const table = tableOf(sql);
         return {
           get: (...values: Value[]) => {
             check();
@@ -209,7 +145,7 @@ export class Gateway {
           run: (...values: Value[]) => {
             check();
             const done = statement.run(...values);
-            if (table !== null) touched.add(table);
+            touched.add(statement.writesTo);
             if (!tables.isTransaction) said();
             return done;
           },

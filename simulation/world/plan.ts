@@ -112,16 +112,16 @@ export function drawPlan(chance: Chance): Plan {
       ],
     ),
   ) as Rates;
-  const isLong = chance.below("long run", 6) === 0;
-  const faultsMs = chance.between("faults last", isLong ? 12 : 3, isLong ? 26 : 11) * 1_000;
+  const isLong = chance.below("long run", 12) === 0;
+  const faultsMs = chance.between("faults last", isLong ? 16 : 3, isLong ? 48 : 12) * 500;
   const policy = chance.pick("policy", ["wide", "wide", "narrow", "daily", "holding"] as const);
   return {
     rates,
     orders: drawOrders(chance, faultsMs),
     faultsMs,
-    blockMs: chance.between("block time", 2, 5) * 1_000,
-    confirmations: chance.between("confirmations", 2, 4),
-    nodes: chance.pick("nodes", [1, 1, 1, 2, 3]),
+    blockMs: chance.between("block time", 2, 6) * 500,
+    confirmations: chance.pick("confirmations", [2, 2, 2, 3, 4]),
+    nodes: chance.pick("nodes", [1, 1, 1, 1, 1, 2, 2, 3]),
     firstNonce: chance.pick("first nonce", [0, 5]),
     policy,
     segmentBytesMax: chance.pick("segment size", [1_024, 4_096, 16_384, 1_048_576, 1_048_576, 1_048_576]),
@@ -131,7 +131,7 @@ export function drawPlan(chance: Chance): Plan {
 }
 
 function drawOrders(chance: Chance, faultsMs: number): readonly Order[] {
-  const count = chance.pick("orders", [1, 1, 1, 2, 2, 2, 3, 5]);
+  const count = chance.pick("orders", [1, 1, 1, 1, 1, 1, 1, 2, 2, 3]);
   return Array.from({ length: count }, (_, index) => {
     const mode = chance.below("manual", 5) === 0 ? "manual" : "auto";
     const currency = chance.pick("currency", ["eth", "usdt"] as const);

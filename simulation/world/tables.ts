@@ -1,0 +1,131 @@
+/**
+ * The gateway's database in memory, made once per process and emptied for each run. An answer is kept while none of the tables it was
+ * taken from has been written to: asking SQLite again takes longer than anything else in a run.
+ */
+import { DatabaseSync } from "@photostructure/sqlite";
+import { schema } from "../../gateway/store/schema.ts";
+import type { Value } from "../../gateway/store/store.ts";
+
+type Raw = InstanceType<typeof DatabaseSync>;
+
+/** Counts up with everything that may have changed the table. */
+interface Table {
+  readonly name: string;
+  writes: number;
+}
+
+/** All rows of all tables. */
+export type Backup = ReadonlyMap<string, readonly Readonly<Record<string, Value>>[]>;
+
+interface Kept {
+  readonly at: number;
+  readonly answer: unknown;
+}
+
+const keptMax = 500;
+
+/** One prepared statement, as the store uses it. */
+export class Statement {
+  /** The one table it writes to, "" for none. */
+  readonly writesTo: string;
+  readonly #raw: ReturnType<Raw["prepare"]>;
+  readonly #reads: readonly Table[];
+  readonly #writes: readonly Table[];
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(raw: ReturnType<Raw["prepare"]>, reads: readonly Table[], writes: readonly Table[]) {
+    this.#raw = raw;
+    this.#reads = reads;
+    this.#writes = writes;
+    this.writesTo = writes.length === 1 ? (writes[0]?.name ?? "") : "";
+  }
+
+  get(...values: Value[]): unknown {
+    return this.#ask(values, () => this.#raw.get(...values));
+  }
+
+  all(...values: Value[]): unknown {
+    return this.#ask(values, () => this.#raw.all(...values));
+  }
+
+  run(...values: Value[]): ReturnType<ReturnType<Raw["prepare"]>["run"]> {
+    for (const table of this.#writes) table.writes += 1;
+    return this.#raw.run(...values);
+  }
+
+  #ask(values: readonly Value[], ask: () => unknown): unknown {
+    if (this.#reads.length === 0) return ask();
+    let at = 0;
+    for (const table of this.#reads) at += table.writes;
+    const key = values.length === 1 ? String(values[0]) : values.join("\n");
+    const kept = this.#kept.get(key);
+    if (kept !== undefined && kept.at === at) return kept.answer;
+    const answer = ask();
+    if (this.#kept.size >= keptMax) this.#kept.clear();
+    this.#kept.set(key, { at, answer });
+    return answer;
+  }
+}
+
+export class Tables {
+  readonly #raw: Raw = new DatabaseSync(":memory:", { enableForeignKeyConstraints: true });
+  readonly #statements = new Map<string, Statement>();
+  readonly #tables: readonly Table[];
+
+  constructor() {
+    this.#raw.exec(schema);
+    const rows = this.#raw.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[];
+    this.#tables = rows.map(({ name }) => ({ name, writes: 0 }));
+  }
+
+  prepare(sql: string): Statement {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const named = this.#tables.filter(({ name }) => new RegExp(`\\b${name}\\b`).test(sql));
+    const isRead = /^\s*SELECT\b/.test(sql);
+    const written = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)/.exec(sql)?.[1];
+    const takesBack = /^\s*ROLLBACK\b/.test(sql);
+    const writes = takesBack ? this.#tables : this.#tables.filter(({ name }) => name === written);
+    const made = new Statement(this.#raw.prepare(sql), isRead ? named : [], writes);
+    this.#statements.set(sql, made);
+    return made;
+  }
+
+  exec(sql: string): void {
+    this.prepare(sql).run();
+  }
+
+  get isTransaction(): boolean {
+    return this.#raw.isTransaction;
+  }
+
+  rollback(): void {
+    if (this.#raw.isTransaction) this.exec("ROLLBACK");
+  }
+
+  backup(): Backup {
+    return new Map(
+      this.#tables.map(({ name }) => [name, this.prepare(`SELECT * FROM ${name}`).all() as Record<string, Value>[]]),
+    );
+  }
+
+  restore(rows: Backup): void {
+    this.empty();
+    this.exec("PRAGMA foreign_keys = OFF");
+    for (const [name, each] of rows) {
+      for (const row of each) {
+        const columns = Object.keys(row);
+        const marks = columns.map(() => "?").join(", ");
+        this.prepare(`INSERT INTO ${name} (${columns.join(", ")}) VALUES (${marks})`).run(...Object.values(row));
+      }
+    }
+    this.exec("PRAGMA foreign_keys = ON");
+  }
+
+  empty(): void {
+    this.rollback();
+    this.exec("PRAGMA foreign_keys = OFF");
+    for (const { name } of this.#tables) this.exec(`DELETE FROM ${name}`);
+    this.exec("PRAGMA foreign_keys = ON");
+  }
+}
