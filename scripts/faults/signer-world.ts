@@ -45,6 +45,8 @@ const logCalls = ["write", "fdatasync", "fsync", "ftruncate", "rename", "openat"
 const tornBytes = 40;
 const endMs = 15_000;
 const lateMs = 1_000;
+/** How long the rest of a cut write is held back. */
+const healsMs = 400;
 const rotationMs = 5_000;
 /** f_type, f_bsize, f_blocks, f_bfree, f_bavail of statfs(2) on 64 bits: four KiB blocks, all of them taken. */
 const fullDisk = "ef53000000000000001000000000000000000010000000000000000000000000000000000000000000";
@@ -280,7 +282,7 @@ export class SignerWorld {
       ? await attach(running.pid, join(this.#dir, "trace"), {
           syscalls: ["write"],
           paths: [file],
-          inject: "write:delay_enter=100ms:when=2",
+          inject: `write:delay_enter=${healsMs}ms:when=2`,
         })
       : null;
     await limitFiles(running.pid, String(limit));
@@ -290,22 +292,30 @@ export class SignerWorld {
     await tracer?.detach();
     if (work === "gone") {
       await this.#ended();
-      if (heals) this.counterpart.violations.push("a short write that could go on did not");
+      // On a busy machine the room came too late: that strike shows nothing.
+      const couldGoOn = watch?.raised() ?? false;
+      if (couldGoOn) this.counterpart.violations.push("a short write that could go on did not");
       await this.#recover();
-      return true;
+      return !heals || couldGoOn;
     }
     await limitFiles(running.pid, "unlimited");
     return heals ? (watch?.raised() ?? false) : false;
   }
 
+  /** Gives room as soon as a write was cut short; `raised` when that was surely before the next one. */
   #raise(pid: number, file: string, limit: number): { raised(): boolean; end(): void } {
-    let raised = false;
+    let isRaised = false;
     const timer = setInterval(() => {
-      if (raised || statSync(file).size < limit) return;
-      raised = true;
-      void limitFiles(pid, "unlimited");
+      if (statSync(file).size < limit) return;
+      clearInterval(timer);
+      const beganAt = performance.now();
+      const inTime = (): void => {
+        isRaised = performance.now() - beganAt < healsMs / 4;
+      };
+      // A process that is gone was not in time either.
+      limitFiles(pid, "unlimited").then(inTime, () => {});
     }, 2);
-    return { raised: () => raised, end: () => clearInterval(timer) };
+    return { raised: () => isRaised, end: () => clearInterval(timer) };
   }
 
   /** The disk says that it is full: new withdrawals are refused before they are bound, and go on when there is room. */
