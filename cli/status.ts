@@ -51,10 +51,23 @@ function outsideProblems(courier: CourierStatus, nowMs: number): readonly Proble
   const found = (what: string, hint: string): void => void problems.push({ what, hint });
   if (nowMs - courier.at > courierWordMsMax)
     found(`the courier last said what it sees at ${moment(courier.at)}`, "look at what crypto printed last");
-  if (courier.link !== "up") found(`the link to the gateway is down: ${courier.linkDetail}`, remedyIn(courier.linkDetail));
+  if (courier.link !== "up") found(`the link to the gateway is down: ${courier.linkDetail}`, linkRemedy(courier.linkDetail));
   for (const { chain, ok, isAsking, detail } of courier.chains)
     if (!ok && !isAsking) found(`no node of ${chain} can be used: ${detail}`, remedyIn(detail));
   return problems;
+}
+
+/** What a close code of the gateway asks of a person (docs/protocol.md section 4.3); the others mend themselves. */
+const closeRemedies: Readonly<Record<string, string>> = {
+  4001: "the gateway has released this agent, or does not know it: ask its operator; if another server took its place, stop crypto here",
+  4003: "the gateway has a newer epoch: another copy of this agent was paired or recovered; end one of the two (docs/recovering.md)",
+  4004: "the gateway has locked this agent: its operator sees why in agents; then docs/recovering.md",
+  4009: "the gateway's database lacks what this agent knows: ask its operator whether a backup was restored (docs/recovering.md)",
+};
+
+function linkRemedy(detail: string): string {
+  const closed = /^LINK_ENDED: closed by the gateway, (\d{4})\b/.exec(detail)?.[1] ?? "";
+  return closeRemedies[closed] ?? remedyIn(detail);
 }
 
 /** What the table says to do about the code that `detail` begins with; "" when it begins with none, or nothing is to be done. */

@@ -15,7 +15,7 @@ import { type GatewayConfig, readConfig } from "./config.ts";
 import { startGateway } from "./gateway.ts";
 import { agentConfigText } from "./operator/agent-config.ts";
 import { initFolder, writeOwnFile } from "./operator/folder.ts";
-import { askHealth } from "./operator/health.ts";
+import { askHealth, failedChecks } from "./operator/health.ts";
 import { addKey, createMerchant, listAgents, type Operator, recoverAgent, releaseAgent, revoke } from "./operator/people.ts";
 import { checkKey, runningOn } from "./store/owner.ts";
 import { openStore } from "./store/store.ts";
@@ -95,7 +95,7 @@ function init(options: { readonly dir: string; readonly json?: boolean }): void 
     return;
   }
   print(`Made ${made.key}, an empty database, and ${made.config}.`);
-  print("Next: set publicUrl, chains and currencies there, then `start --config` it.");
+  print(`Next: set publicUrl, chains and currencies there, then: node gateway/gateway.js start --config ${made.config}`);
 }
 
 function merchantCreate(
@@ -164,7 +164,9 @@ function agentsList(options: JsonOption): void {
       print(
         `  ${agent.hotAddress}  epoch ${agent.epoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
       );
-      if (agent.unheard !== "") print(`  unheard: ${agent.unheard}`);
+      if (agent.unheard === "") continue;
+      const effect = agent.releasedAt === "" ? "agents release is refused" : "the next server begins with a recovery";
+      print(`  unheard, so ${effect}: ${agent.unheard}`);
     }
   });
 }
@@ -212,7 +214,7 @@ async function health(options: JsonOption): Promise<void> {
     process.exitCode = exit.unreachable;
     return;
   }
-  print(options.json === true ? answer.text : answer.ready ? "ready" : `not ready: ${answer.text}`);
+  print(options.json === true ? answer.text : answer.ready ? "ready" : `not ready: ${failedChecks(answer.text)}`);
   process.exitCode = answer.ready ? exit.fine : exit.no;
 }
 

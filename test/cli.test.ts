@@ -47,6 +47,11 @@ class Screen implements Terminal {
   }
 }
 
+function linkClosed(how: string): void {
+  const courier = { ...courierWell, link: "down" as const, linkDetail: `LINK_ENDED: closed by the gateway, ${how}` };
+  signer.answers = { status: () => ({ status: { ...well, courier } }) };
+}
+
 /** What the scripted signer says in each scene a transcript names with `# scene:`. */
 const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   working: () => {
@@ -78,6 +83,8 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     };
     signer.answers = { status: () => ({ status: { ...well, courier, acked: 12, courierConnected: true } }) };
   },
+  released: () => linkClosed("4001 refused"),
+  replaced: () => linkClosed("4000 replaced"),
   asking: () => {
     const courier = { ...courierWell, chains: [{ ...chain, ok: false, isAsking: true, detail: "asking", nativeBalance: "" }] };
     signer.answers = { status: () => ({ status: { ...well, courier } }) };

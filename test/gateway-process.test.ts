@@ -15,7 +15,7 @@ import { createTokenMaker } from "../client/signature-token.ts";
 import { createGatewayKey } from "../gateway/auth/gateway-key.ts";
 import { type GatewayConfig, parseConfig } from "../gateway/config.ts";
 import { type Gateway, startGateway } from "../gateway/gateway.ts";
-import { askHealth } from "../gateway/operator/health.ts";
+import { askHealth, failedChecks } from "../gateway/operator/health.ts";
 import { createStore } from "../gateway/store/store.ts";
 import { startsTheBuild } from "./support/built.ts";
 import { testConfig } from "./support/gateway-server.ts";
@@ -51,6 +51,8 @@ describe("startGateway", () => {
     const health = await askHealth({ ...config, listen: { ...config.listen, port } });
     expect(health).toMatchObject({ reached: true, ready: false });
     expect(JSON.parse(health.text).checks.map((check: { name: string }) => check.name)).toEqual(["database", "chain local"]);
+    expect(failedChecks(health.text)).toBe("chain local: not read lately");
+    expect(failedChecks("Bad Gateway")).toBe("Bad Gateway");
     const upgrade = request({
       port,
       path: "/agent/v1/link",

@@ -38,3 +38,19 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
     request.on("error", (error) => resolve({ reached: false, text: error.message }));
   });
 }
+
+/**
+ * Which checks of an answer failed, and how; the answer itself when it is none of ours.
+ * @public
+ */
+export function failedChecks(text: string): string {
+  try {
+    const { checks } = JSON.parse(text) as { readonly checks: readonly { name: string; ok: boolean; detail: string }[] };
+    return checks
+      .filter(({ ok }) => !ok)
+      .map(({ name, detail }) => `${name}: ${detail}`)
+      .join("; ");
+  } catch {
+    return text;
+  }
+}
