@@ -49,9 +49,9 @@ export const deskMutants: readonly Mutant[] = [
   {
     name: "bump-sent-never",
     file: sending,
-    find: "  const isNew = item.sent?.version !== newest.version;",
-    replace: "  const isNew = item.sent === null;",
-    sentence: "A dearer version is signed and released, and the nodes get it half a minute late or never (liveness).",
+    find: "  const newest = releasedVersions(item.view).at(-1);",
+    replace: "  const newest = releasedVersions(item.view).at(0);",
+    sentence: "A dearer version is signed and released, and the nodes get the first one again and again (liveness).",
     when: ({ rates }) => rates.feeSpikes > 0,
   },
   {
@@ -84,7 +84,7 @@ export const deskMutants: readonly Mutant[] = [
     find: "  return { withdrawal: item.view, txHashes: outVersions(item.view).map((version) => version.txHash) };",
     replace: "  return { withdrawal: item.view, txHashes: outVersions(item.view).slice(-1).map((version) => version.txHash) };",
     sentence: "A block that took an earlier version is not found, and the withdrawal never ends or ends as lost (truth).",
-    when: ({ rates }) => rates.feeSpikes > 0,
+    when: ({ rates }) => rates.feeSpikes > 0 && rates.minerStale > 0,
   },
   {
     name: "reorganisation-unnoticed",

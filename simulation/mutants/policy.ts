@@ -101,7 +101,7 @@ export const policyMutants: readonly Mutant[] = [
     find: "        const before = fees.unitsOf(record.transactionId, record.at);",
     replace: "        if (record.version > 1) return;\n        const before = fees.unitsOf(record.transactionId, record.at);",
     sentence: "Only first versions count for the day's fees, which bumps then exceed (policy).",
-    when: ({ rates }) => rates.feeSpikes + rates.hostileCourier > 0,
+    when: ({ rates, orders }) => rates.hostileCourier > 0 && orders.length > 1,
   },
   {
     name: "bump-above-its-ceiling",
@@ -125,6 +125,6 @@ export const policyMutants: readonly Mutant[] = [
     find: "    if (fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayWei) return",
     replace: "    if (dearest > limits.maxFeePerDayWei) return",
     sentence: "Each fee is held against the day's ceiling alone, and their sum against nothing (policy).",
-    when: ({ rates }) => rates.hostileCourier > 0,
+    when: ({ rates, orders }) => rates.hostileCourier > 0 && orders.length > 1,
   },
 ];

@@ -53,7 +53,7 @@ export const rollbackMutants: readonly Mutant[] = [
     find: "  if (closedGate(turn) !== null) return [];\n",
     replace: "",
     sentence: "A locked or ungreeted signer says that nothing was ever signed, which it may have forgotten (truth).",
-    when: (plan) => mayLock(plan) && plan.rates.timeLeaps > 0,
+    when: ({ rates }) => rates.ledgerRestored + rates.folderCloned > 0 && rates.timeLeaps > 0,
   },
   {
     name: "restored-ledger-declines",

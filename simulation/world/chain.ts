@@ -48,12 +48,15 @@ export class Chain {
   readonly options: ChainOptions;
   readonly blocks: Block[] = [];
   readonly pool = new Map<number, SignedTransaction>(); // by nonce
+  /** Those that others took the place of in the pool; some miner has them still. */
+  readonly #replaced = new Map<number, SignedTransaction[]>();
   /** Every transaction that ever was in a block, with the newest block that held it. */
   readonly placeOf = new Map<string, number>();
   baseFeeWei: bigint;
   /** Parts of 10,000. */
   revertRate = 0;
   skipRate = 0;
+  staleRate = 0;
   topEver = 0;
   /** Called for each block that is added, and with `null` when blocks are taken away. */
   onBlock: (block: Block | null) => void = () => {};
@@ -83,6 +86,7 @@ export class Chain {
     const before = this.pool.get(nonce);
     if (before !== undefined && !isDearer(transaction, before)) return "underpriced";
     if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > this.top.nativeWei) return "funds";
+    if (before !== undefined) this.#replaced.set(nonce, [...(this.#replaced.get(nonce) ?? []), before]);
     this.pool.set(nonce, transaction);
     return "accepted";
   }
@@ -93,7 +97,7 @@ export class Chain {
     let { nonce, nativeWei, tokenUnits } = this.top;
     const included: Included[] = [];
     for (;;) {
-      const transaction = this.pool.get(nonce);
+      const transaction = this.#chosen(nonce);
       if (transaction === undefined || transaction.feeMaxWei < this.baseFeeWei) break;
       if (chance.fault("block without it", this.skipRate)) break;
       const one = this.#carryOut(transaction, nativeWei, tokenUnits);
@@ -107,6 +111,14 @@ export class Chain {
       if (transaction.payment?.contract === this.options.contract) tokenUnits -= transaction.payment.units;
     }
     return this.#add(included, { nonce, nativeWei, tokenUnits });
+  }
+
+  #chosen(nonce: number): SignedTransaction | undefined {
+    const newest = this.pool.get(nonce);
+    const before = (this.#replaced.get(nonce) ?? []).filter((one) => one.feeMaxWei >= this.baseFeeWei);
+    if (newest === undefined || before.length === 0) return newest;
+    const isStale = kernel.chance.fault("a block takes what was replaced", this.staleRate);
+    return isStale ? kernel.chance.pick("which of the replaced", before) : newest;
   }
 
   /** Takes the newest blocks away, their transactions back to the pool or out of it, and builds on from there. */

@@ -18,7 +18,6 @@ export interface Listener {
 }
 
 const rememberedMax = 64;
-const hangMs = 9_000;
 
 export class Network implements Dialler {
   listener: Listener | null = null;
@@ -171,13 +170,14 @@ class Line extends EventEmitter implements Wire {
     });
   }
 
-  /** Broken between the ends: both hear of it, or neither until their patience ends. */
+  /** Broken between the ends: both hear of it, or neither, and each has its own patience. */
   cut(isHeard: boolean): void {
     if (this.#isBroken) return;
     this.#isBroken = true;
     this.#network.lines.delete(this);
     note(isHeard ? "line breaks" : "line hangs");
-    const delayMs = this.#network.delayMs + (isHeard ? 0 : hangMs * 4);
+    if (!isHeard) return;
+    const { delayMs } = this.#network;
     kernel.scheduler.after(delayMs, this.#client.owner, () => this.#client.ended(1006, ""));
     const server = this.#server;
     if (server !== null) kernel.scheduler.after(delayMs, this.#gateway, () => server.ended(1006, ""));

@@ -193,7 +193,8 @@ export class Node implements RpcDoor {
     const block = honest as Record<string, unknown>;
     if (turn === 0) return { ...block, baseFeePerGas: quantity(10n ** 13n) };
     if (turn === 1) return { ...block, hash: `0x${"ab".repeat(32)}` };
-    return turn === 2 ? { ...block, number: quantity(Number(block.number) + 50) } : { ...block, transactions: [] };
+    if (turn === 3) return { ...block, transactions: [] };
+    return { ...block, number: quantity(Number(block.number) + kernel.chance.pick("ahead by", [1, 2, 50])) };
   }
 }
 

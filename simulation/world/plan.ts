@@ -42,6 +42,7 @@ export const faultKinds = {
   reverts: { percent: 15, rates: [1000, 6000] },
   blocksSkip: { percent: 15, rates: [1000, 5000] },
   feeSpikes: { percent: 12, rates: [300, 2000] },
+  minerStale: { percent: 12, rates: [1000, 6000] }, // a block takes a version that was replaced
   // People.
   ordersRepeated: { percent: 40, rates: [500, 3000] },
   ordersAltered: { percent: 20, rates: [500, 3000] },

@@ -74,7 +74,7 @@ export const pairedCurrencies: readonly PairedCurrency[] = [
 
 export function signerSettings(plan: Plan): SignerSettings {
   // Low enough for a hostile courier to reach; honest ones would have to wait for tomorrow.
-  const feePerDay = plan.rates.hostileCourier > 0 ? { maxFeePerDay: "0.02" } : {};
+  const feePerDay = plan.rates.hostileCourier > 0 ? { maxFeePerDay: "0.012" } : {};
   const policy = { ...policies[plan.policy], ...feePerDay };
   return {
     chains: { [chainName]: { family: "evm", chainId } },

@@ -26,7 +26,7 @@ const jumpsMs = [
   60_000 * minuteMs,
   -5_000_000 * minuteMs,
 ];
-const leapsMs = [minuteMs, 11 * minuteMs, 59.5 * minuteMs, 61 * minuteMs, 25 * 60 * minuteMs];
+const leapsMs = [minuteMs, 11 * minuteMs, 59.5 * minuteMs, 61 * minuteMs, 25 * 60 * minuteMs, 25 * 60 * minuteMs];
 const roomBytes = [0, 300, 5_000, 60_000];
 
 export class Weather {
@@ -66,6 +66,7 @@ export class Weather {
     const { rates } = plan;
     chain.revertRate = rates.reverts;
     chain.skipRate = rates.blocksSkip;
+    chain.staleRate = rates.minerStale;
     const liar = chance.below("which node lies", nodes.length);
     for (const [index, node] of nodes.entries()) {
       node.faults = { ...noFaults, error: rates.nodeErrors, silence: rates.nodeSilence, hides: rates.nodeHides };
@@ -110,6 +111,10 @@ export class Weather {
       return { kind: "dead" };
     }
     const isSync = call.startsWith("sync");
+    if (isSync && this.#strikes("powerFails", "power fails at a sync")) {
+      machine.powerFails();
+      return { kind: "dead" };
+    }
     if (isSync && this.#strikes("syncFails", "a sync fails")) return { kind: "error", code: "EIO" };
     const isWrite = call === "write" || call === "create" || call === "rename" || call === "truncate";
     if (isWrite && this.#strikes("writeFails", "a write fails")) return { kind: "error", code: "EIO" };
@@ -177,7 +182,7 @@ export class Weather {
     }
     chain.revertRate = 0;
     chain.skipRate = 0;
-    // A market that rose is no fault: dearer versions are what gets payments through.
+    // A market that rose is no fault: dearer versions are what gets payments through, or the ones before after all.
     if (chain.baseFeeWei > 5n * baseFeeWei) chain.baseFeeWei = 5n * baseFeeWei;
     gateway.skewMs = 0;
     for (const machine of machines) {

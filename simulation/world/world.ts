@@ -278,13 +278,20 @@ export class World {
 
   #settle(): void {
     const calmMs = kernel.scheduler.nowMs - this.#calmSince;
-    const waits = this.people.open() || this.#unnoticed();
+    const waits = this.people.open() || this.#unfinished() || this.#unnoticed();
     if (waits === "" || (!this.weather.mustSettle && calmMs > restlessMs)) {
       this.#end();
       return;
     }
     if (calmMs < calmMsMax || !this.weather.mustSettle) return;
     this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
+  }
+
+  /** What an agent that runs has not brought to an end, though the gateway has; "" when there is nothing. */
+  #unfinished(): string {
+    if (this.payments.foreign.size > 0) return "";
+    const busy = this.machines.find(({ signer }) => signer !== null && signer.signer.core.book.openCount > 0);
+    return busy === undefined || busy.signer?.signer.core.locked !== null ? "" : `${busy.name} has withdrawals open`;
   }
 
   /** A nonce that no ledger gave out is used for good, and the agent has not stopped for it; "" when nothing is amiss. */
