@@ -140,6 +140,9 @@ the last payment; and never when the gateway's database was itself restored from
 
 `;
 
+const noNonceWords = `no nonce was ever given out, as far as ledger, gateway and chain have said. When status does not show
+the chain's block yet, wait for it and look again before you say yes`;
+
 function describe(plan: RecoveryPlan): string {
   const rows: (readonly [string, string])[] = [
     ["order", `made ${moment(plan.at)}, ${plan.order}`],
@@ -147,12 +150,17 @@ function describe(plan: RecoveryPlan): string {
     ["lock", plan.locked === "" ? "none" : `${plan.locked}: ${plan.lockedDetail}`],
     ["this ledger", headWords(plan.head)],
     ["the gateway's", plan.gatewayHead === null ? "nothing" : headWords(plan.gatewayHead)],
-    ["who went back", plan.isGatewayBehind ? "the gateway: it is told again what it lost" : "this ledger: the gateway tells it"],
+    ["who went back", whoWentBack(plan)],
     ["jobs", `newest here ${plan.jobs.here}, at the gateway ${plan.jobs.gateway}`],
     ["withdrawals", countsOf(plan)],
     ["told again", `${plan.restated} facts`],
   ];
   return `${fields(rows)}\n\n${accountsOf(plan.accounts)}${withdrawalsOf(plan)}\ndigest ${plan.digest}\n`;
+}
+
+function whoWentBack({ isGatewayBehind, gatewayHead }: RecoveryPlan): string {
+  if (gatewayHead === null) return "not known: the gateway holds nothing of this ledger, and is told what there is";
+  return isGatewayBehind ? "the gateway: it is told again what it lost" : "this ledger: the gateway tells it";
 }
 
 function countsOf({ held, quarantined, settled, imported }: RecoveryPlan): string {
@@ -164,7 +172,7 @@ function headWords({ seq, hash }: Head): string {
 }
 
 function accountsOf(accounts: readonly RecoveryAccountView[]): string {
-  if (accounts.length === 0) return "no nonce was ever given out\n\n";
+  if (accounts.length === 0) return `${noNonceWords}\n\n`;
   const or = (text: string): string => text || "-";
   const rows = accounts.map((one) => [
     ...[one.network, one.account, or(one.ledgerNext), or(one.gatewayNext), or(one.chainCount), one.next],

@@ -64,6 +64,25 @@ describe("the next token", () => {
     expect(shown(rig).accounts).toMatchObject([{ next }]);
   });
 
+  it("is the chain's where ledger and gateway have both forgotten the account, and shown; one that paid nothing is not", () => {
+    const fresh = (nonce: string): Rig => {
+      const rig = new Rig();
+      rig.ask("account", { chain: "local", nonce, witnesses: 2 });
+      return rig;
+    };
+    const rig = fresh("3");
+    const none = { ...databaseOf(rig), accounts: [] };
+    offer(rig, none);
+    const counted = { ledgerNext: "", gatewayNext: "", chainCount: "3", next: "3" };
+    expect(shown(rig).accounts).toEqual([{ network: "eip155:31337", account: hot, ...counted }]);
+    const other = fresh("3");
+    taken(other, none);
+    expect(other.core.accounts.find("eip155:31337", hot)?.next).toBe(3n);
+    const unused = fresh("0");
+    offer(unused, none);
+    expect(shown(unused).accounts).toEqual([]);
+  });
+
   it("is never taken from a single node where two are known", () => {
     const rig = new Rig().ready();
     rig.pay();

@@ -285,7 +285,9 @@ function placeAccounts({
 }: PlanInput): { readonly ok: true; readonly views: readonly RecoveryAccountView[] } | Refusal {
   const views: RecoveryAccountView[] = [];
   const told = new Map(order.accounts.filter((each) => each.account === account).map((each) => [each.network, each.next]));
-  const networks = new Set([...told.keys(), ...core.accounts.networks(account)]);
+  // What an account paid that ledger and gateway have both forgotten shows in the chain's count alone.
+  const counted = [...counts].filter(([, count]) => count > 0n).map(([network]) => network);
+  const networks = new Set([...told.keys(), ...core.accounts.networks(account), ...counted]);
   if (networks.size > listedMax) return refuse("RECOVERY_ORDER", "too many networks");
   for (const network of [...networks].sort()) {
     const ledgerNext = core.accounts.find(network, account)?.next;
