@@ -45,8 +45,8 @@ const logCalls = ["write", "fdatasync", "fsync", "ftruncate", "rename", "openat"
 const tornBytes = 40;
 const endMs = 15_000;
 const lateMs = 1_000;
-/** How long the rest of a cut write is held back. */
-const healsMs = 400;
+/** How long each write but the first is held back: one of them is the rest of the one that was cut. */
+const healsMs = 200;
 const rotationMs = 5_000;
 /** f_type, f_bsize, f_blocks, f_bfree, f_bavail of statfs(2) on 64 bits: four KiB blocks, all of them taken. */
 const fullDisk = "ef53000000000000001000000000000000000010000000000000000000000000000000000000000000";
@@ -282,7 +282,7 @@ export class SignerWorld {
       ? await attach(running.pid, join(this.#dir, "trace"), {
           syscalls: ["write"],
           paths: [file],
-          inject: `write:delay_enter=${healsMs}ms:when=2`,
+          inject: `write:delay_enter=${healsMs}ms:when=2+`,
         })
       : null;
     await limitFiles(running.pid, String(limit));
