@@ -188,7 +188,8 @@ function unknownOf(accounts: readonly RecoveryAccountView[]): string {
       const most = known[0] ?? 0n;
       const unknown = BigInt(one.chainCount || "0") - most;
       if (unknown <= 0n) return "";
-      return `WARNING: ${unknown} transactions on ${one.network} from nonce ${most} on are known to neither side: see docs/recovering.md\n`;
+      const many = unknown === 1n ? "transaction" : "transactions";
+      return `WARNING: ${unknown} ${many} on ${one.network}, from nonce ${most} on, known to neither side: see docs/recovering.md\n`;
     })
     .join("");
 }
