@@ -26,7 +26,7 @@ import { Tables } from "./tables.ts";
 type Raw = InstanceType<typeof DatabaseSync>;
 
 const linkLimits = { helloMs: 3_000, beatMs: 6_000, deadMs: 14_000, resendMs: 8_000 };
-const pollMs = 4_000;
+const pollMs = 5_000;
 
 /** What goes wrong with a commit: the process dies before it or after it, or the disk fails and nobody knows. */
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";

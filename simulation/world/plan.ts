@@ -44,7 +44,7 @@ export const faultKinds = {
   feeSpikes: { percent: 12, rates: [300, 2000] },
   minerStale: { percent: 12, rates: [1000, 6000] }, // a block takes a version that was replaced
   // People.
-  ordersRepeated: { percent: 40, rates: [500, 3000] },
+  ordersRepeated: { percent: 25, rates: [500, 2000] },
   ordersAltered: { percent: 20, rates: [500, 3000] },
   operatorSlow: { percent: 30, rates: [1000, 8000] },
   timeLeaps: { percent: 10, rates: [100, 500] },
@@ -114,14 +114,14 @@ export function drawPlan(chance: Chance): Plan {
     ),
   ) as Rates;
   const isLong = chance.below("long run", 12) === 0;
-  const faultsMs = chance.between("faults last", isLong ? 16 : 3, isLong ? 48 : 12) * 500;
+  const faultsMs = chance.between("faults last", isLong ? 16 : 3, isLong ? 40 : 10) * 500;
   const policy = chance.pick("policy", ["wide", "wide", "narrow", "daily", "holding"] as const);
   return {
     rates,
     orders: drawOrders(chance, faultsMs),
     faultsMs,
-    blockMs: chance.between("block time", 2, 6) * 500,
-    confirmations: chance.pick("confirmations", [2, 2, 2, 3, 4]),
+    blockMs: chance.between("block time", 2, 5) * 500,
+    confirmations: chance.pick("confirmations", [2, 2, 2, 2, 3, 4]),
     nodes: chance.pick("nodes", [1, 1, 1, 1, 1, 2, 2, 3]),
     firstNonce: chance.pick("first nonce", [0, 5]),
     policy,
@@ -132,7 +132,7 @@ export function drawPlan(chance: Chance): Plan {
 }
 
 function drawOrders(chance: Chance, faultsMs: number): readonly Order[] {
-  const count = chance.pick("orders", [1, 1, 1, 1, 1, 1, 1, 2, 2, 3]);
+  const count = chance.pick("orders", [1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3]);
   return Array.from({ length: count }, (_, index) => {
     const mode = chance.below("manual", 5) === 0 ? "manual" : "auto";
     const currency = chance.pick("currency", ["eth", "usdt"] as const);
