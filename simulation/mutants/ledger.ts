@@ -200,6 +200,6 @@ export const ledgerMutants: readonly Mutant[] = [
     find: "              ...([hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const),",
     replace: "              ...([[], [], fees.entriesAt(nowMs)] as const),",
     sentence: "After a rotation and a restart the windows are empty, and a day is approved a second time (policy).",
-    when: (plan) => rotatesAndRestarts(plan) && plan.policy === "narrow",
+    when: (plan) => rotatesAndRestarts(plan) && plan.policy === "narrow" && plan.orders.length > 1,
   },
 ];

@@ -67,7 +67,7 @@ export const rollbackMutants: readonly Mutant[] = [
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   if (!isCode(code))`,
     sentence: "The courier may end a withdrawal as never signed on a ledger that may have forgotten its signature (truth).",
-    when: (plan) => mayLock(plan) && plan.rates.hostileCourier > 0,
+    when: ({ rates }) => rates.ledgerRestored + rates.folderCloned > 0 && rates.hostileCourier > 0,
   },
   {
     name: "person-decides-before-the-greeting",

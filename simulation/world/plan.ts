@@ -9,18 +9,18 @@ export const faultKinds = {
   // The agent's machine.
   signerDies: { percent: 20, rates: [20, 200] }, // at a write, sync, rename, answer
   courierDies: { percent: 20, rates: [50, 400] }, // at a frame, a request
-  powerFails: { percent: 15, rates: [100, 600] }, // in any moment of the weather
+  powerFails: { percent: 15, rates: [200, 1200] }, // in any moment of the weather
   syncFails: { percent: 8, rates: [50, 400] },
   writeFails: { percent: 6, rates: [50, 400] },
   shortWrites: { percent: 10, rates: [1000, 5000] },
-  diskFills: { percent: 6, rates: [100, 500] },
-  clockJumps: { percent: 15, rates: [100, 800] },
+  diskFills: { percent: 6, rates: [300, 1200] },
+  clockJumps: { percent: 15, rates: [300, 1600] },
   slowDisk: { percent: 15, rates: [1000, 5000] },
   // The gateway's machine.
   gatewayDies: { percent: 20, rates: [30, 300] }, // at a commit or a frame
   commitFails: { percent: 6, rates: [30, 300] },
   gatewayClockJumps: { percent: 6, rates: [100, 500] },
-  gatewayRestored: { percent: 8, rates: [200, 800] },
+  gatewayRestored: { percent: 8, rates: [800, 3000] },
   // The line between them.
   lineCut: { percent: 20, rates: [50, 500] }, // per frame
   lineHangs: { percent: 12, rates: [50, 300] },
@@ -47,11 +47,11 @@ export const faultKinds = {
   ordersRepeated: { percent: 25, rates: [500, 2000] },
   ordersAltered: { percent: 20, rates: [500, 3000] },
   operatorSlow: { percent: 30, rates: [1000, 8000] },
-  timeLeaps: { percent: 10, rates: [100, 500] },
-  foreignSpend: { percent: 5, rates: [100, 500] },
-  ledgerRestored: { percent: 8, rates: [200, 800] },
-  folderCloned: { percent: 6, rates: [200, 800] },
-  pairedAgain: { percent: 4, rates: [200, 800] },
+  timeLeaps: { percent: 10, rates: [300, 1500] },
+  foreignSpend: { percent: 5, rates: [300, 1000] },
+  ledgerRestored: { percent: 8, rates: [800, 3000] },
+  folderCloned: { percent: 6, rates: [800, 3000] },
+  pairedAgain: { percent: 4, rates: [800, 3000] },
   hostileCourier: { percent: 15, rates: [2000, 9000] },
 } as const;
 
