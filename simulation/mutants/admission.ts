@@ -1,7 +1,6 @@
 /** Mutants of the way in: jobs that come twice, out of order or half, and the time everything is judged by. */
 import type { Mutant } from "./mutant.ts";
 
-const admission = "agent/signer/admission/admission.ts";
 const jobs = "agent/signer/admission/jobs.ts";
 
 export const admissionMutants: readonly Mutant[] = [
@@ -18,14 +17,6 @@ export const admissionMutants: readonly Mutant[] = [
     find: "      continue;\n",
     replace: "",
     sentence: "A job that comes a second time is held against the end of the chain and locks the agent (liveness).",
-  },
-  {
-    name: "undecided-stays-undecided",
-    file: admission,
-    find: "  resume(turn);\n",
-    replace: "",
-    sentence: "A crash between a request and its decision leaves a withdrawal that nobody ever decides (liveness).",
-    when: ({ rates }) => rates.powerFails + rates.shortWrites > 0,
   },
   {
     name: "judged-by-the-local-clock",

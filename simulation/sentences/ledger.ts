@@ -14,6 +14,9 @@ export interface LedgerTerms extends Terms {
   readonly isTrue: (end: { readonly outcome: string; readonly txHash: string }, txHashes: readonly string[]) => boolean;
 }
 
+/** What a ledger that may have forgotten a signature must not say of a withdrawal. */
+const decisions: ReadonlySet<string> = new Set(["APPROVED", "REFUSED", "HELD", "EXPIRED", "INTENT", "SIGNED", "RELEASED"]);
+
 export class DurableLedger {
   readonly name: string;
   records: LedgerRecord[] = [];
@@ -22,6 +25,8 @@ export class DurableLedger {
   readonly #released = new Set<string>(); // raw bytes
   #rest = "";
   #isTorn = false;
+  /** What is added was there before. */
+  #isReread = false;
   /** A restore that the gateway can see took records away: nothing may be signed any more. */
   isRolledBack = false;
   /** The folder is being restored: less than was durable may be there. */
@@ -53,10 +58,12 @@ export class DurableLedger {
     this.#signed.clear();
     this.#released.clear();
     this.#sentences = new RecordSentences(this.#terms);
+    this.#isReread = true;
     for (const name of [...files.keys()].filter((each) => each.endsWith(".jsonl")).sort()) {
       this.#rest = "";
       this.take(files.get(name) as Uint8Array);
     }
+    this.#isReread = false;
     if (this.mayMiss) return;
     const isThere = before.every((record, index) => this.records[index]?.hash === record.hash);
     must(isThere, "what was durable is never lost", () => `${this.name}: ${before.length} records, ${this.records.length} found`);
@@ -79,6 +86,8 @@ export class DurableLedger {
     this.records.push(record);
     const isGenuine = record.kind !== "REQUESTED" || this.#terms.isGenuine(record.job);
     must(isGenuine, "only what the gateway asked for is recorded", () => `${this.name}: ${record.seq}`);
+    const decides = this.isRolledBack && !this.#isReread && decisions.has(record.kind);
+    must(!decides, "a rollback is seen before the next decision", () => `${this.name}: ${record.kind}`);
     this.#sentences.add(record);
     if (record.kind === "INTENT") this.#intents.add(record.digest);
     if (record.kind === "SIGNED") this.#signed.set(`${record.transactionId} ${record.version}`, record.raw);

@@ -25,7 +25,7 @@ import { Drive } from "../kernel/drive.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { setImmediate, setTimeout } from "../stand-ins/timers.ts";
-import { LocalSocket, type SignerDoor } from "./local-socket.ts";
+import { LocalSocket, type SignerDoor, type Touched } from "./local-socket.ts";
 import { logOf } from "./log.ts";
 import type { Plan } from "./plan.ts";
 import { readBack } from "./read-back.ts";
@@ -63,6 +63,8 @@ export interface Surroundings {
   readonly plan: Plan;
   /** Everything that leaves the signer. */
   readonly seen: (machine: Machine, message: Answer | Push) => void;
+  /** What the courier asks of the signer, as it arrives. */
+  readonly touched: Touched;
   /** What the signer asks of the world when it cannot go on. */
   readonly thrown: (owner: Owner, error: unknown) => void;
 }
@@ -188,7 +190,7 @@ export class Machine {
   }
 
   #runCourier(owner: Owner): void {
-    const { plan, thrown, seen } = this.#around;
+    const { plan, thrown, seen, touched } = this.#around;
     const monotonic = (): number => kernel.scheduler.nowMs;
     const { confirmations } = plan;
     const nodes = createEvmNodes({ urls: nodeUrls(plan), chainId: 31_337, confirmations, clock: monotonic });
@@ -207,7 +209,7 @@ export class Machine {
       random: () => kernel.chance.below("courier random", 1_000) / 1_000,
       pollMs: { min: 2_500, max: 4_000 },
       ...{ log: logOf(owner), metrics: createMetrics(monotonic) },
-      connectSigner: () => new LocalSocket(owner, this.signer, (message) => seen(this, message)),
+      connectSigner: () => new LocalSocket(owner, this.signer, (message) => seen(this, message), touched),
       onReady: () => note("courier ready"),
       onFatal: (fault) => thrown(owner, fault),
       onBug: (error) => {

@@ -27,9 +27,9 @@ const verbs = [
   "sing",
 ] as const;
 const amounts = ["0", "1", "21000", "2000000000", "99999999999999999999", "-1", "07", "1e9"] as const;
-const gasLimits = ["21000", "60000", "100000", ...amounts] as const;
-/** Around the ceilings: 100,000 gas cost 0.009 and 0.011 coins at the third and fourth. */
-const prices = ["12000000000", "30000000000", "90000000000", "110000000000", ...amounts] as const;
+const gasLimits = ["100000", "100000", "100000", "60000", ...amounts] as const;
+/** Around the ceilings: 100,000 gas cost 0.009 and 0.011 coins at the last two of these. */
+const prices = ["12000000000", "30000000000", "60000000000", "90000000000", "90000000000", "110000000000", ...amounts] as const;
 const fairFacts = { gasLimit: "100000", maxFeePerGas: "60000000000", maxPriorityFeePerGas: "1000000000" } as const;
 const rushedFramesMax = 24;
 const codes = ["CHAIN_WOULD_REVERT", "OPERATOR_REFUSED", "nothing", ""] as const;
@@ -57,6 +57,12 @@ export class Hostile {
       if (chance.below("publishes", 5) === 0) this.#publish();
       else scheduler.after(chance.below("hostile delay", 300), this.#owner, () => this.#ask());
     }
+  }
+
+  /** The taken courier's own requests to sign: now and then it names a price of its own. */
+  touched(verb: string, body: object): object {
+    if (verb !== "sign" && verb !== "replace") return body;
+    return kernel.chance.below("names its own price", 2) === 0 ? { ...body, facts: this.#facts() } : body;
   }
 
   #publish(): void {
@@ -120,11 +126,7 @@ export class Hostile {
 
   #body(verb: (typeof verbs)[number]): Body {
     const { chance } = kernel;
-    const facts = {
-      gasLimit: chance.pick("hostile gas", gasLimits),
-      maxFeePerGas: chance.pick("hostile fee", prices),
-      maxPriorityFeePerGas: chance.pick("hostile tip", prices),
-    };
+    const facts = this.#facts();
     const view = this.#views[chance.below("hostile view", Math.max(1, this.#views.length))];
     const transactionId =
       view === undefined || chance.below("made-up id", 5) === 0
@@ -138,7 +140,7 @@ export class Hostile {
       case "sign":
         return { transactionId, facts };
       case "replace":
-        return { transactionId, above: chance.between("hostile above", 1, 3), facts };
+        return { transactionId, above: view?.versions.length || chance.between("hostile above", 1, 3), facts };
       case "decline":
         return { transactionId, code: chance.pick("hostile code", codes) };
       case "observed": {
@@ -155,6 +157,16 @@ export class Hostile {
       default:
         return {};
     }
+  }
+
+  #facts(): Body {
+    const { chance } = kernel;
+    const maxFeePerGas = chance.pick("hostile fee", prices);
+    const isPlain = chance.below("plain tip", 2) === 0;
+    return {
+      gasLimit: chance.pick("hostile gas", gasLimits),
+      ...{ maxFeePerGas, maxPriorityFeePerGas: isPlain ? maxFeePerGas : chance.pick("hostile tip", prices) },
+    };
   }
 
   /** A frame that passed once, whole or touched. */

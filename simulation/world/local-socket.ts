@@ -17,6 +17,9 @@ export interface SignerDoor {
   readonly sockets: Set<LocalSocket>;
 }
 
+/** A request as its courier means it; what comes in its place. */
+export type Touched = (verb: string, body: object) => object;
+
 interface Waiting {
   readonly resolve: (answer: never) => void;
   readonly reject: (fault: AgentError) => void;
@@ -27,14 +30,21 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
   readonly #door: SignerDoor | null;
   readonly #waiting = new Map<number, Waiting>();
   readonly #seen: (message: Answer | Push) => void;
+  readonly #touched: Touched;
   #onPush: (push: Push) => void = () => {};
   #onClose: (reason: AgentError) => void = () => {};
   #ended: AgentError | null = null;
   #nextId = 1;
 
-  /** `seen` is told of everything that leaves the signer. */
-  constructor(owner: Owner, door: SignerDoor | null, seen: (message: Answer | Push) => void) {
+  /** `seen` is told of everything that leaves the signer; `touched` says what really goes in. */
+  constructor(
+    owner: Owner,
+    door: SignerDoor | null,
+    seen: (message: Answer | Push) => void,
+    touched: Touched = (_, body) => body,
+  ) {
     this.#owner = owner;
+    this.#touched = touched;
     this.#door = door?.owner.isAlive === true ? door : null;
     this.#seen = seen;
     this.#door?.sockets.add(this);
@@ -50,7 +60,7 @@ export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers
     note(`asks ${verb}`, id);
     scheduler.after(delayMs, door.owner, () => {
       note(`hears ${verb}`, id);
-      door.courierVerbs({ id, verb, ...body }, (answer) => this.#answered(door, answer));
+      door.courierVerbs({ id, verb, ...this.#touched(verb, body) }, (answer) => this.#answered(door, answer));
     });
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
   }

@@ -133,10 +133,12 @@ export function drawPlan(chance: Chance): Plan {
 
 function drawOrders(chance: Chance, faultsMs: number): readonly Order[] {
   const count = chance.pick("orders", [1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3]);
+  // No two of the same amount: a payment is told from another by what it pays.
+  const least = chance.below("least amount", 4);
   return Array.from({ length: count }, (_, index) => {
     const mode = chance.below("manual", 5) === 0 ? "manual" : "auto";
     const currency = chance.pick("currency", ["eth", "usdt"] as const);
-    const tenths = BigInt(index + 1);
+    const tenths = BigInt(((least + index) % 4) + 1);
     const isOpen = mode === "manual" && chance.below("address open", 2) === 0;
     return {
       ...{ orderId: `order-${index + 1}`, mode, currency, amount: `0.${tenths}` },

@@ -62,8 +62,8 @@ const fees = { maxFee: "0.01", maxFeePerDay: "0.2" };
 /** Limits of both currencies, as settings. */
 export const policies: Readonly<Record<Plan["policy"], PolicySettings>> = {
   wide: { maxPerWithdrawal: "2", maxPerHour: "50", maxPerDay: "100", ...fees },
-  narrow: { maxPerWithdrawal: "0.5", maxPerHour: "0.25", maxPerDay: "0.4", ...fees },
-  daily: { maxPerWithdrawal: "0.5", maxPerHour: "5", maxPerDay: "0.25", holdAbove: "0.2", ...fees },
+  narrow: { maxPerWithdrawal: "0.35", maxPerHour: "0.45", maxPerDay: "0.55", ...fees },
+  daily: { maxPerWithdrawal: "0.5", maxPerHour: "5", maxPerDay: "0.45", holdAbove: "0.2", ...fees },
   holding: { maxPerWithdrawal: "2", maxPerHour: "5", maxPerDay: "10", holdAbove: "0.2", ...fees },
 };
 

@@ -84,6 +84,11 @@ export class Weather {
     this.#hostile?.keep(raw);
   }
 
+  /** What the courier's request becomes on its way to the signer. */
+  touched(verb: string, body: object): object {
+    return this.#world.isFaulty ? (this.#hostile?.touched(verb, body) ?? body) : body;
+  }
+
   /** A process is about to do something that others see: it may die first. */
   #moment(owner: Owner, what: string): void {
     if (owner.name === "gateway") {

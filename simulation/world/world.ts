@@ -102,6 +102,7 @@ export class World {
     const machine = new Machine(name, id, keySeed, {
       plan: this.plan,
       seen: (from, message) => this.seen(from, message),
+      touched: (verb, body) => this.weather.touched(verb, body),
       thrown: (owner, error) => this.thrown(owner, error),
     });
     const ledger = new DurableLedger({
