@@ -104,13 +104,4 @@ export const hubMutants: readonly Mutant[] = [
     sentence: "A job that found no answer on a connection that stays up is never sent again (liveness).",
     when: ({ rates }) => rates.frameLost > 0,
   },
-  {
-    name: "any-record-goes-on",
-    file: "gateway/hub/statements.ts",
-    find: "  if (statement.previous !== (stored?.hash ?? zeroHash)) {",
-    replace: '  if (statement.previous === "") {',
-    sentence:
-      "A ledger that agrees in its numbers only is taken for the one held, so two copies of one folder both go on (release).",
-    when: ({ rates }) => rates.folderCloned > 0,
-  },
 ];

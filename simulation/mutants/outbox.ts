@@ -64,14 +64,6 @@ export const outboxMutants: readonly Mutant[] = [
       "After a reconnect the courier skips what the gateway never got, and everything later is refused as a gap (liveness).",
   },
   {
-    name: "statements-dropped-while-fetching",
-    file: report,
-    find: "    } else if (pushes.length < pushesMax) pushes.push(statement);\n    else isBehind = true;",
-    replace: "    }",
-    sentence: "A statement made while older ones are fetched is dropped, and told only when another follows (liveness).",
-    when: ({ rates }) => rates.slowDisk > 0 && rates.lineCut + rates.lineHangs + rates.gatewayDies > 0,
-  },
-  {
     name: "gap-sent-anyway",
     file: report,
     find: "    if (after !== sentSeq && !isAnswer) return false;\n",

@@ -31,6 +31,8 @@ const gasLimits = ["100000", "100000", "100000", "60000", ...amounts] as const;
 /** Around the ceilings: 100,000 gas cost 0.009 and 0.011 coins at the last two of these. */
 const prices = ["12000000000", "30000000000", "60000000000", "90000000000", "90000000000", "110000000000", ...amounts] as const;
 const fairFacts = { gasLimit: "100000", maxFeePerGas: "60000000000", maxPriorityFeePerGas: "1000000000" } as const;
+/** Just under the ceiling of one, and two are above the day's. */
+const greedyFacts = { gasLimit: "100000", maxFeePerGas: "95000000000", maxPriorityFeePerGas: "95000000000" } as const;
 const rushedFramesMax = 24;
 const codes = ["CHAIN_WOULD_REVERT", "OPERATOR_REFUSED", "nothing", ""] as const;
 
@@ -161,6 +163,7 @@ export class Hostile {
 
   #facts(): Body {
     const { chance } = kernel;
+    if (chance.below("greedy", 2) === 0) return greedyFacts;
     const maxFeePerGas = chance.pick("hostile fee", prices);
     const isPlain = chance.below("plain tip", 2) === 0;
     return {

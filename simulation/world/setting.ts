@@ -60,7 +60,7 @@ export const currencies = {
 const fees = { maxFee: "0.01", maxFeePerDay: "0.2" };
 
 /** Limits of both currencies, as settings. */
-export const policies: Readonly<Record<Plan["policy"], PolicySettings>> = {
+const policies: Readonly<Record<Plan["policy"], PolicySettings>> = {
   wide: { maxPerWithdrawal: "2", maxPerHour: "50", maxPerDay: "100", ...fees },
   narrow: { maxPerWithdrawal: "0.35", maxPerHour: "0.45", maxPerDay: "0.55", ...fees },
   daily: { maxPerWithdrawal: "0.5", maxPerHour: "5", maxPerDay: "0.45", holdAbove: "0.2", ...fees },
@@ -72,10 +72,15 @@ export const pairedCurrencies: readonly PairedCurrency[] = [
   { id: "usdt", network, contract, decimal: 6, maxFee: fees.maxFee },
 ];
 
-export function signerSettings(plan: Plan): SignerSettings {
+/** The limits of one run. */
+export function policyOf(plan: Plan): PolicySettings {
   // Low enough for a hostile courier to reach; honest ones would have to wait for tomorrow.
   const feePerDay = plan.rates.hostileCourier > 0 ? { maxFeePerDay: "0.012" } : {};
-  const policy = { ...policies[plan.policy], ...feePerDay };
+  return { ...policies[plan.policy], ...feePerDay };
+}
+
+export function signerSettings(plan: Plan): SignerSettings {
+  const policy = policyOf(plan);
   return {
     chains: { [chainName]: { family: "evm", chainId } },
     ...{

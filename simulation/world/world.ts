@@ -18,7 +18,7 @@ import { Network } from "./network.ts";
 import { Node } from "./node.ts";
 import { People } from "./people.ts";
 import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
-import { begun, chainId, contract, hot, network, nodeUrls, policies } from "./setting.ts";
+import { begun, chainId, contract, hot, network, nodeUrls, policyOf } from "./setting.ts";
 import { Weather } from "./weather.ts";
 
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
@@ -106,7 +106,7 @@ export class World {
       thrown: (owner, error) => this.thrown(owner, error),
     });
     const ledger = new DurableLedger({
-      ...{ name, policy: policies[this.plan.policy], decimals: { eth: 18, usdt: 6 } },
+      ...{ name, policy: policyOf(this.plan), decimals: { eth: 18, usdt: 6 } },
       atMax: () => begun + kernel.scheduler.nowMs + this.weather.gatewayAheadMs + aheadMsMax,
       isGenuine: (job) => this.#jobs.has(job),
       isTrue: (end, txHashes) => this.plan.rates.hostileCourier > 0 || this.payments.isEnd(end, txHashes),
