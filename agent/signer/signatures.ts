@@ -117,7 +117,7 @@ export class Signatures {
     });
   }
 
-  /** The sender is recovered from the signature, so a faulty machine or another key never gets as far as SIGNED. */
+  /** Checked to be the account's before it is recorded: what a faulty machine or another key made never gets as far as SIGNED. */
   #signature(work: SignWork): { readonly raw: Uint8Array; readonly txHash: string } {
     const { vault, ledger } = this.#options;
     const signature = vault.sign(work.clearance, ledger.receipt(work.intentSeq));

@@ -1,6 +1,7 @@
 /**
- * Public keys and their signatures on secp256k1 for the EVM family: libsecp256k1 as WebAssembly where the runtime has it, otherwise noble.
- * No keys, no network. Source: SEC 1 version 2, sections 4.1.4 and 4.1.6; EIP-2 for the low half of s.
+ * Signatures on secp256k1 checked for the EVM family, with and without their public key: libsecp256k1 as WebAssembly where the
+ * runtime has it, otherwise noble. No private keys, no network. Source: SEC 1 version 2, sections 4.1.4 and 4.1.6; EIP-2 for the
+ * low half of s.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 
