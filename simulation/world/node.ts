@@ -13,12 +13,13 @@ export interface NodeFaults {
   error: number;
   silence: number; // no answer before the caller's patience ends
   lie: number; // only one node of several may
+  aheadBlocks: number; // that it says its newest block to be, above the true one; the liar's alone
   hides: number; // takes a transaction and does not pass it on
   lagBlocks: number;
   slowMs: number; // most that an answer takes; 0: at once
 }
 
-export const noFaults: NodeFaults = { error: 0, silence: 0, lie: 0, hides: 0, lagBlocks: 0, slowMs: 0 };
+export const noFaults: NodeFaults = { error: 0, silence: 0, lie: 0, aheadBlocks: 0, hides: 0, lagBlocks: 0, slowMs: 0 };
 
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const silenceMs = 5_000;
@@ -98,8 +99,11 @@ export class Node implements RpcDoor {
     if (method === "eth_sendRawTransaction") return this.#send(String(params[0]));
     if (method === "eth_estimateGas") return this.#estimate(params[0] as { to: string; value: string; data: string });
     const honest = this.#read(method, params);
-    const isLie = this.faults.lie > 0 && kernel.chance.fault("node lie", this.faults.lie);
-    return { ok: true, result: isLie ? this.#lie(method, honest) : honest };
+    const { lie, aheadBlocks } = this.faults;
+    const isLie = lie > 0 && kernel.chance.fault("node lie", lie);
+    if (isLie) return { ok: true, result: this.#lie(method, honest) };
+    const isAhead = aheadBlocks > 0 && method === "eth_getBlockByNumber" && params[0] === "latest";
+    return { ok: true, result: isAhead ? numberedHigher(honest as Record<string, unknown>, aheadBlocks) : honest };
   }
 
   #read(method: string, params: readonly unknown[]): unknown {
@@ -194,8 +198,12 @@ export class Node implements RpcDoor {
     if (turn === 0) return { ...block, baseFeePerGas: quantity(10n ** 13n) };
     if (turn === 1) return { ...block, hash: `0x${"ab".repeat(32)}` };
     if (turn === 3) return { ...block, transactions: [] };
-    return { ...block, number: quantity(Number(block.number) + kernel.chance.pick("ahead by", [1, 2, 50])) };
+    return numberedHigher(block, kernel.chance.pick("ahead by", [1, 2, 50]));
   }
+}
+
+function numberedHigher(block: Record<string, unknown>, blocks: number): unknown {
+  return { ...block, number: quantity(Number(block.number) + blocks) };
 }
 
 function lieAboutReceipt(receipt: Record<string, unknown>, turn: number): unknown {

@@ -12,6 +12,7 @@ type Raw = InstanceType<typeof DatabaseSync>;
 interface Table {
   readonly name: string;
   writes: number;
+  isEmpty: boolean;
 }
 
 /** All rows of all tables. */
@@ -32,25 +33,44 @@ export class Statement {
   readonly #reads: readonly Table[];
   readonly #writes: readonly Table[];
   readonly #kept = new Map<string, Kept>();
+  readonly #columns: readonly string[];
+  readonly #blank: Readonly<Record<string, Value>>;
 
   constructor(raw: ReturnType<Raw["prepare"]>, reads: readonly Table[], writes: readonly Table[]) {
     this.#raw = raw;
+    this.#columns = reads.length === 0 ? [] : raw.columns().map(({ name }) => name);
+    this.#blank = Object.fromEntries(this.#columns.map((name) => [name, null]));
+    if (this.#columns.length > 0) raw.setReturnArrays(true);
     this.#reads = reads;
     this.#writes = writes;
     this.writesTo = writes.length === 1 ? (writes[0]?.name ?? "") : "";
   }
 
   get(...values: Value[]): unknown {
-    return this.#ask(values, () => this.#raw.get(...values));
+    return this.#ask(values, () => {
+      const cells = this.#raw.get(...values);
+      return cells === undefined ? undefined : this.#row(cells);
+    });
   }
 
   all(...values: Value[]): unknown {
-    return this.#ask(values, () => this.#raw.all(...values));
+    return this.#ask(values, () => this.#raw.all(...values).map((cells) => this.#row(cells)));
   }
 
   run(...values: Value[]): ReturnType<ReturnType<Raw["prepare"]>["run"]> {
-    for (const table of this.#writes) table.writes += 1;
+    for (const table of this.#writes) {
+      table.writes += 1;
+      table.isEmpty = false;
+    }
     return this.#raw.run(...values);
+  }
+
+  /** SQLite's cells as the object it would have made of them, in a third of its time. */
+  #row(cells: unknown): unknown {
+    if (this.#columns.length === 0) return cells;
+    const row: Record<string, Value> = { ...this.#blank };
+    for (let at = 0; at < this.#columns.length; at += 1) row[this.#columns[at] as string] = (cells as Value[])[at] as Value;
+    return row;
   }
 
   #ask(values: readonly Value[], ask: () => unknown): unknown {
@@ -75,7 +95,7 @@ export class Tables {
   constructor() {
     this.#raw.exec(schema);
     const rows = this.#raw.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[];
-    this.#tables = rows.map(({ name }) => ({ name, writes: 0 }));
+    this.#tables = rows.map(({ name }) => ({ name, writes: 0, isEmpty: true }));
   }
 
   prepare(sql: string): Statement {
@@ -125,7 +145,11 @@ export class Tables {
   empty(): void {
     this.rollback();
     this.exec("PRAGMA foreign_keys = OFF");
-    for (const { name } of this.#tables) this.exec(`DELETE FROM ${name}`);
+    for (const table of this.#tables) {
+      if (table.isEmpty) continue;
+      this.exec(`DELETE FROM ${table.name}`);
+      table.isEmpty = true;
+    }
     this.exec("PRAGMA foreign_keys = ON");
   }
 }

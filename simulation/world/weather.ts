@@ -70,7 +70,10 @@ export class Weather {
     const liar = chance.below("which node lies", nodes.length);
     for (const [index, node] of nodes.entries()) {
       node.faults = { ...noFaults, error: rates.nodeErrors, silence: rates.nodeSilence, hides: rates.nodeHides };
-      if (nodes.length > 1 && index === liar) node.faults.lie = rates.nodeLies;
+      if (nodes.length > 1 && index === liar && rates.nodeLies > 0) {
+        node.faults.lie = rates.nodeLies;
+        node.faults.aheadBlocks = chance.pick("runs ahead by", [0, 0, 1, 2]);
+      }
       if (rates.nodeSlow > 0) node.faults.slowMs = Math.ceil(rates.nodeSlow / 10);
     }
     net.onMoment = (owner, what) => this.#moment(owner, what);
