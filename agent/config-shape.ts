@@ -4,7 +4,7 @@
  */
 import { parseAddress } from "../chains/evm/address.ts";
 import { nativeDecimal } from "../chains/evm/network.ts";
-import { parseAmount } from "../protocol/amount.ts";
+import { decimalMax, parseAmount } from "../protocol/amount.ts";
 import type { Code } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
@@ -25,7 +25,6 @@ const neededPolicyKeys = ["maxPerWithdrawal", "maxPerDay", "maxFee", "maxFeePerD
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const nodesMax = 8;
 const confirmationsMax = 10_000;
-const decimalMax = 36;
 const addressesMax = 4096;
 
 /** Reads the whole value; secrets are looked at for their type alone. @throws AgentError CONFIG_*. */

@@ -5,6 +5,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/verdict.ts";
 import { stateFolder } from "../agent/state-folder.ts";
+import { lifetimeSecondsMax } from "../client/signature-token.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { showAddress } from "./address.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
@@ -23,7 +24,6 @@ interface Common {
 
 type Run = (act: (terminal: Terminal) => Promise<number> | number, isJson: boolean) => Promise<void>;
 
-const lifetimeSecondsMax = 300;
 const helpWidth = 80;
 
 function lifetime(text: string): number {

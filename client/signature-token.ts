@@ -27,7 +27,11 @@ export interface TokenFor {
 /** @public */
 export type TokenMaker = (purpose?: TokenFor) => string;
 
-const lifetimeSecondsMax = 300;
+/**
+ * The gateway takes no longer life.
+ * @public
+ */
+export const lifetimeSecondsMax = 300;
 const jtiBytes = 16;
 const seedBytes = 32;
 const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex"); // RFC 8410 around a 32-byte seed
@@ -36,18 +40,19 @@ const apiKeyPattern = /^(k_[0-9a-f]{16})\.([A-Za-z0-9_-]{43})\.[0-9a-f]{32}$/;
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
 
-interface Signer {
+/** A key made ready: what stands in the header, and how a text is signed. */
+interface TokenSigner {
   readonly keyId: string;
   readonly alg: "HS256" | "EdDSA";
   readonly sign: (text: string) => Uint8Array;
 }
 
-function withPrivateKey(keyId: string, privateKey: KeyObject): Signer {
+function withPrivateKey(keyId: string, privateKey: KeyObject): TokenSigner {
   if (privateKey.asymmetricKeyType !== "ed25519") throw new TypeError("the private key is not Ed25519");
   return { keyId, alg: "EdDSA", sign: (text) => sign(null, Buffer.from(text, "utf8"), privateKey) };
 }
 
-function signerOf(key: TokenKey): Signer {
+function signerOf(key: TokenKey): TokenSigner {
   if ("privateKey" in key) return withPrivateKey(key.keyId, key.privateKey);
   const [, keyId, secret] = apiKeyPattern.exec(key.apiKey) ?? [];
   if (keyId === undefined || secret === undefined) throw new TypeError("apiKey is not keyId.secret.fingerprint");

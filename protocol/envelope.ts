@@ -20,8 +20,13 @@ export const agentFrameBytesMax = 65536;
  */
 export const gatewayFrameBytesMax = 262144;
 
+/**
+ * Bytes of a frame before its payload.
+ * @public
+ */
+export const envelopeHeaderBytes = 66;
+
 const envelopeVersion = 1;
-const headerBytes = 66;
 const signatureAt = 2;
 
 const kindOfByte = new Map<number, EnvelopeKind>();
@@ -58,7 +63,7 @@ export function openEnvelope(
   frame: Uint8Array,
   expect: EnvelopeExpectation,
 ): { readonly kind: EnvelopeKind; readonly payload: Uint8Array } {
-  if (frame.length <= headerBytes || frame.length > expect.bytesMax) {
+  if (frame.length <= envelopeHeaderBytes || frame.length > expect.bytesMax) {
     throw new AgentError("ENVELOPE_SIZE", "none", "an envelope of a size that cannot be", { bytes: frame.length });
   }
   if (frame[0] !== envelopeVersion) {
@@ -67,8 +72,8 @@ export function openEnvelope(
   const kind = kindOfByte.get(frame[1] ?? 0);
   const wanted = kind !== undefined && (expect.kind === undefined ? expect.kinds?.includes(kind) === true : expect.kind === kind);
   if (!wanted) throw new AgentError("ENVELOPE_KIND", "none", "an envelope of a kind not expected here", { kind: frame[1] ?? 0 });
-  const payload = frame.subarray(headerBytes);
-  if (!verify(null, signedBytes(kind, payload), expect.publicKey, frame.subarray(signatureAt, headerBytes))) {
+  const payload = frame.subarray(envelopeHeaderBytes);
+  if (!verify(null, signedBytes(kind, payload), expect.publicKey, frame.subarray(signatureAt, envelopeHeaderBytes))) {
     throw new AgentError("ENVELOPE_SIGNATURE", "none", "an envelope whose signature does not fit", { kind });
   }
   return { kind, payload };
@@ -79,7 +84,7 @@ export function openEnvelope(
  * @public
  */
 export function frameKind(frame: Uint8Array): EnvelopeKind | null {
-  if (frame.length <= headerBytes || frame[0] !== envelopeVersion) return null;
+  if (frame.length <= envelopeHeaderBytes || frame[0] !== envelopeVersion) return null;
   return kindOfByte.get(frame[1] ?? 0) ?? null;
 }
 

@@ -5,6 +5,12 @@
  */
 
 /**
+ * Path of the agents' WebSocket on the gateway.
+ * @public
+ */
+export const linkPath = "/agent/v1/link";
+
+/**
  * A position in an agent's ledger: the record's number (1 is the first) and its hash (32 bytes as hex).
  * @public
  */

@@ -27,7 +27,7 @@ export const jobTextBytesMax = 4096;
 export const entriesPerStatementMax = 512;
 
 /**
- * Most versions of one withdrawal: the signer makes no more, and the gateway takes no more.
+ * Most versions of one withdrawal, the first included: the signer makes no more, and the gateway takes no more.
  * @public
  */
 export const versionsMax = 20;

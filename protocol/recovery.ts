@@ -6,7 +6,7 @@ import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";
 import { parseJson } from "./json.ts";
 import type { Head } from "./messages.ts";
-import { versionsMax } from "./payloads.ts";
+import { jobTextBytesMax, versionsMax } from "./payloads.ts";
 import { integer, list, nullable, object, type Reader, shapeFault, string } from "./shape.ts";
 
 /**
@@ -24,7 +24,6 @@ export const recoveryWithdrawalsMax = 10_000;
 const accountsMax = 64;
 const spentMax = 128;
 const perPartMax = 1024;
-const jobTextMax = 4096;
 
 /**
  * The first token of an account that the database has given to nobody.
@@ -79,7 +78,7 @@ export interface Recovery {
 }
 
 const withdrawal: Reader<RecoveryWithdrawal> = object({
-  job: string({ min: 2, max: jobTextMax }),
+  job: string({ min: 2, max: jobTextBytesMax }),
   address: fields.destination,
   account: fields.destination,
   token: string({ max: 20, pattern: /^(?:|0|[1-9][0-9]*)$/ }),

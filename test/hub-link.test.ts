@@ -2,10 +2,10 @@
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
 import { addressReader } from "../gateway/hub/address.ts";
-import { linkPath } from "../gateway/hub/hub.ts";
 import { fillEnvelope } from "../gateway/hub/outbox.ts";
 import { Bug } from "../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../protocol/identity.ts";
+import { linkPath } from "../protocol/messages.ts";
 import { parseJob } from "../protocol/payloads.ts";
 import { askWithdrawal, readAgent } from "./support/gateway-database.ts";
 import {

@@ -2,6 +2,7 @@
  * What the launcher sends over the signer's stdin: u32be length ‖ JSON settings, then u32be length ‖ encKey bytes, then nothing
  * until the pipe ends. The key never becomes text, and every buffer it came in is wiped. Pure; the stream is main.ts's.
  */
+import { decimalMax } from "../../protocol/amount.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import { integer, list, object, oneOf, type Reader, record, string } from "../../protocol/shape.ts";
@@ -21,7 +22,7 @@ const name = string({ min: 1, max: 64 });
 const amount = string({ min: 1, max: 80 });
 const addresses = list(name, 10_000);
 
-const currency: Reader<CurrencySettings> = object({ chain: name, decimal: integer({ max: 36 }) }, { contract: name });
+const currency: Reader<CurrencySettings> = object({ chain: name, decimal: integer({ max: decimalMax }) }, { contract: name });
 const policy: Reader<PolicySettings> = object(
   { maxPerWithdrawal: amount, maxPerDay: amount, maxFee: amount, maxFeePerDay: amount },
   { maxPerHour: amount, holdAbove: amount, allow: addresses, deny: addresses },

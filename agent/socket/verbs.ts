@@ -1,5 +1,5 @@
 /**
- * What the agent's own processes say to the signer over its two AF_UNIX sockets. Only types: framing is `frames.ts`.
+ * What the agent's own processes say to the signer over its two AF_UNIX sockets. Types and their limits: framing is `line.ts`.
  * One JSON object per line, at most lineBytesMax; amounts and counters beyond 2^53 are decimal strings; bytes are hex, whole
  * envelopes base64. Every verb is idempotent: asking again gives the same answer and changes nothing.
  */
@@ -190,6 +190,12 @@ export interface SignerStatus {
   /** The courier's own last word about link and nodes, as it told the signer; null when it never did. */
   readonly courier: CourierStatus | null;
 }
+
+/**
+ * Most characters of each text in the courier's status.
+ * @public
+ */
+export const statusTextMax = 1024;
 
 /**
  * The courier's view of the outside, given to the signer with `tell` so that `status` has one place to ask.

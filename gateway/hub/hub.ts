@@ -9,6 +9,7 @@ import type { Duplex } from "node:stream";
 import type { Logger } from "pino";
 import { type ServerOptions, WebSocketServer } from "ws";
 import { gatewayFrameBytesMax } from "../../protocol/envelope.ts";
+import { linkPath } from "../../protocol/messages.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
@@ -16,12 +17,6 @@ import { addressReader } from "./address.ts";
 import { Intake } from "./intake.ts";
 import { type LinkLimits, linkLimits, Session, type SessionRooms } from "./session.ts";
 import { Halt } from "./statements.ts";
-
-/**
- * Path of the agents' WebSocket.
- * @public
- */
-export const linkPath = "/agent/v1/link";
 
 const connectionsPerAddressMax = 20;
 const strangersMax = 1000; // connections that have not said hello

@@ -5,7 +5,7 @@
 
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
-import { linkPath } from "../../gateway/hub/hub.ts";
+import { linkPath } from "../../protocol/messages.ts";
 import { type Dialler, kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import type { StandInSocket, Wire } from "../stand-ins/socket.ts";

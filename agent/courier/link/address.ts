@@ -1,7 +1,6 @@
 /** Where the link is dialled: the gateway's origin with the link's path. Plaintext is for loopback only, on this side too. */
 import { AgentError } from "../../../protocol/fault.ts";
-
-const linkPath = "/agent/v1/link";
+import { linkPath } from "../../../protocol/messages.ts";
 
 /**
  * @throws AgentError LINK_ADDRESS not an http(s) origin; LINK_PLAINTEXT http off loopback

@@ -3,6 +3,7 @@
  * need. What comes of it is kept for seconds and used only if the signer approves the same payment. Decides nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
+import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
 import { AgentError } from "../../../protocol/fault.ts";
 import { parseJob, parseJobs } from "../../../protocol/payloads.ts";
 import type { CourierSettings } from "../../settings.ts";
@@ -11,7 +12,6 @@ import type { ChainDoor } from "./chain.ts";
 
 /** Above this many jobs in a frame the steps overlap by themselves. */
 const jobsMax = 8;
-const envelopeHeaderBytes = 66;
 
 /** @public */
 export interface Foresight {

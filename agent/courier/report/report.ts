@@ -3,6 +3,7 @@
  * ledger order, never twice on one connection. Holds no truth: the signer makes every frame again from its ledger when asked.
  * Source: docs/protocol.md section 6 (resuming by sequence).
  */
+import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
 import type { Head } from "../../../protocol/messages.ts";
 import { parseStatement } from "../../../protocol/payloads.ts";
 import type { Link } from "../link/link.ts";
@@ -13,7 +14,6 @@ const bufferedBytesMax = 256 * 1024;
 const queuedBytesMax = 4 * 1024 * 1024;
 /** Statements kept while an older part is still being fetched; beyond it they are fetched again instead. */
 const pushesMax = 256;
-const envelopeHeaderBytes = 66;
 
 /** @public */
 export interface ReporterOptions {

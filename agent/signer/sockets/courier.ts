@@ -3,7 +3,14 @@
  */
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import { boolean, hex, integer, list, object, oneOf, type Reader, shapeFault, string } from "../../../protocol/shape.ts";
-import type { Answer, CourierRequests, CourierVerb, EvmFacts, Request } from "../../socket/verbs.ts";
+import {
+  type Answer,
+  type CourierRequests,
+  type CourierVerb,
+  type EvmFacts,
+  type Request,
+  statusTextMax,
+} from "../../socket/verbs.ts";
 import type { Signer } from "../signer.ts";
 import { carryOut, type Verb, verb } from "./answers.ts";
 
@@ -21,7 +28,7 @@ const firstNonce: Reader<string> = (value, path) => {
 const transactionId = hex(16);
 const chain = string({ min: 1, max: 64 });
 const witnesses = integer({ min: 1, max: 64 });
-const text = string({ max: 1024 });
+const text = string({ max: statusTextMax });
 
 /** A whole envelope as base64. */
 const frame: Reader<Uint8Array> = (value, path) => {

@@ -5,6 +5,7 @@
  */
 import { buildTransfer, type Description } from "../../../chains/evm/transaction.ts";
 import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
+import { versionsMax } from "../../../protocol/payloads.ts";
 import type { EvmFacts } from "../../socket/verbs.ts";
 import type { Approval } from "../policy/approval.ts";
 import type { Clearance } from "../policy/clearance.ts";
@@ -12,8 +13,6 @@ import { closedGate, closedToNew, type Turn } from "../run.ts";
 import { type Account, pendingPerAccountMax } from "./accounts.ts";
 import { isFinal, step, type Version, type Withdrawal } from "./withdrawal.ts";
 
-/** Versions of one withdrawal, the first included. */
-const versionsMax = 20;
 /** Nodes take a replacement from 10 % on (both fees); an eighth leaves room for their rounding. */
 const raiseNumerator = 9n;
 const raiseDenominator = 8n;
