@@ -206,7 +206,7 @@ export class Core {
     for (const part of parts) {
       const withdrawal = part.kind === "RESTATED" ? undefined : this.book.find(part.transactionId);
       entries.push(recoveryEntryOf(part, withdrawal));
-      if (part.kind === "SETTLED") this.policy.settle(part.transactionId);
+      if (part.kind === "SETTLED") this.policy.voidApproval(part.transactionId);
       if (part.kind === "IMPORTED" && withdrawal !== undefined) {
         this.policy.recover(part, withdrawal.job.currency, record.at);
       }

@@ -26,7 +26,7 @@ interface SignaturesOptions {
   readonly run: Run;
   readonly commit: Turn["commit"];
   /** Calls back when everything recorded so far is on disk. */
-  readonly settle: (tell: () => void) => void;
+  readonly whenDurable: (act: () => void) => void;
   readonly stepOf: (withdrawal: Withdrawal) => WithdrawalStep;
   /** Calls back once, when what came meanwhile has been heard. */
   readonly next: (act: () => void) => void;
@@ -48,9 +48,9 @@ export class Signatures {
 
   /** Answers with what there is, or once it is signed and on disk. */
   carryOut(prepared: Prepared, transactionId: string, reply: SignReply): void {
-    const { core, settle, stepOf } = this.#options;
+    const { core, whenDurable, stepOf } = this.#options;
     if (!prepared.ok) {
-      settle(() => reply(prepared));
+      whenDurable(() => reply(prepared));
       return;
     }
     const { work } = prepared;
@@ -58,7 +58,7 @@ export class Signatures {
       const withdrawal = core.book.find(transactionId);
       const answer =
         withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : { ok: true as const, withdrawal: stepOf(withdrawal) };
-      settle(() => reply(answer));
+      whenDurable(() => reply(answer));
       return;
     }
     const others = this.#waiting.get(keyOf(work));
@@ -67,7 +67,7 @@ export class Signatures {
       return;
     }
     this.#waiting.set(keyOf(work), [reply]);
-    settle(() => {
+    whenDurable(() => {
       this.#ripe.push(work);
       this.#goOn();
     });
@@ -90,7 +90,7 @@ export class Signatures {
   }
 
   #sign(work: SignWork): void {
-    const { core, commit, settle, stepOf } = this.#options;
+    const { core, commit, whenDurable, stepOf } = this.#options;
     const waiting = this.#waiting.get(keyOf(work)) ?? [];
     this.#waiting.delete(keyOf(work));
     const withdrawal = core.book.find(work.transactionId);
@@ -112,7 +112,7 @@ export class Signatures {
       return;
     }
     const answer = { ok: true as const, withdrawal: stepOf(withdrawal) };
-    settle(() => {
+    whenDurable(() => {
       for (const reply of waiting) reply(answer);
     });
   }

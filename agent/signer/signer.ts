@@ -46,7 +46,7 @@ export interface SignerOptions {
 type Answer<V extends keyof CourierAnswers> = Reply<CourierAnswers[V]>;
 
 /**
- * What the courier's socket asks. The operator's requests are `operator.ts`, over the same turn and settling.
+ * What the courier's socket asks. The operator's requests are `operator.ts`, over the same turn and the same wait for the disk.
  * @public
  */
 export class Signer {
@@ -73,7 +73,7 @@ export class Signer {
     this.#signatures = new Signatures({
       ...{ core, ledger, vault, run, next },
       commit: (bodies) => this.#commit(bodies),
-      settle: (tell) => this.settle(tell),
+      whenDurable: (act) => this.whenDurable(act),
       stepOf: (withdrawal) => stepOf(this.view(withdrawal)),
     });
     this.#statements = new Statements({
@@ -103,8 +103,8 @@ export class Signer {
     };
   }
 
-  /** Calls `tell` when everything recorded so far is on disk; what `tell` says was to be computed before. */
-  settle(tell: () => void): void {
+  /** Calls `act` when everything recorded so far is on disk; what it says was to be computed before. */
+  whenDurable(act: () => void): void {
     const late = this.#late;
     this.#late = [];
     this.ledger.flush((fault) => {
@@ -112,8 +112,8 @@ export class Signer {
         this.#options.onPoisoned(fault);
         return;
       }
-      for (const act of late) act();
-      tell();
+      for (const each of late) each();
+      act();
       this.#speakSoon();
     });
   }
@@ -128,12 +128,12 @@ export class Signer {
     });
   }
 
-  /** As `settle`, for what holds nobody up: it does not ask for a sync of its own at once. */
-  #settleLater(tell: () => void): void {
-    this.#late.push(tell);
+  /** As `whenDurable`, for what holds nobody up: it does not ask for a sync of its own at once. */
+  #whenDurableLater(act: () => void): void {
+    this.#late.push(act);
     if (this.#late.length > 1) return;
     this.#options.later(() => {
-      if (this.#late.length > 0) this.settle(() => {});
+      if (this.#late.length > 0) this.whenDurable(() => {});
     });
   }
 
@@ -142,7 +142,7 @@ export class Signer {
     this.changed(expire(this.turn()));
     if (this.ledger.wantsRotation) {
       this.core.fold(this.ledger.rotate(JSON.stringify(this.core.snapshot())));
-      this.settle(() => {});
+      this.whenDurable(() => {});
     }
   }
 
@@ -150,7 +150,7 @@ export class Signer {
   changed(withdrawals: readonly Withdrawal[]): void {
     if (withdrawals.length === 0) return;
     const views = withdrawals.map((withdrawal) => this.view(withdrawal));
-    this.settle(() => {
+    this.whenDurable(() => {
       for (const withdrawal of views) this.#options.push({ push: "changed", withdrawal });
     });
   }
@@ -183,7 +183,7 @@ export class Signer {
       ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: core.heads.acked.seq },
       ...{ nonce: run.nonce, greeted: run.greeted, locked: this.#lockCode(), accounts: this.accounts(), open },
     };
-    this.settle(() => reply(answer));
+    this.whenDurable(() => reply(answer));
   }
 
   /** To the courier an order that waits for a person is a lock like any other. */
@@ -198,10 +198,10 @@ export class Signer {
       // What was decided shows in no act before its INTENT, which stands behind it in the same file; so the courier may prepare the
       // next step while the disk works. The gateway hears of it from durable records only.
       reply(views);
-      this.#options.soon(() => this.settle(() => {}));
+      this.#options.soon(() => this.whenDurable(() => {}));
       return;
     }
-    this.settle(() => {
+    this.whenDurable(() => {
       reply(views);
       // Only a welcome moves the acknowledged head here: what it released is told like any other change.
       if (!views.ok || this.core.heads.acked.seq === releasedBefore) return;
@@ -212,9 +212,9 @@ export class Signer {
   release(frame: Uint8Array, reply: Answer<"release">): void {
     const views = this.#touched(acknowledge(this.turn(), frame));
     const steps = views.ok ? { ok: true as const, withdrawals: views.withdrawals.map(stepOf) } : views;
-    const tell = (): void => reply(steps);
-    if (steps.ok && steps.withdrawals.length === 0) this.#settleLater(tell);
-    else this.settle(tell);
+    const answer = (): void => reply(steps);
+    if (steps.ok && steps.withdrawals.length === 0) this.#whenDurableLater(answer);
+    else this.whenDurable(answer);
   }
 
   sign({ transactionId, facts }: CourierRequests["sign"], reply: Answer<"sign">): void {
@@ -237,14 +237,14 @@ export class Signer {
     const done = observe(this.turn(), claim);
     const answer = done.ok ? { ok: true as const, withdrawal: withoutBytes(stepOf(this.view(done.withdrawal))) } : done;
     // What was seen on chain is a claim that moves no money: it may wait for company.
-    this.#settleLater(() => reply(answer));
+    this.#whenDurableLater(() => reply(answer));
   }
 
   adopt({ chain, nonce }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
     const known = this.#options.chains[chain];
     const done = known === undefined ? refuse("ACCOUNT_NOT_ADOPTED", chain) : adopt(this.turn(), known, BigInt(nonce));
     const account = this.accounts().find((view) => view.chain === chain);
-    this.settle(() => reply(done.ok && account !== undefined ? { ok: true, account } : (done as Refusal)));
+    this.whenDurable(() => reply(done.ok && account !== undefined ? { ok: true, account } : (done as Refusal)));
   }
 
   account({ chain, nonce, witnesses }: CourierRequests["account"], reply: Answer<"account">): void {
@@ -252,11 +252,11 @@ export class Signer {
     const claim = { name: chain, chainId: known?.chainId ?? 0 };
     const weighed =
       known === undefined ? refuse("ACCOUNT_NOT_ADOPTED", chain) : weighCount(this.turn(), claim, BigInt(nonce), witnesses);
-    this.settle(() => reply(weighed));
+    this.whenDurable(() => reply(weighed));
   }
 
   report({ after }: CourierRequests["report"], reply: Answer<"report">): void {
-    this.settle(() => reply({ ok: true, frames: this.#statements.after(after) }));
+    this.whenDurable(() => reply({ ok: true, frames: this.#statements.after(after) }));
   }
 
   tell({ courier }: CourierRequests["tell"], reply: Answer<"tell">): void {
@@ -270,7 +270,7 @@ export class Signer {
     reply: Reply<{ withdrawal: WithdrawalView }>,
   ): void {
     const answer = done.ok ? { ok: true as const, withdrawal: this.view(done.withdrawal) } : done;
-    this.settle(() => reply(answer));
+    this.whenDurable(() => reply(answer));
   }
 
   #commit(bodies: readonly RecordBody[]): ReturnType<Turn["commit"]> {
@@ -298,7 +298,7 @@ export class Signer {
     const { locked } = this.core;
     if (locked !== null && !this.#isLockTold) {
       this.#isLockTold = true;
-      this.settle(() => this.#options.push({ push: "locked", code: locked.code }));
+      this.whenDurable(() => this.#options.push({ push: "locked", code: locked.code }));
     }
     this.#statements.speak();
   }

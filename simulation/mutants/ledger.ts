@@ -134,10 +134,10 @@ export const ledgerMutants: readonly Mutant[] = [
   {
     name: "bytes-before-their-record",
     file: signer,
-    find: "    else this.settle(tell);",
+    find: "    else this.whenDurable(answer);",
     replace: `    else {
-      tell();
-      this.settle(() => {});
+      answer();
+      this.whenDurable(() => {});
     }`,
     sentence:
       "Released bytes are handed out while RELEASED is on its way to the disk; a crash forgets that they are out (release).",

@@ -156,7 +156,7 @@ export class Policy {
   }
 
   /** An earlier yes to what a recovery found ended is void; it counts on, since it may have been paid. */
-  settle(transactionId: string): void {
+  voidApproval(transactionId: string): void {
     this.#approvals.delete(transactionId);
   }
 

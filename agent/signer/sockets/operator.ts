@@ -40,11 +40,11 @@ export function operatorVerbs(
   const verbs: { readonly [V in OperatorVerb]: Verb } = {
     status: verb("status", object({}), (_, reply) => {
       const status = statusOf(signer, surroundings);
-      signer.settle(() => reply({ ok: true, status }));
+      signer.whenDurable(() => reply({ ok: true, status }));
     }),
     list: verb("list", object({ openOnly: boolean(), limit: integer({ min: 1, max: listMax }) }), (body, reply) => {
       const withdrawals = newest(signer, body.openOnly, body.limit).map((withdrawal) => signer.view(withdrawal));
-      signer.settle(() => reply({ ok: true, withdrawals }));
+      signer.whenDurable(() => reply({ ok: true, withdrawals }));
     }),
     show: verb("show", object({ transactionId }), (body, reply) => show(signer, body.transactionId, reply)),
     approve: verb(
@@ -65,7 +65,7 @@ export function operatorVerbs(
       const done = finish(signer.turn());
       const { book } = signer.core;
       const answer = done.ok ? { ...done, held: book.count("held"), quarantined: book.count("quarantined") } : done;
-      signer.settle(() => reply(answer));
+      signer.whenDurable(() => reply(answer));
     }),
     verify: verb("verify", object({}), (_, reply) => verify(signer, surroundings, reply)),
   };
@@ -107,7 +107,7 @@ function show(signer: Signer, id: string, reply: (outcome: Outcome) => void): vo
     withdrawal === undefined
       ? refuse("WITHDRAWAL_UNKNOWN")
       : { ok: true, withdrawal: signer.view(withdrawal), history: [...withdrawal.history] };
-  signer.settle(() => reply(answer));
+  signer.whenDurable(() => reply(answer));
 }
 
 function digestOf(signer: Signer, withdrawal: Withdrawal): string {
@@ -130,7 +130,7 @@ function decide(
 
 /** Shown or done from what is on disk; the answer to what was done comes when it is. */
 function recoverLedger(signer: Signer, digest: string, reply: (outcome: Outcome) => void): void {
-  signer.settle(() => {
+  signer.whenDurable(() => {
     const { ledger } = signer;
     // Others may have recorded something since.
     if (signer.core.heads.head.seq > ledger.durableHead.seq) {
@@ -144,7 +144,7 @@ function recoverLedger(signer: Signer, digest: string, reply: (outcome: Outcome)
     try {
       const done = digest === "" ? showRecovery(signer.turn(), reading) : recover(signer.turn(), reading, digest);
       const answer: Outcome = done.ok ? { ok: true, plan: done.plan, done: digest !== "" } : done;
-      signer.settle(() => {
+      signer.whenDurable(() => {
         reply(answer);
         if (done.ok && digest !== "") signer.restarted();
       });
@@ -156,7 +156,7 @@ function recoverLedger(signer: Signer, digest: string, reply: (outcome: Outcome)
 }
 
 function verify(signer: Signer, { later }: Surroundings, reply: (outcome: Outcome) => void): void {
-  signer.settle(() => {
+  signer.whenDurable(() => {
     const steps = signer.ledger.verify();
     const next = (): void => {
       try {
