@@ -3,8 +3,9 @@
  * else across runs of the signer. Everything outside is passed in; `main.ts` is the process around it.
  */
 import { AgentError } from "../../protocol/fault.ts";
-import { type Signer, settled } from "./hands.ts";
-import { beginRun, type RunOptions } from "./run.ts";
+import { type SignerSocket, settled } from "./hands.ts";
+import { beginRun } from "./run.ts";
+import type { RunOptions } from "./run-state.ts";
 
 const retryMsFirst = 200;
 const retryMsMax = 5000;
@@ -13,7 +14,7 @@ const retryMsMax = 5000;
 export interface CourierOptions extends RunOptions {
   readonly agent: string; // of link.json; the signer's must be the same
   /** A new connection to the signer's courier socket. */
-  readonly connectSigner: () => Signer;
+  readonly connectSigner: () => SignerSocket;
   /** Called at the first `hello` of each run. */
   readonly onReady: () => void;
   /** Nothing will get better by itself: the process has no use. */

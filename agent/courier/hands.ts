@@ -11,12 +11,15 @@ import type { Metrics } from "./metrics.ts";
 import type { ChainDoor } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
 
-/** @public */
-export type Signer = SocketClient<CourierRequests, CourierAnswers>;
+/**
+ * The courier's end of the signer's socket.
+ * @public
+ */
+export type SignerSocket = SocketClient<CourierRequests, CourierAnswers>;
 
 /** @public */
 export interface HandsOptions {
-  readonly signer: Signer;
+  readonly signer: SignerSocket;
   readonly doors: ReadonlyMap<string, ChainDoor>;
   readonly readBack: ReadBack;
   readonly feed: (event: DeskEvent) => void;
@@ -88,7 +91,7 @@ async function askSigner({ signer, feed, metrics, log }: HandsOptions, effect: E
   const answer = await settled(request(signer, effect));
   if (answer.ok) {
     count(metrics, effect, answer.withdrawal);
-    tell(log, effect, answer.withdrawal);
+    logStep(log, effect, answer.withdrawal);
   } else {
     metrics.count("refusals");
     log.debug({ verb, transactionId, code: answer.code }, "the signer said no");
@@ -96,7 +99,7 @@ async function askSigner({ signer, feed, metrics, log }: HandsOptions, effect: E
   feed({ kind: "answered", verb, transactionId, answer });
 }
 
-function request(signer: Signer, effect: Effect<"ask">): Promise<AnswerTo<{ readonly withdrawal: WithdrawalStep }>> {
+function request(signer: SignerSocket, effect: Effect<"ask">): Promise<AnswerTo<{ readonly withdrawal: WithdrawalStep }>> {
   switch (effect.verb) {
     case "sign":
       return signer.request("sign", effect.body);
@@ -121,7 +124,7 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalSt
 }
 
 /** What a person who reads the log wants of each withdrawal: signed as what, ended how. Amounts are decimal strings. */
-function tell(log: Logger, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
+function logStep(log: Logger, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
   const { transactionId, amount, currency } = effect.withdrawal;
   const { state, nonce } = withdrawal;
   if (effect.verb === "sign" || effect.verb === "replace") {

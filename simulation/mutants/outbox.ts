@@ -57,7 +57,7 @@ export const outboxMutants: readonly Mutant[] = [
   },
   {
     name: "resumes-from-the-newest",
-    file: "agent/courier/run.ts",
+    file: "agent/courier/gateway-link.ts",
     find: "  reporter.resume(hello.acked);",
     replace: "  reporter.resume(hello.head.seq);",
     sentence:

@@ -251,7 +251,7 @@ function takeAnswer(
   const { answer, verb, transactionId } = event;
   const item = book.items.get(transactionId);
   if (item !== undefined && item.asking?.verb === verb) {
-    if (answer.ok) settle(item, item.asking, answer.withdrawal.state);
+    if (answer.ok) endAsk(item, item.asking, answer.withdrawal.state);
     else refused(book, item, verb, answer, nowMs, out);
   }
   if (answer.ok) return takeSteps(book, [answer.withdrawal], nowMs, out);
@@ -261,7 +261,7 @@ function takeAnswer(
 }
 
 /** An answer that shows another stage than the one told is of an earlier telling: this one still waits for its own. */
-function settle(item: Item, asked: Ask, state: WithdrawalState): void {
+function endAsk(item: Item, asked: Ask, state: WithdrawalState): void {
   const stage = state === "paid" || state === "reverted" || state === "lost" ? "final" : state;
   if (asked.verb === "observed" && !asked.key.startsWith(`${stage} `)) return;
   item.asking = null;

@@ -1,0 +1,43 @@
+/** A chain during a run: what its nodes show goes to the desk, and whether they answer at all to whoever asks for the status. */
+import type { Shared } from "./run-state.ts";
+import { asking, nodesDetail } from "./status.ts";
+import { createWatch } from "./watch/watch.ts";
+
+/** Watches one account on one chain; nothing to close where no nodes are configured for it. */
+export function watchChain({ options, feed, state, tellStatus }: Shared, chain: string, account: string): { close(): void }[] {
+  const door = options.doors.get(chain);
+  if (door === undefined) return [];
+  const { log, metrics, pollMs, onBug } = options;
+  const known = { away: asking, block: 0, nativeBalance: "", hasCode: false };
+  state.chains.set(chain, known);
+  const watch = createWatch({
+    door,
+    account,
+    pollMsMin: pollMs.min,
+    pollMsMax: pollMs.max,
+    clock: options.monotonic,
+    onBug,
+    onHead: (number) => feed({ kind: "head", chain, number }),
+    onFacts(facts) {
+      metrics.count("blocks");
+      const isBack = known.away !== "";
+      if (isBack) log.info({ chain, block: facts.number }, "the chain's nodes answer");
+      if (facts.accountHasCode && !known.hasCode)
+        log.error({ code: "COURIER_ACCOUNT_CODE", chain, account }, "a person must look");
+      known.away = "";
+      known.block = facts.number;
+      known.hasCode = facts.accountHasCode;
+      known.nativeBalance = `${facts.balances.get("") ?? ""}`;
+      feed({ kind: "block", chain, facts });
+      if (isBack) tellStatus();
+    },
+    onAway(code) {
+      metrics.count("nodeFaults");
+      known.away = code;
+      log.warn({ chain, code, nodes: nodesDetail(door) }, "the chain's nodes do not answer");
+      feed({ kind: "away", chain, code });
+      tellStatus();
+    },
+  });
+  return [watch];
+}

@@ -1,0 +1,169 @@
+/**
+ * The link during a run: what the gateway says goes to the signer before anything comes of it, what the signer states goes to the
+ * gateway until it is acknowledged. A frame the signer does not take ends the connection or begins it anew.
+ */
+import type { DeskNo } from "./desk/desk.ts";
+import { settled } from "./hands.ts";
+import { createLink, type Link } from "./link/link.ts";
+import { foresee } from "./nodes/foresight.ts";
+import { createReporter, type Reporter } from "./report/report.ts";
+import { askHello, type Hello, type RunOptions, type Shared } from "./run-state.ts";
+
+/** The newest statement is acknowledged long before this, else its turn is over. */
+const acknowledgedMs = 30_000;
+
+/** Dials the gateway; from here on its frames go to the signer, and the signer's statements to it. */
+export function openLink(shared: Shared, hello: Hello): { readonly link: Link; readonly reporter: Reporter } {
+  const { options, signer, state } = shared;
+  const { log, metrics, onBug } = options;
+  const { agent, wallet, epoch, nonce } = hello;
+  const link = createLink({
+    address: options.address,
+    gatewayKey: options.gatewayKey,
+    linkKey: options.linkKey,
+    self: { agent, wallet, epoch, nonce },
+    software: options.software,
+    clock: options.clock,
+    random: options.random,
+    head: () => state.head,
+    ...(options.linkTimes === undefined ? {} : { times: options.linkTimes }),
+    onUp(_welcome, frame) {
+      metrics.count("linkUp");
+      state.linkUps += 1;
+      greet(shared, link, reporter, frame).catch(onBug);
+    },
+    onRecovery(frame) {
+      keepOrder(shared, frame).catch(onBug);
+    },
+    onFrame(envelope, frame) {
+      const take = envelope === "jobs" ? admitJobs : release;
+      take(shared, link, frame).catch(onBug);
+      // While the signer verifies and writes, the nodes can already answer what will be asked for this job.
+      if (envelope === "jobs") setImmediate(() => foresee(frame, hello.accounts, options));
+    },
+    onDown({ code, detail, wasUp, retryMs }) {
+      metrics.count("linkDown");
+      reporter.pause();
+      const text = `${code}: ${detail}`;
+      const isNews = wasUp || state.linkDetail !== text;
+      state.link = "down";
+      state.stated = null;
+      state.linkDetail = text;
+      log[isNews ? "warn" : "debug"]({ code, detail, retryMs }, "the link is down");
+      shared.tellStatus();
+    },
+  });
+  const reporter = createReporter({
+    link,
+    report: async (after) => {
+      const answer = await settled(signer.request("report", { after }));
+      if (!answer.ok) throw new Error(`the signer gave no statements: ${answer.code}`);
+      return answer.frames;
+    },
+    onStatement(head) {
+      metrics.count("statements");
+      state.stated = { seq: head.seq, atMs: options.monotonic() };
+      if (head.seq > state.head.seq) state.head = head;
+    },
+  });
+  return { link, reporter };
+}
+
+/**
+ * A statement or its acknowledgement may get lost on a line that stands, and the signer may refuse one while clocks are apart. Both come
+ * again on another connection, and on no other occasion.
+ */
+export async function checkAcknowledged(shared: Shared, link: Link): Promise<void> {
+  const { state, options } = shared;
+  const { stated } = state;
+  if (stated === null || state.link !== "up" || options.monotonic() - stated.atMs < acknowledgedMs) return;
+  state.stated = null;
+  const hello = await askHello(shared);
+  const isWaiting = "head" in hello && hello.locked === "" && hello.acked < stated.seq;
+  if (isWaiting && state.stated === null) link.drop("LINK_RESUME", "no acknowledgement");
+}
+
+/** The signer hears the welcome before anything else of this connection; then the gateway hears what it has not acknowledged. */
+async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint8Array): Promise<void> {
+  const { signer, state, options } = shared;
+  const connection = state.linkUps;
+  const admitted = await settled(signer.request("admit", { frame: base64(frame) }));
+  const isOver = (): boolean => state.isEnded || state.linkUps !== connection || !link.isUp;
+  if (isOver()) return;
+  if (!admitted.ok) {
+    if (admitted.code === "GATEWAY_BEHIND") await tellBehind(shared, link, isOver);
+    link.drop("LINK_REFUSED", admitted.code);
+    return;
+  }
+  const hello = await askHello(shared);
+  if (isOver()) return;
+  if (!("head" in hello)) {
+    link.drop("LINK_REFUSED", hello.code);
+    return;
+  }
+  state.link = "up";
+  state.linkDetail = "";
+  if (hello.head.seq > state.head.seq) state.head = hello.head;
+  options.log.info({ agent: hello.agent, epoch: hello.epoch, ledger: hello.head.seq }, "the link is up");
+  // From the acknowledged head, not the echoed one: an acknowledgement lost on the way must come again, or its gate stays shut.
+  reporter.resume(hello.acked);
+  shared.tellStatus();
+}
+
+/** A gateway that went back cannot know it by itself: what follows the acknowledged head shows it what it lacks. */
+async function tellBehind({ signer }: Shared, link: Link, isOver: () => boolean): Promise<void> {
+  const said = await settled(signer.request("report", { after: 0 }));
+  if (!said.ok || isOver()) return;
+  for (const frame of said.frames) link.send(Buffer.from(frame, "base64"));
+}
+
+/** An order is for the signer to keep and for its operator to look at; the desk stands still from here. */
+async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
+  const { signer, state, options } = shared;
+  const kept = await settled(signer.request("admit", { frame: base64(frame) }));
+  if (state.isEnded) return;
+  if (!kept.ok) {
+    options.log.warn({ code: kept.code }, "the signer did not take a recovery order");
+    return;
+  }
+  state.linkDetail = "LINK_RECOVERY: the gateway offers a recovery";
+  await askHello(shared);
+  shared.tellStatus();
+}
+
+async function admitJobs({ signer, feed, options }: Shared, link: Link, frame: Uint8Array): Promise<void> {
+  const arrivedAtMs = options.monotonic();
+  options.metrics.count("jobFrames");
+  const answer = await settled(signer.request("admit", { frame: base64(frame) }));
+  if (answer.ok) {
+    const { withdrawals } = answer;
+    for (const { transactionId, state } of withdrawals) {
+      if (state === "approved") options.metrics.approved(transactionId, arrivedAtMs);
+    }
+    feed({ kind: "views", withdrawals });
+    for (const { transactionId, state, code, amount, currency } of withdrawals) {
+      // An approved one is told of when it is signed.
+      const level = state === "approved" ? "debug" : "info";
+      options.log[level]({ transactionId, state, code, amount, currency }, "a withdrawal was admitted");
+    }
+  } else refusedFrame(options, link, answer);
+}
+
+async function release({ signer, feed, options }: Shared, link: Link, frame: Uint8Array): Promise<void> {
+  options.metrics.count("ackFrames");
+  const answer = await settled(signer.request("release", { frame: base64(frame) }));
+  if (answer.ok) feed({ kind: "steps", withdrawals: answer.withdrawals });
+  else refusedFrame(options, link, answer);
+}
+
+/** A frame that is not the gateway's word ends the connection; one that came out of order makes it begin anew. */
+function refusedFrame({ log, metrics }: RunOptions, link: Link, { code, effect }: DeskNo): void {
+  metrics.count("refusals");
+  log.warn({ code }, "the signer did not take a frame of the gateway");
+  if (effect !== "none" || code === "JOB_GAP" || code === "JOB_ORDER" || code === "SOCKET_BUSY") link.drop("LINK_RESUME", code);
+  else if (/^(ENVELOPE|JSON|ADMISSION)_/.test(code)) link.drop("LINK_REFUSED", code);
+}
+
+function base64(frame: Uint8Array): string {
+  return Buffer.from(frame.buffer, frame.byteOffset, frame.length).toString("base64");
+}

@@ -1,0 +1,62 @@
+/** What the parts of a run share: its surroundings, the signer's socket, the way into the desk, and what is known of the outside. */
+import type { KeyObject } from "node:crypto";
+import type { Logger } from "pino";
+import type { Head } from "../../protocol/messages.ts";
+import type { CourierSettings } from "../settings.ts";
+import type { CourierAnswers } from "../socket/verbs.ts";
+import type { DeskEvent, DeskNo } from "./desk/desk.ts";
+import { type SignerSocket, settled } from "./hands.ts";
+import type { LinkOptions } from "./link/link.ts";
+import type { Metrics } from "./metrics.ts";
+import type { ChainDoor } from "./nodes/chain.ts";
+import type { ReadBack } from "./nodes/read-back.ts";
+
+/** @public */
+export interface RunOptions {
+  readonly address: string; // of the link, from linkAddress()
+  readonly gatewayKey: KeyObject;
+  readonly linkKey: KeyObject;
+  readonly doors: ReadonlyMap<string, ChainDoor>; // by chain name
+  readonly currencies: CourierSettings["currencies"];
+  readonly readBack: ReadBack;
+  readonly software: string;
+  readonly clock: () => number; // wall time, for what is sent
+  readonly monotonic: () => number; // never back, for what waits
+  readonly random: () => number;
+  readonly pollMs: { readonly min: number; readonly max: number };
+  readonly linkTimes?: LinkOptions["times"];
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly onBug: (error: unknown) => void;
+}
+
+export type Hello = CourierAnswers["hello"];
+
+/** What the parts of a run share. */
+export interface Shared {
+  readonly options: RunOptions;
+  readonly signer: SignerSocket;
+  readonly feed: (event: DeskEvent) => void;
+  readonly state: RunState;
+  /** Gives the signer the courier's view of the outside, as it is now. */
+  readonly tellStatus: () => void;
+}
+
+export interface RunState {
+  head: Head;
+  link: "up" | "down";
+  linkDetail: string;
+  linkUps: number;
+  isEnded: boolean;
+  /** The newest statement handed to this connection, while nobody has looked whether it was acknowledged. */
+  stated: { readonly seq: number; readonly atMs: number } | null;
+  readonly chains: Map<string, { away: string; block: number; nativeBalance: string; hasCode: boolean }>;
+}
+
+/** Asks the signer how things stand, for the desk and for the caller. */
+export async function askHello({ signer, feed, options }: Shared): Promise<Hello | DeskNo> {
+  const askedAtMs = options.monotonic();
+  const answer = await settled(signer.request("hello", {}));
+  if (answer.ok) feed({ kind: "hello", hello: answer, isFresh: false, askedAtMs });
+  return answer;
+}
