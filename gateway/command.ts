@@ -288,7 +288,8 @@ function quiet(command: Command): void {
   for (const child of command.commands) quiet(child);
 }
 
-function tell(error: unknown): number {
+/** Says on stderr what was thrown. @returns the exit code */
+function complainOf(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exit.fine;
     if (error.code === "commander.help") return exit.usage; // no subcommand: the help was printed
@@ -313,5 +314,5 @@ quiet(program);
 try {
   await program.parseAsync();
 } catch (error) {
-  process.exitCode = tell(error);
+  process.exitCode = complainOf(error);
 }

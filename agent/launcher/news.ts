@@ -34,7 +34,7 @@ export class News {
     const client = createSocketClient<OperatorRequests, OperatorAnswers>(this.#socket, { timeoutMs });
     try {
       const answer = await client.request("status", {});
-      if (answer.ok) for (const [topic, words] of newsOf(answer.status)) this.#tell(topic, words);
+      if (answer.ok) for (const [topic, words] of newsOf(answer.status)) this.#sayChange(topic, words);
     } catch {
       // The supervisor tells of a signer that is gone.
     } finally {
@@ -43,7 +43,7 @@ export class News {
   }
 
   /** What is well is told only after it was not. */
-  #tell(topic: string, { bad, good, detail = "" }: Words): void {
+  #sayChange(topic: string, { bad, good, detail = "" }: Words): void {
     const words = bad === "" ? good : bad;
     const before = this.#told.get(topic) ?? good;
     this.#told.set(topic, words);

@@ -52,13 +52,13 @@ export class Intake {
     if (run !== undefined && standing === "level" && agent?.heard !== run)
       this.note((database) => keepHeard(database, agentId, run));
     if (agent === undefined || (standing === "behind" ? agent.lockedCode !== "" : agent.lockedCode === "")) return;
-    this.#tellStanding(
+    this.#announceStanding(
       agentId,
       this.note((database) => keepStanding(database, agent, standing, this.#rooms.clock())),
     );
   }
 
-  #tellStanding(agent: string, standing: Standing | null): void {
+  #announceStanding(agent: string, standing: Standing | null): void {
     const { log } = this.#rooms;
     if (standing === "behind")
       log.error({ agent, code: "AGENT_BEHIND" }, "the agent's ledger is older than what was acknowledged");
@@ -120,7 +120,7 @@ export class Intake {
       for (const group of groups) this.#stop(group, error, halt);
       return true;
     }
-    for (const [index, group] of groups.entries()) this.#tell(group, applied[index] as Applied);
+    for (const [index, group] of groups.entries()) this.#announce(group, applied[index] as Applied);
     return true;
   }
 
@@ -145,7 +145,7 @@ export class Intake {
     for (const { session } of group) session.end(reason);
   }
 
-  #tell(group: readonly Arrival[], applied: Applied): void {
+  #announce(group: readonly Arrival[], applied: Applied): void {
     const { signals, log } = this.#rooms;
     const agent = group[0]?.agentId ?? "";
     for (const session of new Set(group.map((arrival) => arrival.session))) {
@@ -154,7 +154,7 @@ export class Intake {
     }
     if (applied.isRecovered) log.info({ agent, head: applied.head.seq }, "the agent was recovered");
     for (const { code, locked } of applied.alarms) log.error({ agent, code, locked }, "the agent raised an alarm");
-    this.#tellStanding(agent, applied.standing);
+    this.#announceStanding(agent, applied.standing);
     for (const transactionId of applied.changed) signals.emit("changed", { transactionId });
     for (const transactionId of applied.decided) signals.emit("decided", { transactionId });
   }

@@ -104,7 +104,7 @@ function moveCursor(database: Database, network: string, cursor: BlockId): void 
 async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, final: BlockId): Promise<BlockId> {
   const { database } = chain.store;
   const hasTokens = database.get("SELECT 1 FROM tokens WHERE network = ? LIMIT 1", chain.network) !== undefined;
-  if (memory.list.size === 0 && !hasTokens) return settle(chain, memory, cursor, final, []);
+  if (memory.list.size === 0 && !hasTokens) return keepReached(chain, memory, cursor, final, []);
   const last = Math.min(final.number, cursor.number + blocksAtOnce);
   const blocks = await readRun(chain, cursor.number + 1, last, true);
   const parent = blocks[0]?.parentHash;
@@ -114,13 +114,13 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
     findConsumptions(chain, blocks),
   ]);
   const reached = blocks.at(-1) as Block;
-  return settle(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) =>
+  return keepReached(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) =>
     consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id),
   );
 }
 
 /** Everything found up to `reached` and the cursor, in one transaction. */
-function settle(
+function keepReached(
   chain: WatchedChain,
   memory: DepositMemory,
   cursor: BlockId,

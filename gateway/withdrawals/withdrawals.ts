@@ -123,7 +123,7 @@ function agentOf(database: Database, transactionId: string): AgentRow | undefine
 }
 
 /** Waits for the agent's first answer, at most until `withdrawalWaitMs` after the withdrawal was made. */
-async function settle(service: Service, row: TransactionRow): Promise<TransactionRow> {
+async function awaitAnswer(service: Service, row: TransactionRow): Promise<TransactionRow> {
   const { store, waiters, config } = service;
   if (row.status !== 0) return row;
   const agent = agentOf(store.database, row.id);
@@ -158,8 +158,8 @@ export async function requestWithdrawal(service: Service, request: WithdrawalReq
   const { row, isNew } = made;
   if (row.contentHash !== contentHashOf(request.mode, order)) return say("order_id_reused", { transactionId: row.id });
   if (isNew) wake(service, row);
-  const settled = await settle(service, row);
-  return answerOf(service.store.database, settled, request.language);
+  const answered = await awaitAnswer(service, row);
+  return answerOf(service.store.database, answered, request.language);
 }
 
 function wake(service: Service, row: TransactionRow): void {
