@@ -161,6 +161,31 @@ const wordsOf = (fault: SignerFault | GatewayFault): string => {
   return `${fault.point.syscall}, then ${fault.aftermath}`;
 };
 
+/** One strike, drawn and ready. */
+interface Strike {
+  readonly fault: SignerFault | GatewayFault;
+  /** False when the fault found nothing to strike. */
+  readonly hit: () => Promise<boolean>;
+  /** What its world has seen go wrong so far. */
+  readonly violations: () => readonly string[];
+}
+
+/** Strikes until as many have hit as the world counts. What was violated is kept also when a strike ends the world. */
+async function strikeOn(world: World, seed: string, tally: Tally, draw: (place: number) => Promise<Strike>): Promise<void> {
+  for (let done = 0, idle = 0, place = 0; done < world.count; place += 1) {
+    const { fault, hit, violations } = await draw(place);
+    const isStruck = await hit().catch((error: unknown) => {
+      tally.violated(`${world.name} ${seed}`, violations());
+      throw error;
+    });
+    if (isStruck) {
+      done += 1;
+      idle = 0;
+      tally.struck(world.kind, `${world.name} ${wordsOf(fault)}`);
+    } else if (++idle > idleMax) throw new Error("strikes find nothing to strike");
+  }
+}
+
 function signerWorld(scene: Scene): World["play"] {
   return async (world, seed, tally) => {
     const random = seeded(seed);
@@ -185,7 +210,7 @@ function signerWorld(scene: Scene): World["play"] {
     const points = world.kind === "shortWrites" ? [] : shuffled(random, await first.points(scene, which, orders));
     let current = first;
     // A segment begins once: each strike on that has a ledger of its own.
-    for (let done = 0, idle = 0, place = 0; done < world.count; place += 1) {
+    await strikeOn(world, seed, tally, async (place) => {
       if (scene === "rotation") {
         await finish(current);
         const next = await begin(`world-${place}`);
@@ -193,16 +218,8 @@ function signerWorld(scene: Scene): World["play"] {
       }
       const fault = signerFault(world.kind, scene, points, random, place);
       const count = scene === "start" ? 0 : 1 + Math.floor(random() * orders);
-      const isStruck = await current.strike(scene, fault, count).catch((error: unknown) => {
-        tally.violated(`${world.name} ${seed}`, current.counterpart.violations);
-        throw error;
-      });
-      if (isStruck) {
-        done += 1;
-        idle = 0;
-        tally.struck(world.kind, `${world.name} ${wordsOf(fault)}`);
-      } else if (++idle > idleMax) throw new Error("strikes find nothing to strike");
-    }
+      return { fault, hit: () => current.strike(scene, fault, count), violations: () => current.counterpart.violations };
+    });
     await finish(current);
     prefab[0]?.lock.release();
     rmSync(dir, { recursive: true, force: true });
@@ -220,7 +237,7 @@ const gatewayWorld: World["play"] = async (world, seed, tally) => {
   const made = await GatewayWorld.create(mkdtempSync(join(tmpdir(), "autowithdraw-faults-")), random);
   const which = world.kind === "kills" ? "kill" : "error";
   const points = world.kind === "shortWrites" ? [] : shuffled(random, await made.points(which, orders));
-  for (let done = 0, idle = 0, place = 0; done < world.count; place += 1) {
+  await strikeOn(world, seed, tally, async (place) => {
     const point = points[place % points.length];
     const aftermath = pick(random, aftermaths);
     const fault: GatewayFault =
@@ -229,16 +246,9 @@ const gatewayWorld: World["play"] = async (world, seed, tally) => {
         : world.kind === "kills"
           ? { kind: "kill", point, aftermath }
           : { kind: "error", errno: world.kind === "eio" ? "EIO" : "ENOSPC", point, aftermath };
-    const isStruck = await made.strike(fault, 1 + Math.floor(random() * orders)).catch((error: unknown) => {
-      tally.violated(`${world.name} ${seed}`, made.agent.violations);
-      throw error;
-    });
-    if (isStruck) {
-      done += 1;
-      idle = 0;
-      tally.struck(world.kind, `${world.name} ${wordsOf(fault)}`);
-    } else if (++idle > idleMax) throw new Error("strikes find nothing to strike");
-  }
+    const count = 1 + Math.floor(random() * orders);
+    return { fault, hit: () => made.strike(fault, count), violations: () => made.agent.violations };
+  });
   tally.violated(`${world.name} ${seed}`, await made.close());
   tally.withdrawals += made.withdrawals;
   tally.paidOnce += made.withdrawals;
