@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it } from "vitest";
 import { listAgents, type Operator, recoverAgent, releaseAgent } from "../gateway/operator/people.ts";
 import { takeRecovery } from "../gateway/recovery/recovery.ts";
@@ -115,6 +116,33 @@ describe("a run of the gateway", () => {
       expect(second.run).not.toBe(first.run);
       expect(runningOn(path)).toBe(second.run);
       second.release();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it.each([
+    ["once", 1, true],
+    ["again and again", 1_000, false],
+  ])("is the one its lock file names, where another that starts wrote its own name over it %s", (_, times, isWon) => {
+    const folder = mkdtempSync(join(tmpdir(), "gateway-run-"));
+    const path = join(folder, "gateway.db");
+    createStore(path, "", silentLog).close();
+    // Stands for the other gateway: after this one's name, before its lock.
+    const lock = new DatabaseSync(`${path}.lock`);
+    lock.exec(`CREATE TABLE run (id TEXT NOT NULL); CREATE TABLE written (at INTEGER);
+      CREATE TRIGGER another AFTER INSERT ON run WHEN (SELECT count(*) FROM written) < ${times}
+      BEGIN INSERT INTO written VALUES (1); UPDATE run SET id = 'another'; END`);
+    lock.close();
+    try {
+      if (isWon) {
+        const { run, release } = ownStore(path);
+        expect(runningOn(path)).toBe(run);
+        release();
+      } else {
+        expect(() => ownStore(path)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }));
+      }
+      expect(runningOn(path)).toBeNull();
     } finally {
       rmSync(folder, { recursive: true });
     }

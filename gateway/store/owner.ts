@@ -21,6 +21,8 @@ type Raw = InstanceType<typeof DatabaseSync>;
 /** `runningOn` holds the lock for a moment; a gateway that starts just then waits it out. */
 const lockTimeoutMs = 250;
 const runBytes = 16;
+/** Gateways that start in the same moment write over each other's name; one that keeps losing gives way. */
+const namingsMax = 16;
 
 const lockOf = (path: string): string => `${realpathSync(path)}.lock`;
 
@@ -37,24 +39,38 @@ export function ownStore(path: string): Ownership {
     // Never opened and closed when it is there: closing any descriptor of it would end this process's own POSIX locks.
     if (!existsSync(lock)) closeSync(openSync(lock, "a", 0o600));
     raw = new DatabaseSync(lock, { timeout: lockTimeoutMs });
-    raw.exec(`BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS run (id TEXT NOT NULL); DELETE FROM run;
-      INSERT INTO run (id) VALUES ('${run}'); COMMIT; BEGIN IMMEDIATE`);
+    if (!holdUnder(raw, run)) throw owned(path, lock);
   } catch (cause) {
-    raw?.close();
-    if (isBusy(cause)) {
-      const message = `another gateway runs on ${path}`;
-      throw new AgentError("GATEWAY_STORE_OWNED", "none", message, { path, lock }, { cause });
-    }
-    throw unusable(lock, cause);
+    if (raw !== null) end(raw);
+    if (cause instanceof AgentError) throw cause;
+    throw isBusy(cause) ? owned(path, lock, cause) : unusable(lock, cause);
   }
   const held = raw;
-  return {
-    run,
-    release() {
-      if (held.isOpen) held.close();
-    },
-  };
+  return { run, release: () => end(held) };
 }
+
+/**
+ * Names the run in the file and takes the lock. Others see a name only once it is committed, and a commit ends the lock: in between
+ * another gateway may write its own, so what stands there is read back under the lock, where it stays. False when it never was ours.
+ */
+function holdUnder(raw: Raw, run: string): boolean {
+  for (let naming = 0; naming < namingsMax; naming += 1) {
+    raw.exec(`BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS run (id TEXT NOT NULL); DELETE FROM run;
+      INSERT INTO run (id) VALUES ('${run}'); COMMIT; BEGIN IMMEDIATE`);
+    if (namedRun(raw) === run) return true;
+    raw.exec("ROLLBACK");
+  }
+  return false;
+}
+
+/** Closing alone keeps the lock until the garbage collector has taken every statement that was prepared. */
+function end(raw: Raw): void {
+  if (!raw.isOpen) return;
+  if (raw.isTransaction) raw.exec("ROLLBACK");
+  raw.close();
+}
+
+const namedRun = (raw: Raw): string | null => (raw.prepare("SELECT id FROM run").get() as { id: string } | undefined)?.id ?? null;
 
 /**
  * The run of the gateway that owns the database at `path` now; null when none does. Throws GATEWAY_STORE_INVALID.
@@ -70,7 +86,7 @@ export function runningOn(path: string): string | null {
     // The lock lets others read; an older version's file names no run.
     const named = raw.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'run'").get() as { n: number };
     if (named.n === 0) return null;
-    return (raw.prepare("SELECT id FROM run").get() as { id: string } | undefined)?.id ?? null;
+    return namedRun(raw);
   } catch (cause) {
     throw unusable(lock, cause);
   } finally {
@@ -86,6 +102,10 @@ function isFree(raw: Raw): boolean {
     if (!isBusy(error)) throw error;
     return false;
   }
+}
+
+function owned(path: string, lock: string, cause?: unknown): AgentError {
+  return new AgentError("GATEWAY_STORE_OWNED", "none", `another gateway runs on ${path}`, { path, lock }, { cause });
 }
 
 function unusable(lock: string, cause: unknown): AgentError {
