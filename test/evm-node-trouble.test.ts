@@ -181,7 +181,7 @@ describe("nodes in trouble", () => {
 
   it("answers each call of a batch, whatever the node makes of batches", async () => {
     const five = async (nodes: EvmNodes): Promise<string> =>
-      (await Promise.all(Array.from({ length: 5 }, () => nodes.balance(receiver, "", "latest")))).join();
+      (await Promise.all(Array.from({ length: 5 }, (_, block) => nodes.balance(receiver, "", block)))).join();
     const answerTo = (call: { id: number; method: string }): object => ({ jsonrpc: "2.0", id: call.id, ...plain(call) });
     const ways: Readonly<Record<string, (calls: readonly { id: number; method: string }[]) => unknown>> = {
       "refuses them with one error": () => ({
@@ -220,11 +220,22 @@ describe("nodes in trouble", () => {
     const both = await Promise.all([nodes.broadcast(raw), nodes.broadcast(signed({ nonce: 4n }).raw)]);
     expect(both.map(({ outcome }) => outcome)).toEqual(["unknown", "unknown"]);
     expect(node.count("eth_sendRawTransaction")).toBe(2);
-    for (let n = 0; n < 6; n++) await Promise.all(Array.from({ length: 64 }, () => nodes.balance(receiver, "", "latest")));
+    for (let n = 0; n < 6; n++) await Promise.all(Array.from({ length: 64 }, (_, block) => nodes.balance(receiver, "", block)));
     node.counts.requests = 0;
-    await Promise.all(Array.from({ length: 10 }, () => nodes.balance(receiver, "", "latest")));
+    await Promise.all(Array.from({ length: 10 }, (_, block) => nodes.balance(receiver, "", block)));
     expect(node.counts.requests).toBe(10);
     expect((await nodes.broadcast(raw)).outcome).toBe("known");
+  });
+
+  it("asks a node the same thing once in one go, and again in the next", async () => {
+    const node = await fakeNode({ answer: plain });
+    const nodes = nodesOf([node.url]);
+    await nodes.checkChain();
+    const read = (): Promise<unknown> => Promise.all([1, 2, 3].map(() => nodes.balance(receiver, "", "latest")));
+    await read();
+    expect(node.count("eth_getBalance")).toBe(1);
+    await read();
+    expect(node.count("eth_getBalance")).toBe(2);
   });
 
   it("fails what is under way when it is closed, and everything after", async () => {

@@ -88,6 +88,7 @@ export function createPool(options: PoolOptions): NodePool {
   });
   const witnessesMin = Math.min(2, nodes.length);
   const gate = createGate(options);
+  const inOneGo = new Map<string, Promise<Envelope>>();
 
   function ordered(): readonly PoolNode[] {
     const isResting = (node: PoolNode): number => (node.restUntil > options.clock() ? 1 : 0);
@@ -99,9 +100,19 @@ export function createPool(options: PoolOptions): NodePool {
     return awake.length >= witnessesMin ? awake : nodes;
   }
 
+  /** Twice the same question in one go would stand twice in one batch: its answer serves both, and nodes charge by the call. */
+  function exchangeOnce(node: PoolNode, { method, params, answerBytesMax = smallAnswerBytesMax }: Question<unknown>) {
+    const key = JSON.stringify([nodes.indexOf(node), answerBytesMax, method, params]);
+    const asked = inOneGo.get(key);
+    if (asked !== undefined) return asked;
+    if (inOneGo.size === 0) queueMicrotask(() => inOneGo.clear());
+    const envelope = gate.exchange(node, method, params, { answerBytesMax });
+    inOneGo.set(key, envelope);
+    return envelope;
+  }
+
   async function ask<T>(node: PoolNode, question: Question<T>): Promise<T> {
-    const answerBytesMax = question.answerBytesMax ?? smallAnswerBytesMax;
-    const envelope = await gate.exchange(node, question.method, question.params, { answerBytesMax });
+    const envelope = await exchangeOnce(node, question);
     try {
       return readResult(node, question, envelope);
     } catch (error) {
