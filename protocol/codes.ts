@@ -245,6 +245,7 @@ export const codes = {
   PAIRING_CLOCK: ["refusal", "none", "operator", "the clocks of this server and the gateway differ too much", "set the clock, best by NTP, and run pair again"],
   PAIRING_REFUSED: ["refusal", "none", "operator", "the gateway refused to pair", "the message says why"],
   PAIRING_SCRUB: ["fault", "none", "operator", "config.json could not be rewritten without its secrets", "the agent is paired; remove mnemonic and apiKey from config.json yourself"],
+  PAIRING_SECRETS_KEPT: ["refusal", "none", "operator", "this server is paired, but nobody said that the mnemonic is written down, so config.json keeps its secrets", "write the mnemonic down, then run pair again and answer yes, without a terminal with --yes: it does only what is left"],
   STATE_FOLDER: ["fault", "none", "operator", "the state folder cannot be made or used", "check its owner, or name another with --state"],
   STATE_IN_USE: ["refusal", "none", "operator", "another crypto runs on this state folder", "stop it first, or name another with --state"],
   STATE_LOCK: ["fault", "none", "operator", "the state folder's lock cannot be taken", "install util-linux, which has flock"],

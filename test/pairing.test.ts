@@ -191,18 +191,52 @@ describe("a damaged state folder", () => {
   });
 });
 
-describe("without a terminal", () => {
-  it("the mnemonic stays in config.json until --yes", async () => {
+describe("without a yes", () => {
+  const args = (): string[] => ["--config", agent.config, "--state", agent.state];
+  const left = "crypto: this server is paired, but config.json still holds mnemonic and apiKey: ";
+
+  it("of a terminal or --yes the server is paired, the mnemonic stays, and words and exit code say both", async () => {
     const before = fill();
-    const args = ["--config", agent.config, "--state", agent.state];
-    const done = await agent.launcher("pair.js", ...args, "--json");
-    expect(done.code, done.output).toBe(2);
-    expect(lastJson(done.output)).toMatchObject({ ok: false, code: "COMMAND_USAGE", shortCode: gateway.shortCode });
+    const done = await agent.launcher("pair.js", ...args(), "--json");
+    expect(done.code, done.output).toBe(1);
+    expect(lastJson(done.output)).toMatchObject({
+      ...{ ok: false, alreadyPaired: false, kept: ["mnemonic", "apiKey"], code: "PAIRING_SECRETS_KEPT" },
+      shortCode: gateway.shortCode,
+    });
     expect(readFileSync(agent.config, "utf8")).toBe(before);
     expect(progress().step).toBe("registered");
-    const yes = await agent.launcher("pair.js", ...args, "--yes");
+    const again = await agent.launcher("pair.js", ...args());
+    expect(again.code).toBe(1);
+    expect(again.output).toContain(`${left}there is no terminal to ask whether the mnemonic is written down\nhint: `);
+    expect(again.output).toContain("run node pair.js again with the same options and --yes: it does only what is left");
+    expect(gateway.requests.length).toBe(1);
+    const yes = await agent.launcher("pair.js", ...args(), "--yes", "--json");
     expect(yes.code, yes.output).toBe(0);
+    expect(lastJson(yes.output)).toMatchObject({ ok: true, alreadyPaired: true, kept: [], shortCode: gateway.shortCode });
     expect(readFileSync(agent.config, "utf8")).not.toContain("junk");
+  });
+
+  it("to the question it is the same, and nobody is sent on to fund the wallet", async () => {
+    const before = fill();
+    const { runCommand } = (await import(join(projectRoot, "dist", "cli", "main.js"))) as typeof import("../cli/main.ts");
+    let [output, asked] = ["", ""];
+    const say = (text: string): void => {
+      output += text;
+    };
+    const code = await runCommand(["pair", ...args()], {
+      ...{ out: say, err: say, isInteractive: true, now: Date.now, sleep: async () => false },
+      confirm: async (question) => {
+        asked = question;
+        return false;
+      },
+    });
+    expect([code, asked]).toEqual([1, "  Is it written down in another place? (yes/no) "]);
+    expect(output).toContain("paired, but not done: mnemonic and apiKey not taken out of config.json");
+    expect(output).toContain(`${left}nobody said whether the mnemonic is written down\nhint: `);
+    expect(output).toContain("run node pair.js again and answer yes: it does only what is left");
+    expect(output).toContain(gateway.shortCode);
+    expect(output).not.toContain("send funds");
+    expect(readFileSync(agent.config, "utf8")).toBe(before);
   });
 });
 

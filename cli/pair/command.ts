@@ -18,7 +18,10 @@ export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, 
     .option("--api-key-file <file>", "read apiKey from this file, mode 0600")
     .option("--enc-key-file <file>", "read encKey from this file, mode 0600; it then leaves config.json too")
     .option("--enc-key-fd <number>", "read encKey from this open descriptor", descriptor)
-    .option("--yes", "do not ask whether the mnemonic is written down elsewhere")
+    .option(
+      "--yes",
+      "the mnemonic is written down elsewhere: do not ask; without a terminal nothing leaves config.json without it",
+    )
     .option("--json", "print one line of JSON; steps go to stderr")
     .action((options: PairOptions) => run((terminal) => runPair(options, terminal), options.json === true));
 }
@@ -30,7 +33,7 @@ function descriptor(text: string): number {
 
 async function runPair(options: PairOptions, terminal: Terminal): Promise<number> {
   const result = await pair(options, terminal, process.env.CREDENTIALS_DIRECTORY);
-  const left = result.scrubbed ? null : verdictOn(mnemonicLeft(terminal));
+  const left = result.kept.length === 0 ? null : verdictOn(secretsKept(result.kept, terminal));
   const { code, message, hint } = left ?? {};
   if (options.json === true) terminal.out(`${JSON.stringify({ ...asJson(result), code, message, hint })}\n`);
   else terminal.out(asText(result));
@@ -39,23 +42,21 @@ async function runPair(options: PairOptions, terminal: Terminal): Promise<number
   return left.exitCode;
 }
 
-function mnemonicLeft({ isInteractive }: Terminal): AgentError {
-  const message = "paired, but config.json still holds the mnemonic";
-  const again = "it does only what is left";
-  if (isInteractive) {
-    const hint = `write the mnemonic down, then run node pair.js again: ${again}`;
-    return new AgentError("COMMAND_DECLINED", "none", message, { hint });
-  }
-  const hint = `write the mnemonic down, then run node pair.js --yes: ${again}`;
-  return new AgentError("COMMAND_USAGE", "none", `${message}: there is no terminal to ask whether it is written down`, { hint });
+function secretsKept(kept: PairResult["kept"], { isInteractive }: Terminal): AgentError {
+  const why = isInteractive ? "nobody said" : "there is no terminal to ask";
+  const message = `this server is paired, but config.json still holds ${kept.join(" and ")}: ${why} whether the mnemonic is written down`;
+  const how = isInteractive ? "again and answer yes" : "again with the same options and --yes";
+  const hint = `write the mnemonic down, then run node pair.js ${how}: it does only what is left`;
+  return new AgentError("PAIRING_SECRETS_KEPT", "none", message, { hint });
 }
 
-function asJson({ progress, state, alreadyPaired, scrubbed }: PairResult): object {
+function asJson({ progress, state, alreadyPaired, kept }: PairResult): object {
   const { granted, wallet, networks, currencies, gatewayUrl } = progress;
   invariant(granted !== null, "a result is given only after the grant");
   return {
-    ok: scrubbed,
+    ok: kept.length === 0,
     alreadyPaired,
+    kept,
     shortCode: granted.shortCode,
     agent: granted.agent,
     merchant: granted.merchant,
@@ -70,7 +71,7 @@ function asJson({ progress, state, alreadyPaired, scrubbed }: PairResult): objec
   };
 }
 
-function asText({ progress, state, alreadyPaired }: PairResult): string {
+function asText({ progress, state, alreadyPaired, kept }: PairResult): string {
   const { granted, wallet, networks, currencies, gatewayUrl } = progress;
   invariant(granted !== null, "a result is given only after the grant");
   const rows = [
@@ -84,13 +85,24 @@ function asText({ progress, state, alreadyPaired }: PairResult): string {
     ["state", state.root],
   ] as const;
   if (alreadyPaired) return `this server is paired already\n\n${fields(rows)}\n`;
+  const compare = `ask the payment service to read you its code for this agent and compare it with the one above; when they differ,
+someone stands between: do not start crypto.`;
+  if (kept.length > 0) {
+    return `
+paired, but not done: ${kept.join(" and ")} not taken out of config.json
+
+${fields(rows)}
+
+${compare}
+next: finish pairing, as the hint says.
+`;
+  }
   return `
 paired
 
 ${fields(rows)}
 
-ask the payment service to read you its code for this agent and compare it with the one above; when they differ,
-someone stands between: do not start crypto.
+${compare}
 disks and their backups may keep old blocks of config.json; if others can read them, move the funds to a new
 wallet. next: send funds to the address above, then run: node crypto.js
 `;

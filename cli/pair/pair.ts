@@ -47,8 +47,8 @@ export interface PairResult {
   readonly progress: Progress;
   readonly state: StateFolder;
   readonly alreadyPaired: boolean;
-  /** Whether config.json is free of the secrets that pairing takes out. */
-  readonly scrubbed: boolean;
+  /** What pairing takes out of config.json and nobody said yes to; empty once all is done. */
+  readonly kept: readonly SecretName[];
 }
 
 interface Run {
@@ -63,7 +63,7 @@ interface Run {
 /**
  * Pairs, or goes on with a pairing that was begun. Running it again on a paired folder changes nothing, but takes secrets out of
  * config.json that were put back there.
- * @throws AgentError CONFIG_*, MNEMONIC_*, ENCKEY_*, KEYSTORE_*, LEDGER_*, LINK_FILE_WRITE, PAIRING_*, STATE_*, COMMAND_DECLINED
+ * @throws AgentError CONFIG_*, MNEMONIC_*, ENCKEY_*, KEYSTORE_*, LEDGER_*, LINK_FILE_WRITE, PAIRING_*, STATE_*
  * @public
  */
 export async function pair(options: PairOptions, terminal: Terminal, credentials: string | undefined): Promise<PairResult> {
@@ -73,7 +73,7 @@ export async function pair(options: PairOptions, terminal: Terminal, credentials
   const config = openConfig(options, before, terminal.isInteractive || credentials !== undefined);
   if (before !== null && isPast(before, "scrubbed") && (config === null || !holdsScrubbed(config.secrets))) {
     if (config !== null) wipe(config.secrets);
-    return { progress: before, state, alreadyPaired: true, scrubbed: true };
+    return { progress: before, state, alreadyPaired: true, kept: [] };
   }
   invariant(config !== null, "config.json may be missing only once pairing is done");
   const steps = new Steps(terminal, options.json === true);
@@ -100,12 +100,12 @@ async function runSteps(run: Run): Promise<PairResult> {
     progress = { ...progress, step: "registered" };
     writeProgress(state, progress);
   }
-  const scrubbed = await scrubbedConfig(run, encKeyFrom);
-  if (scrubbed && !isPast(progress, "scrubbed")) {
+  const kept = await scrubbedConfig(run, encKeyFrom);
+  if (kept.length === 0 && !isPast(progress, "scrubbed")) {
     progress = { ...progress, step: "scrubbed" };
     writeProgress(state, progress);
   }
-  return { progress, state, alreadyPaired: isPast(before, "registered"), scrubbed };
+  return { progress, state, alreadyPaired: isPast(before, "registered"), kept };
 }
 
 /** Registers what config.json says now; a pairing that was sealed earlier may have been refused over it. */
@@ -246,21 +246,25 @@ function begin({ state, terminal }: Run, { granted, wallet, gatewayUrl }: Progre
   }
 }
 
-/** False when nobody said yes: the agent is paired, and config.json keeps its secrets until the next run. */
-async function scrubbedConfig({ config, options, terminal, steps }: Run, encKeyFrom: EncKey["from"] | null): Promise<boolean> {
+/** Gives what stays there: without a yes the agent is paired, and config.json keeps its secrets until the next run. */
+async function scrubbedConfig(run: Run, encKeyFrom: EncKey["from"] | null): Promise<readonly SecretName[]> {
+  const { config, options, terminal, steps } = run;
   const isEncKeyElsewhere = encKeyFrom !== null && encKeyFrom !== "config";
   const names = (["mnemonic", "apiKey", ...(isEncKeyElsewhere ? (["encKey"] as const) : [])] as const).filter(
     (name) => config.secrets[name] !== undefined,
   );
-  if (names.length === 0) return true;
-  if (names.includes("mnemonic") && options.yes !== true) {
-    terminal.err(`\n  config.json is about to lose the mnemonic; the keystore cannot give it back.\n`);
-    if (!terminal.isInteractive || !(await terminal.confirm("  Is it written down in another place? (yes/no) "))) return false;
-  }
+  if (names.length === 0) return [];
+  if (names.includes("mnemonic") && options.yes !== true && !(await isWrittenDown(terminal))) return names;
   scrub(config.path, names);
-  const kept = config.secrets.encKey !== undefined && !isEncKeyElsewhere ? "; encKey stays there" : "";
-  steps.say("scrubbing", `${names.join(" and ")} taken out of ${config.path}${kept}`);
-  return true;
+  const stays = config.secrets.encKey !== undefined && !isEncKeyElsewhere ? "; encKey stays there" : "";
+  steps.say("scrubbing", `${names.join(" and ")} taken out of ${config.path}${stays}`);
+  return [];
+}
+
+async function isWrittenDown(terminal: Terminal): Promise<boolean> {
+  if (!terminal.isInteractive) return false;
+  terminal.err(`\n  config.json is about to lose the mnemonic; the keystore cannot give it back.\n`);
+  return terminal.confirm("  Is it written down in another place? (yes/no) ");
 }
 
 function apiKeyOf({ secrets }: Config, { apiKeyFile }: PairOptions): Uint8Array | undefined {
