@@ -4,7 +4,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { resolve, sep } from "node:path";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError, namingFile } from "../protocol/fault.ts";
 import { type JsonValue, parseJson } from "../protocol/json.ts";
 import { readSettings, secretNames } from "./config-shape.ts";
 import { blanked, findMembers, stringBytes } from "./config-text.ts";
@@ -52,8 +52,8 @@ export function readConfig(file: string, options: ConfigOptions): Config {
   const bytes = readPrivateFile(path, options.privateFolder);
   try {
     const value = parseText(path, bytes);
-    const settings = named(path, () => readSettings(value));
-    const secrets = named(path, () => takeSecrets(bytes, value, options.requireSecrets));
+    const settings = namingFile(path, () => readSettings(value));
+    const secrets = namingFile(path, () => takeSecrets(bytes, value, options.requireSecrets));
     return { path, settings, secrets };
   } finally {
     bytes.fill(0);
@@ -103,16 +103,6 @@ function openFile(path: string, hint: string | undefined): number {
     }
     if (reason === "ENXIO") throw new AgentError("CONFIG_NOT_FILE", "none", `${path} is not a file`, {}, { cause });
     throw new AgentError("CONFIG_UNREADABLE", "none", `${path} cannot be read (${reason})`, context, { cause });
-  }
-}
-
-/** Faults about the content name the file they are about. */
-function named<T>(path: string, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof AgentError)) throw error;
-    throw new AgentError(error.code, error.effect, `${path}: ${error.message}`, error.context);
   }
 }
 

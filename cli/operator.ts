@@ -46,9 +46,14 @@ function wordsOf(code: string, detail: string): string {
 
 function away(state: StateFolder, cause: AgentError): AgentError {
   if (cause.context.reason === "EACCES") {
-    return new AgentError("COMMAND_DAEMON_AWAY", "none", "this user may not use crypto's operator socket", {
-      hint: "run as the user that runs crypto, or as a member of the socket's group",
-    });
+    return new AgentError(
+      "COMMAND_DAEMON_AWAY",
+      "none",
+      `this user may not use crypto's operator socket ${socketPaths(state).operator}`,
+      {
+        hint: "run as the user that runs crypto, or as a member of the socket's group",
+      },
+    );
   }
   if (!existsSync(state.pairing) && !existsSync(join(state.signer, "keystore.json"))) {
     return new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);

@@ -10,7 +10,7 @@ import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
 import { createLockedLedger } from "../agent/signer/ledger/ledger.ts";
 import type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
 import { makePrivateFolder, type StateFolder } from "../agent/state-folder.ts";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError, namingFile } from "../protocol/fault.ts";
 import type { Head } from "../protocol/messages.ts";
 import { askOperator } from "./operator.ts";
 import { readProgress } from "./pair/progress.ts";
@@ -110,10 +110,11 @@ async function newLedger(state: StateFolder, options: RecoverOptions, terminal: 
   }
   const lock = await takeLock(state.signer, lockWaitMs);
   try {
-    const aside = setAside(join(state.signer, "ledger"), terminal.now());
+    const folder = join(state.signer, "ledger");
+    const aside = setAside(folder, terminal.now());
     const first = { kind: "PAIRED", agent, merchant, wallet: progress.wallet.wallet, epoch, gatewayKey } as const;
     makePrivateFolder(state.signer);
-    createLockedLedger(ledgerDisk(join(state.signer, "ledger")), first, terminal.now);
+    namingFile(folder, () => createLockedLedger(ledgerDisk(folder), first, terminal.now));
     if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, agent, aside })}\n`);
     else {
       if (aside !== "") terminal.out(`the old ledger is kept in ${aside}\n`);

@@ -5,7 +5,7 @@ import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
 import { verifyLedger } from "../agent/signer/ledger/verify.ts";
 import type { OperatorAnswers } from "../agent/socket/verbs.ts";
 import type { StateFolder } from "../agent/state-folder.ts";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError, namingFile } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal } from "./terminal.ts";
 
@@ -32,6 +32,7 @@ async function verified(state: StateFolder): Promise<OperatorAnswers["verify"] &
     return { ...(await askOperator(state, "verify", {})), by: "signer" };
   } catch (error) {
     if (!(error instanceof AgentError) || error.code !== "COMMAND_DAEMON_AWAY") throw error;
-    return { ...verifyLedger(ledgerDisk(join(state.signer, "ledger"))), by: "command" };
+    const folder = join(state.signer, "ledger");
+    return { ...namingFile(folder, () => verifyLedger(ledgerDisk(folder))), by: "command" };
   }
 }

@@ -50,6 +50,28 @@ export class AgentError extends Error {
 }
 
 /**
+ * The same fault, its message beginning with the file or folder it is about; one that names it, and anything else, as it is.
+ * @public
+ */
+export function aboutFile(path: string, error: unknown): unknown {
+  if (!(error instanceof AgentError) || error.message.includes(path)) return error;
+  const { code, effect, message, context, cause } = error;
+  return new AgentError(code, effect, `${path}: ${message}`, context, { cause });
+}
+
+/**
+ * What `act` gives; a fault of it names the file or folder it is about.
+ * @public
+ */
+export function namingFile<T>(path: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw aboutFile(path, error);
+  }
+}
+
+/**
  * A bug: never caught in the middle, the process ends with status 70.
  * @public
  */

@@ -11,7 +11,7 @@ import { HDNodeWallet, Mnemonic } from "ethers";
 import nacl from "tweetnacl";
 import { afterEach, describe, expect, it } from "vitest";
 import { assertEncKey, rawKey } from "../agent/signer/keystore/enckey.ts";
-import { hasKeystore, keystoreName, readKeystore, writeKeystore } from "../agent/signer/keystore/file.ts";
+import { hasKeystore, keystoreName, openKeystoreIn, readKeystore, writeKeystore } from "../agent/signer/keystore/file.ts";
 import {
   type KeystoreContents,
   openKeystore,
@@ -61,6 +61,29 @@ function codeOf(act: () => unknown): string {
     throw error;
   }
   return "";
+}
+
+function faultOf(act: () => unknown): AgentError {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof AgentError) return error;
+    throw error;
+  }
+  throw new Error("no fault");
+}
+
+/** Without root's right to read everything; whoever is not root loses the file's own bits instead. */
+function asAnotherUser<T>(path: string, act: () => T): T {
+  const isRoot = process.geteuid?.() === 0;
+  if (isRoot) process.seteuid?.(65_534);
+  else chmodSync(path, 0);
+  try {
+    return act();
+  } finally {
+    if (isRoot) process.seteuid?.(0);
+    else chmodSync(path, 0o600);
+  }
 }
 
 function edited(text: string, change: (file: Record<string, unknown>) => void): string {
@@ -314,5 +337,26 @@ describe("a keystore's file", () => {
     const large = folder();
     writeFileSync(join(large, keystoreName), " ".repeat(65_537), { mode: 0o600 });
     expect(codeOf(() => readKeystore(large))).toBe("KEYSTORE_FORMAT");
+  });
+
+  it("says who must own it, and by which command, when this user may not read it", () => {
+    const place = folder();
+    const path = join(place, keystoreName);
+    writeKeystore({ folder: place, text, encKey: rawEncKey });
+    const fault = faultOf(() => asAnotherUser(path, () => readKeystore(place)));
+    expect(fault.code).toBe("KEYSTORE_FORMAT");
+    expect(fault.message).toContain(`${path} cannot be read (EACCES)`);
+    expect(fault.message).toMatch(/must belong to the user that runs crypto \(uid \d+\)$/);
+    expect(fault.context.hint).toMatch(/^as root: chown -R \d+ (\S+) && chmod -R u=rwX,go= \1$/);
+    expect(fault.context.hint).toContain(` ${place} `);
+  });
+
+  it("is named by every fault of opening it", () => {
+    const place = folder();
+    writeKeystore({ folder: place, text, encKey: rawEncKey });
+    const fault = faultOf(() => openKeystoreIn(place, Buffer.from("00".repeat(32))));
+    expect(fault.code).toBe("KEYSTORE_ENCKEY");
+    expect(fault.message.startsWith(`${join(place, keystoreName)}: `)).toBe(true);
+    expect(faultOf(() => openKeystoreIn(folder(), rawEncKey)).message).toContain(keystoreName);
   });
 });

@@ -62,7 +62,7 @@ describe("the supervisor", () => {
       clock: () => performance.now(),
       say: (line) => said.push(line),
       relay: (text) => said.push(text.trim()),
-      verdict: (verdict) => said.push(verdict.code),
+      verdict: ({ code, hint }) => said.push(code, hint),
       ready: () => said.push("ready"),
       stop: new AbortController().signal,
       backoffMs: { first: 10, most: 40 },
@@ -91,11 +91,13 @@ describe("the supervisor", () => {
   });
 
   it.each([2, 4])("ends with status %i of the signer, and says its last words", async (code) => {
-    const fault = 'process.stderr.write(JSON.stringify({ level: "error", code: "LEDGER_DAMAGED", message: "line 7" }) + "\\n");';
+    const fault =
+      'process.stderr.write(JSON.stringify({ level: "error", code: "LEDGER_DAMAGED", message: "line 7", hint: "look there" }) + "\\n");';
     const run = options({ startSigner: script(`${fault} process.exit(${code})`) });
     expect(await supervise(run)).toBe(code);
     expect(run.said).toContain(`the signer ended with status ${code} and is not started again`);
     expect(run.said).toContain("LEDGER_DAMAGED");
+    expect(run.said).toContain("look there");
   });
 
   it("ends with a courier that is misconfigured, not with one that is locked out for a while", async () => {

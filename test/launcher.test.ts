@@ -177,7 +177,7 @@ describe("crypto", () => {
     const bad = begin(["--enc-key-file", wrong]);
     expect(await bad.ended).toBe(2);
     expect(bad.output()).toContain(
-      "crypto: the keystore does not open: wrong encKey, or it was changed\nhint: give the encKey it was sealed with",
+      `crypto: ${join(agent.state, "signer", "keystore.json")}: the keystore does not open: wrong encKey, or it was changed\nhint: give the encKey it was sealed with`,
     );
     const fd = openSync(file, "r");
     const args = [join(projectRoot, "crypto.js"), "--config", agent.config, "--state", agent.state, "--enc-key-fd", "3"];

@@ -49,7 +49,7 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
     if (last === "stop") return exitCodes.fine;
     if (isFinal(last)) {
       options.say(`the ${last.of} ${last.words} and is not started again`);
-      if (last.fault !== null) options.verdict(verdictFor(last.fault.code, last.fault.message));
+      if (last.fault !== null) options.verdict(verdictFor(last.fault.code, last.fault.message, last.fault.hint));
       return last.code ?? exitCodes.bug;
     }
     options.say(`the ${last.of} ${last.words} and is started again`);
@@ -92,6 +92,7 @@ interface Exit {
 interface Fault {
   readonly code: string;
   readonly message: string;
+  readonly hint: unknown; // a text where there is a better one than the code's own
 }
 
 interface Ready {
@@ -136,7 +137,7 @@ function watch(of: Exit["of"], child: ChildProcess, options: SupervisorOptions):
   eachLine(child.stderr, (line) => {
     options.relay(`${line}\n`);
     const told = parsed(line);
-    if (told?.level === "error") fault = { code: String(told.code), message: String(told.message) };
+    if (told?.level === "error") fault = { code: String(told.code), message: String(told.message), hint: told.hint };
   });
   const end = async (): Promise<void> => {
     if (isOver) return;

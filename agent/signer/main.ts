@@ -5,13 +5,12 @@
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError, aboutFile, namingFile } from "../../protocol/fault.ts";
 import type { Push } from "../socket/verbs.ts";
 import { type Bootstrap, BootstrapReader } from "./bootstrap.ts";
 import { Core, type CoreSnapshot } from "./core.ts";
 import { hardenProcess, isolationFacts, isolationLevel } from "./hygiene.ts";
-import { readKeystore } from "./keystore/file.ts";
-import { openKeystore } from "./keystore/keystore.ts";
+import { openKeystoreIn } from "./keystore/file.ts";
 import { ledgerDisk } from "./ledger/disk.ts";
 import { type Ledger, openLedger } from "./ledger/ledger.ts";
 import { assertStateLocked } from "./ledger/lock.ts";
@@ -75,7 +74,7 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
   let networks: readonly string[];
   let vault: Vault;
   try {
-    const contents = openKeystore(readKeystore(settings.stateDir), encKey);
+    const contents = openKeystoreIn(settings.stateDir, encKey);
     ({ wallet, networks } = contents);
     vault = unlockVault(contents);
   } finally {
@@ -87,14 +86,18 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
       chain,
     });
   }
-  const { ledger, checkpoint, records, tornBytes } = openLedger({
-    disk: ledgerDisk(join(settings.stateDir, "ledger")),
-    clock: () => ledgerTime(current, clock(), monotonic()),
-  });
+  const folder = join(settings.stateDir, "ledger");
+  const { ledger, checkpoint, records, tornBytes } = namingFile(folder, () =>
+    openLedger({ disk: ledgerDisk(folder), clock: () => ledgerTime(current, clock(), monotonic()) }),
+  );
   if (tornBytes > 0) log("warn", "a write that never finished was cut from the ledger's end and kept aside", { tornBytes });
-  const core = new Core(readRules(settings, vault.accounts[0]?.address ?? ""), snapshotOf(checkpoint));
+  const core = new Core(
+    readRules(settings, vault.accounts[0]?.address ?? ""),
+    namingFile(folder, () => snapshotOf(checkpoint)),
+  );
   for (const record of records) core.fold(record);
-  if (core.paired.wallet !== wallet) throw new AgentError("SIGNER_WALLET", "none", "keystore and ledger belong to two wallets");
+  if (core.paired.wallet !== wallet)
+    throw new AgentError("SIGNER_WALLET", "none", `keystore and ledger in ${settings.stateDir} belong to two wallets`);
   return { core, ledger, vault };
 }
 
@@ -116,7 +119,7 @@ function run(bootstrap: Bootstrap): void {
     soon: (act) => process.nextTick(act),
     later: (act) => setTimeout(act, lateMs),
     next: (act) => setImmediate(act),
-    onPoisoned: fail,
+    onPoisoned: (fault) => fail(aboutFile(join(settings.stateDir, "ledger"), fault)),
   });
   const couriers = new Set<LineConnection>();
   const socketsInherited = settings.courierSocket.startsWith("fd:");

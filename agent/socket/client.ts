@@ -55,10 +55,11 @@ export function createSocketClient<Requests extends object, Answers extends { re
   path: string,
   options: SocketClientOptions,
 ): SocketClient<Requests, Answers> {
-  return new LineClient(createConnection(path), options) as SocketClient<Requests, Answers>;
+  return new LineClient(path, options) as SocketClient<Requests, Answers>;
 }
 
 class LineClient {
+  readonly #path: string;
   readonly #socket: Socket;
   readonly #options: SocketClientOptions;
   readonly #lines = new LineReader(answerBytesMax);
@@ -70,7 +71,9 @@ class LineClient {
   #pushListener: (push: Push) => void = () => {};
   #closeListener: (reason: AgentError) => void = () => {};
 
-  constructor(socket: Socket, options: SocketClientOptions) {
+  constructor(path: string, options: SocketClientOptions) {
+    const socket = createConnection(path);
+    this.#path = path;
     this.#socket = socket;
     this.#options = options;
     this.#out = new LineWriter(socket);
@@ -147,7 +150,7 @@ class LineClient {
   #lost(cause?: Error): AgentError {
     if (this.#connected) return new AgentError("SOCKET_CLOSED", "unknown", "the other end closed the socket", {}, { cause });
     const reason = (cause as NodeJS.ErrnoException | undefined)?.code ?? "";
-    return new AgentError("SOCKET_UNREACHABLE", "none", "nobody answers on the socket", { reason }, { cause });
+    return new AgentError("SOCKET_UNREACHABLE", "none", `nobody answers on the socket ${this.#path}`, { reason }, { cause });
   }
 
   #end(reason: AgentError): void {

@@ -35,7 +35,10 @@ export async function sealWallet(
 ): Promise<SealedWallet & { readonly made: boolean }> {
   const parts = [Buffer.from(JSON.stringify(settings)), secrets.mnemonic, secrets.encKey];
   const answer = (await ask("../sealing/main", parts, within ?? [])) as SealingAnswer;
-  if (!answer.ok) throw new AgentError(answer.code, "none", answer.message);
+  if (!answer.ok) {
+    const { code, message, hint } = answer;
+    throw new AgentError(code, "none", message, hint === undefined ? {} : { hint });
+  }
   const { made, wallet, address, depositXpub, signerKey } = answer;
   return { made, wallet, address, depositXpub, signerKey };
 }

@@ -19,7 +19,7 @@ import { createLedger } from "../../agent/signer/ledger/ledger.ts";
 import { verifyLedger } from "../../agent/signer/ledger/verify.ts";
 import { makePrivateFolder, type StateFolder, stateFolder } from "../../agent/state-folder.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
-import { AgentError, invariant } from "../../protocol/fault.ts";
+import { AgentError, invariant, namingFile } from "../../protocol/fault.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import type { Granted } from "../registering/answer.ts";
 import type { SealedWallet } from "../sealing/answer.ts";
@@ -182,7 +182,11 @@ async function sealed(run: Run, progress: Progress | null): Promise<Sealed> {
       within === null ? "no network module loaded; this machine permits no closed network" : "in a process without a network";
     steps.end(made ? `the wallet, ${where}` : `the wallet was sealed before and is the same`);
     if (progress !== null && progress.wallet.signerKey !== wallet.signerKey) {
-      throw new AgentError("PAIRING_PROGRESS", "none", "the keystore is another than the one pairing was begun with");
+      throw new AgentError(
+        "PAIRING_PROGRESS",
+        "none",
+        `${join(state.signer, keystoreName)} is another keystore than the one pairing was begun with`,
+      );
     }
     steps.say("checking", "the keystore read back gives the same addresses");
     return { wallet, encKeyFrom: encKey.from };
@@ -231,11 +235,13 @@ function linkSeed(state: StateFolder): Uint8Array {
 function begin({ state, terminal }: Run, { granted, wallet, gatewayUrl }: Progress): void {
   invariant(granted !== null, "the gateway granted before the ledger begins");
   const { agent, merchant, epoch, gatewayKey } = granted;
-  const disk = ledgerDisk(join(state.signer, "ledger"));
-  if (disk.list().length === 0) {
-    createLedger(disk, { kind: "PAIRED", agent, merchant, wallet: wallet.wallet, epoch, gatewayKey }, terminal.now);
-  } else if (verifyLedger(disk).head.seq !== 1) {
-    throw new AgentError("PAIRING_PROGRESS", "none", "the ledger holds more than the beginning that pairing wrote");
+  const folder = join(state.signer, "ledger");
+  const disk = ledgerDisk(folder);
+  const first = { kind: "PAIRED", agent, merchant, wallet: wallet.wallet, epoch, gatewayKey } as const;
+  if (namingFile(folder, () => disk.list()).length === 0) {
+    namingFile(folder, () => createLedger(disk, first, terminal.now));
+  } else if (namingFile(folder, () => verifyLedger(disk)).head.seq !== 1) {
+    throw new AgentError("PAIRING_PROGRESS", "none", `${folder} holds more than the beginning that pairing wrote`);
   }
   const seedPath = join(state.courier, "link.seed");
   if (existsSync(seedPath)) {

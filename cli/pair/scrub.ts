@@ -18,7 +18,7 @@ export function scrub(configPath: string, names: readonly SecretName[]): void {
   const old = readPrivateFile(path);
   const scrubbed = withoutMembers(old, names);
   try {
-    assertRestKept(old, scrubbed, names);
+    assertRestKept(path, old, scrubbed, names);
     const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
     try {
       const { uid, gid, mode, nlink, size } = fstatSync(fd);
@@ -46,12 +46,12 @@ function overwrite(fd: number, size: number): void {
   fsyncSync(fd);
 }
 
-function assertRestKept(old: Uint8Array, scrubbed: Uint8Array, names: readonly SecretName[]): void {
+function assertRestKept(path: string, old: Uint8Array, scrubbed: Uint8Array, names: readonly SecretName[]): void {
   const limits = { bytesMax: 1_048_576, keysMax: 1024, itemsMax: 4096 };
   const before = { ...(parseJson(blanked(old, names), limits) as JsonObject) } as Record<string, unknown>;
   for (const name of names) delete before[name];
   const after = parseJson(blanked(scrubbed, names), limits);
   if (JSON.stringify(before) !== JSON.stringify(after)) {
-    throw new AgentError("PAIRING_SCRUB", "none", "config.json without its secrets would not say the same");
+    throw new AgentError("PAIRING_SCRUB", "none", `${path} without its secrets would not say the same`);
   }
 }

@@ -21,4 +21,4 @@ export interface SealedWallet {
 /** @public */
 export type SealingAnswer =
   | ({ readonly ok: true; readonly made: boolean } & SealedWallet)
-  | { readonly ok: false; readonly code: Code; readonly message: string };
+  | { readonly ok: false; readonly code: Code; readonly message: string; readonly hint?: string };

@@ -6,8 +6,8 @@
 import { randomBytes } from "node:crypto";
 import { writeSync } from "node:fs";
 import { readFrames } from "../../agent/launcher/frames.ts";
-import { hasKeystore, readKeystore, writeKeystore } from "../../agent/signer/keystore/file.ts";
-import { type KeystoreContents, openKeystore, sealKeystore, wipeKeystore } from "../../agent/signer/keystore/keystore.ts";
+import { hasKeystore, openKeystoreIn, writeKeystore } from "../../agent/signer/keystore/file.ts";
+import { type KeystoreContents, sealKeystore, wipeKeystore } from "../../agent/signer/keystore/keystore.ts";
 import { depositXpub, deriveNodes, hotAddress, walletOf, wipeNodes } from "../../agent/signer/keystore/nodes.ts";
 import { Secret } from "../../agent/signer/keystore/secret.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
@@ -31,13 +31,17 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
       contents.signerSeed.wipe();
       writeKeystore({ folder: settings.folder, text, encKey });
     }
-    const back = openKeystore(readKeystore(settings.folder), encKey);
+    const back = openKeystoreIn(settings.folder, encKey);
     try {
       if (back.wallet !== wallet) {
         throw new AgentError("KEYSTORE_EXISTS", "none", `${settings.folder} holds the keystore of another wallet`);
       }
       if (hotAddress(back.evm.account0) !== address || depositXpub(back.evm.account1) !== xpub) {
-        throw new AgentError("PAIRING_READ_BACK", "none", "the keystore read back gives other addresses than the mnemonic");
+        throw new AgentError(
+          "PAIRING_READ_BACK",
+          "none",
+          `the keystore in ${settings.folder}, read back, gives other addresses than the mnemonic`,
+        );
       }
       return { ok: true, made: !isThere, wallet, address, depositXpub: xpub, signerKey: signerKeyOf(back) };
     } finally {
@@ -59,7 +63,8 @@ function answer(): SealingAnswer {
     return seal(JSON.parse(Buffer.from(settings).toString("utf8")) as SealingSettings, mnemonic, encKey);
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    return { ok: false, code: error.code, message: error.message };
+    const { code, message, context } = error;
+    return { ok: false, code, message, ...(typeof context.hint === "string" ? { hint: context.hint } : {}) };
   } finally {
     mnemonic?.fill(0);
     encKey?.fill(0);

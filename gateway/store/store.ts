@@ -168,7 +168,13 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
       log.fatal({ err: cause, path }, "the database failed while committing; nothing more is written");
       for (const listener of listeners) listener();
     }
-    return new AgentError("GATEWAY_STORE_POISONED", "unknown", "the database failed while committing", { path }, { cause });
+    return new AgentError(
+      "GATEWAY_STORE_POISONED",
+      "unknown",
+      `the database ${path} failed while committing`,
+      { path },
+      { cause },
+    );
   };
   const commit = (): void => {
     try {
@@ -184,7 +190,7 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
       raw.exec("BEGIN IMMEDIATE");
     } catch (error) {
       if (!isBusy(error)) throw error;
-      throw new AgentError("GATEWAY_STORE_BUSY", "none", "the database is held by another process", { path }, { cause: error });
+      throw new AgentError("GATEWAY_STORE_BUSY", "none", `${path} is held by another process`, { path }, { cause: error });
     }
   };
   return {
@@ -194,7 +200,7 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
     },
     onPoisoned: (listener) => void listeners.push(listener),
     write<T>(fn: (inside: Database) => T): T {
-      if (poisoned) throw new AgentError("GATEWAY_STORE_POISONED", "unknown", "the database failed earlier", { path });
+      if (poisoned) throw new AgentError("GATEWAY_STORE_POISONED", "unknown", `the database ${path} failed earlier`, { path });
       invariant(!writing, "a database transaction inside another one");
       begin();
       writing = true;

@@ -9,14 +9,15 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readFileSync,
   readSync,
   renameSync,
   unlinkSync,
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { AgentError } from "../../../protocol/fault.ts";
-import { openKeystore, readKeystoreHeader, wipeKeystore } from "./keystore.ts";
+import { AgentError, namingFile, reasonOf } from "../../../protocol/fault.ts";
+import { type KeystoreContents, openKeystore, readKeystoreHeader, wipeKeystore } from "./keystore.ts";
 
 /** @public */
 export const keystoreName = "keystore.json";
@@ -30,6 +31,16 @@ const fileBytesMax = 65_536;
  */
 export function readKeystore(folder: string): string {
   return readText(join(folder, keystoreName));
+}
+
+/**
+ * Reads and opens the keystore; as with `openKeystore`, the caller wipes the contents.
+ * @throws AgentError as `readKeystore` and `openKeystore` do
+ * @public
+ */
+export function openKeystoreIn(folder: string, encKey: Uint8Array): KeystoreContents {
+  const text = readKeystore(folder);
+  return namingFile(join(folder, keystoreName), () => openKeystore(text, encKey));
 }
 
 /**
@@ -66,15 +77,16 @@ export function writeKeystore(input: { readonly folder: string; readonly text: s
     syncFolder(folder);
   } catch (cause) {
     removeQuietly(unfinished);
-    throw new AgentError("KEYSTORE_WRITE", "none", "the keystore could not be written", {}, { cause });
+    throw new AgentError("KEYSTORE_WRITE", "none", `${path} could not be written: ${reasonOf(cause)}`, {}, { cause });
   }
 }
 
 function assertSameWallet(folder: string, text: string): void {
   if (!hasKeystore(folder)) return;
-  const { wallet } = readKeystoreHeader(readKeystore(folder));
+  const path = join(folder, keystoreName);
+  const { wallet } = namingFile(path, () => readKeystoreHeader(readKeystore(folder)));
   if (wallet !== readKeystoreHeader(text).wallet) {
-    throw new AgentError("KEYSTORE_EXISTS", "none", "there is a keystore of another wallet here", { wallet });
+    throw new AgentError("KEYSTORE_EXISTS", "none", `${path} is the keystore of another wallet`, { wallet });
   }
 }
 
@@ -84,18 +96,43 @@ function readText(path: string): string {
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
-    if (reason === "ENOENT") throw new AgentError("KEYSTORE_MISSING", "none", "there is no keystore here");
-    throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore cannot be read", { reason }, { cause });
+    if (reason === "ENOENT") throw new AgentError("KEYSTORE_MISSING", "none", `there is no keystore ${path}`);
+    if (reason === "EACCES") throw notOurs(path, cause);
+    throw new AgentError("KEYSTORE_FORMAT", "none", `${path} cannot be read (${reason})`, { reason }, { cause });
   }
   try {
     const { mode, size } = fstatSync(fd);
-    if ((mode & 0o077) !== 0) throw new AgentError("KEYSTORE_OPEN", "none", "group or world can reach the keystore");
-    if (size > fileBytesMax) throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore is too large", { reason: "size" });
+    if ((mode & 0o077) !== 0) throw new AgentError("KEYSTORE_OPEN", "none", `group or world can reach ${path}`);
+    if (size > fileBytesMax)
+      throw new AgentError("KEYSTORE_FORMAT", "none", `${path} is too large for a keystore`, { reason: "size" });
     const bytes = Buffer.alloc(size);
     return bytes.toString("utf8", 0, readSync(fd, bytes, 0, size, 0));
   } finally {
     closeSync(fd);
   }
+}
+
+/** Nothing is wrong with the keystore itself, so the code's own hint, a backup, would be the wrong one. */
+function notOurs(path: string, cause: unknown): AgentError {
+  const folder = dirname(path);
+  const user = outerUid();
+  const message = `${path} cannot be read (EACCES): it and ${folder} must belong to the user that runs crypto (uid ${user})`;
+  const hint = `as root: chown -R ${user} ${folder} && chmod -R u=rwX,go= ${folder}`;
+  return new AgentError("KEYSTORE_FORMAT", "none", message, { reason: "EACCES", hint }, { cause });
+}
+
+/** This process's user as root sees it: `pair` seals in a user namespace of its own, where everybody is root. user_namespaces(7). */
+function outerUid(): number {
+  const uid = process.geteuid?.() ?? 0;
+  try {
+    for (const row of readFileSync("/proc/self/uid_map", "utf8").trim().split("\n")) {
+      const [inside = 0, outside = 0, count = 0] = row.trim().split(/\s+/).map(Number);
+      if (uid >= inside && uid < inside + count) return outside + uid - inside;
+    }
+  } catch {
+    // No such namespaces here: the number is the one root sees.
+  }
+  return uid;
 }
 
 function writeText(path: string, text: string): void {

@@ -65,8 +65,9 @@ export function ledgerDisk(folder: string): LedgerDisk {
   const path = (name: string): string => join(folder, name);
   return {
     list: () => listing(folder),
-    size: (name) => reading(name, () => withFile(path(name), constants.O_RDONLY, (fd) => fstatSync(fd).size)),
-    read: (name, start, end) => reading(name, () => withFile(path(name), constants.O_RDONLY, (fd) => readRange(fd, start, end))),
+    size: (name) => reading(folder, name, () => withFile(path(name), constants.O_RDONLY, (fd) => fstatSync(fd).size)),
+    read: (name, start, end) =>
+      reading(folder, name, () => withFile(path(name), constants.O_RDONLY, (fd) => readRange(fd, start, end))),
     create: (name, bytes) => {
       makeFolder(folder);
       const unfinished = path(name + unfinishedSuffix);
@@ -114,7 +115,7 @@ function appendable(fd: number): LedgerFile {
 }
 
 function listing(folder: string): readonly string[] {
-  return reading(".", () => {
+  return reading(folder, ".", () => {
     try {
       return readdirSync(folder).filter((name) => !name.endsWith(unfinishedSuffix));
     } catch (cause) {
@@ -124,12 +125,18 @@ function listing(folder: string): readonly string[] {
   });
 }
 
-function reading<T>(file: string, act: () => T): T {
+function reading<T>(folder: string, file: string, act: () => T): T {
   try {
     return act();
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
-    throw new AgentError("LEDGER_UNREADABLE", "none", `${file}: the ledger cannot be read`, { file, reason }, { cause });
+    throw new AgentError(
+      "LEDGER_UNREADABLE",
+      "none",
+      `${join(folder, file)} cannot be read (${reason})`,
+      { file, reason },
+      { cause },
+    );
   }
 }
 

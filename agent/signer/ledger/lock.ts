@@ -15,12 +15,13 @@ export function assertStateLocked(fd: number, path: string): void {
   try {
     const held = fstatSync(fd);
     const named = statSync(path);
-    if (held.dev !== named.dev || held.ino !== named.ino) throw unlocked("another file was handed down");
+    if (held.dev !== named.dev || held.ino !== named.ino) throw unlocked(path, "another file was handed down");
   } catch (cause) {
-    throw cause instanceof AgentError ? cause : unlocked("no lock was handed down", cause);
+    throw cause instanceof AgentError ? cause : unlocked(path, "no lock was handed down", cause);
   }
   const info = fdInfo(fd);
-  if (info !== null && !/^lock:\s.*FLOCK\s+ADVISORY\s+WRITE/m.test(info)) throw unlocked("the file handed down is not locked");
+  if (info !== null && !/^lock:\s.*FLOCK\s+ADVISORY\s+WRITE/m.test(info))
+    throw unlocked(path, "the file handed down is not locked");
 }
 
 function fdInfo(fd: number): string | null {
@@ -31,6 +32,12 @@ function fdInfo(fd: number): string | null {
   }
 }
 
-function unlocked(reason: string, cause?: unknown): AgentError {
-  return new AgentError("LEDGER_UNLOCKED", "none", `the state folder's lock is not held: ${reason}`, { reason }, { cause });
+function unlocked(path: string, reason: string, cause?: unknown): AgentError {
+  return new AgentError(
+    "LEDGER_UNLOCKED",
+    "none",
+    `the state folder's lock ${path} is not held: ${reason}`,
+    { reason },
+    { cause },
+  );
 }

@@ -238,13 +238,14 @@ export function readRequest(line: Uint8Array): Request {
  */
 function makeWay(path: string): void {
   if (Buffer.byteLength(path) > pathBytesMax) {
-    throw new AgentError("SOCKET_LISTEN", "none", "the socket's path is too long", { path, pathBytesMax });
+    throw new AgentError("SOCKET_LISTEN", "none", `the socket's path ${path} is too long`, { path, pathBytesMax });
   }
   try {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined) return;
-    if (!found.isSocket()) throw new AgentError("SOCKET_LISTEN", "none", "the socket's place is taken by another file", { path });
-    if (hasListener(path)) throw new AgentError("SOCKET_IN_USE", "none", "another process listens on the socket", { path });
+    if (!found.isSocket())
+      throw new AgentError("SOCKET_LISTEN", "none", `${path}, the socket's place, is taken by another file`, { path });
+    if (hasListener(path)) throw new AgentError("SOCKET_IN_USE", "none", `another process listens on ${path}`, { path });
     unlinkSync(path);
   } catch (cause) {
     throw cause instanceof AgentError ? cause : listenFault(path, cause as NodeJS.ErrnoException);
@@ -268,5 +269,11 @@ function hasListener(path: string): boolean {
 function listenFault(address: string, cause: NodeJS.ErrnoException): AgentError {
   const reason = cause.code ?? "";
   const code = reason === "EADDRINUSE" ? "SOCKET_IN_USE" : "SOCKET_LISTEN";
-  return new AgentError(code, "none", "the socket cannot be opened for listening", { address, reason }, { cause });
+  return new AgentError(
+    code,
+    "none",
+    `the socket ${address} cannot be opened for listening (${reason})`,
+    { address, reason },
+    { cause },
+  );
 }
