@@ -39,11 +39,12 @@ export function resume(turn: Turn): void {
 function decide(turn: Turn, job: Job): RecordBody {
   const { transactionId } = job;
   if (!isOwnId(turn, job)) return { kind: "REFUSED", transactionId, by: "policy", code: "JOB_ID_MISMATCH" };
+  // What a restored ledger or gateway forgot may be asked for again, under other limits than when it was paid: policy says neither yes
+  // nor no, and a person looks, until one has ended the recovery.
+  if (turn.core.recovery !== null) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
   const decision = turn.core.policy.judge(job, turn.nowMs);
   switch (decision.decision) {
     case "approve":
-      // What a restored ledger or gateway forgot may be asked for again: a person looks, until one has ended the recovery.
-      if (turn.core.recovery !== null) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
       return decision.body;
     case "hold":
       return { kind: "HELD", transactionId, code: decision.code };

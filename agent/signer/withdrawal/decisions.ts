@@ -71,14 +71,16 @@ export function refuseByOperator(turn: Turn, transactionId: string): Done {
 }
 
 /**
- * Ends what ran out before a token was bound, held or approved alike, and gives what it ended.
+ * Ends what ran out before a token was bound, held or approved alike, and gives what it ended. Time ends nothing in a recovery, nor what
+ * one has held: ledger and gateway may both have forgotten that it was paid, and its end would say that it never will be.
  * @public
  */
 export function expire(turn: Turn): readonly Withdrawal[] {
-  if (closedGate(turn) !== null) return [];
+  if (closedGate(turn) !== null || turn.core.recovery !== null) return [];
   const { nowMs } = turn;
   const ended: Withdrawal[] = [];
   for (const withdrawal of turn.core.book.open()) {
+    if (withdrawal.state === "held" && withdrawal.code === "RECOVERY_HOLD") continue;
     if (nowMs > withdrawal.job.expiresAt && step(withdrawal.state, "expired") !== null) ended.push(withdrawal);
   }
   if (ended.length > 0) turn.commit(ended.map(({ transactionId }) => ({ kind: "EXPIRED", transactionId }) as const));
