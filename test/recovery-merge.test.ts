@@ -394,6 +394,42 @@ describe("a second recovery", () => {
   });
 });
 
+describe("a withdrawal that an earlier recovery took over, where a later order does not name it,", () => {
+  /** The gateway went back and was recovered: it learned anew of a withdrawal whose job's number others have since. */
+  function learned(): { rig: Rig; learned: string; old: Contents } {
+    const rig = new Rig().ready();
+    rig.pay();
+    const old = databaseOf(rig);
+    const { last } = rig.gateway;
+    rig.pay();
+    const { transactionId } = rig.request({ currency: "eth", amount: "1.5" });
+    rig.acknowledge();
+    Object.assign(rig.gateway, { stored: old.held, last });
+    rig.gateway.texts.splice(1);
+    taken(rig, old);
+    expect(rig.show(transactionId)).toMatchObject({ state: "held", sequence: 3 });
+    return { rig, learned: transactionId, old };
+  }
+
+  it("has ended at the gateway, whatever number its job had", () => {
+    const { rig, learned: transactionId } = learned();
+    const copy = backup(rig);
+    rig.operate("refuse", { transactionId });
+    rig.acknowledge();
+    const contents = { ...databaseOf(rig), jobs: rig.gateway.last };
+    restore(rig, copy);
+    const plan = recovered(rig, contents);
+    expect(plan.withdrawals.find((one) => one.transactionId === transactionId)).toMatchObject({ becomes: "settled" });
+    expect(rig.show(transactionId).state).toBe("settled");
+  });
+
+  it("is lost there once more when the gateway went back to before it had learned of it", () => {
+    const { rig, learned: transactionId, old } = learned();
+    taken(rig, old);
+    expect(rig.show(transactionId).state).toBe("held");
+  });
+});
+
 describe("the reader of statements", () => {
   it("takes what a recovery says", () => {
     const rig = new Rig().ready();

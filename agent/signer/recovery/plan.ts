@@ -64,10 +64,9 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
     if (placing.placed !== null) placed.push(placing.placed);
   }
   const asked = new Set(items.jobs.map(({ job }) => job.transactionId));
-  const isBeyond = core.chain.has(order.jobs);
   for (const withdrawal of core.book.open()) {
     if (isFinal(withdrawal.state) || asked.has(withdrawal.transactionId)) continue;
-    placed.push(placeForgotten(withdrawal, isBeyond && withdrawal.job.sequence > order.jobs.sequence));
+    placed.push(placeForgotten(withdrawal, isLostThere(input, withdrawal)));
   }
   const twice = sharedToken(placed);
   if (twice !== null) return twice;
@@ -198,6 +197,21 @@ function placeKnown(withdrawal: Withdrawal, item: RecoveryWithdrawal): Placing {
   const place = { address: withdrawal.address || item.address, account, nonce };
   const units = nonce === "" ? "" : withdrawal.amountUnits;
   return { ok: true, placed: placement(job, "", place, units, versions, viewState(withdrawal), signedFacts(withdrawal, lost)) };
+}
+
+/**
+ * Whether the gateway surely does not know of a withdrawal that its order leaves out: its job comes after the last one of the order, in
+ * one chain with it. A withdrawal that an earlier recovery took over stands in no chain any more; the gateway learned of it with what
+ * that recovery told, and lost it only together with that.
+ */
+function isLostThere({ core, order, hashAt }: PlanInput, { transactionId, job, history }: Withdrawal): boolean {
+  const taken = history.filter(({ kind }) => kind === "IMPORTED").at(-1);
+  if (taken === undefined) {
+    const isOurs = core.chain.has(order.jobs) && core.chain.at(job.sequence)?.transactionId === transactionId;
+    return isOurs && job.sequence > order.jobs.sequence;
+  }
+  const { held } = order;
+  return held === null || (held.seq < taken.seq && hashAt(held.seq) === held.hash);
 }
 
 /**
