@@ -9,18 +9,20 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { Mnemonic } from "ethers";
 import { type Ceilings, measureCeilings } from "./bench/ceilings.ts";
 import { type RunFigures, startWorld, type World } from "./bench/world.ts";
+import { readCommandLine } from "./command-line.ts";
 import { childrenOf, run, type Started, start, stop, until } from "./processes.ts";
 import { projectRoot } from "./rig.ts";
 
-const { values } = parseArgs({
+const { values, whole } = readCommandLine({
+  name: "bench",
+  does: "Measures the agent beside a plain build and the machine's ceilings; figures are medians over the rounds.",
   options: {
-    json: { type: "boolean", default: false },
-    jobs: { type: "string", default: "3000" },
-    rounds: { type: "string", default: "3" },
+    jobs: { takes: "N", default: "3000", says: "so many jobs in each run" },
+    rounds: { takes: "N", default: "3", says: "so many rounds" },
+    json: { says: "one line of JSON" },
   },
 });
 
@@ -167,19 +169,8 @@ function summary(rounds: readonly Round[]) {
 const ratio = (a: number, b: number): number => Math.round((a / b) * 100) / 100;
 
 async function main(): Promise<void> {
-  const jobs = Number(values.jobs);
-  const rounds = Number(values.rounds);
-  if (
-    !Number.isSafeInteger(jobs) ||
-    jobs < 300 ||
-    jobs > 1_000_000 ||
-    !Number.isSafeInteger(rounds) ||
-    rounds < 1 ||
-    rounds > 50
-  ) {
-    process.stderr.write("bench: --jobs takes 300 to 1000000, --rounds 1 to 50\n");
-    process.exit(2);
-  }
+  const jobs = whole("jobs", { least: 300, most: 1_000_000 });
+  const rounds = whole("rounds", { least: 1, most: 50 });
   const dir = mkdtempSync(join(tmpdir(), "autowithdraw-bench-"));
   try {
     const [ours, plain, tuned]: [Round[], Round[], Round[]] = [[], [], []];

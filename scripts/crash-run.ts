@@ -1,16 +1,18 @@
 /** The command around `crash.ts`: arguments, progress, exit code. */
 import { randomBytes } from "node:crypto";
-import { parseArgs } from "node:util";
+import { readCommandLine } from "./command-line.ts";
 import { crashRun } from "./crash.ts";
 
-const { values } = parseArgs({
-  options: { kills: { type: "string", default: "200" }, seed: { type: "string" }, json: { type: "boolean", default: false } },
+const { values, whole } = readCommandLine({
+  name: "crash",
+  does: "Kills and cuts the real processes in a stream of withdrawals; ends with 1 when one is not paid exactly once.",
+  options: {
+    kills: { takes: "N", default: "200", says: "so many kills and cuts" },
+    seed: { takes: "TEXT", says: "the same moments again" },
+    json: { says: "ends with one line of JSON" },
+  },
 });
-const kills = Number(values.kills);
-if (!Number.isSafeInteger(kills) || kills < 1 || kills > 100_000) {
-  process.stderr.write("crash: --kills takes a whole number from 1 to 100000\n");
-  process.exit(2);
-}
+const kills = whole("kills", { least: 1, most: 100_000 });
 const seed = values.seed ?? randomBytes(6).toString("hex");
 process.stderr.write(`crash: seed ${seed}; again with: npm run crash -- --kills ${kills} --seed ${seed}\n`);
 const report = await crashRun(kills, seed, (line) => process.stderr.write(`crash: ${line}\n`));

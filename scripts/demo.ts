@@ -5,7 +5,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
+import { readCommandLine } from "./command-line.ts";
 import { until } from "./processes.ts";
 import { type Rig, startRig } from "./rig.ts";
 import { balanceWei, sendUnlocked, tokenUnits, transactionCount } from "./rpc.ts";
@@ -19,8 +19,13 @@ interface Shown {
   readonly status: number;
 }
 
-const { values } = parseArgs({
-  options: { json: { type: "boolean", default: false }, keep: { type: "boolean", default: false } },
+const { values } = readCommandLine({
+  name: "demo",
+  does: "The main job on real parts: a local chain, a gateway, pairing, crypto, deposits, withdrawals, a refusal, a kill -9.",
+  options: {
+    keep: { says: "leaves it running, and tells what to try next" },
+    json: { says: "ends with one line of JSON" },
+  },
 });
 const started = Date.now();
 const ether = 10n ** 18n;

@@ -1,32 +1,27 @@
 /** The command around `faults.ts`: arguments, progress, one line of JSON at the end, exit code. */
 import { randomBytes } from "node:crypto";
-import { parseArgs } from "node:util";
+import { readCommandLine } from "./command-line.ts";
 import { whyNoTrace } from "./faults/trace.ts";
 import { faultsRun } from "./faults.ts";
 
-const text = (value: string) => ({ type: "string", default: value }) as const;
-const { values } = parseArgs({
+const { values, whole } = readCommandLine({
+  name: "faults",
+  does: "Real processes, killed, on disks that fail, put back; ends with 1 when one paid twice or forgot a payment.",
   options: {
-    kills: text("200"),
-    eio: text("50"),
-    enospc: text("50"),
-    short: text("50"),
-    restores: text("20"),
-    lanes: text("2"),
-    seed: { type: "string" },
-    only: { type: "string" },
-    light: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
+    kills: { takes: "N", default: "200", says: "kill -9 at so many system calls" },
+    eio: { takes: "N", default: "50", says: "so many writes and syncs that fail" },
+    enospc: { takes: "N", default: "50", says: "so many writes to a full disk" },
+    short: { takes: "N", default: "50", says: "so many writes cut short" },
+    restores: { takes: "N", default: "20", says: "so many ledgers and databases put back" },
+    lanes: { takes: "N", default: "2", says: "so many at a time" },
+    seed: { takes: "TEXT", says: "the same faults again" },
+    only: { takes: "N", says: "plays one planned world again, by its number" },
+    light: { says: "without the whole system on a chain of its own" },
+    json: { says: "ends with one line of JSON" },
   },
 });
 
-function whole(name: "kills" | "eio" | "enospc" | "short" | "restores" | "lanes" | "only", most: number): number {
-  const value = Number(values[name]);
-  if (Number.isSafeInteger(value) && value >= 0 && value <= most) return value;
-  process.stderr.write(`faults: --${name} takes a whole number up to ${most}\n`);
-  process.exit(2);
-}
-
+const countRange = { most: 1_000_000 };
 const missing = whyNoTrace();
 if (missing !== "") {
   process.stderr.write(`faults: ${missing}\n`);
@@ -34,19 +29,19 @@ if (missing !== "") {
 }
 const seed = values.seed ?? randomBytes(6).toString("hex");
 const counts = {
-  kills: whole("kills", 1_000_000),
-  eio: whole("eio", 1_000_000),
-  enospc: whole("enospc", 1_000_000),
-  shortWrites: whole("short", 1_000_000),
-  restores: whole("restores", 1_000_000),
+  kills: whole("kills", countRange),
+  eio: whole("eio", countRange),
+  enospc: whole("enospc", countRange),
+  shortWrites: whole("short", countRange),
+  restores: whole("restores", countRange),
 };
 const asked = `--kills ${counts.kills} --eio ${counts.eio} --enospc ${counts.enospc} --short ${counts.shortWrites}`;
 process.stderr.write(
   `faults: seed ${seed}; again with: npm run faults -- ${asked} --restores ${counts.restores} --seed ${seed}\n`,
 );
 const report = await faultsRun({
-  ...{ counts, seed, lanes: Math.max(1, whole("lanes", 64)), isLight: values.light },
-  ...(values.only === undefined ? {} : { only: whole("only", 1_000_000) }),
+  ...{ counts, seed, lanes: Math.max(1, whole("lanes", { most: 64 })), isLight: values.light },
+  ...(values.only === undefined ? {} : { only: whole("only", countRange) }),
   say: (line) => process.stderr.write(`faults: ${line}\n`),
 });
 if (values.json) {

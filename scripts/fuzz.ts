@@ -5,33 +5,27 @@
 import { randomInt } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readCommandLine } from "./command-line.ts";
 import { campaign, type Failure, type Outcome } from "./fuzz/campaign.ts";
 import { corpusFolder, fileBytesMax, nameOf, readCorpus, writeCorpus } from "./fuzz/corpus.ts";
 import { Coverage } from "./fuzz/coverage.ts";
 import { runOnce } from "./fuzz/target.ts";
 import { openTarget, targetNames } from "./fuzz/targets/all.ts";
 
-const { values } = parseArgs({
+const { values, whole, stop } = readCommandLine({
+  name: "fuzz",
+  does: "Feeds everything that reads foreign bytes, guided by coverage; ends with 1 when a sentence did not hold.",
   options: {
-    seconds: { type: "string", default: "10" },
-    target: { type: "string", default: "all" },
-    seed: { type: "string" },
-    input: { type: "string" },
-    keep: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
+    seconds: { takes: "N", default: "10", says: "so long against each target" },
+    target: { takes: "NAME", default: "all", says: `one of ${targetNames.join(", ")}` },
+    seed: { takes: "N", says: "where chance begins" },
+    input: { takes: "FILE", says: "runs this file alone, against one target" },
+    keep: { says: "renews test/corpora, and keeps there what failed" },
+    json: { says: "ends with one line of JSON" },
   },
 });
-
-function stop(line: string): never {
-  process.stderr.write(`fuzz: ${line}\n`);
-  process.exit(2);
-}
-
-const seconds = Number(values.seconds);
-if (!Number.isSafeInteger(seconds) || seconds < 1 || seconds > 86_400) stop("--seconds takes a whole number from 1 to 86400");
-const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
-if (!Number.isSafeInteger(seed) || seed < 0) stop("--seed takes a whole number");
+const seconds = whole("seconds", { least: 1, most: 86_400 });
+const seed = whole("seed", { otherwise: randomInt(2 ** 31) });
 const names = values.target === "all" ? targetNames : [values.target];
 const unknown = names.find((name) => !targetNames.includes(name));
 if (unknown !== undefined) stop(`there is no target ${unknown}; there are all, ${targetNames.join(", ")}`);

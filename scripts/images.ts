@@ -5,8 +5,8 @@
 import { fork } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { Seeded } from "../test/support/seeded.ts";
+import { readCommandLine } from "./command-line.ts";
 import { drawImage } from "./images/image.ts";
 import { Judge } from "./images/judge.ts";
 import { tellStory } from "./images/story.ts";
@@ -29,13 +29,6 @@ interface Share {
 type Told = { readonly violation: string } | { readonly share: Share; readonly isDone: boolean };
 
 const empty = (): Share => ({ images: 0, recovered: 0, refused: 0, echoed: 0, violations: 0 });
-
-function wholeNumber(name: string, text: string, max: number): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value <= max) return value;
-  process.stderr.write(`images: --${name} takes a whole number up to ${max}\n`);
-  return process.exit(2);
-}
 
 /** Image `number` of a seed: its own chance, so that it needs none before it. */
 const chanceOf = (seed: number, number: number): Seeded =>
@@ -91,20 +84,22 @@ function judgeAll(seed: number, from: number, count: number): Promise<Share> {
   return Promise.all(done).then(sum);
 }
 
-const { values } = parseArgs({
+const { values, whole } = readCommandLine({
+  name: "images",
+  does: "Damages, cuts, mixes and ages a ledger; ends with 1 when an image is taken that forgets a payment.",
   options: {
-    images: { type: "string", default: "20000" },
-    from: { type: "string", default: "0" },
-    seed: { type: "string" },
-    worker: { type: "string" },
-    json: { type: "boolean", default: false },
+    images: { takes: "N", default: "20000", says: "so many images" },
+    from: { takes: "N", default: "0", says: "the first one's number" },
+    seed: { takes: "N", says: "the same images again" },
+    worker: { takes: "N", says: "" },
+    json: { says: "ends with one line of JSON" },
   },
 });
-const count = wholeNumber("images", values.images, 1_000_000_000);
-const from = wholeNumber("from", values.from, 1_000_000_000);
-const seed = values.seed === undefined ? randomInt(2 ** 31) : wholeNumber("seed", values.seed, 2 ** 31 - 1);
+const count = whole("images", { most: 1_000_000_000 });
+const from = whole("from", { most: 1_000_000_000 });
+const seed = whole("seed", { most: 2 ** 31 - 1, otherwise: randomInt(2 ** 31) });
 if (values.worker !== undefined) {
-  judgeShare(wholeNumber("worker", values.worker, workers - 1), seed, from, count, (told) => process.send?.(told));
+  judgeShare(whole("worker", { most: workers - 1 }), seed, from, count, (told) => process.send?.(told));
 } else {
   process.stderr.write(`images: seed ${seed}; again with: npm run images -- --images ${count} --from ${from} --seed ${seed}\n`);
   const startedAt = performance.now();

@@ -2,9 +2,10 @@
  * `npm run nodes [-- 22 24 26]`: proves the built agent on real Node binaries: pairing, one withdrawal to Completed. The binaries
  * are exact packages with a lock file each (test/runtimes), kept under .cache.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { readCommandLine } from "./command-line.ts";
 import { run, until } from "./processes.ts";
 import { projectRoot, startPairedRig } from "./rig.ts";
 import { balanceWei } from "./rpc.ts";
@@ -71,7 +72,16 @@ export async function proveOn(major: string): Promise<RuntimeProof | null> {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  const majors = process.argv.length > 2 ? process.argv.slice(2) : ["22", "24", "26"];
+  const runtimes = readdirSync(join(projectRoot, "test", "runtimes")).map((name) => name.replace("node-", ""));
+  const { operands, stop } = readCommandLine({
+    name: "nodes",
+    does: `Proves the built agent on Node of these majors (22 24 26): pairing, one withdrawal to Completed. There are ${runtimes.join(", ")}.`,
+    operands: "MAJOR",
+    options: {},
+  });
+  const majors = operands.length > 0 ? operands : ["22", "24", "26"];
+  const unknown = majors.find((major) => !runtimes.includes(major));
+  if (unknown !== undefined) stop(`there is no Node ${unknown} in test/runtimes`);
   for (const major of majors) {
     const proof = await proveOn(major);
     process.stdout.write(proof === null ? `node ${major}: skipped, no binary for this machine\n` : `${JSON.stringify(proof)}\n`);

@@ -1,45 +1,41 @@
 /**
- * `npm run simulate -- [--seeds N] [--from S] [--json] [--trace] [--workers N] [--shrink] [--patch FILE]`: runs the product's own code
- * on simulated edges, seed by seed, and ends with 1 when a sentence did not hold. `--trace` prints everything that happened.
- * `--patch` takes a JSON file {file, find, replace} and runs the code with that change. `--mutants [--only NAMES]` runs it with each
- * kept bug in turn, up to N schedules each, and ends with 1 when one is not caught.
+ * The command that runs the product's own code on simulated edges, seed by seed, or with each kept bug in turn: arguments, progress,
+ * figures, exit code 1 when a sentence did not hold or a bug was not caught. `npm run simulate -- --help` tells its options.
  */
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { performance } from "node:perf_hooks";
-import { parseArgs } from "node:util";
+import { readCommandLine } from "../scripts/command-line.ts";
 import { huntMutants } from "./mutants/command.ts";
 import type { Run } from "./run.ts";
 import { type Failure, runShards } from "./shards.ts";
 import { shrink } from "./shrink.ts";
 import { buildTree, loadTree, type Patch } from "./tree.ts";
 
-const { values } = parseArgs({
+const seedsDefault = 2_000;
+const mutantSeedsDefault = 50_000;
+const { values, whole } = readCommandLine({
+  name: "simulate",
+  does: "Runs the product's own code on simulated edges, seed by seed; ends with 1 when a sentence did not hold.",
   options: {
-    seeds: { type: "string" },
-    from: { type: "string", default: "1" },
-    json: { type: "boolean", default: false },
-    trace: { type: "boolean", default: false },
-    shrink: { type: "boolean", default: false },
-    workers: { type: "string", default: String(Math.min(16, availableParallelism())) },
-    patch: { type: "string" },
-    mutants: { type: "boolean", default: false },
-    only: { type: "string" }, // mutants' names, by commas
+    seeds: {
+      takes: "N",
+      says: `so many seeds (${seedsDefault}); with --mutants at most so many for each (${mutantSeedsDefault})`,
+    },
+    from: { takes: "SEED", default: "1", says: "the first of them" },
+    workers: { takes: "N", default: String(Math.min(16, availableParallelism())), says: "so many processes" },
+    trace: { says: "everything that happened, with --seeds 1" },
+    shrink: { says: "finds the faults that are enough, for every failing seed" },
+    patch: { takes: "FILE", says: "runs the code with one change: JSON {file, find, replace}" },
+    mutants: { says: "runs the code with each kept bug in turn; ends with 1 when one is not caught" },
+    only: { takes: "NAMES", says: "these mutants alone, by commas" },
+    json: { says: "ends with one line of JSON" },
   },
 });
 
-const seedsDefault = 2_000;
-const mutantSeedsDefault = 50_000;
 /** Failing seeds that are told one by one. */
 const toldMax = 20;
 const say = (line: string): void => void process.stderr.write(`simulate: ${line}\n`);
-
-function numberOf(name: "seeds" | "from" | "workers", least: number): number {
-  const number = Number(values[name] ?? (values.mutants ? mutantSeedsDefault : seedsDefault));
-  if (Number.isSafeInteger(number) && number >= least) return number;
-  say(`--${name} takes a whole number from ${least} on`);
-  return process.exit(2);
-}
 
 /** The whole run in lines, for a person. */
 async function trace(folder: string, seed: number): Promise<number> {
@@ -61,7 +57,8 @@ async function tell(tree: Run, { seed, detail }: Failure, isShrunk: boolean): Pr
 }
 
 async function main(): Promise<number> {
-  const [seeds, from, workers] = [numberOf("seeds", 1), numberOf("from", 0), numberOf("workers", 1)];
+  const seeds = whole("seeds", { least: 1, otherwise: values.mutants ? mutantSeedsDefault : seedsDefault });
+  const [from, workers] = [whole("from"), whole("workers", { least: 1 })];
   if (values.mutants) return huntMutants({ only: values.only, seeds, from, workers, isJson: values.json });
   const patch = values.patch === undefined ? null : (JSON.parse(readFileSync(values.patch, "utf8")) as Patch);
   const begunMs = performance.now();

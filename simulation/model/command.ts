@@ -1,9 +1,14 @@
 /** The command around `check.ts`: arguments, progress, traces, exit code. */
-import { parseArgs } from "node:util";
+import { readCommandLine } from "../../scripts/command-line.ts";
 import { checkModel } from "./check.ts";
 
-const { values } = parseArgs({
-  options: { json: { type: "boolean", default: false }, trace: { type: "boolean", default: false } },
+const { values } = readCommandLine({
+  name: "model",
+  does: "Searches every state of the protocol reduced to what can pay twice, and again without each of its rules.",
+  options: {
+    trace: { says: "how each missing rule was caught, step by step" },
+    json: { says: "ends with one line of JSON" },
+  },
 });
 const { report, searched, tried } = checkModel(
   () => performance.now(),
