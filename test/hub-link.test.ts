@@ -20,6 +20,7 @@ import {
   keys,
   port,
   signals,
+  signed,
   start,
   stop,
   told,
@@ -223,6 +224,49 @@ describe("silence", () => {
     const agent = await greeted();
     db.store.database.run("UPDATE agents SET releasedAt = 5");
     expect((await agent.closed).code).toBe(4001);
+  });
+});
+
+describe("a released agent", () => {
+  const release = (): unknown => db.store.database.run("UPDATE agents SET releasedAt = 5");
+  const kinds = (agent: Awaited<ReturnType<typeof greeted>>): string[] => agent.frames.map(({ kind }) => kind);
+
+  it("is not heard any more from the commit on, also on a link that is open", async () => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const agent = await greeted();
+    await agent.next("jobs");
+    release();
+    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
+    expect((await agent.closed).code).toBe(4001);
+    expect(kinds(agent)).toEqual(["challenge", "welcome", "jobs"]);
+    expect(db.store.database.all("SELECT * FROM signatures")).toEqual([]);
+    expect(readAgent(db.store, keys.id).headSeq).toBe(0);
+  });
+
+  it("gets no acknowledgement of what was stored just before", async () => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const agent = await greeted();
+    const { store } = db;
+    // Stands for the operator's process: its commit comes right after the hub's.
+    const write = store.write.bind(store);
+    store.write = (fn) => {
+      const done = write(fn);
+      if (store.database.get("SELECT 1 FROM signatures") !== undefined) release();
+      return done;
+    };
+    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
+    expect((await agent.closed).code).toBe(4001);
+    expect(kinds(agent)).not.toContain("ack");
+    expect(store.database.all("SELECT token FROM tokens")).toEqual([{ token: "7" }]);
+  });
+
+  it("gets no job", async () => {
+    const agent = await greeted();
+    askWithdrawal(db.store, keys.id, 1);
+    release();
+    hub.wake(keys.id);
+    expect((await agent.closed).code).toBe(4001);
+    expect(kinds(agent)).toEqual(["challenge", "welcome"]);
   });
 });
 

@@ -127,7 +127,7 @@ export class Intake {
   #stop(group: readonly Arrival[], error: unknown, halt: Halt | null): void {
     const agentId = group[0]?.agentId ?? "";
     if (error instanceof Outdated) {
-      for (const { session } of group) session.end("epoch");
+      for (const { session } of group) session.end(error.reason);
       return;
     }
     if (error instanceof Overlapping) {

@@ -115,7 +115,7 @@ export class Session {
 
   acknowledge(head: Head): void {
     const live = this.#live;
-    if (live === null) return;
+    if (live === null || this.#served(live) === null) return;
     this.#send("ack", { agent: live.id, epoch: live.epoch, head, at: this.#rooms.clock() } satisfies Ack);
   }
 
@@ -128,8 +128,8 @@ export class Session {
     while (live !== null && !this.#ended && this.#socket.bufferedAmount < limits.fillBytesMax) {
       const batch = fillEnvelope(jobsAfter(store.database, live.id, this.#sentSequence));
       const last = batch.at(-1);
-      const agent = this.#readAgent(live.id);
-      if (last === undefined || agent === undefined) return;
+      const agent = last === undefined ? null : this.#served(live);
+      if (last === undefined || agent === null) return;
       this.#sentSequence = last.sequence;
       this.#quietSince = clock();
       const jobs: Jobs = {
@@ -146,8 +146,8 @@ export class Session {
 
   /** The agent was recovered: jobs go on from the first one it has not answered. */
   goOn(): void {
-    const agent = this.#live === null ? undefined : this.#readAgent(this.#live.id);
-    if (agent === undefined) return;
+    const agent = this.#live === null ? null : this.#served(this.#live);
+    if (agent === null) return;
     this.#answered = answeredUpTo(this.#rooms.store.database, agent);
     this.#sentSequence = this.#answered;
     this.pump();
@@ -184,6 +184,14 @@ export class Session {
 
   #readAgent(id: string): AgentRow | undefined {
     return this.#rooms.store.database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
+  }
+
+  /** The agent as the database has it now. Null when another process released it or raised its epoch: then the link ends. */
+  #served({ id, epoch }: Live): AgentRow | null {
+    const agent = this.#readAgent(id);
+    if (agent !== undefined && agent.releasedAt === null && agent.epoch === epoch) return agent;
+    this.end(agent === undefined || agent.releasedAt !== null ? "refused" : "epoch");
+    return null;
   }
 
   /** One frame in; why the link has to end, or null. */
@@ -255,11 +263,8 @@ export class Session {
     const live = this.#live;
     const { store, limits, clock } = this.#rooms;
     if (live === null) return;
-    const agent = this.#readAgent(live.id);
-    if (agent === undefined || agent.releasedAt !== null || agent.epoch !== live.epoch) {
-      this.end(agent === undefined || agent.releasedAt !== null ? "refused" : "epoch");
-      return;
-    }
+    const agent = this.#served(live);
+    if (agent === null) return;
     // Rises even when the clock was set back: the agent takes a beat that does not for a replay.
     this.#beatAt = Math.max(clock(), this.#beatAt + 1);
     this.#send("beat", { agent: agent.id, head: headOf(agent), at: this.#beatAt } satisfies Beat);

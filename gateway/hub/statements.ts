@@ -33,9 +33,15 @@ export class Overlapping extends Error {
   override readonly name = "Overlapping";
 }
 
-/** A statement of an epoch that is over: the link it came over has to end. */
+/** A statement of an epoch that is over, or of an agent that was released: the link it came over has to end. */
 export class Outdated extends Error {
   override readonly name = "Outdated";
+  readonly reason: "epoch" | "refused";
+
+  constructor(reason: "epoch" | "refused") {
+    super(reason);
+    this.reason = reason;
+  }
 }
 
 /** What became durable with the caller's commit, and whom to tell of it afterwards. */
@@ -70,8 +76,9 @@ interface Progress {
 export function applyStatements(database: Database, agentId: string, statements: readonly Statement[], nowMs: number): Applied {
   const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agentId);
   invariant(agent !== undefined, "a live link belongs to a paired agent");
-  // Looked at inside the transaction: whoever raised the epoch counts on it that not a word of the old one is taken any more.
-  if (statements.some(({ epoch }) => epoch !== agent.epoch)) throw new Outdated();
+  // Looked at inside the transaction: whoever released the agent or raised the epoch counts on it that not a word is taken any more.
+  if (agent.releasedAt !== null) throw new Outdated("refused");
+  if (statements.some(({ epoch }) => epoch !== agent.epoch)) throw new Outdated("epoch");
   const progress: Progress = { database, agent, nowMs, decided: new Set(), changed: new Set(), alarms: new Map() };
   let head: Head | null = agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
   for (const statement of statements) head = applyStatement(progress, statement, head);

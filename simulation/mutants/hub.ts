@@ -34,6 +34,15 @@ export const hubMutants: readonly Mutant[] = [
     when: ({ rates }) => rates.frameLost + rates.framesSwapped > 0,
   },
   {
+    name: "released-agent-served",
+    file: statements,
+    find: '  if (agent.releasedAt !== null) throw new Outdated("refused");\n',
+    replace: "",
+    sentence:
+      "An agent that was released for another server goes on over the link it has, and more of its bytes go out (release).",
+    when: ({ rates }) => rates.pairedAgain > 0,
+  },
+  {
     name: "head-without-its-entries",
     file: statements,
     find: "  for (const entry of statement.entries) applyEntry(progress, entry);",

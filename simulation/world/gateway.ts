@@ -47,6 +47,8 @@ export class Gateway {
   skewMs = 0;
   owner: Owner | null = null;
   service: Service | null = null;
+  /** Signatures of a released agent, when it was released. */
+  #stored = 0;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
@@ -80,6 +82,17 @@ export class Gateway {
 
   releaseAgent(id: string): void {
     tables.prepare("UPDATE agents SET releasedAt = ? WHERE id = ?").run(this.clock(), id);
+    this.#stored = this.#storedOfReleased();
+  }
+
+  /** Whether signatures of a released agent were stored since it was released. */
+  get servesReleased(): boolean {
+    return this.#storedOfReleased() > this.#stored;
+  }
+
+  #storedOfReleased(): number {
+    const sql = "SELECT count(*) AS n FROM signatures JOIN agents ON agents.id = signatures.agent WHERE releasedAt IS NOT NULL";
+    return this.all<{ n: number }>(sql)[0]?.n ?? 0;
   }
 
   start(): void {

@@ -254,6 +254,7 @@ export class World {
     const { gateway } = this;
     if (tables.has("signatures")) {
       for (const { txHash } of gateway.all<{ txHash: string }>("SELECT txHash FROM signatures")) this.#known.add(txHash);
+      this.#hold(() => must(!gateway.servesReleased, "a released agent is not heard any more", () => "it signed once more"));
     }
     if (tables.has("jobs")) {
       for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
