@@ -127,4 +127,13 @@ export const policyMutants: readonly Mutant[] = [
     sentence: "Each fee is held against the day's ceiling alone, and their sum against nothing (policy).",
     when: ({ rates, orders }) => rates.hostileCourier > 0 && orders.length > 1,
   },
+  {
+    name: "another-destination-than-named",
+    file: "agent/signer/withdrawal/decisions.ts",
+    find: '  const destination = withdrawal.address === "" ? address : withdrawal.address;',
+    replace:
+      '  const destination = withdrawal.address === "" ? "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" : withdrawal.address;',
+    sentence: "What an operator says yes to goes to another address than the one they named (bijection).",
+    when: ({ orders }) => orders.some(({ address }) => address === ""),
+  },
 ];

@@ -50,7 +50,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "restored-ledger-expires",
     file: decisions,
-    find: "  if (closedGate(turn) !== null) return [];\n",
+    find: "  if (closedGate(turn) !== null || turn.core.recovery !== null) return [];\n",
     replace: "",
     sentence: "A locked or ungreeted signer says that nothing was ever signed, which it may have forgotten (truth).",
     when: ({ rates }) => rates.ledgerRestored + rates.folderCloned > 0 && rates.timeLeaps > 0,

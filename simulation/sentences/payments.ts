@@ -4,7 +4,7 @@
  */
 import { txHashOf } from "../../chains/evm/hash.ts";
 import type { Block, Chain } from "../world/chain.ts";
-import type { Order } from "../world/plan.ts";
+import { namedReceiver, type Order } from "../world/plan.ts";
 import { readRaw, type SignedTransaction } from "../world/raw.ts";
 import { contract, currencies, hot } from "../world/setting.ts";
 import { must, Violation } from "./violation.ts";
@@ -147,8 +147,9 @@ export class Payments {
   #fateOf({ payment }: SignedTransaction): Fate | null {
     if (payment === null) return null;
     const fate = this.#fates.get(`${payment.contract} ${payment.units}`) ?? null;
-    const wanted = fate?.order.address.toLowerCase() ?? "";
-    return wanted === "" || wanted === payment.receiver ? fate : null;
+    // One that the shop left open goes where the operator says, and nowhere else.
+    const wanted = (fate?.order.address || namedReceiver).toLowerCase();
+    return wanted === payment.receiver ? fate : null;
   }
 }
 

@@ -150,7 +150,7 @@ export class Machine {
       },
       log: (level, message, context) =>
         note(`says ${level}`, `${context?.code ?? ""}`, () => `${message} ${JSON.stringify(context ?? {})}`),
-      soon: (act) => act(),
+      soon: (act) => void scheduler.after(0, owner, act),
       later: (act) => void setTimeout(act, lateMs),
       next: (act) => void setImmediate(act),
       onPoisoned: () => this.signerEnds(owner),

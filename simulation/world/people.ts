@@ -6,7 +6,7 @@ import type { Answer, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import { Violation } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
-import { type Order, receivers } from "./plan.ts";
+import { namedReceiver, type Order } from "./plan.ts";
 import { merchant } from "./setting.ts";
 import type { World } from "./world.ts";
 
@@ -105,7 +105,7 @@ export class People {
       this.ask(machine, "refuse", { transactionId });
       return;
     }
-    const address = view.address === "" ? receivers[3] : "";
+    const address = view.address === "" ? namedReceiver : "";
     this.ask(machine, "approve", { transactionId, digest: approvalDigest, address }, (answer) => {
       // What policy will not let through is refused by the person who sees why.
       if (!answer.ok && answer.code.startsWith("POLICY_ABOVE")) this.ask(machine, "refuse", { transactionId });
