@@ -48,8 +48,8 @@ describe("a real chain", () => {
 
   it("reads code and calls, and never takes an empty answer for a number", async () => {
     const nodes = nodesOf([anvil.url]);
-    expect(await nodes.code(hot.address)).toBe("0x");
-    expect((await nodes.code(token)).length).toBeGreaterThan(100);
+    expect(await nodes.code(hot.address, "latest")).toBe("0x");
+    expect((await nodes.code(token, "latest")).length).toBeGreaterThan(100);
     expect(BigInt(await nodes.call(token, "0x313ce567", "latest"))).toBe(6n);
     expect(await codeOf(nodes.balance(hot.address, receiver, "latest"))).toBe("NODE_ANSWER");
     expect(await codeOf(nodes.block(10_000, { full: false }))).toBe("NODE_NO_BLOCK");

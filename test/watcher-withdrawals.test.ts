@@ -168,6 +168,42 @@ describe("a withdrawal on chain", () => {
     expect(audit()).toContain(status === 2 ? "alarm WATCHER_PAYMENT_FAILED" : "alarm WATCHER_TOKEN_CONSUMED");
   });
 
+  it.each([
+    ["before the block and removed in it", -1, 0, "stuck"],
+    ["in the block and removed in the next", 0, 1, "stuck"],
+    ["in the next block", 1, 9, "failed"],
+    ["long before and removed in the block before", -2, -1, "failed"],
+  ])(
+    "whose nonce paid an address that was delegated %s is judged by the code of that time",
+    async (_name, set, cleared, stage) => {
+      const withdrawal = signedWithdrawal(0);
+      await start();
+      const block = chain.top + 1;
+      chain.delegations.push({ address: stranger, set: block + set, cleared: block + cleared });
+      chain.mine(payment(withdrawal, 0, { hash: hashOf("foreign"), to: stranger, value: 1n }));
+      chain.mineEmpty(12);
+      await until(() => row(withdrawal).stage === "stuck" || row(withdrawal).status !== 0);
+      expect(row(withdrawal)).toMatchObject({ stage, status: stage === "failed" ? 2 : 0 });
+    },
+  );
+
+  it.each([1, 2])(
+    "whose nonce paid an address is never failed when one of %i nodes does not know the code of that time",
+    async (count) => {
+      const withdrawal = signedWithdrawal(0);
+      await start(count);
+      nodes[count - 1]!.isPruned = true;
+      chain.mine(payment(withdrawal, 0, { hash: hashOf("foreign"), to: stranger, value: 1n }));
+      chain.mineEmpty(3);
+      await until(() => row(withdrawal).stage === "stuck");
+      expect(row(withdrawal).status).toBe(0);
+      expect(audit()).toContain("alarm WATCHER_TOKEN_CONSUMED");
+      chain.mineEmpty(2);
+      await until(() => watcher!.ready());
+      expect(row(withdrawal)).toMatchObject({ status: 0, stage: "stuck" });
+    },
+  );
+
   it("whose nonce was used before the gateway looked is stuck, and not failed", async () => {
     chain.mine({ hash: hashOf("before"), from: keys.hotAddress, nonce: 0, to: stranger });
     chain.mineEmpty(3);

@@ -62,8 +62,8 @@ export interface EvmNodes {
   counters(address: string): Promise<Counters>;
   /** Wei, or base units of the token when `contract` is not "". */
   balance(address: string, contract: string, block: number | "latest"): Promise<bigint>;
-  /** "0x" for an account without code. */
-  code(address: string): Promise<string>;
+  /** At the end of the block; "0x" for an account without code. Nodes forget the state of old blocks and say so, NODE_ERROR. */
+  code(address: string, block: number | "latest"): Promise<string>;
   /** Wei per gas: base fee of the newest block, and the tip the node proposes. */
   fees(): Promise<{ readonly baseFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }>;
   /** NODE_WOULD_REVERT only on the word of min(2, configured) nodes, and when none could estimate. */
@@ -157,10 +157,10 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
         read: (result) => readQuantity(result, "balance"),
       });
     },
-    code: (address) =>
+    code: (address, block) =>
       read({
         method: "eth_getCode",
-        params: [address, "latest"],
+        params: [address, tagOf(block)],
         answerBytesMax: dataBytesMax,
         read: (result) => readData(result, "code"),
       }),

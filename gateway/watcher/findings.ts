@@ -171,9 +171,23 @@ export async function findConsumptions(chain: WatchedChain, blocks: readonly Blo
     }
     const { receiverAddress: receiver } = row;
     const payout = { account, nonce: one.nonce, contract, receiver, amountUnits: BigInt(row.amountUnits) };
-    const code = asksForCode(payout, final) ? await chain.reader.code(one.to ?? "") : null;
+    const code = asksForCode(payout, final) ? await codeThen(chain, one.to ?? "", receipt.blockNumber) : null;
     return { row, verdict: judgeConsumer(payout, final, code) };
   });
+}
+
+/**
+ * Code that stood at an address when a transaction of this block ran: before the block, or else at its end, since a delegation
+ * (EIP-7702) may be set in the very block, and be gone when the block is read. "0x" for none, null when the nodes cannot say.
+ */
+async function codeThen({ reader }: WatchedChain, address: string, block: number): Promise<string | null> {
+  try {
+    const [before, after] = await Promise.all([reader.code(address, block - 1), reader.code(address, block)]);
+    return before === "0x" ? after : before;
+  } catch (fault) {
+    if (!(fault instanceof AgentError) || fault.code === "NODE_CLOSED") throw fault;
+    return null;
+  }
 }
 
 function ownerOf(

@@ -63,7 +63,7 @@ export function judgePayout(payout: Payout, evidence: Evidence): Verdict {
 
 /**
  * Whether a successful consumer's own words cannot say whom it paid, so that the code at its `to` decides: a plain transfer of coins
- * runs whatever code is there, and that may pass them on.
+ * runs whatever code is there then, and that may pass them on.
  */
 export function asksForCode(payout: Payout, { transaction, receipt }: FinalTransaction): boolean {
   const { to, input } = transaction;
@@ -71,8 +71,8 @@ export function asksForCode(payout: Payout, { transaction, receipt }: FinalTrans
 }
 
 /**
- * Judges a withdrawal by a final transaction of its account and nonce that is none of its known versions. `code` is what stands at
- * its `to`, "0x" for none, null when it was not asked for.
+ * Judges a withdrawal by a final transaction of its account and nonce that is none of its known versions. `code` is what stood at
+ * its `to` when it ran, "0x" for none, null when it was not asked for or the nodes cannot say.
  */
 export function judgeConsumer(payout: Payout, final: FinalTransaction, code: string | null): Verdict {
   const { transaction, receipt } = final;

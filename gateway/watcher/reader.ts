@@ -32,8 +32,8 @@ export interface ChainReader {
   /** ERC-20 transfers to the given addresses, in the order of the chain. */
   transfers(filter: TransferFilter, agreed: boolean): Promise<readonly PlacedLog[]>;
   balance(address: string, contract: string, block: number): Promise<bigint>;
-  /** Of an account as it stands now, agreed; "0x" for none. */
-  code(address: string): Promise<string>;
+  /** Of an account at the end of a block, agreed; "0x" for none. Rejects where the nodes do not keep so old a state. */
+  code(address: string, block: number): Promise<string>;
   /** What the token says of itself, agreed. */
   decimals(contract: string): Promise<bigint>;
   /** Seconds since 1970 of a block, one node's word. */
@@ -76,7 +76,7 @@ export function createReader(chain: GatewayChain, log: NodeLog): ChainReader {
     transfers,
     balance: (address, contract, number) =>
       agreement(each, (nodes) => nodes.balance(address, contract, number), String, `balance of ${address}`),
-    code: (address) => agreement(each, (nodes) => nodes.code(address), String, `code of ${address}`),
+    code: (address, number) => agreement(each, (nodes) => nodes.code(address, number), String, `code of ${address}`),
     decimals: async (contract) => {
       const data = await agreement(
         each,

@@ -54,6 +54,8 @@ export class FakeChain {
   readonly coins: { readonly block: number; readonly address: string; readonly units: bigint }[] = [];
   readonly tokens = new Map<string, bigint>(); // by contract and address, lower case
   readonly contracts = new Set<string>(); // addresses with code
+  /** Addresses with code from the end of one block on, and without from the end of another. */
+  readonly delegations: { readonly address: string; readonly set: number; readonly cleared: number }[] = [];
   #salt = "";
 
   constructor() {
@@ -97,7 +99,7 @@ export class FakeChain {
       case "eth_getTransactionCount":
         return quantity(this.#count(String(params[0]), this.#numberOf(params[1])));
       case "eth_getCode":
-        return this.contracts.has(String(params[0])) ? "0x6000" : "0x";
+        return this.#code(String(params[0]), this.#numberOf(params[1]));
       case "eth_call": {
         const { to, data } = params[0] as { to: string; data: string };
         if (data === "0x313ce567") return word(6n);
@@ -167,6 +169,14 @@ export class FakeChain {
     return paid.reduce((sum, one) => sum + (one.value ?? 0n), 0n) + extra.reduce((sum, coin) => sum + coin.units, 0n);
   }
 
+  #code(address: string, number: number): string {
+    const isDelegated = this.delegations.some(
+      ({ address: other, set, cleared }) => same(other, address) && set <= number && number < cleared,
+    );
+    if (isDelegated) return `0xef0100${"ab".repeat(20)}`;
+    return this.contracts.has(address) ? "0x6000" : "0x";
+  }
+
   #count(address: string, number: number): number {
     const used = this.blocks.slice(0, number + 1).flatMap((block) => block.transactions.filter((one) => same(one.from, address)));
     return used.reduce((most, one) => Math.max(most, (one.nonce ?? 0) + 1), 0);
@@ -200,6 +210,7 @@ export interface ChainNode {
   lie: Lie | null;
   isDown: boolean;
   isHung: boolean; // takes questions and never answers
+  isPruned: boolean; // knows the code of accounts as it is now, and of no block before
   close(): Promise<void>;
 }
 
@@ -207,6 +218,8 @@ export interface ChainNode {
 export async function serveChain(chain: FakeChain): Promise<ChainNode> {
   const fake = await startFakeNode({
     answer: ({ method, params }) => {
+      const isOld = method === "eth_getCode" && params[1] !== "latest";
+      if (node.isPruned && isOld) return { error: { code: -32000, message: "missing trie node" } };
       const honest = node.chain.answer(method, params);
       return { result: node.lie === null ? honest : node.lie(method, params, honest) };
     },
@@ -215,6 +228,6 @@ export async function serveChain(chain: FakeChain): Promise<ChainNode> {
       return node.isDown || node.isHung;
     },
   });
-  const node: ChainNode = { url: fake.url, chain, lie: null, isDown: false, isHung: false, close: fake.close };
+  const node: ChainNode = { url: fake.url, chain, lie: null, isDown: false, isHung: false, isPruned: false, close: fake.close };
   return node;
 }

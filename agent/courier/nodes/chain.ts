@@ -52,14 +52,14 @@ export function createChainDoor(nodes: EvmNodes, contracts: readonly string[], c
 
   const isPlain = async (address: string): Promise<boolean> => {
     if ((plainUntil.get(address) ?? 0) > clock()) return true;
-    if ((await nodes.code(address)) !== "0x") return false;
+    if ((await nodes.code(address, "latest")) !== "0x") return false;
     if (plainUntil.size >= plainMax) plainUntil.clear();
     plainUntil.set(address, clock() + plainMs);
     return true;
   };
   const hasCode = async (account: string): Promise<boolean> => {
     if (accountCode === null || clock() - accountCode.atMs >= accountCodeMs) {
-      accountCode = { atMs: clock(), has: (await nodes.code(account)) !== "0x" };
+      accountCode = { atMs: clock(), has: (await nodes.code(account, "latest")) !== "0x" };
     }
     return accountCode.has;
   };
