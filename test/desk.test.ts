@@ -529,6 +529,27 @@ describe("watching", () => {
     expect(observedBody(counters())[0]).toMatchObject({ stage: "final", outcome: "lost" });
   });
 
+  it("tells of a lost nonce though a dearer version is refused at each block", () => {
+    const driver = drive([sentView(1, "broadcast")]);
+    driver.block(10);
+    sent(driver, 1, "nonce-consumed");
+    driver.feed({
+      kind: "answered",
+      verb: "observed",
+      transactionId: idOf(1),
+      answer: { ok: true, withdrawal: sentView(1, "broadcast") },
+    });
+    const asks: string[] = [];
+    for (let number = 16; number < 60; number++) {
+      asks.push(...asked(driver.block(number)));
+      driver.feed(refused("replace", 1, "POLICY_FEE_ABOVE_DAY"));
+      driver.feed({ kind: "counters", chain: "local", answer: { ok: true, latest: 2n, pending: 2n, final: 2n, witnesses: 2 } });
+      asks.push(...asked(driver.tick(3_000)));
+    }
+    expect(asks).toContain("replace:1");
+    expect(asks.at(-1)).toBe("observed:1");
+  });
+
   it("takes a late answer of an earlier stage for no answer to the last", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);

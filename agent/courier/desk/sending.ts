@@ -90,6 +90,8 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   const { facts } = account;
   const item = byNonce(account.pending)[0];
   if (facts === null || item === undefined || item.sent === null || item.stopped !== "" || item.asking !== null) return;
+  // What is over on chain is only told: a replacement refused at each block would keep that waiting for ever.
+  if (item.verdict !== null) return;
   const newest = item.view.versions.at(-1);
   // The newest must be out already; one that is still at the gate is the successor in the making.
   if (newest === undefined || newest.raw === undefined || newest.version !== item.sent.version || isAside(item, nowMs)) return;
