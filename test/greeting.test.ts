@@ -39,6 +39,20 @@ describe("the greeting", () => {
     expect(rig.ask("hello").greeted).toBe(false);
   });
 
+  it("looks at the ledger before it writes: an alarm of the clocks is no record for a forgotten one's place", () => {
+    const rig = new Rig().ready();
+    rig.acknowledge();
+    const backup = rig.disk.crash();
+    rig.request({ currency: "eth", amount: "1.5" });
+    rig.hear();
+    rig.disk = backup;
+    rig.start();
+    const before = rig.records().length;
+    const apart = rig.gateway.welcome(rig.nonce, { at: rig.now + 120_000, echo: { ...rig.gateway.stored!, seq: before + 1 } });
+    expect(rig.admit(apart)).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_BEHIND_GATEWAY" });
+    expect(rig.records().slice(before)).toMatchObject([{ kind: "LOCKED", code: "LEDGER_BEHIND_GATEWAY" }]);
+  });
+
   it("locks a ledger that is behind what the gateway holds, for ever", () => {
     const rig = new Rig().ready();
     rig.pay();

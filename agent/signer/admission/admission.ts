@@ -65,6 +65,9 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   // not take a standing link for a word that nothing is missing.
   if (core.locked !== null) return lacks(turn, welcome) ? refuse("GATEWAY_BEHIND") : { ok: true, touched: [] };
   const isOld = welcome.at <= run.gatewayAt;
+  // Against the ledger as it stands, before anything is written: an alarm of now would take the place of a record that was forgotten.
+  const echoed = holdEcho(turn, welcome.echo);
+  if (echoed !== null && echoed !== "stale") return echoed;
   const skewed = skewOf(turn, welcome);
   if (!isOld) alarmOfSkew(turn, welcome);
   if (skewed !== null) {
@@ -79,9 +82,7 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
     alarm(turn, "GATEWAY_BEHIND", detail);
     return refuse("GATEWAY_BEHIND", detail);
   };
-  const echoed = holdEcho(turn, welcome.echo);
   if (echoed === "stale") return behind(`the gateway holds the ledger only up to ${welcome.echo?.seq ?? 0}`);
-  if (echoed !== null) return echoed;
   const { sequence, hash } = welcome.jobs;
   if (sequence < core.chain.sequence) return behind(`the gateway's newest job is ${sequence}, ours is ${core.chain.sequence}`);
   if (sequence === core.chain.sequence && hash !== core.chain.hash) {
