@@ -4,6 +4,7 @@
  */
 import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
 import { zeroHash } from "../../protocol/identity.ts";
+import type { Head } from "../../protocol/messages.ts";
 import { RecordSentences, type Terms } from "./records.ts";
 import { must } from "./violation.ts";
 
@@ -27,8 +28,8 @@ export class DurableLedger {
   #isTorn = false;
   /** What is added was there before. */
   #isReread = false;
-  /** A restore that the gateway can see took records away: nothing may be signed any more. */
-  isRolledBack = false;
+  /** What the gateway held when a restore took records away: until the ledger holds it, nothing may be decided or signed any more. */
+  lacked: Head | null = null;
   /** The folder is being restored: less than was durable may be there. */
   mayMiss = false;
 
@@ -86,7 +87,7 @@ export class DurableLedger {
     this.records.push(record);
     const isGenuine = record.kind !== "REQUESTED" || this.#terms.isGenuine(record.job);
     must(isGenuine, "only what the gateway asked for is recorded", () => `${this.name}: ${record.seq}`);
-    const decides = this.isRolledBack && !this.#isReread && decisions.has(record.kind);
+    const decides = !this.#isReread && decisions.has(record.kind) && this.#isRolledBack;
     must(!decides, "a rollback is seen before the next decision", () => `${this.name}: ${record.kind}`);
     this.#sentences.add(record);
     if (record.kind === "INTENT") this.#intents.add(record.digest);
@@ -106,14 +107,19 @@ export class DurableLedger {
     return this.records.flatMap((one) => (one.kind === "SIGNED" && one.transactionId === transactionId ? [one.txHash] : []));
   }
 
-  get head(): { readonly seq: number; readonly hash: string } {
+  /** The very record that went missing may be written again, the same in every byte: then nothing is missing. */
+  get #isRolledBack(): boolean {
+    return this.lacked !== null && this.records[this.lacked.seq - 1]?.hash !== this.lacked.hash;
+  }
+
+  get head(): Head {
     const last = this.records.at(-1);
     return { seq: last?.seq ?? 0, hash: last?.hash ?? zeroHash };
   }
 
   /** A key is about to sign. */
   signs(digest: string): void {
-    must(!this.isRolledBack, "a rollback is seen before the next signature", () => this.name);
+    must(!this.#isRolledBack, "a rollback is seen before the next signature", () => this.name);
     must(this.#intents.has(digest), "the key is used after its intent is durable", () => `${this.name}: ${digest}`);
   }
 
@@ -123,7 +129,7 @@ export class DurableLedger {
   }
 
   /** A statement leaves. */
-  states({ seq, hash }: { readonly seq: number; readonly hash: string }): void {
+  states({ seq, hash }: Head): void {
     must(this.records[seq - 1]?.hash === hash, "the gateway hears of what is durable", () => `${this.name}: ${seq}`);
   }
 }

@@ -68,8 +68,9 @@ export class Backups {
     ledger.mayMiss = true;
     machine.drive.restore(this.#ledger);
     ledger.mayMiss = false;
-    const [row] = this.#world.gateway.all<{ headSeq: number }>("SELECT headSeq FROM agents WHERE id = ?", machine.id);
-    ledger.isRolledBack ||= ledger.head.seq < (row?.headSeq ?? 0);
+    type Row = { readonly headSeq: number; readonly headHash: string };
+    const [row] = this.#world.gateway.all<Row>("SELECT headSeq, headHash FROM agents WHERE id = ?", machine.id);
+    if (row !== undefined && ledger.head.seq < row.headSeq) ledger.lacked = { seq: row.headSeq, hash: row.headHash };
   }
 
   #clone(): void {
