@@ -171,6 +171,7 @@ export const codes = {
   ACCOUNT_ADOPTED: ["refusal", "none", "operator", "the account began with another nonce already", "none: the ledger is the authority"],
   ACCOUNT_FULL: ["refusal", "none", "operator", "as many withdrawals of this account are signed and in no block as are allowed", "none: it goes on as blocks take them"],
   CHAIN_NONCE_AHEAD: ["alarm", "none", "operator", "the chain counts more transactions of the account than the ledger", "look whether another program uses this wallet; it locks if it stays"],
+  CHAIN_NONCE_LOST: ["alarm", "none", "operator", "a transaction that the ledger does not know used a withdrawal's nonce for good; it locks, but in a recovery", "look the nonce up in a block explorer; in a recovery it may be a forgotten payment: docs/recovering.md"],
   CHAIN_NONCE_FOREIGN: ["alarm", "none", "operator", "somebody else signs with this account's key; locked", "move the funds to a new wallet"],
   SOCKET_VERB: ["refusal", "none", "log", "the socket does not know this request", "run both ends from the same build"],
   // link, desk (courier)

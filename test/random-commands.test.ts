@@ -23,7 +23,7 @@ class Play {
   readonly random: Seeded;
   readonly #genuine = new Set<string>();
   readonly kept: { readonly verb: string; readonly frame: Uint8Array }[] = [];
-  /** Set once the gateway itself has contradicted its past: only then may the signer be locked. */
+  /** Set once the gateway has contradicted its past, or a nonce counts as lost: only then may the signer be locked. */
   isForked = false;
 
   constructor(seed: number) {
@@ -101,7 +101,7 @@ const honest: readonly (readonly [number, Command])[] = [
       const transactionId = play.some(["released", "broadcast", "included"]);
       const view: WithdrawalView | undefined = play.rig.show(transactionId);
       const stage = play.random.pick(["broadcast", "broadcast", "included", "included", "final"] as const);
-      const outcome = stage === "final" ? play.random.pick(["paid", "paid", "reverted", "lost"] as const) : "";
+      const outcome = stage === "final" ? play.random.pick(["paid", "paid", "reverted"] as const) : "";
       const hashes = view?.versions.map((version) => version.txHash) ?? [];
       const txHash = play.random.pick(hashes.length === 0 ? [""] : hashes);
       play.rig.ask("observed", { transactionId, stage, outcome, txHash, block: play.random.below(3) });
@@ -201,7 +201,7 @@ const hostile: readonly Command[] = [
   (play) => play.rig.ask("account", { chain: "local", nonce: `${play.random.below(6)}`, witnesses: 1 + play.random.below(2) }),
   (play) => {
     const transactionId = play.some();
-    for (const outcome of ["", "lost", "paid"]) {
+    for (const outcome of ["", "reverted", "paid"]) {
       play.rig.ask("observed", {
         transactionId,
         stage: outcome === "" ? "included" : "final",
@@ -217,7 +217,7 @@ const hostile: readonly Command[] = [
     for (let i = 0; i < 2; i++) play.rig.send("sign", { transactionId, facts: play.facts() });
     for (let i = 0; i < 2; i++) play.rig.send("replace", { transactionId, above: 1, facts: play.facts() });
     play.rig.send("decline", { transactionId, code: "CHAIN_WOULD_REVERT" });
-    play.rig.send("observed", { transactionId, stage: "final", outcome: "lost", txHash: "", block: 0 });
+    play.rig.send("observed", { transactionId, stage: "final", outcome: "reverted", txHash: "", block: 0 });
   },
   (play) => play.rig.crash(play.random.below(2_000)),
   (play) => {
@@ -232,13 +232,20 @@ const hostile: readonly Command[] = [
   },
 ];
 
-/** The gateway or the chain says what can only be so if somebody went back in time; the signer must lock and stay so. */
+/**
+ * The gateway or the courier says what can only be so if somebody went back in time or signs with the same key; the signer must lock
+ * and stay so.
+ */
 const forks: readonly Command[] = [
   ({ rig }) =>
     rig.admit(rig.gateway.jobs([], { echo: { seq: rig.core.heads.head.seq + 1, hash: "ab".repeat(32) }, at: rig.now })),
   ({ rig }) => rig.release(rig.gateway.ack({ seq: rig.core.heads.head.seq, hash: "ab".repeat(32) }, { at: rig.now })),
   ({ rig }) =>
     rig.admit(rig.gateway.welcome(rig.nonce, { echo: { seq: rig.core.heads.head.seq, hash: "ab".repeat(32) }, at: rig.now })),
+  (play) => {
+    const transactionId = play.some(["released", "broadcast", "included"]);
+    play.rig.ask("observed", { transactionId, stage: "final", outcome: "lost", txHash: "0x00ff", block: 1 });
+  },
 ];
 
 const reached = new Set<string>();

@@ -240,6 +240,23 @@ describe("after it", () => {
     assertSafe(worldOf(rig));
   });
 
+  it("a nonce that a foreign transaction used is an alarm while a person decides everything, and a lock once it has ended", () => {
+    const { rig, contents, lost, held } = locked();
+    taken(rig, contents);
+    const lose = (transactionId: string) =>
+      rig.ask("observed", { transactionId, stage: "final", outcome: "lost", txHash: "", block: 0 });
+    expect(lose(lost).withdrawal.state).toBe("lost");
+    expect(ledgerOf(rig).slice(-2)).toMatchObject([{ kind: "ALARM", code: "CHAIN_NONCE_LOST" }, { kind: "OBSERVED" }]);
+    expect(rig.core.locked).toBeNull();
+    approve(rig, held);
+    expect(rig.ask("sign", { transactionId: held, facts }).ok).toBe(true);
+    rig.acknowledge();
+    expect(rig.operate("finish").ok).toBe(true);
+    expect(lose(held).withdrawal.state).toBe("lost");
+    expect(rig.core.locked?.code).toBe("CHAIN_NONCE_FOREIGN");
+    assertSafe(worldOf(rig));
+  });
+
   it("a yes to one whose bytes are gone signs anew on its own nonce, and on no other", () => {
     const { rig, contents, lost } = locked();
     taken(rig, contents);

@@ -246,11 +246,11 @@ describe("an observation", () => {
     expect(see("final", "paid", "0xfeed").code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
     expect(see("final").code).toBe("WITHDRAWAL_OBSERVATION");
     expect(see("included", "paid").code).toBe("WITHDRAWAL_OBSERVATION");
-    expect(see("final", "lost", "").withdrawal.state).toBe("lost");
     const fresh = rig.request().transactionId;
     expect(rig.ask("observed", { transactionId: fresh, stage: "final", outcome: "lost", txHash: "", block: 0 }).code).toBe(
       "WITHDRAWAL_NOT_RELEASED",
     );
+    expect(see("final", "lost", "").withdrawal.state).toBe("lost");
   });
 
   it("to and fro without end stops being recorded, and the end still is", () => {
@@ -284,6 +284,84 @@ describe("the account's own count", () => {
     rig.now += 60_000;
     expect(count("6")).toMatchObject({ code: "SIGNER_LOCKED", detail: "CHAIN_NONCE_FOREIGN" });
     expect(rig.records().at(-1)).toMatchObject({ kind: "LOCKED", code: "CHAIN_NONCE_FOREIGN" });
+  });
+});
+
+describe("a nonce that was bound and went to a foreign transaction", () => {
+  const lose = (rig: Rig, transactionId: string) =>
+    rig.ask("observed", { transactionId, stage: "final", outcome: "lost", txHash: "", block: 0 });
+  const two = () => {
+    const rig = new Rig().ready();
+    const [first, second] = [rig.pay(), rig.pay()];
+    return { rig, first: first.transactionId, second: second.transactionId, queued: rig.request().transactionId };
+  };
+
+  it("is an alarm and a lock at once, though the chain counts no more than the ledger", () => {
+    const { rig, first, second, queued } = two();
+    expect(rig.ask("account", { chain: "local", nonce: "7", witnesses: 2 }).ok).toBe(true);
+    const before = rig.records().length;
+    expect(lose(rig, first).withdrawal.state).toBe("lost");
+    const detail = expect.stringContaining(`nonce 5 of ${hot} was bound to ${first}`);
+    expect(rig.records().slice(before)).toMatchObject([
+      { kind: "ALARM", code: "CHAIN_NONCE_LOST", detail },
+      { kind: "LOCKED", code: "CHAIN_NONCE_FOREIGN", detail },
+      { kind: "OBSERVED", transactionId: first, outcome: "lost" },
+    ]);
+    expect(rig.pushes).toContainEqual({ push: "locked", code: "CHAIN_NONCE_FOREIGN" });
+    const stopped = { code: "SIGNER_LOCKED", detail: "CHAIN_NONCE_FOREIGN" };
+    expect(rig.ask("sign", { transactionId: queued, facts })).toMatchObject(stopped);
+    expect(rig.ask("replace", { transactionId: second, above: 1, facts })).toMatchObject(stopped);
+    expect(lose(rig, second).withdrawal.state).toBe("lost");
+    rig.start();
+    expect(rig.greet().ok).toBe(true);
+    expect(rig.ask("sign", { transactionId: queued, facts })).toMatchObject(stopped);
+    expect(rig.show(queued).state).toBe("approved");
+    expect(rig.operate("status").status).toMatchObject({ locked: "CHAIN_NONCE_FOREIGN", lockedDetail: detail });
+    expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(2);
+    rig.hear();
+    const alarms = rig.statements.flatMap(({ entries }) => entries.filter((entry) => entry.kind === "alarm"));
+    expect(alarms).toMatchObject([
+      { code: "CHAIN_NONCE_LOST", locked: false },
+      { code: "CHAIN_NONCE_FOREIGN", locked: true },
+    ]);
+  });
+
+  it("is no foreign use when an earlier version of the withdrawal paid it", () => {
+    const { rig, first, queued } = two();
+    rig.ask("replace", { transactionId: first, above: 1, facts });
+    rig.acknowledge();
+    const [{ txHash } = { txHash: "" }] = rig.show(first).versions;
+    const end = { transactionId: first, stage: "final", outcome: "paid", txHash, block: 9 };
+    expect(rig.ask("observed", end).withdrawal.state).toBe("paid");
+    expect(rig.kinds()).not.toContain("ALARM");
+    expect(rig.ask("sign", { transactionId: queued, facts }).withdrawal.nonce).toBe("7");
+  });
+
+  it.each([0, 1, 2])("stops the account after a crash too, %i of the three records kept", (kept) => {
+    const twin = two();
+    lose(twin.rig, twin.first);
+    const written = twin.rig.records().slice(-3);
+    const { rig, first, queued } = two();
+    const before = rig.records().length;
+    rig.send("observed", { transactionId: first, stage: "final", outcome: "lost", txHash: "", block: 0 });
+    rig.crash(written.slice(0, kept).reduce((bytes, record) => bytes + Buffer.byteLength(`${JSON.stringify(record)}\n`), 0));
+    expect(rig.records()).toHaveLength(before + kept);
+    expect(rig.core.locked === null).toBe(kept < 2);
+    expect(rig.show(first).state).toBe("released");
+    rig.greet();
+    expect(lose(rig, first).withdrawal.state).toBe("lost");
+    expect(rig.ask("sign", { transactionId: queued, facts }).detail).toBe("CHAIN_NONCE_FOREIGN");
+  });
+
+  it("is not heard before the greeting: a restored ledger has another reason to stop", () => {
+    const { rig, first } = two();
+    rig.start();
+    const before = rig.records().length;
+    expect(lose(rig, first).code).toBe("SIGNER_NOT_GREETED");
+    expect(rig.records()).toHaveLength(before);
+    rig.greet();
+    expect(lose(rig, first).withdrawal.state).toBe("lost");
+    expect(rig.core.locked?.code).toBe("CHAIN_NONCE_FOREIGN");
   });
 });
 

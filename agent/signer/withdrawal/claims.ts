@@ -1,6 +1,6 @@
 /**
  * What the courier claims about a withdrawal or an account, taken for no more than that: an observation moves a state forward, an
- * adopted counter starts an account, a foreign transaction count locks. Nothing here moves a withdrawal to another token.
+ * adopted counter starts an account, a foreign use of it locks. Nothing here moves a withdrawal to another token.
  * Touches nothing: records leave through the turn.
  */
 import { type Code, codes } from "../../../protocol/codes.ts";
@@ -23,8 +23,8 @@ const witnessesWanted = 2;
 type Done = { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal;
 
 /**
- * What the courier saw on chain. Stages go forward, but for a reorganisation; final is final; the transaction must be one of ours.
- * Twice is harmless.
+ * What the courier saw on chain. Stages go forward, but for a reorganisation; final is final; the transaction must be one of ours,
+ * and "lost", which says that it is not, stops the account. Twice is harmless.
  * @public
  */
 export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
@@ -45,8 +45,25 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
   const isRepeat = last?.stage === stage && last.txHash === txHash && (last.block === block || stage === "broadcast");
   if (isRepeat) return { ok: true, withdrawal };
   if (stage !== "final" && withdrawal.observations >= observationsMax) return refuse("WITHDRAWAL_TOO_MANY_OBSERVATIONS");
+  const unheard = outcome === "lost" ? stopForLoss(turn, withdrawal) : null;
+  if (unheard !== null) return unheard;
   turn.commit([{ kind: "OBSERVED", transactionId, stage, outcome, txHash, block }]);
   return { ok: true, withdrawal };
+}
+
+/**
+ * A nonce that the ledger bound went to a transaction that is none of its own: somebody else signs with the key, and takes nonces
+ * that the count never shows. An alarm and a lock, in front of the end itself, so that no torn write keeps that without them. In a
+ * recovery the alarm is all: the transaction may be a payment of ours that neither side remembers, and each signature has a
+ * person's yes there. The greeting comes first, because a restored ledger has another reason to stop.
+ */
+function stopForLoss(turn: Turn, { transactionId, job, account, nonce }: Withdrawal): Refusal | null {
+  const { core, run } = turn;
+  if (core.locked === null && !run.greeted) return refuse("SIGNER_NOT_GREETED");
+  const detail = `${job.network}: nonce ${nonce} of ${account} was bound to ${transactionId} and used by a foreign transaction`;
+  alarm(turn, "CHAIN_NONCE_LOST", detail);
+  if (core.recovery === null) lock(turn, "CHAIN_NONCE_FOREIGN", detail);
+  return null;
 }
 
 /**
