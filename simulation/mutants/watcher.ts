@@ -47,7 +47,7 @@ export const watcherMutants: readonly Mutant[] = [
     find: "    return Math.max(0, number - confirmations + 1);",
     replace: "    return number;",
     sentence: "The newest block counts as final, whatever number of confirmations is configured (truth).",
-    when: ({ rates }) => rates.reorganisation > 0,
+    when: ({ rates, saysFinal }) => rates.reorganisation > 0 && !saysFinal,
   },
   {
     name: "any-use-of-the-nonce-pays",

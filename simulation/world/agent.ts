@@ -32,6 +32,7 @@ import { readBack } from "./read-back.ts";
 import {
   begun,
   chainName,
+  confirmationsOf,
   contract,
   courierSettings,
   currencies,
@@ -192,7 +193,7 @@ export class Machine {
   #runCourier(owner: Owner): void {
     const { plan, thrown, seen, touched } = this.#around;
     const monotonic = (): number => kernel.scheduler.nowMs;
-    const { confirmations } = plan;
+    const confirmations = confirmationsOf(plan);
     const nodes = createEvmNodes({ urls: nodeUrls(plan), chainId: 31_337, confirmations, clock: monotonic });
     createCourier({
       ...{ agent: this.id, address: linkAddress(gatewayUrl), gatewayKey: publicKeyFromHex(gatewayKey.publicKey) },

@@ -101,8 +101,8 @@ export class Node implements RpcDoor {
     const honest = this.#read(method, params);
     const { lie, aheadBlocks } = this.faults;
     const isLie = lie > 0 && kernel.chance.fault("node lie", lie);
-    if (isLie) return { ok: true, result: this.#lie(method, honest) };
-    const isAhead = aheadBlocks > 0 && method === "eth_getBlockByNumber" && params[0] === "latest";
+    if (isLie) return { ok: true, result: this.#lie(method, params, honest) };
+    const isAhead = aheadBlocks > 0 && method === "eth_getBlockByNumber" && (params[0] === "latest" || params[0] === "finalized");
     return { ok: true, result: isAhead ? numberedHigher(honest as Record<string, unknown>, aheadBlocks) : honest };
   }
 
@@ -136,7 +136,8 @@ export class Node implements RpcDoor {
   #blockAt(tag: unknown): Block | null {
     const top = this.#top;
     if (tag === "latest" || tag === "pending") return top;
-    const number = Number(tag);
+    const isFinal = tag === "finalized";
+    const number = isFinal ? Math.max(0, top.number - this.#chain.options.confirmations + 1) : Number(tag);
     return number > top.number ? null : (this.#chain.blocks[number] ?? null);
   }
 
@@ -157,13 +158,7 @@ export class Node implements RpcDoor {
   #receipt(hash: string): unknown {
     const block = this.#chain.includedIn(hash);
     if (block === null || block.number > this.#top.number) return null;
-    const one = block.included.find((each) => each.transaction.hash === hash) as Included;
-    return {
-      ...{ transactionHash: hash, blockNumber: quantity(block.number), blockHash: block.hash, status: quantity(one.status) },
-      ...{ from: one.transaction.from, to: one.transaction.to, gasUsed: quantity(one.gasUsed) },
-      effectiveGasPrice: quantity(one.gasPriceWei),
-      logs: logsOf(one),
-    };
+    return receiptJson(block, block.included.find((each) => each.transaction.hash === hash) as Included);
   }
 
   #send(raw: string): Envelope {
@@ -185,9 +180,9 @@ export class Node implements RpcDoor {
   }
 
   /** Something else in the same shape. */
-  #lie(method: string, honest: unknown): unknown {
+  #lie(method: string, params: readonly unknown[], honest: unknown): unknown {
     const turn = kernel.chance.below("lie", 4);
-    if (honest === null) return null;
+    if (honest === null) return method === "eth_getTransactionReceipt" ? this.#invented(String(params[0])) : null;
     if (method === "eth_getTransactionCount")
       return quantity(Number(honest) + (turn === 0 ? 40 : turn === 1 ? 1 : -1 * Math.min(1, Number(honest))));
     if (method === "eth_getBalance") return quantity(turn < 2 ? 10n ** 24n : 0n);
@@ -200,6 +195,22 @@ export class Node implements RpcDoor {
     if (turn === 3) return { ...block, transactions: [] };
     return numberedHigher(block, kernel.chance.pick("ahead by", [1, 2, 50]));
   }
+
+  /** What waits in the pool, told to be in the newest block. */
+  #invented(hash: string): unknown {
+    const transaction = [...this.#chain.pool.values()].find((one) => one.hash === hash);
+    if (transaction === undefined) return null;
+    const { gasLimit, feeMaxWei } = transaction;
+    return receiptJson(this.#top, { transaction, status: 1, gasUsed: gasLimit, gasPriceWei: feeMaxWei });
+  }
+}
+
+function receiptJson(block: Block, one: Included): object {
+  const { hash, from, to } = one.transaction;
+  return {
+    ...{ transactionHash: hash, blockNumber: quantity(block.number), blockHash: block.hash, status: quantity(one.status) },
+    ...{ from, to, gasUsed: quantity(one.gasUsed), effectiveGasPrice: quantity(one.gasPriceWei), logs: logsOf(one) },
+  };
 }
 
 function numberedHigher(block: Record<string, unknown>, blocks: number): unknown {

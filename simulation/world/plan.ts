@@ -74,6 +74,8 @@ export interface Plan {
   readonly faultsMs: number; // how long things go wrong
   readonly blockMs: number;
   readonly confirmations: number;
+  /** The nodes are asked which block is final, instead of counting from the newest. */
+  readonly saysFinal: boolean;
   readonly nodes: number;
   readonly firstNonce: number;
   readonly policy: "wide" | "narrow" | "daily" | "holding";
@@ -122,7 +124,8 @@ export function drawPlan(chance: Chance): Plan {
     orders: drawOrders(chance, faultsMs),
     faultsMs,
     blockMs: chance.between("block time", 2, 5) * 500,
-    confirmations: chance.pick("confirmations", [2, 2, 2, 2, 3, 4]),
+    confirmations: chance.pick("confirmations", [1, 2, 2, 2, 2, 2, 3, 4]),
+    saysFinal: chance.below("nodes say what is final", 6) === 0,
     nodes: chance.pick("nodes", [1, 1, 1, 1, 1, 2, 2, 3]),
     firstNonce: chance.pick("first nonce", [0, 5]),
     policy,

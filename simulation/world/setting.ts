@@ -98,15 +98,20 @@ export function nodeUrls(plan: Plan): readonly string[] {
   return Array.from({ length: plan.nodes }, (_, index) => `http://node-${index + 1}`);
 }
 
+/** As both configurations name it. */
+export function confirmationsOf({ saysFinal, confirmations }: Plan): number | "finalized" {
+  return saysFinal ? "finalized" : confirmations;
+}
+
 export function courierSettings(plan: Plan): Pick<CourierSettings, "chains" | "currencies"> {
-  const { confirmations } = plan;
+  const confirmations = confirmationsOf(plan);
   return { chains: { [chainName]: { family: "evm", chainId, nodes: nodeUrls(plan), confirmations } }, currencies };
 }
 
 export function gatewayConfig(plan: Plan): GatewayConfig {
   const nodes = nodeUrls(plan);
   const common = { chain: chainName, network, minPaymentAmount: "0.01", minWithdrawAmount: "0.01", enabled: true };
-  const { confirmations } = plan;
+  const confirmations = confirmationsOf(plan);
   return {
     listen: { host: "127.0.0.1", port: 0, tls: null },
     ...{ publicUrl: gatewayUrl, trustProxy: [], database: ":memory:", keyFile: "" },

@@ -153,7 +153,8 @@ export class Weather {
     }
     if (this.#strikes("lineCut", "all lines break")) this.#world.net.cutAll(true);
     if (this.#strikes("poolForgets", "the pool forgets")) chain.forget(chain.top.nonce + chance.below("forgotten nonce", 2));
-    if (this.#strikes("reorganisation", "reorganisation")) chain.reorganise(chance.between("depth", 1, plan.confirmations - 1));
+    if (plan.confirmations > 1 && this.#strikes("reorganisation", "reorganisation"))
+      chain.reorganise(chance.between("depth", 1, plan.confirmations - 1));
     if (this.#strikes("feeSpikes", "fees spike")) chain.baseFeeWei = baseFeeWei * BigInt(chance.pick("spike", [1, 2, 5, 30]));
     if (this.#strikes("foreignSpend", "a foreign transaction")) this.#world.spendElsewhere();
     if (this.#strikes("nodeLags", "a node lags")) {
