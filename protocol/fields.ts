@@ -33,6 +33,7 @@ export const wallet: Reader<string> = hex(16);
 export const transactionId: Reader<string> = hex(16);
 export const hash: Reader<string> = hex(32);
 export const nonce: Reader<string> = hex(32);
+export const optionalNonce: Reader<string> = string({ max: 64, pattern: /^(?:|[0-9a-f]{64})$/ });
 export const publicKey: Reader<string> = hex(32);
 export const time: Reader<number> = integer();
 export const count: Reader<number> = integer();

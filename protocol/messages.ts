@@ -66,6 +66,7 @@ export interface Welcome {
   readonly agent: string;
   readonly wallet: string;
   readonly epoch: number;
+  readonly challenge: string; // Challenge.nonce of this connection, for the signer to repeat
   readonly answers: string; // Hello.nonce
   readonly echo: Head | null; // newest ledger head in the gateway's database; null before the first
   readonly jobs: { readonly sequence: number; readonly hash: string }; // newest job of the chain; 0 and 64 zeros before the first
@@ -135,6 +136,7 @@ export interface Beat {
 export interface Statement {
   readonly agent: string;
   readonly epoch: number;
+  readonly greeted: string; // Welcome.challenge of the newest welcome that the signer took; "" while it has taken none
   readonly after: number; // the receiver holds the ledger up to this seq, no less and no more
   readonly previous: string; // hash of that record: of this very ledger, not of a copy that went another way; zeros for 0
   readonly head: Head; // covers every entry

@@ -50,6 +50,7 @@ const welcome: Reader<Welcome> = object({
   agent: fields.agent,
   wallet: fields.wallet,
   epoch: fields.epoch,
+  challenge: fields.nonce,
   answers: fields.nonce,
   echo: nullable(fields.head),
   jobs: object({ sequence: fields.count, hash: fields.hash }),
@@ -168,6 +169,7 @@ const entry: Reader<Entry> = (value, path) => {
 const statement: Reader<Statement> = object({
   agent: fields.agent,
   epoch: fields.epoch,
+  greeted: fields.optionalNonce,
   after: fields.count,
   previous: fields.hash,
   head: fields.head,

@@ -146,6 +146,19 @@ describe("a withdrawal", () => {
     await paid(rig, first, second);
   });
 
+  it("tells each connection that its greeting was taken, with nothing else to say", async () => {
+    const rig = await rigOn();
+    await until(() => rig.gateway.statements.some(({ isGreeted }) => isGreeted));
+    // The account's first nonce is told by itself; after that there is nothing new.
+    await until(() => rig.signer.core.heads.acked.seq > 1 && rig.signer.core.outbox.size === 0);
+    await rig.gateway.stop();
+    const before = rig.gateway.statements.length;
+    await rig.gateway.start();
+    await until(() => rig.gateway.statements.length > before);
+    const head = rig.signer.core.heads.acked.seq;
+    expect(rig.gateway.statements.slice(before)).toEqual([{ after: head, head, isGreeted: true }]);
+  });
+
   it("tells a gateway that went back what it lacks, and signs nothing for it", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 0);

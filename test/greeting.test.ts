@@ -2,6 +2,8 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ledgerTime } from "../agent/signer/ledger-time.ts";
+import type { Statement } from "../protocol/messages.ts";
+import { parseStatement } from "../protocol/payloads.ts";
 import { begun, facts, Rig } from "./support/signer-rig.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
@@ -15,6 +17,64 @@ function waiting(): Rig {
 
 const lastText = (rig: Rig): string => rig.gateway.texts.at(-1)!;
 const take = (rig: Rig, change: object = {}) => rig.admit(rig.gateway.jobs([lastText(rig)], { at: rig.now, ...change }));
+
+describe("that the greeting was taken", () => {
+  const report = (rig: Rig, after = rig.core.heads.acked.seq): readonly Statement[] =>
+    rig.ask("report", { after }).frames.map((frame) => parseStatement(Buffer.from(frame, "base64").subarray(66)));
+  const welcomed = (rig: Rig, digit: string, change: object = {}) =>
+    rig.admit(rig.gateway.welcome(rig.nonce, { challenge: digit.repeat(64), at: ++rig.now, ...change }));
+
+  it("is said once for each greeting, without a record, by the acknowledged head", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    rig.acknowledge();
+    expect(report(rig)).toEqual([]);
+    const records = rig.records().length;
+    for (const digit of ["1", "2"]) {
+      expect(welcomed(rig, digit).ok).toBe(true);
+      const { acked } = rig.core.heads;
+      expect(report(rig)).toMatchObject([
+        { greeted: digit.repeat(64), after: acked.seq, previous: acked.hash, head: acked, entries: [] },
+      ]);
+      expect(report(rig)).toEqual([]);
+    }
+    expect(rig.records()).toHaveLength(records);
+  });
+
+  it("is said by the ledger's head before the first acknowledgement, and only once it is taken", () => {
+    const rig = new Rig();
+    expect(report(rig)).toEqual([]);
+    welcomed(rig, "1");
+    expect(report(rig)).toMatchObject([
+      { greeted: "1".repeat(64), after: 0, previous: "0".repeat(64), head: rig.core.heads.head },
+    ]);
+    rig.start();
+    expect(report(rig)).toEqual([]);
+  });
+
+  it("stands in every statement, and none is said when the greeting is refused", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    rig.acknowledge();
+    welcomed(rig, "1");
+    rig.request();
+    expect(report(rig)).toMatchObject([{ greeted: "1".repeat(64) }]);
+    expect(welcomed(rig, "2", { jobs: { sequence: 0, hash: "0".repeat(64) } }).code).toBe("GATEWAY_BEHIND");
+    expect(report(rig)).toMatchObject([{ greeted: "" }]);
+  });
+
+  it("is not said by a locked signer", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    welcomed(rig, "1", { echo: { seq: rig.core.heads.acked.seq, hash: "ab".repeat(32) } });
+    expect(rig.core.locked?.code).toBe("LEDGER_FORKED");
+    expect(welcomed(rig, "2").ok).toBe(true);
+    for (const { greeted } of report(rig)) expect(greeted).toBe("");
+    rig.start();
+    welcomed(rig, "3");
+    for (const { greeted } of report(rig)) expect(greeted).toBe("");
+  });
+});
 
 describe("the greeting", () => {
   it("opens signing only when it answers this run", () => {

@@ -15,11 +15,12 @@ describe("reports", () => {
     const payload = {
       agent,
       epoch: 3,
+      greeted: "",
       after,
       previous: hashOf(after),
       head: { seq, hash: hashOf(seq) },
       at: 1,
-      entries: [entry],
+      entries: seq > after ? [entry] : [],
     };
     return Buffer.from(sealEnvelope("statement", payload, signerKey.privateKey)).toString("base64");
   };
@@ -68,6 +69,25 @@ describe("reports", () => {
     reporter.push(stated(8, 9));
     expect(sent.at(-1)).toBe("8-9");
     expect(sent).toHaveLength(6);
+  });
+
+  it("sends what an answer says of the held head itself, and no push of it", async () => {
+    const { reporter, sent, asked, link, heads, drops } = setUp(3);
+    const word = statement(3, 3);
+    const said = [word];
+    const own = createReporter({
+      link,
+      async report(after) {
+        asked.push(after);
+        return said.splice(0);
+      },
+      onStatement: (head) => heads.push(head),
+    });
+    own.resume(3);
+    await settle();
+    own.push({ frame: word, after: 3, head: { seq: 3, hash: hashOf(3) } });
+    expect([sent, asked, drops]).toEqual([["3-3"], [3], []]);
+    reporter.pause();
   });
 
   it("keeps what is pushed meanwhile behind what is fetched, and drops what the answer held already", async () => {

@@ -7,82 +7,119 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it } from "vitest";
+import { keepHeard, keepUnheard } from "../gateway/hub/hearing.ts";
 import { listAgents, type Operator, recoverAgent, releaseAgent } from "../gateway/operator/people.ts";
 import { takeRecovery } from "../gateway/recovery/recovery.ts";
 import { ownStore, runningOn } from "../gateway/store/owner.ts";
 import { createStore } from "../gateway/store/store.ts";
+import type { Statement } from "../protocol/messages.ts";
 import { silentLog } from "./support/gateway-database.ts";
 import { type Answered, newAgentKeys } from "./support/gateway-server.ts";
 import * as link from "./support/hub-server.ts";
-import { headAt, statementOf } from "./support/link-agent.ts";
+import { type EntryBody, headAt, statementOf } from "./support/link-agent.ts";
 import { agentRow, countOf, db, eachTestItsGateway, gateway, heard, ready } from "./support/shop.ts";
-import { until } from "./support/until.ts";
 
 const unheard = { ok: false, code: "GATEWAY_AGENT_UNHEARD" };
 const released = { ok: true, openWithdrawals: 0 };
 
 describe("an agent counts as heard", () => {
   link.eachTestItsHub();
+  type Agent = Awaited<ReturnType<typeof link.greeted>>;
   const fast = { beatMs: 20, deadMs: 5_000 };
-  const release = (run: string | null): object => {
+  const release = (run: string | null, unheardToo?: "unheard"): object => {
     const by = { store: link.db.store, nowMs: 9_000, run } as Operator;
-    return releaseAgent(by, link.keys.id);
+    return releaseAgent(by, link.keys.id, unheardToo);
   };
   const heardIs = (): string | undefined =>
     link.db.store.database.get<{ heard: string }>("SELECT heard FROM agents WHERE id = ?", link.keys.id)?.heard;
-  const beat = (agent: Awaited<ReturnType<typeof link.greeted>>, seq: number): void =>
+  const beat = (agent: Agent, seq: number): void =>
     agent.send("beat", { agent: link.keys.id, head: headAt(seq), at: 5_000 }, link.keys.linkKey);
+  const stands = (seq: number): unknown =>
+    link.db.store.database.run("UPDATE agents SET headSeq = ?, headHash = ?", seq, headAt(seq).hash);
+  /** The signer's word that it took a greeting, with nothing new in it. */
+  const word = (greeted: string, seq = 3): Statement => statementOf(link.keys.id, seq, [], { greeted });
+  /** Says it over the connection it names, and waits for the answer. */
+  const saysSo = async (agent: Agent, seq = 3): Promise<void> => {
+    agent.state(word(agent.nonce, seq));
+    await agent.next("ack");
+  };
 
-  it("once it beats over a greeted link: not before, not by a gateway that is not there, not in another run", async () => {
+  it("once its signer says that it took this greeting: not before, not by a gateway that is not there, not in another run", async () => {
+    stands(3);
     const agent = await link.greeted();
     expect(release("first run")).toMatchObject(unheard);
-    beat(agent, 3);
-    await until(() => heardIs() === "first run");
+    await saysSo(agent);
+    expect(heardIs()).toBe("first run");
     expect(release(null)).toMatchObject({ ...unheard, detail: expect.stringContaining("does not run") });
     expect(release("second run")).toMatchObject(unheard);
     expect(release("first run")).toEqual(released);
   });
 
+  it("not by whatever its courier alone can say: beats, statements of a signer that took no greeting, or took another", async () => {
+    stands(3);
+    const first = await link.greeted();
+    const agent = await link.greeted();
+    for (const seq of [3, 4]) beat(agent, seq);
+    for (const greeted of ["", first.nonce, "0".repeat(64)]) {
+      agent.state(word(greeted));
+      await agent.next("ack");
+    }
+    agent.state(statementOf(link.keys.id, 3, [{ kind: "alarm", code: "CLOCK_SKEW", locked: false }], { greeted: first.nonce }));
+    await agent.next("ack");
+    expect(heardIs()).toBe("");
+    expect(release("first run")).toMatchObject(unheard);
+    await saysSo(agent, 4);
+    expect(heardIs()).toBe("first run");
+  });
+
+  it("also by a statement that says more than that", async () => {
+    stands(3);
+    const agent = await link.greeted();
+    const more: EntryBody = { kind: "alarm", code: "CLOCK_SKEW", locked: false };
+    agent.state(statementOf(link.keys.id, 3, [more], { greeted: agent.nonce }));
+    await agent.next("ack");
+    expect(heardIs()).toBe("first run");
+  });
+
   it("in each run anew", async () => {
-    beat(await link.greeted(), 3);
-    await until(() => heardIs() === "first run");
+    stands(3);
+    await saysSo(await link.greeted());
     await link.stop();
     await link.start(fast, "second run");
     expect(release("second run")).toMatchObject(unheard);
-    beat(await link.greeted(), 3);
-    await until(() => heardIs() === "second run");
+    await saysSo(await link.greeted());
+    expect(heardIs()).toBe("second run");
     expect(release("second run")).toEqual(released);
   });
 
   it("not when its ledger stands behind what is held: then both sides may have been put back", async () => {
-    link.db.store.database.run("UPDATE agents SET headSeq = 4, headHash = ?", headAt(4).hash);
+    stands(4);
     const agent = await link.greeted();
-    beat(agent, 3);
-    await until(() => link.audit().some(({ act }) => act === "alarm AGENT_BEHIND"));
+    await saysSo(agent, 3);
     expect(release("first run")).toMatchObject(unheard);
-    beat(agent, 4);
-    await until(() => heardIs() === "first run");
+    await saysSo(agent, 4);
+    expect(heardIs()).toBe("first run");
     expect(release("first run")).toEqual(released);
   });
 
   it("not when it knows more than the database, even if it did before", async () => {
+    stands(3);
     const agent = await link.greeted();
-    beat(agent, 3);
-    await until(() => heardIs() === "first run");
-    agent.state(statementOf(link.keys.id, 7, [link.decision("0".repeat(32), "approved")]));
+    await saysSo(agent);
+    agent.state(statementOf(link.keys.id, 7, [link.decision("0".repeat(32), "approved")], { greeted: agent.nonce }));
     expect((await agent.closed).code).toBe(4009);
     expect(release("first run")).toMatchObject({ ...unheard, detail: expect.stringContaining("HUB_DATABASE_BEHIND") });
     await link.stop();
     await link.start(fast, "second run");
     expect(release("second run")).toMatchObject({ ...unheard, detail: expect.stringContaining("HUB_DATABASE_BEHIND") });
-    beat(await link.greeted(), 3);
-    await until(() => heardIs() === "second run");
+    await saysSo(await link.greeted());
+    expect(heardIs()).toBe("second run");
     expect(release("second run")).toEqual(released);
   });
 
   it("not when it was granted an epoch that the database never gave", async () => {
-    beat(await link.greeted(), 3);
-    await until(() => heardIs() === "first run");
+    stands(3);
+    await saysSo(await link.greeted());
     const later = link.connect();
     await later.hello({ epoch: 3 });
     expect((await later.closed).code).toBe(4009);
@@ -91,11 +128,40 @@ describe("an agent counts as heard", () => {
 
   it("not when its word contradicts the database", async () => {
     const agent = await link.greeted();
-    beat(agent, 3);
-    await until(() => heardIs() === "first run");
-    agent.state(statementOf(link.keys.id, 0, [{ kind: "recovered", order: "0a".repeat(32), sequence: 0 }]));
+    agent.state(statementOf(link.keys.id, 0, [], { greeted: agent.nonce, head: headAt(3) }));
+    await agent.next("ack");
+    expect(heardIs()).toBe("first run");
+    agent.state(statementOf(link.keys.id, 3, [{ kind: "recovered", order: "0a".repeat(32), sequence: 0 }]));
     expect((await agent.closed).code).toBe(4004);
     expect(release("first run")).toMatchObject(unheard);
+  });
+
+  it("not while its recovery is awaited", () => {
+    const { store } = link.db;
+    recoverAgent({ store, nowMs: 9_000 } as Operator, link.keys.id, 0);
+    keepHeard(store.database, link.keys.id, "first run");
+    expect(heardIs()).toBe("");
+    store.database.run("UPDATE recoveries SET takenAt = 9000");
+    keepHeard(store.database, link.keys.id, "first run");
+    expect(heardIs()).toBe("first run");
+  });
+
+  it("no more once it was given up, whatever comes over a link that is open", async () => {
+    stands(3);
+    const agent = await link.greeted();
+    expect(release("first run", "unheard")).toEqual(released);
+    agent.state(word(agent.nonce));
+    expect((await agent.closed).code).toBe(4001);
+    const { database } = link.db.store;
+    keepHeard(database, link.keys.id, "first run");
+    keepUnheard(database, link.keys.id, true);
+    expect(heardIs()).toBe("given up");
+    // Paired again it is to be heard first: a contradiction on the way there does not make it one that was never given up.
+    database.run("UPDATE agents SET releasedAt = NULL");
+    keepUnheard(database, link.keys.id, false);
+    expect(heardIs()).toBe("given up");
+    keepHeard(database, link.keys.id, "first run");
+    expect(heardIs()).toBe("first run");
   });
 });
 

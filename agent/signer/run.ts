@@ -18,6 +18,7 @@ export interface Run {
   readonly nonce: string; // 32 random bytes, hex; the welcome must answer it
   readonly startedAt: number; // local clock
   greeted: boolean;
+  greeting: string; // challenge of the newest welcome that was taken, "" before the first
   gatewayAt: number; // newest time in a verified envelope of this run
   heardAt: number; // monotonic, when that came
   adoptions: number; // first counters recorded in this run
@@ -41,6 +42,7 @@ export function beginRun(nonce: string, startedAt: number): Run {
     nonce,
     startedAt,
     greeted: false,
+    greeting: "",
     gatewayAt: 0,
     heardAt: 0,
     adoptions: 0,

@@ -77,7 +77,7 @@ export class Signer {
       stepOf: (withdrawal) => stepOf(this.view(withdrawal)),
     });
     this.#statements = new Statements({
-      ...{ core, ledger, later },
+      ...{ core, ledger, run, later },
       signerKey: () => vault.signerKey,
       push: options.push,
     });

@@ -4,10 +4,12 @@
  */
 import type { KeyObject } from "node:crypto";
 import { sealEnvelope } from "../../protocol/envelope.ts";
-import type { Statement } from "../../protocol/messages.ts";
+import { zeroHash } from "../../protocol/identity.ts";
+import type { Head, Statement } from "../../protocol/messages.ts";
 import type { Push } from "../socket/verbs.ts";
 import type { Core } from "./core.ts";
 import type { Ledger } from "./ledger/ledger.ts";
+import type { Run } from "./run.ts";
 import type { Batch } from "./withdrawal/outbox.ts";
 
 /** Statements of one `report` answer; the courier asks again from where they end. */
@@ -16,6 +18,7 @@ const reportFramesMax = 8;
 interface StatementsOptions {
   readonly core: Core;
   readonly ledger: Ledger;
+  readonly run: Run;
   readonly signerKey: () => KeyObject;
   readonly push: (message: Push) => void;
   /** Calls back once, a little later. */
@@ -26,6 +29,8 @@ interface StatementsOptions {
 export class Statements {
   readonly #options: StatementsOptions;
   #statedSeq = 0;
+  /** The greeting that was said to be taken last. */
+  #saidGreeting = "";
   #isSpeechLate = false;
 
   constructor(options: StatementsOptions) {
@@ -59,13 +64,38 @@ export class Statements {
     this.#statedSeq = 0;
   }
 
-  /** Statements after `after` that the gateway has not acknowledged, the first of them. What they say is not pushed as well. */
+  /**
+   * Statements after `after` that the gateway has not acknowledged, the first of them. What they say is not pushed as well. When there
+   * are none, one without entries says once that the gateway's greeting was taken.
+   */
   after(after: number): readonly string[] {
     const { core, ledger } = this.#options;
     const from = Math.max(after, core.heads.acked.seq);
     const batches = this.#batches(from).slice(0, reportFramesMax);
     this.#statedSeq = Math.max(this.#statedSeq, batches.at(-1)?.head.seq ?? Math.min(from, ledger.durableHead.seq));
-    return batches.map((batch) => this.#frame(batch));
+    if (batches.length > 0) return batches.map((batch) => this.#frame(batch));
+    const word = this.#nothingNew();
+    const greeted = this.#greetingAt(word.head);
+    if (greeted === "" || greeted === this.#saidGreeting) return [];
+    this.#statedSeq = Math.max(this.#statedSeq, word.head.seq);
+    return [this.#frame(word)];
+  }
+
+  /** The acknowledged head once more, which every gateway holds: repeating it makes no record. Before the first, what is on disk. */
+  #nothingNew(): Batch {
+    const { core, ledger } = this.#options;
+    const { acked } = core.heads;
+    if (acked.seq === 0) return { after: 0, previous: zeroHash, head: ledger.durableHead, entries: [] };
+    return { after: acked.seq, previous: acked.hash, head: acked, entries: [] };
+  }
+
+  /**
+   * The greeting that a statement up to `head` may call taken. That says to the gateway that it lacks nothing, so a locked signer does
+   * not say it, nor one that was recovered before it has told all that the recovery tells again.
+   */
+  #greetingAt(head: Head): string {
+    const { core, run } = this.#options;
+    return core.locked !== null || !run.greeted || head.seq < (core.recovery?.seq ?? 0) ? "" : run.greeting;
   }
 
   #batches(after: number): readonly Batch[] {
@@ -76,7 +106,9 @@ export class Statements {
   #frame({ after, previous, head, entries }: Batch): string {
     const { core, signerKey } = this.#options;
     const { agent, epoch } = core.paired;
-    const statement: Statement = { agent, epoch, after, previous, head, at: core.heads.at, entries };
+    const greeted = this.#greetingAt(head);
+    if (greeted !== "") this.#saidGreeting = greeted;
+    const statement: Statement = { agent, epoch, greeted, after, previous, head, at: core.heads.at, entries };
     return Buffer.from(sealEnvelope("statement", statement, signerKey())).toString("base64");
   }
 }

@@ -1,9 +1,11 @@
 /**
  * Whether an agent was heard by the gateway that runs now. A database put back from a backup cannot tell by itself that it lacks
- * payments; the agent's signer can, and refuses the greeting. So an agent counts as heard in this run once it beats over a link
- * whose greeting its signer took. Runs in the caller's transaction.
+ * payments; the agent's signer can, and refuses the greeting. So an agent counts as heard in this run once its signer says, over the
+ * very connection that it was greeted on, that it took the greeting: a courier can say nothing of the kind, nor repeat what was said
+ * on another connection. Runs in the caller's transaction.
  * Sources: docs/protocol.md sections 4.1 and 6.2; docs/recovering.md section 7.
  */
+import type { Head, Statement } from "../../protocol/messages.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 
@@ -16,14 +18,27 @@ export const hearing = {
   given: "given up", // released all the same: whoever pairs next begins with a recovery
 } as const;
 
-/** The agent's signer took the greeting of this run, so the database lacks nothing that it was told before. */
-export function keepHeard(database: Database, agentId: string, run: string): void {
-  database.run("UPDATE agents SET heard = ? WHERE id = ?", run, agentId);
+/** Whether a verified statement says that its signer took the greeting of the connection it came over, whose challenge was `nonce`. */
+export function tellsGreeted({ greeted, head }: Statement, nonce: string, stored: Head): boolean {
+  return greeted === nonce && head.seq >= stored.seq;
 }
 
-/** What an agent says does not fit this database: what was heard before is worth nothing. */
+/**
+ * The agent's signer took the greeting of this run, so the database lacks nothing that it was told before. Not while its recovery is
+ * awaited, which would tell; and of one that was released nothing is kept any more.
+ */
+export function keepHeard(database: Database, agentId: string, run: string): void {
+  database.run(
+    `UPDATE agents SET heard = ? WHERE id = ? AND heard <> ? AND releasedAt IS NULL AND NOT EXISTS
+       (SELECT 1 FROM recoveries WHERE agent = agents.id AND epoch = agents.epoch AND takenAt IS NULL)`,
+    ...[run, agentId, run],
+  );
+}
+
+/** What an agent says does not fit this database: what was heard before is worth nothing. That it was given up stays, until it is heard. */
 export function keepUnheard(database: Database, agentId: string, isBehind: boolean): void {
-  database.run("UPDATE agents SET heard = ? WHERE id = ?", isBehind ? hearing.behind : "", agentId);
+  const sql = "UPDATE agents SET heard = ? WHERE id = ? AND heard <> ? AND releasedAt IS NULL";
+  database.run(sql, isBehind ? hearing.behind : "", agentId, hearing.given);
 }
 
 /**

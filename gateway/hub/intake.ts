@@ -10,7 +10,7 @@ import { recordAlarm } from "../store/alarm.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import { type Database, isConflict, type Store } from "../store/store.ts";
-import { keepHeard, keepUnheard } from "./hearing.ts";
+import { keepHeard, keepUnheard, tellsGreeted } from "./hearing.ts";
 import type { Session } from "./session.ts";
 import { keepStanding, type Standing, standingOfBeat } from "./standing.ts";
 import { type Applied, applyStatements, Halt, Outdated, Overlapping } from "./statements.ts";
@@ -48,9 +48,6 @@ export class Intake {
     const sql = "SELECT * FROM agents WHERE id = ?";
     const agent = this.#rooms.store.database.get<AgentRow>(sql, agentId);
     const standing = agent === undefined ? null : standingOfBeat(agent, head);
-    const { run } = this.#rooms;
-    if (run !== undefined && standing === "level" && agent?.heard !== run)
-      this.note((database) => keepHeard(database, agentId, run));
     if (agent === undefined || (standing === "behind" ? agent.lockedCode !== "" : agent.lockedCode === "")) return;
     this.#announceStanding(
       agentId,
@@ -105,13 +102,18 @@ export class Intake {
 
   /** False when the groups must be tried one by one. */
   #store(groups: readonly (readonly Arrival[])[]): boolean {
+    const { run } = this.#rooms;
     const nowMs = this.#rooms.clock();
     let applied: readonly Applied[];
     try {
       applied = this.#rooms.store.write((database) =>
         groups.map((group) => {
+          const agentId = group[0]?.agentId ?? "";
           const statements = group.map((arrival) => arrival.statement);
-          return applyStatements(database, group[0]?.agentId ?? "", statements, nowMs);
+          const done = applyStatements(database, agentId, statements, nowMs);
+          const isHeard = group.some(({ session, statement }) => tellsGreeted(statement, session.nonce, done.head));
+          if (isHeard && run !== undefined) keepHeard(database, agentId, run);
+          return done;
         }),
       );
     } catch (error) {

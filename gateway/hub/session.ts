@@ -100,6 +100,11 @@ export class Session {
     return this.#live === null ? null : this.#live.id;
   }
 
+  /** Of this connection's challenge and welcome: who repeats it heard them. */
+  get nonce(): string {
+    return this.#nonce;
+  }
+
   start(): void {
     this.#socket.on("message", (data, isBinary) => {
       const reason = isBinary && data instanceof Buffer ? this.#admit(data) : "protocol";
@@ -248,6 +253,7 @@ export class Session {
       agent: agent.id,
       wallet: agent.wallet,
       epoch: agent.epoch,
+      challenge: this.#nonce,
       answers: hello.nonce,
       echo: headOf(agent),
       jobs: { sequence: agent.jobSequence, hash: agent.jobSequence === 0 ? zeroHash : agent.jobHash },

@@ -74,6 +74,7 @@ const state = (entry: Record<string, unknown>): void => {
   send("statement", {
     agent,
     epoch: 1,
+    greeted: "",
     after: seq - 1,
     previous: (seq === 1 ? "00" : "33").repeat(32),
     head,

@@ -144,6 +144,7 @@ export async function startWorld(dir: string): Promise<World> {
           agent: agent.id,
           wallet: agent.wallet,
           epoch: 1,
+          challenge,
           answers: hello.nonce,
           echo,
           jobs: { sequence, hash: previous },

@@ -42,8 +42,8 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "stale-echo-greets",
     file: admission,
-    find: `  if (echoed === "stale") return behind(\`the gateway holds the ledger only up to \${welcome.echo?.seq ?? 0}\`);\n  if (echoed !== null) return echoed;`,
-    replace: '  if (echoed !== null && echoed !== "stale") return echoed;',
+    find: `  if (echoed === "stale") return behind(\`the gateway holds the ledger only up to \${welcome.echo?.seq ?? 0}\`);\n`,
+    replace: "",
     sentence: "A gateway restored from a backup greets, and goes on as if it held the signatures it has lost (monotone).",
     when: ({ rates }) => rates.gatewayRestored > 0,
   },

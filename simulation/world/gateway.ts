@@ -47,6 +47,7 @@ export class Gateway {
   skewMs = 0;
   owner: Owner | null = null;
   service: Service | null = null;
+  #runs = 0;
   /** Signatures of a released agent, when it was released. */
   #stored = 0;
 
@@ -101,7 +102,13 @@ export class Gateway {
     kernel.scheduler.after(0, owner, () => this.#run(owner));
   }
 
+  /** The name of the process that runs, or ran last. */
+  get run(): string {
+    return `run ${this.#runs}`;
+  }
+
   #run(owner: Owner): void {
+    this.#runs += 1;
     const { plan, net } = this.#options;
     const log = logOf(owner);
     const store = this.#storeOf(owner, log);
@@ -109,9 +116,9 @@ export class Gateway {
     const signals = createSignals();
     const waiters = createWaiters(signals);
     const config = gatewayConfig(plan);
-    const { clock } = this;
+    const { clock, run } = this;
     const server = new EventEmitter() as EventEmitter & Server;
-    startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits });
+    startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits, run });
     const watcher = startWatcher({ store, signals, config, log, clock, pollMs });
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const random = (count: number): Uint8Array => kernel.chance.bytes("gateway random", count);

@@ -61,6 +61,7 @@ export class World {
   readonly weather: Weather;
   /** Bytes that left, raw, by whoever keeps them. */
   readonly left = new Set<string>();
+  readonly #leftBy = new Map<string, string[]>(); // their hashes, by agent
   readonly #jobs = new Set<string>(); // every text that was ever committed
   readonly #known = new Set<string>(); // hashes that a committed database held, ever
   isFaulty = true;
@@ -232,6 +233,7 @@ export class World {
       this.ledgerOf(machine).leaves(raw);
       const { hash, nonce } = this.payments.left(raw);
       note("leaves", nonce, () => `${nonce} ${hash}`);
+      this.#leftBy.set(machine.id, [...(this.#leftBy.get(machine.id) ?? []), hash]);
       must(this.#known.has(hash), "bytes leave after the gateway's database holds their signature", () => hash);
     });
     this.weather.keep(raw);
@@ -256,10 +258,21 @@ export class World {
       for (const { txHash } of gateway.all<{ txHash: string }>("SELECT txHash FROM signatures")) this.#known.add(txHash);
       this.#hold(() => must(!gateway.servesReleased, "a released agent is not heard any more", () => "it signed once more"));
     }
+    if (tables.has("agents")) this.#hold(() => this.#heardLackNothing());
     if (tables.has("jobs")) {
       for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
     }
     if (tables.has("transactions")) this.#hold(() => this.payments.told(this.#told()));
+  }
+
+  /** An agent that counts as heard may be replaced by another: then nothing that left it may be missing in the database. */
+  #heardLackNothing(): void {
+    const { gateway } = this;
+    for (const { id } of gateway.all<{ id: string }>("SELECT id FROM agents WHERE heard = ?", gateway.run)) {
+      const sql = "SELECT 1 FROM signatures WHERE txHash = ?";
+      const missing = this.#leftBy.get(id)?.find((hash) => gateway.all(sql, hash).length === 0);
+      must(missing === undefined, "who counts as heard has told all that left it", () => `${id}: ${missing}`);
+    }
   }
 
   #calmEarly(): void {

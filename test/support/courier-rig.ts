@@ -38,7 +38,7 @@ export class RigGateway {
   readonly rig: Rig;
   acknowledges = true;
   readonly sockets = new Set<WebSocket>();
-  readonly statements: { readonly after: number; readonly head: number }[] = [];
+  readonly statements: { readonly after: number; readonly head: number; readonly isGreeted: boolean }[] = [];
   connections = 0;
   /** Statements that showed it that it lacks something. */
   gaps = 0;
@@ -87,7 +87,7 @@ export class RigGateway {
     socket.on("close", () => this.sockets.delete(socket));
     socket.on("error", () => undefined);
     const { gateway } = this.rig;
-    const nonce = Date.now().toString(16).padStart(64, "0");
+    const nonce = `${this.connections}`.padStart(64, "0");
     socket.send(sealEnvelope("challenge", { nonce, at: Date.now() }, gateway.key));
     let isGreeted = false;
     socket.on("message", (data: Buffer) => {
@@ -98,17 +98,17 @@ export class RigGateway {
         if (hello.answers !== nonce) throw new Error("the hello answers another challenge");
         isGreeted = true;
         this.#live = socket;
-        socket.send(gateway.welcome(hello.nonce, { at: Date.now() }));
+        socket.send(gateway.welcome(hello.nonce, { challenge: nonce, at: Date.now() }));
         const { texts } = gateway;
         const answered = this.rig.core.chain.sequence;
         if (texts.length > answered) socket.send(gateway.jobs(texts.slice(answered, answered + 200), { at: Date.now() }));
         return;
       }
-      this.#take(socket, data);
+      this.#take(socket, data, nonce);
     });
   }
 
-  #take(socket: WebSocket, data: Buffer): void {
+  #take(socket: WebSocket, data: Buffer, nonce: string): void {
     const { gateway } = this.rig;
     if (data[1] === 7) {
       parseBeat(openEnvelope(data, { kind: "beat", publicKey: this.linkKey.publicKey, bytesMax: 4096 }).payload);
@@ -123,7 +123,8 @@ export class RigGateway {
       socket.close(4009);
       return;
     }
-    this.statements.push({ after: statement.after, head: statement.head.seq });
+    const isGreeted = statement.greeted === nonce;
+    this.statements.push({ after: statement.after, head: statement.head.seq, isGreeted });
     if (statement.head.seq > stored) {
       if (statement.after !== stored || statement.previous !== (gateway.stored?.hash ?? zeroHash)) {
         this.gaps += 1;

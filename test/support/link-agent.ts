@@ -60,7 +60,7 @@ export function statementOf(
 ): Statement {
   const entries = bodies.map((body, index) => ({ ...body, seq: after + index + 1, at: 5_000 }) as Entry);
   const previous = after === 0 ? zeroHash : hashAt(after);
-  return { agent, epoch: 2, after, previous, head: headAt(after + bodies.length), at: 5_000, entries, ...change };
+  return { agent, epoch: 2, greeted: "", after, previous, head: headAt(after + bodies.length), at: 5_000, entries, ...change };
 }
 
 export class LinkAgent {
@@ -91,6 +91,11 @@ export class LinkAgent {
       this.frames.push({ kind, bytes: data.length, message: parsers[kind]!(payload) });
       this.#wakeAll();
     });
+  }
+
+  /** Of this connection's challenge. */
+  get nonce(): string {
+    return (this.frames[0]!.message as Challenge).nonce;
   }
 
   #wakeAll(): void {

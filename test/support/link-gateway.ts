@@ -100,6 +100,7 @@ function welcomeFrame(options: LinkGatewayOptions, hello: Hello): Uint8Array | n
     agent: options.agent,
     wallet: options.wallet,
     epoch: hello.epoch,
+    challenge: hello.answers,
     answers: hello.nonce,
     echo: options.echo ?? null,
     jobs: { sequence: 0, hash: "0".repeat(64) },

@@ -83,6 +83,7 @@ export class Gateway {
   last = { sequence: 0, hash: zeroHash };
   epoch = 1;
   #orders = 0;
+  #connections = 0;
   readonly #clock: () => number;
 
   constructor(clock: () => number, key: KeyObject = generateKeyPairSync("ed25519").privateKey) {
@@ -119,6 +120,7 @@ export class Gateway {
       agent: agentId,
       wallet,
       epoch: this.epoch,
+      challenge: (++this.#connections).toString(16).padStart(64, "0"),
       answers,
       echo: this.stored,
       jobs: this.last,

@@ -18,7 +18,7 @@ const pushesMax = 256;
 /** @public */
 export interface ReporterOptions {
   readonly link: Pick<Link, "bufferedBytes" | "send" | "drop">;
-  /** The signer's `report` verb: statement envelopes after this seq, base64; empty when there is nothing more. */
+  /** The signer's `report` verb: statement envelopes after this seq, base64; empty when there is nothing more to say. */
   readonly report: (after: number) => Promise<readonly string[]>;
   /** Called with the head of each statement as it is handed to the link. */
   readonly onStatement: (head: Head) => void;
@@ -75,7 +75,8 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
 
   /** True unless this one does not go on where the last one sent has ended. */
   const take = ({ frame, after, head }: Stated, isAnswer: boolean): boolean => {
-    if (head.seq <= sentSeq) return true;
+    // Nothing new in an answer: the signer's word that it took the greeting.
+    if (head.seq < sentSeq || (head.seq === sentSeq && !isAnswer)) return true;
     // The gateway takes only what goes on exactly where it stands. What the signer cannot close, it must judge: it closes the link.
     if (after !== sentSeq && !isAnswer) return false;
     sentSeq = head.seq;

@@ -61,8 +61,8 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   const foreign = foreignTo(turn, welcome) ?? otherWallet(turn, welcome.wallet);
   if (foreign !== null) return foreign;
   if (welcome.answers !== run.nonce) return refuse("WELCOME_OTHER_RUN");
-  // A locked signer still reports, so the link may stand; it is greeted by no one. But one that lacks what it was told before must
-  // not take a standing link for a word that nothing is missing.
+  // A locked signer still reports, so the link may stand; it is greeted by no one. But a gateway that lacks what it was told before
+  // hears of it.
   if (core.locked !== null) return lacks(turn, welcome) ? refuse("GATEWAY_BEHIND") : { ok: true, touched: [] };
   const isOld = welcome.at <= run.gatewayAt;
   // Against the ledger as it stands, before anything is written: an alarm of now would take the place of a record that was forgotten.
@@ -90,6 +90,7 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   }
   hearTime(turn, welcome.at);
   run.greeted = true;
+  run.greeting = welcome.challenge;
   resume(turn);
   // The echo is the same word as an acknowledgement, and the only one that comes again when that was lost on the way.
   return { ok: true, touched: welcome.echo === null ? [] : release(turn, welcome.echo) };

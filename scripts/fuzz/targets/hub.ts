@@ -63,7 +63,7 @@ function open(): World {
   const keys = pairAgent(store, "a", hot);
   for (let number = 1; number <= withdrawals; number++) askWithdrawal(store, keys.id, number);
   const clock = (): number => at;
-  const intake = new Intake({ store, signals: createSignals(), log: silentLog, clock });
+  const intake = new Intake({ store, signals: createSignals(), log: silentLog, clock, run: "this run" });
   const wire = new Wire();
   const session = new Session(wire as unknown as WebSocket, {
     ...{ store, gatewayKey, log: silentLog, clock, limits: linkLimits },
@@ -101,12 +101,12 @@ function frameOf(line: string, { keys, wire }: World): Uint8Array | null {
 
 interface AgentFacts {
   readonly headSeq: number;
-  readonly lockedCode: string;
+  readonly heard: string;
 }
 
-function check({ store, wire, session }: World, headBefore: number): number {
+function check({ store, wire, session }: World, headBefore: number, isGreeted: boolean): number {
   const { database } = store;
-  const agent = database.get<AgentFacts>("SELECT headSeq, lockedCode FROM agents WHERE id = ?", agentId);
+  const agent = database.get<AgentFacts>("SELECT headSeq, heard FROM agents WHERE id = ?", agentId);
   must(agent !== undefined && agent.headSeq >= headBefore, "the head went back");
   const split = database.get(
     "SELECT 1 FROM signatures GROUP BY transactionId HAVING count(DISTINCT network || ' ' || account || ' ' || token) > 1",
@@ -117,6 +117,7 @@ function check({ store, wire, session }: World, headBefore: number): number {
   );
   must(shared === undefined, "one token has two withdrawals");
   must(database.get("SELECT 1 FROM transactions WHERE status = 1") === undefined, "an agent's word made a withdrawal Completed");
+  must(agent.heard !== "this run" || isGreeted, "an agent counts as heard that did not say that it took this greeting");
   must(session.agentId !== null || agent.headSeq === 0, "something was stored before the hello");
   const known: readonly number[] = [...Object.values(closeCodes), 1006];
   must(wire.closedWith === null || known.includes(wire.closedWith), `closed with ${wire.closedWith}`);
@@ -127,7 +128,7 @@ const hello = { agent: agentId, epoch: 2, answers: "@nonce", nonce: "2".repeat(6
 const own = (number: number): readonly object[] =>
   entries.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(number) } : entry));
 const place = { after: 0, previous: "0".repeat(64), head: { seq: 8, hash: "e".repeat(64) } };
-const statement = { agent: agentId, epoch: 2, ...place, at, entries: own(1) };
+const statement = { agent: agentId, epoch: 2, greeted: "@nonce", ...place, at, entries: own(1) };
 const behind = { after: 8, previous: "e".repeat(64) };
 const next = {
   ...statement,
@@ -192,6 +193,7 @@ export const hub: Target = {
   run(input) {
     const world = open();
     let head = 0;
+    let isGreeted = false;
     try {
       for (const line of textOf(input).split("\n").slice(0, framesMax)) {
         if (line === "ordered") order(world);
@@ -199,7 +201,8 @@ export const hub: Target = {
         if (frame === null) continue;
         world.wire.emit("message", Buffer.from(frame), true);
         world.intake.flush();
-        head = check(world, head);
+        isGreeted ||= line.startsWith("statement ") && line.includes("@nonce");
+        head = check(world, head, isGreeted);
       }
     } finally {
       world.session.cut();
