@@ -481,6 +481,22 @@ describe("watching", () => {
     ]);
   });
 
+  it("looks again for one that a single node put into a block which is final by now, and sends it when it is not there", () => {
+    const driver = drive([sentView(1, "broadcast")]);
+    driver.block(10);
+    sent(driver, 1);
+    look(driver, 1, 9);
+    const unproven = (): ReturnType<Driver["feed"]> =>
+      driver.feed({ kind: "confirmed", chain: "local", found: [{ transactionId: idOf(1), verdict: null }] });
+    driver.block(20);
+    expect(only(unproven(), "look")).toHaveLength(1);
+    expect(only(look(driver, 1, null), "send")).toEqual([]);
+    expect(only(unproven(), "look")).toHaveLength(1);
+    expect(only(look(driver, 1, null), "send")).toHaveLength(1);
+    sent(driver, 1);
+    expect(only(unproven(), "look"), "it is in no block any more").toEqual([]);
+  });
+
   it("asks for receipts in order of nonce, only as far as they are found", () => {
     const many = Array.from({ length: 80 }, (_, i) => sentView(i + 1, "broadcast"));
     const driver = drive(many);

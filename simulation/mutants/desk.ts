@@ -118,4 +118,13 @@ export const deskMutants: readonly Mutant[] = [
     sentence: "After a restart the courier does not hear of intents without a signature, and nobody finishes them (liveness).",
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
+  {
+    name: "made-up-receipt-believed",
+    file: "agent/courier/desk/desk.ts",
+    find: "  searchAgain(unproven, out);\n",
+    replace: "",
+    sentence:
+      "One node that makes a receipt up keeps a withdrawal from being sent again, and all behind it wait for ever (liveness).",
+    when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1 && rates.poolForgets + rates.nodeHides > 0,
+  },
 ];

@@ -28,6 +28,7 @@ import {
   look,
   observe,
   recheck,
+  searchAgain,
   takeCounters,
   takePlaces,
   takeVerdict,
@@ -327,12 +328,15 @@ function takeItemEvent(
 }
 
 function takeConfirmed(book: Book, event: Extract<DeskEvent, { kind: "confirmed" }>, nowMs: number, out: DeskEffect[]): void {
+  const unproven: Item[] = [];
   for (const { transactionId, verdict } of event.found) {
     const item = book.items.get(transactionId);
     if (item === undefined) continue;
     takeVerdict(item, verdict, out);
+    if (verdict === null && item.place !== null) unproven.push(item);
     steer(item, nowMs, out);
   }
+  searchAgain(unproven, out);
 }
 
 /** Once a second: what was lost on the way is asked again, what waited its time goes on. */

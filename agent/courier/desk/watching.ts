@@ -129,6 +129,12 @@ export function recheck(account: Account, out: DeskEffect[]): void {
   }
 }
 
+/** Enough nodes do not show them in the block that one node named, final though it is: that node may have made the receipt up. */
+export function searchAgain(unproven: readonly Item[], out: DeskEffect[]): void {
+  const [first] = unproven;
+  if (first !== undefined) out.push({ kind: "look", chain: first.account.chain, wanted: unproven.map(lookFor) });
+}
+
 export function takeVerdict(item: Item, verdict: Verdict | null, out: DeskEffect[]): void {
   if (verdict === null || item.verdict !== null || item.stopped !== "") return;
   if (verdict.outcome === "moved") {
