@@ -226,7 +226,9 @@ export interface RecoveredEntry {
   readonly seq: number;
   readonly at: number;
   readonly order: string; // Recovery.order
-  readonly sequence: number; // the newest job of that order: the agent asks for those after it
+  readonly held: Head | null; // Recovery.held: by this and the newest job the gateway knows its own order
+  readonly sequence: number; // Recovery.jobs: the agent asks for those after it
+  readonly jobHash: string; // zeros exactly when sequence is 0
 }
 
 /**

@@ -139,7 +139,9 @@ const entryReaders = {
     seq: fields.ordinal,
     at: fields.time,
     order: fields.hash,
+    held: nullable(fields.head),
     sequence: fields.count,
+    jobHash: fields.hash,
   }),
   asked: object({
     kind: oneOf("asked"),
@@ -245,6 +247,9 @@ export function parseStatement(payload: Uint8Array | string): Statement {
     }
     if (item.kind === "observed" && item.txHash === "" && item.outcome !== "lost") {
       throw shapeFault(`statement.entries[${index}].txHash`, "must not be empty unless the token was lost");
+    }
+    if (item.kind === "recovered" && (item.sequence === 0) !== /^0+$/.test(item.jobHash)) {
+      throw shapeFault(`statement.entries[${index}].jobHash`, "must be zeros exactly before the first job");
     }
     last = item.seq;
   }

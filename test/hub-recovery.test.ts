@@ -1,8 +1,10 @@
 /** The gateway's half of a recovery: the epoch that ends the old one, the order, the ledger that takes its place, what is learnt. */
 import { describe, expect, it } from "vitest";
+import { jobHashAt } from "../gateway/recovery/order.ts";
 import { beginRecovery } from "../gateway/recovery/recovery.ts";
+import type { RecoveryRow } from "../gateway/store/rows.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../protocol/identity.ts";
-import type { AskedEntry } from "../protocol/messages.ts";
+import type { AskedEntry, RecoveredEntry } from "../protocol/messages.ts";
 import { parseJob } from "../protocol/payloads.ts";
 import { askWithdrawal, readAgent, readTransaction, receiver } from "./support/gateway-database.ts";
 import { audit, connect, db, decision, eachTestItsHub, greeted, keys, observed, signed } from "./support/hub-server.ts";
@@ -16,7 +18,14 @@ function begin(above = 0): void {
   db.store.write((database) => beginRecovery(database, readAgent(db.store, keys.id), above, 7_000));
 }
 
-const recoveredBy = (sequence: number): EntryBody => ({ kind: "recovered", order, sequence });
+/** By the newest order that the database gave, but for `change`. */
+function recoveredBy(sequence: number, change: Partial<RecoveredEntry> = {}): EntryBody {
+  const { database } = db.store;
+  const row = database.get<RecoveryRow>("SELECT * FROM recoveries ORDER BY epoch DESC");
+  const held = row === undefined || row.heldSeq === 0 ? null : { seq: row.heldSeq, hash: row.heldHash };
+  const jobHash = jobHashAt(database, readAgent(db.store, keys.id), sequence);
+  return { kind: "recovered", order, held, sequence, jobHash, ...change };
+}
 
 /** The agent with its old epoch, and the parts it is offered. */
 async function offered(): Promise<{ agent: LinkAgent; part: Awaited<ReturnType<LinkAgent["next"]>> }> {
@@ -176,6 +185,32 @@ describe("the recovered ledger", () => {
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")], { epoch: 3 }));
     expect((await agent.closed).code).toBe(4009);
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "AGENT_RECOVERING" });
+  });
+
+  it.each<[string, Partial<RecoveredEntry>]>([
+    ["held more", { held: headAt(9) }],
+    ["held another record there", { held: headAt(1, "other") }],
+    ["held nothing", { held: null }],
+    ["had another job there", { jobHash: "0b".repeat(32) }],
+    ["had more jobs", { sequence: 2, jobHash: "0b".repeat(32) }],
+  ])("of an order from before the database was put back, which %s, is refused until the next one", async (_, change) => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const old = await greeted();
+    old.state(statementOf(keys.id, 0, [decision(id, "held")]));
+    await old.next("ack");
+    begin();
+    const agent = await renewed();
+    agent.state(statementOf(keys.id, 4, [recoveredBy(1, change)], { epoch: 3, after: 0, previous: zeroHash }));
+    expect((await agent.closed).code).toBe(4009);
+    expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
+    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "AGENT_RECOVERING", heard: "behind" });
+    expect(audit().at(-1)).toMatchObject({
+      act: "alarm HUB_DATABASE_BEHIND",
+      detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
+    });
+    begin();
+    const again = await renewed();
+    expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
   });
 
   it("that nobody awaits is a contradiction", async () => {

@@ -197,7 +197,11 @@ describe("after it", () => {
     expect(rig.statements[0]).toMatchObject({
       epoch: 2,
       after: 0,
-      entries: [{ kind: "recovered" }, { kind: "decision" }, {}, {}],
+      entries: [
+        { kind: "recovered", held: contents.held, sequence: contents.jobs.sequence, jobHash: contents.jobs.hash },
+        { kind: "decision" },
+        ...[{}, {}],
+      ],
     });
     const kinds = ledgerOf(rig).map(({ kind }) => kind);
     const begun = kinds.indexOf("RECOVERING");

@@ -12,6 +12,7 @@ import { listAgents, type Operator, recoverAgent, releaseAgent } from "../gatewa
 import { takeRecovery } from "../gateway/recovery/recovery.ts";
 import { ownStore, runningOn } from "../gateway/store/owner.ts";
 import { createStore } from "../gateway/store/store.ts";
+import { zeroHash } from "../protocol/identity.ts";
 import type { Statement } from "../protocol/messages.ts";
 import { silentLog } from "./support/gateway-database.ts";
 import { type Answered, newAgentKeys } from "./support/gateway-server.ts";
@@ -21,6 +22,7 @@ import { agentRow, countOf, db, eachTestItsGateway, gateway, heard, ready } from
 
 const unheard = { ok: false, code: "GATEWAY_AGENT_UNHEARD" };
 const released = { ok: true, openWithdrawals: 0 };
+const byOrder = { order: "0a".repeat(32), held: null, sequence: 0, jobHash: zeroHash };
 
 describe("an agent counts as heard", () => {
   link.eachTestItsHub();
@@ -131,7 +133,7 @@ describe("an agent counts as heard", () => {
     agent.state(statementOf(link.keys.id, 0, [], { greeted: agent.nonce, head: headAt(3) }));
     await agent.next("ack");
     expect(heardIs()).toBe("first run");
-    agent.state(statementOf(link.keys.id, 3, [{ kind: "recovered", order: "0a".repeat(32), sequence: 0 }]));
+    agent.state(statementOf(link.keys.id, 3, [{ kind: "recovered", ...byOrder }]));
     expect((await agent.closed).code).toBe(4004);
     expect(release("first run")).toMatchObject(unheard);
   });
@@ -229,7 +231,7 @@ describe("a release unheard", () => {
   const recovered = (): void => {
     const agent = agentRow();
     gateway.service.store.write((database) => {
-      takeRecovery(database, agent, { kind: "recovered", order: "0a".repeat(32), sequence: 0, seq: 2, at: 1 }, headAt(2), 1);
+      expect(takeRecovery(database, agent, { kind: "recovered", ...byOrder, seq: 2, at: 1 }, headAt(2), 1)).toBe("");
     });
   };
 

@@ -110,7 +110,8 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
   const [first] = statement.entries;
   if (stored === null && awaitsRecovery(progress.database, progress.agent)) {
     if (first?.kind !== "recovered") throw behind(progress, "its ledger goes on as if there had been no recovery");
-    takeRecovery(progress.database, progress.agent, first, statement.head, progress.nowMs);
+    const problem = takeRecovery(progress.database, progress.agent, first, statement.head, progress.nowMs);
+    if (problem !== "") throw behind(progress, problem);
     for (const entry of statement.entries.slice(1)) applyEntry(progress, entry);
     return statement.head;
   }

@@ -35,7 +35,7 @@ export function recoveryOrder(
 ): readonly Recovery[] {
   const { withdrawals, sequence } = openWithdrawals(database, agent);
   const held = recovery.heldSeq === 0 ? null : { seq: recovery.heldSeq, hash: recovery.heldHash };
-  const jobs = { sequence, hash: hashOf(database, agent, sequence) };
+  const jobs = { sequence, hash: jobHashAt(database, agent, sequence) };
   const accounts = accountsOf(database, agent);
   const spent = spentOf(database, agent, nowMs);
   const base = { agent: agent.id, wallet: agent.wallet, epoch: agent.epoch, answers };
@@ -98,7 +98,11 @@ function withdrawalOf(row: Open, signed: readonly SignatureRow[]): RecoveryWithd
   };
 }
 
-function hashOf(database: Database, agent: AgentRow, sequence: number): string {
+/**
+ * The hash of an agent's job by its place; zeros for 0, and where there is none.
+ * @public
+ */
+export function jobHashAt(database: Database, agent: AgentRow, sequence: number): string {
   if (sequence === 0) return zeroHash;
   if (sequence === agent.jobSequence) return agent.jobHash;
   const sql = "SELECT hash FROM jobs WHERE agent = ? AND sequence = ?";

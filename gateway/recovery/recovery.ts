@@ -7,6 +7,7 @@ import type { Head, RecoveredEntry } from "../../protocol/messages.ts";
 import { recordAct } from "../store/audit.ts";
 import type { AgentRow, RecoveryRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { jobHashAt } from "./order.ts";
 
 const code = "AGENT_RECOVERING";
 
@@ -64,11 +65,17 @@ export function beginRecovery(
 }
 
 /**
- * The agent's recovered ledger is here: its head takes the place of the old one, and no job of the order is given out again.
+ * The agent's recovered ledger is here: its head takes the place of the old one, and no job of the order is given out again. Only by
+ * an order of this very database: one that was put back since lacks what the order said it held, and nobody would tell it again.
+ * @returns why it is not taken, "" when it was
  * @public
  */
-export function takeRecovery(database: Database, agent: AgentRow, entry: RecoveredEntry, head: Head, nowMs: number): void {
+export function takeRecovery(database: Database, agent: AgentRow, entry: RecoveredEntry, head: Head, nowMs: number): string {
   const row = recoveryOf(database, agent);
+  const isHeld = (entry.held?.seq ?? 0) === row?.heldSeq && (entry.held?.hash ?? "") === row.heldHash;
+  if (!isHeld || jobHashAt(database, agent, entry.sequence) !== entry.jobHash) {
+    return "it was recovered by an order that this gateway did not give: order a recovery again";
+  }
   database.run("UPDATE recoveries SET takenAt = ? WHERE agent = ? AND epoch = ?", nowMs, agent.id, agent.epoch);
   database.run("UPDATE agents SET lockedCode = '' WHERE id = ? AND lockedCode = ?", agent.id, code);
   const answered = "UPDATE jobs SET answeredAt = ? WHERE agent = ? AND sequence <= ? AND answeredAt IS NULL";
@@ -77,4 +84,5 @@ export function takeRecovery(database: Database, agent: AgentRow, entry: Recover
     `epoch ${agent.epoch}, order ${entry.order}; head ${row?.heldSeq ?? 0} ${row?.heldHash ?? ""} ` +
     `gave way to ${head.seq} ${head.hash}`;
   recordAct(database, { at: nowMs, actor: `agent ${agent.id}`, act: "agent recovered", subject: agent.id, detail });
+  return "";
 }

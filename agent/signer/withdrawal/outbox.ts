@@ -118,8 +118,10 @@ export function recoveryEntryOf(
 ): Entry | null {
   const { seq, at } = record;
   switch (record.kind) {
-    case "RECOVERING":
-      return { kind: "recovered", seq, at, order: record.order, sequence: record.sequence };
+    case "RECOVERING": {
+      const { order, held, sequence, jobHash } = record;
+      return { kind: "recovered", seq, at, order, held: held.seq === 0 ? null : held, sequence, jobHash };
+    }
     case "RESTATED":
       return { ...(JSON.parse(record.fact) as Fact), seq, at };
     case "IMPORTED": {

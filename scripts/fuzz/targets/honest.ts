@@ -38,7 +38,7 @@ export const entries = [
 
 /** How a statement begins in the epoch of a recovery. */
 export const recovered = [
-  { kind: "recovered", seq: 9, at, order: hash("9") },
+  { kind: "recovered", seq: 9, at, order: hash("9"), held: { seq: 8, hash: hash("e") }, sequence: 0, jobHash: zeroHash },
   {
     ...{ kind: "asked", seq: 10, at, transactionId, mode: "auto", network: "eip155:31337", orderId: "order-1", currency: "usdt" },
     ...{ amount: "1.5", address: receiver, tag: "", issuedAt: at, expiresAt: at + 86_400_000 },
