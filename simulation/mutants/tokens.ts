@@ -47,14 +47,6 @@ export const tokenMutants: readonly Mutant[] = [
     when: ({ rates, orders }) => rates.hostileCourier + rates.feeSpikes > 0 && orders.length > 2,
   },
   {
-    name: "lost-frees-the-nonce",
-    file: accounts,
-    find: "    found.pending += change;",
-    replace: '    found.pending += change;\n    if (to === "lost") found.next -= 1n;',
-    sentence: "The courier's word that a nonce was lost gives the newest nonce to another withdrawal (bijection).",
-    when: ({ rates }) => rates.hostileCourier + rates.foreignSpend > 0,
-  },
-  {
     name: "final-frees-the-nonce",
     file: accounts,
     find: "    if (change === 0) return;",
@@ -78,6 +70,14 @@ export const tokenMutants: readonly Mutant[] = [
     replace: "  if (count > account.next) account.next = count;\n  if (count <= account.next) {",
     sentence:
       "The courier's count of the chain moves the next nonce, so numbers are left out or differ after a restart (bijection).",
+  },
+  {
+    name: "lost-only-alarms",
+    file: claims,
+    find: '  if (core.recovery === null) lock(turn, "CHAIN_NONCE_FOREIGN", detail);\n',
+    replace: "",
+    sentence: "Somebody else uses a nonce that is bound, which the count never shows, and signing goes on (monotone).",
+    when: ({ rates }) => rates.foreignSpend > 0,
   },
   {
     name: "nonce-by-what-is-pending",

@@ -13,6 +13,8 @@ export interface LedgerTerms extends Terms {
   readonly isGenuine: (job: string) => boolean;
   /** Whether what an honest courier called the end is so on chain; `txHashes` are all that were signed for this withdrawal. */
   readonly isTrue: (end: { readonly outcome: string; readonly txHash: string }, txHashes: readonly string[]) => boolean;
+  /** Whether somebody else used this nonce of the account, for good. */
+  readonly isForeign: (nonce: string) => boolean;
 }
 
 /** What a ledger that may have forgotten a signature must not say of a withdrawal. */
@@ -24,6 +26,7 @@ export class DurableLedger {
   readonly #intents = new Set<string>(); // digests
   readonly #signed = new Map<string, string>(); // raw bytes, by withdrawal and version
   readonly #released = new Set<string>(); // raw bytes
+  readonly #lost = new Set<string>(); // nonces that the courier said another transaction used
   #rest = "";
   #isTorn = false;
   /** What is added was there before. */
@@ -58,6 +61,7 @@ export class DurableLedger {
     this.#intents.clear();
     this.#signed.clear();
     this.#released.clear();
+    this.#lost.clear();
     this.#sentences = new RecordSentences(this.#terms);
     this.#isReread = true;
     for (const name of [...files.keys()].filter((each) => each.endsWith(".jsonl")).sort()) {
@@ -90,6 +94,8 @@ export class DurableLedger {
     const decides = !this.#isReread && decisions.has(record.kind) && this.#isRolledBack;
     must(!decides, "a rollback is seen before the next decision", () => `${this.name}: ${record.kind}`);
     this.#sentences.add(record);
+    const signs = !this.#isReread && (record.kind === "INTENT" || record.kind === "SIGNED") && this.isToldOfForeign;
+    must(!signs, "nothing is signed once the agent was told of a foreign use", () => `${this.name}: ${record.seq}`);
     if (record.kind === "INTENT") this.#intents.add(record.digest);
     if (record.kind === "SIGNED") this.#signed.set(`${record.transactionId} ${record.version}`, record.raw);
     if (record.kind === "RELEASED") {
@@ -100,11 +106,22 @@ export class DurableLedger {
     if (record.kind === "OBSERVED" && record.stage === "final") {
       const isTrue = this.#terms.isTrue(record, this.#hashesOf(record.transactionId));
       must(isTrue, "what the ledger calls the end is the end on chain", () => `${this.name}: ${JSON.stringify(record)}`);
+      if (record.outcome === "lost") this.#lost.add(this.#nonceOf(record.transactionId));
     }
   }
 
   #hashesOf(transactionId: string): readonly string[] {
     return this.records.flatMap((one) => (one.kind === "SIGNED" && one.transactionId === transactionId ? [one.txHash] : []));
+  }
+
+  /** The courier said of a nonce that another transaction used it, and somebody else's did, for good. */
+  get isToldOfForeign(): boolean {
+    return [...this.#lost].some(this.#terms.isForeign);
+  }
+
+  #nonceOf(transactionId: string): string {
+    const intent = this.records.find((one) => one.kind === "INTENT" && one.transactionId === transactionId);
+    return intent?.kind === "INTENT" ? intent.nonce : "";
   }
 
   /** The very record that went missing may be written again, the same in every byte: then nothing is missing. */

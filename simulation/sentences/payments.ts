@@ -36,11 +36,14 @@ export class Payments {
 
   constructor(chain: Chain, orders: readonly Order[]) {
     this.#chain = chain;
-    for (const order of orders) {
-      const fate: Fate = { order, token: null, versions: new Map(), hasFailed: false };
-      this.#fates.set(`${contractOf(order)} ${order.units}`, fate);
-      this.#byOrder.set(order.orderId, fate);
-    }
+    for (const order of orders) this.expect(order);
+  }
+
+  /** This order may be paid, once. */
+  expect(order: Order): void {
+    const fate: Fate = { order, token: null, versions: new Map(), hasFailed: false };
+    this.#fates.set(`${contractOf(order)} ${order.units}`, fate);
+    this.#byOrder.set(order.orderId, fate);
   }
 
   /** This order may be paid with this amount as well, once. */
@@ -120,6 +123,15 @@ export class Payments {
 
   get #final(): Block {
     return this.#chain.blocks[this.#chain.finalNumber] as Block;
+  }
+
+  /** Nonces of the account that somebody else used, for good. */
+  get foreignNonces(): readonly number[] {
+    const final = [...this.foreign].filter((hash) => this.#isFinal(hash));
+    return final.flatMap((hash) => {
+      const one = this.#chain.includedIn(hash)?.included.find(({ transaction }) => transaction.hash === hash);
+      return one === undefined ? [] : [one.transaction.nonce];
+    });
   }
 
   /** Whether the end that a courier named is one, at the final block. */

@@ -6,7 +6,7 @@ import type { Answer, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import { Violation } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
-import { namedReceiver, type Order } from "./plan.ts";
+import { namedReceiver, type Order, receivers } from "./plan.ts";
 import { merchant } from "./setting.ts";
 import type { World } from "./world.ts";
 
@@ -25,6 +25,7 @@ export class People {
   readonly #world: World;
   /** Orders the gateway has answered with an id, so that the shop need not ask again. */
   readonly #taken = new Set<string>();
+  #isLateOrdered = false;
 
   constructor(world: World) {
     this.#world = world;
@@ -43,6 +44,18 @@ export class People {
     if (this.#taken.has(order.orderId)) return;
     this.request(order, order.amount);
     kernel.scheduler.after(askAgainMs, kernel.scheduler.world, () => this.#order(order));
+  }
+
+  /** One more than planned, of an amount that no other has; once. */
+  orderOnceMore(): void {
+    if (this.#isLateOrdered) return;
+    this.#isLateOrdered = true;
+    const late: Order = {
+      ...{ orderId: "order-late", mode: "auto", currency: "eth", amount: "0.5", units: 5n * 10n ** 17n },
+      ...{ address: receivers[0], atMs: kernel.scheduler.nowMs },
+    };
+    this.#world.payments.expect(late);
+    this.#order(late);
   }
 
   /** One request; another amount than the order's is an altered repeat. */

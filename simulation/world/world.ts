@@ -111,6 +111,7 @@ export class World {
       atMax: () => begun + kernel.scheduler.nowMs + this.weather.gatewayAheadMs + aheadMsMax,
       isGenuine: (job) => this.#jobs.has(job),
       isTrue: (end, txHashes) => this.plan.rates.hostileCourier > 0 || this.payments.isEnd(end, txHashes),
+      isForeign: (nonce) => this.payments.foreignNonces.includes(Number(nonce)),
     });
     machine.drive.onDurable = (file, bytes) => {
       if (!file.endsWith(".jsonl")) return;
@@ -293,6 +294,8 @@ export class World {
 
   #settle(): void {
     const calmMs = kernel.scheduler.nowMs - this.#calmSince;
+    // The shop goes on: that is what must not be signed any more.
+    if ([...this.ledgers.values()].some((ledger) => ledger.isToldOfForeign)) this.people.orderOnceMore();
     const waits = this.people.open() || this.#unfinished() || this.#unnoticed();
     if (waits === "" || (!this.weather.mustSettle && calmMs > restlessMs)) {
       this.#end();
@@ -309,13 +312,13 @@ export class World {
     return busy === undefined || busy.signer?.signer.core.locked !== null ? "" : `${busy.name} has withdrawals open`;
   }
 
-  /** A nonce that no ledger gave out is used for good, and the agent has not stopped for it; "" when nothing is amiss. */
+  /** Somebody else used a nonce of the account for good since it was adopted, and the agent has not stopped; "" when nothing is amiss. */
   #unnoticed(): string {
-    const { nonce = 0 } = this.chain.blocks[this.chain.finalNumber] ?? {};
-    if (this.payments.foreign.size === 0) return "";
+    const nonces = this.payments.foreignNonces;
     const blind = this.machines.find(({ signer }) => {
       const { locked, accounts } = signer?.signer.core ?? { locked: null, accounts: null };
-      return locked === null && BigInt(nonce) > (accounts?.find(network, hot)?.next ?? BigInt(nonce));
+      const adopted = accounts?.find(network, hot)?.adopted;
+      return locked === null && adopted !== undefined && nonces.some((nonce) => BigInt(nonce) >= adopted);
     });
     return blind === undefined ? "" : `${blind.name} has not noticed who else uses its account`;
   }
