@@ -241,18 +241,24 @@ export class Signer {
   }
 
   adopt({ chain, nonce }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
-    const known = this.#options.chains[chain];
+    const known = this.#chain(chain);
     const done = known === undefined ? refuse("ACCOUNT_NOT_ADOPTED", chain) : adopt(this.turn(), known, BigInt(nonce));
     const account = this.accounts().find((view) => view.chain === chain);
     this.whenDurable(() => reply(done.ok && account !== undefined ? { ok: true, account } : (done as Refusal)));
   }
 
   account({ chain, nonce, witnesses }: CourierRequests["account"], reply: Answer<"account">): void {
-    const known = this.#options.chains[chain];
+    const known = this.#chain(chain);
     const claim = { name: chain, chainId: known?.chainId ?? 0 };
     const weighed =
       known === undefined ? refuse("ACCOUNT_NOT_ADOPTED", chain) : weighCount(this.turn(), claim, BigInt(nonce), witnesses);
     this.whenDurable(() => reply(weighed));
+  }
+
+  /** By name, as the courier says it: no name that every object has is a chain. */
+  #chain(name: string): { readonly chainId: number } | undefined {
+    const { chains } = this.#options;
+    return Object.hasOwn(chains, name) ? chains[name] : undefined;
   }
 
   report({ after }: CourierRequests["report"], reply: Answer<"report">): void {
