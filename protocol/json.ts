@@ -34,6 +34,8 @@ const depthCeiling = 64;
 const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
 // With the u flag a surrogate class matches only halves that stand alone.
 const loneSurrogate = /[\ud800-\udfff]/u;
+// What may follow a number's first digits, whole: no number that breaks off, none with a second point or exponent.
+const fractionAndExponent = /(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9.eE+-])/y;
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
@@ -180,7 +182,7 @@ function checkString(value: string, wide: boolean, cursor: Cursor): void {
   if (wide && loneSurrogate.test(value)) throw fault("JSON_SURROGATE", "half of a surrogate pair", cursor.at);
 }
 
-/** Reads `0`, or an optional minus and digits without a leading zero. Fractions and exponents are refused as numbers. */
+/** Reads `0`, or an optional minus and digits without a leading zero. Fractions and exponents of the grammar are refused as numbers. */
 function readNumber(cursor: Cursor): number {
   const text = cursor.text;
   const start = cursor.at;
@@ -197,12 +199,18 @@ function readNumber(cursor: Cursor): number {
   if (at - first > 1 && text.charCodeAt(first) === 0x30) throw fault("JSON_SYNTAX", "a number with a leading zero", start);
   const next = text.charCodeAt(at);
   const fractional = next === 0x2e || next === 0x65 || next === 0x45;
+  if (fractional && !endsAsNumber(text, at)) throw fault("JSON_SYNTAX", "a number that breaks off", start);
   // Once past 2^53 the sum stays past it, so rounding cannot bring a longer number back into range.
   if (fractional || value > Number.MAX_SAFE_INTEGER || (negative && value === 0)) {
     throw fault("JSON_NUMBER", "not a whole number within ±(2^53-1)", start);
   }
   cursor.at = at;
   return negative ? -value : value;
+}
+
+function endsAsNumber(text: string, at: number): boolean {
+  fractionAndExponent.lastIndex = at;
+  return fractionAndExponent.test(text);
 }
 
 function readWord<T extends boolean | null>(cursor: Cursor, word: string, value: T): T {

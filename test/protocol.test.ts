@@ -142,6 +142,7 @@ const pairings: Readonly<Record<string, (input: Inputs, vector: Vector) => unkno
 
 const files: Readonly<Record<string, (vector: Vector) => unknown>> = {
   "json.json": runJson,
+  "json-grammar.json": runJson,
   "amounts.json": runAmount,
   "envelopes.json": runEnvelope,
   "jobs.json": runPayload,
