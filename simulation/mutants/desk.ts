@@ -87,14 +87,6 @@ export const deskMutants: readonly Mutant[] = [
     when: ({ rates }) => rates.feeSpikes > 0 && rates.minerStale > 0,
   },
   {
-    name: "reorganisation-unnoticed",
-    file: desk,
-    find: "  guard(account, out);\n",
-    replace: "",
-    sentence: "What a reorganisation took out of its block is never sent again (liveness).",
-    when: ({ rates }) => rates.reorganisation > 0,
-  },
-  {
     name: "once-in-a-block-for-ever",
     file: watching,
     find: "  if (item.misses < missesMax) return;",
