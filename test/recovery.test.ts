@@ -276,6 +276,8 @@ describe("after it", () => {
     expect(rig.acknowledge().withdrawals[0]?.versions[1]).toHaveProperty("raw");
     const intents = ledgerOf(rig).filter((record) => record.kind === "INTENT" && record.transactionId === lost);
     expect(intents).toMatchObject([{ version: 2, nonce: "6" }]);
+    // The same facts would make the forgotten bytes again, as another version of theirs.
+    expect(second?.txHash).not.toBe(rig.show(lost).versions[0]?.txHash);
     assertSafe(worldOf(rig));
   });
 

@@ -7,7 +7,7 @@ import type { Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { LedgerRecord } from "../ledger/records.ts";
 import type { Fact } from "../withdrawal/outbox.ts";
-import type { Version, Withdrawal } from "../withdrawal/withdrawal.ts";
+import { feeMaxOf, type Version, type Withdrawal } from "../withdrawal/withdrawal.ts";
 
 type Intent = Extract<LedgerRecord, { kind: "INTENT" }>;
 type Signed = Extract<LedgerRecord, { kind: "SIGNED" }>;
@@ -29,8 +29,9 @@ export function signedFacts(withdrawal: Withdrawal, versions: readonly Version[]
   const { transactionId, job, account, nonce, address } = withdrawal;
   if (versions.length === 0) return [];
   const facts: Fact[] = [{ kind: "decision", transactionId, decision: "approved", code: "", address }];
-  for (const { version, txHash, gasLimit, maxFeePerGas } of versions) {
-    const feeMax = (BigInt(gasLimit) * BigInt(maxFeePerGas)).toString();
+  for (const one of versions) {
+    const { version, txHash } = one;
+    const feeMax = feeMaxOf(one).toString();
     facts.push({ kind: "signed", transactionId, version, network: job.network, account, token: nonce, txHash, feeMax });
   }
   return facts;

@@ -14,7 +14,7 @@ import type { Core } from "../core.ts";
 import type { ImportedVersion, RecordBody } from "../ledger/records.ts";
 import { contentOf, differenceOf } from "../withdrawal/content.ts";
 import type { Fact } from "../withdrawal/outbox.ts";
-import { isFinal, type Version, type Withdrawal } from "../withdrawal/withdrawal.ts";
+import { feeMaxOf, isFinal, type Version, type Withdrawal } from "../withdrawal/withdrawal.ts";
 import { askedFact, endedFacts, type ReadRecords, signedFacts } from "./facts.ts";
 import type { Order, Shown } from "./orders.ts";
 
@@ -264,8 +264,9 @@ function viewState({ state }: Withdrawal): RecoveryWithdrawalView["here"] {
   return state === "requested" ? "held" : state;
 }
 
-function ownVersion({ txHash, gasLimit, maxFeePerGas, released, raw }: Version, isHeldThere: boolean): ImportedVersion {
-  const feeMax = (BigInt(gasLimit) * BigInt(maxFeePerGas)).toString();
+function ownVersion(version: Version, isHeldThere: boolean): ImportedVersion {
+  const { txHash, released, raw } = version;
+  const feeMax = feeMaxOf(version).toString();
   // One that an earlier recovery took over has no bytes here either way.
   return { txHash, feeMax, own: true, out: released || isHeldThere || (txHash !== "" && raw === "") };
 }

@@ -49,14 +49,19 @@ export function applySettled(withdrawal: Withdrawal, record: Extract<LedgerRecor
   withdrawal.history.push(lineOf(record));
 }
 
-function versionOf({ txHash, own, out }: ImportedVersion, known: Version | undefined, version: number, at: number): Version {
+function versionOf(
+  { txHash, feeMax, own, out }: ImportedVersion,
+  known: Version | undefined,
+  version: number,
+  at: number,
+): Version {
   if (own) {
     invariant(known !== undefined && known.txHash === txHash, "an own version stands in this ledger");
     return { ...known, released: known.released || out };
   }
-  // Its bytes and fees are gone: only the hash is left, to be recognised by.
+  // Its bytes are gone: the hash is left, to be recognised by, and what it may cost, so that it is not made again.
   return {
     ...{ version, intentSeq: 0, digest: "", unsigned: "", gasLimit: "0", maxFeePerGas: "0", maxPriorityFeePerGas: "0" },
-    ...{ txHash, raw: "", signedAt: at, released: true },
+    ...{ txHash, raw: "", signedAt: at, released: true, feeMax },
   };
 }

@@ -91,7 +91,7 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
   invariant(approval !== undefined, "a withdrawal that is not final has its approval");
   const account = core.accounts.find(approval.network, withdrawal.account);
   invariant(account !== undefined, "a bound token has its account");
-  return intend(turn, approval, account, BigInt(withdrawal.nonce), above + 1, raised(newest, facts));
+  return intend(turn, approval, account, BigInt(withdrawal.nonce), above + 1, unlike(withdrawal, raised(newest, facts)));
 }
 
 /** Bytes, comparison, INTENT. Everything that can refuse comes before the record. */
@@ -163,6 +163,18 @@ function raised(newest: Version, facts: EvmFacts): EvmFacts {
     maxFeePerGas: maxFeePerGas.toString(),
     maxPriorityFeePerGas: maxPriorityFeePerGas.toString(),
   };
+}
+
+/**
+ * Of a version that a recovery took over the fees are not known, and equal ones would make its very bytes again, under another number:
+ * for the gateway a contradiction. One wei more for each gas makes another transaction.
+ */
+function unlike({ versions }: Withdrawal, facts: EvmFacts): EvmFacts {
+  const taken = new Set(versions.flatMap(({ feeMax }) => (feeMax === undefined ? [] : [feeMax])));
+  const gasLimit = BigInt(facts.gasLimit);
+  let maxFeePerGas = BigInt(facts.maxFeePerGas);
+  for (let rest = taken.size; rest > 0 && taken.has(`${gasLimit * maxFeePerGas}`); rest -= 1) maxFeePerGas += 1n;
+  return { ...facts, maxFeePerGas: maxFeePerGas.toString() };
 }
 
 /** Rounded up, and by one at least: nodes want both fees strictly higher, even from nothing. */

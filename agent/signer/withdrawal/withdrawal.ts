@@ -111,6 +111,15 @@ export interface Version {
   readonly raw: string; // "" until signed
   readonly signedAt: number;
   readonly released: boolean;
+  readonly feeMax?: string; // wei: all that is known of the fees of one that a recovery took over
+}
+
+/**
+ * The most that a version may cost in fees, in wei.
+ * @public
+ */
+export function feeMaxOf({ gasLimit, maxFeePerGas, feeMax }: Version): bigint {
+  return feeMax === undefined ? BigInt(gasLimit) * BigInt(maxFeePerGas) : BigInt(feeMax);
 }
 
 /**
