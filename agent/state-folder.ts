@@ -2,7 +2,7 @@
  * Where things lie in the state folder, and how its folders are made: owner-only, durable. Which room writes what is in
  * docs/operations.md. Socket paths have a kernel limit of 108 bytes; past 100 they move to a short folder that `run/where` names.
  */
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import envPaths from "env-paths";
@@ -56,6 +56,37 @@ export function makePrivateFolder(path: string): void {
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
     throw new AgentError("STATE_FOLDER", "none", `${path} cannot be made (${reason})`, {}, { cause });
+  }
+}
+
+/**
+ * Whether a file or folder is there. What this user may not look at is not missing: whoever took it for that would pair again, or
+ * put a backup over it.
+ * @throws AgentError STATE_FOLDER
+ * @public
+ */
+export function isThere(path: string): boolean {
+  return looked(path, () => statSync(path)) !== null;
+}
+
+/**
+ * The names in a folder, none when it is not there.
+ * @throws AgentError STATE_FOLDER
+ * @public
+ */
+export function namesIn(folder: string): readonly string[] {
+  return looked(folder, () => readdirSync(folder)) ?? [];
+}
+
+/** Null for what is not there. */
+function looked<T>(path: string, look: () => T): T | null {
+  try {
+    return look();
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? "";
+    if (reason === "ENOENT" || reason === "ENOTDIR") return null;
+    const message = `this user cannot see whether ${path} is there (${reason})`;
+    throw new AgentError("STATE_FOLDER", "none", message, { hint: "run it as the user that runs crypto" }, { cause });
   }
 }
 

@@ -1,9 +1,8 @@
 /** The CLI's end of the operator socket: one request, one answer, faults in words a person can act on. */
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createSocketClient } from "../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests, OperatorVerb } from "../agent/socket/verbs.ts";
-import { type StateFolder, socketPaths } from "../agent/state-folder.ts";
+import { isThere, type StateFolder, socketPaths } from "../agent/state-folder.ts";
 import { type Code, codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
 
@@ -55,8 +54,16 @@ function away(state: StateFolder, cause: AgentError): AgentError {
       },
     );
   }
-  if (!existsSync(state.pairing) && !existsSync(join(state.signer, "keystore.json"))) {
-    return new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
-  }
+  if (isUnpaired(state)) return new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
   return new AgentError("COMMAND_DAEMON_AWAY", "none", `crypto does not run on ${state.root}`, {}, { cause });
+}
+
+/** An operator who may only use the socket cannot look, and is told that crypto does not run: that much is sure. */
+function isUnpaired(state: StateFolder): boolean {
+  try {
+    return !isThere(state.pairing) && !isThere(join(state.signer, "keystore.json"));
+  } catch (error) {
+    if (error instanceof AgentError && error.code === "STATE_FOLDER") return false;
+    throw error;
+  }
 }

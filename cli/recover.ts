@@ -2,14 +2,14 @@
  * `recover`: shows what the gateway's recovery order would do to this agent's ledger and, after a yes bound to exactly that, does it;
  * with `--finish` ends a recovery; with `--new-ledger` begins a ledger anew, locked, where the old one is gone or cannot be read.
  */
-import { existsSync, renameSync } from "node:fs";
+import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
 import { createLockedLedger } from "../agent/signer/ledger/ledger.ts";
 import type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
-import { makePrivateFolder, type StateFolder } from "../agent/state-folder.ts";
+import { isThere, makePrivateFolder, type StateFolder } from "../agent/state-folder.ts";
 import { AgentError, namingFile } from "../protocol/fault.ts";
 import type { Head } from "../protocol/messages.ts";
 import { askOperator } from "./operator.ts";
@@ -129,7 +129,7 @@ async function newLedger(state: StateFolder, options: RecoverOptions, terminal: 
 }
 
 function setAside(folder: string, nowMs: number): string {
-  if (!existsSync(folder)) return "";
+  if (!isThere(folder)) return "";
   const aside = `${folder}-aside-${new Date(nowMs).toISOString().replaceAll(/[^0-9]/g, "")}`;
   renameSync(folder, aside);
   return aside;

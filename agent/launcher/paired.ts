@@ -1,9 +1,9 @@
 /** Whether a state folder belongs to a paired agent, judged by the files each role needs. Looks, and changes nothing. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
-import type { StateFolder } from "../state-folder.ts";
+import { isThere, namesIn, type StateFolder } from "../state-folder.ts";
 
 type Role = "both" | "signer" | "courier";
 
@@ -11,18 +11,19 @@ const progressBytesMax = 262_144;
 
 /**
  * What `crypto` asks before it starts anything.
- * @throws AgentError STATE_NOT_PAIRED; STATE_INCOMPLETE or LEDGER_MISSING when pairing was finished here and a file of it is gone
+ * @throws AgentError STATE_NOT_PAIRED; STATE_INCOMPLETE or LEDGER_MISSING when pairing was finished here and a file of it is gone;
+ * STATE_FOLDER when this user may not look
  * @public
  */
 export function assertPaired(state: StateFolder, role: Role): void {
   const missing = missingFile(state, role);
   if (missing !== null) throw incomplete(missing, missing.isLedger ? "LEDGER_MISSING" : "STATE_INCOMPLETE");
-  const isSealed = existsSync(join(state.signer, "keystore.json"));
-  const isLinked = existsSync(join(state.courier, "link.json"));
+  // Each role looks only at what is its own: the other's folder may belong to another user.
+  const isSealed = role !== "courier" && isThere(join(state.signer, "keystore.json"));
   if (role !== "courier" && !isSealed) {
     throw new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
   }
-  if (role !== "signer" && !isLinked) {
+  if (role !== "signer" && !isThere(join(state.courier, "link.json"))) {
     const words = isSealed ? "pairing was begun but not finished" : "there is no paired agent";
     throw new AgentError("STATE_NOT_PAIRED", "none", `${words} in ${state.root}`);
   }
@@ -30,7 +31,7 @@ export function assertPaired(state: StateFolder, role: Role): void {
 
 /**
  * What `pair` asks before it says or changes anything: a finished pairing has all its files, or a person must act.
- * @throws AgentError STATE_INCOMPLETE
+ * @throws AgentError STATE_INCOMPLETE, STATE_FOLDER
  * @public
  */
 export function assertWhole(state: StateFolder): void {
@@ -64,14 +65,14 @@ function missingFile(state: StateFolder, role: Role): Missing | null {
   const keystore = join(state.signer, "keystore.json");
   const link = join(state.courier, "link.json");
   const ledger = join(state.signer, "ledger");
-  if (role !== "courier" && !existsSync(keystore)) return { path: keystore, agent, isLedger: false };
-  if (role !== "signer" && !existsSync(link)) return { path: link, agent, isLedger: false };
+  if (role !== "courier" && !isThere(keystore)) return { path: keystore, agent, isLedger: false };
+  if (role !== "signer" && !isThere(link)) return { path: link, agent, isLedger: false };
   if (role !== "courier" && !hasSegment(ledger)) return { path: ledger, agent, isLedger: true };
   return null;
 }
 
 function hasSegment(ledger: string): boolean {
-  return existsSync(ledger) && readdirSync(ledger).some((name) => name.endsWith(".jsonl"));
+  return namesIn(ledger).some((name) => name.endsWith(".jsonl"));
 }
 
 function agentPairedHere({ pairing }: StateFolder): string | null {

@@ -17,7 +17,7 @@ import { keystoreName } from "../../agent/signer/keystore/file.ts";
 import { ledgerDisk } from "../../agent/signer/ledger/disk.ts";
 import { createLedger } from "../../agent/signer/ledger/ledger.ts";
 import { verifyLedger } from "../../agent/signer/ledger/verify.ts";
-import { makePrivateFolder, type StateFolder, stateFolder } from "../../agent/state-folder.ts";
+import { isThere, makePrivateFolder, type StateFolder, stateFolder } from "../../agent/state-folder.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError, invariant, namingFile } from "../../protocol/fault.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
@@ -156,7 +156,7 @@ interface Sealed {
 async function sealed(run: Run, progress: Progress | null): Promise<Sealed> {
   const { config, options, state, steps } = run;
   // A second keystore of the same words would have another signer key, which the gateway does not know.
-  if (progress !== null && !existsSync(join(state.signer, keystoreName))) {
+  if (progress !== null && !isThere(join(state.signer, keystoreName))) {
     throw new AgentError("PAIRING_PROGRESS", "none", `the wallet was sealed, yet ${state.signer} holds no keystore`);
   }
   const mnemonic =
@@ -224,7 +224,7 @@ async function registered(run: Run, progress: Progress): Promise<Granted> {
 /** Made once and kept until link.json has it, so that a second try registers the same keys. */
 function linkSeed(state: StateFolder): Uint8Array {
   const path = join(state.courier, "link.seed");
-  if (existsSync(path)) return readFileSync(path);
+  if (isThere(path)) return readFileSync(path);
   const seed = randomBytes(32);
   makePrivateFolder(state.courier);
   replaceFile(path, seed, 0o600);
@@ -244,7 +244,7 @@ function begin({ state, terminal }: Run, { granted, wallet, gatewayUrl }: Progre
     throw new AgentError("PAIRING_PROGRESS", "none", `${folder} holds more than the beginning that pairing wrote`);
   }
   const seedPath = join(state.courier, "link.seed");
-  if (existsSync(seedPath)) {
+  if (isThere(seedPath)) {
     const seed = readFileSync(seedPath);
     writeLinkFile(state.courier, { agent, epoch, gatewayKey, linkSeed: seed, gatewayUrl });
     seed.fill(0);

@@ -2,9 +2,9 @@
  * STATE/pairing.json: how far pairing came, so that a run that was cut goes on where it stopped. Holds nothing secret: public keys,
  * addresses, what the gateway granted. `address` reads it too.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { replaceFile } from "../../agent/replace-file.ts";
-import { makePrivateFolder, type StateFolder } from "../../agent/state-folder.ts";
+import { isThere, makePrivateFolder, type StateFolder } from "../../agent/state-folder.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
@@ -44,11 +44,11 @@ const progress: Reader<Progress> = object({
 
 /**
  * Null when pairing never sealed anything here.
- * @throws AgentError PAIRING_PROGRESS
+ * @throws AgentError PAIRING_PROGRESS, STATE_FOLDER
  * @public
  */
 export function readProgress(state: StateFolder): Progress | null {
-  if (!existsSync(state.pairing)) return null;
+  if (!isThere(state.pairing)) return null;
   try {
     const read = progress(parseJson(readFileSync(state.pairing), { bytesMax: 262_144 }), "pairing.json");
     if (read.step !== "sealed" && read.granted === null) throw new Error("granted without a grant");
