@@ -1,0 +1,104 @@
+/**
+ * A small ledger on a disk in memory: the records of a withdrawal to write into it, a write that is durable when it returns, and the
+ * code it refuses with.
+ */
+import { createHash } from "node:crypto";
+import { expect } from "vitest";
+import { createLedger, type Ledger, openLedger } from "../../agent/signer/ledger/ledger.ts";
+import type { LedgerRecord, RecordBody } from "../../agent/signer/ledger/records.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { MemoryDisk } from "./ledger-disk.ts";
+
+export const hex = (text: string, bytes: number): string =>
+  createHash("sha512")
+    .update(text)
+    .digest("hex")
+    .slice(0, bytes * 2);
+export const id = (n: number): string => hex(`id ${n}`, 16);
+
+export const paired: RecordBody & { kind: "PAIRED" } = {
+  kind: "PAIRED",
+  agent: hex("agent", 8),
+  merchant: "m_1",
+  wallet: hex("wallet", 16),
+  epoch: 1,
+  gatewayKey: hex("gateway", 32),
+};
+
+/** Nine records of one withdrawal, of every kind that carries text, lists and nested objects. */
+export function bodies(n: number): readonly RecordBody[] {
+  const transactionId = id(n);
+  const money = { contract: "", address: `0x${hex(`to ${n}`, 20)}`, amountUnits: String(10n ** 18n + BigInt(n)) };
+  const digest = hex(`digest ${n}`, 32);
+  return [
+    {
+      kind: "REQUESTED",
+      transactionId,
+      sequence: n,
+      jobHash: hex(`job ${n}`, 32),
+      job: `{"orderId":"o-${n}","note":"J *@ \\" ü €"}`,
+    },
+    { kind: "HELD", transactionId, code: "POLICY_MANUAL" },
+    { kind: "APPROVED", transactionId, by: "operator", chain: "local", network: "eip155:1", ...money },
+    {
+      kind: "INTENT",
+      transactionId,
+      version: 1,
+      network: "eip155:1",
+      account: `0x${hex("account", 20)}`,
+      nonce: String(n),
+      ...money,
+      gasLimit: "21000",
+      maxFeePerGas: "2000000000",
+      maxPriorityFeePerGas: "1000000000",
+      digest,
+      unsigned: hex(`unsigned ${n}`, 48),
+    },
+    { kind: "SIGNED", transactionId, version: 1, digest, txHash: `0x${hex(`tx ${n}`, 32)}`, raw: hex(`raw ${n}`, 64) },
+    { kind: "RELEASED", acked: { seq: 3, hash: hex("acked", 32) }, released: [{ transactionId, version: 1 }] },
+    { kind: "OBSERVED", transactionId, stage: "final", outcome: "paid", txHash: `0x${hex(`tx ${n}`, 32)}`, block: 7 },
+    { kind: "REPORTED", acked: { seq: 3, hash: hex("acked", 32) } },
+    { kind: "ALARM", code: "NODE_DISAGREE", detail: "two nodes, two answers" },
+  ];
+}
+
+export function fresh(options: { segmentBytesMax?: number; roomBytesMin?: number } = {}): {
+  disk: MemoryDisk;
+  ledger: Ledger;
+  time: { now: number };
+} {
+  const disk = new MemoryDisk();
+  const time = { now: 1000 };
+  createLedger(disk, paired, () => time.now);
+  return { disk, time, ledger: reopen(disk, time, options).ledger };
+}
+
+export function reopen(
+  disk: MemoryDisk,
+  time = { now: 1000 },
+  options: { segmentBytesMax?: number; roomBytesMin?: number } = {},
+) {
+  return openLedger({ disk, clock: () => time.now, ...options });
+}
+
+export function write(disk: MemoryDisk, ledger: Ledger, records: readonly RecordBody[]): readonly LedgerRecord[] {
+  const written = ledger.append(records);
+  let result: AgentError | null | undefined;
+  ledger.flush((error) => {
+    result = error;
+  });
+  while (result === undefined) disk.sync();
+  expect(result).toBeNull();
+  return written;
+}
+
+/** The code that it fails with; nothing when it does not. */
+export function codeOf(act: () => unknown): string {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof AgentError) return error.code;
+    throw error;
+  }
+  return "";
+}
