@@ -1,0 +1,50 @@
+/** What signer, nodes and chain answer to the desk, each in a word; what the desk tells of it, and why a withdrawal waits. */
+import { waiting } from "../../agent/courier/desk/desk.ts";
+import { type Driver, hashOf, idOf, only } from "./desk-views.ts";
+
+export const gasFor = (driver: Driver, sequence: number) =>
+  driver.feed({ kind: "gas", transactionId: idOf(sequence), answer: { ok: true, gasLimit: 21_000n } });
+
+export const revertFor = (driver: Driver, sequence: number) =>
+  driver.feed({
+    kind: "gas",
+    transactionId: idOf(sequence),
+    answer: { ok: false, code: "NODE_WOULD_REVERT", effect: "none", wouldRevert: true },
+  });
+
+export const refused = (verb: "sign" | "replace" | "observed", sequence: number, code: string) =>
+  ({ kind: "answered", verb, transactionId: idOf(sequence), answer: { ok: false, code, effect: "none" } }) as const;
+
+export const sent = (
+  driver: Driver,
+  sequence: number,
+  outcome: "sent" | "unsent" | "misread" | "nonce-consumed" = "sent",
+  version = 1,
+) => driver.feed({ kind: "sent", transactionId: idOf(sequence), version, outcome, detail: "" });
+
+export const look = (driver: Driver, sequence: number, block: number | null, version = 1) =>
+  driver.feed({
+    kind: "looked",
+    chain: "local",
+    found: [
+      {
+        transactionId: idOf(sequence),
+        place: block === null ? null : { txHash: hashOf(sequence, version), block, blockHash: `0x${block}` },
+      },
+    ],
+  });
+
+export const confirm = (driver: Driver, sequence: number, outcome: "paid" | "reverted" | "moved") =>
+  driver.feed({
+    kind: "confirmed",
+    chain: "local",
+    found: [{ transactionId: idOf(sequence), verdict: { outcome, txHash: hashOf(sequence, 1), block: 9 } }],
+  });
+
+/** What is told of the chain, of all that is asked. */
+export const observedBody = (effects: ReturnType<Driver["feed"]>) =>
+  only(effects, "ask").flatMap((effect) => (effect.verb === "observed" ? [effect.body] : []));
+
+/** Why it waits, in the words of `status`. */
+export const whyOf = (driver: Driver, sequence: number) =>
+  waiting(driver.desk).find((one) => one.transactionId === idOf(sequence))?.why;
