@@ -1,36 +1,21 @@
-/**
- * Where ledger and order meet: watermarks, sums, what contradicts, what the gateway lost, a recovery cut anywhere, one after another.
- */
+/** Where ledger and order meet: watermarks, what contradicts, what the order does not name, sums. */
 import { describe, expect, it } from "vitest";
-import { Core, type CoreSnapshot } from "../agent/signer/core.ts";
-import type { LedgerRecord } from "../agent/signer/ledger/records.ts";
-import { readRules } from "../agent/signer/policy/rules.ts";
 import { transactionIdOf } from "../protocol/identity.ts";
-import { parseStatement } from "../protocol/payloads.ts";
 import type { RecoveryWithdrawal } from "../protocol/recovery.ts";
-import { assertSafe } from "./invariants.ts";
-import { MemoryDisk } from "./support/ledger-disk.ts";
+import { assertWhole } from "./support/forgetful-signer.ts";
 import {
   backup,
   type Contents,
   databaseOf,
   ledgerOf,
   offer,
+  orderOf,
   recovered,
   restore,
   shown,
   taken,
 } from "./support/recovery-order.ts";
-import { facts, hot, merchant, Rig, settings, shop } from "./support/signer-rig.ts";
-
-const limits = {
-  eth: { perWithdrawal: 2n * 10n ** 18n, perHour: 5n * 10n ** 18n, perDay: 10n ** 19n, fee: 10n ** 16n, feePerDay: 10n ** 17n },
-  usdt: { perWithdrawal: 10n ** 9n, perHour: null, perDay: 10n ** 12n, fee: 10n ** 16n, feePerDay: 10n ** 19n },
-};
-
-function assertWhole(rig: Rig, forgotten: readonly string[] = []): void {
-  assertSafe({ records: ledgerOf(rig), left: rig.left, genuine: new Set([...rig.gateway.texts, ...forgotten]), limits });
-}
+import { hot, merchant, Rig, settings, shop } from "./support/signer-rig.ts";
 
 function planOf(rig: Rig, contents: Contents): { code: string } & Record<string, unknown> {
   const offered = offer(rig, contents);
@@ -206,11 +191,6 @@ describe("what the order does not name", () => {
   });
 });
 
-function orderOf(text: string): { orderId: string; currency: string; amount: string } {
-  const { orderId, currency, amount } = JSON.parse(text) as { orderId: string; currency: string; amount: string };
-  return { orderId, currency, amount };
-}
-
 describe("limits", () => {
   it("count what was taken over with a token, and what the forgotten day came to", () => {
     const tight = { ...settings.policy.eth!, maxPerDay: "4", maxPerHour: "4", maxPerWithdrawal: "3", holdAbove: "3" };
@@ -240,201 +220,5 @@ describe("limits", () => {
     const spent = [{ currency: "usdt", units: "1500000", feesWei: "130000000000000" }];
     recovered(rig, { ...databaseOf(rig), spent });
     expect(ledgerOf(rig).at(-1)).toMatchObject({ kind: "RECOVERED", spent: [] });
-  });
-});
-
-describe("a gateway that went back", () => {
-  it("is told again, in order, what it lost, and jobs go on where it stands", () => {
-    const rig = new Rig().ready();
-    rig.pay();
-    const old = databaseOf(rig);
-    const texts = [...rig.gateway.texts];
-    const { last } = rig.gateway;
-    const ended = rig.pay();
-    const { txHash } = ended.versions[0]!;
-    rig.ask("observed", { transactionId: ended.transactionId, stage: "final", outcome: "paid", txHash, block: 3 });
-    rig.acknowledge();
-    const open = rig.pay();
-    const held = rig.request({ currency: "eth", amount: "1.5" });
-    rig.acknowledge();
-    const forgotten = rig.gateway.texts.splice(0, rig.gateway.texts.length, ...texts);
-    Object.assign(rig.gateway, { stored: old.held, last });
-    rig.crash();
-    expect(rig.greet().code).toBe("GATEWAY_BEHIND");
-    const plan = recovered(rig, old);
-    expect(plan).toMatchObject({ isGatewayBehind: true, quarantined: 2, held: 1, settled: 0, imported: 0 });
-    rig.greet();
-    rig.statements.length = 0;
-    rig.acknowledge();
-    const told = rig.statements.flatMap(({ entries }) => entries);
-    expect(told[0]?.kind).toBe("recovered");
-    const of = (id: string): string[] =>
-      told.filter((entry) => "transactionId" in entry && entry.transactionId === id).map(({ kind }) => kind);
-    expect(of(ended.transactionId)).toEqual(["asked", "decision", "signed", "observed"]);
-    expect(of(open.transactionId)).toEqual(["asked", "decision", "signed", "decision"]);
-    expect(of(held.transactionId)).toEqual(["asked", "decision"]);
-    // The next job takes the place of one the gateway has forgotten.
-    expect(rig.request().state).toBe("held");
-    assertWhole(rig, forgotten);
-  });
-});
-
-describe("both sides put back", () => {
-  it("pay nothing by themselves: what both forgot is asked for again and held, past every token the chain has seen", () => {
-    const rig = new Rig().ready();
-    rig.pay();
-    const copy = backup(rig);
-    const old = databaseOf(rig);
-    const texts = [...rig.gateway.texts];
-    const { last } = rig.gateway;
-    const forgotten = rig.pay();
-    const text = rig.gateway.texts.at(-1)!;
-    rig.gateway.texts.splice(0, rig.gateway.texts.length, ...texts);
-    Object.assign(rig.gateway, { stored: old.held, last });
-    restore(rig, copy);
-    rig.ask("account", { chain: "local", nonce: "7", witnesses: 2 });
-    const plan = recovered(rig, old);
-    expect(plan.accounts).toMatchObject([{ ledgerNext: "6", gatewayNext: "6", chainCount: "7", next: "7" }]);
-    rig.greet();
-    rig.acknowledge();
-    const again = rig.request(orderOf(text));
-    expect(again).toMatchObject({ transactionId: forgotten.transactionId, state: "held", code: "RECOVERY_HOLD" });
-    expect(rig.ask("sign", { transactionId: again.transactionId, facts }).code).toBe("WITHDRAWAL_HELD");
-  });
-});
-
-/** A rig with a recovery behind it, and the disk cut after so many of its records. */
-function cutsOf(): { rig: Rig; contents: Contents; before: number; cuts: { kept: number; disk: MemoryDisk }[] } {
-  const rig = new Rig().ready();
-  rig.pay();
-  const copy = backup(rig);
-  rig.pay();
-  rig.request({ currency: "eth", amount: "1.5" });
-  rig.acknowledge();
-  const contents = databaseOf(rig);
-  restore(rig, copy);
-  rig.greet();
-  const before = ledgerOf(rig).length;
-  recovered(rig, contents);
-  const [name, bytes] = [...rig.disk.files].at(-1)!;
-  const text = Buffer.from(bytes).toString();
-  const lines = text.split("\n").filter((line) => line !== "");
-  const cuts = [];
-  for (let kept = before; kept <= lines.length; kept++) {
-    const head = lines.slice(0, kept).map((line) => `${line}\n`);
-    cuts.push({ kept, disk: MemoryDisk.of([[name, Buffer.from(head.join(""))]]) });
-    if (kept < lines.length) {
-      const torn = Buffer.from(head.join("") + lines[kept]!.slice(0, 40));
-      cuts.push({ kept, disk: MemoryDisk.of([[name, torn]]) });
-    }
-  }
-  return { rig, contents, before, cuts };
-}
-
-describe("a recovery cut by a power failure", () => {
-  it("has done nothing or all of it, after any of its records, and can be done again", () => {
-    const { contents, before, cuts, rig } = cutsOf();
-    const { length } = ledgerOf(rig);
-    expect(cuts.length).toBeGreaterThan(8);
-    for (const { kept, disk } of cuts) {
-      const found = new Rig({ found: disk, gatewayKey: rig.gateway.key });
-      found.gateway.texts.push(...rig.gateway.texts);
-      const isDone = kept === length;
-      expect(found.core.locked?.code ?? "").toBe(isDone ? "" : "LEDGER_BEHIND_GATEWAY");
-      expect(found.core.paired.epoch).toBe(isDone ? 2 : 1);
-      expect(found.core.book.openCount).toBe(isDone ? 3 : 1);
-      if (!isDone) expect(found.core.book.count("quarantined")).toBe(0);
-      recovered(found, contents);
-      expect(found.core.book.count("quarantined")).toBe(2);
-      expect(found.core.accounts.find("eip155:31337", hot)?.next).toBe(7n);
-      expect(ledgerOf(found).length).toBeGreaterThan(before);
-      assertSafe({ records: ledgerOf(found), left: found.left, genuine: new Set(found.gateway.texts), limits });
-    }
-  });
-});
-
-describe("a second recovery", () => {
-  it("takes over what the first did, keeps every token and needs a higher epoch", () => {
-    const rig = new Rig().ready();
-    const bound = rig.pay();
-    const first = databaseOf(rig);
-    taken(rig, first);
-    const held = rig.request();
-    rig.acknowledge();
-    const second = databaseOf(rig);
-    expect(offer(rig, second, { epoch: 2 }).code).toBe("RECOVERY_OTHER_EPOCH");
-    taken(rig, { ...second, accounts: first.accounts, withdrawals: [...first.withdrawals, second.withdrawals.at(-1)!] });
-    expect(rig.core.paired.epoch).toBe(3);
-    expect(rig.show(bound.transactionId)).toMatchObject({ state: "quarantined", nonce: "5" });
-    expect(rig.show(held.transactionId).state).toBe("held");
-    assertWhole(rig);
-  });
-
-  it("and a checkpoint keep everything: the state folded from it is the state that was lived", () => {
-    const rig = new Rig({ segmentBytesMax: 2_000 }).ready();
-    rig.pay();
-    const copy = backup(rig);
-    rig.pay();
-    const contents = databaseOf(rig);
-    restore(rig, copy);
-    taken(rig, contents);
-    rig.request();
-    rig.acknowledge();
-    const lived = rig.core.snapshot();
-    const folded = new Core(readRules(settings, hot), JSON.parse(JSON.stringify(lived)) as CoreSnapshot);
-    expect(folded.snapshot()).toEqual(lived);
-    const whole = new Core(readRules(settings, hot));
-    for (const record of ledgerOf(rig) as readonly LedgerRecord[]) whole.fold(record);
-    expect({ ...whole.snapshot(), policy: null }).toEqual({ ...lived, policy: null });
-    rig.signer.tick();
-    rig.crash();
-    expect(rig.operate("status").status).toMatchObject({ epoch: 2, recovery: "RECOVERY_HOLD" });
-    expect(rig.core.accounts.gave("eip155:31337", hot, 6n)).toBe(false);
-    expect(rig.core.accounts.gave("eip155:31337", hot, 5n)).toBe(true);
-  });
-});
-
-describe("a withdrawal that an earlier recovery took over, where a later order does not name it,", () => {
-  /** The gateway went back and was recovered: it learned anew of a withdrawal whose job's number others have since. */
-  function learned(): { rig: Rig; learned: string; old: Contents } {
-    const rig = new Rig().ready();
-    rig.pay();
-    const old = databaseOf(rig);
-    const { last } = rig.gateway;
-    rig.pay();
-    const { transactionId } = rig.request({ currency: "eth", amount: "1.5" });
-    rig.acknowledge();
-    Object.assign(rig.gateway, { stored: old.held, last });
-    rig.gateway.texts.splice(1);
-    taken(rig, old);
-    expect(rig.show(transactionId)).toMatchObject({ state: "held", sequence: 3 });
-    return { rig, learned: transactionId, old };
-  }
-
-  it("has ended at the gateway, whatever number its job had", () => {
-    const { rig, learned: transactionId } = learned();
-    const copy = backup(rig);
-    rig.operate("refuse", { transactionId });
-    rig.acknowledge();
-    const contents = { ...databaseOf(rig), jobs: rig.gateway.last };
-    restore(rig, copy);
-    const plan = recovered(rig, contents);
-    expect(plan.withdrawals.find((one) => one.transactionId === transactionId)).toMatchObject({ becomes: "settled" });
-    expect(rig.show(transactionId).state).toBe("settled");
-  });
-
-  it("is lost there once more when the gateway went back to before it had learned of it", () => {
-    const { rig, learned: transactionId, old } = learned();
-    taken(rig, old);
-    expect(rig.show(transactionId).state).toBe("held");
-  });
-});
-
-describe("the reader of statements", () => {
-  it("takes what a recovery says", () => {
-    const rig = new Rig().ready();
-    rig.pay();
-    taken(rig, databaseOf(rig));
-    for (const statement of rig.statements) expect(parseStatement(JSON.stringify(statement))).toEqual(statement);
   });
 });

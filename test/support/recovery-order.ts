@@ -44,6 +44,12 @@ export function databaseOf(rig: Rig): Contents {
   return { held: stored, jobs: last, accounts, spent: [], withdrawals };
 }
 
+/** What the shop would order again to get the job of this text. */
+export function orderOf(text: string): { orderId: string; currency: string; amount: string } {
+  const { orderId, currency, amount } = JSON.parse(text) as { orderId: string; currency: string; amount: string };
+  return { orderId, currency, amount };
+}
+
 /** One part of an order for the run under way; all of it unless told otherwise. */
 export function orderFrame(rig: Rig, contents: Contents, change: Partial<Recovery> = {}, key?: KeyObject): Uint8Array {
   const base = { agent: agentId, wallet, epoch: rig.core.paired.epoch + 1, answers: rig.nonce };
