@@ -35,6 +35,17 @@ describe("a quarantined withdrawal", () => {
     expect(asked(place(driver, 1))).toEqual(["observed:1"]);
   });
 
+  it("is told of to its end without waiting, though its state stays as it is", () => {
+    const driver = drive([quarantined(1)]);
+    driver.block(10);
+    place(driver, 1);
+    const answer = { ok: true, withdrawal: quarantined(1) } as const;
+    driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer });
+    const verdict = { outcome: "paid", txHash: hashOf(1, 1), block: 30 } as const;
+    const effects = driver.feed({ kind: "confirmed", chain: "local", found: [{ transactionId: idOf(1), verdict }] });
+    expect(only(effects, "ask")).toMatchObject([{ verb: "observed", body: { stage: "final", outcome: "paid" } }]);
+  });
+
   it("binds its funds, so that nothing is signed on top that it may need", () => {
     const driver = drive([quarantined(1), viewOf(2, "approved")]);
     const funds = new Map([["", 10n ** 18n + 10n ** 17n]]);

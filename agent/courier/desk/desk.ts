@@ -264,7 +264,9 @@ function takeAnswer(
 /** An answer that shows another stage than the one told is of an earlier telling: this one still waits for its own. */
 function endAsk(item: Item, asked: Ask, state: WithdrawalState): void {
   const stage = state === "paid" || state === "reverted" || state === "lost" ? "final" : state;
-  if (asked.verb === "observed" && !asked.key.startsWith(`${stage} `)) return;
+  // One that a recovery has quarantined stays so until its end.
+  const isWatched = state === "quarantined" && !asked.key.startsWith("final ");
+  if (asked.verb === "observed" && !isWatched && !asked.key.startsWith(`${stage} `)) return;
   item.asking = null;
   item.refusals = 0;
   item.waiting = "";

@@ -78,13 +78,15 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   const isGatewayBehind = order.held === null || hashAt(order.held.seq) === order.held.hash;
   const start = isGatewayBehind ? (order.held?.seq ?? 0) : acked.seq;
   const isEnded = (id: string): boolean => isFinal(core.book.stateOf(id) ?? "held");
-  const facts = [...placed.flatMap((each) => each.facts), ...endedFacts(read, start, head.seq, isEnded)];
+  const told = [...placed.flatMap((each) => each.facts), ...endedFacts(read, start, head.seq, isEnded)];
+  // Once each: what an earlier recovery told again stands in the ledger twice.
+  const facts = [...new Set(told.map((fact) => JSON.stringify(fact)))];
   if (facts.length > factsMax) return refuse("RECOVERY_TOO_LARGE", `${facts.length} facts`);
   const held = order.held ?? { seq: 0, hash: zeroHash };
   const { sequence, hash } = order.jobs;
   const bodies: RecordBody[] = [
     { kind: "RECOVERING", order: order.order, epoch: order.epoch, held, sequence, jobHash: hash },
-    ...facts.map((fact) => ({ kind: "RESTATED", fact: JSON.stringify(fact) }) as const),
+    ...facts.map((fact) => ({ kind: "RESTATED", fact }) as const),
     ...placed.map(({ body }) => body),
     {
       ...{ kind: "RECOVERED", order: order.order, epoch: order.epoch },

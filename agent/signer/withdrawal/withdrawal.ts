@@ -236,6 +236,8 @@ function resume(withdrawal: Withdrawal, at: number): void {
   const isOut = versions.some((version) => version.released);
   const isSigned = versions.some((version) => version.txHash !== "");
   withdrawal.state = isOut ? "released" : isSigned ? "signed" : "intent";
+  // What was seen before must be told again, to move it there from here.
+  withdrawal.observed = null;
   withdrawal.changedAt = at;
 }
 
