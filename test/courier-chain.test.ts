@@ -1,0 +1,187 @@
+/** The courier's door to the chain, over nodes that answer as the test says; and its independent reading of what the signer made. */
+import { describe, expect, it } from "vitest";
+import { createChainDoor } from "../agent/courier/nodes/chain.ts";
+import { createReadBack } from "../agent/courier/nodes/read-back.ts";
+import type { WithdrawalView } from "../agent/socket/verbs.ts";
+import { addressTopic, transferTopic } from "../chains/evm/erc20.ts";
+import type { EvmNodes } from "../chains/evm/node.ts";
+import { AgentError } from "../protocol/fault.ts";
+import { ether, paid, receiver, rigOn, startsAnvil } from "./support/courier-on-anvil.ts";
+import { account, sentView, token, viewOf } from "./support/desk-views.ts";
+
+startsAnvil();
+
+describe("the door to the chain", () => {
+  const nodesWith = (change: Partial<EvmNodes>): EvmNodes => {
+    const never = () => Promise.reject(new AgentError("NODE_TIMEOUT", "none", "not in this test"));
+    return {
+      status: () => [],
+      checkChain: never,
+      head: never,
+      finalBlock: never,
+      counters: never,
+      balance: never,
+      code: never,
+      fees: never,
+      estimateGas: never,
+      broadcast: () => Promise.resolve({ outcome: "unsent", text: "" }),
+      receipt: never,
+      finalReceipt: never,
+      block: never,
+      logs: never,
+      call: never,
+      close: () => undefined,
+      ...change,
+    };
+  };
+  const doorTo = (change: Partial<EvmNodes>) => createChainDoor(nodesWith(change), [token], () => 0);
+  const tokenView = sentView(1, "included", 1, { contract: token, currency: "usdt", amountUnits: "500" });
+  const transfer = (to: string, units: bigint, from = account, contract = token) => ({
+    address: contract,
+    topics: [transferTopic, addressTopic(from), addressTopic(to)],
+    data: `0x${units.toString(16).padStart(64, "0")}`,
+    logIndex: 0,
+  });
+  const verdict = async (status: 0 | 1, logs: readonly ReturnType<typeof transfer>[], view = tokenView) => {
+    const receipt = {
+      txHash: view.versions[0]!.txHash,
+      blockNumber: 5,
+      blockHash: "0x5",
+      status,
+      from: account,
+      to: token,
+      logs,
+    };
+    const door = doorTo({ finalReceipt: () => Promise.resolve({ ...receipt, gasUsed: 1n, effectiveGasPrice: 1n }) });
+    const [found] = await door.confirm([{ withdrawal: view, txHashes: [receipt.txHash] }]);
+    return found?.verdict?.outcome;
+  };
+
+  it("calls a token payment paid only for one exact Transfer out of the account", async () => {
+    const right = transfer(tokenView.address, 500n);
+    expect(await verdict(1, [right])).toBe("paid");
+    expect(await verdict(1, [right, transfer(account, 9n, tokenView.address)])).toBe("paid");
+    expect(await verdict(0, [])).toBe("reverted");
+    expect(await verdict(1, [])).toBe("moved");
+    expect(await verdict(1, [transfer(tokenView.address, 499n)])).toBe("moved");
+    expect(await verdict(1, [transfer(account, 500n)])).toBe("moved");
+    expect(await verdict(1, [transfer(tokenView.address, 500n, tokenView.address)])).toBe("moved");
+    expect(await verdict(1, [transfer(tokenView.address, 500n, account, account)])).toBe("moved");
+    expect(await verdict(1, [right, transfer("0x0000000000000000000000000000000000000fee", 1n)])).toBe("moved");
+  });
+
+  it("knows the native balance when a token's cannot be read", async () => {
+    const door = doorTo({
+      head: () => Promise.resolve({ number: 9, hash: "0x9", baseFeePerGas: 1n, timestamp: 1 }),
+      finalBlock: () => Promise.resolve({ number: 8, hash: "0x8" }),
+      fees: () => Promise.resolve({ baseFeePerGas: 1n, maxPriorityFeePerGas: 1n }),
+      code: () => Promise.resolve("0x"),
+      balance: (_account, contract) =>
+        contract === "" ? Promise.resolve(7n) : Promise.reject(new AgentError("NODE_ANSWER", "none", "no word")),
+    });
+    expect([...(await door.facts(account)).balances]).toEqual([["", 7n]]);
+    const away = doorTo({ code: () => Promise.resolve("0x") });
+    await expect(away.facts(account)).rejects.toMatchObject({ code: "NODE_TIMEOUT" });
+  });
+
+  it("calls a payment in the native coin paid by its status", async () => {
+    const native = sentView(1, "included");
+    expect(await verdict(1, [], native)).toBe("paid");
+    expect(await verdict(0, [], native)).toBe("reverted");
+  });
+
+  it("names 21000 gas to a plain address, an estimate and a quarter for the rest", async () => {
+    const estimate = () => Promise.resolve({ ok: true as const, gas: 40_001n });
+    const plain = doorTo({ code: () => Promise.resolve("0x"), estimateGas: estimate });
+    const contract = doorTo({ code: () => Promise.resolve("0x00"), estimateGas: estimate });
+    expect(await plain.gas(account, viewOf(1, "approved"))).toEqual({ ok: true, gasLimit: 21_000n });
+    expect(await contract.gas(account, viewOf(1, "approved"))).toEqual({ ok: true, gasLimit: 50_002n });
+    expect(await plain.gas(account, viewOf(1, "approved", { contract: token }))).toEqual({ ok: true, gasLimit: 50_002n });
+  });
+
+  it("answers from what it asked ahead, once and for seconds only", async () => {
+    let asked = 0;
+    let nowMs = 0;
+    const nodes = nodesWith({
+      estimateGas: () => {
+        asked += 1;
+        return Promise.resolve({ ok: true, gas: 40_000n });
+      },
+    });
+    const door = createChainDoor(nodes, [], () => nowMs);
+    const view = viewOf(1, "approved", { contract: token });
+    await door.expect(account, { contract: token, address: view.address.toLowerCase(), amountUnits: view.amountUnits });
+    expect(await door.gas(account, view)).toEqual({ ok: true, gasLimit: 50_000n });
+    expect(asked).toBe(1);
+    await door.gas(account, view);
+    expect(asked).toBe(2);
+    await door.expect(account, view);
+    nowMs += 5000;
+    await door.gas(account, view);
+    expect(asked).toBe(4);
+    await door.expect(account, { ...view, amountUnits: "1" });
+    await door.gas(account, view);
+    expect(asked).toBe(6);
+  });
+
+  it("tells a call that would revert from a node in trouble", async () => {
+    const view = viewOf(1, "approved", { contract: token });
+    const reverting = doorTo({ estimateGas: () => Promise.resolve({ ok: false, code: "NODE_WOULD_REVERT" }) });
+    expect(await reverting.gas(account, view)).toMatchObject({ ok: false, wouldRevert: true });
+    expect(await doorTo({}).gas(account, view)).toMatchObject({ ok: false, code: "NODE_TIMEOUT", wouldRevert: false });
+  });
+
+  it("leaves out what the nodes could not answer", async () => {
+    const wanted = [1, 2].map((sequence) => {
+      const view = sentView(sequence, "broadcast");
+      return { withdrawal: view, txHashes: [view.versions[0]!.txHash] };
+    });
+    const door = doorTo({
+      receipt: (txHash) =>
+        txHash === wanted[0]!.txHashes[0]
+          ? Promise.resolve(null)
+          : Promise.reject(new AgentError("NODE_TIMEOUT", "none", "late")),
+    });
+    expect(await door.look(wanted)).toEqual([{ transactionId: wanted[0]!.withdrawal.transactionId, place: null }]);
+  });
+});
+
+describe("the independent reading", () => {
+  it("finds each single difference", async () => {
+    const rig = await rigOn();
+    const told: Partial<WithdrawalView>[] = [];
+    rig.tamper = (verb, answer) => {
+      if (verb === "admit" || verb === "release") {
+        told.push(...((answer as unknown as { withdrawals?: Partial<WithdrawalView>[] }).withdrawals ?? []));
+      }
+      return answer;
+    };
+    const { transactionId } = rig.gateway.order({ address: receiver() });
+    await paid(rig, transactionId);
+    const view = Object.assign({}, ...told) as WithdrawalView;
+    const version = view.versions[0]!;
+    const read = createReadBack(rig.settings);
+    expect(await read(view, version)).toBe("");
+    const other = { ...rig.settings, chains: { local: { ...rig.settings.chains.local!, chainId: 1 } } };
+    expect(await createReadBack(other)(view, version)).toContain("chain");
+    const wrongs: readonly (readonly [object, object, string])[] = [
+      [{ address: receiver() }, {}, "to"],
+      [{ amountUnits: `${ether + 1n}` }, {}, "amount"],
+      [{ amountUnits: `${ether + 1n}`, amount: "1.000000000000000001" }, {}, "value"],
+      [{ nonce: `${Number(view.nonce) + 1}` }, {}, "nonce"],
+      [{ contract: token }, {}, "contract"],
+      [{ currency: "usdt" }, {}, "contract"],
+      [{ network: "eip155:1" }, {}, "network"],
+      [{ currency: "none" }, {}, "does not know"],
+      [{}, { txHash: `0x${"00".repeat(32)}` }, "hash"],
+      [{}, { gasLimit: "21001" }, "gas limit"],
+      [{}, { maxFeePerGas: "1" }, "maxFeePerGas"],
+      [{}, { maxPriorityFeePerGas: "7" }, "maxPriorityFeePerGas"],
+      [{}, { raw: `${version.raw?.slice(0, -2)}00` }, "hash"],
+      [{}, { raw: "0x02" }, "unreadable"],
+    ];
+    for (const [change, versionChange, word] of wrongs) {
+      expect(await read({ ...view, ...change }, { ...version, ...versionChange })).toContain(word);
+    }
+  });
+});

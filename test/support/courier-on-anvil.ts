@@ -1,0 +1,43 @@
+/** A chain (anvil) for a test file, and couriers on it that end with their test. */
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { type Anvil, startAnvil } from "../../scripts/anvil.ts";
+import { CourierRig } from "./courier-rig.ts";
+import { until } from "./until.ts";
+
+export const ether = 10n ** 18n;
+
+// Of the file that runs.
+export let anvil: Anvil;
+/** What ends with the test that runs, the newest first. */
+export const cleanups: (() => unknown)[] = [];
+let last = 0;
+
+/** To be called once at the head of a test file. */
+export function startsAnvil(): void {
+  beforeAll(async () => {
+    anvil = await startAnvil({ blockTimeMs: 100 });
+  });
+  afterAll(() => anvil.stop());
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+}
+
+/** Another address each time, which nobody has paid yet. */
+export const receiver = () => `0x00000000000000000000000000000000000b${(++last).toString(16).padStart(4, "0")}`;
+
+/** A courier between its neighbours, on the chain unless other nodes are named; no test may leave a bug behind. */
+export async function rigOn(nodes: readonly string[] = [anvil.url]): Promise<CourierRig> {
+  const rig = new CourierRig();
+  cleanups.push(async () => {
+    await rig.stop();
+    expect(rig.bugs).toEqual([]);
+  });
+  return rig.start(nodes);
+}
+
+/** Until each of them is paid. @throws with what was logged */
+export const paid = (rig: CourierRig, ...ids: readonly string[]) =>
+  until(() => ids.every((id) => rig.stateOf(id) === "paid"), 15_000).catch(() => {
+    throw new Error(`${ids.map((id) => rig.stateOf(id)).join(" ")}\n${rig.logged.slice(-30).join("")}`);
+  });
