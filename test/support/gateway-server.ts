@@ -4,7 +4,7 @@
  */
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
-import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { type Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { HDKey } from "@scure/bip32";
@@ -82,6 +82,7 @@ export interface Sent {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string | Uint8Array;
+  readonly agent?: Agent; // a connection of its own unless told
 }
 
 export interface TestGateway {
@@ -159,9 +160,9 @@ export function transcriptOf(
   };
 }
 
-function ask(url: string, { method = "GET", headers = {}, body }: Sent): Promise<Answered> {
+function ask(url: string, { method = "GET", headers = {}, body, agent }: Sent): Promise<Answered> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest(url, { method, headers, agent: false }, (response) => {
+    const request = httpRequest(url, { method, headers, agent: agent ?? false }, (response) => {
       const parts: Buffer[] = [];
       response.on("data", (part: Buffer) => parts.push(part));
       response.on("end", () => {
