@@ -8,6 +8,7 @@ import type { Mutant } from "./mutant.ts";
 import { orderMutants } from "./orders.ts";
 import { outboxMutants } from "./outbox.ts";
 import { policyMutants } from "./policy.ts";
+import { recoveryMutants } from "./recovery.ts";
 import { releaseMutants } from "./release.ts";
 import { rollbackMutants } from "./rollback.ts";
 import { tokenMutants } from "./tokens.ts";
@@ -21,6 +22,7 @@ export const mutants: readonly Mutant[] = [
   ...ledgerMutants,
   ...releaseMutants,
   ...rollbackMutants,
+  ...recoveryMutants,
   ...admissionMutants,
   ...tokenMutants,
   ...policyMutants,

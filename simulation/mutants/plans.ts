@@ -10,3 +10,8 @@ export function rotatesAndRestarts({ segmentBytesMax, rates }: Plan): boolean {
 export function mayLock({ rates }: Plan): boolean {
   return rates.ledgerRestored + rates.folderCloned + rates.gatewayRestored + rates.foreignSpend > 0;
 }
+
+/** People carry out a recovery. */
+export function isRescued({ rescue }: Plan): boolean {
+  return rescue;
+}

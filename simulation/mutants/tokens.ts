@@ -30,8 +30,8 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "bump-with-a-new-nonce",
     file: tokens,
-    find: "return intend(turn, approval, account, BigInt(withdrawal.nonce), above + 1, raised(newest, facts));",
-    replace: "return intend(turn, approval, account, account.next, above + 1, raised(newest, facts));",
+    find: "return intend(turn, approval, account, BigInt(withdrawal.nonce), above + 1, unlike(withdrawal, raised(newest, facts)));",
+    replace: "return intend(turn, approval, account, account.next, above + 1, unlike(withdrawal, raised(newest, facts)));",
     sentence: "A dearer version gets a nonce of its own, so both versions can be paid (one token for life).",
   },
   {

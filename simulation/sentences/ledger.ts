@@ -17,6 +17,8 @@ export interface LedgerTerms extends Terms {
   readonly isForeign: (nonce: string) => boolean;
 }
 
+type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
+
 /** What a ledger that may have forgotten a signature must not say of a withdrawal. */
 const decisions: ReadonlySet<string> = new Set(["APPROVED", "REFUSED", "HELD", "EXPIRED", "INTENT", "SIGNED", "RELEASED"]);
 
@@ -27,6 +29,9 @@ export class DurableLedger {
   readonly #signed = new Map<string, string>(); // raw bytes, by withdrawal and version
   readonly #released = new Set<string>(); // raw bytes
   readonly #lost = new Set<string>(); // nonces that the courier said another transaction used
+  readonly #imported = new Map<string, Imported>(); // by withdrawal, as the newest recovery told it
+  /** From RECOVERED to RESUMED each yes is a person's, who looks at the chain as well. */
+  #isRecovering = false;
   #rest = "";
   #isTorn = false;
   /** What is added was there before. */
@@ -62,6 +67,8 @@ export class DurableLedger {
     this.#signed.clear();
     this.#released.clear();
     this.#lost.clear();
+    this.#imported.clear();
+    this.#isRecovering = false;
     this.#sentences = new RecordSentences(this.#terms);
     this.#isReread = true;
     for (const name of [...files.keys()].filter((each) => each.endsWith(".jsonl")).sort()) {
@@ -96,6 +103,10 @@ export class DurableLedger {
     this.#sentences.add(record);
     const signs = !this.#isReread && (record.kind === "INTENT" || record.kind === "SIGNED") && this.isToldOfForeign;
     must(!signs, "nothing is signed once the agent was told of a foreign use", () => `${this.name}: ${record.seq}`);
+    if (record.kind === "RECOVERED" || record.kind === "RESUMED") this.#isRecovering = record.kind === "RECOVERED";
+    // The way back from a restore, by a person's yes to the gateway's order.
+    if (record.kind === "RECOVERED" && !this.#isReread) this.lacked = null;
+    if (record.kind === "IMPORTED") this.#import(record);
     if (record.kind === "INTENT") this.#intents.add(record.digest);
     if (record.kind === "SIGNED") this.#signed.set(`${record.transactionId} ${record.version}`, record.raw);
     if (record.kind === "RELEASED") {
@@ -110,18 +121,31 @@ export class DurableLedger {
     }
   }
 
+  /** What the gateway's order holds of this ledger's own versions counts as released by it. */
+  #import(record: Imported): void {
+    const { transactionId, versions } = record;
+    this.#imported.set(transactionId, record);
+    for (const [index, { own, out }] of versions.entries()) {
+      const raw = this.#signed.get(`${transactionId} ${index + 1}`);
+      if (own && out && raw !== undefined) this.#released.add(raw);
+    }
+  }
+
   #hashesOf(transactionId: string): readonly string[] {
-    return this.records.flatMap((one) => (one.kind === "SIGNED" && one.transactionId === transactionId ? [one.txHash] : []));
+    const signed = this.records.flatMap((one) =>
+      one.kind === "SIGNED" && one.transactionId === transactionId ? [one.txHash] : [],
+    );
+    return [...signed, ...(this.#imported.get(transactionId)?.versions ?? []).map(({ txHash }) => txHash)];
   }
 
   /** The courier said of a nonce that another transaction used it, and somebody else's did, for good. */
   get isToldOfForeign(): boolean {
-    return [...this.#lost].some(this.#terms.isForeign);
+    return !this.#isRecovering && [...this.#lost].some(this.#terms.isForeign);
   }
 
   #nonceOf(transactionId: string): string {
     const intent = this.records.find((one) => one.kind === "INTENT" && one.transactionId === transactionId);
-    return intent?.kind === "INTENT" ? intent.nonce : "";
+    return intent?.kind === "INTENT" ? intent.nonce : (this.#imported.get(transactionId)?.nonce ?? "");
   }
 
   /** The very record that went missing may be written again, the same in every byte: then nothing is missing. */

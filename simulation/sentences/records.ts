@@ -32,9 +32,13 @@ interface Withdrawal {
   feeAt: number;
   boundAt: number;
   approvedAt: number;
-  readonly versions: Version[];
+  versions: Version[];
   isFinal: boolean;
+  /** A recovery holds it: no job of policy's or the clock's any more. */
+  isPersons: boolean;
 }
+
+type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -52,8 +56,11 @@ export class RecordSentences {
   #isLocked = false;
   #ackedSeq = 0;
   #sequence = 0;
-  /** A recovery sets other rules; they are told by its own tests. */
-  #isRecovered = false;
+  /** What a recovery has begun to say; all of it counts with its last record, or none. */
+  #staged: LedgerRecord[] = [];
+  /** From RECOVERED to RESUMED. */
+  #isRecovering = false;
+  #recoveredSeq = 0;
 
   constructor(terms: Terms) {
     this.#terms = terms;
@@ -61,14 +68,27 @@ export class RecordSentences {
 
   add(record: LedgerRecord): void {
     this.#hashes.set(record.seq, record.hash);
-    this.#isRecovered ||= record.kind === "RECOVERING";
-    if (this.#isRecovered) return;
     const say = (): string => `${this.#terms.name}: ${JSON.stringify(record).slice(0, 400)}`;
     must(record.at <= this.#terms.atMax(), "ledger time never runs far ahead of the gateway's", say);
     must(!this.#isLocked || !acting.has(record.kind), "a locked signer does nothing", say);
     switch (record.kind) {
       case "LOCKED":
         this.#isLocked = true;
+        return;
+      case "RECOVERING":
+        this.#staged = [record];
+        return;
+      case "IMPORTED":
+      case "SETTLED":
+      case "RESTATED":
+        this.#staged.push(record);
+        return;
+      case "RECOVERED":
+        this.#recovered(record, say);
+        return;
+      case "RESUMED":
+        must(this.#ackedSeq >= this.#recoveredSeq, "a recovery ends when the gateway has taken it", say);
+        this.#isRecovering = false;
         return;
       case "ADOPTED":
         must(!this.#isBegun, "an account is adopted before its first token", say);
@@ -99,6 +119,53 @@ export class RecordSentences {
     }
   }
 
+  #recovered(record: Extract<LedgerRecord, { kind: "RECOVERED" }>, say: () => string): void {
+    const [begun, ...parts] = this.#staged;
+    must(begun?.kind === "RECOVERING" && begun.order === record.order, "what is recovered was begun", say);
+    if (begun?.kind === "RECOVERING") this.#sequence = begun.sequence;
+    this.#staged = [];
+    this.#isLocked = false;
+    this.#isRecovering = true;
+    this.#recoveredSeq = record.seq;
+    this.#ackedSeq = 0;
+    for (const { next } of record.accounts) {
+      must(this.#next === null || BigInt(next) >= this.#next, "no recovery gives a token back", say);
+      this.#next = BigInt(next);
+      this.#isBegun = true;
+    }
+    for (const part of parts) {
+      if (part.kind === "IMPORTED") this.#imported(part, record.at, say);
+      const settled = part.kind === "SETTLED" ? this.#withdrawals.get(part.transactionId) : undefined;
+      if (settled === undefined) continue;
+      must(settled.nonce === null && settled.decision !== "ended", "only what has no token is settled", say);
+      settled.decision = "ended";
+    }
+  }
+
+  #imported(part: Imported, at: number, say: () => string): void {
+    const { transactionId: id } = part;
+    const one = this.#withdrawals.get(id) ?? begin(JSON.parse(part.job) as Job);
+    this.#withdrawals.set(id, one);
+    must(one.decision !== "ended" && !one.isFinal, "nothing follows the end", say);
+    one.decision = "held";
+    one.isPersons = true;
+    if (part.nonce === "") {
+      must(one.nonce === null, "a withdrawal has one token", say);
+      return;
+    }
+    const nonce = BigInt(part.nonce);
+    must((one.nonce ?? nonce) === nonce, "a withdrawal has one token", say);
+    must((this.#ownerOf.get(nonce) ?? id) === id, "a token has one withdrawal", say);
+    must(this.#next !== null && nonce < this.#next, "what a recovery takes over lies below the next token", say);
+    this.#ownerOf.set(nonce, id);
+    one.nonce = nonce;
+    one.boundAt = at;
+    one.versions = part.versions.map(({ own, out }, index) => {
+      const known = own ? one.versions[index] : undefined;
+      return { digest: known?.digest ?? "", signedSeq: known?.signedSeq ?? 1, isReleased: out || known?.isReleased === true };
+    });
+  }
+
   #jobAt(sequence: number, say: () => string): void {
     must(sequence === this.#sequence + 1, "jobs are recorded in order and without gaps", say);
     this.#sequence = sequence;
@@ -122,11 +189,18 @@ export class RecordSentences {
         return;
       case "HELD":
         must(one.decision === "", "a decision comes once", say);
+        must(!this.#isRecovering || record.code === "RECOVERY_HOLD", "what comes in a recovery is held for a person", say);
         one.decision = "held";
+        one.isPersons = this.#isRecovering;
         return;
       case "REFUSED":
       case "EXPIRED":
         must(one.nonce === null, "what is bound is never called unsigned", say);
+        must(
+          !one.isPersons || one.decision !== "held" || (record.kind === "REFUSED" && record.by === "operator"),
+          "what a recovery holds ends by a person alone",
+          say,
+        );
         must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
         must(record.kind === "REFUSED" || record.at > one.job.expiresAt, "nothing runs out before its time", say);
         one.decision = "ended";
@@ -162,6 +236,7 @@ export class RecordSentences {
     const units = BigInt(record.amountUnits);
     const limit = (text: string): bigint => this.#unitsOf(text, one.job.currency);
     if (record.by === "policy") {
+      must(!one.isPersons && !this.#isRecovering, "what a recovery holds is approved by a person alone", say);
       const isForPeople = one.job.mode === "manual" || (policy.holdAbove !== undefined && units > limit(policy.holdAbove));
       must(!isForPeople, "what is for a person is approved by a person", say);
     }
@@ -225,7 +300,7 @@ export class RecordSentences {
 
 function begin(job: Job): Withdrawal {
   const times = { feeAt: 0, boundAt: 0, approvedAt: 0 };
-  return { job, decision: "", units: 0n, nonce: null, feeWei: 0n, ...times, versions: [], isFinal: false };
+  return { job, decision: "", units: 0n, nonce: null, feeWei: 0n, ...times, versions: [], isFinal: false, isPersons: false };
 }
 
 /** A decimal text in base units. */

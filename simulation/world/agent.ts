@@ -229,6 +229,13 @@ export class Machine {
     });
   }
 
+  /** Nobody starts it again. */
+  endForGood(): void {
+    if (!this.isOn) return;
+    this.isOn = false;
+    this.powerFails();
+  }
+
   /** Everything on the machine stops at once, and what was not synced is at the mercy of the drive. */
   powerFails(): void {
     note("power fails");

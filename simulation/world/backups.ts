@@ -11,6 +11,8 @@ type Strikes = (kind: FaultKind, label: string) => boolean;
 export class Backups {
   readonly #world: World;
   readonly #kind: FaultKind | null;
+  /** With people on the way back no more strikes than they can follow. */
+  readonly #most: number;
   #ledger: ReturnType<World["machines"][number]["drive"]["backup"]> | null = null;
   #database: ReturnType<World["gateway"]["backup"]> | null = null;
   #used = 0;
@@ -19,6 +21,7 @@ export class Backups {
     this.#world = world;
     const kinds = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain"] as const;
     this.#kind = kinds.find((kind) => world.plan.rates[kind] > 0) ?? null;
+    this.#most = world.plan.rescue ? kernel.chance.pick("restores at most", [1, 1, 1, 2, 3]) : Number.POSITIVE_INFINITY;
   }
 
   /** Whether one of them happened. */
@@ -33,13 +36,15 @@ export class Backups {
   act(strikes: Strikes): void {
     const { machines, gateway } = this.#world;
     const [machine] = machines;
-    if (machine === undefined || this.#kind === null) return;
+    const isOver = this.#used >= this.#most || (this.#kind === "gatewayRestored" && this.#world.takeover.hasBegun);
+    if (machine === undefined || this.#kind === null || isOver) return;
+    const before = this.#used;
     switch (this.#kind) {
       case "ledgerRestored":
         if (this.#ledger === null || kernel.chance.below("the ledger is backed up", 5) === 0)
           this.#ledger = machine.drive.backup();
         else if (strikes("ledgerRestored", "the ledger is restored")) this.#restoreLedger();
-        return;
+        break;
       case "gatewayRestored":
         if (gateway.isInTransaction) return;
         if (this.#database === null || kernel.chance.below("the database is backed up", 5) === 0)
@@ -49,25 +54,29 @@ export class Backups {
           gateway.restore(this.#database);
           this.#used += 1;
         }
-        return;
+        break;
       case "folderCloned":
         if (this.#used === 0 && strikes("folderCloned", "the folder is cloned")) this.#clone();
-        return;
+        break;
       default:
-        if (this.#used === 0 && strikes("pairedAgain", "another server is paired")) this.#pairAgain();
+        if (this.#used === 0 && strikes("pairedAgain", "another server is paired")) {
+          this.#used += 1;
+          this.#world.takeover.begin();
+        }
     }
+    if (this.#used > before) this.#world.rescue?.begin();
   }
 
   #restoreLedger(): void {
     const [machine] = this.#world.machines;
-    if (machine === undefined || this.#ledger === null) return;
+    const files = this.#ledger;
+    if (machine === undefined || files === null) return;
     this.#used += 1;
     const ledger = this.#world.ledgerOf(machine);
     note("ledger restored");
     machine.powerFails();
-    ledger.mayMiss = true;
-    machine.drive.restore(this.#ledger);
-    ledger.mayMiss = false;
+    const { drive } = machine;
+    this.#world.forgets(machine, () => drive.restore(files));
     type Row = { readonly headSeq: number; readonly headHash: string };
     const [row] = this.#world.gateway.all<Row>("SELECT headSeq, headHash FROM agents WHERE id = ?", machine.id);
     if (row !== undefined && ledger.head.seq < row.headSeq) ledger.lacked = { seq: row.headSeq, hash: row.headHash };
@@ -82,19 +91,5 @@ export class Backups {
     note("folder cloned");
     clone.startSigner();
     clone.startCourier();
-  }
-
-  #pairAgain(): void {
-    const [machine] = this.#world.machines;
-    const { gateway } = this.#world;
-    if (machine === undefined || gateway.isInTransaction) return;
-    this.#used += 1;
-    note("another server is paired");
-    gateway.releaseAgent(machine.id);
-    const next = this.#world.addMachine("c", "cc".repeat(8), 2);
-    next.pair(1);
-    gateway.admit(next, 1);
-    next.startSigner();
-    next.startCourier();
   }
 }

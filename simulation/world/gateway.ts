@@ -6,6 +6,8 @@ import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import type { DatabaseSync } from "@photostructure/sqlite";
 import { startHub } from "../../gateway/hub/hub.ts";
+import type { Operator } from "../../gateway/operator/people.ts";
+import { pairAgent } from "../../gateway/pairing/pairing.ts";
 import type { Service } from "../../gateway/service.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { type Store, storeOver, type Value } from "../../gateway/store/store.ts";
@@ -81,8 +83,30 @@ export class Gateway {
       );
   }
 
-  releaseAgent(id: string): void {
-    tables.prepare("UPDATE agents SET releasedAt = ? WHERE id = ?").run(this.clock(), id);
+  /**
+   * One command of the gateway's operator, in a process of its own beside the gateway's. Answers null when the database did not take
+   * it, or when it died before it could say; what it wrote may be there.
+   */
+  command<T>(act: (by: Operator) => T, answered: (said: T | null) => void): void {
+    const owner: Owner = { name: "operator", isAlive: true, hasPromises: false };
+    kernel.scheduler.after(1, owner, () => {
+      const random = (count: number): Uint8Array => kernel.chance.bytes("operator's random", count);
+      const run = this.service === null ? null : this.run;
+      let said: T | null = null;
+      try {
+        const store = this.#storeOf(owner, logOf(owner));
+        said = act({ store, gatewayKey, random, nowMs: this.clock(), run });
+      } catch (error) {
+        if (owner.isAlive && !(error instanceof AgentError)) throw error;
+        note("command failed", error instanceof AgentError ? error.code : "");
+      }
+      tables.rollback();
+      answered(owner.isAlive ? said : null);
+    });
+  }
+
+  /** Signatures of released agents are counted from here. */
+  keepReleased(): void {
     this.#stored = this.#storedOfReleased();
   }
 
@@ -188,6 +212,11 @@ export class Gateway {
   /** The process is gone, with what it had not committed; another one is started. */
   ends(owner: Owner, isHeard = true): void {
     if (!owner.isAlive) return;
+    if (owner !== this.owner) {
+      owner.isAlive = false;
+      tables.rollback();
+      return;
+    }
     note("gateway ends");
     owner.isAlive = false;
     tables.rollback();
@@ -207,6 +236,20 @@ export class Gateway {
   restore(rows: ReturnType<Tables["backup"]>): void {
     if (this.owner !== null) this.ends(this.owner);
     tables.restore(rows);
+  }
+
+  /** As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile. */
+  pair(body: Uint8Array, answered: (answer: ReturnType<typeof pairAgent>) => void): void {
+    const { owner, service } = this;
+    if (owner === null || service === null) return;
+    kernel.scheduler.after(1, owner, () => {
+      try {
+        answered(pairAgent(service, body));
+      } catch (error) {
+        if (!(error instanceof AgentError)) throw error;
+        note("pairing failed", error.code);
+      }
+    });
   }
 
   /** As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile. */

@@ -51,7 +51,7 @@ export class People {
     if (this.#isLateOrdered) return;
     this.#isLateOrdered = true;
     const late: Order = {
-      ...{ orderId: "order-late", mode: "auto", currency: "eth", amount: "0.5", units: 5n * 10n ** 17n },
+      ...{ orderId: "order-late", mode: "auto", currency: "eth", amount: "0.05", units: 5n * 10n ** 16n },
       ...{ address: receivers[0], atMs: kernel.scheduler.nowMs },
     };
     this.#world.payments.expect(late);
@@ -107,21 +107,28 @@ export class People {
       if (slow > 0 && kernel.chance.fault("operator is slow", slow)) continue;
       this.ask(machine, "list", { openOnly: true, limit: 20 }, (answer) => {
         const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
-        for (const view of withdrawals) if (view.state === "held") this.#decide(machine, view);
+        // What a recovery holds is for whoever carries it out.
+        for (const view of withdrawals) if (view.state === "held" && view.code !== "RECOVERY_HOLD") this.#decide(machine, view);
       });
     }
   }
 
   #decide(machine: Machine, view: WithdrawalView): void {
+    if (kernel.chance.below("operator refuses", 4) === 0) this.refuse(machine, view);
+    else this.approve(machine, view);
+  }
+
+  refuse(machine: Machine, { transactionId }: WithdrawalView): void {
+    this.ask(machine, "refuse", { transactionId });
+  }
+
+  approve(machine: Machine, view: WithdrawalView): void {
     const { transactionId, approvalDigest } = view;
-    if (kernel.chance.below("operator refuses", 4) === 0) {
-      this.ask(machine, "refuse", { transactionId });
-      return;
-    }
     const address = view.address === "" ? namedReceiver : "";
     this.ask(machine, "approve", { transactionId, digest: approvalDigest, address }, (answer) => {
       // What policy will not let through is refused by the person who sees why.
-      if (!answer.ok && answer.code.startsWith("POLICY_ABOVE")) this.ask(machine, "refuse", { transactionId });
+      const isNever = !answer.ok && (answer.code.startsWith("POLICY_ABOVE") || answer.code === "JOB_EXPIRED");
+      if (isNever && view.state === "held") this.ask(machine, "refuse", { transactionId });
     });
   }
 
@@ -143,9 +150,10 @@ export class People {
     const { gateway, plan } = this.#world;
     const missing = plan.orders.filter((order) => !this.#taken.has(order.orderId));
     if (missing.length > 0) return `the gateway never took ${missing.map((order) => order.orderId).join()}`;
+    // What a released agent was asked for stays with it, for a person.
     const rows = gateway.all<Row>(
       `SELECT t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id
-         LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0`,
+         LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0 AND a.releasedAt IS NULL`,
     );
     // Without a foreign hand nothing stays odd: what a node hid is found again.
     const isAlone = this.#world.payments.foreign.size === 0;

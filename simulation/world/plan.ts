@@ -83,6 +83,10 @@ export interface Plan {
   readonly linkSlowMs: number;
   /** An address whose code refuses payments, "" for none. */
   readonly refusing: string;
+  /** People do what docs/recovering.md says when an agent is locked. */
+  readonly rescue: boolean;
+  /** A gateway that was put back: another server takes the old one's place after it, by the rules of that page. */
+  readonly takeover: boolean;
 }
 
 /** Destinations in EIP-55 form. */
@@ -117,12 +121,18 @@ export function drawPlan(chance: Chance): Plan {
     ),
   ) as Rates;
   const isLong = chance.below("long run", 12) === 0;
+  const isTwofold = rates.ledgerRestored + rates.gatewayRestored + rates.folderCloned + rates.pairedAgain > 0;
+  const rescue = isTwofold && chance.below("rescue", 2) === 0;
+  const takeover = rescue && rates.gatewayRestored > 0 && chance.below("takeover", 3) === 0;
+  const wayBackMs = rescue ? chance.between("faults last on the way back", 0, 40) * 500 : 0;
   const faultsMs = chance.between("faults last", isLong ? 16 : 3, isLong ? 40 : 10) * 500;
   const policy = chance.pick("policy", ["wide", "wide", "narrow", "daily", "holding"] as const);
   return {
     rates,
     orders: drawOrders(chance, faultsMs),
-    faultsMs,
+    faultsMs: faultsMs + wayBackMs,
+    rescue,
+    takeover,
     blockMs: chance.between("block time", 2, 5) * 500,
     confirmations: chance.pick("confirmations", [1, 2, 2, 2, 2, 2, 3, 4]),
     saysFinal: chance.below("nodes say what is final", 6) === 0,

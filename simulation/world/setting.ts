@@ -4,7 +4,7 @@
  */
 
 import type { CourierSettings, PolicySettings, SignerSettings } from "../../agent/settings.ts";
-import { deriveNodes, walletOf } from "../../agent/signer/keystore/nodes.ts";
+import { depositXpub, deriveNodes, walletOf } from "../../agent/signer/keystore/nodes.ts";
 import { Secret } from "../../agent/signer/keystore/secret.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
 import type { GatewayKey } from "../../gateway/auth/gateway-key.ts";
@@ -25,6 +25,7 @@ export const gatewayUrl = "http://127.0.0.1:9";
 
 const evm = deriveNodes(Uint8Array.from({ length: 64 }, (_, index) => index));
 export const wallet = walletOf(evm);
+export const hotXpub = depositXpub(evm.account1);
 
 /** One wallet; every agent has a signer key of its own. */
 export function vaultOf(signerSeed: number): Vault {

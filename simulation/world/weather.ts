@@ -52,7 +52,9 @@ export class Weather {
 
   /** Whether every withdrawal must come to an end once it is calm: not when somebody was free to stop it for good. */
   get mustSettle(): boolean {
-    return this.#hostile === null && !this.backups.wasUsed && !this.#isLeft;
+    const { rescue } = this.#world;
+    const isOpen = this.backups.wasUsed && (rescue === null || rescue.isBeyond);
+    return this.#hostile === null && !isOpen && !this.#isLeft;
   }
 
   /** Whether an agent may have stopped itself for a person to look. */

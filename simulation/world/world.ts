@@ -18,7 +18,10 @@ import { Network } from "./network.ts";
 import { Node } from "./node.ts";
 import { People } from "./people.ts";
 import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
-import { begun, chainId, contract, hot, network, nodeUrls, policyOf } from "./setting.ts";
+import { Rescue } from "./rescue.ts";
+import { begun, chainId, contract, hot, nodeUrls, policyOf } from "./setting.ts";
+import { Takeover } from "./takeover.ts";
+import { serving, unfinished, unnoticed } from "./unrest.ts";
 import { Weather } from "./weather.ts";
 
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
@@ -29,6 +32,9 @@ const envelopeHeaderBytes = 66;
 const aheadMsMax = 600_000 + 5_000;
 /** How long runs go on in which nobody need settle, so that what is dangerous may happen. */
 const restlessMs = 12_000;
+/** The same with people on the way back, and the time within which they and everything else are through. */
+const rescueMs = 60_000;
+const rescueMsMax = 600_000;
 
 export interface RunOptions {
   /** Only these faults come true; null lets chance decide. */
@@ -59,6 +65,9 @@ export class World {
   readonly payments: Payments;
   readonly people: People;
   readonly weather: Weather;
+  /** Who does what docs/recovering.md says; null in the runs in which nobody does. */
+  readonly rescue: Rescue | null;
+  readonly takeover: Takeover;
   /** Bytes that left, raw, by whoever keeps them. */
   readonly left = new Set<string>();
   readonly #leftBy = new Map<string, string[]>(); // their hashes, by agent
@@ -92,6 +101,8 @@ export class World {
     this.payments = new Payments(this.chain, plan.orders);
     this.people = new People(this);
     this.weather = new Weather(this);
+    this.rescue = this.plan.rescue ? new Rescue(this) : null;
+    this.takeover = new Takeover(this);
   }
 
   /** The rate of a fault now: nothing while things are calm. */
@@ -115,9 +126,9 @@ export class World {
     });
     machine.drive.onDurable = (file, bytes) => {
       if (!file.endsWith(".jsonl")) return;
-      this.#hold(() => (bytes === null ? ledger.reread(machine.drive.durableFiles()) : ledger.take(bytes)));
+      this.holds(() => (bytes === null ? ledger.reread(machine.drive.durableFiles()) : ledger.take(bytes)));
     };
-    machine.drive.onLost = () => this.#hold(() => ledger.reread(machine.drive.durableFiles()));
+    machine.drive.onLost = () => this.holds(() => ledger.reread(machine.drive.durableFiles()));
     this.machines.push(machine);
     this.ledgers.set(machine, ledger);
     return machine;
@@ -134,7 +145,7 @@ export class World {
     disk.syncMs = () => this.weather.syncMs();
     disk.writable = (count) => this.weather.writable(count);
     this.chain.onBlock = (block) => {
-      if (block !== null) this.#hold(() => this.payments.added(block));
+      if (block !== null) this.holds(() => this.payments.added(block));
     };
     const machine = this.addMachine("a", "aa".repeat(8), 1);
     machine.pair(1);
@@ -192,7 +203,16 @@ export class World {
     }
   }
 
-  #hold(check: () => void): void {
+  /** A person takes records away that were durable. */
+  forgets(machine: Machine, act: () => void): void {
+    const ledger = this.ledgerOf(machine);
+    ledger.mayMiss = true;
+    act();
+    ledger.mayMiss = false;
+  }
+
+  /** Asks sentences; one that does not hold ends the run. */
+  holds(check: () => void): void {
     try {
       check();
     } catch (error) {
@@ -209,7 +229,9 @@ export class World {
     const machine = this.machineOf(kernel.scheduler.current);
     if (machine === undefined || !kernel.scheduler.current.isAlive) return;
     note("signs", digest.slice(0, 16));
-    this.#hold(() => this.ledgerOf(machine).signs(digest));
+    const isOffered = machine.signer?.signer.run.orders.isWhole === true;
+    this.holds(() => must(!isOffered, "nothing is signed between a recovery's order and its yes", () => machine.name));
+    this.holds(() => this.ledgerOf(machine).signs(digest));
   }
 
   /** Something is about to leave the signer, unless it dies in the act. */
@@ -222,7 +244,7 @@ export class World {
     const { frame, frames = [] } = message as { frame?: string; frames?: readonly string[] };
     for (const text of frame === undefined ? frames : [frame]) {
       const { head } = JSON.parse(Buffer.from(text, "base64").toString("utf8", envelopeHeaderBytes)) as Statement;
-      this.#hold(() => this.ledgerOf(machine).states(head));
+      this.holds(() => this.ledgerOf(machine).states(head));
     }
   }
 
@@ -230,7 +252,7 @@ export class World {
     const key = `${machine.name} ${raw}`;
     if (this.left.has(key)) return;
     this.left.add(key);
-    this.#hold(() => {
+    this.holds(() => {
       this.ledgerOf(machine).leaves(raw);
       const { hash, nonce } = this.payments.left(raw);
       note("leaves", nonce, () => `${nonce} ${hash}`);
@@ -243,9 +265,9 @@ export class World {
   #commitVerdict(): CommitVerdict {
     const { chance } = kernel;
     const { current } = kernel.scheduler;
-    if (current.name !== "gateway") return "fine";
+    if (current.name !== "gateway" && current.name !== "operator") return "fine";
     const dies = this.rate("gatewayDies");
-    if (dies > 0 && chance.fault("gateway dies at a commit", dies))
+    if (dies > 0 && chance.fault(`${current.name} dies at a commit`, dies))
       return chance.below("before or after", 2) === 0 ? "dies before" : "dies after";
     const fails = this.rate("commitFails");
     if (fails > 0 && chance.fault("a commit fails", fails))
@@ -257,26 +279,38 @@ export class World {
     const { gateway } = this;
     if (tables.has("signatures")) {
       for (const { txHash } of gateway.all<{ txHash: string }>("SELECT txHash FROM signatures")) this.#known.add(txHash);
-      this.#hold(() => must(!gateway.servesReleased, "a released agent is not heard any more", () => "it signed once more"));
+      this.holds(() => must(!gateway.servesReleased, "a released agent is not heard any more", () => "it signed once more"));
     }
-    if (tables.has("agents")) this.#hold(() => this.#heardLackNothing());
+    if (tables.has("agents")) this.holds(() => this.#heardLackNothing());
     if (tables.has("jobs")) {
       for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
     }
-    if (tables.has("transactions")) this.#hold(() => this.payments.told(this.#told()));
+    if (tables.has("transactions")) this.holds(() => this.payments.told(this.#told()));
+  }
+
+  /** What a released server had on its way waits for a block, and nobody raises its fee: the next one pays nothing before it. */
+  get #isHeldUp(): boolean {
+    const left = this.#leftBy.get(this.machines[0]?.id ?? "") ?? [];
+    return this.takeover.next !== null && [...this.chain.pool.values()].some(({ hash }) => left.includes(hash));
+  }
+
+  /** A transaction that left an agent, and that the gateway's database does not know. */
+  missingOf(id: string): string | undefined {
+    const sql = "SELECT 1 FROM signatures WHERE txHash = ?";
+    return this.#leftBy.get(id)?.find((hash) => this.gateway.all(sql, hash).length === 0);
   }
 
   /** An agent that counts as heard may be replaced by another: then nothing that left it may be missing in the database. */
   #heardLackNothing(): void {
     const { gateway } = this;
     for (const { id } of gateway.all<{ id: string }>("SELECT id FROM agents WHERE heard = ?", gateway.run)) {
-      const sql = "SELECT 1 FROM signatures WHERE txHash = ?";
-      const missing = this.#leftBy.get(id)?.find((hash) => gateway.all(sql, hash).length === 0);
+      const missing = this.missingOf(id);
       must(missing === undefined, "who counts as heard has told all that left it", () => `${id}: ${missing}`);
     }
   }
 
   #calmEarly(): void {
+    if (this.rescue !== null && this.rescue.waits !== "") return;
     const last = Math.max(...this.plan.orders.map((order) => order.atMs));
     if (this.isFaulty && kernel.scheduler.nowMs > last && this.people.open() === "") this.#calmDown();
   }
@@ -288,6 +322,7 @@ export class World {
     this.#calmSince = kernel.scheduler.nowMs;
     this.net.rates = calm as Rates;
     this.weather.calmDown();
+    if (this.weather.backups.wasUsed) this.rescue?.begin();
     const { scheduler } = kernel;
     scheduler.every(calmCheckMs, scheduler.world, () => this.#settle());
   }
@@ -296,38 +331,22 @@ export class World {
     const calmMs = kernel.scheduler.nowMs - this.#calmSince;
     // The shop goes on: that is what must not be signed any more.
     if ([...this.ledgers.values()].some((ledger) => ledger.isToldOfForeign)) this.people.orderOnceMore();
-    const waits = this.people.open() || this.#unfinished() || this.#unnoticed();
-    if (waits === "" || (!this.weather.mustSettle && calmMs > restlessMs)) {
+    const isHeldUp = this.#isHeldUp;
+    const waits = this.rescue?.waits || (isHeldUp ? "" : this.people.open() || unfinished(this) || unnoticed(this));
+    const [restMs, mostMs] = this.rescue === null ? [restlessMs, calmMsMax] : [rescueMs, rescueMsMax];
+    if (waits === "" || (!this.weather.mustSettle && calmMs > restMs)) {
       this.#end();
       return;
     }
-    if (calmMs < calmMsMax || !this.weather.mustSettle) return;
+    if (calmMs < mostMs || !this.weather.mustSettle) return;
     this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
-  }
-
-  /** What an agent that runs has not brought to an end, though the gateway has; "" when there is nothing. */
-  #unfinished(): string {
-    if (this.payments.foreign.size > 0) return "";
-    const busy = this.machines.find(({ signer }) => signer !== null && signer.signer.core.book.openCount > 0);
-    return busy === undefined || busy.signer?.signer.core.locked !== null ? "" : `${busy.name} has withdrawals open`;
-  }
-
-  /** Somebody else used a nonce of the account for good since it was adopted, and the agent has not stopped; "" when nothing is amiss. */
-  #unnoticed(): string {
-    const nonces = this.payments.foreignNonces;
-    const blind = this.machines.find(({ signer }) => {
-      const { locked, accounts } = signer?.signer.core ?? { locked: null, accounts: null };
-      const adopted = accounts?.find(network, hot)?.adopted;
-      return locked === null && adopted !== undefined && nonces.some((nonce) => BigInt(nonce) >= adopted);
-    });
-    return blind === undefined ? "" : `${blind.name} has not noticed who else uses its account`;
   }
 
   /** Whoever kept bytes publishes all of them now that nobody expects it; then the run is over. */
   #end(): void {
     const { rates } = this.plan;
     if (!this.weather.mayLock) {
-      for (const { name, signer } of this.machines) {
+      for (const { name, signer } of serving(this)) {
         const locked = signer?.signer.core.locked;
         if (locked) this.violated(new Violation("no agent stops without a reason", `${name}: ${locked.code} ${locked.detail}`));
       }
@@ -338,7 +357,7 @@ export class World {
     if (isWhole && alarm !== undefined) this.violated(new Violation("no gateway takes itself for a backup", alarm.detail));
     for (const transaction of this.payments.heldBytes()) this.chain.offer(transaction);
     for (let count = 0; count <= this.plan.confirmations && this.violation === null; count += 1) this.chain.mine();
-    this.#hold(() => this.payments.told(this.#told()));
+    this.holds(() => this.payments.told(this.#told()));
     kernel.scheduler.stop();
   }
 

@@ -1,0 +1,127 @@
+/** Mutants of the way back: orders, plans, what is held, what is told again, the end of a recovery, and who takes a server's place. */
+import type { Mutant } from "./mutant.ts";
+import { isRescued } from "./plans.ts";
+
+const plan = "agent/signer/recovery/plan.ts";
+const decisions = "agent/signer/withdrawal/decisions.ts";
+const withdrawal = "agent/signer/withdrawal/withdrawal.ts";
+const tokens = "agent/signer/withdrawal/tokens.ts";
+const taking = "gateway/recovery/recovery.ts";
+
+export const recoveryMutants: readonly Mutant[] = [
+  {
+    name: "recovered-next-one-too-low",
+    file: "agent/signer/withdrawal/accounts.ts",
+    find: "    found.next = to;\n",
+    replace: "    found.next = to > found.next ? to - 1n : to;\n",
+    sentence: "After a recovery the newest nonce that the gateway knows of is given out once more (bijection).",
+    when: (each) => isRescued(each) && each.rates.ledgerRestored + each.rates.folderCloned > 0,
+  },
+  {
+    name: "recovered-hold-runs-out",
+    file: decisions,
+    find: '    if (withdrawal.state === "held" && withdrawal.code === "RECOVERY_HOLD") continue;\n',
+    replace: "",
+    sentence: "What a recovery held runs out by time once it has ended, and is called Failed without a person (truth).",
+    when: (each) => isRescued(each) && each.rates.timeLeaps > 0,
+  },
+  {
+    name: "policy-decides-in-a-recovery",
+    file: "agent/signer/admission/request.ts",
+    find: '  if (turn.core.recovery !== null) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };\n',
+    replace: "",
+    sentence:
+      "An order that comes in a recovery is approved by policy, though both sides may have forgotten its payment (truth).",
+    when: isRescued,
+  },
+  {
+    name: "recovery-by-another-order",
+    file: taking,
+    find: "  if (!isHeld || jobHashAt(database, agent, entry.sequence) !== entry.jobHash) {",
+    replace: "  if (jobHashAt(database, agent, entry.sequence) !== entry.jobHash && entry.sequence < 0) {",
+    sentence:
+      "A database put back after its order takes the recovered ledger, which never tells what the database lacks (monotone).",
+    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
+  },
+  {
+    name: "released-without-a-word",
+    file: "gateway/operator/people.ts",
+    find: '    if (reason !== null && unheard === undefined) return refuse("GATEWAY_AGENT_UNHEARD", reason);\n',
+    replace: "",
+    sentence: "A server is released though the database was put back, and the next one pays again what it has forgotten (truth).",
+    when: (each) => each.takeover,
+  },
+  {
+    name: "unheard-leaves-no-mark",
+    file: "gateway/pairing/pairing.ts",
+    find: "  if (!wasGivenUp(database, merchant)) return;\n",
+    replace: "  if (!wasGivenUp(database, merchant) || nowMs > 0) return;\n",
+    sentence: "Whoever follows a server that was given up begins without a recovery, and policy pays by itself (truth).",
+    when: ({ rates }) => rates.pairedAgain > 0,
+  },
+  {
+    name: "quarantined-on-a-new-nonce",
+    file: tokens,
+    find: "  return intend(turn, approval, account, BigInt(withdrawal.nonce), above + 1, unlike(",
+    replace:
+      "  const isTaken = newest.feeMax !== undefined;\n  return intend(turn, approval, account, isTaken ? account.next : BigInt(withdrawal.nonce), above + 1, unlike(",
+    sentence: "A yes to a withdrawal whose bytes were forgotten signs it on another nonce, and both can be paid (bijection).",
+    when: (each) => isRescued(each) && each.rates.ledgerRestored + each.rates.folderCloned > 0,
+  },
+  {
+    name: "quarantined-can-be-refused",
+    file: withdrawal,
+    find: '  quarantined: { broadcast: "quarantined",',
+    replace: '  quarantined: { refused: "refused", broadcast: "quarantined",',
+    sentence: "What is on its way is refused after a recovery, and the shop is told that it was never paid (truth).",
+    when: isRescued,
+  },
+  {
+    name: "finished-before-it-is-taken",
+    file: "agent/signer/recovery/recover.ts",
+    find: '  if (core.heads.acked.seq < recovery.seq) return refuse("RECOVERY_NOT_TAKEN");\n',
+    replace: "",
+    sentence: "A recovery ends before the gateway has heard of it, and policy decides on what nobody has compared (monotone).",
+    when: isRescued,
+  },
+  {
+    name: "lost-facts-stay-lost",
+    file: plan,
+    find: '    ...facts.map((fact) => ({ kind: "RESTATED", fact }) as const),\n',
+    replace: "",
+    sentence: "A gateway that was put back is not told again what it lost, and counts as whole all the same (truth).",
+    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
+  },
+  {
+    name: "lock-outlives-the-recovery",
+    file: "agent/signer/core.ts",
+    find: "    this.#locked = null;\n    this.#recovery = { seq: record.seq };",
+    replace: "    this.#recovery = { seq: record.seq };",
+    sentence: "A recovery lifts no lock, so that a locked agent never pays again (liveness).",
+    when: isRescued,
+  },
+  {
+    name: "forgotten-bytes-made-again",
+    file: tokens,
+    find: "above + 1, unlike(withdrawal, raised(newest, facts)));",
+    replace: "above + 1, raised(newest, facts));",
+    sentence: "The forgotten bytes are signed again as another version, which contradicts what the gateway holds (liveness).",
+    when: (each) => isRescued(each) && each.rates.ledgerRestored + each.rates.folderCloned > 0,
+  },
+  {
+    name: "seen-before-is-enough",
+    file: withdrawal,
+    find: "  withdrawal.observed = null;\n",
+    replace: "",
+    sentence: "What was seen before a recovery is not taken again after the yes, and its fee never rises (liveness).",
+    when: (each) => isRescued(each) && each.rates.feeSpikes > 0,
+  },
+  {
+    name: "above-is-not-read",
+    file: taking,
+    find: "  const epoch = Math.max(agent.epoch, above) + 1;",
+    replace: "  const epoch = Math.max(agent.epoch, Math.min(above, 0)) + 1;",
+    sentence: "A gateway that was put back orders with an epoch that its agent has long had, and nothing comes of it (liveness).",
+    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
+  },
+];

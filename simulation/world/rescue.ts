@@ -1,0 +1,284 @@
+/**
+ * The two people of docs/recovering.md, one at the gateway and one at the agent: they look every few seconds, do one step of the page,
+ * and look again. A step that was refused, or whose answer never came, is done later from where the page says. What is done is done by
+ * the product's own verbs; what they see is what `status`, `agents` and a block explorer show.
+ */
+
+import { ledgerDisk } from "../../agent/signer/ledger/disk.ts";
+import { createLockedLedger } from "../../agent/signer/ledger/ledger.ts";
+import type { RecoveryPlan, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { type AgentLine, listAgents, recoverAgent } from "../../gateway/operator/people.ts";
+import { kernel, note } from "../kernel/kernel.ts";
+import { must } from "../sentences/violation.ts";
+import type { Machine } from "./agent.ts";
+import { gatewayKey, merchant, wallet } from "./setting.ts";
+import type { World } from "./world.ts";
+
+/** Codes of section 2 that say: section 3. */
+const mendable: ReadonlySet<string> = new Set([
+  ...["LEDGER_BEHIND_GATEWAY", "LEDGER_FORKED", "LEDGER_NEW", "GATEWAY_BEHIND", "GATEWAY_FORKED", "JOB_CHAIN_FORKED"],
+]);
+/** What a recovered ledger may be answered with: section 6. */
+const contradictions: ReadonlySet<string> = new Set(["HUB_CONTRADICTION", "HUB_TOKEN_REUSED"]);
+/** What a look may find too early, and then finds again. */
+const tooEarly: ReadonlySet<string> = new Set([
+  ...["RECOVERY_NONE", "RECOVERY_CHANGED", "RECOVERY_NOT_TAKEN", "SIGNER_LOCKED", "SIGNER_NOT_GREETED", "RECOVERY_OFFERED"],
+  ...["LEDGER_DISK_FULL", "WITHDRAWAL_DIGEST", "WITHDRAWAL_NOT_HELD", "WITHDRAWAL_CLOSED", "WITHDRAWAL_BOUND"],
+]);
+/** Half a minute, as the page says, and some more: an order that nothing came of is given again. */
+const patienceMs = 45_000;
+/** What is not as it should be may be on its way to be: nobody orders a recovery for less. */
+const doubtMs = 8_000;
+
+export class Rescue {
+  readonly #world: World;
+  #hasBegun = false;
+  /** No recovery mends it, and the page says to stop: why, "" while there is hope. */
+  #beyond = "";
+  #seen = "nobody has looked yet";
+  #doubtSince = -1;
+  #orderedAt = -patienceMs;
+  #shown: { readonly door: object; readonly digest: string } | null = null;
+  #kept: Machine | null = null;
+  #wasRecovered = false;
+  /** Section 4 leads to step 2 of section 3, whatever was ordered before. */
+  #isFromStepTwo = false;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  get isBeyond(): boolean {
+    return this.#beyond !== "";
+  }
+
+  /** What is still to be done by the page, in words; "" when nothing is. */
+  get waits(): string {
+    return this.#hasBegun && !this.isBeyond ? this.#seen : "";
+  }
+
+  /** Something happened that somebody will have to look at, again if they are at it. */
+  begin(): void {
+    this.#seen = "nobody has looked yet";
+    if (!this.#hasBegun) this.#lookLater();
+    this.#hasBegun = true;
+  }
+
+  #lookLater(): void {
+    const { scheduler, chance } = kernel;
+    const slow = chance.below("rescue is slow", 8) === 0 ? 8 : 1;
+    scheduler.after(slow * chance.between("rescue looks", 700, 3_000), scheduler.world, () => {
+      if (this.isBeyond) return;
+      this.#look();
+      this.#lookLater();
+    });
+  }
+
+  /** The server that is to go on. */
+  get #machine(): Machine {
+    const { takeover, machines } = this.#world;
+    return takeover.next ?? this.#kept ?? (machines[0] as Machine);
+  }
+
+  #look(): void {
+    const { gateway, people, takeover, machines } = this.#world;
+    // Until it is released the old one may have to be heard by a recovery.
+    const isGone = takeover.isUnderWay && (takeover.isReleased || machines[0]?.isOn === false);
+    if (isGone) {
+      this.#seen = "another server is to be paired";
+      return;
+    }
+    if (this.#endsCopies()) return;
+    const { chance } = kernel;
+    const isWanted = this.#world.plan.takeover && this.#world.weather.backups.wasGatewayRestored && !takeover.hasBegun;
+    if (isWanted && chance.below("another server after the restore", 8) === 0) {
+      takeover.begin();
+      return;
+    }
+    const machine = this.#machine;
+    const { signer } = machine;
+    if (signer === null) {
+      this.#seen = `${machine.name} is down`;
+      return;
+    }
+    people.ask(machine, "status", {}, (answer) => {
+      if (!answer.ok || gateway.isInTransaction) return;
+      const { status } = answer as unknown as { status: SignerStatus };
+      gateway.command(
+        (by) => listAgents(by),
+        (lines) => {
+          const line = lines?.find(({ agentId }) => agentId === machine.id);
+          if (line !== undefined) this.#act(machine, status, line);
+        },
+      );
+    });
+  }
+
+  /** Section 3, step 1. Two that run and agree in everything are found by chance. */
+  #endsCopies(): boolean {
+    const running = this.#world.machines.filter(({ id, isOn }) => isOn && id === this.#machine.id);
+    if (running.length < 2) return false;
+    this.#seen = "two of them run";
+    const isLocked = running.some(({ signer }) => signer !== null && signer.signer.core.locked !== null);
+    if (!isLocked && kernel.chance.below("the copy is found", 6) > 0) return true;
+    const ended = kernel.chance.pick("which copy is ended", running);
+    note("a copy is ended for good", ended.name);
+    ended.endForGood();
+    this.#kept = running.find((machine) => machine !== ended) ?? null;
+    return true;
+  }
+
+  #act(machine: Machine, status: SignerStatus, line: AgentLine): void {
+    const { takeover } = this.#world;
+    const { recovery, locked, epoch, greeted } = status;
+    if (recovery === "RECOVERY_HOLD" && contradictions.has(line.lockedCode)) {
+      this.#conflict(machine);
+      return;
+    }
+    this.#seen = `${machine.name}: locked ${locked || "no"}, ${recovery || "no recovery"}, epoch ${epoch} of ${line.epoch}, ${line.lockedCode} ${line.unheard}`;
+    if (locked !== "" && !mendable.has(locked)) {
+      this.#giveUp(locked);
+      return;
+    }
+    if (recovery === "RECOVERY_OFFERED" && !this.#isFromStepTwo) {
+      this.#recover(machine);
+      return;
+    }
+    if (this.#mustOrder(status, line)) {
+      this.#order(machine, status, line);
+      return;
+    }
+    if (recovery === "RECOVERY_HOLD") {
+      this.#goThrough(machine, () => this.#finish(machine));
+      return;
+    }
+    if (locked !== "" || !greeted || line.lockedCode !== "" || line.unheard !== "" || epoch !== line.epoch) return;
+    this.#seen = takeover.isUnderWay ? "another server is to be paired" : "";
+    if (this.#wasRecovered) this.#world.people.orderOnceMore();
+  }
+
+  #mustOrder({ locked, epoch }: SignerStatus, { lockedCode, unheard, epoch: granted }: AgentLine): boolean {
+    const { nowMs } = kernel.scheduler;
+    const isOrdered = lockedCode === "AGENT_RECOVERING";
+    const isHubs = lockedCode.startsWith("HUB_") || lockedCode === "AGENT_BEHIND" || unheard.includes("HUB_DATABASE_BEHIND");
+    if (this.#isFromStepTwo) return true;
+    const isDue = isOrdered ? nowMs - this.#orderedAt > patienceMs : locked !== "" || isHubs || epoch !== granted;
+    if (!isDue) {
+      this.#doubtSince = -1;
+      return false;
+    }
+    if (this.#doubtSince < 0) this.#doubtSince = nowMs;
+    return locked !== "" || nowMs - this.#doubtSince > doubtMs;
+  }
+
+  /** Step 2. */
+  #order(machine: Machine, { epoch }: SignerStatus, line: AgentLine): void {
+    const above = epoch > line.epoch ? epoch : 0;
+    this.#world.gateway.command(
+      (by) => recoverAgent(by, machine.id, above),
+      (said) => {
+        note("agents recover", said === null ? "no answer" : said.ok ? said.epoch : said.code);
+        if (said?.ok !== true) return;
+        this.#isFromStepTwo = false;
+        this.#orderedAt = kernel.scheduler.nowMs;
+        this.#doubtSince = -1;
+      },
+    );
+  }
+
+  /** Steps 3 and 4: shown at one look, answered at a later one. */
+  #recover(machine: Machine): void {
+    const { people } = this.#world;
+    const door = machine.signer as object;
+    const shown = this.#shown?.door === door ? this.#shown : null;
+    this.#shown = null;
+    people.ask(machine, "recover", { digest: shown?.digest ?? "" }, (answer) => {
+      if (answer.ok) {
+        const { plan, done } = answer as unknown as { plan: RecoveryPlan; done: boolean };
+        note("recover", done ? "done" : "shown", () => JSON.stringify(plan));
+        this.#wasRecovered ||= done;
+        if (!done && this.#mayGoOn()) this.#shown = { door, digest: plan.digest };
+        return;
+      }
+      if (answer.code === "RECOVERY_CONFLICT") this.#conflict(machine);
+      else this.#refused("recover", answer.code);
+    });
+  }
+
+  /** Section 6. */
+  #conflict(machine: Machine): void {
+    if (this.#world.weather.backups.wasGatewayRestored) this.#giveUp("RECOVERY_CONFLICT");
+    else this.#newLedger(machine);
+  }
+
+  /** Section 4. */
+  #newLedger(machine: Machine): void {
+    note("a new ledger is begun");
+    const { id, clock } = machine;
+    const { gateway } = this.#world;
+    const [row] = gateway.all<{ epoch: number }>("SELECT epoch FROM agents WHERE id = ?", id);
+    if (row === undefined) return;
+    machine.isOn = false;
+    machine.powerFails();
+    this.#world.forgets(machine, () => {
+      machine.drive.restore(new Map());
+      const first = { kind: "PAIRED", agent: id, merchant, wallet, epoch: 1, gatewayKey: gatewayKey.publicKey } as const;
+      createLockedLedger(ledgerDisk(`/${machine.name}/ledger`), first, clock);
+    });
+    this.#isFromStepTwo = true;
+    machine.isOn = true;
+    machine.powerReturns(1_000);
+  }
+
+  /** A transaction on the list that is nobody's order: section 5, step 3. */
+  #mayGoOn(): boolean {
+    if (this.#world.payments.foreign.size === 0) return true;
+    this.#giveUp("a foreign transaction");
+    return false;
+  }
+
+  /** Step 5, one by one. */
+  #goThrough(machine: Machine, done: () => void): void {
+    const { people } = this.#world;
+    if (!this.#mayGoOn()) return;
+    people.ask(machine, "list", { openOnly: true, limit: 50 }, (answer) => {
+      const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
+      const held = withdrawals.filter(({ state }) => state === "held");
+      const quarantined = withdrawals
+        .filter(({ state }) => state === "quarantined")
+        .sort((a, b) => Number(a.nonce) - Number(b.nonce));
+      for (const view of [...quarantined, ...held]) this.#decide(machine, view);
+      if (held.length + quarantined.length === 0 || kernel.chance.below("the rest waits", 4) === 0) done();
+    });
+  }
+
+  #decide(machine: Machine, view: WithdrawalView): void {
+    const { people } = this.#world;
+    if (view.state === "quarantined" && kernel.chance.below("quarantined is refused", 6) === 0) {
+      people.ask(machine, "refuse", { transactionId: view.transactionId }, (answer) => {
+        const isTaken = answer.ok;
+        this.#world.holds(() => must(!isTaken, "what is bound is never refused", () => view.orderId));
+      });
+      return;
+    }
+    if (view.state === "quarantined" || kernel.chance.below("held is refused", 4) > 0) people.approve(machine, view);
+    else people.refuse(machine, view);
+  }
+
+  /** Step 6. */
+  #finish(machine: Machine): void {
+    this.#world.people.ask(machine, "finish", {}, (answer) => {
+      if (!answer.ok) this.#refused("finish", answer.code);
+    });
+  }
+
+  #refused(what: string, code: string): void {
+    if (!tooEarly.has(code))
+      this.#world.thrown(kernel.scheduler.world, new Error(`the page does not say what to do: ${what} said ${code}`));
+  }
+
+  #giveUp(why: string): void {
+    note("no recovery mends it", why);
+    this.#beyond = why;
+  }
+}

@@ -1,0 +1,26 @@
+/** What agents that run have still to bring to an end, or to notice, before a run may be called over; "" when there is nothing. */
+import { hot, network } from "./setting.ts";
+import type { World } from "./world.ts";
+
+/** What one that was released has open stays with it, and is told of by nobody. */
+export function serving({ machines, takeover }: World): World["machines"] {
+  return takeover.next === null ? machines : machines.filter((machine) => machine !== machines[0]);
+}
+
+/** What an agent has not brought to an end, though the gateway has. */
+export function unfinished(world: World): string {
+  if (world.payments.foreign.size > 0) return "";
+  const busy = serving(world).find((one) => one.signer !== null && one.signer.signer.core.book.openCount > 0);
+  return busy === undefined || busy.signer?.signer.core.locked !== null ? "" : `${busy.name} has withdrawals open`;
+}
+
+/** Somebody else used a nonce of the account for good since it was adopted, and the agent has not stopped. */
+export function unnoticed(world: World): string {
+  const nonces = world.payments.foreignNonces;
+  const blind = serving(world).find(({ signer }) => {
+    const { locked, accounts } = signer?.signer.core ?? { locked: null, accounts: null };
+    const adopted = accounts?.find(network, hot)?.adopted;
+    return locked === null && adopted !== undefined && nonces.some((nonce) => BigInt(nonce) >= adopted);
+  });
+  return blind === undefined ? "" : `${blind.name} has not noticed who else uses its account`;
+}
