@@ -23,7 +23,7 @@ export const recoveryMutants: readonly Mutant[] = [
     find: '    if (withdrawal.state === "held" && withdrawal.code === "RECOVERY_HOLD") continue;\n',
     replace: "",
     sentence: "What a recovery held runs out by time once it has ended, and is called Failed without a person (truth).",
-    when: (each) => isRescued(each) && each.rates.timeLeaps > 0,
+    when: isRescued,
   },
   {
     name: "policy-decides-in-a-recovery",

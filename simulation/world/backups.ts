@@ -33,6 +33,11 @@ export class Backups {
     return this.#kind === "gatewayRestored" && this.wasUsed;
   }
 
+  /** With people on the way back an old one is put back again, over what they have ordered since. */
+  get #backupOdds(): number {
+    return this.#world.plan.rescue && this.#used > 0 ? 60 : 5;
+  }
+
   act(strikes: Strikes): void {
     const { machines, gateway } = this.#world;
     const [machine] = machines;
@@ -47,7 +52,7 @@ export class Backups {
         break;
       case "gatewayRestored":
         if (gateway.isInTransaction) return;
-        if (this.#database === null || kernel.chance.below("the database is backed up", 5) === 0)
+        if (this.#database === null || kernel.chance.below("the database is backed up", this.#backupOdds) === 0)
           this.#database = gateway.backup();
         else if (strikes("gatewayRestored", "the database is restored")) {
           note("database restored");
@@ -88,6 +93,7 @@ export class Backups {
     this.#used += 1;
     const clone = this.#world.addMachine("b", machine.id, 1);
     clone.drive.restore(machine.drive.backup());
+    clone.drive.hasHole = machine.drive.hasHole;
     note("folder cloned");
     clone.startSigner();
     clone.startCourier();

@@ -25,6 +25,7 @@ const tooEarly: ReadonlySet<string> = new Set([
   ...["RECOVERY_NONE", "RECOVERY_CHANGED", "RECOVERY_NOT_TAKEN", "SIGNER_LOCKED", "SIGNER_NOT_GREETED", "RECOVERY_OFFERED"],
   ...["LEDGER_DISK_FULL", "WITHDRAWAL_DIGEST", "WITHDRAWAL_NOT_HELD", "WITHDRAWAL_CLOSED", "WITHDRAWAL_BOUND"],
 ]);
+const dayAndMoreMs = 25 * 60 * 60_000;
 /** Half a minute, as the page says, and some more: an order that nothing came of is given again. */
 const patienceMs = 45_000;
 /** What is not as it should be may be on its way to be: nobody orders a recovery for less. */
@@ -154,7 +155,8 @@ export class Rescue {
     }
     if (locked !== "" || !greeted || line.lockedCode !== "" || line.unheard !== "" || epoch !== line.epoch) return;
     this.#seen = takeover.isUnderWay ? "another server is to be paired" : "";
-    if (this.#wasRecovered) this.#world.people.orderOnceMore();
+    if (!this.#wasRecovered) return;
+    this.#goThrough(machine, () => this.#world.people.orderOnceMore());
   }
 
   #mustOrder({ locked, epoch }: SignerStatus, { lockedCode, unheard, epoch: granted }: AgentLine): boolean {
@@ -208,7 +210,7 @@ export class Rescue {
   /** Section 6. */
   #conflict(machine: Machine): void {
     if (this.#world.weather.backups.wasGatewayRestored) this.#giveUp("RECOVERY_CONFLICT");
-    else this.#newLedger(machine);
+    else kernel.scheduler.after(0, kernel.scheduler.world, () => this.#newLedger(machine));
   }
 
   /** Section 4. */
@@ -247,7 +249,9 @@ export class Rescue {
       const quarantined = withdrawals
         .filter(({ state }) => state === "quarantined")
         .sort((a, b) => Number(a.nonce) - Number(b.nonce));
-      for (const view of [...quarantined, ...held]) this.#decide(machine, view);
+      for (const view of [...quarantined, ...held]) {
+        if (kernel.chance.below("one is left for later", 4) > 0) this.#decide(machine, view);
+      }
       if (held.length + quarantined.length === 0 || kernel.chance.below("the rest waits", 4) === 0) done();
     });
   }
@@ -268,7 +272,15 @@ export class Rescue {
   /** Step 6. */
   #finish(machine: Machine): void {
     this.#world.people.ask(machine, "finish", {}, (answer) => {
-      if (!answer.ok) this.#refused("finish", answer.code);
+      if (!answer.ok) {
+        this.#refused("finish", answer.code);
+        return;
+      }
+      const { held } = answer as unknown as { held: number };
+      // What was left for later may be left for long: no time ends it.
+      if (held === 0 || kernel.chance.below("left for long", 2) > 0) return;
+      note("a day passes");
+      kernel.scheduler.leap(dayAndMoreMs);
     });
   }
 

@@ -288,10 +288,12 @@ export class World {
     if (tables.has("transactions")) this.holds(() => this.payments.told(this.#told()));
   }
 
-  /** What a released server had on its way waits for a block, and nobody raises its fee: the next one pays nothing before it. */
+  /** A released server's nonce that no block has: it waits there or was never sent, and holds up all that the next one pays. */
   get #isHeldUp(): boolean {
-    const left = this.#leftBy.get(this.machines[0]?.id ?? "") ?? [];
-    return this.takeover.next !== null && [...this.chain.pool.values()].some(({ hash }) => left.includes(hash));
+    if (this.takeover.next === null) return false;
+    const sql = "SELECT token FROM tokens JOIN jobs ON jobs.transactionId = tokens.transactionId WHERE jobs.agent = ?";
+    const bound = this.gateway.all<{ token: string }>(sql, this.machines[0]?.id ?? "");
+    return bound.some(({ token }) => Number(token) >= this.chain.top.nonce);
   }
 
   /** A transaction that left an agent, and that the gateway's database does not know. */
