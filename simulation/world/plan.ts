@@ -122,9 +122,9 @@ export function drawPlan(chance: Chance): Plan {
   ) as Rates;
   const isLong = chance.below("long run", 12) === 0;
   const isTwofold = rates.ledgerRestored + rates.gatewayRestored + rates.folderCloned + rates.pairedAgain > 0;
-  const rescue = isTwofold && chance.below("rescue", 2) === 0;
+  const rescue = isTwofold && chance.below("rescue", 3) === 0;
   const takeover = rescue && rates.gatewayRestored > 0 && chance.below("takeover", 3) === 0;
-  const wayBackMs = rescue ? chance.between("faults last on the way back", 0, 40) * 500 : 0;
+  const wayBackMs = rescue ? chance.between("faults last on the way back", 0, 24) * 500 : 0;
   const faultsMs = chance.between("faults last", isLong ? 16 : 3, isLong ? 40 : 10) * 500;
   const policy = chance.pick("policy", ["wide", "wide", "narrow", "daily", "holding"] as const);
   return {
