@@ -6,7 +6,6 @@ const plan = "agent/signer/recovery/plan.ts";
 const decisions = "agent/signer/withdrawal/decisions.ts";
 const withdrawal = "agent/signer/withdrawal/withdrawal.ts";
 const tokens = "agent/signer/withdrawal/tokens.ts";
-const taking = "gateway/recovery/recovery.ts";
 
 export const recoveryMutants: readonly Mutant[] = [
   {
@@ -33,15 +32,6 @@ export const recoveryMutants: readonly Mutant[] = [
     sentence:
       "An order that comes in a recovery is approved by policy, though both sides may have forgotten its payment (truth).",
     when: isRescued,
-  },
-  {
-    name: "recovery-by-another-order",
-    file: taking,
-    find: "  if (!isHeld || jobHashAt(database, agent, entry.sequence) !== entry.jobHash) {",
-    replace: "  if (jobHashAt(database, agent, entry.sequence) !== entry.jobHash && entry.sequence < 0) {",
-    sentence:
-      "A database put back after its order takes the recovered ledger, which never tells what the database lacks (monotone).",
-    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
   },
   {
     name: "released-without-a-word",
@@ -115,13 +105,5 @@ export const recoveryMutants: readonly Mutant[] = [
     replace: "",
     sentence: "What was seen before a recovery is not taken again after the yes, and its fee never rises (liveness).",
     when: (each) => isRescued(each) && each.rates.feeSpikes > 0,
-  },
-  {
-    name: "above-is-not-read",
-    file: taking,
-    find: "  const epoch = Math.max(agent.epoch, above) + 1;",
-    replace: "  const epoch = Math.max(agent.epoch, Math.min(above, 0)) + 1;",
-    sentence: "A gateway that was put back orders with an epoch that its agent has long had, and nothing comes of it (liveness).",
-    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
   },
 ];

@@ -280,7 +280,7 @@ export class Rescue {
       // What was left for later may be left for long: no time ends it.
       if (held === 0 || kernel.chance.below("left for long", 2) > 0) return;
       note("a day passes");
-      kernel.scheduler.leap(dayAndMoreMs);
+      this.#world.leap(dayAndMoreMs);
     });
   }
 

@@ -8,14 +8,14 @@ export function serving({ machines, takeover }: World): World["machines"] {
 }
 
 /** What an agent has not brought to an end, though the gateway has. */
-export function unfinished(world: World): string {
+function unfinished(world: World): string {
   if (world.payments.foreign.size > 0) return "";
   const busy = serving(world).find((one) => one.signer !== null && one.signer.signer.core.book.openCount > 0);
   return busy === undefined || busy.signer?.signer.core.locked !== null ? "" : `${busy.name} has withdrawals open`;
 }
 
 /** Somebody else used a nonce of the account for good since it was adopted, and the agent has not stopped. */
-export function unnoticed(world: World): string {
+function unnoticed(world: World): string {
   const nonces = world.payments.foreignNonces;
   const blind = serving(world).find(({ signer }) => {
     const { locked, accounts } = signer?.signer.core ?? { locked: null, accounts: null };
@@ -23,4 +23,16 @@ export function unnoticed(world: World): string {
     return locked === null && adopted !== undefined && nonces.some((nonce) => BigInt(nonce) >= adopted);
   });
   return blind === undefined ? "" : `${blind.name} has not noticed who else uses its account`;
+}
+
+/** A released server's nonce that no block has: it waits there or was never sent, and holds up all that the next one pays. */
+function isHeldUp({ gateway, takeover, machines, chain }: World): boolean {
+  if (takeover.next === null) return false;
+  const sql = "SELECT token FROM tokens JOIN jobs ON jobs.transactionId = tokens.transactionId WHERE jobs.agent = ?";
+  const bound = gateway.all<{ token: string }>(sql, machines[0]?.id ?? "");
+  return bound.some(({ token }) => Number(token) >= chain.top.nonce);
+}
+
+export function unrestOf(world: World): string {
+  return isHeldUp(world) ? "" : world.people.open() || unfinished(world) || unnoticed(world);
 }

@@ -21,7 +21,7 @@ import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
 import { Rescue } from "./rescue.ts";
 import { begun, chainId, contract, hot, nodeUrls, policyOf } from "./setting.ts";
 import { Takeover } from "./takeover.ts";
-import { serving, unfinished, unnoticed } from "./unrest.ts";
+import { serving, unrestOf } from "./unrest.ts";
 import { Weather } from "./weather.ts";
 
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
@@ -203,6 +203,12 @@ export class World {
     }
   }
 
+  /** Time goes on without anybody; it counts for nobody's patience. */
+  leap(ms: number): void {
+    kernel.scheduler.leap(ms);
+    this.#calmSince += ms;
+  }
+
   /** A person takes records away that were durable. */
   forgets(machine: Machine, act: () => void): void {
     const ledger = this.ledgerOf(machine);
@@ -288,14 +294,6 @@ export class World {
     if (tables.has("transactions")) this.holds(() => this.payments.told(this.#told()));
   }
 
-  /** A released server's nonce that no block has: it waits there or was never sent, and holds up all that the next one pays. */
-  get #isHeldUp(): boolean {
-    if (this.takeover.next === null) return false;
-    const sql = "SELECT token FROM tokens JOIN jobs ON jobs.transactionId = tokens.transactionId WHERE jobs.agent = ?";
-    const bound = this.gateway.all<{ token: string }>(sql, this.machines[0]?.id ?? "");
-    return bound.some(({ token }) => Number(token) >= this.chain.top.nonce);
-  }
-
   /** A transaction that left an agent, and that the gateway's database does not know. */
   missingOf(id: string): string | undefined {
     const sql = "SELECT 1 FROM signatures WHERE txHash = ?";
@@ -333,8 +331,7 @@ export class World {
     const calmMs = kernel.scheduler.nowMs - this.#calmSince;
     // The shop goes on: that is what must not be signed any more.
     if ([...this.ledgers.values()].some((ledger) => ledger.isToldOfForeign)) this.people.orderOnceMore();
-    const isHeldUp = this.#isHeldUp;
-    const waits = this.rescue?.waits || (isHeldUp ? "" : this.people.open() || unfinished(this) || unnoticed(this));
+    const waits = this.rescue?.waits || unrestOf(this);
     const [restMs, mostMs] = this.rescue === null ? [restlessMs, calmMsMax] : [rescueMs, rescueMsMax];
     if (waits === "" || (!this.weather.mustSettle && calmMs > restMs)) {
       this.#end();
