@@ -233,6 +233,26 @@ describe("the recovered ledger", () => {
   });
 });
 
+describe("what is asked for again between order and yes", () => {
+  it("is ordered again when the ledger knows it already, so that its job leaves no gap", async () => {
+    begin();
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const early = await renewed();
+    early.state(statementOf(keys.id, 0, [recoveredBy(0), decision(id, "approved"), signed(id, "7")], { epoch: 3 }));
+    expect((await early.closed).code).toBe(4009);
+    expect(audit().at(-1)).toMatchObject({ detail: expect.stringContaining("order a recovery again") });
+    expect(readAgent(db.store, keys.id).headSeq).toBe(0);
+    begin();
+    const again = connect();
+    await again.hello({ epoch: 4 });
+    askWithdrawal(db.store, keys.id, 2);
+    again.state(statementOf(keys.id, 0, [recoveredBy(1), decision(id, "approved"), signed(id, "7")], { epoch: 4 }));
+    await again.next("ack");
+    const { jobs } = await again.next("jobs");
+    expect(jobs.map((text) => parseJob(text).sequence)).toEqual([2]);
+  });
+});
+
 describe("what was lost", () => {
   const transactionId = transactionIdOf({ merchant: "m1", operation: "withdraw", orderId: "lost" });
   const asked: Omit<AskedEntry, "seq" | "at"> = {

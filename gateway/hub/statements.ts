@@ -112,11 +112,26 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
     if (first?.kind !== "recovered") throw behind(progress, "its ledger goes on as if there had been no recovery");
     const problem = takeRecovery(progress.database, progress.agent, first, statement.head, progress.nowMs);
     if (problem !== "") throw behind(progress, problem);
-    for (const entry of statement.entries.slice(1)) applyEntry(progress, entry);
+    for (const entry of statement.entries.slice(1)) {
+      if (isAskedAgain(progress, entry, first.sequence)) {
+        throw behind(progress, "it tells of a withdrawal that was asked for again since the order: order a recovery again");
+      }
+      applyEntry(progress, entry);
+    }
     return statement.head;
   }
   for (const entry of statement.entries) applyEntry(progress, entry);
   return statement.head;
+}
+
+/**
+ * Its job stands behind those of the order, and what the recovery tells would count as its answer: it would never be sent, and every
+ * later one would leave a gap.
+ */
+function isAskedAgain({ database, agent }: Progress, entry: Entry, upTo: number): boolean {
+  if (!("transactionId" in entry)) return false;
+  const sql = "SELECT 1 FROM jobs WHERE agent = ? AND transactionId = ? AND sequence > ?";
+  return database.get(sql, agent.id, entry.transactionId, upTo) !== undefined;
 }
 
 function applyEntry(progress: Progress, entry: Entry): void {
