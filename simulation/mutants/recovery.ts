@@ -106,4 +106,12 @@ export const recoveryMutants: readonly Mutant[] = [
     sentence: "What was seen before a recovery is not taken again after the yes, and its fee never rises (liveness).",
     when: (each) => isRescued(each) && each.rates.feeSpikes > 0,
   },
+  {
+    name: "asked-again-leaves-a-gap",
+    file: "gateway/hub/statements.ts",
+    find: "      if (isAskedAgain(progress, entry, first.sequence)) {",
+    replace: "      if (isAskedAgain(progress, entry, Number.MAX_SAFE_INTEGER)) {",
+    sentence: "What a recovery tells answers a job that was never sent, and every later one is refused as a gap (liveness).",
+    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
+  },
 ];

@@ -58,6 +58,11 @@ export class People {
     this.#order(late);
   }
 
+  /** The shop misses what a database that was put back forgot, and asks for all of it once more. */
+  askAgain(): void {
+    for (const order of this.#world.plan.orders) if (this.#taken.has(order.orderId)) this.request(order, order.amount);
+  }
+
   /** One request; another amount than the order's is an altered repeat. */
   request(
     { orderId, mode, currency, address }: Order,

@@ -200,6 +200,8 @@ export class Rescue {
         note("recover", done ? "done" : "shown", () => JSON.stringify(plan));
         this.#wasRecovered ||= done;
         if (!done && this.#mayGoOn()) this.#shown = { door, digest: plan.digest };
+        const isMissed = !done && this.#world.weather.backups.wasGatewayRestored;
+        if (isMissed && kernel.chance.below("the shop asks again", 3) === 0) people.askAgain();
         return;
       }
       if (answer.code === "RECOVERY_CONFLICT") this.#conflict(machine);
