@@ -254,8 +254,14 @@ export class SignerWorld {
   }
 
   async #recover(): Promise<void> {
-    await this.up();
-    await this.counterpart.drive(this.#folder, 0);
+    const running = await this.up();
+    try {
+      await this.counterpart.drive(this.#folder, 0);
+    } catch (cause) {
+      if (!(cause instanceof Gone)) throw cause;
+      await within(endMs, running.ended);
+      throw new Error(`${cause.message} after a restart; its last words: ${running.output().slice(-1500)}`, { cause });
+    }
   }
 
   async #rotated(): Promise<void> {
