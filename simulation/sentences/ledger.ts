@@ -36,8 +36,11 @@ export class DurableLedger {
   #isTorn = false;
   /** What is added was there before. */
   #isReread = false;
-  /** What the gateway held when a restore took records away: until the ledger holds it, nothing may be decided or signed any more. */
-  lacked: Head | null = null;
+  /**
+   * What the gateway held when a restore took all records after `from` away: until the ledger holds it, or was recovered, nothing may
+   * be decided or signed any more.
+   */
+  lacked: (Head & { readonly from: number }) | null = null;
   /** The folder is being restored: less than was durable may be there. */
   mayMiss = false;
 
@@ -104,8 +107,8 @@ export class DurableLedger {
     const signs = !this.#isReread && (record.kind === "INTENT" || record.kind === "SIGNED") && this.isToldOfForeign;
     must(!signs, "nothing is signed once the agent was told of a foreign use", () => `${this.name}: ${record.seq}`);
     if (record.kind === "RECOVERED" || record.kind === "RESUMED") this.#isRecovering = record.kind === "RECOVERED";
-    // The way back from a restore, by a person's yes to the gateway's order.
-    if (record.kind === "RECOVERED" && !this.#isReread) this.lacked = null;
+    // The way back from a restore, by a person's yes to the gateway's order. A power cut may show first that it is on disk.
+    if (record.kind === "RECOVERED" && this.lacked !== null && record.seq > this.lacked.from) this.lacked = null;
     if (record.kind === "IMPORTED") this.#import(record);
     if (record.kind === "INTENT") this.#intents.add(record.digest);
     if (record.kind === "SIGNED") this.#signed.set(`${record.transactionId} ${record.version}`, record.raw);

@@ -84,7 +84,8 @@ export class Backups {
     this.#world.forgets(machine, () => drive.restore(files));
     type Row = { readonly headSeq: number; readonly headHash: string };
     const [row] = this.#world.gateway.all<Row>("SELECT headSeq, headHash FROM agents WHERE id = ?", machine.id);
-    if (row !== undefined && ledger.head.seq < row.headSeq) ledger.lacked = { seq: row.headSeq, hash: row.headHash };
+    const { seq: from } = ledger.head;
+    if (row !== undefined && from < row.headSeq) ledger.lacked = { seq: row.headSeq, hash: row.headHash, from };
   }
 
   #clone(): void {
