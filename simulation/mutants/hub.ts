@@ -56,7 +56,7 @@ export const hubMutants: readonly Mutant[] = [
     replace: "  if (around.tokenOwner !== null && around.token !== null && around.tokenOwner !== row.id) {",
     sentence:
       "A nonce that belongs to a withdrawal of another agent on the same wallet is acknowledged for a second one (bijection).",
-    when: ({ rates }) => rates.pairedAgain + rates.folderCloned > 0,
+    when: ({ rates, orders }) => rates.pairedAgain + rates.folderCloned > 0 && orders.length > 1,
   },
   {
     name: "bumps-not-kept",

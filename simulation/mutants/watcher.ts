@@ -63,7 +63,7 @@ export const watcherMutants: readonly Mutant[] = [
     find: "    else known.hashes.push(row.versionHash);",
     replace: "    else known.hashes[0] = row.versionHash;",
     sentence: "A payment by an earlier version is not recognised, and the withdrawal is stuck though it is paid (truth).",
-    when: ({ rates }) => rates.feeSpikes > 0,
+    when: ({ rates }) => rates.feeSpikes > 0 && rates.minerStale > 0,
   },
   {
     name: "revert-of-an-earlier-version",
