@@ -209,7 +209,7 @@ export class Rescue {
     });
   }
 
-  /** What has no nonce may be called settled by a recovery, and asked for again it then waits for ever (docs/reliability.md, section 7). */
+  /** What has no nonce a recovery may call settled; asked for again it then waits for ever (docs/reliability.md, section 7). */
   #isAllBound({ signer }: Machine): boolean {
     return signer !== null && [...signer.signer.core.book.open()].every(({ nonce }) => nonce !== "");
   }
