@@ -114,4 +114,12 @@ export const recoveryMutants: readonly Mutant[] = [
     sentence: "What a recovery tells answers a job that was never sent, and every later one is refused as a gap (liveness).",
     when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
   },
+  {
+    name: "signs-while-offered",
+    file: "agent/signer/run.ts",
+    find: '  if (run.orders.isWhole) return refuse("RECOVERY_OFFERED");',
+    replace: "  if (run.orders.isWhole) return null;",
+    sentence: "An agent signs on under the epoch that a recovery's order has taken away, before anybody said yes (monotone).",
+    when: isRescued,
+  },
 ];
