@@ -32,7 +32,7 @@ const stateWords: Readonly<Record<WithdrawalView["state"], string>> = {
   refused: "refused: nothing was ever signed",
   expired: "expired: nothing was ever signed",
   quarantined: "quarantined: its nonce is bound from before a recovery; waits for approve",
-  settled: "settled: ended at the gateway before a recovery; never paid from here",
+  settled: "settled: ended at the gateway before a recovery; nothing waits here",
 };
 
 /**

@@ -220,35 +220,48 @@ export function asApproved(world: World): void {
   }
 }
 
-/** A refused or expired withdrawal never had and never gets a token; nothing is decided twice, and nothing follows the end. */
+/**
+ * A refused or expired withdrawal never had and never gets a token; nothing is decided twice, and nothing follows the end. What a
+ * recovery settled may be asked for again: a person decides it then.
+ */
 export function truth(world: World): void {
   const dead = new Set<string>();
+  const settled = new Set<string>();
+  const persons = new Set<string>();
   const bound = new Set<string>();
   const decided = new Set<string>();
   const ended = new Set<string>();
   const requested = new Set<string>();
-  const kinds = ["REQUESTED", "APPROVED", "REFUSED", "EXPIRED", "INTENT", "SIGNED", "OBSERVED"] as const;
+  const kinds = ["REQUESTED", "APPROVED", "HELD", "REFUSED", "EXPIRED", "INTENT", "SIGNED", "OBSERVED"] as const;
   for (const record of settledRecords(world, ...kinds)) {
     if (record.kind === "RECOVERING") continue;
     const { transactionId: id } = record;
     must(!dead.has(id) && !ended.has(id), "nothing follows the end", record);
+    const isAskedFor = record.kind === "IMPORTED" || record.kind === "REQUESTED";
+    must(isAskedFor || !settled.has(id), "what was settled is asked for again first", record);
     if (record.kind === "IMPORTED") {
       requested.add(id);
+      settled.delete(id);
       decided.delete(id);
       if (record.nonce !== "") bound.add(id);
       continue;
     }
     if (record.kind === "SETTLED") {
       must(!bound.has(id), "what is bound stays open", record);
-      ended.add(id);
+      settled.add(id);
+      decided.delete(id);
       continue;
     }
     if (record.kind === "REQUESTED") {
-      must(!requested.has(id), "an order is requested once", record);
+      must(!requested.has(id) || settled.has(id), "an order is requested once", record);
+      if (settled.delete(id)) persons.add(id);
       requested.add(id);
     }
     must(requested.has(id), "a request comes first", record);
+    if (record.kind === "HELD" && persons.has(id)) must(record.code === "RECOVERY_HOLD", "a person decides it", record);
+    if (record.kind === "EXPIRED") must(!persons.has(id), "what was settled never runs out", record);
     if (record.kind === "APPROVED") {
+      must(!persons.has(id) || record.by === "operator", "what was settled is approved by a person alone", record);
       must(!decided.has(id), "an approval comes once", record);
       decided.add(id);
     }

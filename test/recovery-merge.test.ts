@@ -9,7 +9,6 @@ import {
   databaseOf,
   ledgerOf,
   offer,
-  orderOf,
   recovered,
   restore,
   shown,
@@ -176,8 +175,6 @@ describe("what the order does not name", () => {
     expect(taken(rig, forgotten).seq).toBeGreaterThan(0);
     expect(rig.show(transactionId)).toMatchObject({ state: "settled", code: "RECOVERY_SETTLED" });
     expect(rig.operate("approve", { transactionId, digest: "00".repeat(32), address: "" }).code).toBe("WITHDRAWAL_NOT_HELD");
-    rig.request({ ...orderOf(contents.withdrawals[1]!.job) });
-    expect(ledgerOf(rig).at(-1)).toMatchObject({ kind: "REPEATED", transactionId });
     assertWhole(rig);
   });
 

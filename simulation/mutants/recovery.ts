@@ -27,11 +27,27 @@ export const recoveryMutants: readonly Mutant[] = [
   {
     name: "policy-decides-in-a-recovery",
     file: "agent/signer/admission/request.ts",
-    find: '  if (turn.core.recovery !== null) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };\n',
+    find: '  if (turn.core.recovery !== null || wasSettled) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };\n',
     replace: "",
     sentence:
       "An order that comes in a recovery is approved by policy, though both sides may have forgotten its payment (truth).",
     when: isRescued,
+  },
+  {
+    name: "settled-waits-for-ever",
+    file: "agent/signer/admission/request.ts",
+    find: '  if (known === undefined || (isSettled && code === "")) {\n',
+    replace: "  if (known === undefined) {\n",
+    sentence: "What a recovery took for ended, and the shop asks for again, is answered by nobody (liveness).",
+    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
+  },
+  {
+    name: "policy-decides-what-was-settled",
+    file: "agent/signer/admission/request.ts",
+    find: "turn.core.recovery !== null || wasSettled) return",
+    replace: "turn.core.recovery !== null) return",
+    sentence: "What a recovery took for ended, and is asked for after it, is approved by policy though it may be paid (truth).",
+    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
   },
   {
     name: "released-without-a-word",

@@ -25,7 +25,7 @@ interface Version {
 
 interface Withdrawal {
   readonly job: Job;
-  decision: "" | "held" | "approved" | "ended";
+  decision: "" | "held" | "approved" | "ended" | "settled";
   units: bigint;
   nonce: bigint | null;
   feeWei: bigint;
@@ -95,9 +95,8 @@ export class RecordSentences {
         this.#next = BigInt(record.nonce);
         return;
       case "REQUESTED":
-        must(!this.#withdrawals.has(record.transactionId), "an order is requested once", say);
         this.#jobAt(record.sequence, say);
-        this.#withdrawals.set(record.transactionId, begin(JSON.parse(record.job) as Job));
+        this.#requested(record, say);
         return;
       case "REPEATED":
         this.#jobAt(record.sequence, say);
@@ -119,6 +118,13 @@ export class RecordSentences {
     }
   }
 
+  /** What a recovery settled may be asked for again, and is a person's then. */
+  #requested({ transactionId, job }: Extract<LedgerRecord, { kind: "REQUESTED" }>, say: () => string): void {
+    const known = this.#withdrawals.get(transactionId);
+    must(known === undefined || known.decision === "settled", "an order is requested once", say);
+    this.#withdrawals.set(transactionId, { ...begin(JSON.parse(job) as Job), isPersons: known !== undefined });
+  }
+
   #recovered(record: Extract<LedgerRecord, { kind: "RECOVERED" }>, say: () => string): void {
     const [begun, ...parts] = this.#staged;
     must(begun?.kind === "RECOVERING" && begun.order === record.order, "what is recovered was begun", say);
@@ -137,8 +143,8 @@ export class RecordSentences {
       if (part.kind === "IMPORTED") this.#imported(part, record.at, say);
       const settled = part.kind === "SETTLED" ? this.#withdrawals.get(part.transactionId) : undefined;
       if (settled === undefined) continue;
-      must(settled.nonce === null && settled.decision !== "ended", "only what has no token is settled", say);
-      settled.decision = "ended";
+      must(settled.nonce === null && !isOver(settled), "only what has no token is settled", say);
+      settled.decision = "settled";
     }
   }
 
@@ -146,7 +152,7 @@ export class RecordSentences {
     const { transactionId: id } = part;
     const one = this.#withdrawals.get(id) ?? begin(JSON.parse(part.job) as Job);
     this.#withdrawals.set(id, one);
-    must(one.decision !== "ended" && !one.isFinal, "nothing follows the end", say);
+    must(one.decision === "settled" || !isOver(one), "nothing follows the end", say);
     one.decision = "held";
     one.isPersons = true;
     if (part.nonce === "") {
@@ -182,22 +188,22 @@ export class RecordSentences {
     const one = this.#withdrawals.get(record.transactionId);
     must(one !== undefined, "a request comes first", say);
     if (one === undefined) return;
-    must(one.decision !== "ended" && !one.isFinal, "nothing follows the end", say);
+    must(!isOver(one), "nothing follows the end", say);
     switch (record.kind) {
       case "APPROVED":
         this.#approved(one, record, say);
         return;
       case "HELD":
         must(one.decision === "", "a decision comes once", say);
-        must(!this.#isRecovering || record.code === "RECOVERY_HOLD", "what comes in a recovery is held for a person", say);
+        one.isPersons ||= this.#isRecovering;
+        must(!one.isPersons || record.code === "RECOVERY_HOLD", "what comes in a recovery is held for a person", say);
         one.decision = "held";
-        one.isPersons = this.#isRecovering;
         return;
       case "REFUSED":
       case "EXPIRED":
         must(one.nonce === null, "what is bound is never called unsigned", say);
         must(
-          !one.isPersons || one.decision !== "held" || (record.kind === "REFUSED" && record.by === "operator"),
+          !one.isPersons || one.decision === "approved" || (record.kind === "REFUSED" && record.by === "operator"),
           "what a recovery holds ends by a person alone",
           say,
         );
@@ -301,6 +307,10 @@ export class RecordSentences {
 function begin(job: Job): Withdrawal {
   const times = { feeAt: 0, boundAt: 0, approvedAt: 0 };
   return { job, decision: "", units: 0n, nonce: null, feeWei: 0n, ...times, versions: [], isFinal: false, isPersons: false };
+}
+
+function isOver({ decision, isFinal }: Withdrawal): boolean {
+  return decision === "ended" || decision === "settled" || isFinal;
 }
 
 /** A decimal text in base units. */

@@ -200,18 +200,13 @@ export class Rescue {
         note("recover", done ? "done" : "shown", () => JSON.stringify(plan));
         this.#wasRecovered ||= done;
         if (!done && this.#mayGoOn()) this.#shown = { door, digest: plan.digest };
-        const isMissed = !done && this.#world.weather.backups.wasGatewayRestored && this.#isAllBound(machine);
+        const isMissed = !done && this.#world.weather.backups.wasGatewayRestored;
         if (isMissed && kernel.chance.below("the shop asks again", 3) === 0) people.askAgain();
         return;
       }
       if (answer.code === "RECOVERY_CONFLICT") this.#conflict(machine);
       else this.#refused("recover", answer.code);
     });
-  }
-
-  /** What has no nonce a recovery may call settled; asked for again it then waits for ever (docs/reliability.md, section 7). */
-  #isAllBound({ signer }: Machine): boolean {
-    return signer !== null && [...signer.signer.core.book.open()].every(({ nonce }) => nonce !== "");
   }
 
   /** Section 6. */

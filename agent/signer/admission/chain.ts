@@ -14,7 +14,7 @@ const rememberedMax = 4_096;
  */
 export interface Link {
   readonly hash: string;
-  readonly transactionId: string;
+  readonly transactionId: string; // "" for the one that a recovery goes on from
 }
 
 /** @public */
@@ -67,6 +67,8 @@ export class JobChain {
     this.#sequence = from.sequence;
     this.#hash = from.hash;
     this.#links.clear();
+    // The job it goes on from, whatever it asked for: later ones follow it, and another one in its place is a fork.
+    if (from.sequence > 0) this.#links.set(from.sequence, { hash: from.hash, transactionId: "" });
   }
 
   /** Whether a job of the gateway's is in this chain, as far back as it is remembered. */

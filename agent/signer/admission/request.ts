@@ -1,6 +1,7 @@
 /**
  * A verified job becomes records: REQUESTED and the decision in one write, or REPEATED when its order is here already. A job that
- * cannot be done is recorded as refused, so that the chain of jobs never jams. Touches nothing.
+ * cannot be done is recorded as refused, so that the chain of jobs never jams. What a recovery had settled as ended at the gateway is
+ * not ended there if the gateway asks for it again: it is requested once more, and held for a person. Touches nothing.
  */
 import { transactionIdOf } from "../../../protocol/identity.ts";
 import type { Job } from "../../../protocol/messages.ts";
@@ -15,13 +16,14 @@ export function record(turn: Turn, { job, hash, text }: FreshJob): void {
   const { transactionId, sequence } = job;
   const place = { transactionId, sequence, jobHash: hash };
   const known = core.book.contentOf(transactionId);
-  if (known === undefined) {
+  // An id that its own order does not lead to contradicts whatever is here under it.
+  const code = known === undefined ? "" : differenceOf(known, contentOf(job)) || (isOwnId(turn, job) ? "" : "JOB_ID_MISMATCH");
+  const isSettled = core.book.stateOf(transactionId) === "settled";
+  if (known === undefined || (isSettled && code === "")) {
     core.expectJob(hash, job);
-    turn.commit([{ kind: "REQUESTED", ...place, job: text }, decide(turn, job)]);
+    turn.commit([{ kind: "REQUESTED", ...place, job: text }, decide(turn, job, isSettled)]);
     return;
   }
-  // An id that its own order does not lead to contradicts whatever is here under it.
-  const code = differenceOf(known, contentOf(job)) || (isOwnId(turn, job) ? "" : "JOB_ID_MISMATCH");
   const repeated: RecordBody = { kind: "REPEATED", ...place, code };
   if (code === "") turn.commit([repeated]);
   else turn.commit([repeated, { kind: "ALARM", code, detail: `job ${sequence} contradicts withdrawal ${transactionId}` }]);
@@ -33,15 +35,15 @@ export function record(turn: Turn, { job, hash, text }: FreshJob): void {
  */
 export function resume(turn: Turn): void {
   const undecided = [...turn.core.book.open()].filter((withdrawal) => withdrawal.state === "requested");
-  for (const { job } of undecided) turn.commit([decide(turn, job)]);
+  for (const { job, code } of undecided) turn.commit([decide(turn, job, code === "RECOVERY_SETTLED")]);
 }
 
-function decide(turn: Turn, job: Job): RecordBody {
+function decide(turn: Turn, job: Job, wasSettled: boolean): RecordBody {
   const { transactionId } = job;
   if (!isOwnId(turn, job)) return { kind: "REFUSED", transactionId, by: "policy", code: "JOB_ID_MISMATCH" };
   // What a restored ledger or gateway forgot may be asked for again, under other limits than when it was paid: policy says neither yes
-  // nor no, and a person looks, until one has ended the recovery.
-  if (turn.core.recovery !== null) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
+  // nor no, and a person looks, until one has ended the recovery; and whenever it is what a recovery took for ended.
+  if (turn.core.recovery !== null || wasSettled) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
   const decision = turn.core.policy.judge(job, turn.nowMs);
   switch (decision.decision) {
     case "approve":

@@ -77,7 +77,8 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   const { head, acked } = core.heads;
   const isGatewayBehind = order.held === null || hashAt(order.held.seq) === order.held.hash;
   const start = isGatewayBehind ? (order.held?.seq ?? 0) : acked.seq;
-  const isEnded = (id: string): boolean => isFinal(core.book.stateOf(id) ?? "held");
+  // What was settled is not told: nobody here knows how it ended, and a gateway that lost it would wait for its end for ever.
+  const isEnded = (id: string): boolean => isFinal(core.book.stateOf(id) ?? "held") && core.book.stateOf(id) !== "settled";
   const told = [...placed.flatMap((each) => each.facts), ...endedFacts(read, start, head.seq, isEnded)];
   // Once each: what an earlier recovery told again stands in the ledger twice.
   const facts = [...new Set(told.map((fact) => JSON.stringify(fact)))];
@@ -144,7 +145,7 @@ function placeAsked({ core }: PlanInput, { item, job }: AskedItem): Placing {
     return refuse("RECOVERY_CONFLICT", `${transactionId} is here with other content`);
   }
   const state = core.book.stateOf(transactionId);
-  if (state !== undefined && isFinal(state)) {
+  if (state !== undefined && isFinal(state) && state !== "settled") {
     const isUnsigned = state === "refused" || state === "expired";
     if (isUnsigned && item.token !== "") return refuse("RECOVERY_CONFLICT", `${transactionId} was ${state} here, and signed`);
     return { ok: true, placed: null };
@@ -156,19 +157,21 @@ function placeAsked({ core }: PlanInput, { item, job }: AskedItem): Placing {
       return refuse("RECOVERY_CONFLICT", `nonce ${item.token} was given to another than ${transactionId} here`);
     }
   }
-  if (withdrawal === undefined) return { ok: true, placed: placeUnknown(core, item, job) };
+  // An earlier recovery took it for ended there, and the gateway says that it is open.
+  const isSettled = state === "settled";
+  if (withdrawal === undefined || isSettled) return { ok: true, placed: placeUnknown(core, item, job, isSettled ? state : "") };
   if (item.token !== "" && withdrawal.nonce !== "" && item.token !== withdrawal.nonce) {
     return refuse("RECOVERY_CONFLICT", `${transactionId} has nonce ${withdrawal.nonce} here and ${item.token} at the gateway`);
   }
   return placeKnown(withdrawal, item);
 }
 
-function placeUnknown(core: Core, item: RecoveryWithdrawal, job: Job): Placed {
+function placeUnknown(core: Core, item: RecoveryWithdrawal, job: Job, here: RecoveryWithdrawalView["here"]): Placed {
   const asset = core.policy.asset(job.currency);
   const amount = asset === undefined || item.token === "" ? null : parseAmount(job.amount, asset.decimal);
   const versions = item.versions.map((version) => ({ ...version, own: false, out: true }));
   const place = { address: item.address || job.address, account: item.account, nonce: item.token };
-  return placement(job, item.job, place, amount?.ok === true ? amount.units.toString() : "", versions, "", []);
+  return placement(job, item.job, place, amount?.ok === true ? amount.units.toString() : "", versions, here, []);
 }
 
 /** Both know it: versions are joined, each under its own number. What never left this ledger gives way to the gateway's word. */
@@ -207,8 +210,8 @@ function placeKnown(withdrawal: Withdrawal, item: RecoveryWithdrawal): Placing {
  * that recovery told, and lost it only together with that.
  */
 function isLostThere({ core, order, hashAt }: PlanInput, { transactionId, job, history }: Withdrawal): boolean {
-  const taken = history.filter(({ kind }) => kind === "IMPORTED").at(-1);
-  if (taken === undefined) {
+  const taken = history.filter(({ kind }) => kind === "IMPORTED" || kind === "REQUESTED").at(-1);
+  if (taken?.kind !== "IMPORTED") {
     const isOurs = core.chain.has(order.jobs) && core.chain.at(job.sequence)?.transactionId === transactionId;
     return isOurs && job.sequence > order.jobs.sequence;
   }

@@ -1,9 +1,11 @@
 /**
  * Every withdrawal this ledger knows: the open ones whole, the last closed ones for people, all others as one line each, for ever,
- * so that no order is ever paid twice. A withdrawal closes when the gateway has acknowledged its last entry. Touches nothing.
+ * so that no order is ever paid twice. A withdrawal closes when the gateway has acknowledged its last entry. What a recovery settled
+ * begins again when the gateway asks for it again; no other end is ever taken back. Touches nothing.
  */
 import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
+import type { LedgerLine } from "../../socket/verbs.ts";
 import type { LedgerRecord } from "../ledger/records.ts";
 import { contentOf } from "./content.ts";
 import { Fifo } from "./fifo.ts";
@@ -49,7 +51,7 @@ export class Book {
   /** SIGNED records that no acknowledgement covers yet, in ledger order. */
   readonly #unreleased: Fifo<Waiting>;
   /** Final withdrawals whose last entry is not acknowledged, in ledger order. */
-  readonly #finals: Fifo<readonly [number, string]>;
+  #finals: Fifo<readonly [number, string]>;
 
   constructor(snapshot?: BookSnapshot) {
     for (const withdrawal of snapshot?.open ?? []) this.#open.set(withdrawal.transactionId, copy(withdrawal));
@@ -114,8 +116,10 @@ export class Book {
   }
 
   begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job: Job): void {
-    invariant(this.contentOf(record.transactionId) === undefined, "an order is recorded once");
-    this.#open.set(record.transactionId, begin(record, job));
+    const known = this.stateOf(record.transactionId);
+    invariant(known === undefined || known === "settled", "an order is recorded once");
+    const history = known === undefined ? null : this.#reopen(record.transactionId);
+    this.#open.set(record.transactionId, begin(record, job, history));
     this.#count("requested", 1);
   }
 
@@ -139,9 +143,11 @@ export class Book {
   recover(records: readonly (Imported | Extract<LedgerRecord, { kind: "SETTLED" }>)[], jobOf: (record: Imported) => Job): void {
     while (this.#unreleased.size > 0) this.#unreleased.shift();
     for (const record of records) {
-      if (record.kind === "IMPORTED" && this.#open.get(record.transactionId) === undefined) {
-        invariant(!this.#closed.has(record.transactionId), "what is final stays final");
-        this.#open.set(record.transactionId, beginImported(record, jobOf(record)));
+      const known = this.stateOf(record.transactionId);
+      if (record.kind === "IMPORTED" && (known === undefined || isFinal(known))) {
+        invariant(known === undefined || known === "settled", "what is final stays final");
+        const history = known === undefined ? null : this.#reopen(record.transactionId);
+        this.#open.set(record.transactionId, beginImported(record, jobOf(record), history));
         this.#count("requested", 1);
       }
       const withdrawal = this.#openOne(record.transactionId);
@@ -189,6 +195,18 @@ export class Book {
     for (const { version, txHash, released } of versions) {
       if (txHash !== "" && !released) this.#unreleased.push({ seq, transactionId, version });
     }
+  }
+
+  /** Takes out what was settled, wherever it stands, and gives its history as far as it is still known. */
+  #reopen(transactionId: string): readonly LedgerLine[] {
+    const history = this.find(transactionId)?.history ?? [];
+    this.#open.delete(transactionId);
+    this.#recent.delete(transactionId);
+    this.#closed.delete(transactionId);
+    this.#count("settled", -1);
+    // Its old end must not close it.
+    this.#finals = new Fifo(this.#finals.toArray().filter(([, id]) => id !== transactionId));
+    return history;
   }
 
   #moved(withdrawal: Withdrawal, move: () => void): void {

@@ -4,6 +4,7 @@
  */
 import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
+import type { LedgerLine } from "../../socket/verbs.ts";
 import type { ImportedVersion, LedgerRecord } from "../ledger/records.ts";
 import { lineOf } from "./history.ts";
 import type { Version, Withdrawal } from "./withdrawal.ts";
@@ -11,12 +12,13 @@ import type { Version, Withdrawal } from "./withdrawal.ts";
 /** @public */
 export type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
 
-/** A withdrawal that this ledger had forgotten, as it begins again. */
-export function beginImported(record: Imported, job: Job): Withdrawal {
+/** A withdrawal that this ledger had forgotten, or settled in an earlier recovery and then with a history, as it begins again. */
+export function beginImported(record: Imported, job: Job, settled: readonly LedgerLine[] | null): Withdrawal {
   return {
     ...{ transactionId: record.transactionId, job, requestedAt: job.issuedAt, state: "requested", code: "" },
     ...{ address: record.address, amountUnits: "", contract: "", changedAt: record.at, revision: record.seq },
-    ...{ account: "", nonce: "", versions: [], observed: null, observations: 0, history: [] },
+    ...{ account: "", nonce: "", versions: [], observed: null, observations: 0 },
+    history: [...(settled ?? [])],
   };
 }
 

@@ -5,7 +5,8 @@
  * Rows are states, columns are steps, a dot is a step that must not happen there. From `released` on, the steps intent, signed and
  * released are those of a later version (same token, higher fee) and move nothing; included to broadcast is a reorganisation.
  * A recovery (recovered.ts) moves what is open and unbound to held or settled, what is bound to quarantined; the approval of a
- * quarantined one leads back to intent, signed or released, as far as its versions had come.
+ * quarantined one leads back to intent, signed or released, as far as its versions had come. A settled one that the gateway asks for
+ * again begins again: at requested by a job, then held for a person; at held or quarantined by a later recovery.
  *
  * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  lost
  * requested  approved  held  refused  expired  .          .          .          .          .         .     .         .
@@ -80,7 +81,7 @@ export function step(state: State, by: Step): State | null {
 }
 
 /**
- * No step leads out: nothing will ever happen to this withdrawal again.
+ * No step leads out: nothing will ever happen to this withdrawal again, but that the gateway may ask anew for a settled one.
  * @public
  */
 export function isFinal(state: State): boolean {
@@ -145,14 +146,21 @@ export interface Withdrawal {
   history: LedgerLine[];
 }
 
-/** A withdrawal as it begins. */
-export function begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job: Job): Withdrawal {
+/**
+ * A withdrawal as it begins. One that a recovery had settled comes with its history, as far as that is still known, and carries the
+ * code that sends it to a person; null for any other.
+ */
+export function begin(
+  record: Extract<LedgerRecord, { kind: "REQUESTED" }>,
+  job: Job,
+  settled: readonly LedgerLine[] | null,
+): Withdrawal {
   return {
     transactionId: record.transactionId,
     job,
     requestedAt: record.at,
     state: "requested",
-    code: "",
+    code: settled === null ? "" : "RECOVERY_SETTLED",
     address: canonicalAddress(job.address),
     amountUnits: "",
     contract: "",
@@ -163,7 +171,7 @@ export function begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job:
     versions: [],
     observed: null,
     observations: 0,
-    history: [lineOf(record)],
+    history: [...(settled ?? []), lineOf(record)],
   };
 }
 
