@@ -128,6 +128,27 @@ describe("a crash", () => {
     expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
   });
 
+  it("after INTENT is made good before anything new is bound, lowest nonce first, and the courier hears of it", () => {
+    const rig = new Rig().ready();
+    const later = rig.request().transactionId;
+    const first = rig.request().transactionId;
+    rig.send("sign", { transactionId: first, facts });
+    rig.send("sign", { transactionId: later, facts });
+    rig.disk.sync();
+    rig.crash(900); // of the second intent all, of the signature behind it a piece
+    expect(rig.kinds().filter((kind) => kind === "INTENT" || kind === "SIGNED")).toEqual(["INTENT", "INTENT"]);
+    rig.greet();
+    const third = rig.request().transactionId;
+    rig.ask("sign", { transactionId: third, facts });
+    const signed = rig.records().filter((record) => record.kind === "SIGNED");
+    expect(signed.map(({ transactionId }) => transactionId)).toEqual([first, later, third]);
+    expect([first, later, third].map((id) => rig.show(id).nonce)).toEqual(["5", "6", "7"]);
+    const told = rig.pushes.flatMap((push) => (push.push === "changed" ? [push.withdrawal.transactionId] : []));
+    expect(told).toEqual(expect.arrayContaining([first, later]));
+    rig.greet();
+    expect(rig.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(3);
+  });
+
   it("gives the courier everything it needs to go on", () => {
     const rig = new Rig().ready();
     const released = rig.pay();

@@ -17,7 +17,7 @@ import { Statements } from "./statements.ts";
 import type { Vault } from "./vault/vault.ts";
 import { adopt, decline, observe, weighCount } from "./withdrawal/claims.ts";
 import { expire } from "./withdrawal/decisions.ts";
-import { prepareReplace, prepareSign } from "./withdrawal/tokens.ts";
+import { prepareBound, prepareReplace, prepareSign } from "./withdrawal/tokens.ts";
 import { stepOf, viewOf, withoutBytes } from "./withdrawal/view.ts";
 import { isFinal, type Withdrawal } from "./withdrawal/withdrawal.ts";
 
@@ -193,7 +193,9 @@ export class Signer {
 
   admit(frame: Uint8Array, reply: Answer<"admit">): void {
     const releasedBefore = this.core.heads.acked.seq;
+    const { greeting } = this.run;
     const views = this.#touched(admit(this.turn(), frame));
+    if (this.run.greeting !== greeting) this.signBound();
     if (views.ok && !views.withdrawals.some(showsBytes)) {
       // What was decided shows in no act before its INTENT, which stands behind it in the same file; so the courier may prepare the
       // next step while the disk works. The gateway hears of it from durable records only.
@@ -223,6 +225,16 @@ export class Signer {
     const withdrawal = this.core.book.find(transactionId);
     if (!prepared.ok && prepared.code === "JOB_EXPIRED" && withdrawal !== undefined) this.changed([withdrawal]);
     this.#signatures.carryOut(prepared, transactionId, reply);
+  }
+
+  /** Before anything new is bound: at each greeting, and when a person lets go on what a recovery had stopped. */
+  signBound(): void {
+    for (const { transactionId, prepared } of prepareBound(this.turn())) {
+      this.#signatures.carryOut(prepared, transactionId, (answer) => {
+        const withdrawal = this.core.book.find(transactionId);
+        if ("ok" in answer && answer.ok && withdrawal !== undefined) this.changed([withdrawal]);
+      });
+    }
   }
 
   replace({ transactionId, above, facts }: CourierRequests["replace"], reply: Answer<"replace">): void {

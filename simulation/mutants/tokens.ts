@@ -20,6 +20,15 @@ export const tokenMutants: readonly Mutant[] = [
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
   {
+    name: "bound-waits-while-others-are-signed",
+    file: "agent/signer/signer.ts",
+    find: "    if (this.run.greeting !== greeting) this.signBound();\n",
+    replace: "",
+    sentence:
+      "A nonce that a crash left without a signature waits while higher ones leave; a restored ledger forgets it for good (liveness).",
+    when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
+  },
+  {
     name: "unsigned-intent-is-closed",
     file: tokens,
     find: '  if (first !== undefined) return first.txHash === "" ? recorded(turn, withdrawal, first) : { ok: true, work: null };',

@@ -102,19 +102,30 @@ export class RecordSentences {
         this.#jobAt(record.sequence, say);
         return;
       case "RELEASED":
-        this.#acknowledged(record.acked, record.seq, say);
-        for (const { transactionId, version } of record.released) {
-          const made = this.#withdrawals.get(transactionId)?.versions[version - 1];
-          const isHeld = made !== undefined && made.signedSeq > 0 && made.signedSeq <= record.acked.seq;
-          must(isHeld, "what is released is in the acknowledged part of the ledger", say);
-          if (made !== undefined) made.isReleased = true;
-        }
+        this.#released(record, say);
         return;
       case "REPORTED":
         this.#acknowledged(record.acked, record.seq, say);
         return;
       default:
         if ("transactionId" in record) this.#moves(record, say);
+    }
+  }
+
+  #released({ acked, seq, released }: Extract<LedgerRecord, { kind: "RELEASED" }>, say: () => string): void {
+    this.#acknowledged(acked, seq, say);
+    const isKnown = ({ signedSeq }: Version): boolean => signedSeq > 0 && signedSeq <= acked.seq;
+    for (const { transactionId, version } of released) {
+      const one = this.#withdrawals.get(transactionId);
+      const made = one?.versions[version - 1];
+      must(made !== undefined && isKnown(made), "what is released is in the acknowledged part of the ledger", say);
+      if (made !== undefined) made.isReleased = true;
+      // One that a recovery stopped may lie below; nothing is mined past it, and a person was told to begin with the lowest.
+      for (const [nonce, owner] of this.#ownerOf) {
+        const below = this.#withdrawals.get(owner);
+        if (below === undefined || below.isPersons || nonce >= (one?.nonce ?? 0n)) continue;
+        must(below.versions.some(isKnown), "the gateway knows every nonce below one that leaves", say);
+      }
     }
   }
 

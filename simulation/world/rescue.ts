@@ -278,6 +278,7 @@ export class Rescue {
         this.#refused("finish", answer.code);
         return;
       }
+      if (kernel.chance.below("the shop asks again after it", 3) === 0) this.#world.people.askAgain();
       const { held } = answer as unknown as { held: number };
       // What was left for later may be left for long: no time ends it.
       if (held === 0 || kernel.chance.below("left for long", 2) > 0) return;

@@ -125,7 +125,9 @@ function decide(
   const before = withdrawal?.state;
   const done = withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : act(withdrawal);
   signer.answer(done, reply);
-  if (done.ok && done.withdrawal.state !== before) signer.changed([done.withdrawal]);
+  if (!done.ok || done.withdrawal.state === before) return;
+  signer.changed([done.withdrawal]);
+  if (before === "quarantined") signer.signBound();
 }
 
 /** Shown or done from what is on disk; the answer to what was done comes when it is. */

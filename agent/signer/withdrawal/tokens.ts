@@ -66,6 +66,26 @@ export function prepareSign(turn: Turn, transactionId: string, facts: EvmFacts):
 }
 
 /**
+ * What was bound and never signed, because a process died or the gate was closed in between: lowest nonce first, each with its own
+ * recorded bytes. Whoever signs these before anything new keeps signatures in the order of their nonces, so that the gateway, once it
+ * holds the signature of one nonce, holds those of all below it: a ledger put back to before them leaves no nonce that nobody knows.
+ * Twice is harmless.
+ * @public
+ */
+export function prepareBound(turn: Turn): readonly { readonly transactionId: string; readonly prepared: Prepared }[] {
+  if (turn.core.book.count("intent") === 0 || closedGate(turn) !== null) return [];
+  return [...turn.core.book.open()]
+    .filter(({ state }) => state === "intent")
+    .sort((a, b) => Number(BigInt(a.nonce) - BigInt(b.nonce)))
+    .flatMap((withdrawal) => {
+      const [first] = withdrawal.versions;
+      return first === undefined
+        ? []
+        : [{ transactionId: withdrawal.transactionId, prepared: recorded(turn, withdrawal, first) }];
+    });
+}
+
+/**
  * A dearer version of the same token, `above` the newest one. Both fees rise by an eighth at least, more if the facts ask for it.
  * Twice is harmless: the version already made answers.
  * @throws AgentError TRANSACTION_FIELD as `prepareSign`
