@@ -67,7 +67,8 @@ const closeRemedies: Readonly<Record<string, string>> = {
 
 function linkRemedy(detail: string): string {
   const closed = /^LINK_ENDED: closed by the gateway, (\d{4})\b/.exec(detail)?.[1] ?? "";
-  return closeRemedies[closed] ?? remedyIn(detail);
+  // What the signer did not take says more than that it did not.
+  return closeRemedies[closed] ?? remedyIn(detail.replace(/^LINK_REFUSED: (?=[A-Z])/, ""));
 }
 
 /** What the table says to do about the code that `detail` begins with; "" when it begins with none, or nothing is to be done. */

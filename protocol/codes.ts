@@ -110,7 +110,7 @@ export const codes = {
   ADMISSION_OTHER_WALLET: ["refusal", "none", "operator", "the gateway's envelope is for another wallet", "check gatewayUrl; nothing was done"],
   ADMISSION_OTHER_EPOCH: ["refusal", "none", "operator", "the gateway's envelope is of another epoch than this pairing", "look whether this wallet was paired elsewhere"],
   WELCOME_OTHER_RUN: ["refusal", "none", "operator", "a welcome answers another run of the signer", "none once; if it repeats, something replays old frames"],
-  WELCOME_STALE: ["refusal", "none", "log", "a welcome is older than what the gateway has said since", "none: the link is made anew"],
+  WELCOME_STALE: ["refusal", "none", "log", "a welcome is older than what the gateway has said since", "restart crypto if it goes on: the gateway's clock was set back"],
   CLOCK_SKEW: ["alarm", "none", "operator", "the clocks of gateway and agent are far apart; beyond ten minutes nothing is signed", "set both clocks by NTP"],
   GATEWAY_BEHIND: ["alarm", "none", "operator", "the gateway has lost jobs or reports it once held; nothing new is taken from it", "ask the gateway's operator whether a backup was restored; with it for good, recover: docs/recovering.md"],
   GATEWAY_FORKED: ["alarm", "none", "operator", "the gateway's newest job is not the one this agent was given; locked", "find out which side was restored, then recover: docs/recovering.md"],

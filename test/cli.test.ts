@@ -47,8 +47,8 @@ class Screen implements Terminal {
   }
 }
 
-function linkClosed(how: string): void {
-  const courier = { ...courierWell, link: "down" as const, linkDetail: `LINK_ENDED: closed by the gateway, ${how}` };
+function linkDown(linkDetail: string): void {
+  const courier = { ...courierWell, link: "down" as const, linkDetail };
   signer.answers = { status: () => ({ status: { ...well, courier } }) };
 }
 
@@ -83,8 +83,9 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     };
     signer.answers = { status: () => ({ status: { ...well, courier, acked: 12, courierConnected: true } }) };
   },
-  released: () => linkClosed("4001 refused"),
-  replaced: () => linkClosed("4000 replaced"),
+  released: () => linkDown("LINK_ENDED: closed by the gateway, 4001 refused"),
+  replaced: () => linkDown("LINK_ENDED: closed by the gateway, 4000 replaced"),
+  behind: () => linkDown("LINK_REFUSED: GATEWAY_BEHIND"),
   asking: () => {
     const courier = { ...courierWell, chains: [{ ...chain, ok: false, isAsking: true, detail: "asking", nativeBalance: "" }] };
     signer.answers = { status: () => ({ status: { ...well, courier } }) };

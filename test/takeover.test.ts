@@ -119,6 +119,21 @@ describe("an agent counts as heard", () => {
     expect(release("second run")).toEqual(released);
   });
 
+  it("not when its signer says that the gateway lacks a job, which shows in no other entry, until it takes a greeting", async () => {
+    stands(3);
+    const alarm: EntryBody = { kind: "alarm", code: "GATEWAY_BEHIND", locked: false };
+    const agent = await link.greeted();
+    await saysSo(agent);
+    agent.state(statementOf(link.keys.id, 3, [alarm]));
+    await agent.next("ack");
+    expect(heardIs()).toBe("behind");
+    expect(release("first run")).toMatchObject({ ...unheard, detail: expect.stringContaining("HUB_DATABASE_BEHIND") });
+    // An alarm of before, told by a signer that has found everything there since.
+    agent.state(statementOf(link.keys.id, 4, [alarm], { greeted: agent.nonce }));
+    await agent.next("ack");
+    expect(heardIs()).toBe("first run");
+  });
+
   it("not when it was granted an epoch that the database never gave", async () => {
     stands(3);
     await saysSo(await link.greeted());

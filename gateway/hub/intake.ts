@@ -113,6 +113,8 @@ export class Intake {
           const done = applyStatements(database, agentId, statements, nowMs);
           const isHeard = group.some(({ session, statement }) => tellsGreeted(statement, session.nonce, done.head));
           if (isHeard && run !== undefined) keepHeard(database, agentId, run);
+          // A job that was recorded and not decided shows in no entry: that it is missing here only its signer can say.
+          if (!isHeard && done.alarms.some(({ code }) => code === "GATEWAY_BEHIND")) keepUnheard(database, agentId, true);
           return done;
         }),
       );

@@ -136,6 +136,10 @@ export class Rescue {
       this.#conflict(machine);
       return;
     }
+    if (status.courier?.linkDetail.includes("WELCOME_STALE") && kernel.chance.below("crypto is started again", 4) === 0) {
+      this.#startAgain(machine);
+      return;
+    }
     this.#seen = `${machine.name}: locked ${locked || "no"}, ${recovery || "no recovery"}, epoch ${epoch} of ${line.epoch}, ${line.lockedCode} ${line.unheard}`;
     if (locked !== "" && !mendable.has(locked)) {
       this.#giveUp(locked);
@@ -157,6 +161,12 @@ export class Rescue {
     this.#seen = takeover.isUnderWay ? "another server is to be paired" : "";
     if (!this.#wasRecovered) return;
     this.#goThrough(machine, () => this.#world.people.orderOnceMore());
+  }
+
+  /** What `status` says to do when the gateway's clock was set back. */
+  #startAgain(machine: Machine): void {
+    note("crypto is started again", machine.name);
+    if (machine.signer !== null) machine.signerEnds(machine.signer.owner);
   }
 
   #mustOrder({ locked, epoch }: SignerStatus, { lockedCode, unheard, epoch: granted }: AgentLine): boolean {
