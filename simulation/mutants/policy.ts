@@ -3,6 +3,7 @@ import type { Mutant } from "./mutant.ts";
 
 const policy = "agent/signer/policy/policy.ts";
 const window = "agent/signer/policy/window.ts";
+const sums = "agent/signer/policy/sums.ts";
 
 export const policyMutants: readonly Mutant[] = [
   {
@@ -36,6 +37,15 @@ export const policyMutants: readonly Mutant[] = [
     replace: "    const outdated: Refusal | null = null;",
     sentence: "What waited for funds or nodes is let out at once when they come, above the limits (policy).",
     when: ({ rates, policy, orders }) => policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
+  },
+  {
+    name: "hour-of-what-was-bound-lasts-a-day",
+    file: sums,
+    find: "    hourBound: new SlidingWindow(hourMs, kept.hourBound),",
+    replace: "    hourBound: new SlidingWindow(dayMs, kept.hourBound),",
+    sentence: "What was bound counts for the hour a whole day long, and what waits for it stands still (liveness).",
+    when: ({ rates, policy, orders }) =>
+      policy === "narrow" && rates.timeLeaps > 0 && rates.nodeErrors + rates.nodeSilence > 0 && orders.length > 1,
   },
   {
     name: "hours-of-the-calendar",

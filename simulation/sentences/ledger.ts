@@ -156,6 +156,11 @@ export class DurableLedger {
     return this.lacked !== null && this.records[this.lacked.seq - 1]?.hash !== this.lacked.hash;
   }
 
+  /** Ledger time until which the limits held back what was approved, 0 when they never did. */
+  heldBackUntil(transactionId: string): number {
+    return this.#sentences.heldBackUntil(transactionId);
+  }
+
   get head(): Head {
     const last = this.records.at(-1);
     return { seq: last?.seq ?? 0, hash: last?.hash ?? zeroHash };

@@ -129,6 +129,32 @@ export class RecordSentences {
     }
   }
 
+  /**
+   * Ledger time until which the sums of what was bound before held an approved one back, 0 when they never did: an approval counts
+   * from its own time, and what was approved long before may be bound after it.
+   */
+  heldBackUntil(transactionId: string): number {
+    const one = this.#withdrawals.get(transactionId);
+    if (one?.decision !== "approved") return 0;
+    const { currency } = one.job;
+    const isBefore = (each: Withdrawal): boolean => each.nonce !== null && (one.nonce === null || each.nonce < one.nonce);
+    const newestFirst = [...this.#withdrawals.values()]
+      .filter((each) => each !== one && each.job.currency === currency && isBefore(each))
+      .sort((a, b) => b.boundAt - a.boundAt);
+    const { maxPerHour, maxPerDay } = this.#terms.policy;
+    const until = (limit: string, spanMs: number): number => {
+      let units = one.units;
+      for (const each of newestFirst) {
+        units += each.units;
+        if (units > this.#unitsOf(limit, currency)) return each.boundAt + spanMs;
+      }
+      return 0;
+    };
+    const untilAt = Math.max(maxPerHour === undefined ? 0 : until(maxPerHour, hourMs), until(maxPerDay, dayMs));
+    // A recovery takes over what is bound, whatever the limits say.
+    return one.nonce === null ? untilAt : Math.min(untilAt, one.boundAt);
+  }
+
   /** What a recovery settled may be asked for again, and is a person's then. */
   #requested({ transactionId, job }: Extract<LedgerRecord, { kind: "REQUESTED" }>, say: () => string): void {
     const known = this.#withdrawals.get(transactionId);

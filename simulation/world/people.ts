@@ -14,6 +14,7 @@ const askAgainMs = 2_000;
 const operatorMs = 2_500;
 
 interface Row {
+  readonly id: string;
   readonly orderId: string;
   readonly status: number;
   readonly stage: string;
@@ -152,17 +153,25 @@ export class People {
 
   /** What is still open, in words; "" when every order has an end or is a person's. */
   open(): string {
-    const { gateway, plan } = this.#world;
-    const missing = plan.orders.filter((order) => !this.#taken.has(order.orderId));
-    if (missing.length > 0) return `the gateway never took ${missing.map((order) => order.orderId).join()}`;
+    const { untaken } = this;
+    if (untaken.length > 0) return `the gateway never took ${untaken.map((order) => order.orderId).join()}`;
+    return this.unended.map((row) => `${row.orderId} is ${row.stage}`).join(", ");
+  }
+
+  /** Orders that the gateway has not answered. */
+  get untaken(): readonly Order[] {
+    return this.#world.plan.orders.filter((order) => !this.#taken.has(order.orderId));
+  }
+
+  /** What the gateway has no end of, and no person either. */
+  get unended(): readonly Row[] {
     // What a released agent was asked for stays with it, for a person.
-    const rows = gateway.all<Row>(
-      `SELECT t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id
+    const rows = this.#world.gateway.all<Row>(
+      `SELECT t.id, t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id
          LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0 AND a.releasedAt IS NULL`,
     );
     // Without a foreign hand nothing stays odd: what a node hid is found again.
     const isAlone = this.#world.payments.foreign.size === 0;
-    const open = rows.filter((row) => (row.stage !== "stuck" || isAlone) && !(this.#world.weather.mayLock && row.lockedCode));
-    return open.map((row) => `${row.orderId} is ${row.stage}`).join(", ");
+    return rows.filter((row) => (row.stage !== "stuck" || isAlone) && !(this.#world.weather.mayLock && row.lockedCode));
   }
 }

@@ -292,8 +292,7 @@ export class Rescue {
       const { held } = answer as unknown as { held: number };
       // What was left for later may be left for long: no time ends it.
       if (held === 0 || kernel.chance.below("left for long", 2) > 0) return;
-      note("a day passes");
-      this.#world.leap(dayAndMoreMs);
+      this.#world.leap(dayAndMoreMs, "a day passes");
     });
   }
 

@@ -1,5 +1,5 @@
 /** What agents that run have still to bring to an end, or to notice, before a run may be called over; "" when there is nothing. */
-import { hot, network } from "./setting.ts";
+import { begun, hot, network } from "./setting.ts";
 import type { World } from "./world.ts";
 
 /** What one that was released has open stays with it, and is told of by nobody. */
@@ -35,4 +35,18 @@ function isHeldUp({ gateway, takeover, machines, chain }: World): boolean {
 
 export function unrestOf(world: World): string {
   return isHeldUp(world) ? "" : world.people.open() || unfinished(world) || unnoticed(world);
+}
+
+/**
+ * Simulated time until which limits held back all that is open, 0 when they did not hold back all of it: what was approved an hour after
+ * another may find that one bound just before it, and waits then until that one counts no more.
+ */
+export function heldBackUntilMs(world: World): number {
+  const { rescue, people } = world;
+  if (rescue?.waits || people.untaken.length > 0 || unnoticed(world) !== "") return 0;
+  const machines = serving(world);
+  const books = machines.flatMap(({ signer }) => [...(signer?.signer.core.book.open() ?? [])]);
+  const open = [...books.map(({ transactionId }) => transactionId), ...people.unended.map(({ id }) => id)];
+  const untilOf = (id: string): number => Math.max(0, ...machines.map((one) => world.ledgerOf(one).heldBackUntil(id)));
+  return open.length === 0 ? 0 : Math.max(0, Math.min(...open.map(untilOf)) - begun);
 }

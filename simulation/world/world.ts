@@ -21,7 +21,7 @@ import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
 import { Rescue } from "./rescue.ts";
 import { begun, chainId, contract, hot, nodeUrls, policyOf } from "./setting.ts";
 import { Takeover } from "./takeover.ts";
-import { serving, unrestOf } from "./unrest.ts";
+import { heldBackUntilMs, serving, unrestOf } from "./unrest.ts";
 import { Weather } from "./weather.ts";
 
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
@@ -51,8 +51,6 @@ export interface RunResult {
   readonly lines: readonly string[];
   readonly simulatedMs: number;
 }
-
-const calm = Object.freeze({}) as Partial<Rates>;
 
 export class World {
   readonly plan: Plan;
@@ -204,7 +202,8 @@ export class World {
   }
 
   /** Time goes on without anybody; it counts for nobody's patience. */
-  leap(ms: number): void {
+  leap(ms: number, why: string): void {
+    note(why);
     kernel.scheduler.leap(ms);
     this.#calmSince += ms;
   }
@@ -320,7 +319,7 @@ export class World {
     note("calm");
     this.isFaulty = false;
     this.#calmSince = kernel.scheduler.nowMs;
-    this.net.rates = calm as Rates;
+    this.net.rates = {} as Rates;
     this.weather.calmDown();
     if (this.weather.backups.wasUsed) this.rescue?.begin();
     const { scheduler } = kernel;
@@ -338,7 +337,9 @@ export class World {
       return;
     }
     if (calmMs < mostMs || !this.weather.mustSettle) return;
-    this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
+    const leftMs = heldBackUntilMs(this) - kernel.scheduler.nowMs;
+    if (leftMs > 0) this.leap(leftMs, "a limit's time passes");
+    else if (leftMs <= -mostMs) this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
   }
 
   /** Whoever kept bytes publishes all of them now that nobody expects it; then the run is over. */
