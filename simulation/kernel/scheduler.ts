@@ -69,6 +69,11 @@ export class Scheduler {
     return this.#push(this.nowMs + Math.max(0, delayMs), owner, run, 0);
   }
 
+  /** Runs something at a time, exactly: what is due at the same keeps the order in which it was asked for. */
+  at(dueMs: number, owner: Owner, run: () => void): Timer {
+    return this.#push(Math.max(this.nowMs, dueMs), owner, run, 0);
+  }
+
   every(everyMs: number, owner: Owner, run: () => void): Timer {
     return this.#push(this.nowMs + everyMs, owner, run, Math.max(1, everyMs));
   }

@@ -143,7 +143,7 @@ class Line extends EventEmitter implements Wire {
     const dueMs = Math.max(this.#latest[direction], scheduler.nowMs + delayMs + late);
     if (!isSwapped) this.#latest[direction] = dueMs;
     const owner = direction === "up" ? this.#gateway : this.#client.owner;
-    scheduler.after(dueMs - scheduler.nowMs, owner, () => {
+    scheduler.at(dueMs, owner, () => {
       const end = direction === "up" ? this.#server : this.#client;
       if (this.#isBroken || end === null || end.readyState > 1) return;
       this.#network.onMoment(owner, "a frame that comes");
@@ -163,7 +163,7 @@ class Line extends EventEmitter implements Wire {
     scheduler.after(isHard ? 0 : 2 * delayMs, from.owner, () => from.ended(code, reason));
     if (this.#isBroken) return;
     const dueMs = Math.max(this.#latest[isClient ? "up" : "down"], scheduler.nowMs + delayMs);
-    scheduler.after(dueMs - scheduler.nowMs, isClient ? this.#gateway : this.#client.owner, () => {
+    scheduler.at(dueMs, isClient ? this.#gateway : this.#client.owner, () => {
       this.#isBroken = true;
       this.#network.lines.delete(this);
       other?.ended(code, reason);
