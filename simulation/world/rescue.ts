@@ -55,7 +55,10 @@ export class Rescue {
 
   /** What is still to be done by the page, in words; "" when nothing is. */
   get waits(): string {
-    return this.#hasBegun && !this.isBeyond ? this.#seen : "";
+    if (!this.#hasBegun || this.isBeyond) return "";
+    // A copy that was cut off may find out what it lacks only after everything looked well.
+    const locked = this.#machine.signer?.signer.core.locked?.code ?? "";
+    return this.#seen || locked;
   }
 
   /** Something happened that somebody will have to look at, again if they are at it. */
