@@ -31,8 +31,9 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "unsigned-intent-is-closed",
     file: tokens,
-    find: '  if (first !== undefined) return first.txHash === "" ? recorded(turn, withdrawal, first) : { ok: true, work: null };',
-    replace: '  if (first !== undefined && first.txHash !== "") return { ok: true, work: null };',
+    find: '  const unsigned = Uint8Array.from(Buffer.from(hex.slice(2), "hex"));\n',
+    replace:
+      '  if (version === 1) return refuse("WITHDRAWAL_CLOSED");\n  const unsigned = Uint8Array.from(Buffer.from(hex.slice(2), "hex"));\n',
     sentence: "An intent without a signature is never finished, and every later nonce waits behind it (liveness).",
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
