@@ -7,15 +7,6 @@ const watching = "agent/courier/desk/watching.ts";
 
 export const deskMutants: readonly Mutant[] = [
   {
-    name: "intent-never-finished",
-    file: desk,
-    find: '  if (item.view.state === "intent") finishIntent(item, nowMs, out);\n  else observe(item, nowMs, out);',
-    replace: '  if (item.view.state !== "intent") observe(item, nowMs, out);',
-    sentence:
-      "An intent without a signature, as a crash leaves it, is never asked for again, and its nonce blocks the rest (liveness).",
-    when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
-  },
-  {
     name: "refresh-closes-what-is-new",
     file: desk,
     find: "    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item);",
