@@ -119,7 +119,7 @@ export const codes = {
   LEDGER_NEW: ["alarm", "none", "operator", "this ledger was begun anew by an operator and knows nothing yet; locked", "have the gateway's operator run agents recover, then run recover here (docs/recovering.md)"],
   RECOVERY_OFFERED: ["refusal", "none", "operator", "the gateway offers a recovery; nothing is signed until it is carried out", "look at it with recover, then say yes (docs/recovering.md)"],
   RECOVERY_HOLD: ["refusal", "none", "operator", "held: this agent was recovered, and a person looks at every withdrawal", "look at it with show, then approve or refuse; recover --finish ends it (docs/recovering.md)"],
-  RECOVERY_SETTLED: ["refusal", "none", "operator", "the gateway does not call this withdrawal open any more, and this ledger had forgotten why", "see the gateway for what became of it; if it asks for it again, it is held for a person"],
+  RECOVERY_SETTLED: ["refusal", "none", "operator", "a recovery found that this withdrawal had ended at the gateway, perhaps as paid; held with this code, the gateway asks for it again", "nothing while it is settled; held, look on the chain and at the gateway whether it was paid, then approve or refuse (docs/recovering.md)"],
   RECOVERY_NONE: ["refusal", "none", "operator", "no recovery order of the gateway is here, or none was looked at in this run", "have the gateway's operator run agents recover, wait for the link, then run recover again"],
   RECOVERY_CHANGED: ["refusal", "none", "operator", "the ledger or the order changed since it was shown", "run recover again and look at what it says now"],
   RECOVERY_NOT_TAKEN: ["refusal", "none", "operator", "the gateway has not taken the recovered ledger yet", "wait for the link, then run it again"],

@@ -145,11 +145,16 @@ describe("the greeting", () => {
     expect(rig.admit(early).code).toBe("WELCOME_STALE");
     expect(rig.ask("hello").greeted).toBe(true);
     rig.now += 1;
+    const fitting = rig.gateway.welcome(rig.nonce, { at: rig.now - 1 });
     const jobs = { sequence: 0, hash: "0".repeat(64) };
     expect(rig.admit(rig.gateway.welcome(rig.nonce, { at: rig.now, jobs })).code).toBe("GATEWAY_BEHIND");
     expect(rig.ask("hello")).toMatchObject({ greeted: false, locked: "" });
+    // A greeting of before that fits, kept by whoever carries them, takes nothing back.
+    expect(rig.admit(fitting).code).toBe("WELCOME_STALE");
+    expect(rig.ask("hello").greeted).toBe(false);
     expect(rig.records().at(-1)).toMatchObject({ kind: "ALARM", code: "GATEWAY_BEHIND" });
     expect(rig.admit(rig.gateway.welcome(rig.nonce, { at: rig.now, echo: null })).code).toBe("GATEWAY_BEHIND");
+    rig.now += 1;
     expect(rig.greet().ok).toBe(true);
   });
 

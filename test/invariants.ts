@@ -258,8 +258,9 @@ export function truth(world: World): void {
       requested.add(id);
     }
     must(requested.has(id), "a request comes first", record);
-    if (record.kind === "HELD" && persons.has(id)) must(record.code === "RECOVERY_HOLD", "a person decides it", record);
-    if (record.kind === "EXPIRED") must(!persons.has(id), "what was settled never runs out", record);
+    if (record.kind === "HELD" && persons.has(id)) must(record.code === "RECOVERY_SETTLED", "a person decides it", record);
+    if (record.kind === "EXPIRED")
+      must(!persons.has(id) || decided.has(id), "what was settled runs out only after a yes", record);
     if (record.kind === "APPROVED") {
       must(!persons.has(id) || record.by === "operator", "what was settled is approved by a person alone", record);
       must(!decided.has(id), "an approval comes once", record);

@@ -16,7 +16,7 @@ import {
   shown,
   taken,
 } from "./support/recovery-order.ts";
-import { facts, hot, Rig, settings } from "./support/signer-rig.ts";
+import { facts, hot, other, Rig, settings, shop } from "./support/signer-rig.ts";
 
 const dayMs = 86_400_000;
 
@@ -57,10 +57,10 @@ describe("a job for a settled withdrawal", () => {
     ["before the gateway has heard of its end", settledOne(false)],
   ])("%s is answered, and held for a person", (_when, { rig, transactionId, order }) => {
     const before = rig.stated().length;
-    expect(rig.request(order)).toMatchObject({ transactionId, state: "held", code: "RECOVERY_HOLD" });
+    expect(rig.request(order)).toMatchObject({ transactionId, state: "held", code: "RECOVERY_SETTLED" });
     expect(ledgerOf(rig).slice(-2)).toMatchObject([
       { kind: "REQUESTED", transactionId },
-      { kind: "HELD", code: "RECOVERY_HOLD" },
+      { kind: "HELD", code: "RECOVERY_SETTLED" },
     ]);
     rig.acknowledge();
     expect(rig.stated().slice(before).join(" ")).toContain("held");
@@ -109,6 +109,7 @@ describe("a job for a settled withdrawal", () => {
     rig.signer.tick();
     expect(rig.show(fresh.transactionId).state).toBe("expired");
     expect(rig.show(transactionId).state).toBe("held");
+    assertWhole(rig);
   });
 
   it("that says something else contradicts it, and changes nothing", () => {
@@ -130,7 +131,7 @@ describe("a job for a settled withdrawal", () => {
     restore(rig, MemoryDisk.of([[name, Buffer.from(`${lines.slice(0, -1).join("\n")}\n`)]]));
     expect(ledgerOf(rig).at(-1)).toMatchObject({ kind: "REQUESTED", transactionId });
     rig.greet();
-    expect(rig.show(transactionId)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
+    expect(rig.show(transactionId)).toMatchObject({ state: "held", code: "RECOVERY_SETTLED" });
     assertWhole(rig);
   });
 
@@ -148,7 +149,7 @@ describe("a job for a settled withdrawal", () => {
     const bare = new Core(readRules(settings, hot), { ...old, book: { ...old.book, recent: [] } });
     expect(bare.book.count("settled")).toBe(1);
     for (const record of ledgerOf(rig).slice(from)) bare.fold(record);
-    expect(bare.book.find(transactionId)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
+    expect(bare.book.find(transactionId)).toMatchObject({ state: "held", code: "RECOVERY_SETTLED" });
     expect(bare.book.count("settled")).toBe(0);
   });
 });
@@ -188,6 +189,47 @@ describe("a later recovery", () => {
       .filter((record) => record.kind === "RESTATED");
     expect(told.map(({ fact }) => fact).join()).toContain("signed");
     expect(told.map(({ fact }) => fact).join()).not.toContain(transactionId);
+  });
+
+  it("tells of its second life alone, when that has ended: another yes may have stood in the first", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    const { transactionId } = rig.request({ mode: "manual", address: "", currency: "eth", amount: "0.5" });
+    const yes = (address: string): void => {
+      const { approvalDigest: digest } = rig.show(transactionId);
+      expect(rig.operate("approve", { transactionId, digest, address })).toMatchObject({ ok: true });
+    };
+    rig.acknowledge();
+    const contents = databaseOf(rig);
+    yes(shop);
+    rig.acknowledge();
+    taken(rig, { ...databaseOf(rig), withdrawals: contents.withdrawals.slice(0, 1) });
+    expect(rig.show(transactionId).state).toBe("settled");
+    const { orderId, currency, amount } = orderOf(contents.withdrawals[1]!.job);
+    rig.request({ orderId, currency, amount, mode: "manual", address: "" });
+    yes(other);
+    rig.ask("sign", { transactionId, facts });
+    rig.acknowledge();
+    const { txHash } = rig.show(transactionId).versions[0]!;
+    for (const stage of ["broadcast", "included", "final"] as const) {
+      rig.ask("observed", {
+        transactionId,
+        stage,
+        outcome: stage === "final" ? "paid" : "",
+        txHash,
+        block: stage === "broadcast" ? 0 : 9,
+      });
+    }
+    expect(rig.show(transactionId).state).toBe("paid");
+    const from = ledgerOf(rig).length;
+    recovered(rig, { ...contents, held: { seq: 1, hash: ledgerOf(rig)[0]!.hash }, withdrawals: [] });
+    const told = ledgerOf(rig)
+      .slice(from)
+      .flatMap((record) => (record.kind === "RESTATED" ? [record.fact] : []));
+    const about = told.filter((fact) => fact.includes(transactionId));
+    expect(about.map((fact) => (JSON.parse(fact) as { kind: string }).kind)).toEqual(["asked", "decision", "signed", "observed"]);
+    expect(about.join()).toContain(other);
+    expect(about.join()).not.toContain(shop);
   });
 
   it("finds it lost there when it was asked for again after the order's newest job", () => {

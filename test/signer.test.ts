@@ -149,6 +149,21 @@ describe("a crash", () => {
     expect(rig.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(3);
   });
 
+  it("of the greeting alone is made good as well, when the same greeting is shown again", () => {
+    const rig = new Rig().ready();
+    const first = rig.request().transactionId;
+    const welcome = rig.gateway.welcome(rig.nonce, { at: rig.now });
+    rig.admit(welcome);
+    rig.send("sign", { transactionId: first, facts });
+    // The clocks part before the intent is on disk, so that it is not signed.
+    expect(rig.admit(rig.gateway.welcome(rig.nonce, { at: rig.now + 3_600_000 })).code).toBe("CLOCK_SKEW");
+    rig.settle();
+    expect(rig.show(first).state).toBe("intent");
+    expect(rig.admit(welcome).ok).toBe(true);
+    rig.settle();
+    expect(rig.show(first).state).toBe("signed");
+  });
+
   it("gives the courier everything it needs to go on", () => {
     const rig = new Rig().ready();
     const released = rig.pay();

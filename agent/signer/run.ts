@@ -19,6 +19,7 @@ export interface Run {
   readonly startedAt: number; // local clock
   greeted: boolean;
   greeting: string; // challenge of the newest welcome that was taken, "" before the first
+  behindAt: number; // of the newest welcome that showed a gateway that went back, 0 for none: only a later one greets
   gatewayAt: number; // newest time in a verified envelope of this run
   heardAt: number; // monotonic, when that came
   adoptions: number; // first counters recorded in this run
@@ -43,6 +44,7 @@ export function beginRun(nonce: string, startedAt: number): Run {
     startedAt,
     greeted: false,
     greeting: "",
+    behindAt: 0,
     gatewayAt: 0,
     heardAt: 0,
     adoptions: 0,

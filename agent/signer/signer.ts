@@ -193,9 +193,9 @@ export class Signer {
 
   admit(frame: Uint8Array, reply: Answer<"admit">): void {
     const releasedBefore = this.core.heads.acked.seq;
-    const { greeting } = this.run;
+    const { greeted, greeting } = this.run;
     const views = this.#touched(admit(this.turn(), frame));
-    if (this.run.greeting !== greeting) this.signBound();
+    if (this.run.greeted && (!greeted || this.run.greeting !== greeting)) this.signBound();
     if (views.ok && !views.withdrawals.some(showsBytes)) {
       // What was decided shows in no act before its INTENT, which stands behind it in the same file; so the courier may prepare the
       // next step while the disk works. The gateway hears of it from durable records only.

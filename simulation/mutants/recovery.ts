@@ -19,7 +19,7 @@ export const recoveryMutants: readonly Mutant[] = [
   {
     name: "recovered-hold-runs-out",
     file: decisions,
-    find: '    if (withdrawal.state === "held" && withdrawal.code === "RECOVERY_HOLD") continue;\n',
+    find: '    if (withdrawal.state === "held" && isOfRecovery(withdrawal.code)) continue;\n',
     replace: "",
     sentence: "What a recovery held runs out by time once it has ended, and is called Failed without a person (truth).",
     when: isRescued,
@@ -27,7 +27,7 @@ export const recoveryMutants: readonly Mutant[] = [
   {
     name: "policy-decides-in-a-recovery",
     file: "agent/signer/admission/request.ts",
-    find: '  if (turn.core.recovery !== null || wasSettled) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };\n',
+    find: '  if (turn.core.recovery !== null) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };\n',
     replace: "",
     sentence:
       "An order that comes in a recovery is approved by policy, though both sides may have forgotten its payment (truth).",
@@ -44,8 +44,8 @@ export const recoveryMutants: readonly Mutant[] = [
   {
     name: "policy-decides-what-was-settled",
     file: "agent/signer/admission/request.ts",
-    find: "turn.core.recovery !== null || wasSettled) return",
-    replace: "turn.core.recovery !== null) return",
+    find: '  if (wasSettled) return { kind: "HELD", transactionId, code: "RECOVERY_SETTLED" };\n',
+    replace: "",
     sentence: "What a recovery took for ended, and is asked for after it, is approved by policy though it may be paid (truth).",
     when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
   },

@@ -22,7 +22,7 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "bound-waits-while-others-are-signed",
     file: "agent/signer/signer.ts",
-    find: "    if (this.run.greeting !== greeting) this.signBound();\n",
+    find: "    if (this.run.greeted && (!greeted || this.run.greeting !== greeting)) this.signBound();\n",
     replace: "",
     sentence:
       "A nonce that a crash left without a signature waits while higher ones leave; a restored ledger forgets it for good (liveness).",

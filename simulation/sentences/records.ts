@@ -40,6 +40,7 @@ interface Withdrawal {
 
 type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
 
+const recoveryCodes: ReadonlySet<string> = new Set(["RECOVERY_HOLD", "RECOVERY_SETTLED"]);
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const acting: ReadonlySet<string> = new Set([
@@ -123,7 +124,8 @@ export class RecordSentences {
       // One that a recovery stopped may lie below; nothing is mined past it, and a person was told to begin with the lowest.
       for (const [nonce, owner] of this.#ownerOf) {
         const below = this.#withdrawals.get(owner);
-        if (below === undefined || below.isPersons || nonce >= (one?.nonce ?? 0n)) continue;
+        if (below === undefined || nonce >= (one?.nonce ?? 0n)) continue;
+        if (below.isPersons && (below.decision === "held" || below.approvedAt >= (one?.boundAt ?? 0))) continue;
         must(below.versions.some(isKnown), "the gateway knows every nonce below one that leaves", say);
       }
     }
@@ -233,7 +235,7 @@ export class RecordSentences {
       case "HELD":
         must(one.decision === "", "a decision comes once", say);
         one.isPersons ||= this.#isRecovering;
-        must(!one.isPersons || record.code === "RECOVERY_HOLD", "what comes in a recovery is held for a person", say);
+        must(!one.isPersons || recoveryCodes.has(record.code), "what comes in a recovery is held for a person", say);
         one.decision = "held";
         return;
       case "REFUSED":

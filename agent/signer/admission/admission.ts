@@ -79,6 +79,7 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
     // A courier may show an older greeting of this very run again; only the newest word tells that the gateway went back.
     if (isOld) return refuse("WELCOME_STALE");
     run.greeted = false;
+    run.behindAt = Math.max(run.behindAt, welcome.at);
     alarm(turn, "GATEWAY_BEHIND", detail);
     return refuse("GATEWAY_BEHIND", detail);
   };
@@ -88,6 +89,7 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   if (sequence === core.chain.sequence && hash !== core.chain.hash) {
     return lock(turn, "GATEWAY_FORKED", `job ${sequence} has another hash at the gateway`);
   }
+  if (welcome.at <= run.behindAt) return refuse("WELCOME_STALE");
   hearTime(turn, welcome.at);
   run.greeted = true;
   run.greeting = welcome.challenge;

@@ -37,12 +37,19 @@ export function signedFacts(withdrawal: Withdrawal, versions: readonly Version[]
   return facts;
 }
 
-/** Everything recorded after `start` up to `end` about withdrawals that `isEnded` says are final, in ledger order. */
+/**
+ * Everything recorded after `start` up to `end` about withdrawals that `isEnded` says are final, in ledger order. Of one that was settled
+ * and asked for again only what came then: nothing of before was carried out, and another yes may have stood there.
+ */
 export function endedFacts(read: ReadRecords, start: number, end: number, isEnded: (transactionId: string) => boolean): Fact[] {
-  const facts: Fact[] = [];
+  let facts: Fact[] = [];
   const intents = new Map<string, Intent>();
+  const begun = new Set<string>();
   for (let from = start + 1; from <= end; from += chunk) {
     for (const record of read(from, Math.min(end, from + chunk - 1))) {
+      const begins = record.kind === "REQUESTED" || (record.kind === "IMPORTED" && record.job !== "");
+      if (begins && begun.has(record.transactionId)) facts = facts.filter((fact) => !isAbout(fact, record.transactionId));
+      if (begins) begun.add(record.transactionId);
       if (record.kind === "INTENT") intents.set(keyOf(record), record);
       if (record.kind === "RESTATED") {
         const fact = JSON.parse(record.fact) as Fact;
@@ -109,4 +116,8 @@ function findIntent(read: ReadRecords, { transactionId, version, seq }: Signed):
 
 function keyOf({ transactionId, version }: { readonly transactionId: string; readonly version: number }): string {
   return `${transactionId} ${version}`;
+}
+
+function isAbout(fact: Fact, transactionId: string): boolean {
+  return "transactionId" in fact && fact.transactionId === transactionId;
 }

@@ -80,9 +80,13 @@ export function expire(turn: Turn): readonly Withdrawal[] {
   const { nowMs } = turn;
   const ended: Withdrawal[] = [];
   for (const withdrawal of turn.core.book.open()) {
-    if (withdrawal.state === "held" && withdrawal.code === "RECOVERY_HOLD") continue;
+    if (withdrawal.state === "held" && isOfRecovery(withdrawal.code)) continue;
     if (nowMs > withdrawal.job.expiresAt && step(withdrawal.state, "expired") !== null) ended.push(withdrawal);
   }
   if (ended.length > 0) turn.commit(ended.map(({ transactionId }) => ({ kind: "EXPIRED", transactionId }) as const));
   return ended;
+}
+
+function isOfRecovery(code: string): boolean {
+  return code === "RECOVERY_HOLD" || code === "RECOVERY_SETTLED";
 }

@@ -69,7 +69,7 @@ export function prepareSign(turn: Turn, transactionId: string, facts: EvmFacts):
  * What was bound and never signed, because a process died or the gate was closed in between: lowest nonce first, each with its own
  * recorded bytes. Whoever signs these before anything new keeps signatures in the order of their nonces, so that the gateway, once it
  * holds the signature of one nonce, holds those of all below it: a ledger put back to before them leaves no nonce that nobody knows.
- * Twice is harmless.
+ * What a recovery quarantined unsigned waits for its own yes. Twice is harmless.
  * @public
  */
 export function prepareBound(turn: Turn): readonly { readonly transactionId: string; readonly prepared: Prepared }[] {
