@@ -1,6 +1,6 @@
 /** Mutants of what stands against a ledger or a database from a backup: greeting, echo, and what only a greeted signer may say. */
 import type { Mutant } from "./mutant.ts";
-import { mayLock } from "./plans.ts";
+import { isRescued, mayLock } from "./plans.ts";
 
 const admission = "agent/signer/admission/admission.ts";
 const decisions = "agent/signer/withdrawal/decisions.ts";
@@ -38,6 +38,15 @@ export const rollbackMutants: readonly Mutant[] = [
     replace: "  if (heads.hashAt(seq) === null) return lock(",
     sentence: "Only the number of the echoed record is compared, so a ledger that went another way is not noticed (monotone).",
     when: ({ rates }) => rates.folderCloned + rates.ledgerRestored > 0,
+  },
+  {
+    name: "late-echo-is-a-fork",
+    file: admission,
+    find: '  if (seq < heads.acked.seq) return "stale";\n',
+    replace: '  if (seq < heads.acked.seq && echo === null) return "stale";\n',
+    sentence:
+      "An acknowledgement that comes after a newer one locks the agent, though nothing is wrong with its ledger (liveness).",
+    when: (plan) => isRescued(plan) && plan.rates.frameOld > 0,
   },
   {
     name: "stale-echo-greets",

@@ -55,10 +55,17 @@ export class Rescue {
 
   /** What is still to be done by the page, in words; "" when nothing is. */
   get waits(): string {
-    if (!this.#hasBegun || this.isBeyond) return "";
-    // A copy that was cut off may find out what it lacks only after everything looked well.
-    const locked = this.#machine.signer?.signer.core.locked?.code ?? "";
-    return this.#seen || locked;
+    return this.#hasBegun && !this.isBeyond ? this.#seen || this.#unseen : "";
+  }
+
+  /** An ended copy told the gateway more than the other one has: that one looks sound until it is greeted anew, and then locks. */
+  get #unseen(): string {
+    const { id, name } = this.#machine;
+    const { records } = this.#world.ledgerOf(this.#machine);
+    type Row = { readonly headSeq: number; readonly headHash: string };
+    const sql = "SELECT headSeq, headHash FROM agents WHERE id = ? AND headSeq > 0";
+    const lacked = this.#world.gateway.all<Row>(sql, id).find((row) => records[row.headSeq - 1]?.hash !== row.headHash);
+    return lacked === undefined ? "" : `${name} lacks record ${lacked.headSeq} of the gateway's`;
   }
 
   /** Something happened that somebody will have to look at, again if they are at it. */
