@@ -68,6 +68,9 @@ describe("a job for a settled withdrawal", () => {
     expect(rig.show(transactionId).state).toBe("held");
     rig.request(order);
     expect(ledgerOf(rig).at(-1)).toMatchObject({ kind: "REPEATED", transactionId });
+    // One that was closed would still be shown, and could not be decided any more.
+    approve(rig, transactionId);
+    expect(rig.show(transactionId).state).toBe("approved");
     assertWhole(rig);
   });
 
