@@ -181,18 +181,24 @@ function accountsOf(accounts: readonly RecoveryAccountView[]): string {
   return `${table(["network", "account", "ledger next", "gateway next", "chain count", "next nonce"], rows)}\n${unknownOf(accounts)}\n`;
 }
 
-/** Nonces that the chain has taken and nobody here accounts for: somebody paid something that both sides forgot. */
+/** Nonces that nobody here accounts for: somebody paid something that both sides forgot, at once or one after the other. */
 function unknownOf(accounts: readonly RecoveryAccountView[]): string {
-  return accounts
-    .map((one) => {
-      const known = [one.ledgerNext, one.gatewayNext].map((text) => BigInt(text || "0")).sort((a, b) => (a < b ? 1 : -1));
-      const most = known[0] ?? 0n;
-      const unknown = BigInt(one.chainCount || "0") - most;
-      if (unknown <= 0n) return "";
-      const many = unknown === 1n ? "transaction" : "transactions";
-      return `WARNING: ${unknown} ${many} on ${one.network}, from nonce ${most} on, known to neither side: see docs/recovering.md\n`;
-    })
-    .join("");
+  return accounts.map((one) => `${unseenOf(one)}${passedOf(one)}`).join("");
+}
+
+function unseenOf({ network, ledgerNext, gatewayNext, chainCount }: RecoveryAccountView): string {
+  const known = [ledgerNext, gatewayNext].map((text) => BigInt(text || "0")).sort((a, b) => (a < b ? 1 : -1));
+  const most = known[0] ?? 0n;
+  const unknown = BigInt(chainCount || "0") - most;
+  if (unknown <= 0n) return "";
+  const many = unknown === 1n ? "transaction" : "transactions";
+  return `WARNING: ${unknown} ${many} on ${network}, from nonce ${most} on, known to neither side: see docs/recovering.md\n`;
+}
+
+function passedOf({ network, passed, passedFrom }: RecoveryAccountView): string {
+  if (passed === 0) return "";
+  const many = passed === 1 ? "nonce" : "nonces";
+  return `WARNING: up to ${passed} ${many} on ${network}, from ${passedFrom} on, known to neither side any more: see docs/recovering.md\n`;
 }
 
 function withdrawalsOf({ withdrawals, held, quarantined, settled }: RecoveryPlan): string {

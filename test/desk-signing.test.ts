@@ -86,11 +86,11 @@ describe("asking for a signature", () => {
     expect(asked(driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer }))).toEqual([]);
   });
 
-  it("asks again after a pause when the account is full by the signer's book", () => {
+  it.each(["ACCOUNT_FULL", "ACCOUNT_WAITS"])("asks again after a pause when the account takes nothing new: %s", (code) => {
     const driver = drive([viewOf(2, "approved")]);
     driver.block(10);
     expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
-    expect(asked(driver.feed(refused("sign", 2, "ACCOUNT_FULL")))).toEqual([]);
+    expect(asked(driver.feed(refused("sign", 2, code)))).toEqual([]);
     expect(asked(driver.tick(1000))).toEqual(["sign:2"]);
   });
 

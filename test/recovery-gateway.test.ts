@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { parseStatement } from "../protocol/payloads.ts";
 import { assertWhole } from "./support/forgetful-signer.ts";
-import { backup, databaseOf, orderOf, recovered, restore, taken } from "./support/recovery-order.ts";
-import { facts, Rig } from "./support/signer-rig.ts";
+import { backup, type Contents, databaseOf, offer, orderOf, recovered, restore, shown, taken } from "./support/recovery-order.ts";
+import { facts, hot, Rig } from "./support/signer-rig.ts";
 
 describe("a gateway that went back", () => {
   it("is told again, in order, what it lost, and jobs go on where it stands", () => {
@@ -62,6 +62,58 @@ describe("both sides put back", () => {
     const again = rig.request(orderOf(text));
     expect(again).toMatchObject({ transactionId: forgotten.transactionId, state: "held", code: "RECOVERY_HOLD" });
     expect(rig.ask("sign", { transactionId: again.transactionId, facts }).code).toBe("WITHDRAWAL_HELD");
+  });
+});
+
+describe("both sides put back, one after the other,", () => {
+  /** The ledger first, which a recovery made good from the gateway; then the gateway, to where the ledger had been put. */
+  function oneAfterTheOther(): { readonly rig: Rig; readonly old: Contents } {
+    const rig = new Rig().ready();
+    rig.pay();
+    const copy = backup(rig);
+    const old = databaseOf(rig);
+    const { last } = rig.gateway;
+    rig.pay();
+    rig.pay();
+    const newer = databaseOf(rig);
+    // Both ended at the gateway, so the order does not name them.
+    const ended = { ...newer, withdrawals: newer.withdrawals.slice(0, 1) };
+    restore(rig, copy);
+    taken(rig, ended);
+    Object.assign(rig.gateway, { stored: old.held, last });
+    rig.gateway.texts.splice(1);
+    return { rig, old };
+  }
+
+  it("are told apart from a gateway that still knows: the nonces that an earlier recovery learned of are counted", () => {
+    const { rig, old } = oneAfterTheOther();
+    offer(rig, old);
+    expect(shown(rig).accounts).toMatchObject([{ ledgerNext: "8", gatewayNext: "6", next: "8", passed: 2, passedFrom: "6" }]);
+    const knows = { ...old, accounts: [{ network: "eip155:31337", account: hot, next: "8" }] };
+    offer(rig, knows);
+    expect(shown(rig).accounts).toMatchObject([{ ledgerNext: "8", gatewayNext: "8", passed: 0, passedFrom: "" }]);
+  });
+
+  it("show the account also when the gateway knows nothing of it any more", () => {
+    const { rig, old } = oneAfterTheOther();
+    offer(rig, { ...old, accounts: [], withdrawals: [] });
+    expect(shown(rig).accounts).toMatchObject([{ ledgerNext: "8", gatewayNext: "", next: "8", passed: 2, passedFrom: "6" }]);
+  });
+
+  it("do not count what is open here", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    const copy = backup(rig);
+    const old = databaseOf(rig);
+    const { last } = rig.gateway;
+    const open = rig.pay();
+    const newer = databaseOf(rig);
+    restore(rig, copy);
+    taken(rig, newer);
+    expect(rig.show(open.transactionId)).toMatchObject({ state: "quarantined", nonce: "6" });
+    Object.assign(rig.gateway, { stored: old.held, last });
+    offer(rig, old);
+    expect(shown(rig).accounts).toMatchObject([{ ledgerNext: "7", gatewayNext: "6", next: "7", passed: 0, passedFrom: "" }]);
   });
 });
 

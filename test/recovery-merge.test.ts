@@ -57,7 +57,7 @@ describe("the next token", () => {
     const rig = fresh("3");
     const none = { ...databaseOf(rig), accounts: [] };
     offer(rig, none);
-    const counted = { ledgerNext: "", gatewayNext: "", chainCount: "3", next: "3" };
+    const counted = { ledgerNext: "", gatewayNext: "", chainCount: "3", next: "3", passed: 0, passedFrom: "" };
     expect(shown(rig).accounts).toEqual([{ network: "eip155:31337", account: hot, ...counted }]);
     const other = fresh("3");
     taken(other, none);

@@ -229,6 +229,9 @@ export interface RecoveryAccountView {
   readonly gatewayNext: string;
   readonly chainCount: string; // final transactions, as the courier's nodes agree
   readonly next: string; // the first token that will be given to anybody
+  /** Tokens that earlier recoveries passed over, that no open withdrawal has and that the gateway does not know any more: at most these. */
+  readonly passed: number;
+  readonly passedFrom: string; // the first of them, "" for none
 }
 
 /**

@@ -9,9 +9,8 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "nonce-anew-after-a-crash",
     file: tokens,
-    find: '  if (first !== undefined) return first.txHash === "" ? recorded(turn, withdrawal, first) : { ok: true, work: null };',
+    find: "  if (first !== undefined) return waitingBelow(core, placeOf(withdrawal)) ?? recorded(turn, withdrawal, first);\n",
     replace: `  if (first !== undefined) {
-    if (first.txHash !== "") return { ok: true, work: null };
     const again = core.policy.approval(transactionId);
     const from = core.accounts.find(withdrawal.job.network, turn.account);
     if (again !== undefined && from !== undefined) return intend(turn, again, from, from.next, 1, facts);

@@ -121,11 +121,9 @@ export class RecordSentences {
       const made = one?.versions[version - 1];
       must(made !== undefined && isKnown(made), "what is released is in the acknowledged part of the ledger", say);
       if (made !== undefined) made.isReleased = true;
-      // One that a recovery stopped may lie below; nothing is mined past it, and a person was told to begin with the lowest.
       for (const [nonce, owner] of this.#ownerOf) {
         const below = this.#withdrawals.get(owner);
-        if (below === undefined || nonce >= (one?.nonce ?? 0n)) continue;
-        if (below.isPersons && (below.decision === "held" || below.approvedAt >= (one?.boundAt ?? 0))) continue;
+        if (below === undefined || below.isFinal || nonce >= (one?.nonce ?? 0n)) continue;
         must(below.versions.some(isKnown), "the gateway knows every nonce below one that leaves", say);
       }
     }

@@ -160,8 +160,14 @@ export const recoveryPlan: RecoveryPlan = {
   isGatewayBehind: false,
   jobs: { here: 7, gateway: 9 },
   accounts: [
-    { network: "eip155:1", account: hotAddress, ledgerNext: "41", gatewayNext: "42", chainCount: "44", next: "44" },
-    { network: "eip155:8453", account: hotAddress, ledgerNext: "3", gatewayNext: "", chainCount: "", next: "3" },
+    {
+      ...{ network: "eip155:1", account: hotAddress, ledgerNext: "41", gatewayNext: "42", chainCount: "44", next: "44" },
+      ...{ passed: 0, passedFrom: "" },
+    },
+    {
+      ...{ network: "eip155:8453", account: hotAddress, ledgerNext: "3", gatewayNext: "", chainCount: "", next: "3" },
+      ...{ passed: 2, passedFrom: "1" },
+    },
   ],
   withdrawals: [
     {

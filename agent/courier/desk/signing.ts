@@ -166,8 +166,8 @@ export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
     setAside(item, `fee ${code}`, "next block");
     return false;
   }
-  // Room comes with blocks.
-  if (code === "ACCOUNT_FULL") {
+  // Room comes with blocks, the turn of a nonce with somebody's yes to the one below.
+  if (code === "ACCOUNT_FULL" || code === "ACCOUNT_WAITS") {
     setAside(item, code, { notBeforeMs: nowMs + fullRetryMs });
     return false;
   }

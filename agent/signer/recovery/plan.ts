@@ -9,7 +9,7 @@ import { domainHash, transactionIdOf, zeroHash } from "../../../protocol/identit
 import type { Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { RecoveryWithdrawal } from "../../../protocol/recovery.ts";
-import type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView } from "../../socket/verbs.ts";
+import type { RecoveryPlan, RecoveryWithdrawalView } from "../../socket/verbs.ts";
 import type { Core } from "../core.ts";
 import type { ImportedVersion, RecordBody } from "../ledger/records.ts";
 import { contentOf, differenceOf } from "../withdrawal/content.ts";
@@ -17,6 +17,7 @@ import type { Fact } from "../withdrawal/outbox.ts";
 import { feeMaxOf, isFinal, type Version, type Withdrawal } from "../withdrawal/withdrawal.ts";
 import { askedFact, endedFacts, type ReadRecords, signedFacts } from "./facts.ts";
 import type { Order, Shown } from "./orders.ts";
+import { isLoose, watermarksOf } from "./watermarks.ts";
 
 export type { ReadRecords } from "./facts.ts";
 
@@ -24,8 +25,6 @@ export type { ReadRecords } from "./facts.ts";
 const shownMax = 1_000;
 /** Facts told again at most: more than a day of a busy agent. */
 const factsMax = 200_000;
-/** Accounts and currencies of one RECOVERED record. */
-const listedMax = 256;
 
 /** What the plan is made from. */
 export interface PlanInput extends Shown {
@@ -70,7 +69,7 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   }
   const twice = sharedToken(placed);
   if (twice !== null) return twice;
-  const accounts = placeAccounts(input);
+  const accounts = watermarksOf(input);
   if (!accounts.ok) return accounts;
   const loose = order.withdrawals.find((item, i) => isLoose(item, items.jobs[i]?.job.network ?? "", accounts.views));
   if (loose !== undefined) return refuse("RECOVERY_ORDER", `nonce ${loose.token} is not below the one that comes next`);
@@ -287,44 +286,6 @@ function sharedToken(placed: readonly Placed[]): Refusal | null {
     owners.set(token, body.transactionId);
   }
   return null;
-}
-
-/** A token that a new withdrawal could get as well. */
-function isLoose({ token, account }: RecoveryWithdrawal, network: string, views: readonly RecoveryAccountView[]): boolean {
-  if (token === "") return false;
-  const view = views.find((each) => each.network === network && each.account === account);
-  return view === undefined || BigInt(token) >= BigInt(view.next);
-}
-
-/** The first token that anybody gets from now on: past everything this ledger, the gateway or the chain knows of. */
-function placeAccounts({
-  core,
-  counts,
-  order,
-  account,
-}: PlanInput): { readonly ok: true; readonly views: readonly RecoveryAccountView[] } | Refusal {
-  const views: RecoveryAccountView[] = [];
-  const told = new Map(order.accounts.filter((each) => each.account === account).map((each) => [each.network, each.next]));
-  // What an account paid that ledger and gateway have both forgotten shows in the chain's count alone.
-  const counted = [...counts].filter(([, count]) => count > 0n).map(([network]) => network);
-  const networks = new Set([...told.keys(), ...core.accounts.networks(account), ...counted]);
-  if (networks.size > listedMax) return refuse("RECOVERY_ORDER", "too many networks");
-  for (const network of [...networks].sort()) {
-    const ledgerNext = core.accounts.find(network, account)?.next;
-    const gatewayNext = told.get(network);
-    const chainCount = counts.get(network);
-    let next = ledgerNext ?? 0n;
-    for (const each of [gatewayNext === undefined ? 0n : BigInt(gatewayNext), chainCount ?? 0n]) if (each > next) next = each;
-    if (next > BigInt(Number.MAX_SAFE_INTEGER)) return refuse("RECOVERY_ORDER", `nonce ${next} cannot be`);
-    // An account that nothing was ever bound on begins as any other does.
-    if (gatewayNext === undefined && next === ledgerNext) continue;
-    const text = (value: bigint | undefined): string => value?.toString() ?? "";
-    views.push({
-      ...{ network, account, ledgerNext: text(ledgerNext), gatewayNext: gatewayNext ?? "", chainCount: text(chainCount) },
-      next: next.toString(),
-    });
-  }
-  return { ok: true, views };
 }
 
 /** What the last day came to at the gateway beyond what counts here already. */

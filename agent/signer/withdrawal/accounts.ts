@@ -114,6 +114,20 @@ export class Accounts {
     return !found.passed.some(([from, to]) => nonce >= from && nonce < to);
   }
 
+  /** The nonces from `least` on that recoveries passed over, each once, lowest first. */
+  passedFrom(network: string, account: string, least: bigint): readonly (readonly [bigint, bigint])[] {
+    const ranges: (readonly [bigint, bigint])[] = [];
+    let at = least;
+    const passed = [...(this.find(network, account)?.passed ?? [])];
+    for (const [from, to] of passed.sort(([a], [b]) => (a < b ? -1 : 1))) {
+      if (to <= at) continue;
+      if (from > at) at = from;
+      ranges.push([at, to]);
+      at = to;
+    }
+    return ranges;
+  }
+
   snapshot(): AccountEntries {
     return [...this.#byKey.values()].map(({ network, account, adopted, next, pending, passed }) => [
       network,
@@ -126,7 +140,10 @@ export class Accounts {
   }
 }
 
-/** A token of it was bound: where it began stands for ever. */
+/**
+ * A token of it was bound: where it began stands for ever.
+ * @public
+ */
 export function isBegun({ adopted, next }: Account): boolean {
   return next !== adopted;
 }

@@ -50,7 +50,8 @@ export function prepareSign(turn: Turn, transactionId: string, facts: EvmFacts):
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   if (withdrawal.state === "quarantined") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const first = withdrawal.versions[0];
-  if (first !== undefined) return first.txHash === "" ? recorded(turn, withdrawal, first) : { ok: true, work: null };
+  if (first !== undefined && first.txHash !== "") return { ok: true, work: null };
+  if (first !== undefined) return waitingBelow(core, placeOf(withdrawal)) ?? recorded(turn, withdrawal, first);
   if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   if (step(withdrawal.state, "intent") === null) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   if (nowMs > withdrawal.job.expiresAt) {
@@ -61,6 +62,8 @@ export function prepareSign(turn: Turn, transactionId: string, facts: EvmFacts):
   invariant(approval !== undefined, "an approved withdrawal has its approval");
   const account = core.accounts.find(approval.network, turn.account);
   if (account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", approval.chain);
+  const waiting = waitingBelow(core, { ...account, nonce: account.next });
+  if (waiting !== null) return waiting;
   if (account.pending >= pendingPerAccountMax) return refuse("ACCOUNT_FULL", `${account.pending} in no block yet`);
   return intend(turn, approval, account, account.next, 1, facts);
 }
@@ -69,13 +72,14 @@ export function prepareSign(turn: Turn, transactionId: string, facts: EvmFacts):
  * What was bound and never signed, because a process died or the gate was closed in between: lowest nonce first, each with its own
  * recorded bytes. Whoever signs these before anything new keeps signatures in the order of their nonces, so that the gateway, once it
  * holds the signature of one nonce, holds those of all below it: a ledger put back to before them leaves no nonce that nobody knows.
- * What a recovery quarantined unsigned waits for its own yes. Twice is harmless.
+ * What a recovery quarantined unsigned waits for its own yes, and what lies above it waits with it. Twice is harmless.
  * @public
  */
 export function prepareBound(turn: Turn): readonly { readonly transactionId: string; readonly prepared: Prepared }[] {
   if (turn.core.book.count("intent") === 0 || closedGate(turn) !== null) return [];
   return [...turn.core.book.open()]
     .filter(({ state }) => state === "intent")
+    .filter((withdrawal) => waitingBelow(turn.core, placeOf(withdrawal)) === null)
     .sort((a, b) => Number(BigInt(a.nonce) - BigInt(b.nonce)))
     .flatMap((withdrawal) => {
       const [first] = withdrawal.versions;
@@ -112,6 +116,31 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
   const account = core.accounts.find(approval.network, withdrawal.account);
   invariant(account !== undefined, "a bound token has its account");
   return intend(turn, approval, account, BigInt(withdrawal.nonce), above + 1, unlike(withdrawal, raised(newest, facts)));
+}
+
+/**
+ * A recovery quarantined what had a nonce and no signature: no block takes a nonce above it before a person has let it go on. Signed and
+ * let out now, those above would be all that the gateway knows, and a ledger put back to before them would forget the one below for good.
+ */
+function waitingBelow({ book }: Turn["core"], { network, account, nonce }: Place): Refusal | null {
+  if (book.count("quarantined") === 0) return null;
+  for (const one of book.open()) {
+    if (one.state !== "quarantined" || one.versions.some(({ txHash }) => txHash !== "")) continue;
+    const isBelow = one.job.network === network && one.account === account && BigInt(one.nonce) < nonce;
+    if (isBelow) return refuse("ACCOUNT_WAITS", `nonce ${one.nonce} is ${one.transactionId}'s`);
+  }
+  return null;
+}
+
+/** A nonce of an account, given already or next. */
+interface Place {
+  readonly network: string;
+  readonly account: string;
+  readonly nonce: bigint;
+}
+
+function placeOf({ job, account, nonce }: Withdrawal): Place {
+  return { network: job.network, account, nonce: BigInt(nonce) };
 }
 
 /** Bytes, comparison, INTENT. Everything that can refuse comes before the record. */
