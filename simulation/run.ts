@@ -1,6 +1,6 @@
 /** The entry of the simulated tree: what the commands outside of it may call. */
 import { planOf } from "./world/plan.ts";
-import { type RunOptions, type RunResult, rejected, runSeed } from "./world/world.ts";
+import { type RunOptions, type RunResult, rejected, runSeed } from "./world/run-seed.ts";
 
 export { planOf, type RunOptions, type RunResult, rejected, runSeed };
 

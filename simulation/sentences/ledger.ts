@@ -5,7 +5,8 @@
 import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Head } from "../../protocol/messages.ts";
-import { RecordSentences, type Terms } from "./records.ts";
+import type { Terms } from "./limits.ts";
+import { RecordSentences } from "./records.ts";
 import { must } from "./violation.ts";
 
 /** What one agent's ledger is held against; a job is genuine when the gateway made it. */

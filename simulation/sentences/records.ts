@@ -3,46 +3,14 @@
  * ledger record by record and reads nothing else, so that it says the same of a ledger whoever wrote it.
  */
 
-import type { PolicySettings } from "../../agent/settings.ts";
 import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
 import type { Job } from "../../protocol/messages.ts";
+import { Limits, type Terms, type Version, type Withdrawal } from "./limits.ts";
 import { must } from "./violation.ts";
-
-/** What a ledger is held against. */
-export interface Terms {
-  readonly name: string;
-  readonly policy: PolicySettings; // of every currency alike
-  readonly decimals: Readonly<Record<string, number>>; // by currency
-  /** The latest that ledger time may be now; infinity when nobody knows the time. */
-  readonly atMax: () => number;
-}
-
-interface Version {
-  readonly digest: string;
-  signedSeq: number; // 0 until signed
-  isReleased: boolean;
-}
-
-interface Withdrawal {
-  readonly job: Job;
-  decision: "" | "held" | "approved" | "ended" | "settled";
-  units: bigint;
-  nonce: bigint | null;
-  feeWei: bigint;
-  feeAt: number;
-  boundAt: number;
-  approvedAt: number;
-  versions: Version[];
-  isFinal: boolean;
-  /** A recovery holds it: no job of policy's or the clock's any more. */
-  isPersons: boolean;
-}
 
 type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
 
 const recoveryCodes: ReadonlySet<string> = new Set(["RECOVERY_HOLD", "RECOVERY_SETTLED"]);
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 const acting: ReadonlySet<string> = new Set([
   ...["REQUESTED", "REPEATED", "APPROVED", "HELD", "REFUSED", "EXPIRED", "INTENT", "SIGNED", "RELEASED", "ADOPTED"],
 ]);
@@ -50,6 +18,7 @@ const acting: ReadonlySet<string> = new Set([
 export class RecordSentences {
   readonly #terms: Terms;
   readonly #withdrawals = new Map<string, Withdrawal>();
+  readonly #limits: Limits;
   readonly #ownerOf = new Map<bigint, string>();
   readonly #hashes = new Map<number, string>();
   #next: bigint | null = null;
@@ -65,6 +34,7 @@ export class RecordSentences {
 
   constructor(terms: Terms) {
     this.#terms = terms;
+    this.#limits = new Limits(terms, this.#withdrawals);
   }
 
   add(record: LedgerRecord): void {
@@ -113,6 +83,11 @@ export class RecordSentences {
     }
   }
 
+  /** As `Limits` has it. */
+  heldBackUntil(transactionId: string): number {
+    return this.#limits.heldBackUntil(transactionId);
+  }
+
   #released({ acked, seq, released }: Extract<LedgerRecord, { kind: "RELEASED" }>, say: () => string): void {
     this.#acknowledged(acked, seq, say);
     const isKnown = ({ signedSeq }: Version): boolean => signedSeq > 0 && signedSeq <= acked.seq;
@@ -127,32 +102,6 @@ export class RecordSentences {
         must(below.versions.some(isKnown), "the gateway knows every nonce below one that leaves", say);
       }
     }
-  }
-
-  /**
-   * Ledger time until which the sums of what was bound before held an approved one back, 0 when they never did: an approval counts
-   * from its own time, and what was approved long before may be bound after it.
-   */
-  heldBackUntil(transactionId: string): number {
-    const one = this.#withdrawals.get(transactionId);
-    if (one?.decision !== "approved") return 0;
-    const { currency } = one.job;
-    const isBefore = (each: Withdrawal): boolean => each.nonce !== null && (one.nonce === null || each.nonce < one.nonce);
-    const newestFirst = [...this.#withdrawals.values()]
-      .filter((each) => each !== one && each.job.currency === currency && isBefore(each))
-      .sort((a, b) => b.boundAt - a.boundAt);
-    const { maxPerHour, maxPerDay } = this.#terms.policy;
-    const until = (limit: string, spanMs: number): number => {
-      let units = one.units;
-      for (const each of newestFirst) {
-        units += each.units;
-        if (units > this.#unitsOf(limit, currency)) return each.boundAt + spanMs;
-      }
-      return 0;
-    };
-    const untilAt = Math.max(maxPerHour === undefined ? 0 : until(maxPerHour, hourMs), until(maxPerDay, dayMs));
-    // A recovery takes over what is bound, whatever the limits say.
-    return one.nonce === null ? untilAt : Math.min(untilAt, one.boundAt);
   }
 
   /** What a recovery settled may be asked for again, and is a person's then. */
@@ -277,7 +226,7 @@ export class RecordSentences {
     must(one.decision === "" || one.decision === "held", "an approval comes once", say);
     const { policy } = this.#terms;
     const units = BigInt(record.amountUnits);
-    const limit = (text: string): bigint => this.#unitsOf(text, one.job.currency);
+    const limit = (text: string): bigint => this.#limits.unitsOf(text, one.job.currency);
     if (record.by === "policy") {
       must(!one.isPersons && !this.#isRecovering, "what a recovery holds is approved by a person alone", say);
       const isForPeople = one.job.mode === "manual" || (policy.holdAbove !== undefined && units > limit(policy.holdAbove));
@@ -287,7 +236,7 @@ export class RecordSentences {
     one.decision = "approved";
     one.units = units;
     one.approvedAt = record.at;
-    this.#withinLimits("approved", one.job.currency, record.at, say);
+    this.#limits.within("approved", one.job.currency, record.at, say);
   }
 
   #intends(one: Withdrawal, record: Extract<LedgerRecord, { kind: "INTENT" }>, say: () => string): void {
@@ -307,37 +256,10 @@ export class RecordSentences {
     one.nonce = nonce;
     one.versions.push({ digest: record.digest, signedSeq: 0, isReleased: false });
     const feeWei = BigInt(record.gasLimit) * BigInt(record.maxFeePerGas);
-    const { maxFee, maxFeePerDay } = this.#terms.policy;
-    must(feeWei <= scaled(maxFee, 18), "no fee is above its ceiling", say);
     if (feeWei > one.feeWei) one.feeWei = feeWei;
     one.feeAt = record.at;
-    this.#withinLimits("bound", one.job.currency, record.at, say);
-    const fees = this.#sum(one.job.currency, (each) =>
-      each.nonce !== null && each.feeAt > record.at - dayMs ? each.feeWei : 0n,
-    );
-    must(fees <= scaled(maxFeePerDay, 18), "no day's fees are above their ceiling", say);
-  }
-
-  #withinLimits(what: "approved" | "bound", currency: string, at: number, say: () => string): void {
-    const { maxPerHour, maxPerDay } = this.#terms.policy;
-    const sum = (spanMs: number): bigint =>
-      this.#sum(currency, (each) => {
-        const isCounted = what === "approved" ? each.decision === "approved" : each.nonce !== null;
-        return isCounted && (what === "approved" ? each.approvedAt : each.boundAt) > at - spanMs ? each.units : 0n;
-      });
-    const hour = maxPerHour === undefined ? null : this.#unitsOf(maxPerHour, currency);
-    must(hour === null || sum(hourMs) <= hour, `no hour is above its limit, as ${what}`, say);
-    must(sum(dayMs) <= this.#unitsOf(maxPerDay, currency), `no day is above its limit, as ${what}`, say);
-  }
-
-  #sum(currency: string, unitsOf: (one: Withdrawal) => bigint): bigint {
-    let sum = 0n;
-    for (const one of this.#withdrawals.values()) if (one.job.currency === currency) sum += unitsOf(one);
-    return sum;
-  }
-
-  #unitsOf(text: string, currency: string): bigint {
-    return scaled(text, this.#terms.decimals[currency] ?? 0);
+    this.#limits.within("bound", one.job.currency, record.at, say);
+    this.#limits.feesWithin(feeWei, one.job.currency, record.at, say);
   }
 }
 
@@ -348,10 +270,4 @@ function begin(job: Job): Withdrawal {
 
 function isOver({ decision, isFinal }: Withdrawal): boolean {
   return decision === "ended" || decision === "settled" || isFinal;
-}
-
-/** A decimal text in base units. */
-function scaled(text: string, decimals: number): bigint {
-  const [whole = "0", part = ""] = text.split(".");
-  return BigInt(whole + part.padEnd(decimals, "0"));
 }

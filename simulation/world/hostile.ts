@@ -75,7 +75,7 @@ export class Hostile {
 
   #connected(machine: World["machines"][number]): LocalSocket {
     if (this.#socket === null || this.#socket.isEnded) {
-      this.#socket = new LocalSocket(this.#owner, machine.signer, (message) => this.#world.seen(machine, message));
+      this.#socket = new LocalSocket(this.#owner, machine.signer, (message) => this.#world.witness.seen(machine, message));
     }
     return this.#socket;
   }

@@ -91,7 +91,7 @@ export class Takeover {
   }
 
   #lacksNothing(old: Machine): void {
-    const missing = this.#world.missingOf(old.id);
+    const missing = this.#world.witness.missingOf(old.id);
     must(missing === undefined, "who is released by the guard has told all that left it", () => `${old.id}: ${missing}`);
   }
 

@@ -2,15 +2,13 @@
  * One simulated run from its seed to its end: puts the machines together, lets the weather act on them, stops it, and waits until
  * every withdrawal has come to an end. Whatever sentence does not hold ends the run at once.
  */
-import type { Answer, Push, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import type { Statement } from "../../protocol/messages.ts";
-import { begin, kernel, note } from "../kernel/kernel.ts";
+import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { DurableLedger } from "../sentences/ledger.ts";
-import { Payments, type Told } from "../sentences/payments.ts";
-import { must, Violation } from "../sentences/violation.ts";
-import { closeAll, disk } from "../stand-ins/files.ts";
+import { Payments } from "../sentences/payments.ts";
+import { Violation } from "../sentences/violation.ts";
+import { disk } from "../stand-ins/files.ts";
 import { Machine } from "./agent.ts";
 import { Chain } from "./chain.ts";
 import { type CommitVerdict, Gateway } from "./gateway.ts";
@@ -23,11 +21,11 @@ import { begun, chainId, contract, hot, nodeUrls, policyOf } from "./setting.ts"
 import { Takeover } from "./takeover.ts";
 import { heldBackUntilMs, serving, unrestOf } from "./unrest.ts";
 import { Weather } from "./weather.ts";
+import { Witness } from "./witness.ts";
 
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
 export const calmMsMax = 240_000;
 const calmCheckMs = 1_000;
-const envelopeHeaderBytes = 66;
 /** Ledger time may be ten minutes ahead of the gateway's, and a little for what is on its way. */
 const aheadMsMax = 600_000 + 5_000;
 /** How long runs go on in which nobody need settle, so that what is dangerous may happen. */
@@ -35,22 +33,6 @@ const restlessMs = 12_000;
 /** The same with people on the way back, and the time within which they and everything else are through. */
 const rescueMs = 60_000;
 const rescueMsMax = 600_000;
-
-export interface RunOptions {
-  /** Only these faults come true; null lets chance decide. */
-  readonly only: ReadonlySet<string> | null;
-  readonly isReadable: boolean;
-}
-
-export interface RunResult {
-  readonly seed: number;
-  readonly hash: string;
-  readonly steps: number;
-  readonly violation: { readonly sentence: string; readonly detail: string } | null;
-  readonly taken: readonly string[]; // faults that came true
-  readonly lines: readonly string[];
-  readonly simulatedMs: number;
-}
 
 export class World {
   readonly plan: Plan;
@@ -66,11 +48,7 @@ export class World {
   /** Who does what docs/recovering.md says; null in the runs in which nobody does. */
   readonly rescue: Rescue | null;
   readonly takeover: Takeover;
-  /** Bytes that left, raw, by whoever keeps them. */
-  readonly left = new Set<string>();
-  readonly #leftBy = new Map<string, string[]>(); // their hashes, by agent
-  readonly #jobs = new Set<string>(); // every text that was ever committed
-  readonly #known = new Set<string>(); // hashes that a committed database held, ever
+  readonly witness: Witness;
   isFaulty = true;
   violation: Violation | null = null;
   #calmSince = 0;
@@ -93,7 +71,7 @@ export class World {
     this.net = new Network(plan.rates, plan.linkSlowMs);
     kernel.dialler = this.net;
     this.gateway = new Gateway({
-      ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: (tables) => this.#committed(tables) },
+      ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: (tables) => this.witness.committed(tables) },
       thrown: (owner, error) => this.thrown(owner, error),
     });
     this.payments = new Payments(this.chain, plan.orders);
@@ -101,6 +79,7 @@ export class World {
     this.weather = new Weather(this);
     this.rescue = this.plan.rescue ? new Rescue(this) : null;
     this.takeover = new Takeover(this);
+    this.witness = new Witness(this);
   }
 
   /** The rate of a fault now: nothing while things are calm. */
@@ -111,14 +90,14 @@ export class World {
   addMachine(name: string, id: string, keySeed: number): Machine {
     const machine = new Machine(name, id, keySeed, {
       plan: this.plan,
-      seen: (from, message) => this.seen(from, message),
+      seen: (from, message) => this.witness.seen(from, message),
       touched: (verb, body) => this.weather.touched(verb, body),
       thrown: (owner, error) => this.thrown(owner, error),
     });
     const ledger = new DurableLedger({
       ...{ name, policy: policyOf(this.plan), decimals: { eth: 18, usdt: 6 } },
       atMax: () => begun + kernel.scheduler.nowMs + this.weather.gatewayAheadMs + aheadMsMax,
-      isGenuine: (job) => this.#jobs.has(job),
+      isGenuine: (job) => this.witness.isGenuine(job),
       isTrue: (end, txHashes) => this.plan.rates.hostileCourier > 0 || this.payments.isEnd(end, txHashes),
       isForeign: (nonce) => this.payments.foreignNonces.includes(Number(nonce)),
     });
@@ -138,7 +117,7 @@ export class World {
 
   start(): void {
     const { scheduler } = kernel;
-    kernel.onSign = (digest) => this.#signs(digest);
+    kernel.onSign = (digest) => this.witness.signs(digest);
     disk.ask = (call) => this.weather.diskVerdict(call);
     disk.syncMs = () => this.weather.syncMs();
     disk.writable = (count) => this.weather.writable(count);
@@ -230,43 +209,6 @@ export class World {
     return this.machines.find((machine) => machine.signer?.owner === owner || machine.starting === owner);
   }
 
-  #signs(digest: string): void {
-    const machine = this.machineOf(kernel.scheduler.current);
-    if (machine === undefined || !kernel.scheduler.current.isAlive) return;
-    note("signs", digest.slice(0, 16));
-    const isOffered = machine.signer?.signer.run.orders.isWhole === true;
-    this.holds(() => must(!isOffered, "nothing is signed between a recovery's order and its yes", () => machine.name));
-    this.holds(() => this.ledgerOf(machine).signs(digest));
-  }
-
-  /** Something is about to leave the signer, unless it dies in the act. */
-  seen(machine: Machine, message: Answer | Push): void {
-    if (this.weather.answerDies(machine)) return;
-    const found = message as { withdrawal?: WithdrawalView; withdrawals?: WithdrawalView[]; open?: WithdrawalView[] };
-    for (const view of [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat()) {
-      for (const { raw } of view.versions) if (raw !== undefined) this.#leaves(machine, raw);
-    }
-    const { frame, frames = [] } = message as { frame?: string; frames?: readonly string[] };
-    for (const text of frame === undefined ? frames : [frame]) {
-      const { head } = JSON.parse(Buffer.from(text, "base64").toString("utf8", envelopeHeaderBytes)) as Statement;
-      this.holds(() => this.ledgerOf(machine).states(head));
-    }
-  }
-
-  #leaves(machine: Machine, raw: string): void {
-    const key = `${machine.name} ${raw}`;
-    if (this.left.has(key)) return;
-    this.left.add(key);
-    this.holds(() => {
-      this.ledgerOf(machine).leaves(raw);
-      const { hash, nonce } = this.payments.left(raw);
-      note("leaves", nonce, () => `${nonce} ${hash}`);
-      this.#leftBy.set(machine.id, [...(this.#leftBy.get(machine.id) ?? []), hash]);
-      must(this.#known.has(hash), "bytes leave after the gateway's database holds their signature", () => hash);
-    });
-    this.weather.keep(raw);
-  }
-
   #commitVerdict(): CommitVerdict {
     const { chance } = kernel;
     const { current } = kernel.scheduler;
@@ -278,34 +220,6 @@ export class World {
     if (fails > 0 && chance.fault("a commit fails", fails))
       return chance.below("failed or done", 2) === 0 ? "fails before" : "fails after";
     return "fine";
-  }
-
-  #committed(tables: ReadonlySet<string>): void {
-    const { gateway } = this;
-    if (tables.has("signatures")) {
-      for (const { txHash } of gateway.all<{ txHash: string }>("SELECT txHash FROM signatures")) this.#known.add(txHash);
-      this.holds(() => must(!gateway.servesReleased, "a released agent is not heard any more", () => "it signed once more"));
-    }
-    if (tables.has("agents")) this.holds(() => this.#heardLackNothing());
-    if (tables.has("jobs")) {
-      for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
-    }
-    if (tables.has("transactions")) this.holds(() => this.payments.told(this.#told()));
-  }
-
-  /** A transaction that left an agent, and that the gateway's database does not know. */
-  missingOf(id: string): string | undefined {
-    const sql = "SELECT 1 FROM signatures WHERE txHash = ?";
-    return this.#leftBy.get(id)?.find((hash) => this.gateway.all(sql, hash).length === 0);
-  }
-
-  /** An agent that counts as heard may be replaced by another: then nothing that left it may be missing in the database. */
-  #heardLackNothing(): void {
-    const { gateway } = this;
-    for (const { id } of gateway.all<{ id: string }>("SELECT id FROM agents WHERE heard = ?", gateway.run)) {
-      const missing = this.missingOf(id);
-      must(missing === undefined, "who counts as heard has told all that left it", () => `${id}: ${missing}`);
-    }
   }
 
   #calmEarly(): void {
@@ -357,43 +271,7 @@ export class World {
     if (isWhole && alarm !== undefined) this.violated(new Violation("no gateway takes itself for a backup", alarm.detail));
     for (const transaction of this.payments.heldBytes()) this.chain.offer(transaction);
     for (let count = 0; count <= this.plan.confirmations && this.violation === null; count += 1) this.chain.mine();
-    this.holds(() => this.payments.told(this.#told()));
+    this.holds(() => this.payments.told(this.witness.told()));
     kernel.scheduler.stop();
   }
-
-  #told(): readonly Told[] {
-    return this.gateway.all<Told>("SELECT id, orderId, status, stage, code, txHash FROM transactions");
-  }
-}
-
-/** Runs one seed. */
-export async function runSeed(seed: number, options: RunOptions = { only: null, isReadable: false }): Promise<RunResult> {
-  let world: World | null = null;
-  // A stack is worth reading only where somebody reads.
-  Error.stackTraceLimit = options.isReadable ? 10 : 0;
-  begin(seed, { ...options, onThrown: (owner, error) => world?.thrown(owner, error) });
-  closeAll();
-  world = new World();
-  running = world;
-  world.start();
-  await kernel.scheduler.run();
-  running = null;
-  const { trace, chance, scheduler } = kernel;
-  const violation = world.violation === null ? null : { sentence: world.violation.sentence, detail: world.violation.message };
-  return {
-    seed,
-    hash: trace.hash,
-    steps: trace.steps,
-    violation,
-    taken: chance.taken,
-    lines: trace.lines ?? [],
-    simulatedMs: scheduler.nowMs,
-  };
-}
-
-let running: World | null = null;
-
-/** A promise nobody waits for failed: a bug of the code, unless its process is dead. */
-export function rejected(error: unknown): void {
-  running?.thrown(kernel.scheduler.current, error);
 }

@@ -1,0 +1,113 @@
+/** What may be paid in an hour and in a day, and for how much in fees, as a ledger's own records count it. */
+import type { PolicySettings } from "../../agent/settings.ts";
+import type { Job } from "../../protocol/messages.ts";
+import { must } from "./violation.ts";
+
+/** What a ledger is held against. */
+export interface Terms {
+  readonly name: string;
+  readonly policy: PolicySettings; // of every currency alike
+  readonly decimals: Readonly<Record<string, number>>; // by currency
+  /** The latest that ledger time may be now; infinity when nobody knows the time. */
+  readonly atMax: () => number;
+}
+
+export interface Version {
+  readonly digest: string;
+  signedSeq: number; // 0 until signed
+  isReleased: boolean;
+}
+
+/** One withdrawal as the records read so far tell it. */
+export interface Withdrawal {
+  readonly job: Job;
+  decision: "" | "held" | "approved" | "ended" | "settled";
+  units: bigint;
+  nonce: bigint | null;
+  feeWei: bigint;
+  feeAt: number;
+  boundAt: number;
+  approvedAt: number;
+  versions: Version[];
+  isFinal: boolean;
+  /** A recovery holds it: no job of policy's or the clock's any more. */
+  isPersons: boolean;
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+export class Limits {
+  readonly #terms: Terms;
+  readonly #withdrawals: ReadonlyMap<string, Withdrawal>;
+
+  /** Over the withdrawals of one ledger, which whoever reads it keeps up to date. */
+  constructor(terms: Terms, withdrawals: ReadonlyMap<string, Withdrawal>) {
+    this.#terms = terms;
+    this.#withdrawals = withdrawals;
+  }
+
+  /**
+   * Ledger time until which the sums of what was bound before held an approved one back, 0 when they never did: an approval counts
+   * from its own time, and what was approved long before may be bound after it.
+   */
+  heldBackUntil(transactionId: string): number {
+    const one = this.#withdrawals.get(transactionId);
+    if (one?.decision !== "approved") return 0;
+    const { currency } = one.job;
+    const isBefore = (each: Withdrawal): boolean => each.nonce !== null && (one.nonce === null || each.nonce < one.nonce);
+    const newestFirst = [...this.#withdrawals.values()]
+      .filter((each) => each !== one && each.job.currency === currency && isBefore(each))
+      .sort((a, b) => b.boundAt - a.boundAt);
+    const { maxPerHour, maxPerDay } = this.#terms.policy;
+    const until = (limit: string, spanMs: number): number => {
+      let units = one.units;
+      for (const each of newestFirst) {
+        units += each.units;
+        if (units > this.unitsOf(limit, currency)) return each.boundAt + spanMs;
+      }
+      return 0;
+    };
+    const untilAt = Math.max(maxPerHour === undefined ? 0 : until(maxPerHour, hourMs), until(maxPerDay, dayMs));
+    // A recovery takes over what is bound, whatever the limits say.
+    return one.nonce === null ? untilAt : Math.min(untilAt, one.boundAt);
+  }
+
+  /** Sums of what was approved, or bound, up to now. */
+  within(what: "approved" | "bound", currency: string, at: number, say: () => string): void {
+    const { maxPerHour, maxPerDay } = this.#terms.policy;
+    const sum = (spanMs: number): bigint =>
+      this.#sum(currency, (each) => {
+        const isCounted = what === "approved" ? each.decision === "approved" : each.nonce !== null;
+        return isCounted && (what === "approved" ? each.approvedAt : each.boundAt) > at - spanMs ? each.units : 0n;
+      });
+    const hour = maxPerHour === undefined ? null : this.unitsOf(maxPerHour, currency);
+    must(hour === null || sum(hourMs) <= hour, `no hour is above its limit, as ${what}`, say);
+    must(sum(dayMs) <= this.unitsOf(maxPerDay, currency), `no day is above its limit, as ${what}`, say);
+  }
+
+  /** The most that one transaction may cost, and all of a day together. */
+  feesWithin(feeWei: bigint, currency: string, at: number, say: () => string): void {
+    const { maxFee, maxFeePerDay } = this.#terms.policy;
+    must(feeWei <= scaled(maxFee, 18), "no fee is above its ceiling", say);
+    const fees = this.#sum(currency, (each) => (each.nonce !== null && each.feeAt > at - dayMs ? each.feeWei : 0n));
+    must(fees <= scaled(maxFeePerDay, 18), "no day's fees are above their ceiling", say);
+  }
+
+  #sum(currency: string, unitsOf: (one: Withdrawal) => bigint): bigint {
+    let sum = 0n;
+    for (const one of this.#withdrawals.values()) if (one.job.currency === currency) sum += unitsOf(one);
+    return sum;
+  }
+
+  /** A limit's text in base units. */
+  unitsOf(text: string, currency: string): bigint {
+    return scaled(text, this.#terms.decimals[currency] ?? 0);
+  }
+}
+
+/** A decimal text in base units. */
+function scaled(text: string, decimals: number): bigint {
+  const [whole = "0", part = ""] = text.split(".");
+  return BigInt(whole + part.padEnd(decimals, "0"));
+}

@@ -1,0 +1,52 @@
+/** One run: everything made anew, told until it ends, and what came of it. One at a time. */
+import { begin, kernel } from "../kernel/kernel.ts";
+import { closeAll } from "../stand-ins/files.ts";
+import { World } from "./world.ts";
+
+export interface RunOptions {
+  /** Only these faults come true; null lets chance decide. */
+  readonly only: ReadonlySet<string> | null;
+  readonly isReadable: boolean;
+}
+
+export interface RunResult {
+  readonly seed: number;
+  readonly hash: string;
+  readonly steps: number;
+  readonly violation: { readonly sentence: string; readonly detail: string } | null;
+  readonly taken: readonly string[]; // faults that came true
+  readonly lines: readonly string[];
+  readonly simulatedMs: number;
+}
+
+let running: World | null = null;
+
+/** Runs one seed. */
+export async function runSeed(seed: number, options: RunOptions = { only: null, isReadable: false }): Promise<RunResult> {
+  let world: World | null = null;
+  // A stack is worth reading only where somebody reads.
+  Error.stackTraceLimit = options.isReadable ? 10 : 0;
+  begin(seed, { ...options, onThrown: (owner, error) => world?.thrown(owner, error) });
+  closeAll();
+  world = new World();
+  running = world;
+  world.start();
+  await kernel.scheduler.run();
+  running = null;
+  const { trace, chance, scheduler } = kernel;
+  const violation = world.violation === null ? null : { sentence: world.violation.sentence, detail: world.violation.message };
+  return {
+    seed,
+    hash: trace.hash,
+    steps: trace.steps,
+    violation,
+    taken: chance.taken,
+    lines: trace.lines ?? [],
+    simulatedMs: scheduler.nowMs,
+  };
+}
+
+/** A promise nobody waits for failed: a bug of the code, unless its process is dead. */
+export function rejected(error: unknown): void {
+  running?.thrown(kernel.scheduler.current, error);
+}

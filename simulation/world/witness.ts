@@ -1,0 +1,105 @@
+/**
+ * Sees what leaves a signer and what the gateway's database holds at each commit, and asks the sentences that need both: no bytes before
+ * their signature is known there, and who counts as heard has told all.
+ */
+import type { Answer, Push, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { Statement } from "../../protocol/messages.ts";
+import { kernel, note } from "../kernel/kernel.ts";
+import type { Told } from "../sentences/payments.ts";
+import { must } from "../sentences/violation.ts";
+import type { Machine } from "./agent.ts";
+import type { World } from "./world.ts";
+
+const envelopeHeaderBytes = 66;
+
+export class Witness {
+  readonly #world: World;
+  /** Bytes that left, raw, by whoever keeps them. */
+  readonly #left = new Set<string>();
+  readonly #leftBy = new Map<string, string[]>(); // their hashes, by agent
+  readonly #jobs = new Set<string>(); // every text that was ever committed
+  readonly #known = new Set<string>(); // hashes that a committed database held, ever
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** Whether the gateway ever made this job. */
+  isGenuine(job: string): boolean {
+    return this.#jobs.has(job);
+  }
+
+  /** A key is about to sign. */
+  signs(digest: string): void {
+    const machine = this.#world.machineOf(kernel.scheduler.current);
+    if (machine === undefined || !kernel.scheduler.current.isAlive) return;
+    note("signs", digest.slice(0, 16));
+    const isOffered = machine.signer?.signer.run.orders.isWhole === true;
+    this.#world.holds(() => must(!isOffered, "nothing is signed between a recovery's order and its yes", () => machine.name));
+    this.#world.holds(() => this.#world.ledgerOf(machine).signs(digest));
+  }
+
+  /** Something is about to leave the signer, unless it dies in the act. */
+  seen(machine: Machine, message: Answer | Push): void {
+    if (this.#world.weather.answerDies(machine)) return;
+    const found = message as { withdrawal?: WithdrawalView; withdrawals?: WithdrawalView[]; open?: WithdrawalView[] };
+    for (const view of [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat()) {
+      for (const { raw } of view.versions) if (raw !== undefined) this.#leaves(machine, raw);
+    }
+    const { frame, frames = [] } = message as { frame?: string; frames?: readonly string[] };
+    for (const text of frame === undefined ? frames : [frame]) {
+      const { head } = JSON.parse(Buffer.from(text, "base64").toString("utf8", envelopeHeaderBytes)) as Statement;
+      this.#world.holds(() => this.#world.ledgerOf(machine).states(head));
+    }
+  }
+
+  #leaves(machine: Machine, raw: string): void {
+    const key = `${machine.name} ${raw}`;
+    if (this.#left.has(key)) return;
+    this.#left.add(key);
+    this.#world.holds(() => {
+      this.#world.ledgerOf(machine).leaves(raw);
+      const { hash, nonce } = this.#world.payments.left(raw);
+      note("leaves", nonce, () => `${nonce} ${hash}`);
+      this.#leftBy.set(machine.id, [...(this.#leftBy.get(machine.id) ?? []), hash]);
+      must(this.#known.has(hash), "bytes leave after the gateway's database holds their signature", () => hash);
+    });
+    this.#world.weather.keep(raw);
+  }
+
+  /** A commit is durable; these tables were written to. */
+  committed(tables: ReadonlySet<string>): void {
+    const { gateway } = this.#world;
+    if (tables.has("signatures")) {
+      for (const { txHash } of gateway.all<{ txHash: string }>("SELECT txHash FROM signatures")) this.#known.add(txHash);
+      this.#world.holds(() =>
+        must(!gateway.servesReleased, "a released agent is not heard any more", () => "it signed once more"),
+      );
+    }
+    if (tables.has("agents")) this.#world.holds(() => this.#heardLackNothing());
+    if (tables.has("jobs")) {
+      for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
+    }
+    if (tables.has("transactions")) this.#world.holds(() => this.#world.payments.told(this.told()));
+  }
+
+  /** A transaction that left an agent, and that the gateway's database does not know. */
+  missingOf(id: string): string | undefined {
+    const sql = "SELECT 1 FROM signatures WHERE txHash = ?";
+    return this.#leftBy.get(id)?.find((hash) => this.#world.gateway.all(sql, hash).length === 0);
+  }
+
+  /** An agent that counts as heard may be replaced by another: then nothing that left it may be missing in the database. */
+  #heardLackNothing(): void {
+    const { gateway } = this.#world;
+    for (const { id } of gateway.all<{ id: string }>("SELECT id FROM agents WHERE heard = ?", gateway.run)) {
+      const missing = this.missingOf(id);
+      must(missing === undefined, "who counts as heard has told all that left it", () => `${id}: ${missing}`);
+    }
+  }
+
+  /** What the gateway says of each withdrawal. */
+  told(): readonly Told[] {
+    return this.#world.gateway.all<Told>("SELECT id, orderId, status, stage, code, txHash FROM transactions");
+  }
+}
