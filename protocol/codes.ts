@@ -170,10 +170,11 @@ export const codes = {
   ACCOUNT_NOT_ADOPTED: ["refusal", "none", "operator", "the account's first nonce is not known yet", "wait until the nodes agree on it"],
   ACCOUNT_ADOPTED: ["refusal", "none", "operator", "the account began with another nonce already", "none: the ledger is the authority"],
   ACCOUNT_FULL: ["refusal", "none", "operator", "as many withdrawals of this account are signed and in no block as are allowed", "none: it goes on as blocks take them"],
+  ACCOUNT_BEHIND: ["refusal", "none", "operator", "the chain has seen more transactions of this account than the ledger knows; nothing new is signed", "look whether another program uses this wallet, or whether ledger and gateway were both put back: docs/recovering.md, section 5; it locks if it stays"],
   ACCOUNT_WAITS: ["refusal", "none", "operator", "a lower nonce of this account is a quarantined withdrawal's that was never signed, and no block takes a higher one before it", "list withdrawals --open and approve the quarantined one with the lowest nonce"],
   CHAIN_NONCE_AHEAD: ["alarm", "none", "operator", "the chain counts more transactions of the account than the ledger", "look whether another program uses this wallet; it locks if it stays"],
   CHAIN_NONCE_LOST: ["alarm", "none", "operator", "a transaction that the ledger does not know used a withdrawal's nonce for good; it locks, but in a recovery", "look the nonce up in a block explorer; in a recovery it may be a forgotten payment: docs/recovering.md"],
-  CHAIN_NONCE_FOREIGN: ["alarm", "none", "operator", "somebody else signs with this account's key; locked", "move the funds to a new wallet"],
+  CHAIN_NONCE_FOREIGN: ["alarm", "none", "operator", "somebody else signs with this account's key; locked", "move the funds to a new wallet, unless ledger and gateway were both put back: docs/recovering.md, section 5"],
   SOCKET_VERB: ["refusal", "none", "log", "the socket does not know this request", "run both ends from the same build"],
   // link, desk (courier)
   LINK_ADDRESS: ["fault", "none", "operator", "gatewayUrl is not an http or https origin", "correct gatewayUrl in config.json"],

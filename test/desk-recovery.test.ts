@@ -103,7 +103,7 @@ describe("a locked signer", () => {
     const unknown = [{ chain: "local", network: "eip155:31337", address: account, nextNonce: "" }];
     const driver = drive([], { ...over, accounts: unknown });
     expect(only(driver.block(10), "counters").length + only(driver.tick(0), "counters").length).toBeLessThanOrEqual(1);
-    const answer = { ok: true, latest: 9n, pending: 9n, final: 9n, witnesses: 2 } as const;
+    const answer = { ok: true, latest: 9n, pending: 9n, final: 9n, witnesses: 2, isSame: true } as const;
     const effects = driver.feed({ kind: "counters", chain: "local", answer });
     expect(only(effects, "account")).toMatchObject([{ body: { chain: "local", nonce: "9", witnesses: 2 } }]);
     expect(only(effects, "adopt")).toEqual([]);

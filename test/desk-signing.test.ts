@@ -86,13 +86,16 @@ describe("asking for a signature", () => {
     expect(asked(driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer }))).toEqual([]);
   });
 
-  it.each(["ACCOUNT_FULL", "ACCOUNT_WAITS"])("asks again after a pause when the account takes nothing new: %s", (code) => {
-    const driver = drive([viewOf(2, "approved")]);
-    driver.block(10);
-    expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
-    expect(asked(driver.feed(refused("sign", 2, code)))).toEqual([]);
-    expect(asked(driver.tick(1000))).toEqual(["sign:2"]);
-  });
+  it.each(["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND"])(
+    "asks again after a pause when the account takes nothing new: %s",
+    (code) => {
+      const driver = drive([viewOf(2, "approved")]);
+      driver.block(10);
+      expect(asked(gasFor(driver, 2))).toEqual(["sign:2"]);
+      expect(asked(driver.feed(refused("sign", 2, code)))).toEqual([]);
+      expect(asked(driver.tick(1000))).toEqual(["sign:2"]);
+    },
+  );
 
   it("offers a fee above its ceiling again at each block, and lets others pass meanwhile", () => {
     const driver = drive([viewOf(1, "approved"), viewOf(2, "approved")]);

@@ -130,7 +130,11 @@ describe("watching", () => {
       answer: { ok: true, withdrawal: sentView(1, "broadcast") },
     });
     const counters = () =>
-      driver.feed({ kind: "counters", chain: "local", answer: { ok: true, latest: 2n, pending: 2n, final: 2n, witnesses: 2 } });
+      driver.feed({
+        kind: "counters",
+        chain: "local",
+        answer: { ok: true, latest: 2n, pending: 2n, final: 2n, witnesses: 2, isSame: true },
+      });
     for (let i = 0; i < 4; i++) {
       expect(observedBody(counters())).toEqual([]);
       driver.tick(15_000);
@@ -152,7 +156,11 @@ describe("watching", () => {
     for (let number = 16; number < 60; number++) {
       asks.push(...asked(driver.block(number)));
       driver.feed(refused("replace", 1, "POLICY_FEE_ABOVE_DAY"));
-      driver.feed({ kind: "counters", chain: "local", answer: { ok: true, latest: 2n, pending: 2n, final: 2n, witnesses: 2 } });
+      driver.feed({
+        kind: "counters",
+        chain: "local",
+        answer: { ok: true, latest: 2n, pending: 2n, final: 2n, witnesses: 2, isSame: true },
+      });
       asks.push(...asked(driver.tick(3_000)));
     }
     expect(asks).toContain("replace:1");

@@ -12,7 +12,9 @@ describe("a start", () => {
     expect(only(effects, "send").map((effect) => effect.withdrawal.sequence)).toEqual([1, 2, 3]);
     const block = driver.block(10);
     expect(only(block, "look")[0]?.wanted.map((one) => one.withdrawal.sequence)).toEqual([1, 2, 3]);
-    expect(only(block, "gas")).toHaveLength(1);
+    expect(only(block, "gas")).toHaveLength(0);
+    const answer = { ok: true, latest: 7n, pending: 7n, final: 0n, witnesses: 2, isSame: true } as const;
+    expect(only(driver.feed({ kind: "counters", chain: "local", answer }), "gas")).toHaveLength(1);
   });
 });
 

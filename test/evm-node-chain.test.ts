@@ -240,6 +240,28 @@ describe("a real chain", () => {
       expect((await nodesOf([anvil.url, anvil.url]).finalReceipt(paid.txHash))?.status).toBe(1);
     });
 
+    it("counts at the head and in the pool what enough nodes have reached, where they differ for a while; the final count never", async () => {
+      const truth = await nodesOf([anvil.url]).counters(hot.address);
+      const asFinal = (call: { method: string; params: readonly unknown[] }): boolean =>
+        call.method === "eth_getTransactionCount" && call.params[1] !== "latest" && call.params[1] !== "pending";
+      const ahead = await fakeNode({
+        answer: forwarding(anvil.url, (call, answer): FakeAnswer => {
+          const isCount = call.method === "eth_getTransactionCount" && !asFinal(call) && "result" in answer;
+          return isCount ? { result: `0x${(BigInt(`${answer.result}`) + 3n).toString(16)}` } : answer;
+        }),
+      });
+      const more = { latest: truth.latest + 3n, pending: truth.pending + 3n, isSame: false, witnesses: 2 };
+      expect(await nodesOf([ahead.url, anvil.url]).counters(hot.address)).toEqual({ ...truth, isSame: false, witnesses: 2 });
+      expect(await nodesOf([ahead.url, ahead.url]).counters(hot.address)).toEqual({ ...truth, ...more, isSame: true });
+      const further = await fakeNode({
+        answer: forwarding(anvil.url, (call, answer): FakeAnswer => {
+          const isCount = call.method === "eth_getTransactionCount" && !asFinal(call) && "result" in answer;
+          return isCount ? { result: `0x${(BigInt(`${answer.result}`) + 4n).toString(16)}` } : answer;
+        }),
+      });
+      expect(await nodesOf([ahead.url, further.url]).counters(hot.address)).toEqual({ ...truth, ...more });
+    });
+
     it("says nothing is final on one node's word when two are configured", async () => {
       const dead = `http://127.0.0.1:${await closedPort()}`;
       const nodes = nodesOf([dead, anvil.url]);

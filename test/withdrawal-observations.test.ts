@@ -82,6 +82,35 @@ describe("the account's own count", () => {
   });
 });
 
+describe("while the chain counts past the ledger", () => {
+  const tell = (rig: Rig, nonce: string) => rig.ask("account", { chain: "local", nonce, witnesses: 2 });
+
+  it("nothing new is bound, from the first telling on; what is bound already goes on", () => {
+    const rig = new Rig().ready();
+    const bound = rig.pay().transactionId;
+    const { transactionId } = rig.request();
+    tell(rig, "7");
+    const detail = "the chain counts 7 transactions, the ledger 6";
+    expect(rig.ask("sign", { transactionId, facts })).toMatchObject({ code: "ACCOUNT_BEHIND", detail });
+    expect(rig.show(transactionId)).toMatchObject({ state: "approved", nonce: "" });
+    expect(rig.ask("replace", { transactionId: bound, above: 1, facts }).withdrawal.versions).toHaveLength(2);
+    // What only lagged or lied before is over.
+    tell(rig, "6");
+    expect(rig.ask("sign", { transactionId, facts }).withdrawal).toMatchObject({ nonce: "6" });
+  });
+
+  it("as told before the gateway greeted", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    const { transactionId } = rig.request();
+    rig.acknowledge();
+    rig.crash();
+    expect(tell(rig, "7").code).toBe("SIGNER_NOT_GREETED");
+    rig.greet();
+    expect(rig.ask("sign", { transactionId, facts }).code).toBe("ACCOUNT_BEHIND");
+  });
+});
+
 describe("a nonce that was bound and went to a foreign transaction", () => {
   const lose = (rig: Rig, transactionId: string) =>
     rig.ask("observed", { transactionId, stage: "final", outcome: "lost", txHash: "", block: 0 });

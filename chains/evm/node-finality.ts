@@ -4,7 +4,7 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { type Receipt, readHash, readHead, readNumber, readQuantity, readReceipt } from "./answers.ts";
-import { disagreement, type Job, type NodePool, noNode, type PoolNode } from "./node-pool.ts";
+import { disagreement, type Job, type NodePool, noNode, type PoolNode, type Settled } from "./node-pool.ts";
 
 /** Receipts of calls with many logs (disperse contracts, exchanges) reach hundreds of kilobytes. */
 const receiptBytesMax = 512 * 1024;
@@ -25,7 +25,9 @@ export interface Counters {
   readonly latest: bigint;
   readonly pending: bigint;
   readonly final: bigint;
-  readonly witnesses: number; // nodes that said exactly this
+  readonly witnesses: number; // nodes that said this of the final block
+  /** So many said all three alike; else `latest` and `pending` are the highest that so many have reached. */
+  readonly isSame: boolean;
 }
 
 export interface Finality {
@@ -86,15 +88,31 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
     },
     counters: async (address) => {
       const final = await finalBlock();
-      const counts = await pool.agree(
-        (node) => Promise.all(["latest", "pending", hexOf(final.number)].map((tag) => countAt(pool, node, address, tag))),
-        (all) => all.join(" "),
-        "counters of the account",
-      );
-      const [latest, pending, atFinal] = counts as [bigint, bigint, bigint];
-      return { latest, pending, final: atFinal, witnesses: pool.witnessesMin };
+      const askAll = (node: PoolNode): Promise<bigint[]> =>
+        Promise.all(["latest", "pending", hexOf(final.number)].map((tag) => countAt(pool, node, address, tag)));
+      const { witnessesMin: witnesses } = pool;
+      try {
+        const counts = await pool.agree(askAll, (all) => all.join(" "), "counters of the account");
+        const [latest, pending, atFinal] = counts as [bigint, bigint, bigint];
+        return { latest, pending, final: atFinal, witnesses, isSame: true };
+      } catch (error) {
+        if (!(error instanceof AgentError) || error.code !== "NODE_DISAGREE") throw error;
+        return reached(await pool.all(askAll), witnesses, error);
+      }
     },
   };
+}
+
+/** Heads and pools differ from node to node for a while, the final block does not. @throws the fault when it does */
+function reached(settled: readonly Settled<bigint[]>[], witnesses: number, fault: AgentError): Counters {
+  const told = settled.flatMap((one) => (one.ok ? [one.value as [bigint, bigint, bigint]] : []));
+  const highest = (at: 0 | 1): bigint => {
+    const sorted = told.map((all) => all[at]).sort((a, b) => (a < b ? 1 : -1));
+    return sorted[witnesses - 1] ?? 0n;
+  };
+  const same = told.find(([, , final]) => told.filter((other) => other[2] === final).length >= witnesses);
+  if (same === undefined) throw fault;
+  return { latest: highest(0), pending: highest(1), final: same[2], witnesses, isSame: false };
 }
 
 export function receiptQuestion(txHash: string) {

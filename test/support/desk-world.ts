@@ -268,6 +268,7 @@ class World implements Surroundings {
       pending: latest,
       final: this.chain.count(this.chain.finalNumber),
       witnesses: 2,
+      isSame: true,
     };
   }
 

@@ -4,115 +4,8 @@
  */
 import { invariant } from "../../../protocol/fault.ts";
 import type { AccountView, VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
-import type { BlockFacts, DeskVerb, Place } from "./events.ts";
-
-/** The last time bytes of this withdrawal were handed to the nodes, in this run. */
-export interface Sent {
-  readonly version: number;
-  readonly txHash: string;
-  readonly atMs: number;
-  readonly firstAtMs: number; // of this version
-  readonly firstBlock: number | null; // newest block at that time; null when none was known yet
-  readonly isUnderpriced: boolean; // a node said so
-}
-
-/** A request to the signer that has no answer yet. */
-export interface Ask {
-  readonly verb: DeskVerb;
-  readonly sinceMs: number;
-  readonly key: string; // of an observation, "" otherwise
-  isDoubtful: boolean; // it failed on the way and may have been done
-}
-
-/** One open withdrawal. */
-export interface Item {
-  view: WithdrawalView;
-  nonce: number; // the bound token, infinity before INTENT
-  readonly account: Account;
-  readonly amountUnits: bigint;
-  readonly openedAtMs: number;
-  /** The one request to the signer that is under way. */
-  asking: Ask | null;
-  /** Nothing is asked for it before this time, nor while `asideBlock` is the newest block. */
-  notBeforeMs: number;
-  asideBlock: number;
-  refusals: number;
-  waiting: string; // why it does not go on, for `status`; "" when it does
-  gas: { readonly limit: bigint; readonly atMs: number } | null;
-  gasAskedAtMs: number | null;
-  reverts: { count: number; firstAtMs: number };
-  reserved: Reserve;
-  feeAskedWei: bigint; // fee named in the last `sign` or `replace`, bound until the view shows it
-  sendingSinceMs: number | null;
-  sendNotBeforeMs: number;
-  unsent: number; // failed tries in a row
-  sent: Sent | null;
-  place: Place | null;
-  placedAtMs: number; // when it was first found there
-  looked: Asked; // when it was last looked for
-  confirmed: Asked; // when its finality was last asked for; the block is the final one
-  misses: number; // looks in a row that did not find it where it was
-  verdict: Final | null;
-  foreign: { count: number; firstAtMs: number };
-  told: string; // the last observation the signer accepted
-  stopped: string; // a code: a person must look, and no byte of it is sent any more
-}
-
-/** What the nodes agree to be the end of it. */
-export interface Final {
-  readonly outcome: "paid" | "reverted" | "lost";
-  readonly txHash: string;
-  readonly block: number; // 0 when lost
-}
-
-/** When something was last asked of the nodes: an answer holds for that block, and for a while. */
-export interface Asked {
-  readonly block: number;
-  readonly atMs: number;
-}
-
-export interface Reserve {
-  readonly native: bigint;
-  readonly token: bigint;
-}
-
-/** One paying account: a chain's. */
-export interface Account {
-  readonly chain: string;
-  readonly network: string;
-  readonly address: string;
-  nextNonce: string; // "" until adopted
-  facts: BlockFacts | null;
-  /** The newest block heard of; at times the facts are of the one before. */
-  head: number;
-  /** How many were found in a block since the block before: as many are looked for first in the next one. */
-  foundLately: number;
-  away: string; // code of the nodes' fault, "" when they answer
-  /** Approved and waiting for `sign`, by currency, in order of sequence. */
-  readonly queues: Map<string, Item[]>;
-  /** Bound to a nonce or about to be. */
-  readonly flight: Set<Item>;
-  /** Those of the flight that are in no block, as far as this desk has seen. */
-  readonly pending: Set<Item>;
-  /** Those of the flight that are in no block by what the signer was told: what it counts against its own limit. */
-  readonly unincluded: Set<Item>;
-  reservedNative: bigint;
-  readonly reservedTokens: Map<string, bigint>;
-  /** Final, but younger than the balances at hand: still bound until those include it. */
-  settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
-  counters: { askedAtMs: number | null; dueAtMs: number; detail: string };
-}
-
-export interface Book {
-  greeted: boolean;
-  locked: string;
-  readonly items: Map<string, Item>;
-  readonly accounts: Map<string, Account>;
-  /** Recently closed, so that a late view does not open them again. */
-  readonly closed: Set<string>;
-  refreshDueAtMs: number; // not asked before
-  helloAtMs: number; // the last answer
-}
+import type { DeskVerb } from "./events.ts";
+import type { Account, Ask, Asked, Book, Counted, Item, Reserve } from "./item.ts";
 
 /** A late view of a closed withdrawal comes within seconds; this many are kept, the oldest forgotten first. */
 const closedMax = 4096;
@@ -121,6 +14,7 @@ const finalStates: ReadonlySet<WithdrawalState> = new Set([
 ]);
 const never: Asked = { block: -1, atMs: 0 };
 const nothing: Reserve = { native: 0n, token: 0n };
+const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: null };
 const boundStates: ReadonlySet<WithdrawalState> = new Set([
   ...(["intent", "signed", "released", "broadcast", "included", "quarantined"] as const),
 ]);
@@ -151,7 +45,7 @@ export function clearBook(book: Book): void {
     account.reservedTokens.clear();
     account.reservedNative = 0n;
     account.settling = [];
-    account.counters = { askedAtMs: null, dueAtMs: 0, detail: "" };
+    account.counters = { ...uncounted };
   }
 }
 
@@ -174,7 +68,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       reservedNative: 0n,
       reservedTokens: new Map(),
       settling: [],
-      counters: { askedAtMs: null, dueAtMs: 0, detail: "" },
+      counters: { ...uncounted },
     };
     book.accounts.set(view.chain, account);
   }
@@ -200,6 +94,8 @@ export function putView(book: Book, view: WithdrawalView, nowMs: number): Item |
   }
   item.view = view;
   item.nonce = view.nonce === "" ? Number.POSITIVE_INFINITY : Number(view.nonce);
+  if (view.nonce !== "" && BigInt(view.nonce) >= BigInt(account.nextNonce || "0"))
+    account.nextNonce = `${BigInt(view.nonce) + 1n}`;
   file(item);
   return item;
 }
@@ -371,6 +267,14 @@ function dequeue(item: Item): void {
   const at = queue?.indexOf(item) ?? -1;
   if (queue === undefined || at < 0) return;
   queue.splice(at, 1);
+}
+
+/**
+ * The chain has seen a nonce that the ledger never gave away: somebody else has the key, or ledger and gateway were both put back to
+ * before their own payments. What was paid then may be asked for again, and would be paid again with a higher nonce.
+ */
+export function isBehind({ nextNonce, counters }: Account): boolean {
+  return counters.highest !== null && counters.highest > BigInt(nextNonce || "0");
 }
 
 /** In order of nonce; those not yet bound to one come last, in order of sequence. */

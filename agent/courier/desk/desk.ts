@@ -4,21 +4,9 @@
  * bring back the same steps for every unfinished withdrawal. It asks; the signer decides.
  */
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
-import {
-  type Account,
-  type Ask,
-  type Book,
-  clearBook,
-  closeItem,
-  createBook,
-  file,
-  type Item,
-  isAside,
-  putAccount,
-  putStep,
-  putView,
-} from "./book.ts";
+import { clearBook, closeItem, createBook, file, isAside, putAccount, putStep, putView } from "./book.ts";
 import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
+import type { Account, Ask, Book, Item } from "./item.ts";
 import { bump, resend, revive, send, takeSent } from "./sending.ts";
 import { advance, finishIntent, standstill, takeGas, takeRefusal } from "./signing.ts";
 import {

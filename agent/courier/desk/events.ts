@@ -116,6 +116,7 @@ export type DeskEvent =
             readonly pending: bigint;
             readonly final: bigint;
             readonly witnesses: number;
+            readonly isSame: boolean;
           }
         | DeskNo;
     }

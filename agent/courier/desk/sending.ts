@@ -3,19 +3,9 @@
  * head of the line. Only bytes the signer released are ever sent, and only the same ones again.
  */
 import type { EvmFacts } from "../../socket/verbs.ts";
-import {
-  type Account,
-  ask,
-  byNonce,
-  feeMaxOf,
-  file,
-  freeUnits,
-  type Item,
-  isAside,
-  outVersions,
-  releasedVersions,
-} from "./book.ts";
+import { ask, byNonce, feeMaxOf, file, freeUnits, isAside, outVersions, releasedVersions } from "./book.ts";
 import type { DeskEffect, DeskEvent } from "./events.ts";
+import type { Account, Item } from "./item.ts";
 import { feesOf } from "./signing.ts";
 
 /** The same bytes again after this long, for nodes that forgot them. */

@@ -3,8 +3,9 @@
  * one with its fee, in order of sequence within a currency, so that an unpayable nonce never stands in front of payable ones.
  */
 import type { EvmFacts } from "../../socket/verbs.ts";
-import { type Account, ask, type Book, file, freeUnits, type Item, isAside, setAside } from "./book.ts";
+import { ask, file, freeUnits, isAside, isBehind, setAside } from "./book.ts";
 import type { DeskEffect, DeskEvent } from "./events.ts";
+import type { Account, Book, Item } from "./item.ts";
 
 /** Estimates asked for ahead of the head of a queue, so that they share a node's batch. */
 const prefetchMax = 64;
@@ -23,6 +24,9 @@ const fullRetryMs = 500;
 const refusalRetryMs = 5000;
 const refusalRetryMsMax = 60_000;
 
+/** Room comes with blocks, the turn of a nonce with somebody's yes to the one below, and what the chain knows with the ledger's lock. */
+const waitingCodes: ReadonlySet<string> = new Set(["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND"]);
+
 /** The fees a new transaction names: twice the base fee lasts through six full blocks (EIP-1559: +12.5 % each). */
 export function feesOf(account: Account): { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint } | null {
   if (account.facts === null) return null;
@@ -38,7 +42,8 @@ export function standstill(book: Book, account: Account): string {
   if (account.facts === null) return "nodes";
   if (account.facts.accountHasCode) return "COURIER_ACCOUNT_CODE";
   if (account.nextNonce === "") return `first nonce ${account.counters.detail}`.trim();
-  return "";
+  if (account.counters.highest === null) return `the account's counters ${account.counters.detail}`.trim();
+  return isBehind(account) ? "ACCOUNT_BEHIND" : "";
 }
 
 /** Asks `sign` for whatever may be signed now. Called after everything that could have changed the answer. */
@@ -166,8 +171,7 @@ export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
     setAside(item, `fee ${code}`, "next block");
     return false;
   }
-  // Room comes with blocks, the turn of a nonce with somebody's yes to the one below.
-  if (code === "ACCOUNT_FULL" || code === "ACCOUNT_WAITS") {
+  if (waitingCodes.has(code)) {
     setAside(item, code, { notBeforeMs: nowMs + fullRetryMs });
     return false;
   }

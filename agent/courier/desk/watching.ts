@@ -2,8 +2,9 @@
  * What the chain did with what was sent: inclusion, reorganisation, finality, loss. Asks in order of nonce and only as far as
  * answers are news, so that hundreds in flight cost few calls a block. Nothing here is final before the nodes agree that it is.
  */
-import { type Account, type Asked, ask, type Book, byNonce, file, type Item, observationKey, outVersions } from "./book.ts";
+import { ask, byNonce, file, isBehind, observationKey, outVersions } from "./book.ts";
 import type { DeskEffect, Place, Verdict } from "./events.ts";
+import type { Account, Asked, Book, Item } from "./item.ts";
 import { lookFor } from "./sending.ts";
 
 /** Receipts asked for first; nonces are included in order, so one missing ends the search of a block, else it goes on twice as far. */
@@ -197,14 +198,16 @@ export interface Counters {
   readonly pending: bigint;
   readonly final: bigint;
   readonly witnesses: number;
+  readonly isSame: boolean; // so many say all three
 }
 
 export function takeCounters(book: Book, account: Account, answer: Counters, nowMs: number, out: DeskEffect[]): void {
   const { chain, counters } = account;
-  const { latest, pending, final, witnesses } = answer;
+  const { latest, pending, final, witnesses, isSame } = answer;
   counters.askedAtMs = null;
+  counters.highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
+  const agree = isSame && latest === pending && pending === final;
   if (account.nextNonce === "" && book.locked === "") {
-    const agree = latest === pending && pending === final;
     counters.detail = agree ? "" : `the account's counters differ: final ${final}, latest ${latest}, pending ${pending}`;
     counters.dueAtMs = nowMs + adoptRetryMs;
     if (agree) out.push({ kind: "adopt", body: { chain, nonce: `${final}`, witnesses } });
@@ -212,15 +215,16 @@ export function takeCounters(book: Book, account: Account, answer: Counters, now
   }
   // While no token was ever bound the signer takes another beginning; afterwards it keeps to its own.
   const isFree = account.flight.size === 0 && book.locked === "";
-  const isOther = isFree && latest === pending && pending === final && `${final}` !== account.nextNonce;
+  const isOther = isFree && agree && `${final}` !== account.nextNonce;
   if (isOther) out.push({ kind: "adopt", body: { chain, nonce: `${final}`, witnesses } });
   counters.detail = "";
-  counters.dueAtMs = nowMs + (suspect(account, final, nowMs, out) ? suspectRecheckMs : accountMs);
+  const laterMs = suspect(account, final, nowMs, out) ? suspectRecheckMs : accountMs;
+  counters.dueAtMs = nowMs + (isBehind(account) ? adoptRetryMs : laterMs);
   out.push({ kind: "account", body: { chain, nonce: `${final}`, witnesses } });
 }
 
 export function countersFailed(account: Account, code: string, nowMs: number): void {
-  account.counters = { askedAtMs: null, dueAtMs: nowMs + adoptRetryMs, detail: code };
+  account.counters = { ...account.counters, askedAtMs: null, dueAtMs: nowMs + adoptRetryMs, detail: code };
 }
 
 /** Nonces that are consumed for good although no version of ours is known to be in a block. */

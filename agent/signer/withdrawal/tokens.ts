@@ -62,8 +62,8 @@ export function prepareSign(turn: Turn, transactionId: string, facts: EvmFacts):
   invariant(approval !== undefined, "an approved withdrawal has its approval");
   const account = core.accounts.find(approval.network, turn.account);
   if (account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", approval.chain);
-  const waiting = waitingBelow(core, { ...account, nonce: account.next });
-  if (waiting !== null) return waiting;
+  const stopped = waitingBelow(core, { ...account, nonce: account.next }) ?? overtaken(turn, account);
+  if (stopped !== null) return stopped;
   if (account.pending >= pendingPerAccountMax) return refuse("ACCOUNT_FULL", `${account.pending} in no block yet`);
   return intend(turn, approval, account, account.next, 1, facts);
 }
@@ -130,6 +130,16 @@ function waitingBelow({ book }: Turn["core"], { network, account, nonce }: Place
     if (isBelow) return refuse("ACCOUNT_WAITS", `nonce ${one.nonce} is ${one.transactionId}'s`);
   }
   return null;
+}
+
+/**
+ * The chain's final count is past the next nonce: what lies between went to transactions that this ledger does not know. Perhaps they are
+ * its own, of a time that ledger and gateway were both put back to before; then what is asked for now may be paid already, and a nonce
+ * above them would pay it again. It locks when it stays (`weighCount`).
+ */
+function overtaken({ run }: Turn, { network, next }: Account): Refusal | null {
+  const count = run.counts.get(network) ?? 0n;
+  return count <= next ? null : refuse("ACCOUNT_BEHIND", `the chain counts ${count} transactions, the ledger ${next}`);
 }
 
 /** A nonce of an account, given already or next. */
