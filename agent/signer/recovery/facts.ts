@@ -59,7 +59,14 @@ export function endedFacts(read: ReadRecords, start: number, end: number, isEnde
       }
     }
   }
-  return facts;
+  return withoutVoidYes(facts);
+}
+
+/** A yes that came to nothing says nothing; to a gateway that knows the end already it would be one after the end. */
+function withoutVoidYes(facts: readonly Fact[]): Fact[] {
+  const isEnd = (fact: Fact): boolean => fact.kind === "decision" && (fact.decision === "refused" || fact.decision === "expired");
+  const unsigned = new Set(facts.filter(isEnd).map((fact) => ("transactionId" in fact ? fact.transactionId : "")));
+  return facts.filter((fact) => fact.kind !== "decision" || isEnd(fact) || !unsigned.has(fact.transactionId));
 }
 
 function factsOf(record: LedgerRecord, intentOf: (signed: Signed) => Intent): readonly Fact[] {

@@ -1,0 +1,170 @@
+/** A signer in memory beside a gateway's real database: welcomes, orders and what becomes of statements are the gateway's own. */
+import { createPublicKey } from "node:crypto";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { RecoveryPlan } from "../../agent/socket/verbs.ts";
+import { answeredUpTo, jobsAfter } from "../../gateway/hub/outbox.ts";
+import { applyStatements } from "../../gateway/hub/statements.ts";
+import { recoveryOrder } from "../../gateway/recovery/order.ts";
+import { beginRecovery, recoveryOf } from "../../gateway/recovery/recovery.ts";
+import type { AgentRow, TransactionRow } from "../../gateway/store/rows.ts";
+import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
+import { appendJob } from "../../gateway/withdrawals/jobs.ts";
+import { openEnvelope, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import { transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import type { Head } from "../../protocol/messages.ts";
+import { parseStatement } from "../../protocol/payloads.ts";
+import { insertTransaction, readAgent, readTransaction, silentLog } from "./gateway-database.ts";
+import { type AnyAnswer, agentId, facts, hot, merchant, Rig, shop, token, vault, wallet } from "./signer-rig.ts";
+
+const currencies = JSON.stringify([{ id: "usdt", network: "eip155:31337", contract: token, decimal: 6, maxFee: "0.01" }]);
+const insertAgent = `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies,
+  pairedAt) VALUES (?, ?, ?, 1, ?, ?, ?, 'xpub', '["eip155:31337"]', ?, 0)`;
+
+export class SignerAndGateway {
+  readonly rig = new Rig();
+  readonly #folder = mkdtempSync(join(tmpdir(), "signer-and-gateway-"));
+  readonly #signerKey = createPublicKey(vault.signerKey);
+  #opened = 0;
+  store: Store;
+
+  /** Greeted, its account adopted. */
+  constructor() {
+    this.store = createStore(this.#path(), "", silentLog);
+    const { database } = this.store;
+    database.run("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)", merchant);
+    const key = publicKeyHex(vault.signerKey);
+    database.run(insertAgent, agentId, merchant, wallet, key, key, hot, currencies);
+    this.connect();
+    this.rig.ask("adopt", { chain: "local", nonce: "5", witnesses: 2 });
+    this.acknowledge();
+  }
+
+  remove(): void {
+    this.store.close();
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  get agent(): AgentRow {
+    return readAgent(this.store, agentId);
+  }
+
+  row(transactionId: string): TransactionRow | undefined {
+    return readTransaction(this.store, transactionId);
+  }
+
+  isAnswered(transactionId: string): boolean {
+    const sql = "SELECT 1 FROM jobs WHERE transactionId = ? AND answeredAt IS NOT NULL";
+    return this.store.database.get(sql, transactionId) !== undefined;
+  }
+
+  keepDatabase(name: string): void {
+    this.store.database.run("VACUUM INTO ?", join(this.#folder, name));
+  }
+
+  putDatabaseBack(name: string): void {
+    this.store.close();
+    this.#opened += 1;
+    copyFileSync(join(this.#folder, name), this.#path());
+    this.store = openStore(this.#path(), silentLog);
+  }
+
+  /** The shop asks, once or again, and the job reaches the signer. */
+  order(orderId: string): string {
+    const id = transactionIdOf({ merchant, operation: "withdraw", orderId });
+    const place = { id, orderId, merchant, operation: "withdraw", mode: "auto", stage: "queued" } as const;
+    const content = { currency: "usdt", amount: "1.5", amountUnits: "1500000", receiverAddress: shop, depositAddress: hot };
+    const times = { createdAt: this.rig.now, changedAt: this.rig.now, expiresAt: this.rig.now + 86_400_000 };
+    if (this.row(id) === undefined) {
+      this.store.write((database) => {
+        appendJob(database, this.agent, insertTransaction(this.store, { ...place, ...content, ...times }), this.rig.now);
+      });
+    }
+    const { database } = this.store;
+    const jobs = jobsAfter(database, agentId, answeredUpTo(database, this.agent)).map(({ text }) => text);
+    if (jobs.length > 0) this.rig.admit(this.#seal("jobs", { wallet, echo: this.#head(), jobs }));
+    return id;
+  }
+
+  /** From an order to released bytes. */
+  pay(orderId: string): string {
+    const id = this.order(orderId);
+    this.rig.ask("sign", { transactionId: id, facts });
+    this.acknowledge();
+    return id;
+  }
+
+  /** Both sides see it final on the chain. */
+  complete(id: string): void {
+    const [version] = this.rig.show(id).versions;
+    const seen = { stage: "final", outcome: "paid", txHash: version?.txHash ?? "", block: 9 };
+    this.rig.ask("observed", { transactionId: id, ...seen });
+    this.acknowledge();
+    this.store.database.run("UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?", id);
+  }
+
+  /** What the gateway answers to the signer's hello, and the signer to that; null when they are of different epochs. */
+  connect(): AnyAnswer | null {
+    this.rig.now += 1;
+    const { nonce } = this.rig.ask("hello");
+    const { agent, rig } = this;
+    if (rig.core.paired.epoch > agent.epoch) return null;
+    if (rig.core.paired.epoch < agent.epoch) {
+      const recovery = recoveryOf(this.store.database, agent);
+      if (recovery === undefined || recovery.takenAt !== null) return null;
+      const parts = recoveryOrder(this.store.database, agent, recovery, nonce, rig.now);
+      return parts.map((part) => rig.admit(sealEnvelope("recovery", part, rig.gateway.key))).at(-1) ?? null;
+    }
+    const jobs = { sequence: agent.jobSequence, hash: agent.jobSequence === 0 ? zeroHash : agent.jobHash };
+    const challenge = rig.now.toString(16).padStart(64, "0");
+    return rig.admit(this.#seal("welcome", { wallet, challenge, answers: nonce, echo: this.#head(), jobs }));
+  }
+
+  /** The gateway stores what the signer reports and acknowledges it. @throws Halt as the hub does */
+  acknowledge(): void {
+    for (let before = -1; before !== this.agent.headSeq; ) {
+      before = this.agent.headSeq;
+      for (const frame of this.rig.ask("report", { after: before }).frames) this.#store(Buffer.from(frame, "base64"));
+    }
+    const head = this.#head();
+    if (head !== null) this.rig.release(this.#seal("ack", { head }));
+  }
+
+  /** `agents recover`, a yes, and the gateway has taken it. */
+  recover(above = 0): RecoveryPlan {
+    const plan = this.sayYes(above);
+    this.connect();
+    this.acknowledge();
+    return plan;
+  }
+
+  /** The same up to the yes: the gateway hears nothing of it yet. */
+  sayYes(above = 0): RecoveryPlan {
+    this.store.write((database) => beginRecovery(database, this.agent, above, this.rig.now));
+    this.connect();
+    const { plan } = this.rig.operate("recover", { digest: "" }) as AnyAnswer & { plan: RecoveryPlan };
+    const done = this.rig.operate("recover", { digest: plan.digest });
+    if (!done.ok) throw new Error(`${done.code} ${done.detail}`);
+    return plan;
+  }
+
+  #path(): string {
+    return join(this.#folder, `gateway-${this.#opened}.db`);
+  }
+
+  #head(): Head | null {
+    const { headSeq, headHash } = this.agent;
+    return headSeq === 0 ? null : { seq: headSeq, hash: headHash };
+  }
+
+  #seal(kind: "welcome" | "jobs" | "ack", body: object): Uint8Array {
+    const { epoch } = this.agent;
+    return sealEnvelope(kind, { agent: agentId, epoch, at: this.rig.now, ...body }, this.rig.gateway.key);
+  }
+
+  #store(frame: Uint8Array): void {
+    const { payload } = openEnvelope(frame, { kind: "statement", publicKey: this.#signerKey, bytesMax: 262_144 });
+    this.store.write((database) => applyStatements(database, agentId, [parseStatement(payload)], this.rig.now));
+  }
+}
