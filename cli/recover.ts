@@ -159,9 +159,11 @@ function describe(plan: RecoveryPlan): string {
   return `${fields(rows)}\n\n${accountsOf(plan.accounts)}${withdrawalsOf(plan)}\ndigest ${plan.digest}\n`;
 }
 
-function whoWentBack({ isGatewayBehind, gatewayHead }: RecoveryPlan): string {
+function whoWentBack({ isGatewayBehind, gatewayHead, restated }: RecoveryPlan): string {
   if (gatewayHead === null) return "not known: the gateway holds nothing of this ledger, and is told what there is";
-  return isGatewayBehind ? "the gateway: it is told again what it lost" : "this ledger: the gateway tells it";
+  if (isGatewayBehind) return "the gateway: it is told again what it lost";
+  if (restated === 0) return "this ledger: the gateway tells it";
+  return "this ledger, or the gateway to before an earlier recovery: each tells the other";
 }
 
 function countsOf({ held, quarantined, settled, imported }: RecoveryPlan): string {

@@ -199,7 +199,7 @@ export class Core {
     this.#locked = null;
     this.#recovery = { seq: record.seq };
     this.chain.restart({ sequence: begun.sequence, hash: begun.jobHash });
-    this.heads.restart();
+    this.heads.restart(begun.held.seq);
     const moved = parts.filter((part) => part.kind !== "RESTATED");
     this.book.recover(moved, (part) => parseJob(part.job));
     const entries = [recoveryEntryOf(begun, undefined)];

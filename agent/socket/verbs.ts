@@ -264,7 +264,10 @@ export interface RecoveryPlan {
   readonly lockedDetail: string;
   readonly head: Head; // of this ledger
   readonly gatewayHead: Head | null;
-  /** The gateway's head is in this ledger: then it is the gateway that went back, and it is told again what it lost. */
+  /**
+   * The gateway's head is in this ledger: then it is the gateway that went back, and it is told again what it lost. If not, this ledger
+   * went back, or the gateway to before an earlier recovery.
+   */
   readonly isGatewayBehind: boolean;
   readonly jobs: { readonly here: number; readonly gateway: number };
   readonly accounts: readonly RecoveryAccountView[];

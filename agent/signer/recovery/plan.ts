@@ -73,9 +73,9 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   if (!accounts.ok) return accounts;
   const loose = order.withdrawals.find((item, i) => isLoose(item, items.jobs[i]?.job.network ?? "", accounts.views));
   if (loose !== undefined) return refuse("RECOVERY_ORDER", `nonce ${loose.token} is not below the one that comes next`);
-  const { head, acked } = core.heads;
+  const { head } = core.heads;
   const isGatewayBehind = order.held === null || hashAt(order.held.seq) === order.held.hash;
-  const start = isGatewayBehind ? (order.held?.seq ?? 0) : acked.seq;
+  const start = isGatewayBehind ? (order.held?.seq ?? 0) : core.heads.sharedWith(order.held.seq);
   // What was settled is not told: nobody here knows how it ended, and a gateway that lost it would wait for its end for ever.
   const isEnded = (id: string): boolean => isFinal(core.book.stateOf(id) ?? "held") && core.book.stateOf(id) !== "settled";
   const told = [...placed.flatMap((each) => each.facts), ...endedFacts(read, start, head.seq, isEnded)];
