@@ -144,6 +144,9 @@ the last payment; and never when the gateway's database was itself restored from
 const noNonceWords = `no nonce was ever given out, as far as ledger, gateway and chain have said. When status does not show
 the chain's block yet, wait for it and look again before you say yes`;
 
+const unfinishedWords =
+  "WARNING: the recovery before this one was never finished; what it warned of holds on: see docs/recovering.md";
+
 function describe(plan: RecoveryPlan): string {
   const rows: (readonly [string, string])[] = [
     ["order", `made ${moment(plan.at)}, ${plan.order}`],
@@ -156,7 +159,7 @@ function describe(plan: RecoveryPlan): string {
     ["withdrawals", countsOf(plan)],
     ["told again", `${plan.restated} facts`],
   ];
-  return `${fields(rows)}\n\n${accountsOf(plan.accounts)}${withdrawalsOf(plan)}\ndigest ${plan.digest}\n`;
+  return `${fields(rows)}\n\n${accountsOf(plan.accounts)}${unfinishedOf(plan)}${withdrawalsOf(plan)}\ndigest ${plan.digest}\n`;
 }
 
 function whoWentBack({ isGatewayBehind, gatewayHead, restated }: RecoveryPlan): string {
@@ -201,6 +204,11 @@ function passedOf({ network, passed, passedFrom }: RecoveryAccountView): string 
   if (passed === 0) return "";
   const many = passed === 1 ? "nonce" : "nonces";
   return `WARNING: up to ${passed} ${many} on ${network}, from ${passedFrom} on, known to neither side any more: see docs/recovering.md\n`;
+}
+
+/** A nonce given out since takes what it warned of out of the counts above, though nobody has said that it was looked into. */
+function unfinishedOf({ isUnfinished }: RecoveryPlan): string {
+  return isUnfinished ? `${unfinishedWords}\n\n` : "";
 }
 
 function withdrawalsOf({ withdrawals, held, quarantined, settled }: RecoveryPlan): string {

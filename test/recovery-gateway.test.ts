@@ -1,7 +1,7 @@
 /** The gateway that lost data, alone or together with the ledger: it is told again what it lost, and pays nothing by itself. */
 import { describe, expect, it } from "vitest";
 import { parseStatement } from "../protocol/payloads.ts";
-import { assertWhole } from "./support/forgetful-signer.ts";
+import { approve, assertWhole } from "./support/forgetful-signer.ts";
 import { backup, type Contents, databaseOf, offer, orderOf, recovered, restore, shown, taken } from "./support/recovery-order.ts";
 import { facts, hot, Rig } from "./support/signer-rig.ts";
 
@@ -62,6 +62,33 @@ describe("both sides put back", () => {
     const again = rig.request(orderOf(text));
     expect(again).toMatchObject({ transactionId: forgotten.transactionId, state: "held", code: "RECOVERY_HOLD" });
     expect(rig.ask("sign", { transactionId: again.transactionId, facts }).code).toBe("WITHDRAWAL_HELD");
+  });
+});
+
+describe("a recovery before one was finished", () => {
+  it("says so: a nonce given out since takes what both forgot out of the counts, and what was forgotten is held still", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    rig.ask("account", { chain: "local", nonce: "8", witnesses: 2 });
+    expect(recovered(rig, databaseOf(rig)).accounts).toMatchObject([{ ledgerNext: "6", gatewayNext: "6", chainCount: "8" }]);
+    rig.greet();
+    rig.acknowledge();
+    const { transactionId } = rig.request();
+    approve(rig, transactionId);
+    rig.ask("sign", { transactionId, facts });
+    rig.acknowledge();
+    offer(rig, databaseOf(rig));
+    expect(shown(rig)).toMatchObject({ isUnfinished: true, accounts: [{ ledgerNext: "9", gatewayNext: "9", passed: 0 }] });
+  });
+
+  it("is not said of one that a person has ended, nor before any", () => {
+    const rig = new Rig().ready();
+    offer(rig, databaseOf(rig));
+    expect(shown(rig).isUnfinished).toBe(false);
+    taken(rig, databaseOf(rig));
+    expect(rig.operate("finish").ok).toBe(true);
+    offer(rig, databaseOf(rig));
+    expect(shown(rig).isUnfinished).toBe(false);
   });
 });
 

@@ -269,6 +269,8 @@ export interface RecoveryPlan {
    * went back, or the gateway to before an earlier recovery.
    */
   readonly isGatewayBehind: boolean;
+  /** No person has ended the recovery before this one: what it warned of may be known by now in part, and holds on all the same. */
+  readonly isUnfinished: boolean;
   readonly jobs: { readonly here: number; readonly gateway: number };
   readonly accounts: readonly RecoveryAccountView[];
   readonly withdrawals: readonly RecoveryWithdrawalView[];

@@ -158,6 +158,7 @@ export const recoveryPlan: RecoveryPlan = {
   head: { seq: 19, hash: "c0".repeat(32) },
   gatewayHead: { seq: 25, hash: "e5".repeat(32) },
   isGatewayBehind: false,
+  isUnfinished: true,
   jobs: { here: 7, gateway: 9 },
   accounts: [
     {

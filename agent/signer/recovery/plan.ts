@@ -99,7 +99,8 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   const plan: Omit<RecoveryPlan, "digest"> = {
     ...{ order: order.order, at: order.at, epoch: core.paired.epoch, newEpoch: order.epoch },
     ...{ locked: core.locked?.code ?? "", lockedDetail: core.locked?.detail ?? "", head, gatewayHead: order.held },
-    ...{ isGatewayBehind, jobs: { here: core.chain.sequence, gateway: sequence }, accounts: accounts.views },
+    ...{ isGatewayBehind, isUnfinished: core.recovery !== null },
+    ...{ jobs: { here: core.chain.sequence, gateway: sequence }, accounts: accounts.views },
     withdrawals: placed.slice(0, shownMax).map(({ view }) => view),
     ...{ held: count("held"), quarantined: count("quarantined"), settled: count("settled") },
     imported: placed.filter(({ view }) => view.here === "").length,
