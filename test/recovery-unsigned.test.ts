@@ -1,6 +1,7 @@
 /** A nonce that was bound and never signed, and that a recovery then quarantined: nothing above it is signed before it. */
 import { describe, expect, it } from "vitest";
-import { databaseOf, recovered, taken } from "./support/recovery-order.ts";
+import { MemoryDisk } from "./support/ledger-disk.ts";
+import { databaseOf, recovered, restore, taken } from "./support/recovery-order.ts";
 import { facts, Rig } from "./support/signer-rig.ts";
 
 /** So many withdrawals bound by one write and none of them signed, when the power went; then a recovery. */
@@ -65,5 +66,33 @@ describe("what a recovery quarantined unsigned", () => {
     const { transactionId } = rig.request();
     expect(approve(rig, transactionId)).toBe(true);
     expect(rig.ask("sign", { transactionId, facts }).withdrawal).toMatchObject({ state: "signed", nonce: "6" });
+  });
+
+  it("is let go on by a yes also where it was signed and paid since the backup: the very same bytes again, which end as they did", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request();
+    rig.send("sign", { transactionId, facts });
+    rig.disk.sync();
+    const copy = MemoryDisk.of(rig.disk.files);
+    rig.acknowledge();
+    const txHash = rig.show(transactionId).versions[0]?.txHash ?? "";
+    const seen = { transactionId, stage: "final", outcome: "paid", txHash, block: 9 };
+    expect(rig.ask("observed", seen).ok).toBe(true);
+    rig.acknowledge();
+    const contents = databaseOf(rig);
+    restore(rig, copy);
+    taken(rig, contents);
+    expect(rig.show(transactionId)).toMatchObject({ state: "quarantined", nonce: "5", versions: [] });
+    expect(rig.ask("observed", seen).code).toBe("WITHDRAWAL_NOT_RELEASED");
+    const next = rig.request();
+    expect(approve(rig, next.transactionId)).toBe(true);
+    expect(rig.ask("sign", { transactionId: next.transactionId, facts }).code).toBe("ACCOUNT_WAITS");
+    expect(approve(rig, transactionId)).toBe(true);
+    rig.acknowledge();
+    expect(rig.ask("observed", seen)).toMatchObject({ withdrawal: { state: "paid" } });
+    expect(rig.ask("sign", { transactionId: next.transactionId, facts }).withdrawal).toMatchObject({
+      state: "signed",
+      nonce: "6",
+    });
   });
 });
