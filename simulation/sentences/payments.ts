@@ -24,6 +24,8 @@ interface Fate {
   token: number | null;
   readonly versions: Map<string, SignedTransaction>; // that left, by hash
   hasFailed: boolean; // the gateway said so, once
+  /** It left, and ledger and gateway were both put back to before: what they say of it is not of that time. */
+  isForgotten: boolean;
 }
 
 export class Payments {
@@ -41,7 +43,7 @@ export class Payments {
 
   /** This order may be paid, once. */
   expect(order: Order): void {
-    const fate: Fate = { order, token: null, versions: new Map(), hasFailed: false };
+    const fate: Fate = { order, token: null, versions: new Map(), hasFailed: false, isForgotten: false };
     this.#fates.set(`${contractOf(order)} ${order.units}`, fate);
     this.#byOrder.set(order.orderId, fate);
   }
@@ -52,6 +54,23 @@ export class Payments {
     const [, digits = ""] = amount.split(".");
     const units = BigInt(digits) * 10n ** BigInt(currencies[order.currency].decimal - digits.length);
     if (fate !== undefined) this.#fates.set(`${contractOf(order)} ${units}`, fate);
+  }
+
+  /** Whether everything that left is in a block, or waits for one where nodes show it. */
+  get isShown(): boolean {
+    const { pool } = this.#chain;
+    return [...this.#ownerOf].every(
+      ([nonce, { versions }]) => pool.has(nonce) || [...versions.keys()].some((hash) => this.#isIn(hash)),
+    );
+  }
+
+  /** Ledger and database were put back together; these transactions are what the database knows now. */
+  forget(known: ReadonlySet<string>): void {
+    for (const fate of this.#fates.values()) {
+      // Whoever orders again what was said to have failed wants it paid after all.
+      fate.hasFailed = false;
+      if (fate.token !== null && ![...fate.versions.keys()].some((hash) => known.has(hash))) fate.isForgotten = true;
+    }
   }
 
   get released(): number {
@@ -77,7 +96,7 @@ export class Payments {
     );
     const isSpent = nonce < this.#final.nonce;
     must(
-      !fate.hasFailed || isSpent,
+      !fate.hasFailed || fate.isForgotten || isSpent,
       "what failed can never be paid",
       () => `${fate.order.orderId} was released after it had failed`,
     );
@@ -94,7 +113,7 @@ export class Payments {
       const fate = this.#fateOf(transaction);
       must(fate?.versions.has(transaction.hash) === true, "only released bytes are in a block", () => transaction.hash);
       if (fate === null || status === 0) continue;
-      must(!fate.hasFailed, "what failed is never paid", () => fate.order.orderId);
+      must(!fate.hasFailed || fate.isForgotten, "what failed is never paid", () => fate.order.orderId);
       const others = [...fate.versions.keys()].filter((hash) => hash !== transaction.hash && this.#isPaidBy(hash));
       must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
     }
@@ -112,7 +131,7 @@ export class Payments {
       }
       if (fate.hasFailed) continue;
       fate.hasFailed = true;
-      must(!this.#canBePaid(fate), "failed means that it can never be paid", () => `${orderId}, ${code}`);
+      must(fate.isForgotten || !this.#canBePaid(fate), "failed means that it can never be paid", () => `${orderId}, ${code}`);
     }
   }
 
@@ -149,6 +168,10 @@ export class Payments {
   #isPaidBy(hash: string): boolean {
     const block = this.#chain.includedIn(hash);
     return block?.included.some((one) => one.transaction.hash === hash && one.status === 1) === true;
+  }
+
+  #isIn(hash: string): boolean {
+    return this.#chain.includedIn(hash) !== null;
   }
 
   #isFinal(hash: string): boolean {

@@ -3,6 +3,7 @@
  * runs twice, a server paired anew while the old one lives. At most one of them in a run: against two at once nothing is promised.
  */
 import { kernel, note } from "../kernel/kernel.ts";
+import type { Machine } from "./agent.ts";
 import type { FaultKind } from "./plan.ts";
 import type { World } from "./world.ts";
 
@@ -19,7 +20,7 @@ export class Backups {
 
   constructor(world: World) {
     this.#world = world;
-    const kinds = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain"] as const;
+    const kinds = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain", "bothRestored"] as const;
     this.#kind = kinds.find((kind) => world.plan.rates[kind] > 0) ?? null;
     this.#most = world.plan.rescue ? kernel.chance.pick("restores at most", [1, 1, 1, 2, 3]) : Number.POSITIVE_INFINITY;
   }
@@ -30,7 +31,7 @@ export class Backups {
   }
 
   get wasGatewayRestored(): boolean {
-    return this.#kind === "gatewayRestored" && this.wasUsed;
+    return (this.#kind === "gatewayRestored" || this.#kind === "bothRestored") && this.wasUsed;
   }
 
   /** With people on the way back an old one is put back again, over what they have ordered since. */
@@ -63,6 +64,13 @@ export class Backups {
       case "folderCloned":
         if (this.#used === 0 && strikes("folderCloned", "the folder is cloned")) this.#clone();
         break;
+      case "bothRestored":
+        if (gateway.isInTransaction || !this.#isAdopted(machine)) return;
+        if (this.#ledger === null || kernel.chance.below("the server is backed up", 5) === 0) {
+          this.#ledger = machine.drive.backup();
+          this.#database = gateway.backup();
+        } else if (this.#world.payments.isShown && strikes("bothRestored", "the server is restored")) this.#restoreBoth();
+        break;
       default:
         if (this.#used === 0 && strikes("pairedAgain", "another server is paired")) {
           this.#used += 1;
@@ -86,6 +94,23 @@ export class Backups {
     const [row] = this.#world.gateway.all<Row>("SELECT headSeq, headHash FROM agents WHERE id = ?", machine.id);
     const { seq: from } = ledger.head;
     if (row !== undefined && from < row.headSeq) ledger.lacked = { seq: row.headSeq, hash: row.headHash, from };
+  }
+
+  /** A ledger without a first counter takes whatever the chain counts for where it begins. */
+  #isAdopted(machine: Machine): boolean {
+    return this.#world.ledgerOf(machine).records.some(({ kind }) => kind === "ADOPTED");
+  }
+
+  /** What left is on the chain or in its pool; beside that only the shop knows of it, and asks for all of it again. */
+  #restoreBoth(): void {
+    const { gateway, payments, witness, people, machines } = this.#world;
+    if (this.#database === null) return;
+    gateway.restore(this.#database);
+    this.#restoreLedger();
+    note("database restored with it");
+    witness.forget(machines[0]?.id ?? "");
+    payments.forget(new Set(gateway.all<{ txHash: string }>("SELECT txHash FROM signatures").map(({ txHash }) => txHash)));
+    people.orderAllAgain();
   }
 
   #clone(): void {

@@ -64,6 +64,16 @@ export class People {
     for (const order of this.#world.plan.orders) if (this.#taken.has(order.orderId)) this.request(order, order.amount);
   }
 
+  /** The shop misses everything, asks until all of it is taken, and has one order more. */
+  orderAllAgain(): void {
+    const { scheduler } = kernel;
+    for (const order of this.#world.plan.orders) {
+      if (!this.#taken.delete(order.orderId)) continue;
+      scheduler.after(kernel.chance.between("asks again after", 500, 4_000), scheduler.world, () => this.#order(order));
+    }
+    this.orderOnceMore();
+  }
+
   /** One request; another amount than the order's is an altered repeat. */
   request(
     { orderId, mode, currency, address }: Order,

@@ -53,6 +53,7 @@ export const faultKinds = {
   folderCloned: { percent: 6, rates: [800, 3000] },
   pairedAgain: { percent: 4, rates: [800, 3000] },
   hostileCourier: { percent: 15, rates: [2000, 9000] },
+  bothRestored: { percent: 6, rates: [800, 3000] }, // one server with both, put back to its snapshot
 } as const;
 
 export type FaultKind = keyof typeof faultKinds;
@@ -105,8 +106,19 @@ export function planOf(seed: number): Plan {
   return drawPlan(new Chance(seed));
 }
 
+/** What hides from everybody what both have forgotten, or says that it was never there. */
+const hiding: readonly FaultKind[] = ["nodeLies", "nodeHides", "nodeLags", "poolForgets", "hostileCourier", "foreignSpend"];
+
+/** Ledger and database are put back together in runs with no other way back, and with nodes that show what the chain has. */
+function withoutHiding(rates: Rates): Rates {
+  const { ledgerRestored, gatewayRestored, folderCloned, pairedAgain, bothRestored } = rates;
+  const isOther = ledgerRestored + gatewayRestored + folderCloned + pairedAgain > 0;
+  if (bothRestored === 0 || isOther) return { ...rates, bothRestored: 0 };
+  return { ...rates, ...Object.fromEntries(hiding.map((kind) => [kind, 0])) };
+}
+
 export function drawPlan(chance: Chance): Plan {
-  const rates = Object.fromEntries(
+  const drawn = Object.fromEntries(
     Object.entries(faultKinds).map(
       ([
         kind,
@@ -120,6 +132,7 @@ export function drawPlan(chance: Chance): Plan {
       ],
     ),
   ) as Rates;
+  const rates = withoutHiding(drawn);
   const isLong = chance.below("long run", 12) === 0;
   const isTwofold = rates.ledgerRestored + rates.gatewayRestored + rates.folderCloned + rates.pairedAgain > 0;
   const rescue = isTwofold && chance.below("rescue", 3) === 0;

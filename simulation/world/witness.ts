@@ -89,6 +89,11 @@ export class Witness {
     return this.#leftBy.get(id)?.find((hash) => this.#world.gateway.all(sql, hash).length === 0);
   }
 
+  /** Ledger and database were put back together: of what left before neither can tell. */
+  forget(id: string): void {
+    this.#leftBy.delete(id);
+  }
+
   /** An agent that counts as heard may be replaced by another: then nothing that left it may be missing in the database. */
   #heardLackNothing(): void {
     const { gateway } = this.#world;

@@ -213,7 +213,7 @@ export function takeCounters(book: Book, account: Account, answer: Counters, now
     if (agree) out.push({ kind: "adopt", body: { chain, nonce: `${final}`, witnesses } });
     return;
   }
-  // While no token was ever bound the signer takes another beginning; afterwards it keeps to its own.
+  // While no token was ever bound the signer may take another beginning; afterwards it keeps to its own.
   const isFree = account.flight.size === 0 && book.locked === "";
   const isOther = isFree && agree && `${final}` !== account.nextNonce;
   if (isOther) out.push({ kind: "adopt", body: { chain, nonce: `${final}`, witnesses } });

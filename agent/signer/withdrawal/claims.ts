@@ -86,7 +86,8 @@ export function decline(turn: Turn, transactionId: string, code: string): Done {
 
 /**
  * The first counter of a chain's account. The same one again is harmless; another replaces it until the first token is bound, so
- * that a wrong one does no lasting harm, and is refused from then on.
+ * that a wrong one does no lasting harm, and is refused from then on. A higher one replaces only one of the same run: a ledger put
+ * back to before its first payment, together with the gateway, must not take its own payments for where it begins.
  * @public
  */
 export function adopt(
@@ -100,9 +101,11 @@ export function adopt(
   const network = networkOf(chain.chainId);
   const known = core.accounts.find(network, turn.account);
   if (known?.adopted === nonce) return { ok: true, account: known };
-  const isFixed = known !== undefined && (isBegun(known) || run.adoptions >= adoptionsMax);
+  const isLater = known !== undefined && nonce > known.adopted && !run.adopted.has(network);
+  const isFixed = known !== undefined && (isBegun(known) || isLater || run.adoptions >= adoptionsMax);
   if (isFixed) return refuse("ACCOUNT_ADOPTED", `began at ${known.adopted}`);
   run.adoptions += 1;
+  run.adopted.add(network);
   turn.commit([{ kind: "ADOPTED", network, account: turn.account, nonce: nonce.toString() }]);
   const account = core.accounts.find(network, turn.account);
   return account === undefined ? refuse("ACCOUNT_NOT_ADOPTED", network) : { ok: true, account };
