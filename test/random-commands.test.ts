@@ -198,7 +198,11 @@ const hostile: readonly Command[] = [
     play.rig.admit(gateway.jobs(gateway.texts.slice(play.rig.core.chain.sequence + 1), { at: now }));
   },
   (play) => play.rig.ask("adopt", { chain: "local", nonce: `${play.random.below(9)}`, witnesses: 1 }),
-  (play) => play.rig.ask("account", { chain: "local", nonce: `${play.random.below(6)}`, witnesses: 1 + play.random.below(2) }),
+  // Never above the ledger's own: that locks when it stays.
+  (play) => {
+    const next = Number(play.rig.core.accounts.find("eip155:31337", hot)?.next ?? 0n);
+    play.rig.ask("account", { chain: "local", nonce: `${play.random.below(next + 1)}`, witnesses: 1 + play.random.below(2) });
+  },
   (play) => {
     const transactionId = play.some();
     for (const outcome of ["", "reverted", "paid"]) {
