@@ -68,6 +68,10 @@ async function carryOut(state: StateFolder, options: RecoverOptions, terminal: T
 
 async function finish(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
   const { status } = await askOperator(state, "status", {});
+  if (status.recovery === "RECOVERY_OFFERED") {
+    const words = "the recovery was only offered: nothing is carried out yet that could be ended";
+    throw new AgentError("RECOVERY_OFFERED", "none", words);
+  }
   if (options.yes === undefined && status.recovery !== "") {
     if (!terminal.isInteractive) {
       throw new AgentError("COMMAND_USAGE", "none", "recover --finish asks for a yes on a terminal, and this is none", {
@@ -80,7 +84,10 @@ async function finish(state: StateFolder, options: RecoverOptions, terminal: Ter
   assertNames(status.agent, options.yes);
   const { held, quarantined } = await askOperator(state, "finish", {});
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, held, quarantined })}\n`);
-  else terminal.out(`the recovery has ended; ${held + quarantined} withdrawals still wait for approve or refuse\n`);
+  else {
+    const what = status.recovery === "" ? "no recovery is under way" : "the recovery has ended";
+    terminal.out(`${what}; still waiting for approve or refuse: ${held + quarantined}\n`);
+  }
   return exitCodes.fine;
 }
 
@@ -162,8 +169,10 @@ function describe(plan: RecoveryPlan): string {
   return `${fields(rows)}\n\n${accountsOf(plan.accounts)}${unfinishedOf(plan)}${withdrawalsOf(plan)}\ndigest ${plan.digest}\n`;
 }
 
-function whoWentBack({ isGatewayBehind, gatewayHead, restated }: RecoveryPlan): string {
+function whoWentBack({ isGatewayBehind, isOnlyUnheard, gatewayHead, accounts, restated }: RecoveryPlan): string {
   if (gatewayHead === null) return "not known: the gateway holds nothing of this ledger, and is told what there is";
+  if (isOnlyUnheard && unknownOf(accounts) !== "") return "perhaps both, to before what the warning below counts";
+  if (isOnlyUnheard) return "neither, as far as they tell: the gateway has all that it confirmed";
   if (isGatewayBehind) return "the gateway: it is told again what it lost";
   if (restated === 0) return "this ledger: the gateway tells it";
   return "this ledger, or the gateway to before an earlier recovery: each tells the other";

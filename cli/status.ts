@@ -54,6 +54,13 @@ function outsideProblems(courier: CourierStatus, nowMs: number): readonly Proble
   if (courier.link !== "up") found(`the link to the gateway is down: ${courier.linkDetail}`, linkRemedy(courier.linkDetail));
   for (const { chain, ok, isAsking, detail } of courier.chains)
     if (!ok && !isAsking) found(`no node of ${chain} can be used: ${detail}`, remedyIn(detail));
+  // Unlike what waits for fees or funds, this waits for a person's yes to another one, and everything new with it.
+  const behind = courier.waiting.filter(({ why }) => why === "ACCOUNT_WAITS").length;
+  if (behind > 0)
+    found(
+      `approved and not signed (ACCOUNT_WAITS): ${behind}, behind a lower nonce that is quarantined`,
+      remedyIn("ACCOUNT_WAITS"),
+    );
   return problems;
 }
 

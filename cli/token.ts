@@ -52,7 +52,9 @@ function makerOf({ apiKeyFile, alg }: TokenOptions, nowMs: number): (purpose: To
     return createTokenMaker({ apiKey, alg }, () => nowMs);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new AgentError("PAIRING_API_KEY", "none", "apiKey is not keyId.secret.fingerprint");
+    throw new AgentError("PAIRING_API_KEY", "none", "apiKey is not keyId.secret.fingerprint", {
+      hint: "give it whole, on stdin or in the file of --api-key-file",
+    });
   }
 }
 

@@ -32,7 +32,7 @@ const stateWords: Readonly<Record<WithdrawalView["state"], string>> = {
   refused: "refused: nothing was ever signed",
   expired: "expired: nothing was ever signed",
   quarantined: "quarantined: its nonce is bound from before a recovery; waits for approve",
-  settled: "settled: ended at the gateway before a recovery; nothing waits here",
+  settled: "settled: a recovery found that the gateway does not call it open any more; nothing waits here",
 };
 
 /**
@@ -73,10 +73,11 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
     one.state,
     `${one.amount} ${one.currency}`,
     one.address === "" ? "(none yet)" : one.address,
+    one.nonce || "-",
     moment(one.changedAt),
     one.orderId,
   ]);
-  terminal.out(`${table(["transactionId", "state", "amount", "address", "changed", "orderId"], rows)}\n`);
+  terminal.out(`${table(["transactionId", "state", "amount", "address", "nonce", "changed", "orderId"], rows)}\n`);
   if (withdrawals.length === options.limit) terminal.out(`\nthe newest ${options.limit}; more with --limit\n`);
   return exitCodes.fine;
 }
@@ -111,12 +112,19 @@ export function describe(one: WithdrawalView): string {
     ["mode", one.mode],
     ["requested", moment(one.requestedAt)],
     ["changed", moment(one.changedAt)],
-    ["expires", moment(one.expiresAt)],
+    ["expires", expiresWords(one)],
   ];
   if (one.account !== "") rows.push(["paid from", one.account]);
   if (one.tag !== "") rows.push(["tag", one.tag]);
   if (one.nonce !== "") rows.push(["nonce", one.nonce]);
   return `${fields(rows)}\n`;
+}
+
+/** Time ends nothing that is bound, nor what a recovery holds; but what ran out meanwhile can no longer be approved. */
+function expiresWords({ state, code, expiresAt }: WithdrawalView): string {
+  if (state === "quarantined") return "never: its nonce is bound";
+  const isOfRecovery = state === "held" && (code === "RECOVERY_HOLD" || code === "RECOVERY_SETTLED");
+  return isOfRecovery ? `not by itself; can be approved until ${moment(expiresAt)}, refused also after it` : moment(expiresAt);
 }
 
 function versionsOf({ versions }: WithdrawalView): string {

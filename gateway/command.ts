@@ -183,7 +183,7 @@ function agentsRelease(agentId: string, options: JsonOption & { readonly unheard
     }
     print(`Released ${agentId}${unheard ? " unheard" : ""}; its merchant may pair another server.`);
     if (openWithdrawals > 0)
-      print(`${openWithdrawals} open withdrawals stay with it: end that server before another one is paired.`);
+      print(`Open withdrawals that stay with it: ${openWithdrawals}. End that server before another one is paired.`);
     if (unheard) {
       print(
         "What it paid may be missing here. The server that is paired next begins with a recovery and pays nothing by itself:",
@@ -203,7 +203,8 @@ function agentsRecover(agentId: string, options: JsonOption & { readonly above?:
       return;
     }
     print(`Recovery of ${agentId} begun: epoch ${epoch}. Whoever runs with an older one is refused from now on.`);
-    print(`${openWithdrawals} open withdrawals go with the order. Next, on the agent's server: autowithdraw recover.`);
+    print(`Open withdrawals that go with the order: ${openWithdrawals}.`);
+    print("Next, on the agent's server, once status says RECOVERY_OFFERED there: node autowithdraw.js recover");
   });
 }
 

@@ -11,6 +11,7 @@ import { decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
 import { createLedger } from "../agent/signer/ledger/ledger.ts";
+import type { WithdrawalView } from "../agent/socket/verbs.ts";
 import { runCommand } from "../cli/main.ts";
 import type { Terminal } from "../cli/terminal.ts";
 import { projectRoot } from "../scripts/rig.ts";
@@ -86,6 +87,22 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   released: () => linkDown("LINK_ENDED: closed by the gateway, 4001 refused"),
   replaced: () => linkDown("LINK_ENDED: closed by the gateway, 4000 replaced"),
   behind: () => linkDown("LINK_REFUSED: GATEWAY_BEHIND"),
+  // A recovery quarantined what was never signed, and a person has approved others before it.
+  waits: () => {
+    const courier = { ...courierWell, waiting: [{ transactionId, why: "ACCOUNT_WAITS" }] };
+    const counts = { ...well.counts, held: 0, broadcast: 0, approved: 1, quarantined: 1 };
+    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "RECOVERY_HOLD", versions: [] };
+    signer.answers = {
+      status: () => ({ status: { ...well, courier, counts } }),
+      list: () => ({ withdrawals: [{ ...held, state: "approved", code: "" }, quarantined] }),
+      show: ({ transactionId: id }) => {
+        const withdrawal = id === transactionId ? { ...held, code: "RECOVERY_HOLD" } : quarantined;
+        return { withdrawal, history: [] };
+      },
+      refuse: () => refusal("WITHDRAWAL_BOUND", "nonce 41"),
+      finish: () => ({ held: 0, quarantined: 1 }),
+    };
+  },
   asking: () => {
     const courier = { ...courierWell, chains: [{ ...chain, ok: false, isAsking: true, detail: "asking", nativeBalance: "" }] };
     signer.answers = { status: () => ({ status: { ...well, courier } }) };

@@ -206,7 +206,7 @@ describe("crypto", () => {
     }
     const none = await agent.launcher("crypto.js", "--config", agent.config, "--state", join(agent.dir, "elsewhere"));
     expect(none.code).toBe(2);
-    expect(none.output).toContain("holds no paired agent\nhint: run node pair.js first");
+    expect(none.output).toContain("holds no paired agent\nhint: name the agent's folder with --state");
   });
 
   it("refuses a command line it does not know", async () => {

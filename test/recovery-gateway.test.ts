@@ -24,7 +24,7 @@ describe("a gateway that went back", () => {
     rig.crash();
     expect(rig.greet().code).toBe("GATEWAY_BEHIND");
     const plan = recovered(rig, old);
-    expect(plan).toMatchObject({ isGatewayBehind: true, quarantined: 2, held: 1, settled: 0, imported: 0 });
+    expect(plan).toMatchObject({ isGatewayBehind: true, isOnlyUnheard: false, quarantined: 2, held: 1, settled: 0, imported: 0 });
     rig.greet();
     rig.statements.length = 0;
     rig.acknowledge();

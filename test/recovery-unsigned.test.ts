@@ -56,6 +56,16 @@ describe("what a recovery quarantined unsigned", () => {
     expect(rig.acknowledge().withdrawals.map(({ nonce }) => nonce)).toEqual(["5", "6"]);
   });
 
+  it("is no sign of a gateway that went back: it only has not heard of it", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request();
+    rig.acknowledge();
+    rig.send("sign", { transactionId, facts });
+    rig.disk.sync();
+    rig.crash(0);
+    expect(recovered(rig, databaseOf(rig))).toMatchObject({ isGatewayBehind: true, isOnlyUnheard: true, quarantined: 1 });
+  });
+
   it("keeps nothing waiting when it was signed, or lies above", () => {
     const rig = new Rig().ready();
     const paid = rig.pay();

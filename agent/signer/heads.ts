@@ -74,7 +74,7 @@ export class Heads {
 
   /** A recovery: in its epoch the gateway has acknowledged nothing yet. `held` is what the order called its head. */
   restart(held: number): void {
-    this.#before.push([held, this.#everAcked()]);
+    this.#before.push([held, this.everAcked]);
     this.#acked = { seq: 0, hash: zeroHash };
   }
 
@@ -84,11 +84,11 @@ export class Heads {
    * and what it has acknowledged since says nothing.
    */
   sharedWith(held: number): number {
-    return this.#before.find(([then]) => then >= held)?.[1] ?? this.#everAcked();
+    return this.#before.find(([then]) => then >= held)?.[1] ?? this.everAcked;
   }
 
   /** An acknowledgement says the same of a ledger after a recovery as before: the gateway had this much of it. */
-  #everAcked(): number {
+  get everAcked(): number {
     return Math.max(this.#acked.seq, this.#before.at(-1)?.[1] ?? 0);
   }
 

@@ -269,6 +269,8 @@ export interface RecoveryPlan {
    * went back, or the gateway to before an earlier recovery.
    */
   readonly isGatewayBehind: boolean;
+  /** It lacks nothing that it ever confirmed, as after a crash: neither side went back, or both together. */
+  readonly isOnlyUnheard: boolean;
   /** No person has ended the recovery before this one: what it warned of may be known by now in part, and holds on all the same. */
   readonly isUnfinished: boolean;
   readonly jobs: { readonly here: number; readonly gateway: number };

@@ -159,6 +159,7 @@ export const recoveryPlan: RecoveryPlan = {
   gatewayHead: { seq: 25, hash: "e5".repeat(32) },
   isGatewayBehind: false,
   isUnfinished: true,
+  isOnlyUnheard: false,
   jobs: { here: 7, gateway: 9 },
   accounts: [
     {

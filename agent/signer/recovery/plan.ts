@@ -75,6 +75,11 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   if (loose !== undefined) return refuse("RECOVERY_ORDER", `nonce ${loose.token} is not below the one that comes next`);
   const { head } = core.heads;
   const isGatewayBehind = order.held === null || hashAt(order.held.seq) === order.held.hash;
+  const isOnlyUnheard =
+    isGatewayBehind &&
+    order.held !== null &&
+    order.held.seq >= core.heads.everAcked &&
+    order.jobs.sequence >= core.chain.sequence;
   const start = isGatewayBehind ? (order.held?.seq ?? 0) : core.heads.sharedWith(order.held.seq);
   // What was settled is not told: nobody here knows how it ended, and a gateway that lost it would wait for its end for ever.
   const isEnded = (id: string): boolean => isFinal(core.book.stateOf(id) ?? "held") && core.book.stateOf(id) !== "settled";
@@ -99,7 +104,7 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   const plan: Omit<RecoveryPlan, "digest"> = {
     ...{ order: order.order, at: order.at, epoch: core.paired.epoch, newEpoch: order.epoch },
     ...{ locked: core.locked?.code ?? "", lockedDetail: core.locked?.detail ?? "", head, gatewayHead: order.held },
-    ...{ isGatewayBehind, isUnfinished: core.recovery !== null },
+    ...{ isGatewayBehind, isOnlyUnheard, isUnfinished: core.recovery !== null },
     ...{ jobs: { here: core.chain.sequence, gateway: sequence }, accounts: accounts.views },
     withdrawals: placed.slice(0, shownMax).map(({ view }) => view),
     ...{ held: count("held"), quarantined: count("quarantined"), settled: count("settled") },
