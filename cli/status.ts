@@ -54,15 +54,18 @@ function outsideProblems(courier: CourierStatus, nowMs: number): readonly Proble
   if (courier.link !== "up") found(`the link to the gateway is down: ${courier.linkDetail}`, linkRemedy(courier.linkDetail));
   for (const { chain, ok, isAsking, detail } of courier.chains)
     if (!ok && !isAsking) found(`no node of ${chain} can be used: ${detail}`, remedyIn(detail));
-  // Unlike what waits for fees or funds, this waits for a person's yes to another one, and everything new with it.
-  const behind = courier.waiting.filter(({ why }) => why === "ACCOUNT_WAITS").length;
-  if (behind > 0)
-    found(
-      `approved and not signed (ACCOUNT_WAITS): ${behind}, behind a lower nonce that is quarantined`,
-      remedyIn("ACCOUNT_WAITS"),
-    );
+  for (const [code, why] of standstills) {
+    const { length } = courier.waiting.filter((one) => one.why === code);
+    if (length > 0) found(`approved and not signed (${code}): ${length}, ${why}`, remedyIn(code));
+  }
   return problems;
 }
+
+/** Unlike what waits for fees or funds, these wait for a person, and everything new of the account with them. */
+const standstills = [
+  ["ACCOUNT_BEHIND", "the chain has seen more transactions than the ledger"],
+  ["ACCOUNT_WAITS", "behind a lower nonce that is quarantined"],
+] as const;
 
 /** What a close code of the gateway asks of a person (docs/protocol.md section 4.3); the others mend themselves. */
 const closeRemedies: Readonly<Record<string, string>> = {

@@ -103,6 +103,14 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       finish: () => ({ held: 0, quarantined: 1 }),
     };
   },
+  overtaken: () => {
+    const courier = { ...courierWell, waiting: [{ transactionId, why: "ACCOUNT_BEHIND" }] };
+    const together = { isGatewayBehind: true, isOnlyUnheard: true, gatewayHead: recoveryPlan.head };
+    signer.answers = {
+      status: () => ({ status: { ...well, courier } }),
+      recover: () => ({ plan: { ...recoveryPlan, ...together } }),
+    };
+  },
   asking: () => {
     const courier = { ...courierWell, chains: [{ ...chain, ok: false, isAsking: true, detail: "asking", nativeBalance: "" }] };
     signer.answers = { status: () => ({ status: { ...well, courier } }) };
