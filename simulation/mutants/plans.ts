@@ -15,3 +15,8 @@ export function mayLock({ rates }: Plan): boolean {
 export function isRescued({ rescue }: Plan): boolean {
   return rescue;
 }
+
+/** Ledger and database of one server are put back together. */
+export function isPutBackTogether({ rates }: Plan): boolean {
+  return rates.bothRestored > 0;
+}

@@ -1,6 +1,6 @@
 /** Mutants of what stands against a ledger or a database from a backup: greeting, echo, and what only a greeted signer may say. */
 import type { Mutant } from "./mutant.ts";
-import { isRescued, mayLock } from "./plans.ts";
+import { isPutBackTogether, isRescued, mayLock } from "./plans.ts";
 
 const admission = "agent/signer/admission/admission.ts";
 const decisions = "agent/signer/withdrawal/decisions.ts";
@@ -96,5 +96,32 @@ export const rollbackMutants: readonly Mutant[] = [
     replace: "  return { ok: true };",
     sentence: "Somebody else signs with the same key, the chain says so for minutes, and signing goes on (monotone).",
     when: ({ rates }) => rates.foreignSpend > 0,
+  },
+  {
+    name: "signs-before-the-chain-was-asked",
+    file: "agent/courier/desk/signing.ts",
+    find: "  if (account.counters.highest === null) return",
+    replace: "  if (account.address === '') return",
+    sentence:
+      "Ledger and database put back together sign anew before anybody asked the chain what they have paid since (one token for life).",
+    when: isPutBackTogether,
+  },
+  {
+    name: "counts-only-what-is-final",
+    file: "agent/courier/desk/watching.ts",
+    find: "  counters.highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;\n",
+    replace: "  counters.highest = final;\n",
+    sentence:
+      "Ledger and database put back together do not see what both forgot while it waits for a block or for finality (one token for life).",
+    when: isPutBackTogether,
+  },
+  {
+    name: "later-run-begins-further-on",
+    file: claims,
+    find: "  const isLater = known !== undefined && nonce > known.adopted && !run.adopted.has(network);\n",
+    replace: "  const isLater = false;\n",
+    sentence:
+      "Ledger and database put back to before their first payment take what they paid since for where the account begins (one token for life).",
+    when: isPutBackTogether,
   },
 ];
