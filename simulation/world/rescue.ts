@@ -164,6 +164,8 @@ export class Rescue {
       return;
     }
     if (recovery === "RECOVERY_HOLD") {
+      // Also when the answer to the yes never came.
+      this.#wasRecovered = true;
       this.#goThrough(machine, () => this.#finish(machine));
       return;
     }
