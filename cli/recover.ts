@@ -44,11 +44,12 @@ async function carryOut(state: StateFolder, options: RecoverOptions, terminal: T
   const { plan } = await askOperator(state, "recover", { digest: "" });
   if (options.json !== true) terminal.out(describe(plan));
   if (options.yes === undefined && !terminal.isInteractive) {
-    // What a script would say yes to; nothing is done yet.
-    if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, done: false, plan })}\n`);
-    throw new AgentError("COMMAND_USAGE", "none", "recover asks for a yes on a terminal, and this is none", {
-      hint: `look at all of it, then give --yes ${plan.digest}`,
-    });
+    const message = "recover asks for a yes on a terminal, and this is none";
+    const hint = `look at all of it, then give --yes ${plan.digest}`;
+    if (options.json !== true) throw new AgentError("COMMAND_USAGE", "none", message, { hint });
+    // What a script would say yes to, in its one line; nothing is done yet.
+    terminal.out(`${JSON.stringify({ ok: false, code: "COMMAND_USAGE", message, hint, done: false, plan })}\n`);
+    return exitCodes.configuration;
   }
   const digest = options.yes ?? plan.digest;
   if (digest !== plan.digest) {
