@@ -242,23 +242,18 @@ describe("a real chain", () => {
 
     it("counts at the head and in the pool what enough nodes have reached, where they differ for a while; the final count never", async () => {
       const truth = await nodesOf([anvil.url]).counters(hot.address);
-      const asFinal = (call: { method: string; params: readonly unknown[] }): boolean =>
-        call.method === "eth_getTransactionCount" && call.params[1] !== "latest" && call.params[1] !== "pending";
-      const ahead = await fakeNode({
-        answer: forwarding(anvil.url, (call, answer): FakeAnswer => {
-          const isCount = call.method === "eth_getTransactionCount" && !asFinal(call) && "result" in answer;
-          return isCount ? { result: `0x${(BigInt(`${answer.result}`) + 3n).toString(16)}` } : answer;
-        }),
-      });
+      const aheadBy = (more: bigint): Promise<FakeNode> =>
+        fakeNode({
+          answer: forwarding(anvil.url, ({ method, params }, answer): FakeAnswer => {
+            const isFinal = params[1] !== "latest" && params[1] !== "pending";
+            if (method !== "eth_getTransactionCount" || isFinal || !("result" in answer)) return answer;
+            return { result: `0x${(BigInt(`${answer.result}`) + more).toString(16)}` };
+          }),
+        });
+      const [ahead, further] = [await aheadBy(3n), await aheadBy(4n)];
       const more = { latest: truth.latest + 3n, pending: truth.pending + 3n, isSame: false, witnesses: 2 };
       expect(await nodesOf([ahead.url, anvil.url]).counters(hot.address)).toEqual({ ...truth, isSame: false, witnesses: 2 });
       expect(await nodesOf([ahead.url, ahead.url]).counters(hot.address)).toEqual({ ...truth, ...more, isSame: true });
-      const further = await fakeNode({
-        answer: forwarding(anvil.url, (call, answer): FakeAnswer => {
-          const isCount = call.method === "eth_getTransactionCount" && !asFinal(call) && "result" in answer;
-          return isCount ? { result: `0x${(BigInt(`${answer.result}`) + 4n).toString(16)}` } : answer;
-        }),
-      });
       expect(await nodesOf([ahead.url, further.url]).counters(hot.address)).toEqual({ ...truth, ...more });
     });
 
