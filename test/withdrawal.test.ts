@@ -69,6 +69,18 @@ describe("tokens", () => {
     expect(rig.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(3);
   });
 
+  it("are not begun further on than an earlier run said: what lies between may be this ledger's own, put back to before it", () => {
+    const rig = new Rig().ready();
+    const adopt = (nonce: string) => rig.ask("adopt", { chain: "local", nonce, witnesses: 2 });
+    rig.crash();
+    rig.greet();
+    expect(adopt("7")).toMatchObject({ code: "ACCOUNT_ADOPTED", detail: "began at 5" });
+    expect(adopt("5").account.nextNonce).toBe("5");
+    // Too high a one would leave a gap for good, and pays nothing again when it is lowered; nor is it raised by way of that.
+    expect(adopt("4").account.nextNonce).toBe("4");
+    expect(adopt("6")).toMatchObject({ code: "ACCOUNT_ADOPTED", detail: "began at 4" });
+  });
+
   it("begin elsewhere a hundred times in one run at most", () => {
     const rig = new Rig().ready();
     const adopt = (nonce: number) => rig.ask("adopt", { chain: "local", nonce: `${nonce}`, witnesses: 2 });

@@ -23,7 +23,7 @@ export interface Run {
   gatewayAt: number; // newest time in a verified envelope of this run
   heardAt: number; // monotonic, when that came
   adoptions: number; // first counters recorded in this run
-  readonly adopted: Set<string>; // networks whose first counter was recorded in this run
+  readonly adopted: Set<string>; // networks that had no counter before this run
   courier: CourierStatus | null;
   readonly alarms: Set<string>; // recorded once per run
   readonly aheadSince: Map<string, number>; // network → monotonic time when the chain's count was first ahead

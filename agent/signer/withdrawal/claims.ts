@@ -86,8 +86,8 @@ export function decline(turn: Turn, transactionId: string, code: string): Done {
 
 /**
  * The first counter of a chain's account. The same one again is harmless; another replaces it until the first token is bound, so
- * that a wrong one does no lasting harm, and is refused from then on. A higher one replaces only one of the same run: a ledger put
- * back to before its first payment, together with the gateway, must not take its own payments for where it begins.
+ * that a wrong one does no lasting harm, and is refused from then on. A higher one replaces it only in the run that recorded the
+ * first: a ledger put back to before its first payment, together with the gateway, must not take its own payments for where it begins.
  * @public
  */
 export function adopt(
@@ -105,7 +105,7 @@ export function adopt(
   const isFixed = known !== undefined && (isBegun(known) || isLater || run.adoptions >= adoptionsMax);
   if (isFixed) return refuse("ACCOUNT_ADOPTED", `began at ${known.adopted}`);
   run.adoptions += 1;
-  run.adopted.add(network);
+  if (known === undefined) run.adopted.add(network);
   turn.commit([{ kind: "ADOPTED", network, account: turn.account, nonce: nonce.toString() }]);
   const account = core.accounts.find(network, turn.account);
   return account === undefined ? refuse("ACCOUNT_NOT_ADOPTED", network) : { ok: true, account };
