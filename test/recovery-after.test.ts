@@ -170,6 +170,35 @@ describe("after it", () => {
     assertWhole(rig);
   });
 
+  it("what was issued before its end is held whenever it comes, after a crash as well, and what comes later is policy's", () => {
+    const { rig, contents } = locked();
+    taken(rig, contents);
+    rig.now += 60_000;
+    rig.greet();
+    rig.acknowledge();
+    const endedAt = rig.now;
+    expect(rig.operate("finish").ok).toBe(true);
+    expect(ledgerOf(rig).at(-1)).toMatchObject({ kind: "RESUMED", issuedBefore: endedAt });
+    rig.now += 60_000;
+    expect(rig.request({ issuedAt: endedAt - 1 })).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
+    expect(rig.request({ issuedAt: endedAt }).state).toBe("approved");
+    rig.disk.sync();
+    rig.crash();
+    rig.greet();
+    expect(rig.request({ issuedAt: endedAt - 1 })).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
+    expect(rig.request({ issuedAt: endedAt }).state).toBe("approved");
+    assertWhole(rig);
+  });
+
+  it("its end is by the later of both clocks, the gateway's last word counted on", () => {
+    const { rig, contents } = locked();
+    taken(rig, contents);
+    const { now } = rig;
+    rig.release(rig.gateway.ack(rig.gateway.stored!, { at: now + 30_000 }));
+    expect(rig.operate("finish").ok).toBe(true);
+    expect(ledgerOf(rig).at(-1)).toMatchObject({ kind: "RESUMED", issuedBefore: now + 30_000 });
+  });
+
   it("ends only once the gateway has taken it", () => {
     const { rig, contents } = locked();
     recovered(rig, contents);

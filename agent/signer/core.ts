@@ -58,6 +58,7 @@ export interface CoreSnapshot {
   readonly book: BookSnapshot;
   readonly outbox: ReturnType<Outbox["snapshot"]>;
   readonly recovery?: Recovery | null;
+  readonly heldBefore?: number;
 }
 
 /**
@@ -86,6 +87,8 @@ export class Core {
   #paired: Paired | null;
   #locked: Lock | null;
   #recovery: Recovery | null;
+  /** What the gateway issued before this moment was asked for while a recovery was under way, whenever it comes. */
+  #heldBefore: number;
 
   constructor(rules: Rules, snapshot?: CoreSnapshot) {
     this.policy = new Policy(rules, snapshot?.policy);
@@ -97,6 +100,7 @@ export class Core {
     this.#paired = snapshot === undefined ? null : pairedOf(snapshot.paired);
     this.#locked = snapshot?.locked ?? null;
     this.#recovery = snapshot?.recovery ?? null;
+    this.#heldBefore = snapshot?.heldBefore ?? 0;
   }
 
   get paired(): Paired {
@@ -110,6 +114,11 @@ export class Core {
 
   get recovery(): Recovery | null {
     return this.#recovery;
+  }
+
+  /** Whether a job is a person's to decide: it was asked for in a recovery, or before, and may have been paid and forgotten. */
+  isOfRecovery({ issuedAt }: Job): boolean {
+    return this.#recovery !== null || issuedAt < this.#heldBefore;
   }
 
   /** Hands over a job that was read from `text`, for the record that follows. */
@@ -166,6 +175,7 @@ export class Core {
         return;
       case "RESUMED":
         this.#recovery = null;
+        this.#heldBefore = Math.max(this.#heldBefore, record.issuedBefore);
         return;
       default:
         this.#foldWithdrawal(record);
@@ -186,6 +196,7 @@ export class Core {
       book: this.book.snapshot(),
       outbox: this.outbox.snapshot(),
       recovery: this.#recovery,
+      heldBefore: this.#heldBefore,
     };
   }
 

@@ -16,7 +16,12 @@ export function isRescued({ rescue }: Plan): boolean {
   return rescue;
 }
 
-/** Ledger and database of one server are put back together. */
-export function isPutBackTogether({ rates }: Plan): boolean {
-  return rates.bothRestored > 0;
+/** Ledger and database of one server are put back together, and nobody mends it. */
+export function isPutBackTogether({ rates, rescue }: Plan): boolean {
+  return rates.bothRestored > 0 && !rescue;
+}
+
+/** They are, and people compare what the shop asks for again with the chain. */
+export function isCompared({ rates, rescue }: Plan): boolean {
+  return rates.bothRestored > 0 && rescue;
 }

@@ -1,6 +1,6 @@
 /** Mutants of the way back: orders, plans, what is held, what is told again, the end of a recovery, and who takes a server's place. */
 import type { Mutant } from "./mutant.ts";
-import { isRescued } from "./plans.ts";
+import { isCompared, isRescued } from "./plans.ts";
 
 const plan = "agent/signer/recovery/plan.ts";
 const decisions = "agent/signer/withdrawal/decisions.ts";
@@ -17,6 +17,15 @@ export const recoveryMutants: readonly Mutant[] = [
     when: (each) => isRescued(each) && each.rates.ledgerRestored + each.rates.folderCloned > 0,
   },
   {
+    name: "recovery-overlooks-the-chain",
+    file: "agent/signer/recovery/watermarks.ts",
+    find: "BigInt(gatewayNext), chainCount ?? 0n]) if",
+    replace: "BigInt(gatewayNext)]) if",
+    sentence:
+      "A recovery does not count what only the chain remembers: its yes gives out nonces that are used, and the agent locks again (liveness).",
+    when: isCompared,
+  },
+  {
     name: "recovered-hold-runs-out",
     file: decisions,
     find: '    if (withdrawal.state === "held" && isOfRecovery(withdrawal.code)) continue;\n',
@@ -27,10 +36,19 @@ export const recoveryMutants: readonly Mutant[] = [
   {
     name: "policy-decides-in-a-recovery",
     file: "agent/signer/admission/request.ts",
-    find: '  if (turn.core.recovery !== null) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };\n',
+    find: '  if (turn.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };\n',
     replace: "",
     sentence:
       "An order that comes in a recovery is approved by policy, though both sides may have forgotten its payment (truth).",
+    when: isRescued,
+  },
+  {
+    name: "policy-decides-what-came-late",
+    file: "agent/signer/core.ts",
+    find: "    return this.#recovery !== null || issuedAt < this.#heldBefore;\n",
+    replace: "    return this.#recovery !== null;\n",
+    sentence:
+      "An order given in a recovery, and on its way until somebody ended it, is approved by policy, perhaps for a second time (truth).",
     when: isRescued,
   },
   {

@@ -4,7 +4,7 @@
  */
 import { txHashOf } from "../../chains/evm/hash.ts";
 import type { Block, Chain } from "../world/chain.ts";
-import { namedReceiver, type Order } from "../world/plan.ts";
+import { namedReceiver, type Order, type Plan, showsAll } from "../world/plan.ts";
 import { readRaw, type SignedTransaction } from "../world/raw.ts";
 import { contract, currencies, hot } from "../world/setting.ts";
 import { must, Violation } from "./violation.ts";
@@ -33,12 +33,18 @@ export class Payments {
   readonly #byOrder = new Map<string, Fate>();
   readonly #ownerOf = new Map<number, Fate>(); // by nonce
   readonly #chain: Chain;
+  /** People look at what was forgotten, and may have it paid after all where it did not pay. */
+  readonly #mayPayAgain: boolean;
+  /** What was forgotten and nobody shows may have the nonce of something new: then one of the two is mined, and the other never. */
+  readonly #mayMeet: boolean;
   /** Transactions of the account that somebody else made with its key. */
   readonly foreign = new Set<string>();
 
-  constructor(chain: Chain, orders: readonly Order[]) {
+  constructor(chain: Chain, plan: Plan) {
     this.#chain = chain;
-    for (const order of orders) this.expect(order);
+    this.#mayPayAgain = plan.rescue;
+    this.#mayMeet = plan.rescue && !showsAll(plan);
+    for (const order of plan.orders) this.expect(order);
   }
 
   /** This order may be paid, once. */
@@ -73,6 +79,11 @@ export class Payments {
     }
   }
 
+  /** Whether something left of which neither ledger nor gateway knows. */
+  get hasForgotten(): boolean {
+    return [...this.#fates.values()].some(({ isForgotten }) => isForgotten);
+  }
+
   get released(): number {
     let count = 0;
     for (const fate of this.#fates.values()) count += fate.versions.size;
@@ -88,9 +99,14 @@ export class Payments {
     must(transaction.from === hot.toLowerCase(), "only the own account pays", () => transaction.from);
     const { nonce, hash } = transaction;
     const owner = this.#ownerOf.get(nonce) ?? fate;
-    must(owner === fate, "a token has one withdrawal", () => `nonce ${nonce}: ${owner.order.orderId} and ${fate.order.orderId}`);
+    const isMet = this.#mayMeet && owner.isForgotten;
     must(
-      (fate.token ?? nonce) === nonce,
+      owner === fate || isMet,
+      "a token has one withdrawal",
+      () => `nonce ${nonce}: ${owner.order.orderId} and ${fate.order.orderId}`,
+    );
+    must(
+      (fate.token ?? nonce) === nonce || this.#isSpent(fate),
       "a withdrawal has one token",
       () => `${fate.order.orderId}: ${fate.token} and ${nonce}`,
     );
@@ -163,6 +179,11 @@ export class Payments {
     if (token === null) return false;
     if (token >= this.#final.nonce) return true;
     return [...versions.keys()].some((hash) => this.#isPaidBy(hash));
+  }
+
+  /** It was forgotten, and what left then is final and did not pay: whoever saw that may have it paid after all. */
+  #isSpent(fate: Fate): boolean {
+    return this.#mayPayAgain && fate.isForgotten && !this.#canBePaid(fate);
   }
 
   #isPaidBy(hash: string): boolean {

@@ -30,6 +30,7 @@ export class RecordSentences {
   #staged: LedgerRecord[] = [];
   /** From RECOVERED to RESUMED. */
   #isRecovering = false;
+  #heldBefore = 0;
   #recoveredSeq = 0;
 
   constructor(terms: Terms) {
@@ -60,6 +61,7 @@ export class RecordSentences {
       case "RESUMED":
         must(this.#ackedSeq >= this.#recoveredSeq, "a recovery ends when the gateway has taken it", say);
         this.#isRecovering = false;
+        this.#heldBefore = record.issuedBefore;
         return;
       case "ADOPTED":
         must(!this.#isBegun, "an account is adopted before its first token", say);
@@ -181,7 +183,7 @@ export class RecordSentences {
         return;
       case "HELD":
         must(one.decision === "", "a decision comes once", say);
-        one.isPersons ||= this.#isRecovering;
+        one.isPersons ||= this.#isRecovering || one.job.issuedAt < this.#heldBefore;
         must(!one.isPersons || recoveryCodes.has(record.code), "what comes in a recovery is held for a person", say);
         one.decision = "held";
         return;
@@ -228,7 +230,8 @@ export class RecordSentences {
     const units = BigInt(record.amountUnits);
     const limit = (text: string): bigint => this.#limits.unitsOf(text, one.job.currency);
     if (record.by === "policy") {
-      must(!one.isPersons && !this.#isRecovering, "what a recovery holds is approved by a person alone", say);
+      const isTheirs = one.isPersons || this.#isRecovering || one.job.issuedAt < this.#heldBefore;
+      must(!isTheirs, "what a recovery holds is approved by a person alone", say);
       const isForPeople = one.job.mode === "manual" || (policy.holdAbove !== undefined && units > limit(policy.holdAbove));
       must(!isForPeople, "what is for a person is approved by a person", say);
     }

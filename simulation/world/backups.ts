@@ -4,7 +4,7 @@
  */
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
-import type { FaultKind } from "./plan.ts";
+import { type FaultKind, showsAll } from "./plan.ts";
 import type { World } from "./world.ts";
 
 type Strikes = (kind: FaultKind, label: string) => boolean;
@@ -23,11 +23,18 @@ export class Backups {
     const kinds = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain", "bothRestored"] as const;
     this.#kind = kinds.find((kind) => world.plan.rates[kind] > 0) ?? null;
     this.#most = world.plan.rescue ? kernel.chance.pick("restores at most", [1, 1, 1, 2, 3]) : Number.POSITIVE_INFINITY;
+    // What nobody shows is outlived by as many new orders as the shop may have had: once is enough.
+    if (world.plan.rescue && this.#kind === "bothRestored" && !showsAll(world.plan)) this.#most = 1;
   }
 
   /** Whether one of them happened. */
   get wasUsed(): boolean {
     return this.#used > 0;
+  }
+
+  /** Ledger and database of one server, to the same moment. */
+  get wereBothRestored(): boolean {
+    return this.#kind === "bothRestored" && this.wasUsed;
   }
 
   get wasGatewayRestored(): boolean {
@@ -69,7 +76,7 @@ export class Backups {
         if (this.#ledger === null || kernel.chance.below("the server is backed up", 5) === 0) {
           this.#ledger = machine.drive.backup();
           this.#database = gateway.backup();
-        } else if (this.#world.payments.isShown && strikes("bothRestored", "the server is restored")) this.#restoreBoth();
+        } else if (this.#isComparable && strikes("bothRestored", "the server is restored")) this.#restoreBoth();
         break;
       default:
         if (this.#used === 0 && strikes("pairedAgain", "another server is paired")) {
@@ -96,6 +103,12 @@ export class Backups {
     if (row !== undefined && from < row.headSeq) ledger.lacked = { seq: row.headSeq, hash: row.headHash, from };
   }
 
+  /** Nobody forgets what left and no node shows, but in runs with people who reckon with it. */
+  get #isComparable(): boolean {
+    const { payments, plan } = this.#world;
+    return payments.isShown || (plan.rescue && !showsAll(plan));
+  }
+
   /** A ledger without a first counter takes whatever the chain counts for where it begins. */
   #isAdopted(machine: Machine): boolean {
     return this.#world.ledgerOf(machine).records.some(({ kind }) => kind === "ADOPTED");
@@ -103,14 +116,20 @@ export class Backups {
 
   /** What left is on the chain or in its pool; beside that only the shop knows of it, and asks for all of it again. */
   #restoreBoth(): void {
-    const { gateway, payments, witness, people, machines } = this.#world;
-    if (this.#database === null) return;
+    const { gateway, payments, witness, people, machines, plan, rescue } = this.#world;
+    const [machine] = machines;
+    if (this.#database === null || machine === undefined) return;
     gateway.restore(this.#database);
+    // As the page says, or as those do who have not read it yet; what no node shows stands in the way of nothing new.
+    const isAwaited = plan.rescue && (!showsAll(plan) || kernel.chance.below("crypto waits for the order", 2) === 0);
+    if (isAwaited) machine.isOn = false;
     this.#restoreLedger();
+    rescue?.beginAnew(isAwaited);
     note("database restored with it");
-    witness.forget(machines[0]?.id ?? "");
-    payments.forget(new Set(gateway.all<{ txHash: string }>("SELECT txHash FROM signatures").map(({ txHash }) => txHash)));
-    people.orderAllAgain();
+    witness.forget(machine.id);
+    payments.forget(gateway.txHashes());
+    const missed = people.orderAllAgain();
+    rescue?.comparison.reckonsWith(missed);
   }
 
   #clone(): void {

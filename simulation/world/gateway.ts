@@ -67,6 +67,11 @@ export class Gateway {
     return tables.prepare(sql).all(...values) as Row[];
   }
 
+  /** Of all signatures it was told of. */
+  txHashes(): ReadonlySet<string> {
+    return new Set(this.all<{ txHash: string }>("SELECT txHash FROM signatures").map(({ txHash }) => txHash));
+  }
+
   get isInTransaction(): boolean {
     return tables.isTransaction;
   }

@@ -12,6 +12,8 @@ import type { World } from "./world.ts";
 
 const askAgainMs = 2_000;
 const operatorMs = 2_500;
+/** What the names of orders begin with that come after everything else. */
+export const lateOrder = "order-late";
 
 interface Row {
   readonly id: string;
@@ -26,7 +28,7 @@ export class People {
   readonly #world: World;
   /** Orders the gateway has answered with an id, so that the shop need not ask again. */
   readonly #taken = new Set<string>();
-  #isLateOrdered = false;
+  #lateOrders = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -47,13 +49,19 @@ export class People {
     kernel.scheduler.after(askAgainMs, kernel.scheduler.world, () => this.#order(order));
   }
 
-  /** One more than planned, of an amount that no other has; once. */
+  /** One more than planned; once. */
   orderOnceMore(): void {
-    if (this.#isLateOrdered) return;
-    this.#isLateOrdered = true;
+    if (this.#lateOrders === 0) this.orderNew();
+  }
+
+  /** One that nobody ever asked for, of an amount that no other has. */
+  orderNew(): void {
+    const thousandths = 50 + this.#lateOrders;
+    this.#lateOrders += 1;
+    const mark = this.#lateOrders === 1 ? "" : `-${this.#lateOrders}`;
     const late: Order = {
-      ...{ orderId: "order-late", mode: "auto", currency: "eth", amount: "0.05", units: 5n * 10n ** 16n },
-      ...{ address: receivers[0], atMs: kernel.scheduler.nowMs },
+      ...{ orderId: `${lateOrder}${mark}`, mode: "auto", currency: "eth", amount: `0.0${thousandths}`.replace(/0$/, "") },
+      ...{ units: BigInt(thousandths) * 10n ** 15n, address: receivers[0], atMs: kernel.scheduler.nowMs },
     };
     this.#world.payments.expect(late);
     this.#order(late);
@@ -64,14 +72,15 @@ export class People {
     for (const order of this.#world.plan.orders) if (this.#taken.has(order.orderId)) this.request(order, order.amount);
   }
 
-  /** The shop misses everything, asks until all of it is taken, and has one order more. */
-  orderAllAgain(): void {
+  /** The shop misses everything, asks until all of it is taken, and has one order more; tells how many it misses. */
+  orderAllAgain(): number {
     const { scheduler } = kernel;
-    for (const order of this.#world.plan.orders) {
-      if (!this.#taken.delete(order.orderId)) continue;
+    const missed = this.#world.plan.orders.filter(({ orderId }) => this.#taken.delete(orderId));
+    for (const order of missed) {
       scheduler.after(kernel.chance.between("asks again after", 500, 4_000), scheduler.world, () => this.#order(order));
     }
     this.orderOnceMore();
+    return missed.length;
   }
 
   /** One request; another amount than the order's is an altered repeat. */
@@ -124,7 +133,9 @@ export class People {
       this.ask(machine, "list", { openOnly: true, limit: 20 }, (answer) => {
         const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
         // What a recovery holds is for whoever carries it out.
-        for (const view of withdrawals) if (view.state === "held" && view.code !== "RECOVERY_HOLD") this.#decide(machine, view);
+        const isTheirs = (code: string): boolean =>
+          code === "RECOVERY_HOLD" || (code === "RECOVERY_SETTLED" && this.#world.rescue?.comparison.isNeeded === true);
+        for (const view of withdrawals) if (view.state === "held" && !isTheirs(view.code)) this.#decide(machine, view);
       });
     }
   }
@@ -138,13 +149,13 @@ export class People {
     this.ask(machine, "refuse", { transactionId });
   }
 
-  approve(machine: Machine, view: WithdrawalView): void {
+  approve(machine: Machine, view: WithdrawalView, never: (code: string) => void = () => this.refuse(machine, view)): void {
     const { transactionId, approvalDigest } = view;
     const address = view.address === "" ? namedReceiver : "";
     this.ask(machine, "approve", { transactionId, digest: approvalDigest, address }, (answer) => {
       // What policy will not let through is refused by the person who sees why.
       const isNever = !answer.ok && (answer.code.startsWith("POLICY_ABOVE") || answer.code === "JOB_EXPIRED");
-      if (isNever && view.state === "held") this.ask(machine, "refuse", { transactionId });
+      if (isNever && view.state === "held") never(answer.code);
     });
   }
 
@@ -180,8 +191,9 @@ export class People {
       `SELECT t.id, t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id
          LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0 AND a.releasedAt IS NULL`,
     );
-    // Without a foreign hand nothing stays odd: what a node hid is found again.
-    const isAlone = this.#world.payments.foreign.size === 0;
+    // Without a foreign hand nothing stays odd: what a node hid is found again, unless the gateway has forgotten it.
+    const { payments } = this.#world;
+    const isAlone = payments.foreign.size === 0 && !payments.hasForgotten;
     return rows.filter((row) => (row.stage !== "stuck" || isAlone) && !(this.#world.weather.mayLock && row.lockedCode));
   }
 }

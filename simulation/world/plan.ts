@@ -106,15 +106,43 @@ export function planOf(seed: number): Plan {
   return drawPlan(new Chance(seed));
 }
 
-/** What hides from everybody what both have forgotten, or says that it was never there. */
-const hiding: readonly FaultKind[] = ["nodeLies", "nodeHides", "nodeLags", "poolForgets", "hostileCourier", "foreignSpend"];
+/** What says of the account's transactions that they are others than they are. */
+const untrue: readonly FaultKind[] = ["nodeLies", "hostileCourier", "foreignSpend"];
+/** What keeps them from being seen. */
+const hiding: readonly FaultKind[] = ["nodeHides", "nodeLags", "poolForgets"];
 
-/** Ledger and database are put back together in runs with no other way back, and with nodes that show what the chain has. */
-function withoutHiding(rates: Rates): Rates {
+function without(rates: Rates, kinds: readonly FaultKind[]): Rates {
+  return { ...rates, ...Object.fromEntries(kinds.map((kind) => [kind, 0])) };
+}
+
+/** Whether the chain's nodes show all that ever left. */
+export function showsAll({ rates }: Pick<Plan, "rates">): boolean {
+  return isWithout(rates, [...untrue, ...hiding, "blocksSkip"]);
+}
+
+/** Whether people can compare what the shop asks for with the chain: another amount is another payment. */
+export function canCompare({ rates }: Pick<Plan, "rates">): boolean {
+  return isWithout(rates, [...untrue, "ordersAltered"]);
+}
+
+function isWithout(rates: Rates, kinds: readonly FaultKind[]): boolean {
+  return kinds.every((kind) => rates[kind] === 0);
+}
+
+/**
+ * Ledger and database are put back together in runs with no other way back, and with nodes that show what the chain has; unless people
+ * carry out a recovery, who know what to do with what nobody shows.
+ */
+function putBackTogether(chance: Chance, rates: Rates): { readonly rates: Rates; readonly rescue: boolean } {
   const { ledgerRestored, gatewayRestored, folderCloned, pairedAgain, bothRestored } = rates;
   const isOther = ledgerRestored + gatewayRestored + folderCloned + pairedAgain > 0;
-  if (bothRestored === 0 || isOther) return { ...rates, bothRestored: 0 };
-  return { ...rates, ...Object.fromEntries(hiding.map((kind) => [kind, 0])) };
+  if (bothRestored === 0 || isOther) return { rates: { ...rates, bothRestored: 0 }, rescue: false };
+  if (chance.below("rescue of both", 2) > 0) return { rates: without(rates, [...untrue, ...hiding]), rescue: false };
+  const isShown = chance.below("all that left is shown", 2) === 0;
+  return {
+    rates: without(rates, [...untrue, "ordersAltered", ...(isShown ? [...hiding, "blocksSkip" as const] : [])]),
+    rescue: true,
+  };
 }
 
 export function drawPlan(chance: Chance): Plan {
@@ -132,10 +160,10 @@ export function drawPlan(chance: Chance): Plan {
       ],
     ),
   ) as Rates;
-  const rates = withoutHiding(drawn);
+  const { rates, rescue: isBoth } = putBackTogether(chance, drawn);
   const isLong = chance.below("long run", 12) === 0;
   const isTwofold = rates.ledgerRestored + rates.gatewayRestored + rates.folderCloned + rates.pairedAgain > 0;
-  const rescue = isTwofold && chance.below("rescue", 3) === 0;
+  const rescue = isBoth || (isTwofold && chance.below("rescue", 3) === 0);
   const takeover = rescue && rates.gatewayRestored > 0 && chance.below("takeover", 3) === 0;
   const wayBackMs = rescue ? chance.between("faults last on the way back", 0, 24) * 500 : 0;
   const faultsMs = chance.between("faults last", isLong ? 16 : 3, isLong ? 40 : 10) * 500;

@@ -11,6 +11,7 @@ import { type AgentLine, listAgents, recoverAgent } from "../../gateway/operator
 import { kernel, note } from "../kernel/kernel.ts";
 import { must } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
+import { Comparison } from "./comparison.ts";
 import { gatewayKey, merchant, wallet } from "./setting.ts";
 import type { World } from "./world.ts";
 
@@ -25,6 +26,7 @@ const tooEarly: ReadonlySet<string> = new Set([
   ...["RECOVERY_NONE", "RECOVERY_CHANGED", "RECOVERY_NOT_TAKEN", "SIGNER_LOCKED", "SIGNER_NOT_GREETED", "RECOVERY_OFFERED"],
   ...["LEDGER_DISK_FULL", "WITHDRAWAL_DIGEST", "WITHDRAWAL_NOT_HELD", "WITHDRAWAL_CLOSED", "WITHDRAWAL_BOUND"],
 ]);
+const hourAndMoreMs = 61 * 60_000;
 const dayAndMoreMs = 25 * 60 * 60_000;
 /** Half a minute, as the page says, and some more: an order that nothing came of is given again. */
 const patienceMs = 45_000;
@@ -33,6 +35,7 @@ const doubtMs = 8_000;
 
 export class Rescue {
   readonly #world: World;
+  readonly comparison: Comparison;
   #hasBegun = false;
   /** No recovery mends it, and the page says to stop: why, "" while there is hope. */
   #beyond = "";
@@ -42,11 +45,14 @@ export class Rescue {
   #shown: { readonly door: object; readonly digest: string } | null = null;
   #kept: Machine | null = null;
   #wasRecovered = false;
-  /** Section 4 leads to step 2 of section 3, whatever was ordered before. */
+  /** Sections 4 and 5 lead to step 2 of section 3, whatever was ordered before. */
   #isFromStepTwo = false;
+  /** `crypto` is started when the order was made. */
+  #isAwaited = false;
 
   constructor(world: World) {
     this.#world = world;
+    this.comparison = new Comparison(world);
   }
 
   get isBeyond(): boolean {
@@ -60,7 +66,8 @@ export class Rescue {
 
   /** An ended copy told the gateway more than the other one has: that one looks sound until it is greeted anew, and then locks. */
   get #unseen(): string {
-    const { id, name } = this.#machine;
+    const { id, name, signer } = this.#machine;
+    if (this.comparison.explains(signer?.signer.core.locked?.code ?? "")) return `${name} is locked`;
     const { records } = this.#world.ledgerOf(this.#machine);
     type Row = { readonly headSeq: number; readonly headHash: string };
     const sql = "SELECT headSeq, headHash FROM agents WHERE id = ? AND headSeq > 0";
@@ -73,6 +80,13 @@ export class Rescue {
     this.#seen = "nobody has looked yet";
     if (!this.#hasBegun) this.#lookLater();
     this.#hasBegun = true;
+  }
+
+  /** Ledger and gateway were put back together. */
+  beginAnew(isAwaited: boolean): void {
+    this.#isFromStepTwo = true;
+    this.#isAwaited ||= isAwaited;
+    this.begin();
   }
 
   #lookLater(): void {
@@ -108,6 +122,11 @@ export class Rescue {
     }
     const machine = this.#machine;
     const { signer } = machine;
+    if (this.#isAwaited) {
+      this.#seen = "the order comes before crypto";
+      if (!gateway.isInTransaction) this.#order(machine, 0);
+      return;
+    }
     if (signer === null) {
       this.#seen = `${machine.name} is down`;
       return;
@@ -151,7 +170,7 @@ export class Rescue {
       return;
     }
     this.#seen = `${machine.name}: locked ${locked || "no"}, ${recovery || "no recovery"}, epoch ${epoch} of ${line.epoch}, ${line.lockedCode} ${line.unheard}`;
-    if (locked !== "" && !mendable.has(locked)) {
+    if (locked !== "" && !mendable.has(locked) && !this.comparison.explains(locked)) {
       this.#giveUp(locked);
       return;
     }
@@ -160,7 +179,7 @@ export class Rescue {
       return;
     }
     if (this.#mustOrder(status, line)) {
-      this.#order(machine, status, line);
+      this.#order(machine, epoch > line.epoch ? epoch : 0);
       return;
     }
     if (recovery === "RECOVERY_HOLD") {
@@ -196,8 +215,7 @@ export class Rescue {
   }
 
   /** Step 2. */
-  #order(machine: Machine, { epoch }: SignerStatus, line: AgentLine): void {
-    const above = epoch > line.epoch ? epoch : 0;
+  #order(machine: Machine, above: number): void {
     this.#world.gateway.command(
       (by) => recoverAgent(by, machine.id, above),
       (said) => {
@@ -206,6 +224,10 @@ export class Rescue {
         this.#isFromStepTwo = false;
         this.#orderedAt = kernel.scheduler.nowMs;
         this.#doubtSince = -1;
+        if (!this.#isAwaited) return;
+        this.#isAwaited = false;
+        machine.isOn = true;
+        machine.powerReturns(1_000);
       },
     );
   }
@@ -220,6 +242,7 @@ export class Rescue {
       if (answer.ok) {
         const { plan, done } = answer as unknown as { plan: RecoveryPlan; done: boolean };
         note("recover", done ? "done" : "shown", () => JSON.stringify(plan));
+        this.comparison.shown(plan);
         this.#wasRecovered ||= done;
         if (!done && this.#mayGoOn()) this.#shown = { door, digest: plan.digest };
         const isMissed = !done && this.#world.weather.backups.wasGatewayRestored;
@@ -266,16 +289,23 @@ export class Rescue {
   /** Step 5, one by one. */
   #goThrough(machine: Machine, done: () => void): void {
     const { people } = this.#world;
+    const { comparison } = this;
     if (!this.#mayGoOn()) return;
     people.ask(machine, "list", { openOnly: true, limit: 50 }, (answer) => {
       const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
-      const held = withdrawals.filter(({ state }) => state === "held");
+      const held = withdrawals.filter((view) => view.state === "held" && comparison.isDue(view));
       const quarantined = withdrawals
         .filter(({ state }) => state === "quarantined")
         .sort((a, b) => Number(a.nonce) - Number(b.nonce));
+      if (quarantined.length === 0 && comparison.impasse !== "") {
+        this.#giveUp(comparison.impasse);
+        return;
+      }
       for (const view of [...quarantined, ...held]) {
         if (kernel.chance.below("one is left for later", 4) > 0) this.#decide(machine, view);
       }
+      if (comparison.wantsNew(withdrawals)) people.orderNew();
+      if (!comparison.mayEnd(withdrawals)) return;
       if (held.length + quarantined.length === 0 || kernel.chance.below("the rest waits", 4) === 0) done();
     });
   }
@@ -286,6 +316,18 @@ export class Rescue {
       people.ask(machine, "refuse", { transactionId: view.transactionId }, (answer) => {
         const isTaken = answer.ok;
         this.#world.holds(() => must(!isTaken, "what is bound is never refused", () => view.orderId));
+      });
+      return;
+    }
+    if (view.state === "held" && this.comparison.hasPaid(view)) {
+      note("paid, as the chain shows", view.orderId);
+      people.refuse(machine, view);
+      return;
+    }
+    if (view.state === "held" && !this.comparison.isOutlived) {
+      people.approve(machine, view, (code) => {
+        if (code === "JOB_EXPIRED") people.refuse(machine, view);
+        else this.#world.leap(code === "POLICY_ABOVE_HOUR" ? hourAndMoreMs : dayAndMoreMs, "a limit's time passes");
       });
       return;
     }

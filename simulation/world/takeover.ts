@@ -11,6 +11,7 @@ import { openGrant, parseApiKey, parseSealedGrant, sealTranscript } from "../../
 import { kernel, note } from "../kernel/kernel.ts";
 import { must } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
+import { canCompare, showsAll } from "./plan.ts";
 import { hot, hotXpub, merchant, network, pairedCurrencies, vaultOf, wallet } from "./setting.ts";
 import type { World } from "./world.ts";
 
@@ -81,13 +82,26 @@ export class Takeover {
           this.#later(() => this.#pair());
           return;
         }
-        // A database that was put back needs the old server's word.
-        const mayBeGone = !this.#world.weather.backups.wasGatewayRestored;
         const isRefused = said?.code === "GATEWAY_AGENT_UNHEARD";
-        if (isRefused && mayBeGone && kernel.chance.below("the old server is gone", 3) === 0) old.endForGood();
+        if (isRefused && this.#mayBeGone && kernel.chance.below("the old server is gone", 3) === 0) this.#ends(old);
         this.#later(() => this.#release());
       },
     );
+  }
+
+  /** A database that was put back needs the old server's word, or people who can see on the chain what it forgot. */
+  get #mayBeGone(): boolean {
+    const { weather, payments, plan } = this.#world;
+    return !weather.backups.wasGatewayRestored || (canCompare(plan) && (payments.isShown || !showsAll(plan)));
+  }
+
+  #ends(old: Machine): void {
+    const { weather, gateway, payments, people, rescue } = this.#world;
+    old.endForGood();
+    if (!weather.backups.wasGatewayRestored) return;
+    payments.forget(gateway.txHashes());
+    const missed = people.orderAllAgain();
+    rescue?.comparison.reckonsWith(missed);
   }
 
   #lacksNothing(old: Machine): void {

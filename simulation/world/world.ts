@@ -74,7 +74,7 @@ export class World {
       ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: (tables) => this.witness.committed(tables) },
       thrown: (owner, error) => this.thrown(owner, error),
     });
-    this.payments = new Payments(this.chain, plan.orders);
+    this.payments = new Payments(this.chain, plan);
     this.people = new People(this);
     this.weather = new Weather(this);
     this.rescue = this.plan.rescue ? new Rescue(this) : null;

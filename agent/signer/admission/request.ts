@@ -42,9 +42,10 @@ function decide(turn: Turn, job: Job, wasSettled: boolean): RecordBody {
   const { transactionId } = job;
   if (!isOwnId(turn, job)) return { kind: "REFUSED", transactionId, by: "policy", code: "JOB_ID_MISMATCH" };
   // What a restored ledger or gateway forgot may be asked for again, under other limits than when it was paid: policy says neither yes
-  // nor no, and a person looks, until one has ended the recovery; and whenever it is what a recovery took for ended, perhaps as paid.
+  // nor no, and a person looks, at all that was issued until one ended the recovery; and whenever it is what a recovery took for ended,
+  // perhaps as paid.
   if (wasSettled) return { kind: "HELD", transactionId, code: "RECOVERY_SETTLED" };
-  if (turn.core.recovery !== null) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
+  if (turn.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
   const decision = turn.core.policy.judge(job, turn.nowMs);
   switch (decision.decision) {
     case "approve":

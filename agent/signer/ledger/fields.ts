@@ -99,7 +99,7 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
     accounts: listOf({ network: isVisible, account: isVisible, next: isDecimal }, recoveredListMax),
     spent: listOf({ currency: isVisible, units: isDecimal, feesWei: isDecimal }, recoveredListMax),
   },
-  RESUMED: {},
+  RESUMED: { issuedBefore: isTime },
   CHECKPOINT: { file: isVisible, sha256: isHash },
 };
 

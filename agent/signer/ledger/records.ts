@@ -147,8 +147,8 @@ export type RecordBody =
       readonly accounts: readonly { readonly network: string; readonly account: string; readonly next: string }[];
       readonly spent: readonly { readonly currency: string; readonly units: string; readonly feesWei: string }[];
     }
-  /** A person ended the recovery: policy decides by itself again. */
-  | { readonly kind: "RESUMED" }
+  /** A person ended the recovery: policy decides by itself again, of what is issued from `issuedBefore` on by the gateway's clock. */
+  | { readonly kind: "RESUMED"; readonly issuedBefore: number }
   /** First record of every segment but the first: the folded state of all before is in the named file with this hash. */
   | { readonly kind: "CHECKPOINT"; readonly file: string; readonly sha256: string };
 

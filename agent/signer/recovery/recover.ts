@@ -4,6 +4,7 @@
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { RecoveryPlan } from "../../socket/verbs.ts";
+import { ledgerTime } from "../ledger-time.ts";
 import type { Turn } from "../run.ts";
 import { type Planned, planRecovery, type ReadRecords } from "./plan.ts";
 
@@ -58,16 +59,20 @@ export function recover(
 }
 
 /**
- * A person ends the recovery: policy decides by itself again. What is held or quarantined stays so. Twice is harmless.
- * Refuses before the gateway has taken the recovered ledger, and as every act does without a greeting.
+ * A person ends the recovery: policy decides by itself again. What is held or quarantined stays so, and what was issued before and is
+ * still on its way is held when it comes. Twice is harmless. Refuses before the gateway has taken the recovered ledger, and as every act does without a greeting.
  * @public
  */
-export function finish({ core, run, commit }: Turn): { readonly ok: true } | Refusal {
+export function finish(turn: Turn): { readonly ok: true } | Refusal {
+  const { core, run, localMs, monotonicMs } = turn;
   const { recovery } = core;
   if (recovery === null) return { ok: true };
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
   if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   if (core.heads.acked.seq < recovery.seq) return refuse("RECOVERY_NOT_TAKEN");
-  commit([{ kind: "RESUMED" }]);
+  // By the later of both clocks: what the gateway said last may have been long on its way.
+  const gatewayMs = run.gatewayAt + (monotonicMs - run.heardAt);
+  const issuedBefore = Math.floor(Math.max(gatewayMs, ledgerTime(run, localMs, monotonicMs)));
+  turn.commit([{ kind: "RESUMED", issuedBefore }]);
   return { ok: true };
 }
