@@ -113,6 +113,34 @@ describe("a dearer version", () => {
     expect(asked(driver.block(1006))).toEqual(["replace:1"]);
   });
 
+  it("is asked for while the chain's count is its nonce: below another and above a gap no fee helps", () => {
+    const driver = waited();
+    const counted = (latest: bigint) =>
+      driver.feed({
+        kind: "counters",
+        chain: "local",
+        answer: { ok: true, latest, pending: latest, final: 0n, witnesses: 1, isSame: true },
+      });
+    const own = BigInt(sentView(1, "broadcast").nonce);
+    counted(own - 1n);
+    const effects = driver.block(16);
+    expect(asked(effects)).toEqual([]);
+    expect(only(effects, "counters")).toHaveLength(1);
+    expect(whyOf(driver, 1)).toBe(`nonce ${own - 1n} of the account comes first`);
+    counted(own + 1n);
+    const later = driver.block(17);
+    expect(asked(later)).toEqual([]);
+    expect(only(later, "counters")).toHaveLength(1);
+    counted(own);
+    expect(asked(driver.block(18))).toEqual(["replace:1"]);
+  });
+
+  it("is asked for where the chain's count cannot be had", () => {
+    const driver = waited();
+    driver.feed({ kind: "counters", chain: "local", answer: { ok: false, code: "NODE_UNREACHABLE", effect: "none" } });
+    expect(asked(driver.block(16))).toEqual(["replace:1"]);
+  });
+
   it("waits for its ceiling block by block", () => {
     const driver = waited();
     driver.block(16);

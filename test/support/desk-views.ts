@@ -108,7 +108,7 @@ export function factsOf(number: number, over: Partial<BlockFacts> = {}): BlockFa
 }
 
 /** As heads and pools of two nodes that differ for a moment. */
-const nothingCounted = { latest: 0n, pending: 0n, final: 0n, witnesses: 2, isSame: false };
+const nothingCounted = { latest: 1n, pending: 1n, final: 0n, witnesses: 2, isSame: false };
 
 /** A desk with its clock. `feed` returns the effects; `only` those of one kind. */
 export interface Driver {

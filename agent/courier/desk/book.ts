@@ -14,7 +14,7 @@ const finalStates: ReadonlySet<WithdrawalState> = new Set([
 ]);
 const never: Asked = { block: -1, atMs: 0 };
 const nothing: Reserve = { native: 0n, token: 0n };
-const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: null };
+const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: null, latest: null };
 const boundStates: ReadonlySet<WithdrawalState> = new Set([
   ...(["intent", "signed", "released", "broadcast", "included", "quarantined"] as const),
 ]);

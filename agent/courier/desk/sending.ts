@@ -92,6 +92,7 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   }
   const isDue = isUnderpriced || facts.number - firstBlock >= bumpBlocks || nowMs - firstAtMs >= bumpMs;
   if (!isDue || facts.number === firstBlock) return;
+  if (!isFirst(item)) return;
   const next = dearer(account, newest);
   if (next === null) return;
   const extraWei = BigInt(next.gasLimit) * BigInt(next.maxFeePerGas) - feeMaxOf(newest);
@@ -108,6 +109,19 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
     verb: "replace",
     body: { transactionId: item.view.transactionId, above: newest.version, facts: next },
   });
+}
+
+/**
+ * Whether the chain takes this nonce next. Where it does not, no fee helps: the nonce is used, or below it is one that nobody here can
+ * send. Its count may be older than the newest block: it is asked for again, with this block.
+ */
+function isFirst(item: Item): boolean {
+  const { counters } = item.account;
+  const { latest } = counters;
+  if (latest === null || Number(latest) === item.nonce) return true;
+  counters.dueAtMs = 0;
+  if (Number(latest) < item.nonce) item.waiting = `nonce ${latest} of the account comes first`;
+  return false;
 }
 
 /**

@@ -205,6 +205,7 @@ export function takeCounters(book: Book, account: Account, answer: Counters, now
   const { chain, counters } = account;
   const { latest, pending, final, witnesses, isSame } = answer;
   counters.askedAtMs = null;
+  counters.latest = latest;
   counters.highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
   const agree = isSame && latest === pending && pending === final;
   if (account.nextNonce === "" && book.locked === "") {
@@ -224,7 +225,7 @@ export function takeCounters(book: Book, account: Account, answer: Counters, now
 }
 
 export function countersFailed(account: Account, code: string, nowMs: number): void {
-  account.counters = { ...account.counters, askedAtMs: null, dueAtMs: nowMs + adoptRetryMs, detail: code };
+  account.counters = { ...account.counters, askedAtMs: null, dueAtMs: nowMs + adoptRetryMs, detail: code, latest: null };
 }
 
 /** Nonces that are consumed for good although no version of ours is known to be in a block. */
