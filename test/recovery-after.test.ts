@@ -34,6 +34,24 @@ describe("after it", () => {
     assertWhole(rig);
   });
 
+  it("whatever place a courier asks from, it hears the recovery from its beginning, or what comes after a place that is kept", () => {
+    const { rig, contents } = locked();
+    recovered(rig, contents);
+    rig.greet();
+    const { head } = rig.ask("hello", {});
+    const [whole] = rig.ask("report", { after: 0 }).frames;
+    expect(whole).toBeDefined();
+    let begun = 0;
+    for (let after = 1; after <= head.seq + 2; after++) {
+      const { ok, frames } = rig.ask("report", { after });
+      expect(ok).toBe(true);
+      if (frames[0] === whole) begun = after;
+    }
+    // What was acknowledged before the recovery is not kept.
+    expect(begun).toBeGreaterThan(0);
+    expect(begun).toBeLessThan(ledgerOf(rig).findIndex(({ kind }) => kind === "RECOVERING") + 1);
+  });
+
   it("a ledger put back to before it meets an echo, or no greeting at all", () => {
     const { rig, contents } = locked();
     const before = backup(rig);

@@ -70,7 +70,10 @@ export class Statements {
    */
   after(after: number): readonly string[] {
     const { core, ledger } = this.#options;
-    const from = Math.max(after, core.heads.acked.seq);
+    const asked = Math.max(after, core.heads.acked.seq);
+    // A place of the epoch before: after a recovery nothing is acknowledged, and the hashes of long ago are not kept.
+    const isGone = asked <= ledger.durableHead.seq && core.heads.hashAt(asked) === null;
+    const from = isGone ? core.heads.acked.seq : asked;
     const batches = this.#batches(from).slice(0, reportFramesMax);
     this.#statedSeq = Math.max(this.#statedSeq, batches.at(-1)?.head.seq ?? Math.min(from, ledger.durableHead.seq));
     if (batches.length > 0) return batches.map((batch) => this.#frame(batch));

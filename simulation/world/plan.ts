@@ -137,7 +137,8 @@ function putBackTogether(chance: Chance, rates: Rates): { readonly rates: Rates;
   const { ledgerRestored, gatewayRestored, folderCloned, pairedAgain, bothRestored } = rates;
   const isOther = ledgerRestored + gatewayRestored + folderCloned + pairedAgain > 0;
   if (bothRestored === 0 || isOther) return { rates: { ...rates, bothRestored: 0 }, rescue: false };
-  if (chance.below("rescue of both", 2) > 0) return { rates: without(rates, [...untrue, ...hiding]), rescue: false };
+  const isRescue = chance.below("rescue of both", 2) === 0;
+  if (!isRescue) return { rates: without(rates, [...untrue, ...hiding, "blocksSkip"]), rescue: false };
   const isShown = chance.below("all that left is shown", 2) === 0;
   return {
     rates: without(rates, [...untrue, "ordersAltered", ...(isShown ? [...hiding, "blocksSkip" as const] : [])]),

@@ -200,10 +200,12 @@ export class Rescue {
     if (machine.signer !== null) machine.signerEnds(machine.signer.owner);
   }
 
-  #mustOrder({ locked, epoch }: SignerStatus, { lockedCode, unheard, epoch: granted }: AgentLine): boolean {
+  #mustOrder({ locked, epoch, courier }: SignerStatus, { lockedCode, unheard, epoch: granted }: AgentLine): boolean {
     const { nowMs } = kernel.scheduler;
     const isOrdered = lockedCode === "AGENT_RECOVERING";
-    const isHubs = lockedCode.startsWith("HUB_") || lockedCode === "AGENT_BEHIND" || unheard.includes("HUB_DATABASE_BEHIND");
+    const isBehind = courier?.linkDetail.includes("GATEWAY_BEHIND") === true;
+    const isHubs =
+      isBehind || lockedCode.startsWith("HUB_") || lockedCode === "AGENT_BEHIND" || unheard.includes("HUB_DATABASE_BEHIND");
     if (this.#isFromStepTwo) return true;
     const isDue = isOrdered ? nowMs - this.#orderedAt > patienceMs : locked !== "" || isHubs || epoch !== granted;
     if (!isDue) {
