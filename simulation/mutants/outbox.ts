@@ -51,8 +51,8 @@ export const outboxMutants: readonly Mutant[] = [
   {
     name: "said-once-is-said",
     file: "agent/signer/statements.ts",
-    find: "    const from = Math.max(after, core.heads.acked.seq);",
-    replace: "    const from = Math.max(after, core.heads.acked.seq, this.#statedSeq);",
+    find: "    const asked = Math.max(after, core.heads.acked.seq);",
+    replace: "    const asked = Math.max(after, core.heads.acked.seq, this.#statedSeq);",
     sentence: "Statements that a broken link swallowed are not made again while the signer lives (liveness).",
   },
   {
