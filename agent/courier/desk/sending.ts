@@ -92,7 +92,7 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   }
   const isDue = isUnderpriced || facts.number - firstBlock >= bumpBlocks || nowMs - firstAtMs >= bumpMs;
   if (!isDue || facts.number === firstBlock) return;
-  if (!isFirst(item)) return;
+  if (isAboveGap(item)) return;
   const next = dearer(account, newest);
   if (next === null) return;
   const extraWei = BigInt(next.gasLimit) * BigInt(next.maxFeePerGas) - feeMaxOf(newest);
@@ -112,16 +112,16 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
 }
 
 /**
- * Whether the chain takes this nonce next. Where it does not, no fee helps: the nonce is used, or below it is one that nobody here can
- * send. Its count may be older than the newest block: it is asked for again, with this block.
+ * Whether a lower nonce that nobody here can send comes first: then no fee helps. The count may be older than the newest block, and is
+ * asked for again with this one. A nonce that is used already is no reason: a ledger that was put back makes the version that it forgot
+ * once more, byte for byte where prices stood still, and so learns who used it.
  */
-function isFirst(item: Item): boolean {
+function isAboveGap(item: Item): boolean {
   const { counters } = item.account;
-  const { latest } = counters;
-  if (latest === null || Number(latest) === item.nonce) return true;
+  if (counters.latest === null || Number(counters.latest) >= item.nonce) return false;
   counters.dueAtMs = 0;
-  if (Number(latest) < item.nonce) item.waiting = `nonce ${latest} of the account comes first`;
-  return false;
+  item.waiting = `nonce ${counters.latest} of the account comes first`;
+  return true;
 }
 
 /**
