@@ -113,31 +113,37 @@ describe("a dearer version", () => {
     expect(asked(driver.block(1006))).toEqual(["replace:1"]);
   });
 
+  const counted = (driver: ReturnType<typeof waited>, latest: bigint) =>
+    driver.feed({
+      kind: "counters",
+      chain: "local",
+      answer: { ok: true, latest, pending: latest, final: 0n, witnesses: 1, isSame: true },
+    });
+
   it("is not asked for above a nonce that nobody here can send, until the chain's count comes to it", () => {
     const driver = waited();
-    const own = BigInt(sentView(1, "broadcast").nonce);
-    const counted = (latest: bigint) =>
-      driver.feed({
-        kind: "counters",
-        chain: "local",
-        answer: { ok: true, latest, pending: latest, final: 0n, witnesses: 1, isSame: true },
-      });
-    counted(own - 1n);
-    const effects = driver.block(16);
-    expect(asked(effects)).toEqual([]);
-    expect(only(effects, "counters")).toHaveLength(1);
-    expect(whyOf(driver, 1)).toBe(`nonce ${own - 1n} of the account comes first`);
-    counted(own);
-    expect(asked(driver.block(17))).toEqual(["replace:1"]);
+    counted(driver, 0n);
+    expect(asked(driver.block(16))).toEqual([]);
+    expect(whyOf(driver, 1)).toBe("nonce 0 of the account comes first");
+    // A count costs calls: not with each block.
+    expect(only(driver.block(17), "counters")).toEqual([]);
+    driver.tick(14_000);
+    expect(only(driver.block(18), "counters")).toEqual([]);
+    expect(only(driver.tick(1_000), "counters")).toHaveLength(1);
+    counted(driver, 1n);
+    expect(asked(driver.block(19))).toEqual(["replace:1"]);
+  });
+
+  it("is asked for above one of our own that is in a block, though nodes count it late", () => {
+    const driver = waited();
+    look(driver, 1, 12);
+    counted(driver, 1n);
+    expect(asked(driver.block(16))).toContain("replace:2");
   });
 
   it("is asked for a nonce that is used: it may be the very version that a ledger put back forgot", () => {
     const driver = waited();
-    driver.feed({
-      kind: "counters",
-      chain: "local",
-      answer: { ok: true, latest: 2n, pending: 2n, final: 0n, witnesses: 1, isSame: true },
-    });
+    counted(driver, 2n);
     expect(asked(driver.block(16))).toEqual(["replace:1"]);
   });
 

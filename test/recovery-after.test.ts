@@ -217,6 +217,17 @@ describe("after it", () => {
     expect(ledgerOf(rig).at(-1)).toMatchObject({ kind: "RESUMED", issuedBefore: now + 30_000 });
   });
 
+  it("its end is not drawn back by a word of the gateway that was long on its way", () => {
+    const { rig, contents } = locked();
+    taken(rig, contents);
+    const ack = rig.gateway.ack(rig.gateway.stored!, { at: rig.now + 60_000 });
+    rig.release(rig.gateway.ack(rig.gateway.stored!, { at: rig.now + 30_000 }));
+    rig.now += 120_000;
+    rig.release(ack);
+    expect(rig.operate("finish").ok).toBe(true);
+    expect(ledgerOf(rig).at(-1)).toMatchObject({ kind: "RESUMED", issuedBefore: rig.now + 30_000 });
+  });
+
   it("ends only once the gateway has taken it", () => {
     const { rig, contents } = locked();
     recovered(rig, contents);

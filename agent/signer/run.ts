@@ -22,6 +22,7 @@ export interface Run {
   behindAt: number; // of the newest welcome that showed a gateway that went back, 0 for none: only a later one greets
   gatewayAt: number; // newest time in a verified envelope of this run
   heardAt: number; // monotonic, when that came
+  gatewayLeadMs: number; // most that a verified envelope's time was ahead of the monotonic clock: by the one least long on its way
   adoptions: number; // first counters recorded in this run
   readonly adopted: Set<string>; // networks that had no counter before this run
   courier: CourierStatus | null;
@@ -48,6 +49,7 @@ export function beginRun(nonce: string, startedAt: number): Run {
     behindAt: 0,
     gatewayAt: 0,
     heardAt: 0,
+    gatewayLeadMs: Number.NEGATIVE_INFINITY,
     adoptions: 0,
     adopted: new Set(),
     courier: null,
@@ -100,6 +102,7 @@ export function closedToNew(turn: Turn): Refusal | null {
  * @public
  */
 export function hearTime({ run, monotonicMs }: Turn, at: number): void {
+  run.gatewayLeadMs = Math.max(run.gatewayLeadMs, at - monotonicMs);
   if (at <= run.gatewayAt) return;
   run.gatewayAt = at;
   run.heardAt = monotonicMs;

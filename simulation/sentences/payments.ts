@@ -24,7 +24,7 @@ interface Fate {
   token: number | null;
   readonly versions: Map<string, SignedTransaction>; // that left, by hash
   hasFailed: boolean; // the gateway said so, once
-  /** It left, and ledger and gateway were both put back to before: what they say of it is not of that time. */
+  /** It left, and ledger and gateway were both put back to before: what they say of it is not of that time, until it leaves anew. */
   isForgotten: boolean;
 }
 
@@ -37,6 +37,8 @@ export class Payments {
   readonly #mayPayAgain: boolean;
   /** What was forgotten and nobody shows may have the nonce of something new: then one of the two is mined, and the other never. */
   readonly #mayMeet: boolean;
+  readonly #forgotten = new Set<number>(); // nonces of what left and nobody knows of
+  readonly #met = new Set<number>(); // those that something new has
   /** Transactions of the account that somebody else made with its key. */
   readonly foreign = new Set<string>();
 
@@ -75,13 +77,15 @@ export class Payments {
     for (const fate of this.#fates.values()) {
       // Whoever orders again what was said to have failed wants it paid after all.
       fate.hasFailed = false;
-      if (fate.token !== null && ![...fate.versions.keys()].some((hash) => known.has(hash))) fate.isForgotten = true;
+      if (fate.token === null || [...fate.versions.keys()].some((hash) => known.has(hash))) continue;
+      fate.isForgotten = true;
+      this.#forgotten.add(fate.token);
     }
   }
 
-  /** Whether something left of which neither ledger nor gateway knows. */
-  get hasForgotten(): boolean {
-    return [...this.#fates.values()].some(({ isForgotten }) => isForgotten);
+  /** Whether something left with this nonce of which neither ledger nor gateway knows. */
+  isForgottenNonce(nonce: number): boolean {
+    return this.#forgotten.has(nonce);
   }
 
   get released(): number {
@@ -99,7 +103,7 @@ export class Payments {
     must(transaction.from === hot.toLowerCase(), "only the own account pays", () => transaction.from);
     const { nonce, hash } = transaction;
     const owner = this.#ownerOf.get(nonce) ?? fate;
-    const isMet = this.#mayMeet && owner.isForgotten;
+    const isMet = this.#mayMeet && this.#forgotten.has(nonce) && !this.#met.has(nonce);
     must(
       owner === fate || isMet,
       "a token has one withdrawal",
@@ -116,6 +120,8 @@ export class Payments {
       "what failed can never be paid",
       () => `${fate.order.orderId} was released after it had failed`,
     );
+    if (owner !== fate) this.#met.add(nonce);
+    if (fate.token !== nonce) fate.isForgotten = false;
     this.#ownerOf.set(nonce, fate);
     fate.token = nonce;
     fate.versions.set(hash, transaction);

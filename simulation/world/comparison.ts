@@ -75,13 +75,14 @@ export class Comparison {
     return [...pool.values(), ...young.map(({ transaction }) => transaction)].every(({ hash }) => known.has(hash));
   }
 
-  /** Why nothing will come of waiting, "" while something may: asked when nothing is quarantined that could be sent again. */
-  get impasse(): string {
+  /** Why nothing will come of waiting, "" while something may. */
+  impasse(open: readonly WithdrawalView[]): string {
     if (!this.isNeeded || this.#world.isFaulty) return "";
     const { pool, top, baseFeeWei } = this.#chain;
+    if (open.some(({ nonce }) => nonce === `${top.nonce}`)) return "";
     const next = pool.get(top.nonce);
     if (next === undefined && top.nonce < this.#next) return "what another server bound and never sent holds up the account";
-    const isCheap = next !== undefined && next.feeMaxWei < baseFeeWei && !this.#world.gateway.txHashes().has(next.hash);
+    const isCheap = next !== undefined && next.feeMaxWei < baseFeeWei;
     return isCheap ? "what was forgotten waits for a cheaper market" : "";
   }
 

@@ -191,9 +191,13 @@ export class People {
       `SELECT t.id, t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id
          LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0 AND a.releasedAt IS NULL`,
     );
-    // Without a foreign hand nothing stays odd: what a node hid is found again, unless the gateway has forgotten it.
     const { payments } = this.#world;
-    const isAlone = payments.foreign.size === 0 && !payments.hasForgotten;
-    return rows.filter((row) => (row.stage !== "stuck" || isAlone) && !(this.#world.weather.mayLock && row.lockedCode));
+    // Without a foreign hand nothing stays odd: what a node hid is found again, unless the gateway itself has forgotten it.
+    const isOdd = ({ id, stage }: Row): boolean => {
+      if (stage !== "stuck") return false;
+      const [bound] = this.#world.gateway.all<{ token: string }>("SELECT token FROM tokens WHERE transactionId = ?", id);
+      return payments.foreign.size > 0 || payments.isForgottenNonce(Number(bound?.token ?? -1));
+    };
+    return rows.filter((row) => !isOdd(row) && !(this.#world.weather.mayLock && row.lockedCode));
   }
 }

@@ -299,8 +299,9 @@ export class Rescue {
       const quarantined = withdrawals
         .filter(({ state }) => state === "quarantined")
         .sort((a, b) => Number(a.nonce) - Number(b.nonce));
-      if (quarantined.length === 0 && comparison.impasse !== "") {
-        this.#giveUp(comparison.impasse);
+      const impasse = comparison.impasse(withdrawals);
+      if (impasse !== "") {
+        this.#giveUp(impasse);
         return;
       }
       for (const view of [...quarantined, ...held]) {

@@ -32,7 +32,7 @@ export class Statement {
   readonly #raw: ReturnType<Raw["prepare"]>;
   readonly #reads: readonly Table[];
   readonly #writes: readonly Table[];
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = { one: new Map<string, Kept>(), all: new Map<string, Kept>() };
   readonly #columns: readonly string[];
   readonly #blank: Readonly<Record<string, Value>>;
 
@@ -47,14 +47,14 @@ export class Statement {
   }
 
   get(...values: Value[]): unknown {
-    return this.#ask(values, () => {
+    return this.#ask(this.#kept.one, values, () => {
       const cells = this.#raw.get(...values);
       return cells === undefined ? undefined : this.#row(cells);
     });
   }
 
   all(...values: Value[]): unknown {
-    return this.#ask(values, () => this.#raw.all(...values).map((cells) => this.#row(cells)));
+    return this.#ask(this.#kept.all, values, () => this.#raw.all(...values).map((cells) => this.#row(cells)));
   }
 
   run(...values: Value[]): ReturnType<ReturnType<Raw["prepare"]>["run"]> {
@@ -73,16 +73,16 @@ export class Statement {
     return row;
   }
 
-  #ask(values: readonly Value[], ask: () => unknown): unknown {
+  #ask(answers: Map<string, Kept>, values: readonly Value[], ask: () => unknown): unknown {
     if (this.#reads.length === 0) return ask();
     let at = 0;
     for (const table of this.#reads) at += table.writes;
     const key = values.length === 1 ? String(values[0]) : values.join("\n");
-    const kept = this.#kept.get(key);
+    const kept = answers.get(key);
     if (kept !== undefined && kept.at === at) return kept.answer;
     const answer = ask();
-    if (this.#kept.size >= keptMax) this.#kept.clear();
-    this.#kept.set(key, { at, answer });
+    if (answers.size >= keptMax) answers.clear();
+    answers.set(key, { at, answer });
     return answer;
   }
 }

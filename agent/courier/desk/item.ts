@@ -106,8 +106,8 @@ export interface Counted {
   detail: string;
   /** In a block or in a pool, by the last answer; null before the first. */
   highest: bigint | null;
-  /** In a block, by the last answer; null when there is none. */
-  latest: bigint | null;
+  /** In a block, by the last answer, and when that came; null when there is none. */
+  latest: { readonly count: number; readonly atMs: number } | null;
 }
 
 export interface Book {

@@ -19,6 +19,8 @@ const unsentRetryMsMax = 15_000;
 /** A version that stood at the head of the line for this long without a block taking it gets a dearer successor. */
 const bumpBlocks = 6;
 const bumpMs = 60_000;
+/** How old a count is that says of a lower nonce that it comes first, before it is asked for again. */
+const gapRecheckMs = 15_000;
 
 /** Sends the newest released version unless it was sent already; `isResend` allows the same bytes again when they are due. */
 export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffect[]): void {
@@ -92,7 +94,12 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   }
   const isDue = isUnderpriced || facts.number - firstBlock >= bumpBlocks || nowMs - firstAtMs >= bumpMs;
   if (!isDue || facts.number === firstBlock) return;
-  if (isAboveGap(item)) return;
+  const gap = gapBelow(item);
+  if (gap !== null) {
+    item.waiting = `nonce ${gap} of the account comes first`;
+    return;
+  }
+  item.waiting = "";
   const next = dearer(account, newest);
   if (next === null) return;
   const extraWei = BigInt(next.gasLimit) * BigInt(next.maxFeePerGas) - feeMaxOf(newest);
@@ -112,16 +119,20 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
 }
 
 /**
- * Whether a lower nonce that nobody here can send comes first: then no fee helps. The count may be older than the newest block, and is
- * asked for again with this one. A nonce that is used already is no reason: a ledger that was put back makes the version that it forgot
- * once more, byte for byte where prices stood still, and so learns who used it.
+ * A lower nonce that nobody here can send and the chain waits for, null when there is none: no fee helps above one. Nodes may count late
+ * what is ours and in a block, so it is one that none of ours has; the count is asked for again. A nonce that is used already is no
+ * reason: a ledger that was put back makes the version that it forgot once more, byte for byte where prices stood still, and so learns
+ * who used it.
  */
-function isAboveGap(item: Item): boolean {
-  const { counters } = item.account;
-  if (counters.latest === null || Number(counters.latest) >= item.nonce) return false;
-  counters.dueAtMs = 0;
-  item.waiting = `nonce ${counters.latest} of the account comes first`;
-  return true;
+function gapBelow({ account, nonce }: Item): number | null {
+  const { counters, flight } = account;
+  if (counters.latest === null || counters.latest.count >= nonce) return null;
+  const own = new Set([...flight].map((item) => item.nonce));
+  let next = counters.latest.count;
+  while (next < nonce && own.has(next)) next += 1;
+  if (next >= nonce) return null;
+  counters.dueAtMs = Math.min(counters.dueAtMs, counters.latest.atMs + gapRecheckMs);
+  return next;
 }
 
 /**

@@ -205,7 +205,7 @@ export function takeCounters(book: Book, account: Account, answer: Counters, now
   const { chain, counters } = account;
   const { latest, pending, final, witnesses, isSame } = answer;
   counters.askedAtMs = null;
-  counters.latest = latest;
+  counters.latest = { count: Number(latest), atMs: nowMs };
   counters.highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
   const agree = isSame && latest === pending && pending === final;
   if (account.nextNonce === "" && book.locked === "") {

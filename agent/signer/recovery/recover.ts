@@ -70,9 +70,8 @@ export function finish(turn: Turn): { readonly ok: true } | Refusal {
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
   if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   if (core.heads.acked.seq < recovery.seq) return refuse("RECOVERY_NOT_TAKEN");
-  // By the later of both clocks: what the gateway said last may have been long on its way.
-  const gatewayMs = run.gatewayAt + (monotonicMs - run.heardAt);
-  const issuedBefore = Math.floor(Math.max(gatewayMs, ledgerTime(run, localMs, monotonicMs)));
+  // By the later of both clocks, and of the gateway's by what was the shortest on its way.
+  const issuedBefore = Math.floor(Math.max(run.gatewayLeadMs + monotonicMs, ledgerTime(run, localMs, monotonicMs)));
   turn.commit([{ kind: "RESUMED", issuedBefore }]);
   return { ok: true };
 }
