@@ -122,7 +122,7 @@ async function newLedger(state: StateFolder, options: RecoverOptions, terminal: 
     const aside = setAside(folder, terminal.now());
     const first = { kind: "PAIRED", agent, merchant, wallet: progress.wallet.wallet, epoch, gatewayKey } as const;
     makePrivateFolder(state.signer);
-    namingFile(folder, () => createLockedLedger(ledgerDisk(folder), first, terminal.now));
+    namingFile(folder, () => createLockedLedger(ledgerDisk(folder), first));
     if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, agent, aside })}\n`);
     else {
       if (aside !== "") terminal.out(`the old ledger is kept in ${aside}\n`);

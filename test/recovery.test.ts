@@ -158,7 +158,7 @@ describe("a ledger begun anew", () => {
   function anew(rig: Rig): void {
     const disk = new MemoryDisk();
     const gatewayKey = publicKeyHex(rig.gateway.key);
-    createLockedLedger(disk, { kind: "PAIRED", agent: agentId, merchant, wallet, epoch: 1, gatewayKey }, () => rig.now);
+    createLockedLedger(disk, { kind: "PAIRED", agent: agentId, merchant, wallet, epoch: 1, gatewayKey });
     restore(rig, disk);
   }
 
@@ -166,6 +166,8 @@ describe("a ledger begun anew", () => {
     const { rig, contents, lost, held } = forgetful();
     anew(rig);
     expect(rig.operate("status").status.locked).toBe("LEDGER_NEW");
+    // By no clock of its own: one that is weeks ahead would make one day of all weeks until then.
+    expect(ledgerOf(rig).map(({ kind, at }) => `${kind} ${at}`)).toEqual(["PAIRED 0", "LOCKED 0"]);
     rig.greet();
     expect(rig.ask("adopt", { chain: "local", nonce: "0", witnesses: 2 }).code).toBe("SIGNER_LOCKED");
     taken(rig, contents);
@@ -182,6 +184,6 @@ describe("a ledger begun anew", () => {
   it("is not begun where one is", () => {
     const { rig } = forgetful();
     const first = { kind: "PAIRED", agent: agentId, merchant, wallet, epoch: 1, gatewayKey: "aa".repeat(32) } as const;
-    expect(() => createLockedLedger(rig.disk, first, () => 0)).toThrow(/already/);
+    expect(() => createLockedLedger(rig.disk, first)).toThrow(/already/);
   });
 });

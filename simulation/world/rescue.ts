@@ -265,7 +265,7 @@ export class Rescue {
   /** Section 4. */
   #newLedger(machine: Machine): void {
     note("a new ledger is begun");
-    const { id, clock } = machine;
+    const { id } = machine;
     const { gateway } = this.#world;
     const [row] = gateway.all<{ epoch: number }>("SELECT epoch FROM agents WHERE id = ?", id);
     if (row === undefined) return;
@@ -274,7 +274,7 @@ export class Rescue {
     this.#world.forgets(machine, () => {
       machine.drive.restore(new Map());
       const first = { kind: "PAIRED", agent: id, merchant, wallet, epoch: 1, gatewayKey: gatewayKey.publicKey } as const;
-      createLockedLedger(ledgerDisk(`/${machine.name}/ledger`), first, clock);
+      createLockedLedger(ledgerDisk(`/${machine.name}/ledger`), first);
     });
     this.#isFromStepTwo = true;
     machine.isOn = true;

@@ -78,16 +78,13 @@ export function createLedger(
 
 /**
  * As `createLedger`, for an agent whose ledger is gone, and only by its operator's own command: it is locked from its first moment,
- * since what it does not know it would pay again. The way out is a recovery.
+ * since what it does not know it would pay again. The way out is a recovery. Its time is 0: no clock here was held against the
+ * gateway's yet, and a ledger whose first record is of a day to come would count all it pays for that day.
  * @throws AgentError as `createLedger`
  * @public
  */
-export function createLockedLedger(
-  disk: LedgerDisk,
-  first: RecordBody & { readonly kind: "PAIRED" },
-  clock: () => number,
-): LedgerRecord {
-  return begin(disk, [first, { kind: "LOCKED", code: "LEDGER_NEW", detail: "an operator began this ledger anew" }], clock);
+export function createLockedLedger(disk: LedgerDisk, first: RecordBody & { readonly kind: "PAIRED" }): LedgerRecord {
+  return begin(disk, [first, { kind: "LOCKED", code: "LEDGER_NEW", detail: "an operator began this ledger anew" }], () => 0);
 }
 
 function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => number): LedgerRecord {
