@@ -149,6 +149,7 @@ describe("a dearer version", () => {
 
   it("is asked for where the chain's count cannot be had", () => {
     const driver = waited();
+    counted(driver, 0n);
     driver.feed({ kind: "counters", chain: "local", answer: { ok: false, code: "NODE_UNREACHABLE", effect: "none" } });
     expect(asked(driver.block(16))).toEqual(["replace:1"]);
   });

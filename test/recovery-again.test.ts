@@ -96,6 +96,15 @@ describe("a second recovery", () => {
     expect(rig.operate("status").status).toMatchObject({ epoch: 2, recovery: "RECOVERY_HOLD" });
     expect(rig.core.accounts.gave("eip155:31337", hot, 6n)).toBe(false);
     expect(rig.core.accounts.gave("eip155:31337", hot, 5n)).toBe(true);
+    rig.greet();
+    rig.acknowledge();
+    const endedAt = rig.now;
+    expect(rig.operate("finish").ok).toBe(true);
+    const kept = JSON.parse(JSON.stringify(rig.core.snapshot())) as CoreSnapshot;
+    const job = rig.core.book.find(rig.request().transactionId)!.job;
+    const after = new Core(readRules(settings, hot), kept);
+    expect(after.isOfRecovery({ ...job, issuedAt: endedAt - 1 })).toBe(true);
+    expect(after.isOfRecovery({ ...job, issuedAt: endedAt })).toBe(false);
   });
 });
 

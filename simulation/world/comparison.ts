@@ -1,6 +1,7 @@
 /**
  * Section 5 of docs/recovering.md: ledger and gateway have both forgotten, and a person compares what the shop asks for again with what a
- * block explorer shows of the account. Everything is read from the chain itself, as it stands, and nothing from what an agent says.
+ * block explorer shows of the account. That is the chain itself, as it stands; what the gateway knows is left out of the list, and where the
+ * nonces begin is what the recovery showed.
  */
 import type { RecoveryPlan, WithdrawalView } from "../../agent/socket/verbs.ts";
 import type { Block, Chain, Included } from "./chain.ts";

@@ -99,7 +99,6 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
     item.waiting = `nonce ${gap} of the account comes first`;
     return;
   }
-  item.waiting = "";
   const next = dearer(account, newest);
   if (next === null) return;
   const extraWei = BigInt(next.gasLimit) * BigInt(next.maxFeePerGas) - feeMaxOf(newest);

@@ -60,7 +60,8 @@ export function recover(
 
 /**
  * A person ends the recovery: policy decides by itself again. What is held or quarantined stays so, and what was issued before and is
- * still on its way is held when it comes. Twice is harmless. Refuses before the gateway has taken the recovered ledger, and as every act does without a greeting.
+ * still on its way is held when it comes. Twice is harmless. Refuses with RECOVERY_NOT_TAKEN before the gateway has taken the recovered
+ * ledger, and as every act does with SIGNER_LOCKED or, without a greeting, SIGNER_NOT_GREETED.
  * @public
  */
 export function finish(turn: Turn): { readonly ok: true } | Refusal {
