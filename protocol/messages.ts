@@ -55,7 +55,19 @@ export interface Hello {
   readonly answers: string; // the challenge's nonce
   readonly nonce: string; // 32 random bytes made by the SIGNER for this run; the welcome must answer it
   readonly software: string;
+  readonly open: readonly OpenTokens[];
   readonly at: number;
+}
+
+/**
+ * Tokens of one account between which withdrawals of the agent's ledger are open: none of them lies outside.
+ * @public
+ */
+export interface OpenTokens {
+  readonly network: string;
+  readonly account: string;
+  readonly first: string;
+  readonly last: string; // not below the first
 }
 
 /**

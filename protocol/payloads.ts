@@ -5,7 +5,7 @@
 import { gatewayFrameBytesMax } from "./envelope.ts";
 import * as fields from "./fields.ts";
 import { parseJson } from "./json.ts";
-import type { Ack, Beat, Challenge, Entry, Hello, Job, Jobs, Statement, Welcome } from "./messages.ts";
+import type { Ack, Beat, Challenge, Entry, Hello, Job, Jobs, OpenTokens, Statement, Welcome } from "./messages.ts";
 import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
 
 /**
@@ -13,6 +13,12 @@ import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string
  * @public
  */
 export const jobsPerFrameMax = 256;
+
+/**
+ * Most accounts of which a hello names open tokens: its frame is small, for it is read before anybody is known.
+ * @public
+ */
+export const openAccountsMax = 16;
 
 /**
  * Most bytes of one job's text.
@@ -37,12 +43,20 @@ const statementLimits = { bytesMax: gatewayFrameBytesMax };
 
 const challenge: Reader<Challenge> = object({ nonce: fields.nonce, at: fields.time });
 
+const openTokens: Reader<OpenTokens> = object({
+  network: fields.network,
+  account: fields.account,
+  first: fields.counter,
+  last: fields.counter,
+});
+
 const hello: Reader<Hello> = object({
   agent: fields.agent,
   epoch: fields.epoch,
   answers: fields.nonce,
   nonce: fields.nonce,
   software: fields.software,
+  open: list(openTokens, openAccountsMax),
   at: fields.time,
 });
 
@@ -189,7 +203,11 @@ export function parseChallenge(payload: Uint8Array | string): Challenge {
 
 /** @public */
 export function parseHello(payload: Uint8Array | string): Hello {
-  return hello(parseJson(payload), "hello");
+  const value = hello(parseJson(payload), "hello");
+  for (const [index, { first, last }] of value.open.entries()) {
+    if (BigInt(last) < BigInt(first)) throw shapeFault(`hello.open[${index}].last`, "must not be below the first");
+  }
+  return value;
 }
 
 /** @public */

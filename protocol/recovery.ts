@@ -46,7 +46,7 @@ export interface RecoverySpent {
 }
 
 /**
- * One withdrawal that is not final. `token` "" when nothing was ever signed for it; then there are no versions.
+ * One withdrawal, with all that was ever signed for it. `token` "" when nothing was ever signed for it; then there are no versions.
  * @public
  */
 export interface RecoveryWithdrawal {
@@ -58,7 +58,7 @@ export interface RecoveryWithdrawal {
 }
 
 /**
- * One part of an order. Every part says the same but for `part`, `withdrawals` and `at`; accounts and spent stand in part 1.
+ * One part of an order. Every part says the same but for `part`, `withdrawals`, `ended` and `at`; accounts and spent stand in part 1.
  * @public
  */
 export interface Recovery {
@@ -74,6 +74,8 @@ export interface Recovery {
   readonly accounts: readonly RecoveryAccount[];
   readonly spent: readonly RecoverySpent[];
   readonly withdrawals: readonly RecoveryWithdrawal[];
+  /** Final ones with a token among those that the hello called open: a ledger that was put back may not know by which hash. */
+  readonly ended: readonly RecoveryWithdrawal[];
   readonly at: number;
 }
 
@@ -95,12 +97,10 @@ const recovery: Reader<Recovery> = object({
   parts: integer({ min: 1, max: recoveryPartsMax }),
   held: nullable(fields.head),
   jobs: object({ sequence: fields.count, hash: fields.hash }),
-  accounts: list(
-    object({ network: fields.network, account: fields.account, next: string({ max: 20, pattern: /^(?:0|[1-9][0-9]*)$/ }) }),
-    accountsMax,
-  ),
+  accounts: list(object({ network: fields.network, account: fields.account, next: fields.counter }), accountsMax),
   spent: list(object({ currency: fields.currency, units: fields.units, feesWei: fields.units }), spentMax),
   withdrawals: list(withdrawal, perPartMax),
+  ended: list(withdrawal, perPartMax),
   at: fields.time,
 });
 
@@ -121,6 +121,10 @@ export function parseRecovery(payload: Uint8Array | string): Recovery {
   for (const [index, { token, account, versions }] of value.withdrawals.entries()) {
     if ((token === "") === (account === "") && (token === "") === (versions.length === 0)) continue;
     throw shapeFault(`recovery.withdrawals[${index}].token`, "must stand exactly with an account and versions");
+  }
+  for (const [index, { token, account, versions }] of value.ended.entries()) {
+    if (token !== "" && account !== "" && versions.length > 0) continue;
+    throw shapeFault(`recovery.ended[${index}].token`, "must stand with an account and versions");
   }
   return value;
 }

@@ -1,5 +1,7 @@
 /** The courier's desk after a recovery: what is quarantined is watched and not sent, and what lost its bytes gets new ones. */
 import { describe, expect, it } from "vitest";
+import { openTokens } from "../agent/courier/desk/book.ts";
+import { gasFor } from "./support/desk-answers.ts";
 import {
   account,
   asked,
@@ -24,6 +26,29 @@ const place = (driver: Driver, sequence: number) =>
     ...{ kind: "looked", chain: "local" },
     found: [{ transactionId: idOf(sequence), place: { txHash: hashOf(sequence, 1), block: 30, blockHash: "0x30" } }],
   });
+
+describe("what a hello says is open", () => {
+  const openAfter = (views: Parameters<typeof drive>[0]) => openTokens(drive(views).desk.book);
+
+  it("lies between the lowest and the highest nonce of what is bound, quarantined or not", () => {
+    const views = [viewOf(4, "broadcast"), quarantined(2), viewOf(17, "included"), viewOf(29, "approved")];
+    expect(openAfter(views)).toEqual([{ network: "eip155:31337", account, first: "2", last: "17" }]);
+  });
+
+  it("is nothing where nothing is bound", () => {
+    expect(openAfter([viewOf(9, "approved"), viewOf(8, "held")])).toEqual([]);
+    const driver = drive([viewOf(1, "approved")]);
+    driver.block(10);
+    expect(asked(gasFor(driver, 1))).toEqual(["sign:1"]);
+    expect(openTokens(driver.desk.book)).toEqual([]);
+  });
+
+  it("ends with what is seen to have ended", () => {
+    const driver = drive([viewOf(4, "broadcast"), viewOf(5, "broadcast")]);
+    driver.feed({ kind: "views", withdrawals: [viewOf(5, "paid", { changedAt: 9 })] });
+    expect(openTokens(driver.desk.book)).toMatchObject([{ first: "4", last: "4" }]);
+  });
+});
 
 describe("a quarantined withdrawal", () => {
   it("is looked for under every hash and told of, and nothing of it is sent, replaced or signed", () => {

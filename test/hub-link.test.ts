@@ -75,7 +75,7 @@ describe("greeting", () => {
   it("does not take a replayed hello on another connection", async () => {
     const first = connect();
     const { nonce } = await first.next("challenge");
-    const hello = { agent: keys.id, epoch: 2, answers: nonce, nonce: "07".repeat(32), software: "test", at: 1 };
+    const hello = { agent: keys.id, epoch: 2, answers: nonce, nonce: "07".repeat(32), software: "test", open: [], at: 1 };
     first.send("hello", hello, keys.linkKey);
     await first.next("welcome");
     const second = connect();

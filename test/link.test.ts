@@ -14,6 +14,7 @@ import { until } from "./support/until.ts";
 const agent = "ab".repeat(8);
 const wallet = "cd".repeat(16);
 const nonce = "ef".repeat(32);
+const open = [{ network: "eip155:31337", account: `0x${"11".repeat(20)}`, first: "5", last: "9" }];
 const gatewayKey = keyPair();
 const linkKey = keyPair();
 const quick = { baseMs: 20, capMs: 60, handshakeMs: 400, beatMs: 30, deadMs: 250, settledMs: 100, closeMs: 100 };
@@ -49,6 +50,7 @@ function linkTo(url: string, change: Partial<LinkOptions> = {}): Watched {
     clock: () => Date.now(),
     random: () => 0.5,
     head: () => ({ seq: 7, hash: "77".repeat(32) }),
+    open: () => open,
     times: quick,
     onUp: () => ups.push(performance.now()),
     onRecovery: () => undefined,
@@ -74,7 +76,7 @@ describe("the handshake", () => {
     const peer = await gateway();
     const watched = linkTo(peer.url);
     await until(() => watched.link.isUp);
-    expect(peer.peers[0]?.hello).toMatchObject({ agent, epoch: 3, nonce, software });
+    expect(peer.peers[0]?.hello).toMatchObject({ agent, epoch: 3, nonce, software, open });
     expect(peer.peers[0]?.socket.extensions).toBe("");
     expect(watched.downs).toEqual([]);
   });

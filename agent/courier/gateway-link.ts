@@ -26,6 +26,7 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
     clock: options.clock,
     random: options.random,
     head: () => state.head,
+    open: shared.openTokens,
     ...(options.linkTimes === undefined ? {} : { times: options.linkTimes }),
     onUp(_welcome, frame) {
       metrics.count("linkUp");

@@ -1,7 +1,7 @@
 /** What the parts of a run share: its surroundings, the signer's socket, the way into the desk, and what is known of the outside. */
 import type { KeyObject } from "node:crypto";
 import type { Logger } from "pino";
-import type { Head } from "../../protocol/messages.ts";
+import type { Head, OpenTokens } from "../../protocol/messages.ts";
 import type { CourierSettings } from "../settings.ts";
 import type { CourierAnswers } from "../socket/verbs.ts";
 import type { DeskEvent, DeskNo } from "./desk/desk.ts";
@@ -38,6 +38,8 @@ export interface Shared {
   readonly signer: SignerSocket;
   readonly feed: (event: DeskEvent) => void;
   readonly state: RunState;
+  /** Between which nonces something is open now. */
+  readonly openTokens: () => readonly OpenTokens[];
   /** Gives the signer the courier's view of the outside, as it is now. */
   readonly tellStatus: () => void;
 }

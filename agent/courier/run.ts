@@ -4,6 +4,7 @@
  */
 import type { Push } from "../socket/verbs.ts";
 import { watchChain } from "./chain-watch.ts";
+import { openTokens } from "./desk/book.ts";
 import { createDesk, type DeskEvent, step, waiting } from "./desk/desk.ts";
 import { checkAcknowledged, openLink } from "./gateway-link.ts";
 import { createHands, type SignerSocket, settled } from "./hands.ts";
@@ -31,7 +32,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   const tellStatus = (): void => {
     settled(signer.request("tell", { courier: statusOf(shared, waiting(desk)) })).catch(onBug);
   };
-  const shared: Shared = { options, signer, feed, state, tellStatus };
+  const shared: Shared = { options, signer, feed, state, tellStatus, openTokens: () => openTokens(desk.book) };
   const refresh = (): void => {
     askHello(shared).catch(onBug);
   };

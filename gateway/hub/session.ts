@@ -235,7 +235,7 @@ export class Session {
     const { store, clock, limits, log } = this.#rooms;
     const recovery = recoveryOf(store.database, agent);
     if (recovery === undefined || recovery.takenAt !== null) return "epoch";
-    const parts = recoveryOrder(store.database, agent, recovery, hello.nonce, clock());
+    const parts = recoveryOrder(store.database, agent, recovery, hello, clock());
     log.info({ agent: agent.id, epoch: agent.epoch, parts: parts.length }, "a recovery is offered");
     for (const part of parts) this.#send("recovery", part);
     clearTimeout(this.#deadline);

@@ -4,6 +4,7 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
+import type { Hello, OpenTokens } from "../../protocol/messages.ts";
 import {
   type Recovery,
   type RecoveryAccount,
@@ -22,7 +23,7 @@ const dayMs = 86_400_000;
 type Open = Pick<JobRow, "sequence" | "text" | "answeredAt"> & Pick<TransactionRow, "id" | "receiverAddress">;
 
 /**
- * All parts, in order. `answers` is the run's nonce. The same database gives the same order by the same name.
+ * All parts, in order, for the run that said this hello. The same database gives the same order by the same name.
  * @throws AgentError RECOVERY_TOO_LARGE when more is open than an order holds, answered or signed
  * @public
  */
@@ -30,21 +31,22 @@ export function recoveryOrder(
   database: Database,
   agent: AgentRow,
   recovery: RecoveryRow,
-  answers: string,
+  { nonce: answers, open }: Pick<Hello, "nonce" | "open">,
   nowMs: number,
 ): readonly Recovery[] {
   const { withdrawals, sequence } = openWithdrawals(database, agent);
+  const ended = endedAmong(database, agent, open, recoveryWithdrawalsMax - withdrawals.length);
   const held = recovery.heldSeq === 0 ? null : { seq: recovery.heldSeq, hash: recovery.heldHash };
   const jobs = { sequence, hash: jobHashAt(database, agent, sequence) };
   const accounts = accountsOf(database, agent);
   const spent = spentOf(database, agent, nowMs);
   const base = { agent: agent.id, wallet: agent.wallet, epoch: agent.epoch, answers };
-  const order = recoveryNameOf({ ...base, held, jobs, accounts, spent, withdrawals });
-  const parts = partsOf(withdrawals);
-  return parts.map((some, index) => ({
+  const order = recoveryNameOf({ ...base, held, jobs, accounts, spent, withdrawals, ended });
+  const parts = partsOf(withdrawals, ended);
+  return parts.map((part, index) => ({
     ...{ ...base, order, part: index + 1, parts: parts.length, held, jobs },
     ...(index === 0 ? { accounts, spent } : { accounts: [], spent: [] }),
-    withdrawals: some,
+    ...part,
     at: nowMs,
   }));
 }
@@ -87,7 +89,33 @@ function openWithdrawals(
   return { withdrawals: taken.map((row) => withdrawalOf(row, versions.get(row.id) ?? [])), sequence };
 }
 
-function withdrawalOf(row: Open, signed: readonly SignatureRow[]): RecoveryWithdrawal {
+/** What has ended of the agent's withdrawals with a token in these ranges, at most `room`, the lowest tokens first. */
+function endedAmong(
+  database: Database,
+  agent: AgentRow,
+  open: readonly OpenTokens[],
+  room: number,
+): readonly RecoveryWithdrawal[] {
+  type Ended = Pick<JobRow, "text"> & Pick<TransactionRow, "id" | "receiverAddress">;
+  const ended: RecoveryWithdrawal[] = [];
+  for (const { network, account, first, last } of open) {
+    // Tokens are texts, the longer the higher.
+    const rows = database.all<Ended>(
+      `SELECT transactions.id, transactions.receiverAddress, jobs.text
+       FROM tokens JOIN transactions ON transactions.id = tokens.transactionId JOIN jobs ON jobs.transactionId = transactions.id
+       WHERE tokens.network = ? AND tokens.account = ? AND jobs.agent = ? AND transactions.status <> 0
+         AND (length(tokens.token), tokens.token) BETWEEN (?, ?) AND (?, ?)
+       ORDER BY length(tokens.token), tokens.token LIMIT ?`,
+      ...[network, account, agent.id],
+      ...[first.length, first, last.length, last, room - ended.length],
+    );
+    const versions = "SELECT * FROM signatures WHERE transactionId = ? ORDER BY version";
+    ended.push(...rows.map((row) => withdrawalOf(row, database.all<SignatureRow>(versions, row.id))));
+  }
+  return ended;
+}
+
+function withdrawalOf(row: Pick<Open, "text" | "receiverAddress">, signed: readonly SignatureRow[]): RecoveryWithdrawal {
   const [first] = signed;
   return {
     job: row.text,
@@ -145,17 +173,25 @@ function spentOf(database: Database, { hotAddress }: AgentRow, nowMs: number): r
 }
 
 /** One part at least, so that an order that names nothing still says so. */
-function partsOf(withdrawals: readonly RecoveryWithdrawal[]): readonly (readonly RecoveryWithdrawal[])[] {
-  const parts: RecoveryWithdrawal[][] = [[]];
+function partsOf(
+  withdrawals: readonly RecoveryWithdrawal[],
+  ended: readonly RecoveryWithdrawal[],
+): readonly Pick<Recovery, "withdrawals" | "ended">[] {
+  const first: { withdrawals: RecoveryWithdrawal[]; ended: RecoveryWithdrawal[] } = { withdrawals: [], ended: [] };
+  const parts = [first];
+  let part = first;
   let bytes = 0;
-  for (const withdrawal of withdrawals) {
+  const put = (list: "withdrawals" | "ended", withdrawal: RecoveryWithdrawal): void => {
     const size = Buffer.byteLength(JSON.stringify(withdrawal)) + 1;
     if (bytes > 0 && bytes + size > partBytesMax) {
-      parts.push([]);
+      part = { withdrawals: [], ended: [] };
+      parts.push(part);
       bytes = 0;
     }
-    parts.at(-1)?.push(withdrawal);
+    part[list].push(withdrawal);
     bytes += size;
-  }
+  };
+  for (const withdrawal of withdrawals) put("withdrawals", withdrawal);
+  for (const withdrawal of ended) put("ended", withdrawal);
   return parts;
 }

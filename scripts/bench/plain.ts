@@ -113,7 +113,15 @@ socket.on("message", (data: Buffer) => {
   });
   const message = JSON.parse(Buffer.from(payload).toString("utf8")) as Record<string, unknown>;
   if (kind === "challenge")
-    send("hello", { agent, epoch: 1, answers: message.nonce, nonce: "55".repeat(32), software: "plain", at: Date.now() });
+    send("hello", {
+      agent,
+      epoch: 1,
+      answers: message.nonce,
+      nonce: "55".repeat(32),
+      software: "plain",
+      open: [],
+      at: Date.now(),
+    });
   else if (kind === "welcome") state({ kind: "adopted", network: "eip155:31337", account: wallet.address, token: "0" });
   else if (kind === "jobs") for (const text of message.jobs as string[]) void pay(text);
 });

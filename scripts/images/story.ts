@@ -210,7 +210,7 @@ class Teller {
     const next = rig.core.accounts.find("eip155:31337", hot)?.next.toString();
     const contents = {
       ...{ agent: agentId, wallet, epoch: gateway.epoch, answers: rig.nonce, part: 1, parts: 1, held },
-      ...{ jobs: gateway.last, accounts: [{ network: "eip155:31337", account: hot, next }], spent: [], withdrawals },
+      ...{ jobs: gateway.last, accounts: [{ network: "eip155:31337", account: hot, next }], spent: [], withdrawals, ended: [] },
     };
     const order = { ...contents, order: recoveryNameOf(contents), at: rig.now };
     rig.admit(sealEnvelope("recovery", order, gateway.key));

@@ -16,6 +16,11 @@ export function isRescued({ rescue }: Plan): boolean {
   return rescue;
 }
 
+/** A ledger is put back to before the gateway saw the end of what is open in it. */
+export function isOld({ oldBackup }: Plan): boolean {
+  return oldBackup;
+}
+
 /** Ledger and database of one server are put back together, and nobody mends it. */
 export function isPutBackTogether({ rates, rescue }: Plan): boolean {
   return rates.bothRestored > 0 && !rescue;

@@ -1,6 +1,6 @@
 /** Mutants of the way back: orders, plans, what is held, what is told again, the end of a recovery, and who takes a server's place. */
 import type { Mutant } from "./mutant.ts";
-import { isCompared, isRescued } from "./plans.ts";
+import { isCompared, isOld, isRescued } from "./plans.ts";
 
 const plan = "agent/signer/recovery/plan.ts";
 const decisions = "agent/signer/withdrawal/decisions.ts";
@@ -50,6 +50,23 @@ export const recoveryMutants: readonly Mutant[] = [
     sentence:
       "An order given in a recovery, and on its way until somebody ended it, is approved by policy, perhaps for a second time (truth).",
     when: isRescued,
+  },
+  {
+    name: "ended-not-named",
+    file: "gateway/recovery/order.ts",
+    find: "recoveryWithdrawalsMax - withdrawals.length);",
+    replace: "0);",
+    sentence:
+      "An order does not say by which version a withdrawal was paid that is open in the ledger: it is called lost there, or signed anew (truth).",
+    when: isOld,
+  },
+  {
+    name: "lost-while-the-ledger-lacks-something",
+    file: "agent/signer/withdrawal/claims.ts",
+    find: '  if (core.locked !== null && core.locked.code !== "CHAIN_NONCE_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);\n  if (!run.greeted)',
+    replace: "  if (core.locked === null && !run.greeted)",
+    sentence: "A locked ledger calls lost what a version paid that it has forgotten, before its recovery names that (truth).",
+    when: isOld,
   },
   {
     name: "settled-waits-for-ever",

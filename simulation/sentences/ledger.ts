@@ -6,6 +6,7 @@ import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Head } from "../../protocol/messages.ts";
 import type { Terms } from "./limits.ts";
+import type { End } from "./payments.ts";
 import { RecordSentences } from "./records.ts";
 import { must } from "./violation.ts";
 
@@ -13,7 +14,7 @@ import { must } from "./violation.ts";
 export interface LedgerTerms extends Terms {
   readonly isGenuine: (job: string) => boolean;
   /** Whether what an honest courier called the end is so on chain; `txHashes` are all that were signed for this withdrawal. */
-  readonly isTrue: (end: { readonly outcome: string; readonly txHash: string }, txHashes: readonly string[]) => boolean;
+  readonly isTrue: (end: End, txHashes: readonly string[]) => boolean;
   /** Whether somebody else used this nonce of the account, for good. */
   readonly isForeign: (nonce: string) => boolean;
 }
@@ -160,6 +161,13 @@ export class DurableLedger {
   /** Ledger time until which the limits held back what was approved, 0 when they never did. */
   heldBackUntil(transactionId: string): number {
     return this.#sentences.heldBackUntil(transactionId);
+  }
+
+  /** Withdrawals whose bytes left, and of which no block was seen yet. */
+  get onTheirWay(): readonly string[] {
+    const left = this.records.flatMap((one) => (one.kind === "RELEASED" ? one.released.map((each) => each.transactionId) : []));
+    const seen = this.records.flatMap((one) => (one.kind === "OBSERVED" && one.stage !== "broadcast" ? [one.transactionId] : []));
+    return left.filter((id) => !seen.includes(id));
   }
 
   get head(): Head {

@@ -19,6 +19,13 @@ export interface Told {
   readonly txHash: string;
 }
 
+/** An end as a courier named it. */
+export interface End {
+  readonly transactionId: string;
+  readonly outcome: string;
+  readonly txHash: string;
+}
+
 interface Fate {
   readonly order: Order;
   token: number | null;
@@ -32,7 +39,10 @@ export class Payments {
   readonly #fates = new Map<string, Fate>(); // by contract and units
   readonly #byOrder = new Map<string, Fate>();
   readonly #ownerOf = new Map<number, Fate>(); // by nonce
+  readonly #byId = new Map<string, Fate>(); // as the gateway calls them
   readonly #chain: Chain;
+  /** The gateway knows all that ever left: it was never put back, and one ledger at a time went on. */
+  readonly #isAllKnown: boolean;
   /** People look at what was forgotten, and may have it paid after all where it did not pay. */
   readonly #mayPayAgain: boolean;
   /** What was forgotten and nobody shows may have the nonce of something new: then one of the two is mined, and the other never. */
@@ -44,6 +54,8 @@ export class Payments {
 
   constructor(chain: Chain, plan: Plan) {
     this.#chain = chain;
+    const { gatewayRestored, bothRestored, folderCloned, pairedAgain } = plan.rates;
+    this.#isAllKnown = gatewayRestored + bothRestored + folderCloned + pairedAgain === 0;
     this.#mayPayAgain = plan.rescue;
     this.#mayMeet = plan.rescue && !showsAll(plan);
     for (const order of plan.orders) this.expect(order);
@@ -143,9 +155,11 @@ export class Payments {
 
   /** What the gateway's database says after a commit. */
   told(rows: readonly Told[]): void {
-    for (const { orderId, status, txHash, code } of rows) {
+    for (const { id, orderId, status, txHash, code } of rows) {
       const fate = this.#byOrder.get(orderId);
-      if (fate === undefined || status === 0) continue;
+      if (fate === undefined) continue;
+      this.#byId.set(id, fate);
+      if (status === 0) continue;
       if (status === 1) {
         const isPaid = this.#isFinal(txHash) && this.#isPaidBy(txHash) && fate.versions.has(txHash);
         must(isPaid, "completed means final on chain, exactly so", () => `${orderId} by ${txHash}`);
@@ -175,9 +189,15 @@ export class Payments {
     });
   }
 
-  /** Whether the end that a courier named is one, at the final block. */
-  isEnd({ outcome, txHash }: { readonly outcome: string; readonly txHash: string }, txHashes: readonly string[]): boolean {
-    if (outcome === "lost") return !txHashes.some((hash) => this.#isFinal(hash));
+  /**
+   * Whether the end that a courier named is one, at the final block. Lost is what somebody else's transaction took the nonce of; not
+   * what a version paid that this ledger had forgotten, as long as the gateway knows all of them.
+   */
+  isEnd({ transactionId, outcome, txHash }: End, txHashes: readonly string[]): boolean {
+    if (outcome === "lost") {
+      const versions = this.#isAllKnown ? [...(this.#byId.get(transactionId)?.versions.keys() ?? [])] : [];
+      return ![...txHashes, ...versions].some((hash) => this.#isFinal(hash));
+    }
     return this.#isFinal(txHash) && this.#isPaidBy(txHash) === (outcome === "paid");
   }
 

@@ -16,6 +16,10 @@ export class Backups {
   readonly #most: number;
   #ledger: ReturnType<World["machines"][number]["drive"]["backup"]> | null = null;
   #database: ReturnType<World["gateway"]["backup"]> | null = null;
+  /** What is open in an old backup: its end is waited for before anybody puts that back. */
+  #open: readonly string[] = [];
+  /** What fees were then: they fall again, so that no version is made a second time with the very same bytes. */
+  #feeWei = 0n;
   #used = 0;
 
   constructor(world: World) {
@@ -37,6 +41,11 @@ export class Backups {
     return this.#kind === "bothRestored" && this.wasUsed;
   }
 
+  /** One ledger, and everything else knows what was. */
+  get wasLedgerAlone(): boolean {
+    return this.#kind === "ledgerRestored" && this.wasUsed;
+  }
+
   get wasGatewayRestored(): boolean {
     return (this.#kind === "gatewayRestored" || this.#kind === "bothRestored") && this.wasUsed;
   }
@@ -54,9 +63,8 @@ export class Backups {
     const before = this.#used;
     switch (this.#kind) {
       case "ledgerRestored":
-        if (this.#ledger === null || kernel.chance.below("the ledger is backed up", 5) === 0)
-          this.#ledger = machine.drive.backup();
-        else if (strikes("ledgerRestored", "the ledger is restored")) this.#restoreLedger();
+        if (this.#ledger === null || this.#isRenewed) this.#backUpLedger(machine);
+        else if (!this.waits && strikes("ledgerRestored", "the ledger is restored")) this.#restoreLedger();
         break;
       case "gatewayRestored":
         if (gateway.isInTransaction) return;
@@ -87,10 +95,39 @@ export class Backups {
     if (this.#used > before) this.#world.rescue?.begin();
   }
 
+  /** Backups are made often; where an old one is put back, the last one is of when something was on its way. */
+  get #isRenewed(): boolean {
+    if (this.#world.plan.oldBackup && this.#used === 0) return !this.#isOld;
+    return kernel.chance.below("the ledger is backed up", 5) === 0;
+  }
+
+  get #isOld(): boolean {
+    return this.#open.length > 0;
+  }
+
+  /** Whether what is open in an old backup has not ended at the gateway yet. */
+  get waits(): boolean {
+    if (!this.#isOld || this.#used > 0) return false;
+    const ended = this.#world.gateway.all<{ readonly id: string }>("SELECT id FROM transactions WHERE status <> 0");
+    return !ended.some(({ id }) => this.#open.includes(id));
+  }
+
+  /** With something that is on its way the backup is kept, and fees rise, so that a dearer version is signed that it does not know. */
+  #backUpLedger(machine: Machine): void {
+    const { plan, chain } = this.#world;
+    this.#ledger = machine.drive.backup();
+    if (!plan.oldBackup || this.#used > 0) return;
+    this.#open = this.#world.ledgerOf(machine).onTheirWay;
+    if (!this.#isOld) return;
+    this.#feeWei = chain.baseFeeWei;
+    chain.baseFeeWei *= 5n;
+  }
+
   #restoreLedger(): void {
     const [machine] = this.#world.machines;
     const files = this.#ledger;
     if (machine === undefined || files === null) return;
+    if (this.#isOld && this.#used === 0) this.#world.chain.baseFeeWei = this.#feeWei;
     this.#used += 1;
     const ledger = this.#world.ledgerOf(machine);
     note("ledger restored");

@@ -88,6 +88,8 @@ export interface Plan {
   readonly rescue: boolean;
   /** A gateway that was put back: another server takes the old one's place after it, by the rules of that page. */
   readonly takeover: boolean;
+  /** The ledger is put back to before the gateway saw the end of what is open in it, fees having risen meanwhile. */
+  readonly oldBackup: boolean;
 }
 
 /** Destinations in EIP-55 form. */
@@ -166,15 +168,19 @@ export function drawPlan(chance: Chance): Plan {
   const isTwofold = rates.ledgerRestored + rates.gatewayRestored + rates.folderCloned + rates.pairedAgain > 0;
   const rescue = isBoth || (isTwofold && chance.below("rescue", 3) === 0);
   const takeover = rescue && rates.gatewayRestored > 0 && chance.below("takeover", 3) === 0;
+  const isLedgerAlone = rates.gatewayRestored + rates.folderCloned + rates.pairedAgain === 0 && rates.ledgerRestored > 0;
+  const oldBackup = rescue && isLedgerAlone && chance.below("an old backup", 3) === 0;
+  const oldMs = oldBackup ? chance.between("an old backup grows older", 16, 40) * 500 : 0;
   const wayBackMs = rescue ? chance.between("faults last on the way back", 0, 24) * 500 : 0;
   const faultsMs = chance.between("faults last", isLong ? 16 : 3, isLong ? 40 : 10) * 500;
   const policy = chance.pick("policy", ["wide", "wide", "narrow", "daily", "holding"] as const);
   return {
     rates,
     orders: drawOrders(chance, faultsMs),
-    faultsMs: faultsMs + wayBackMs,
+    faultsMs: faultsMs + oldMs + wayBackMs,
     rescue,
     takeover,
+    oldBackup,
     blockMs: chance.between("block time", 2, 5) * 500,
     confirmations: chance.pick("confirmations", [1, 2, 2, 2, 2, 2, 3, 4]),
     saysFinal: chance.below("nodes say what is final", 6) === 0,

@@ -26,6 +26,7 @@ const tooEarly: ReadonlySet<string> = new Set([
   ...["RECOVERY_NONE", "RECOVERY_CHANGED", "RECOVERY_NOT_TAKEN", "SIGNER_LOCKED", "SIGNER_NOT_GREETED", "RECOVERY_OFFERED"],
   ...["LEDGER_DISK_FULL", "WITHDRAWAL_DIGEST", "WITHDRAWAL_NOT_HELD", "WITHDRAWAL_CLOSED", "WITHDRAWAL_BOUND"],
 ]);
+const minutesMs = 150_000;
 const hourAndMoreMs = 61 * 60_000;
 const dayAndMoreMs = 25 * 60 * 60_000;
 /** Half a minute, as the page says, and some more: an order that nothing came of is given again. */
@@ -78,8 +79,11 @@ export class Rescue {
   /** Something happened that somebody will have to look at, again if they are at it. */
   begin(): void {
     this.#seen = "nobody has looked yet";
-    if (!this.#hasBegun) this.#lookLater();
+    if (this.#hasBegun) return;
     this.#hasBegun = true;
+    // Where an old backup was put back, long enough for the nodes to agree that its nonce is used.
+    const isLate = this.#world.plan.oldBackup && kernel.chance.below("nobody looks for minutes", 3) === 0;
+    kernel.scheduler.after(isLate ? minutesMs : 0, kernel.scheduler.world, () => this.#lookLater());
   }
 
   /** Ledger and gateway were put back together. */
@@ -258,6 +262,9 @@ export class Rescue {
 
   /** Section 6. */
   #conflict(machine: Machine): void {
+    const { backups, isDeceived } = this.#world.weather;
+    const isWhole = backups.wasLedgerAlone && !isDeceived;
+    this.#world.holds(() => must(!isWhole, "a ledger that was put back alone contradicts nothing", () => machine.name));
     if (this.#world.weather.backups.wasGatewayRestored) this.#giveUp("RECOVERY_CONFLICT");
     else kernel.scheduler.after(0, kernel.scheduler.world, () => this.#newLedger(machine));
   }

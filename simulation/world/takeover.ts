@@ -33,6 +33,8 @@ export class Takeover {
   /** The old server was given up: nobody knows whether the database holds all that it paid. */
   isUnheard = false;
   isReleased = false;
+  /** Somebody made sure that the old server runs no more; one that is only down, or damaged, may still be heard. */
+  #isGivenUp = false;
 
   constructor(world: World) {
     this.#world = world;
@@ -68,7 +70,7 @@ export class Takeover {
   #release(): void {
     const { gateway } = this.#world;
     const old = this.#old as Machine;
-    const isGone = !old.isOn;
+    const isGone = this.#isGivenUp;
     gateway.command(
       (by) => releaseAgent(by, old.id, isGone ? "unheard" : undefined),
       (said) => {
@@ -97,6 +99,7 @@ export class Takeover {
 
   #ends(old: Machine): void {
     const { weather, gateway, payments, people, rescue } = this.#world;
+    this.#isGivenUp = true;
     old.endForGood();
     if (!weather.backups.wasGatewayRestored) return;
     payments.forget(gateway.txHashes());

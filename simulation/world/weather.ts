@@ -57,6 +57,11 @@ export class Weather {
     return this.#hostile === null && !isOpen && !this.#isLeft;
   }
 
+  /** Whether a courier lies. */
+  get isDeceived(): boolean {
+    return this.#hostile !== null;
+  }
+
   /** Whether an agent may have stopped itself for a person to look. */
   get mayLock(): boolean {
     return !this.mustSettle || this.#world.plan.rates.foreignSpend > 0;

@@ -128,6 +128,7 @@ export class LinkAgent {
       answers: nonce,
       nonce: "07".repeat(32),
       software: "test",
+      open: [],
       at: 5_000,
       ...change,
     };

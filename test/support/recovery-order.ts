@@ -9,7 +9,7 @@ import { type Recovery, recoveryNameOf } from "../../protocol/recovery.ts";
 import { MemoryDisk } from "./ledger-disk.ts";
 import { type AnyAnswer, agentId, hot, type Rig, wallet } from "./signer-rig.ts";
 
-export type Contents = Pick<Recovery, "held" | "jobs" | "accounts" | "spent" | "withdrawals">;
+export type Contents = Pick<Recovery, "held" | "jobs" | "accounts" | "spent" | "withdrawals" | "ended">;
 
 /** Everything on the signer's disk now, read past what the rig remembers. */
 export function ledgerOf(rig: Rig): readonly LedgerRecord[] {
@@ -41,7 +41,7 @@ export function databaseOf(rig: Rig): Contents {
     return [{ job: text, address: withdrawal?.address ?? "", account, token, versions }];
   });
   const accounts = [...next].map(([network, to]) => ({ network, account: hot, next: to.toString() }));
-  return { held: stored, jobs: last, accounts, spent: [], withdrawals };
+  return { held: stored, jobs: last, accounts, spent: [], withdrawals, ended: [] };
 }
 
 /** What the shop would order again to get the job of this text. */

@@ -3,7 +3,9 @@ import { createPublicKey } from "node:crypto";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RecoveryPlan } from "../../agent/socket/verbs.ts";
+import { openTokens } from "../../agent/courier/desk/book.ts";
+import { createDesk, step } from "../../agent/courier/desk/desk.ts";
+import type { CourierAnswers, RecoveryPlan } from "../../agent/socket/verbs.ts";
 import { answeredUpTo, jobsAfter } from "../../gateway/hub/outbox.ts";
 import { applyStatements } from "../../gateway/hub/statements.ts";
 import { recoveryOrder } from "../../gateway/recovery/order.ts";
@@ -13,7 +15,7 @@ import { createStore, openStore, type Store } from "../../gateway/store/store.ts
 import { appendJob } from "../../gateway/withdrawals/jobs.ts";
 import { openEnvelope, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
 import { transactionIdOf, zeroHash } from "../../protocol/identity.ts";
-import type { Head } from "../../protocol/messages.ts";
+import type { Head, OpenTokens } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
 import { insertTransaction, readAgent, readTransaction, silentLog } from "./gateway-database.ts";
 import { type AnyAnswer, agentId, facts, hot, merchant, Rig, shop, token, vault, wallet } from "./signer-rig.ts";
@@ -21,6 +23,13 @@ import { type AnyAnswer, agentId, facts, hot, merchant, Rig, shop, token, vault,
 const currencies = JSON.stringify([{ id: "usdt", network: "eip155:31337", contract: token, decimal: 6, maxFee: "0.01" }]);
 const insertAgent = `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies,
   pairedAt) VALUES (?, ?, ?, 1, ?, ?, ?, 'xpub', '["eip155:31337"]', ?, 0)`;
+
+/** What a courier's hello says is open. */
+function openTokensOf(hello: AnyAnswer): readonly OpenTokens[] {
+  const desk = createDesk();
+  step(desk, { kind: "hello", hello: hello as AnyAnswer & CourierAnswers["hello"], isFresh: true, askedAtMs: 0 }, 0);
+  return openTokens(desk.book);
+}
 
 export class SignerAndGateway {
   readonly rig = new Rig();
@@ -95,9 +104,9 @@ export class SignerAndGateway {
     return id;
   }
 
-  /** Both sides see it final on the chain. */
+  /** Both sides see its newest version final on the chain. */
   complete(id: string): void {
-    const [version] = this.rig.show(id).versions;
+    const version = this.rig.show(id).versions.at(-1);
     const seen = { stage: "final", outcome: "paid", txHash: version?.txHash ?? "", block: 9 };
     this.rig.ask("observed", { transactionId: id, ...seen });
     this.acknowledge();
@@ -107,13 +116,14 @@ export class SignerAndGateway {
   /** What the gateway answers to the signer's hello, and the signer to that; null when they are of different epochs. */
   connect(): AnyAnswer | null {
     this.rig.now += 1;
-    const { nonce } = this.rig.ask("hello");
+    const hello = this.rig.ask("hello");
+    const { nonce } = hello;
     const { agent, rig } = this;
     if (rig.core.paired.epoch > agent.epoch) return null;
     if (rig.core.paired.epoch < agent.epoch) {
       const recovery = recoveryOf(this.store.database, agent);
       if (recovery === undefined || recovery.takenAt !== null) return null;
-      const parts = recoveryOrder(this.store.database, agent, recovery, nonce, rig.now);
+      const parts = recoveryOrder(this.store.database, agent, recovery, { nonce, open: openTokensOf(hello) }, rig.now);
       return parts.map((part) => rig.admit(sealEnvelope("recovery", part, rig.gateway.key))).at(-1) ?? null;
     }
     const jobs = { sequence: agent.jobSequence, hash: agent.jobSequence === 0 ? zeroHash : agent.jobHash };

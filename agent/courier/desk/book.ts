@@ -3,6 +3,8 @@
  * rebuilt from the signer's `hello` and the chain. Pure data; changed only by the desk's own steps.
  */
 import { invariant } from "../../../protocol/fault.ts";
+import type { OpenTokens } from "../../../protocol/messages.ts";
+import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 import type { DeskVerb } from "./events.ts";
 import type { Account, Ask, Asked, Book, Counted, Item, Reserve } from "./item.ts";
@@ -275,6 +277,24 @@ function dequeue(item: Item): void {
  */
 export function isBehind({ nextNonce, counters }: Account): boolean {
   return counters.highest !== null && counters.highest > BigInt(nextNonce || "0");
+}
+
+/**
+ * Between which nonces of each account the ledger has something open: a gateway that recovers it says what of that has ended.
+ * @public
+ */
+export function openTokens({ accounts }: Book): readonly OpenTokens[] {
+  const open: OpenTokens[] = [];
+  for (const { network, address, flight } of accounts.values()) {
+    let [first, last] = [Number.POSITIVE_INFINITY, -1];
+    for (const { nonce } of flight) {
+      if (nonce === Number.POSITIVE_INFINITY) continue;
+      first = Math.min(first, nonce);
+      last = Math.max(last, nonce);
+    }
+    if (last >= 0) open.push({ network, account: address, first: `${first}`, last: `${last}` });
+  }
+  return open.slice(0, openAccountsMax);
 }
 
 /** In order of nonce; those not yet bound to one come last, in order of sequence. */

@@ -6,7 +6,7 @@ import WebSocket, { type RawData } from "ws";
 import type { Code } from "../../../protocol/codes.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import { AgentError } from "../../../protocol/fault.ts";
-import type { Head, Welcome } from "../../../protocol/messages.ts";
+import type { Head, OpenTokens, Welcome } from "../../../protocol/messages.ts";
 import { type BackoffLimits, backoffMs } from "./backoff.ts";
 import { createSession, type Heard, type LinkSelf, type Session, type SessionKeys } from "./session.ts";
 
@@ -45,6 +45,7 @@ export interface LinkOptions extends SessionKeys {
   readonly clock: () => number;
   readonly random: () => number; // [0, 1)
   readonly head: () => Head | null; // newest known ledger head, for the heartbeat
+  readonly open: () => readonly OpenTokens[]; // between which something is open now, for the hello
   readonly times?: Partial<LinkTimes>;
   readonly onUp: (welcome: Welcome, frame: Uint8Array) => void;
   /** Part of a recovery order, instead of a welcome: the link will not come up under this epoch. */
@@ -135,7 +136,7 @@ interface ConnectionEvents {
 }
 
 function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvents): Connection {
-  const session = createSession(options.self, options, options.software);
+  const session = createSession(options.self, options, options);
   const socket = openSocket(options.address, times);
   const timers = createTimers();
   let upAtMs = -1;

@@ -6,7 +6,7 @@
 import type { KeyObject } from "node:crypto";
 import { agentFrameBytesMax, frameKind, openEnvelope, sealEnvelope } from "../../../protocol/envelope.ts";
 import { AgentError } from "../../../protocol/fault.ts";
-import type { EnvelopeKind, Head, Welcome } from "../../../protocol/messages.ts";
+import type { EnvelopeKind, Head, OpenTokens, Welcome } from "../../../protocol/messages.ts";
 import { parseBeat, parseChallenge, parseWelcome } from "../../../protocol/payloads.ts";
 
 /**
@@ -25,6 +25,12 @@ export interface SessionKeys {
   readonly linkKey: KeyObject; // private
 }
 
+/** What a hello says beside who it is from. */
+interface Said {
+  readonly software: string;
+  readonly open: () => readonly OpenTokens[];
+}
+
 /** What a frame led to. `welcome` and `frame` carry the whole envelope, for the signer. */
 export type Heard =
   | { readonly kind: "reply"; readonly frame: Uint8Array }
@@ -39,7 +45,7 @@ export interface Session {
   beat(head: Head | null, nowMs: number): Uint8Array;
 }
 
-export function createSession(self: LinkSelf, keys: SessionKeys, software: string): Session {
+export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Session {
   let phase: "challenge" | "welcome" | "open" = "challenge";
   let lastBeatAt = -1;
 
@@ -49,7 +55,7 @@ export function createSession(self: LinkSelf, keys: SessionKeys, software: strin
   const challenged = (frame: Uint8Array, nowMs: number): Heard => {
     const challenge = parseChallenge(open(frame, "challenge"));
     const { agent, epoch, nonce } = self;
-    const hello = { agent, epoch, answers: challenge.nonce, nonce, software, at: nowMs };
+    const hello = { agent, epoch, answers: challenge.nonce, nonce, software: said.software, open: said.open(), at: nowMs };
     phase = "welcome";
     return { kind: "reply", frame: sealEnvelope("hello", hello, keys.linkKey) };
   };

@@ -58,7 +58,7 @@ export class Orders {
     if (known !== undefined && (known.order !== part.order || known.parts !== part.parts)) this.#parts.clear();
     this.#parts.set(part.part, part);
     let count = 0;
-    for (const { withdrawals } of this.#parts.values()) count += withdrawals.length;
+    for (const { withdrawals, ended } of this.#parts.values()) count += withdrawals.length + ended.length;
     if (count > recoveryWithdrawalsMax) {
       this.#parts.clear();
       return refuse("RECOVERY_TOO_LARGE", `${count} withdrawals`);
@@ -66,7 +66,8 @@ export class Orders {
     if (this.#parts.size < part.parts) return { ok: true };
     const parts = [...this.#parts.values()].sort((a, b) => a.part - b.part);
     const { part: _part, parts: _parts, ...first } = parts[0] as Recovery;
-    this.#whole = { ...first, withdrawals: parts.flatMap((each) => each.withdrawals) };
+    const [withdrawals, ended] = [parts.flatMap((each) => each.withdrawals), parts.flatMap((each) => each.ended)];
+    this.#whole = { ...first, withdrawals, ended };
     this.#parts.clear();
     return { ok: true };
   }

@@ -71,8 +71,8 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   if (twice !== null) return twice;
   const accounts = watermarksOf(input);
   if (!accounts.ok) return accounts;
-  const loose = order.withdrawals.find((item, i) => isLoose(item, items.jobs[i]?.job.network ?? "", accounts.views));
-  if (loose !== undefined) return refuse("RECOVERY_ORDER", `nonce ${loose.token} is not below the one that comes next`);
+  const loose = items.jobs.find(({ item, job }) => isLoose(item, job.network, accounts.views));
+  if (loose !== undefined) return refuse("RECOVERY_ORDER", `nonce ${loose.item.token} is not below the one that comes next`);
   const { head } = core.heads;
   const isGatewayBehind = order.held === null || hashAt(order.held.seq) === order.held.hash;
   const isOnlyUnheard =
@@ -127,7 +127,7 @@ function readItems({ core, order, account }: PlanInput): { readonly ok: true; re
   const { agent, wallet, merchant } = core.paired;
   const jobs: AskedItem[] = [];
   const seen = new Set<string>();
-  for (const item of order.withdrawals) {
+  for (const item of [...order.withdrawals, ...order.ended]) {
     const job = parseJob(item.job);
     const { transactionId, orderId } = job;
     if (job.agent !== agent || job.wallet !== wallet) return refuse("RECOVERY_ORDER", `${transactionId} is another agent's`);
@@ -137,12 +137,21 @@ function readItems({ core, order, account }: PlanInput): { readonly ok: true; re
     if (seen.has(transactionId)) return refuse("RECOVERY_ORDER", `${transactionId} stands twice`);
     if (item.token !== "" && item.account !== account) return refuse("RECOVERY_ORDER", `${item.account} is not our account`);
     seen.add(transactionId);
-    jobs.push({ item, job });
+    if (seen.size <= order.withdrawals.length || isBoundHere(core, transactionId)) jobs.push({ item, job });
   }
   return { ok: true, jobs };
 }
 
-/** A withdrawal that the gateway calls open. */
+/**
+ * What has ended there and is open here keeps its token, and learns by which hashes its end is known. Without a token here it is settled,
+ * as if the order had not named it.
+ */
+function isBoundHere({ book }: Core, transactionId: string): boolean {
+  const withdrawal = book.find(transactionId);
+  return withdrawal !== undefined && !isFinal(withdrawal.state) && withdrawal.nonce !== "";
+}
+
+/** A withdrawal that the gateway calls open, or that has ended there and not here. */
 function placeAsked({ core }: PlanInput, { item, job }: AskedItem): Placing {
   const { transactionId } = job;
   const known = core.book.contentOf(transactionId);

@@ -55,11 +55,13 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
  * A nonce that the ledger bound went to a transaction that is none of its own: somebody else signs with the key, and takes nonces
  * that the count never shows. An alarm and a lock, in front of the end itself, so that no torn write keeps that without them. In a
  * recovery the alarm is all: the transaction may be a payment of ours that neither side remembers, and each signature has a
- * person's yes there. The greeting comes first, because a restored ledger has another reason to stop.
+ * person's yes there. The greeting comes first, and no other lock may be there: a restored ledger may have forgotten the very version
+ * that was mined, and learns of it by its recovery.
  */
 function stopForLoss(turn: Turn, { transactionId, job, account, nonce }: Withdrawal): Refusal | null {
   const { core, run } = turn;
-  if (core.locked === null && !run.greeted) return refuse("SIGNER_NOT_GREETED");
+  if (core.locked !== null && core.locked.code !== "CHAIN_NONCE_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);
+  if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   const detail = `${job.network}: nonce ${nonce} of ${account} was bound to ${transactionId} and used by a foreign transaction`;
   alarm(turn, "CHAIN_NONCE_LOST", detail);
   if (core.recovery === null) lock(turn, "CHAIN_NONCE_FOREIGN", detail);

@@ -45,6 +45,9 @@ export const recovered = [
   },
 ];
 
+/** Between which tokens an agent says that something is open. */
+export const open = [{ network: "eip155:31337", account: hot, first: "5", last: "9" }];
+
 const recovery = {
   ...{ agent, wallet, epoch: 2, answers: hash("2"), order: hash("9"), part: 1, parts: 1, held: head },
   jobs: { sequence: 1, hash: jobHashOf(JSON.stringify(job)) },
@@ -59,13 +62,14 @@ const recovery = {
       versions: [{ txHash: `0x${hash("d")}`, feeMax: "130000000000000" }],
     },
   ],
+  ended: [],
   at,
 };
 
 /** By the kind of their envelope; `job` stands inside `jobs` as text. */
 export const honest: Readonly<Record<string, object>> = {
   challenge: { nonce: hash("1"), at },
-  hello: { agent, epoch: 1, answers: hash("1"), nonce: hash("2"), software: "autowithdraw 0.1.0", at },
+  hello: { agent, epoch: 1, answers: hash("1"), nonce: hash("2"), software: "autowithdraw 0.1.0", open, at },
   welcome: {
     agent,
     wallet,

@@ -124,7 +124,7 @@ function check({ store, wire, session }: World, headBefore: number, isGreeted: b
   return agent.headSeq;
 }
 
-const hello = { agent: agentId, epoch: 2, answers: "@nonce", nonce: "2".repeat(64), software: "autowithdraw 0.1.0", at };
+const hello = { agent: agentId, epoch: 2, answers: "@nonce", nonce: "2".repeat(64), software: "autowithdraw 0.1.0", open, at };
 const own = (number: number): readonly object[] =>
   entries.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(number) } : entry));
 const place = { after: 0, previous: "0".repeat(64), head: { seq: 8, hash: "e".repeat(64) } };

@@ -48,7 +48,7 @@ const courier = { at, link: "up", linkDetail: "", chains: [], waiting: [], durab
 /** The gateway's order to recover in epoch 2, with nothing open. */
 const contents = {
   ...{ agent: agentId, wallet, epoch: 2, answers: sample.nonce, part: 1, parts: 1, held: null, jobs: sample.gateway.last },
-  ...{ accounts: [{ network: "eip155:31337", account: hot, next: "9" }], spent: [], withdrawals: [] },
+  ...{ accounts: [{ network: "eip155:31337", account: hot, next: "9" }], spent: [], withdrawals: [], ended: [] },
 };
 const order = { ...contents, order: recoveryNameOf(contents), at: sample.now };
 

@@ -1,0 +1,143 @@
+/** What has ended at the gateway and is open in a ledger that was put back: the order names its versions, and so its end is known. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { recoveryOrder } from "../gateway/recovery/order.ts";
+import { beginRecovery, recoveryOf } from "../gateway/recovery/recovery.ts";
+import type { Recovery } from "../protocol/recovery.ts";
+import { MemoryDisk } from "./support/ledger-disk.ts";
+import { backup, databaseOf, offer, restore, shown } from "./support/recovery-order.ts";
+import { SignerAndGateway } from "./support/signer-and-gateway.ts";
+import { type AnyAnswer, facts, hot, Rig } from "./support/signer-rig.ts";
+
+let both: SignerAndGateway;
+
+beforeEach(() => {
+  both = new SignerAndGateway();
+});
+afterEach(() => both.remove());
+
+const network = "eip155:31337";
+
+function hashesOf(id: string): readonly string[] {
+  return both.rig.show(id).versions.map(({ txHash }) => txHash);
+}
+
+function observed(id: string, outcome: "paid" | "lost", txHash: string): AnyAnswer {
+  return both.rig.ask("observed", { transactionId: id, stage: "final", outcome, txHash, block: outcome === "paid" ? 9 : 0 });
+}
+
+/** Paid by a dearer version, of which a ledger put back to before it knows nothing. */
+function paidByForgottenVersion(): { readonly id: string; readonly known: string; readonly forgotten: string } {
+  const id = both.pay("first");
+  const [known = ""] = hashesOf(id);
+  const copy = backup(both.rig);
+  both.rig.ask("replace", { transactionId: id, above: 1, facts: { ...facts, maxFeePerGas: "90000000000" } });
+  both.acknowledge();
+  const [, forgotten = ""] = hashesOf(id);
+  both.complete(id);
+  restore(both.rig, copy);
+  expect(both.connect()).toMatchObject({ code: "SIGNER_LOCKED" });
+  return { id, known, forgotten };
+}
+
+describe("a withdrawal paid by a version that the ledger forgot", () => {
+  it("is named to it, watched under every hash, and ends as paid", () => {
+    const { id, known, forgotten } = paidByForgottenVersion();
+    expect(both.recover()).toMatchObject({ quarantined: 1, settled: 0, imported: 0 });
+    expect(both.rig.show(id)).toMatchObject({ state: "quarantined", nonce: "5" });
+    expect(hashesOf(id)).toEqual([known, forgotten]);
+    expect(observed(id, "paid", forgotten)).toMatchObject({ ok: true, withdrawal: { state: "paid" } });
+    both.acknowledge();
+    expect(both.rig.operate("finish").ok).toBe(true);
+    expect(both.row(id)).toMatchObject({ status: 1 });
+    expect(both.rig.core.locked).toBeNull();
+  });
+
+  it("is not called lost while the ledger is known to lack something; one that lacks nothing is", () => {
+    const { id, known } = paidByForgottenVersion();
+    expect(observed(id, "lost", known)).toMatchObject({ ok: false, code: "SIGNER_LOCKED", detail: "LEDGER_BEHIND_GATEWAY" });
+    expect(both.rig.show(id).state).toBe("released");
+    both.recover();
+    expect(observed(id, "lost", known)).toMatchObject({ ok: true, withdrawal: { state: "lost" } });
+  });
+});
+
+it("a withdrawal bound and not signed in a ledger that was put back, and paid since, ends without a yes", () => {
+  const id = both.order("first");
+  both.rig.send("sign", { transactionId: id, facts });
+  both.rig.disk.sync();
+  const copy = MemoryDisk.of(both.rig.disk.files);
+  both.acknowledge();
+  const [txHash = ""] = hashesOf(id);
+  both.complete(id);
+  restore(both.rig, copy);
+  both.connect();
+  both.recover();
+  expect(both.rig.show(id)).toMatchObject({ state: "quarantined", nonce: "5" });
+  expect(hashesOf(id)).toEqual([txHash]);
+  expect(observed(id, "paid", txHash)).toMatchObject({ ok: true, withdrawal: { state: "paid" } });
+});
+
+describe("the order", () => {
+  function orderFor(open: { first: string; last: string }[], account = hot): readonly Recovery[] {
+    const ranges = open.map((range) => ({ network, account, ...range }));
+    const recovery = recoveryOf(both.store.database, both.agent);
+    if (recovery === undefined) throw new Error("no recovery was begun");
+    return recoveryOrder(both.store.database, both.agent, recovery, { nonce: both.rig.nonce, open: ranges }, both.rig.now);
+  }
+  const tokens = (parts: readonly Recovery[]): string[] => parts.flatMap(({ ended }) => ended.map(({ token }) => token));
+
+  it("names what has ended between the tokens that the hello named, in their order, and nothing else of it", () => {
+    for (let i = 0; i < 7; i++) both.complete(both.pay(`order-${i}`)); // tokens 5 to 11
+    both.pay("open");
+    both.store.write((database) => beginRecovery(database, both.agent, 0, both.rig.now));
+    expect(tokens(orderFor([]))).toEqual([]);
+    expect(tokens(orderFor([{ first: "9", last: "10" }]))).toEqual(["9", "10"]);
+    expect(tokens(orderFor([{ first: "0", last: "99" }]))).toEqual(["5", "6", "7", "8", "9", "10", "11"]);
+    expect(tokens(orderFor([{ first: "0", last: "99" }], "0x0000000000000000000000000000000000000001"))).toEqual([]);
+    const [part] = orderFor([{ first: "9", last: "9" }]);
+    expect(part?.withdrawals.map(({ token }) => token)).toEqual(["12"]);
+    const before = orderFor([]).map(({ order }) => order);
+    expect(orderFor([{ first: "9", last: "9" }]).map(({ order }) => order)).not.toEqual(before);
+  });
+
+  it("of many that have ended goes over several parts, each under its limit", () => {
+    for (let i = 0; i < 60; i++) both.complete(both.pay(`order-${i}`));
+    both.store.write((database) => beginRecovery(database, both.agent, 0, both.rig.now));
+    const parts = orderFor([{ first: "0", last: "999" }]);
+    expect(parts.length).toBeGreaterThan(1);
+    expect(tokens(parts)).toHaveLength(60);
+    expect(Math.max(...parts.map((part) => Buffer.byteLength(JSON.stringify(part))))).toBeLessThan(48 * 1024);
+    both.connect();
+    expect(shown(both.rig)).toMatchObject({ quarantined: 0, settled: 0, imported: 0 });
+  });
+});
+
+describe("what an order calls ended", () => {
+  it("changes nothing for a ledger that has ended it too, never had it, or has no token for it", () => {
+    const rig = new Rig().ready();
+    const { transactionId, versions } = rig.pay();
+    const open = databaseOf(rig);
+    const [paid] = open.withdrawals;
+    rig.ask("observed", { transactionId, stage: "final", outcome: "paid", txHash: versions[0]!.txHash, block: 3 });
+    const held = rig.request({ currency: "eth", amount: "1.5" });
+    rig.acknowledge();
+    const contents = databaseOf(rig);
+    const there = { account: hot, token: "4", versions: [{ txHash: "0xab", feeMax: "1" }] };
+    const ended = [paid!, { ...contents.withdrawals[0]!, ...there }];
+    offer(rig, { ...contents, withdrawals: [], ended });
+    expect(shown(rig)).toMatchObject({ quarantined: 0, settled: 1, imported: 0, restated: 0 });
+    expect(shown(rig).withdrawals).toMatchObject([{ transactionId: held.transactionId, becomes: "settled", nonce: "" }]);
+  });
+
+  it("with another token than the one here contradicts, as what it calls open does", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    const { withdrawals, ...contents } = databaseOf(rig);
+    const as = (token: string): AnyAnswer => {
+      offer(rig, { ...contents, withdrawals: [], ended: [{ ...withdrawals[0]!, token }] });
+      return rig.operate("recover", { digest: "" }) as AnyAnswer;
+    };
+    expect(as("4").code).toBe("RECOVERY_CONFLICT");
+    expect(as("5")).toMatchObject({ ok: true });
+  });
+});
