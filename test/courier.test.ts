@@ -112,6 +112,24 @@ describe("a withdrawal", () => {
     expect(rig.gateway.statements.slice(before)).toEqual([{ after: head, head, isGreeted: true }]);
   });
 
+  it("tells the gateway of a lock, also when the acknowledgement before it was lost", async () => {
+    const rig = await rigOn();
+    const { core, gateway } = rig.signer;
+    await until(() => core.heads.acked.seq > 1 && core.outbox.size === 0);
+    const { acked } = core.heads;
+    rig.gateway.acknowledges = false;
+    rig.gateway.order({ address: receiver() });
+    await until(() => (gateway.stored?.seq ?? 0) > acked.seq && core.book.openCount === 1);
+    await rig.gateway.stop();
+    const beyond = { seq: 1_000, hash: "ab".repeat(32) };
+    rig.signer.admit(gateway.jobs([], { echo: beyond, at: Date.now() }));
+    expect(core.locked?.code).toBe("LEDGER_BEHIND_GATEWAY");
+    expect(core.heads.acked).toEqual(acked);
+    await rig.gateway.start();
+    await until(() => gateway.stored?.seq === core.heads.head.seq);
+    expect(rig.gateway.gaps).toBe(0);
+  });
+
   it("tells a gateway that went back what it lacks, and signs nothing for it", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 0);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { transactionIdOf } from "../protocol/identity.ts";
 import type { RecoveryWithdrawal } from "../protocol/recovery.ts";
-import { assertWhole } from "./support/forgetful-signer.ts";
+import { approve, assertWhole } from "./support/forgetful-signer.ts";
 import {
   backup,
   type Contents,
@@ -14,7 +14,7 @@ import {
   shown,
   taken,
 } from "./support/recovery-order.ts";
-import { hot, merchant, Rig, settings, shop } from "./support/signer-rig.ts";
+import { type AnyAnswer, facts, hot, merchant, Rig, settings, shop } from "./support/signer-rig.ts";
 
 function planOf(rig: Rig, contents: Contents): { code: string } & Record<string, unknown> {
   const offered = offer(rig, contents);
@@ -201,12 +201,35 @@ describe("limits", () => {
     const over = rig.request({ currency: "eth", amount: "1.5" });
     const fits = rig.request({ currency: "eth", amount: "1" });
     const digest = (id: string): string => rig.show(id).approvalDigest;
-    const approve = (id: string): string =>
+    const answer = (id: string): string =>
       rig.operate("approve", { transactionId: id, digest: digest(id), address: "" }).code ?? "approved";
-    expect(approve(over.transactionId)).toBe("POLICY_ABOVE_HOUR");
-    expect(approve(fits.transactionId)).toBe("approved");
+    expect(answer(over.transactionId)).toBe("POLICY_ABOVE_HOUR");
+    expect(answer(fits.transactionId)).toBe("approved");
     // The bound one counts already: a yes to it makes no sum larger.
-    expect(approve(lost.transactionId)).toBe("approved");
+    expect(answer(lost.transactionId)).toBe("approved");
+  });
+
+  it("count what was only held here when its ledger was put back, and has a token since", () => {
+    const tight = { ...settings.policy.eth!, maxPerDay: "4", maxPerHour: "4", maxPerWithdrawal: "3", holdAbove: "1" };
+    const rig = new Rig({ settings: { ...settings, policy: { ...settings.policy, eth: tight } } }).ready();
+    const { transactionId } = rig.request({ currency: "eth", amount: "2.5" });
+    rig.acknowledge();
+    const copy = backup(rig);
+    approve(rig, transactionId);
+    rig.ask("sign", { transactionId, facts });
+    rig.acknowledge();
+    const contents = databaseOf(rig);
+    restore(rig, copy);
+    expect(rig.show(transactionId)).toMatchObject({ state: "held", nonce: "" });
+    taken(rig, contents);
+    expect(rig.show(transactionId)).toMatchObject({ state: "quarantined", nonce: "5" });
+    const counted = ledgerOf(rig).filter((record) => record.kind === "IMPORTED");
+    expect(counted).toMatchObject([{ transactionId, amountUnits: `${25n * 10n ** 17n}` }]);
+    const next = rig.request({ currency: "eth", amount: "2" });
+    const yes = (id: string): AnyAnswer =>
+      rig.operate("approve", { transactionId: id, digest: rig.show(id).approvalDigest, address: "" });
+    expect(yes(next.transactionId).code).toBe("POLICY_ABOVE_HOUR");
+    expect(yes(transactionId).ok).toBe(true);
   });
 
   it("do not count twice what the ledger has not forgotten", () => {

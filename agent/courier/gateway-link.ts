@@ -28,10 +28,10 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
     head: () => state.head,
     open: shared.openTokens,
     ...(options.linkTimes === undefined ? {} : { times: options.linkTimes }),
-    onUp(_welcome, frame) {
+    onUp(welcome, frame) {
       metrics.count("linkUp");
       state.linkUps += 1;
-      greet(shared, link, reporter, frame).catch(onBug);
+      greet(shared, link, reporter, { frame, echoed: welcome.echo?.seq ?? 0 }).catch(onBug);
     },
     onRecovery(frame) {
       keepOrder(shared, frame).catch(onBug);
@@ -85,7 +85,12 @@ export async function checkAcknowledged(shared: Shared, link: Link): Promise<voi
 }
 
 /** The signer hears the welcome before anything else of this connection; then the gateway hears what it has not acknowledged. */
-async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint8Array): Promise<void> {
+async function greet(
+  shared: Shared,
+  link: Link,
+  reporter: Reporter,
+  { frame, echoed }: { readonly frame: Uint8Array; readonly echoed: number },
+): Promise<void> {
   const { signer, state, options } = shared;
   const connection = state.linkUps;
   const admitted = await settled(signer.request("admit", { frame: base64(frame) }));
@@ -106,8 +111,9 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
   state.linkDetail = "";
   if (hello.head.seq > state.head.seq) state.head = hello.head;
   options.log.info({ agent: hello.agent, epoch: hello.epoch, ledger: hello.head.seq }, "the link is up");
-  // From the acknowledged head, not the echoed one: an acknowledgement lost on the way must come again, or its gate stays shut.
-  reporter.resume(hello.acked);
+  // A greeted signer has taken the echo for an acknowledgement. A locked one takes none: what the gateway holds of its ledger would be
+  // repeated and refused for ever, and nobody there would hear of the lock.
+  reporter.resume(echoed <= hello.head.seq ? Math.max(hello.acked, echoed) : hello.acked);
   shared.tellStatus();
 }
 

@@ -16,9 +16,14 @@ export function isRescued({ rescue }: Plan): boolean {
   return rescue;
 }
 
-/** A ledger is put back to before the gateway saw the end of what is open in it. */
+/** A ledger is put back to before the gateway saw the end of what is on its way in it. */
 export function isOld({ oldBackup }: Plan): boolean {
-  return oldBackup;
+  return oldBackup === "on its way";
+}
+
+/** A ledger is put back to before what is held in it was signed. */
+export function isOfHeld({ oldBackup }: Plan): boolean {
+  return oldBackup === "held";
 }
 
 /** Ledger and database of one server are put back together, and nobody mends it. */

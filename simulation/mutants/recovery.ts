@@ -1,6 +1,6 @@
 /** Mutants of the way back: orders, plans, what is held, what is told again, the end of a recovery, and who takes a server's place. */
 import type { Mutant } from "./mutant.ts";
-import { isCompared, isOld, isRescued } from "./plans.ts";
+import { isCompared, isOfHeld, isOld, isRescued } from "./plans.ts";
 
 const plan = "agent/signer/recovery/plan.ts";
 const decisions = "agent/signer/withdrawal/decisions.ts";
@@ -67,6 +67,14 @@ export const recoveryMutants: readonly Mutant[] = [
     replace: "  if (core.locked === null && !run.greeted)",
     sentence: "A locked ledger calls lost what a version paid that it has forgotten, before its recovery names that (truth).",
     when: isOld,
+  },
+  {
+    name: "bound-there-counts-nothing-here",
+    file: plan,
+    find: "  const units = boundUnits(core, job, nonce, withdrawal.amountUnits);\n",
+    replace: '  const units = nonce === "" ? "" : withdrawal.amountUnits;\n',
+    sentence: "What was only held in a ledger that was put back, and has a token since, counts against no limit (limits).",
+    when: isOfHeld,
   },
   {
     name: "settled-waits-for-ever",

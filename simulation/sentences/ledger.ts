@@ -170,6 +170,13 @@ export class DurableLedger {
     return left.filter((id) => !seen.includes(id));
   }
 
+  /** Withdrawals that wait for a person. */
+  get held(): readonly string[] {
+    const held = this.records.flatMap((one) => (one.kind === "HELD" ? [one.transactionId] : []));
+    const decided = this.records.flatMap((one) => (one.kind === "APPROVED" || one.kind === "REFUSED" ? [one.transactionId] : []));
+    return held.filter((id) => !decided.includes(id));
+  }
+
   get head(): Head {
     const last = this.records.at(-1);
     return { seq: last?.seq ?? 0, hash: last?.hash ?? zeroHash };

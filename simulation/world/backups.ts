@@ -97,7 +97,7 @@ export class Backups {
 
   /** Backups are made often; where an old one is put back, the last one is of when something was on its way. */
   get #isRenewed(): boolean {
-    if (this.#world.plan.oldBackup && this.#used === 0) return !this.#isOld;
+    if (this.#world.plan.oldBackup !== "" && this.#used === 0) return !this.#isOld;
     return kernel.chance.below("the ledger is backed up", 5) === 0;
   }
 
@@ -105,19 +105,22 @@ export class Backups {
     return this.#open.length > 0;
   }
 
-  /** Whether what is open in an old backup has not ended at the gateway yet. */
+  /** Whether what is open in an old backup has not ended at the gateway yet, or not been signed. */
   get waits(): boolean {
     if (!this.#isOld || this.#used > 0) return false;
-    const ended = this.#world.gateway.all<{ readonly id: string }>("SELECT id FROM transactions WHERE status <> 0");
-    return !ended.some(({ id }) => this.#open.includes(id));
+    const { gateway, plan } = this.#world;
+    const ended = "SELECT id FROM transactions WHERE status <> 0";
+    const isOver = plan.oldBackup === "held" ? "SELECT transactionId AS id FROM tokens" : ended;
+    return !gateway.all<{ readonly id: string }>(isOver).some(({ id }) => this.#open.includes(id));
   }
 
-  /** With something that is on its way the backup is kept, and fees rise, so that a dearer version is signed that it does not know. */
+  /** What is on its way keeps the backup, and fees rise, so that a dearer version is signed that it does not know; so does what is held. */
   #backUpLedger(machine: Machine): void {
     const { plan, chain } = this.#world;
     this.#ledger = machine.drive.backup();
-    if (!plan.oldBackup || this.#used > 0) return;
-    this.#open = this.#world.ledgerOf(machine).onTheirWay;
+    if (plan.oldBackup === "" || this.#used > 0) return;
+    const ledger = this.#world.ledgerOf(machine);
+    this.#open = plan.oldBackup === "held" ? ledger.held : ledger.onTheirWay;
     if (!this.#isOld) return;
     this.#feeWei = chain.baseFeeWei;
     chain.baseFeeWei *= 5n;

@@ -88,8 +88,11 @@ export interface Plan {
   readonly rescue: boolean;
   /** A gateway that was put back: another server takes the old one's place after it, by the rules of that page. */
   readonly takeover: boolean;
-  /** The ledger is put back to before the gateway saw the end of what is open in it, fees having risen meanwhile. */
-  readonly oldBackup: boolean;
+  /**
+   * What is open in the backup that is put back: something on its way, which has ended by a dearer version since, or something held,
+   * which has been signed since. "" when it is whatever there was.
+   */
+  readonly oldBackup: "" | "on its way" | "held";
 }
 
 /** Destinations in EIP-55 form. */
@@ -169,14 +172,17 @@ export function drawPlan(chance: Chance): Plan {
   const rescue = isBoth || (isTwofold && chance.below("rescue", 3) === 0);
   const takeover = rescue && rates.gatewayRestored > 0 && chance.below("takeover", 3) === 0;
   const isLedgerAlone = rates.gatewayRestored + rates.folderCloned + rates.pairedAgain === 0 && rates.ledgerRestored > 0;
-  const oldBackup = rescue && isLedgerAlone && chance.below("an old backup", 3) === 0;
-  const oldMs = oldBackup ? chance.between("an old backup grows older", 16, 40) * 500 : 0;
+  const isOld = rescue && isLedgerAlone && chance.below("an old backup", 3) === 0;
+  const oldBackup = isOld ? chance.pick("what is open in it", ["on its way", "on its way", "held"] as const) : "";
+  const oldMs = isOld ? chance.between("an old backup grows older", 16, 40) * 500 : 0;
   const wayBackMs = rescue ? chance.between("faults last on the way back", 0, 24) * 500 : 0;
   const faultsMs = chance.between("faults last", isLong ? 16 : 3, isLong ? 40 : 10) * 500;
-  const policy = chance.pick("policy", ["wide", "wide", "narrow", "daily", "holding"] as const);
+  const policies =
+    oldBackup === "held" ? (["narrow", "daily"] as const) : (["wide", "wide", "narrow", "daily", "holding"] as const);
+  const policy = chance.pick("policy", policies);
   return {
     rates,
-    orders: drawOrders(chance, faultsMs),
+    orders: oldBackup === "held" ? heldFirst(drawOrders(chance, faultsMs, 2)) : drawOrders(chance, faultsMs),
     faultsMs: faultsMs + oldMs + wayBackMs,
     rescue,
     takeover,
@@ -193,18 +199,31 @@ export function drawPlan(chance: Chance): Plan {
   };
 }
 
-function drawOrders(chance: Chance, faultsMs: number): readonly Order[] {
-  const count = chance.pick("orders", [1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3]);
+/** The first waits for a person, and all are of one currency: together they may be more than a day's limit. */
+function heldFirst(orders: readonly Order[]): readonly Order[] {
+  const currency = orders[0]?.currency ?? "eth";
+  return orders.map((order, index) => ({
+    ...order,
+    ...{ mode: index === 0 ? ("manual" as const) : ("auto" as const), currency },
+    ...{ address: order.address || receivers[0], units: unitsOf(order.amount, currency) },
+  }));
+}
+
+function unitsOf(amount: string, currency: Order["currency"]): bigint {
+  return BigInt(amount.slice("0.".length)) * 10n ** BigInt(decimals[currency] - 1);
+}
+
+function drawOrders(chance: Chance, faultsMs: number, least = 1): readonly Order[] {
+  const count = Math.max(least, chance.pick("orders", [1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3]));
   // No two of the same amount: a payment is told from another by what it pays.
-  const least = chance.below("least amount", 4);
+  const smallest = chance.below("least amount", 4);
   return Array.from({ length: count }, (_, index) => {
     const mode = chance.below("manual", 5) === 0 ? "manual" : "auto";
     const currency = chance.pick("currency", ["eth", "usdt"] as const);
-    const tenths = BigInt(((least + index) % 4) + 1);
+    const amount = `0.${((smallest + index) % 4) + 1}`;
     const isOpen = mode === "manual" && chance.below("address open", 2) === 0;
     return {
-      ...{ orderId: `order-${index + 1}`, mode, currency, amount: `0.${tenths}` },
-      units: tenths * 10n ** BigInt(decimals[currency] - 1),
+      ...{ orderId: `order-${index + 1}`, mode, currency, amount, units: unitsOf(amount, currency) },
       address: isOpen ? "" : chance.pick("receiver", receivers),
       atMs: 500 + chance.below("order at", Math.max(1, Math.floor(faultsMs * 0.8))),
     };

@@ -82,7 +82,7 @@ export class Rescue {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
     // Where an old backup was put back, long enough for the nodes to agree that its nonce is used.
-    const isLate = this.#world.plan.oldBackup && kernel.chance.below("nobody looks for minutes", 3) === 0;
+    const isLate = this.#world.plan.oldBackup !== "" && kernel.chance.below("nobody looks for minutes", 3) === 0;
     kernel.scheduler.after(isLate ? minutesMs : 0, kernel.scheduler.world, () => this.#lookLater());
   }
 

@@ -65,7 +65,7 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   const asked = new Set(items.jobs.map(({ job }) => job.transactionId));
   for (const withdrawal of core.book.open()) {
     if (isFinal(withdrawal.state) || asked.has(withdrawal.transactionId)) continue;
-    placed.push(placeForgotten(withdrawal, isLostThere(input, withdrawal)));
+    placed.push(placeForgotten(core, withdrawal, isLostThere(input, withdrawal)));
   }
   const twice = sharedToken(placed);
   if (twice !== null) return twice;
@@ -177,19 +177,26 @@ function placeAsked({ core }: PlanInput, { item, job }: AskedItem): Placing {
   if (item.token !== "" && withdrawal.nonce !== "" && item.token !== withdrawal.nonce) {
     return refuse("RECOVERY_CONFLICT", `${transactionId} has nonce ${withdrawal.nonce} here and ${item.token} at the gateway`);
   }
-  return placeKnown(withdrawal, item);
+  return placeKnown(core, withdrawal, item);
 }
 
 function placeUnknown(core: Core, item: RecoveryWithdrawal, job: Job, here: RecoveryWithdrawalView["here"]): Placed {
-  const asset = core.policy.asset(job.currency);
-  const amount = asset === undefined || item.token === "" ? null : parseAmount(job.amount, asset.decimal);
   const versions = item.versions.map((version) => ({ ...version, own: false, out: true }));
   const place = { address: item.address || job.address, account: item.account, nonce: item.token };
-  return placement(job, item.job, place, amount?.ok === true ? amount.units.toString() : "", versions, here, []);
+  return placement(job, item.job, place, boundUnits(core, job, item.token), versions, here, []);
+}
+
+/** What a withdrawal with a token counts for; one that is held here, or was taken over, has no approval that says it. */
+function boundUnits({ policy }: Core, { currency, amount }: Job, nonce: string, approvedUnits = ""): string {
+  if (nonce === "") return "";
+  if (approvedUnits !== "") return approvedUnits;
+  const asset = policy.asset(currency);
+  const parsed = asset === undefined ? null : parseAmount(amount, asset.decimal);
+  return parsed?.ok === true ? parsed.units.toString() : "";
 }
 
 /** Both know it: versions are joined, each under its own number. What never left this ledger gives way to the gateway's word. */
-function placeKnown(withdrawal: Withdrawal, item: RecoveryWithdrawal): Placing {
+function placeKnown(core: Core, withdrawal: Withdrawal, item: RecoveryWithdrawal): Placing {
   const { transactionId, job, versions: own } = withdrawal;
   const versions: ImportedVersion[] = [];
   const lost: Version[] = [];
@@ -214,7 +221,7 @@ function placeKnown(withdrawal: Withdrawal, item: RecoveryWithdrawal): Placing {
   const account = item.account || withdrawal.account;
   const nonce = item.token || withdrawal.nonce;
   const place = { address: withdrawal.address || item.address, account, nonce };
-  const units = nonce === "" ? "" : withdrawal.amountUnits;
+  const units = boundUnits(core, job, nonce, withdrawal.amountUnits);
   return { ok: true, placed: placement(job, "", place, units, versions, viewState(withdrawal), signedFacts(withdrawal, lost)) };
 }
 
@@ -237,7 +244,7 @@ function isLostThere({ core, order, hashAt }: PlanInput, { transactionId, job, h
  * Open here and not at the gateway. With a token it keeps it, whatever became of it. Without one it is held when the gateway surely
  * lost its job; else the gateway counts it as ended, perhaps as paid with a token that this ledger forgot: it is never paid from here.
  */
-function placeForgotten(withdrawal: Withdrawal, isLostThere: boolean): Placed {
+function placeForgotten(core: Core, withdrawal: Withdrawal, isLostThere: boolean): Placed {
   const { transactionId, job, versions, account, nonce, address, amountUnits } = withdrawal;
   const here = viewState(withdrawal);
   if (nonce === "" && !isLostThere) {
@@ -246,7 +253,7 @@ function placeForgotten(withdrawal: Withdrawal, isLostThere: boolean): Placed {
   const signed = versions.filter(({ txHash }) => txHash !== "");
   const facts = [askedFact(job), ...signedFacts(withdrawal, signed)];
   const kept = versions.map((version) => ownVersion(version, false));
-  return placement(job, "", { address, account, nonce }, nonce === "" ? "" : amountUnits, kept, here, facts);
+  return placement(job, "", { address, account, nonce }, boundUnits(core, job, nonce, amountUnits), kept, here, facts);
 }
 
 function placement(
