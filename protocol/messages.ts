@@ -60,7 +60,7 @@ export interface Hello {
 }
 
 /**
- * Tokens of one account between which withdrawals of the agent's ledger are open: none of them lies outside.
+ * Tokens of one account between which withdrawals of the agent's ledger are open, as far as the courier serves them.
  * @public
  */
 export interface OpenTokens {

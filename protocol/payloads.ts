@@ -204,7 +204,10 @@ export function parseChallenge(payload: Uint8Array | string): Challenge {
 /** @public */
 export function parseHello(payload: Uint8Array | string): Hello {
   const value = hello(parseJson(payload), "hello");
-  for (const [index, { first, last }] of value.open.entries()) {
+  const named = new Set<string>();
+  for (const [index, { network, account, first, last }] of value.open.entries()) {
+    if (named.has(`${network} ${account}`)) throw shapeFault(`hello.open[${index}]`, "must name each account once");
+    named.add(`${network} ${account}`);
     if (BigInt(last) < BigInt(first)) throw shapeFault(`hello.open[${index}].last`, "must not be below the first");
   }
   return value;

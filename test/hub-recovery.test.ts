@@ -41,6 +41,21 @@ async function renewed(): Promise<LinkAgent> {
 }
 
 describe("the order", () => {
+  it("of a size that no connection takes at once comes whole to one that reads slowly", async () => {
+    for (let number = 1; number <= 9_000; number++) askWithdrawal(db.store, keys.id, number);
+    begin();
+    const agent = connect();
+    await agent.hello();
+    agent.socket.pause();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    agent.socket.resume();
+    const first = await agent.next("recovery");
+    expect(first.parts).toBeGreaterThan(100);
+    let withdrawals = first.withdrawals.length;
+    for (let part = 2; part <= first.parts; part++) withdrawals += (await agent.next("recovery")).withdrawals.length;
+    expect(withdrawals).toBe(9_000);
+  });
+
   it("goes to the old epoch in place of a welcome, and says all that is open with its token and versions", async () => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const second = askWithdrawal(db.store, keys.id, 2);

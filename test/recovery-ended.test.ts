@@ -1,12 +1,13 @@
 /** What has ended at the gateway and is open in a ledger that was put back: the order names its versions, and so its end is known. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { recoveryOrder } from "../gateway/recovery/order.ts";
+import { endedAmong, recoveryOrder } from "../gateway/recovery/order.ts";
 import { beginRecovery, recoveryOf } from "../gateway/recovery/recovery.ts";
-import type { Recovery } from "../protocol/recovery.ts";
+import { transactionIdOf } from "../protocol/identity.ts";
+import type { Recovery, RecoveryWithdrawal } from "../protocol/recovery.ts";
 import { MemoryDisk } from "./support/ledger-disk.ts";
 import { backup, databaseOf, offer, restore, shown } from "./support/recovery-order.ts";
 import { SignerAndGateway } from "./support/signer-and-gateway.ts";
-import { type AnyAnswer, facts, hot, Rig } from "./support/signer-rig.ts";
+import { type AnyAnswer, facts, hot, merchant, Rig } from "./support/signer-rig.ts";
 
 let both: SignerAndGateway;
 
@@ -86,6 +87,13 @@ describe("the order", () => {
   }
   const tokens = (parts: readonly Recovery[]): string[] => parts.flatMap(({ ended }) => ended.map(({ token }) => token));
 
+  it("with less room than has ended names the newest", () => {
+    for (let i = 0; i < 7; i++) both.complete(both.pay(`order-${i}`));
+    const range = { network, account: hot, first: "0", last: "99" };
+    const ended = endedAmong(both.store.database, both.agent, [range], 3);
+    expect(ended.map(({ token }) => token)).toEqual(["9", "10", "11"]);
+  });
+
   it("names what has ended between the tokens that the hello named, in their order, and nothing else of it", () => {
     for (let i = 0; i < 7; i++) both.complete(both.pay(`order-${i}`)); // tokens 5 to 11
     both.pay("open");
@@ -101,16 +109,25 @@ describe("the order", () => {
   });
 
   it("of many that have ended goes over several parts, each under its limit", () => {
-    for (let i = 0; i < 60; i++) both.complete(both.pay(`order-${i}`));
+    const ids = Array.from({ length: 60 }, (_, i) => both.pay(`order-${i}`));
+    const copy = backup(both.rig);
+    for (const id of ids) both.complete(id);
     both.store.write((database) => beginRecovery(database, both.agent, 0, both.rig.now));
     const parts = orderFor([{ first: "0", last: "999" }]);
     expect(parts.length).toBeGreaterThan(1);
     expect(tokens(parts)).toHaveLength(60);
     expect(Math.max(...parts.map((part) => Buffer.byteLength(JSON.stringify(part))))).toBeLessThan(48 * 1024);
+    restore(both.rig, copy);
     both.connect();
-    expect(shown(both.rig)).toMatchObject({ quarantined: 0, settled: 0, imported: 0 });
+    expect(shown(both.rig)).toMatchObject({ quarantined: 60, settled: 0, imported: 0 });
   });
 });
+
+/** The same withdrawal under another order's name. */
+function orderNamed(one: RecoveryWithdrawal, orderId: string): RecoveryWithdrawal {
+  const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
+  return { ...one, job: JSON.stringify({ ...JSON.parse(one.job), orderId, transactionId }) };
+}
 
 describe("what an order calls ended", () => {
   it("changes nothing for a ledger that has ended it too, never had it, or has no token for it", () => {
@@ -123,7 +140,8 @@ describe("what an order calls ended", () => {
     rig.acknowledge();
     const contents = databaseOf(rig);
     const there = { account: hot, token: "4", versions: [{ txHash: "0xab", feeMax: "1" }] };
-    const ended = [paid!, { ...contents.withdrawals[0]!, ...there }];
+    const never = orderNamed(contents.withdrawals[0]!, "order-8");
+    const ended = [paid!, { ...contents.withdrawals[0]!, ...there }, { ...never, ...there, token: "3" }];
     offer(rig, { ...contents, withdrawals: [], ended });
     expect(shown(rig)).toMatchObject({ quarantined: 0, settled: 1, imported: 0, restated: 0 });
     expect(shown(rig).withdrawals).toMatchObject([{ transactionId: held.transactionId, becomes: "settled", nonce: "" }]);
@@ -133,11 +151,14 @@ describe("what an order calls ended", () => {
     const rig = new Rig().ready();
     rig.pay();
     const { withdrawals, ...contents } = databaseOf(rig);
-    const as = (token: string): AnyAnswer => {
-      offer(rig, { ...contents, withdrawals: [], ended: [{ ...withdrawals[0]!, token }] });
+    const as = (token: string, item = withdrawals[0]!): AnyAnswer => {
+      offer(rig, { ...contents, withdrawals: [], ended: [{ ...item, token }] });
       return rig.operate("recover", { digest: "" }) as AnyAnswer;
     };
     expect(as("4").code).toBe("RECOVERY_CONFLICT");
+    const other = orderNamed(withdrawals[0]!, "order-8");
+    expect(as("5", other)).toMatchObject({ code: "RECOVERY_CONFLICT", detail: expect.stringContaining("nonce 5") });
+    expect(as("4", other)).toMatchObject({ ok: true });
     expect(as("5")).toMatchObject({ ok: true });
   });
 });

@@ -48,6 +48,7 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
       const text = `${code}: ${detail}`;
       const isNews = wasUp || state.linkDetail !== text;
       state.link = "down";
+      state.isOffered = false;
       state.stated = null;
       state.linkDetail = text;
       log[isNews ? "warn" : "debug"]({ code, detail, retryMs }, "the link is down");
@@ -133,6 +134,9 @@ async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
     options.log.warn({ code: kept.code }, "the signer did not take a recovery order");
     return;
   }
+  // All parts of an order say the same of the signer: it stands still.
+  if (state.isOffered) return;
+  state.isOffered = true;
   state.linkDetail = "LINK_RECOVERY: the gateway offers a recovery";
   await askHello(shared);
   shared.tellStatus();

@@ -50,6 +50,8 @@ export interface RunState {
   linkDetail: string;
   linkUps: number;
   isEnded: boolean;
+  /** The gateway offers a recovery over this connection, and the desk knows. */
+  isOffered: boolean;
   /** The newest statement handed to this connection, while nobody has looked whether it was acknowledged. */
   stated: { readonly seq: number; readonly atMs: number } | null;
   readonly chains: Map<string, { away: string; block: number; nativeBalance: string; hasCode: boolean }>;

@@ -18,6 +18,7 @@ export interface Run {
   readonly nonce: string; // 32 random bytes, hex; the welcome must answer it
   readonly startedAt: number; // local clock
   greeted: boolean;
+  isWhole: boolean; // a locked signer heard a welcome that names nothing its ledger lacks; greeted is one that is not locked
   greeting: string; // challenge of the newest welcome that was taken, "" before the first
   behindAt: number; // of the newest welcome that showed a gateway that went back, 0 for none: only a later one greets
   gatewayAt: number; // newest time in a verified envelope of this run
@@ -45,6 +46,7 @@ export function beginRun(nonce: string, startedAt: number): Run {
     nonce,
     startedAt,
     greeted: false,
+    isWhole: false,
     greeting: "",
     behindAt: 0,
     gatewayAt: 0,

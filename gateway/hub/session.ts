@@ -12,6 +12,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Ack, Beat, Challenge, EnvelopeKind, Head, Hello, Jobs, Statement, Welcome } from "../../protocol/messages.ts";
 import { parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
+import type { Recovery } from "../../protocol/recovery.ts";
 import { recoveryOrder } from "../recovery/order.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -232,15 +233,21 @@ export class Session {
 
   /** An agent that its operator here recovers gets the order for it, and nothing else; it is not live with its old epoch. */
   #offer(agent: AgentRow, hello: Hello): CloseReason | null {
-    const { store, clock, limits, log } = this.#rooms;
+    const { store, clock, log } = this.#rooms;
     const recovery = recoveryOf(store.database, agent);
     if (recovery === undefined || recovery.takenAt !== null) return "epoch";
     const parts = recoveryOrder(store.database, agent, recovery, hello, clock());
     log.info({ agent: agent.id, epoch: agent.epoch, parts: parts.length }, "a recovery is offered");
-    for (const part of parts) this.#send("recovery", part);
-    clearTimeout(this.#deadline);
-    if (!this.#ended) this.#deadline = setTimeout(() => this.end("epoch"), limits.deadMs);
+    this.#sendParts(parts);
     return null;
+  }
+
+  /** One after another, as the connection takes them: all of a large order at once would be more than may wait there. */
+  #sendParts([part, ...rest]: readonly Recovery[]): void {
+    if (this.#ended) return;
+    clearTimeout(this.#deadline);
+    this.#deadline = setTimeout(() => this.end("epoch"), this.#rooms.limits.deadMs);
+    if (part !== undefined) this.#send("recovery", part, () => this.#sendParts(rest));
   }
 
   #greet(agent: AgentRow, hello: Hello): void {

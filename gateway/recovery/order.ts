@@ -23,7 +23,7 @@ const dayMs = 86_400_000;
 type Open = Pick<JobRow, "sequence" | "text" | "answeredAt"> & Pick<TransactionRow, "id" | "receiverAddress">;
 
 /**
- * All parts, in order, for the run that said this hello. The same database gives the same order by the same name.
+ * All parts, in order, for the run that said this hello. The same database gives the same hello the same order by the same name.
  * @throws AgentError RECOVERY_TOO_LARGE when more is open than an order holds, answered or signed
  * @public
  */
@@ -89,8 +89,11 @@ function openWithdrawals(
   return { withdrawals: taken.map((row) => withdrawalOf(row, versions.get(row.id) ?? [])), sequence };
 }
 
-/** What has ended of the agent's withdrawals with a token in these ranges, at most `room`, the lowest tokens first. */
-function endedAmong(
+/**
+ * What has ended of the agent's withdrawals with a token in these ranges, at most `room`, the highest tokens of each first: a backup
+ * is seldom old, and one that stands still below makes the range long.
+ */
+export function endedAmong(
   database: Database,
   agent: AgentRow,
   open: readonly OpenTokens[],
@@ -105,12 +108,12 @@ function endedAmong(
        FROM tokens JOIN transactions ON transactions.id = tokens.transactionId JOIN jobs ON jobs.transactionId = transactions.id
        WHERE tokens.network = ? AND tokens.account = ? AND jobs.agent = ? AND transactions.status <> 0
          AND (length(tokens.token), tokens.token) BETWEEN (?, ?) AND (?, ?)
-       ORDER BY length(tokens.token), tokens.token LIMIT ?`,
+       ORDER BY length(tokens.token) DESC, tokens.token DESC LIMIT ?`,
       ...[network, account, agent.id],
       ...[first.length, first, last.length, last, room - ended.length],
     );
     const versions = "SELECT * FROM signatures WHERE transactionId = ? ORDER BY version";
-    ended.push(...rows.map((row) => withdrawalOf(row, database.all<SignatureRow>(versions, row.id))));
+    ended.push(...rows.reverse().map((row) => withdrawalOf(row, database.all<SignatureRow>(versions, row.id))));
   }
   return ended;
 }

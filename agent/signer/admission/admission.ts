@@ -52,6 +52,7 @@ function keepOrder(turn: Turn, part: Recovery): Admitted {
   if (skewed !== null) return skewed;
   hearTime(turn, part.at);
   run.greeted = false;
+  run.isWhole = false;
   const taken = run.orders.take(part);
   return taken.ok ? { ok: true, touched: [] } : taken;
 }
@@ -63,7 +64,10 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   if (welcome.answers !== run.nonce) return refuse("WELCOME_OTHER_RUN");
   // A locked signer still reports, so the link may stand; it is greeted by no one. But a gateway that lacks what it was told before
   // hears of it.
-  if (core.locked !== null) return lacks(turn, welcome) ? refuse("GATEWAY_BEHIND") : { ok: true, touched: [] };
+  if (core.locked !== null) {
+    run.isWhole = !lacks(turn, welcome) && holdEcho(turn, welcome.echo) === null;
+    return lacks(turn, welcome) ? refuse("GATEWAY_BEHIND") : { ok: true, touched: [] };
+  }
   const isOld = welcome.at <= run.gatewayAt;
   // Against the ledger as it stands, before anything is written: an alarm of now would take the place of a record that was forgotten.
   const echoed = holdEcho(turn, welcome.echo);

@@ -137,7 +137,11 @@ function readItems({ core, order, account }: PlanInput): { readonly ok: true; re
     if (seen.has(transactionId)) return refuse("RECOVERY_ORDER", `${transactionId} stands twice`);
     if (item.token !== "" && item.account !== account) return refuse("RECOVERY_ORDER", `${item.account} is not our account`);
     seen.add(transactionId);
-    if (seen.size <= order.withdrawals.length || isBoundHere(core, transactionId)) jobs.push({ item, job });
+    const isEnded = seen.size > order.withdrawals.length;
+    if (!isEnded || isBoundHere(core, transactionId)) jobs.push({ item, job });
+    else if (isGivenHere(core, item, job)) {
+      return refuse("RECOVERY_CONFLICT", `nonce ${item.token} was given to another than ${transactionId} here`);
+    }
   }
   return { ok: true, jobs };
 }
@@ -149,6 +153,13 @@ function readItems({ core, order, account }: PlanInput): { readonly ok: true; re
 function isBoundHere({ book }: Core, transactionId: string): boolean {
   const withdrawal = book.find(transactionId);
   return withdrawal !== undefined && !isFinal(withdrawal.state) && withdrawal.nonce !== "";
+}
+
+/** What has ended there has the token of another that this ledger knows, whatever it says of it itself. */
+function isGivenHere({ book, accounts }: Core, { account, token }: RecoveryWithdrawal, { transactionId, network }: Job): boolean {
+  const state = book.stateOf(transactionId);
+  const isEndedHere = state !== undefined && isFinal(state) && state !== "settled";
+  return !isEndedHere && accounts.gave(network, account, BigInt(token));
 }
 
 /** A withdrawal that the gateway calls open, or that has ended there and not here. */
@@ -312,7 +323,11 @@ function sharedToken(placed: readonly Placed[]): Refusal | null {
 
 /** What the last day came to at the gateway beyond what counts here already. */
 function placeSpent(core: Core, order: Order, nowMs: number): Extract<RecordBody, { kind: "RECOVERED" }>["spent"] {
-  const open = [...core.book.open()].filter(({ state }) => !isFinal(state)).map(({ transactionId }) => transactionId);
+  // What is open here and has ended there is in the gateway's sum already.
+  const ended = new Set(order.ended.map(({ job }) => parseJob(job).transactionId));
+  const open = [...core.book.open()]
+    .filter(({ state, transactionId }) => !isFinal(state) && !ended.has(transactionId))
+    .map(({ transactionId }) => transactionId);
   return order.spent.flatMap(({ currency, units, feesWei }) => {
     const counted = core.policy.countedBeside(currency, open, nowMs);
     const rest = (all: bigint, known: bigint): string => (all > known ? all - known : 0n).toString();
