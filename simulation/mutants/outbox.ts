@@ -64,14 +64,6 @@ export const outboxMutants: readonly Mutant[] = [
       "After a reconnect the courier skips what the gateway never got, and everything later is refused as a gap (liveness).",
   },
   {
-    name: "locked-repeats-what-is-held",
-    file: "agent/courier/gateway-link.ts",
-    find: "  reporter.resume(echoed <= hello.head.seq ? Math.max(hello.acked, echoed) : hello.acked);",
-    replace: "  reporter.resume(hello.acked);",
-    sentence: "A locked agent whose last acknowledgement was lost is refused at each connection, and never heard (liveness).",
-    when: ({ rates }) => rates.foreignSpend > 0,
-  },
-  {
     name: "gap-sent-anyway",
     file: report,
     find: "    if (after !== sentSeq && !isAnswer) return false;\n",
