@@ -18,7 +18,7 @@ export interface Run {
   readonly nonce: string; // 32 random bytes, hex; the welcome must answer it
   readonly startedAt: number; // local clock
   greeted: boolean;
-  isWhole: boolean; // a locked signer heard a welcome that names nothing its ledger lacks; greeted is one that is not locked
+  isWhole: boolean; // while locked it heard a welcome that its ledger fits; unlocked it would have been greeted
   greeting: string; // challenge of the newest welcome that was taken, "" before the first
   behindAt: number; // of the newest welcome that showed a gateway that went back, 0 for none: only a later one greets
   gatewayAt: number; // newest time in a verified envelope of this run

@@ -147,15 +147,15 @@ function readItems({ core, order, account }: PlanInput): { readonly ok: true; re
 }
 
 /**
- * What has ended there and is open here keeps its token, and learns by which hashes its end is known. Without a token here it is settled,
- * as if the order had not named it.
+ * Whether what has ended there is open here with a token: it keeps that, and learns by which hashes its end is known. Without one it is
+ * settled, as if the order had not named it.
  */
 function isBoundHere({ book }: Core, transactionId: string): boolean {
   const withdrawal = book.find(transactionId);
   return withdrawal !== undefined && !isFinal(withdrawal.state) && withdrawal.nonce !== "";
 }
 
-/** What has ended there has the token of another that this ledger knows, whatever it says of it itself. */
+/** Whether the token of what has ended there was given to another withdrawal here. */
 function isGivenHere({ book, accounts }: Core, { account, token }: RecoveryWithdrawal, { transactionId, network }: Job): boolean {
   const state = book.stateOf(transactionId);
   const isEndedHere = state !== undefined && isFinal(state) && state !== "settled";
