@@ -61,7 +61,7 @@ async function carryOut(state: StateFolder, options: RecoverOptions, terminal: T
   const done = await askOperator(state, "recover", { digest });
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, done: true, plan: done.plan })}\n`);
   else {
-    terminal.out(`\nrecovered, epoch ${plan.newEpoch}. Every withdrawal waits for a person now:\n`);
+    terminal.out(`\nrecovered, epoch ${plan.newEpoch}. Nothing is signed or sent without a person's yes now:\n`);
     terminal.out("  withdrawals --open, show ID, approve ID or refuse ID; then recover --finish\n");
   }
   return exitCodes.fine;
@@ -87,7 +87,9 @@ async function finish(state: StateFolder, options: RecoverOptions, terminal: Ter
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, held, quarantined })}\n`);
   else {
     const what = status.recovery === "" ? "no recovery is under way" : "the recovery has ended";
-    terminal.out(`${what}; still waiting for approve or refuse: ${held + quarantined}\n`);
+    terminal.out(
+      `${what}; waiting for approve or refuse: ${held}; quarantined, for approve or their end on the chain: ${quarantined}\n`,
+    );
   }
   return exitCodes.fine;
 }

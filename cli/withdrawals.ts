@@ -31,7 +31,7 @@ const stateWords: Readonly<Record<WithdrawalView["state"], string>> = {
   lost: "lost: another transaction used its nonce",
   refused: "refused: nothing was ever signed",
   expired: "expired: nothing was ever signed",
-  quarantined: "quarantined: its nonce is bound from before a recovery; waits for approve",
+  quarantined: "quarantined: its nonce is bound from before a recovery; only watched, and sent again on approve",
   settled: "settled: a recovery found that the gateway does not call it open any more; nothing waits here",
 };
 

@@ -53,7 +53,7 @@ describe("a withdrawal paid by a version that the ledger forgot", () => {
     expect(both.rig.core.locked).toBeNull();
   });
 
-  it("is not called lost while the ledger is known to lack something; one that lacks nothing is", () => {
+  it("is not called lost while the ledger is known to lack something; after its recovery a courier may say so", () => {
     const { id, known } = paidByForgottenVersion();
     expect(observed(id, "lost", known)).toMatchObject({ ok: false, code: "SIGNER_LOCKED", detail: "LEDGER_BEHIND_GATEWAY" });
     expect(both.rig.show(id).state).toBe("released");
@@ -160,5 +160,22 @@ describe("what an order calls ended", () => {
     expect(as("5", other)).toMatchObject({ code: "RECOVERY_CONFLICT", detail: expect.stringContaining("nonce 5") });
     expect(as("4", other)).toMatchObject({ ok: true });
     expect(as("5")).toMatchObject({ ok: true });
+  });
+
+  it("contradicts too where it was refused here, and another has its token", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request({ currency: "eth", amount: "1.5" });
+    rig.acknowledge();
+    const [refused] = databaseOf(rig).withdrawals;
+    rig.operate("refuse", { transactionId });
+    rig.pay();
+    const contents = { ...databaseOf(rig), withdrawals: [] };
+    const as = (token: string): AnyAnswer => {
+      const versions = [{ txHash: "0xab", feeMax: "1" }];
+      offer(rig, { ...contents, ended: [{ ...refused!, account: hot, token, versions }] });
+      return rig.operate("recover", { digest: "" }) as AnyAnswer;
+    };
+    expect(as("5")).toMatchObject({ code: "RECOVERY_CONFLICT", detail: expect.stringContaining("nonce 5") });
+    expect(as("4")).toMatchObject({ ok: true });
   });
 });

@@ -17,7 +17,7 @@ export function isRescued({ rescue }: Plan): boolean {
 }
 
 /** A ledger is put back to before the gateway saw the end of what is on its way in it. */
-export function isOld({ oldBackup }: Plan): boolean {
+export function isOfSent({ oldBackup }: Plan): boolean {
   return oldBackup === "on its way";
 }
 

@@ -1,6 +1,6 @@
 /** Mutants of the way back: orders, plans, what is held, what is told again, the end of a recovery, and who takes a server's place. */
 import type { Mutant } from "./mutant.ts";
-import { isCompared, isOfHeld, isOld, isRescued } from "./plans.ts";
+import { isCompared, isOfHeld, isOfSent, isRescued } from "./plans.ts";
 
 const plan = "agent/signer/recovery/plan.ts";
 const decisions = "agent/signer/withdrawal/decisions.ts";
@@ -58,15 +58,15 @@ export const recoveryMutants: readonly Mutant[] = [
     replace: "0);",
     sentence:
       "An order does not say by which version a withdrawal was paid that is open in the ledger: it is called lost there, or signed anew (truth).",
-    when: isOld,
+    when: isOfSent,
   },
   {
     name: "lost-while-the-ledger-lacks-something",
     file: "agent/signer/withdrawal/claims.ts",
-    find: '  if (core.locked !== null && core.locked.code !== "CHAIN_NONCE_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);\n  if (!run.greeted && !run.isWhole)',
+    find: '  if (core.locked !== null && core.locked.code !== "CHAIN_NONCE_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);\n  if (!run.greeted && !run.fitsEcho)',
     replace: "  if (core.locked === null && !run.greeted)",
     sentence: "A locked ledger calls lost what a version paid that it has forgotten, before its recovery names that (truth).",
-    when: isOld,
+    when: isOfSent,
   },
   {
     name: "bound-there-counts-nothing-here",

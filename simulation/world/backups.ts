@@ -64,7 +64,7 @@ export class Backups {
     switch (this.#kind) {
       case "ledgerRestored":
         if (this.#ledger === null || this.#isRenewed) this.#backUpLedger(machine);
-        else if (!this.waits && strikes("ledgerRestored", "the ledger is restored")) this.#restoreLedger();
+        else if (!this.isAwaited && strikes("ledgerRestored", "the ledger is restored")) this.#restoreLedger();
         break;
       case "gatewayRestored":
         if (gateway.isInTransaction) return;
@@ -95,33 +95,33 @@ export class Backups {
     if (this.#used > before) this.#world.rescue?.begin();
   }
 
-  /** Backups are made often; where an old one is put back, the last one is of when something was on its way. */
+  /** Backups are made often; where an old one is put back, the last one is of when something was on its way, or held. */
   get #isRenewed(): boolean {
-    if (this.#world.plan.oldBackup !== "" && this.#used === 0) return !this.#isOld;
+    if (this.#world.plan.oldBackup !== "" && this.#used === 0) return !this.#hasOpen;
     return kernel.chance.below("the ledger is backed up", 5) === 0;
   }
 
-  get #isOld(): boolean {
+  get #hasOpen(): boolean {
     return this.#open.length > 0;
   }
 
-  /** Whether what is open in an old backup has not ended at the gateway yet, or not been signed. */
-  get waits(): boolean {
-    if (!this.#isOld || this.#used > 0) return false;
+  /** Whether nothing of what is open in an old backup has ended at the gateway yet, or been signed. */
+  get isAwaited(): boolean {
+    if (!this.#hasOpen || this.#used > 0) return false;
     const { gateway, plan } = this.#world;
     const ended = "SELECT id FROM transactions WHERE status <> 0";
-    const isOver = plan.oldBackup === "held" ? "SELECT transactionId AS id FROM tokens" : ended;
-    return !gateway.all<{ readonly id: string }>(isOver).some(({ id }) => this.#open.includes(id));
+    const done = plan.oldBackup === "held" ? "SELECT transactionId AS id FROM tokens" : ended;
+    return !gateway.all<{ readonly id: string }>(done).some(({ id }) => this.#open.includes(id));
   }
 
-  /** What is on its way keeps the backup, and fees rise, so that a dearer version is signed that it does not know; so does what is held. */
+  /** With something open the backup is kept, and fees rise: of what was on its way a dearer version is signed that it does not know. */
   #backUpLedger(machine: Machine): void {
     const { plan, chain } = this.#world;
     this.#ledger = machine.drive.backup();
     if (plan.oldBackup === "" || this.#used > 0) return;
     const ledger = this.#world.ledgerOf(machine);
     this.#open = plan.oldBackup === "held" ? ledger.held : ledger.onTheirWay;
-    if (!this.#isOld) return;
+    if (!this.#hasOpen) return;
     this.#feeWei = chain.baseFeeWei;
     chain.baseFeeWei *= 5n;
   }
@@ -130,7 +130,7 @@ export class Backups {
     const [machine] = this.#world.machines;
     const files = this.#ledger;
     if (machine === undefined || files === null) return;
-    if (this.#isOld && this.#used === 0) this.#world.chain.baseFeeWei = this.#feeWei;
+    if (this.#hasOpen && this.#used === 0) this.#world.chain.baseFeeWei = this.#feeWei;
     this.#used += 1;
     const ledger = this.#world.ledgerOf(machine);
     note("ledger restored");

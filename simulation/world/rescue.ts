@@ -26,7 +26,8 @@ const tooEarly: ReadonlySet<string> = new Set([
   ...["RECOVERY_NONE", "RECOVERY_CHANGED", "RECOVERY_NOT_TAKEN", "SIGNER_LOCKED", "SIGNER_NOT_GREETED", "RECOVERY_OFFERED"],
   ...["LEDGER_DISK_FULL", "WITHDRAWAL_DIGEST", "WITHDRAWAL_NOT_HELD", "WITHDRAWAL_CLOSED", "WITHDRAWAL_BOUND"],
 ]);
-const minutesMs = 150_000;
+/** Longer than nodes must agree that a nonce is used before it is called lost. */
+const lateMs = 150_000;
 const hourAndMoreMs = 61 * 60_000;
 const dayAndMoreMs = 25 * 60 * 60_000;
 /** Half a minute, as the page says, and some more: an order that nothing came of is given again. */
@@ -81,9 +82,8 @@ export class Rescue {
     this.#seen = "nobody has looked yet";
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    // Where an old backup was put back, long enough for the nodes to agree that its nonce is used.
     const isLate = this.#world.plan.oldBackup !== "" && kernel.chance.below("nobody looks for minutes", 3) === 0;
-    kernel.scheduler.after(isLate ? minutesMs : 0, kernel.scheduler.world, () => this.#lookLater());
+    kernel.scheduler.after(isLate ? lateMs : 0, kernel.scheduler.world, () => this.#lookLater());
   }
 
   /** Ledger and gateway were put back together. */

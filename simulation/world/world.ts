@@ -223,7 +223,7 @@ export class World {
   }
 
   #calmEarly(): void {
-    if ((this.rescue !== null && this.rescue.waits !== "") || this.weather.backups.waits) return;
+    if ((this.rescue !== null && this.rescue.waits !== "") || this.weather.backups.isAwaited) return;
     const last = Math.max(...this.plan.orders.map((order) => order.atMs));
     if (this.isFaulty && kernel.scheduler.nowMs > last && this.people.open() === "") this.#calmDown();
   }

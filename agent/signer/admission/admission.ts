@@ -52,7 +52,7 @@ function keepOrder(turn: Turn, part: Recovery): Admitted {
   if (skewed !== null) return skewed;
   hearTime(turn, part.at);
   run.greeted = false;
-  run.isWhole = false;
+  run.fitsEcho = false;
   const taken = run.orders.take(part);
   return taken.ok ? { ok: true, touched: [] } : taken;
 }
@@ -63,10 +63,11 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   if (foreign !== null) return foreign;
   if (welcome.answers !== run.nonce) return refuse("WELCOME_OTHER_RUN");
   // A locked signer still reports, so the link may stand; it is greeted by no one. But a gateway that lacks what it was told before
-  // hears of it.
+  // hears of it, and what the echo says of the ledger decides whether it may call anything lost.
   if (core.locked !== null) {
-    run.isWhole = !lacks(turn, welcome) && holdEcho(turn, welcome.echo) === null;
-    return lacks(turn, welcome) ? refuse("GATEWAY_BEHIND") : { ok: true, touched: [] };
+    const isBehind = lacks(turn, welcome);
+    run.fitsEcho = !isBehind && holdEcho(turn, welcome.echo) === null;
+    return isBehind ? refuse("GATEWAY_BEHIND") : { ok: true, touched: [] };
   }
   const isOld = welcome.at <= run.gatewayAt;
   // Against the ledger as it stands, before anything is written: an alarm of now would take the place of a record that was forgotten.

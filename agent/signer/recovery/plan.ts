@@ -58,13 +58,13 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   if (!items.ok) return items;
   const placed: Placed[] = [];
   for (const item of items.jobs) {
-    const placing = placeAsked(input, item);
+    const placing = placeNamed(input, item);
     if (!placing.ok) return placing;
     if (placing.placed !== null) placed.push(placing.placed);
   }
-  const asked = new Set(items.jobs.map(({ job }) => job.transactionId));
+  const named = new Set(items.jobs.map(({ job }) => job.transactionId));
   for (const withdrawal of core.book.open()) {
-    if (isFinal(withdrawal.state) || asked.has(withdrawal.transactionId)) continue;
+    if (isFinal(withdrawal.state) || named.has(withdrawal.transactionId)) continue;
     placed.push(placeForgotten(core, withdrawal, isLostThere(input, withdrawal)));
   }
   const twice = sharedToken(placed);
@@ -117,17 +117,17 @@ export function planRecovery(input: PlanInput): Planned | Refusal {
   return { ok: true, plan: { digest, ...plan }, bodies };
 }
 
-interface AskedItem {
+interface NamedItem {
   readonly item: RecoveryWithdrawal;
   readonly job: Job;
 }
 
 /** The gateway's own rules, held against its own word: what breaks them was made by something else. */
-function readItems({ core, order, account }: PlanInput): { readonly ok: true; readonly jobs: readonly AskedItem[] } | Refusal {
+function readItems({ core, order, account }: PlanInput): { readonly ok: true; readonly jobs: readonly NamedItem[] } | Refusal {
   const { agent, wallet, merchant } = core.paired;
-  const jobs: AskedItem[] = [];
+  const jobs: NamedItem[] = [];
   const seen = new Set<string>();
-  for (const item of [...order.withdrawals, ...order.ended]) {
+  for (const [index, item] of [...order.withdrawals, ...order.ended].entries()) {
     const job = parseJob(item.job);
     const { transactionId, orderId } = job;
     if (job.agent !== agent || job.wallet !== wallet) return refuse("RECOVERY_ORDER", `${transactionId} is another agent's`);
@@ -137,11 +137,9 @@ function readItems({ core, order, account }: PlanInput): { readonly ok: true; re
     if (seen.has(transactionId)) return refuse("RECOVERY_ORDER", `${transactionId} stands twice`);
     if (item.token !== "" && item.account !== account) return refuse("RECOVERY_ORDER", `${item.account} is not our account`);
     seen.add(transactionId);
-    const isEnded = seen.size > order.withdrawals.length;
-    if (!isEnded || isBoundHere(core, transactionId)) jobs.push({ item, job });
-    else if (isGivenHere(core, item, job)) {
-      return refuse("RECOVERY_CONFLICT", `nonce ${item.token} was given to another than ${transactionId} here`);
-    }
+    const hasEndedThere = index >= order.withdrawals.length;
+    if (!hasEndedThere || isBoundHere(core, transactionId)) jobs.push({ item, job });
+    else if (isGivenHere(core, item, job)) return givenToAnother(item, job);
   }
   return { ok: true, jobs };
 }
@@ -158,12 +156,17 @@ function isBoundHere({ book }: Core, transactionId: string): boolean {
 /** Whether the token of what has ended there was given to another withdrawal here. */
 function isGivenHere({ book, accounts }: Core, { account, token }: RecoveryWithdrawal, { transactionId, network }: Job): boolean {
   const state = book.stateOf(transactionId);
-  const isEndedHere = state !== undefined && isFinal(state) && state !== "settled";
-  return !isEndedHere && accounts.gave(network, account, BigInt(token));
+  // What ended here on the chain had a token, taken for this one: of what closed long ago nobody here remembers which.
+  const hadToken = state === "paid" || state === "reverted" || state === "lost";
+  return !hadToken && accounts.gave(network, account, BigInt(token));
+}
+
+function givenToAnother({ token }: RecoveryWithdrawal, { transactionId }: Job): Refusal {
+  return refuse("RECOVERY_CONFLICT", `nonce ${token} was given to another than ${transactionId} here`);
 }
 
 /** A withdrawal that the gateway calls open, or that has ended there and not here. */
-function placeAsked({ core }: PlanInput, { item, job }: AskedItem): Placing {
+function placeNamed({ core }: PlanInput, { item, job }: NamedItem): Placing {
   const { transactionId } = job;
   const known = core.book.contentOf(transactionId);
   if (known !== undefined && differenceOf(known, contentOf(job)) !== "") {
@@ -178,9 +181,7 @@ function placeAsked({ core }: PlanInput, { item, job }: AskedItem): Placing {
   const withdrawal = state === undefined ? undefined : core.book.find(transactionId);
   if (item.token !== "" && (withdrawal?.nonce ?? "") === "") {
     // A token that this ledger gave to somebody else, however long ago.
-    if (core.accounts.gave(job.network, item.account, BigInt(item.token))) {
-      return refuse("RECOVERY_CONFLICT", `nonce ${item.token} was given to another than ${transactionId} here`);
-    }
+    if (core.accounts.gave(job.network, item.account, BigInt(item.token))) return givenToAnother(item, job);
   }
   // An earlier recovery took it for ended there, and the gateway says that it is open.
   const isSettled = state === "settled";
