@@ -130,6 +130,19 @@ describe("a withdrawal", () => {
     expect(rig.gateway.gaps).toBe(0);
   });
 
+  it("tells the gateway where its ledger stands, also when the lock took the number of the record that was forgotten", async () => {
+    const rig = await rigOn();
+    const { core, gateway } = rig.signer;
+    await until(() => core.heads.acked.seq > 1 && core.outbox.size === 0);
+    await rig.gateway.stop();
+    const forgotten = { seq: core.heads.head.seq + 1, hash: "ab".repeat(32) };
+    gateway.stored = forgotten;
+    await rig.gateway.start();
+    await until(() => core.locked?.code === "LEDGER_BEHIND_GATEWAY");
+    expect(core.heads.head.seq).toBe(forgotten.seq);
+    await until(() => rig.gateway.statements.some(({ after, head }) => after < forgotten.seq && head === forgotten.seq));
+  });
+
   it("tells a gateway that went back what it lacks, and signs nothing for it", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 0);

@@ -28,10 +28,10 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
     head: () => state.head,
     open: shared.openTokens,
     ...(options.linkTimes === undefined ? {} : { times: options.linkTimes }),
-    onUp(welcome, frame) {
+    onUp(_welcome, frame) {
       metrics.count("linkUp");
       state.linkUps += 1;
-      greet(shared, link, reporter, { frame, echoed: welcome.echo?.seq ?? 0 }).catch(onBug);
+      greet(shared, link, reporter, frame).catch(onBug);
     },
     onRecovery(frame) {
       keepOrder(shared, frame).catch(onBug);
@@ -86,12 +86,7 @@ export async function checkAcknowledged(shared: Shared, link: Link): Promise<voi
 }
 
 /** The signer hears the welcome before anything else of this connection; then the gateway hears what it has not acknowledged. */
-async function greet(
-  shared: Shared,
-  link: Link,
-  reporter: Reporter,
-  { frame, echoed }: { readonly frame: Uint8Array; readonly echoed: number },
-): Promise<void> {
+async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
   const connection = state.linkUps;
   const admitted = await settled(signer.request("admit", { frame: base64(frame) }));
@@ -112,9 +107,8 @@ async function greet(
   state.linkDetail = "";
   if (hello.head.seq > state.head.seq) state.head = hello.head;
   options.log.info({ agent: hello.agent, epoch: hello.epoch, ledger: hello.head.seq }, "the link is up");
-  // A greeted signer has taken the echo for an acknowledgement. A locked one takes none: what the gateway holds of its ledger would be
-  // repeated and refused for ever, and nobody there would hear of the lock.
-  reporter.resume(echoed <= hello.head.seq ? Math.max(hello.acked, echoed) : hello.acked);
+  // What the signer calls acknowledged, not the echo: only the signer knows whether that is of its own ledger.
+  reporter.resume(hello.acked);
   shared.tellStatus();
 }
 

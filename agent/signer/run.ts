@@ -18,7 +18,7 @@ export interface Run {
   readonly nonce: string; // 32 random bytes, hex; the welcome must answer it
   readonly startedAt: number; // local clock
   greeted: boolean;
-  fitsEcho: boolean; // while locked: the newest welcome showed neither that the ledger lacks a record nor that the gateway does
+  echoed: number | null; // while locked: up to where the gateway holds this ledger, null unless the newest welcome fits it
   greeting: string; // challenge of the newest welcome that was taken, "" before the first
   behindAt: number; // of the newest welcome that showed a gateway that went back, 0 for none: only a later one greets
   gatewayAt: number; // newest time in a verified envelope of this run
@@ -46,7 +46,7 @@ export function beginRun(nonce: string, startedAt: number): Run {
     nonce,
     startedAt,
     greeted: false,
-    fitsEcho: false,
+    echoed: null,
     greeting: "",
     behindAt: 0,
     gatewayAt: 0,

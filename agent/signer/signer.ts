@@ -166,6 +166,11 @@ export class Signer {
     return viewOf(withdrawal, this.core.policy);
   }
 
+  /** A locked signer records no acknowledgement; what it repeated of what the gateway holds would be refused, each time. */
+  get #heldThere(): number {
+    return Math.max(this.core.heads.acked.seq, this.run.echoed ?? 0);
+  }
+
   accounts(): CourierAnswers["hello"]["accounts"] {
     return Object.entries(this.#options.chains).map(([chain, { chainId }]) => {
       const network = `eip155:${chainId}`;
@@ -180,7 +185,7 @@ export class Signer {
     const open: WithdrawalView[] = [];
     for (const withdrawal of core.book.open()) if (!isFinal(withdrawal.state)) open.push(this.view(withdrawal));
     const answer = {
-      ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: core.heads.acked.seq },
+      ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: this.#heldThere },
       ...{ nonce: run.nonce, greeted: run.greeted, locked: this.#lockCode(), accounts: this.accounts(), open },
     };
     this.whenDurable(() => reply(answer));

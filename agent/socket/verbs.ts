@@ -137,7 +137,7 @@ export interface CourierAnswers {
     readonly epoch: number;
     readonly wallet: string;
     readonly head: Head;
-    readonly acked: number; // seq the gateway has acknowledged
+    readonly acked: number; // seq up to which the gateway holds this ledger
     readonly nonce: string; // this run's; the link's hello carries it, the welcome must answer it
     readonly greeted: boolean;
     readonly locked: string; // lock code, "" when running

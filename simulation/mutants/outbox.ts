@@ -58,7 +58,7 @@ export const outboxMutants: readonly Mutant[] = [
   {
     name: "resumes-from-the-newest",
     file: "agent/courier/gateway-link.ts",
-    find: "  reporter.resume(echoed <= hello.head.seq ? Math.max(hello.acked, echoed) : hello.acked);",
+    find: "  reporter.resume(hello.acked);",
     replace: "  reporter.resume(hello.head.seq);",
     sentence:
       "After a reconnect the courier skips what the gateway never got, and everything later is refused as a gap (liveness).",

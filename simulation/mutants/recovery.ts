@@ -63,7 +63,7 @@ export const recoveryMutants: readonly Mutant[] = [
   {
     name: "lost-while-the-ledger-lacks-something",
     file: "agent/signer/withdrawal/claims.ts",
-    find: '  if (core.locked !== null && core.locked.code !== "CHAIN_NONCE_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);\n  if (!run.greeted && !run.fitsEcho)',
+    find: '  if (core.locked !== null && core.locked.code !== "CHAIN_NONCE_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);\n  if (!run.greeted && run.echoed === null)',
     replace: "  if (core.locked === null && !run.greeted)",
     sentence: "A locked ledger calls lost what a version paid that it has forgotten, before its recovery names that (truth).",
     when: isOfSent,

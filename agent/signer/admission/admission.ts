@@ -52,7 +52,7 @@ function keepOrder(turn: Turn, part: Recovery): Admitted {
   if (skewed !== null) return skewed;
   hearTime(turn, part.at);
   run.greeted = false;
-  run.fitsEcho = false;
+  run.echoed = null;
   const taken = run.orders.take(part);
   return taken.ok ? { ok: true, touched: [] } : taken;
 }
@@ -63,10 +63,10 @@ function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   if (foreign !== null) return foreign;
   if (welcome.answers !== run.nonce) return refuse("WELCOME_OTHER_RUN");
   // A locked signer still reports, so the link may stand; it is greeted by no one. But a gateway that lacks what it was told before
-  // hears of it, and what the echo says of the ledger decides whether it may call anything lost.
+  // hears of it; and what fits is heard: it goes on reporting from there, and may call lost what was.
   if (core.locked !== null) {
     const isBehind = lacks(turn, welcome);
-    run.fitsEcho = !isBehind && holdEcho(turn, welcome.echo) === null;
+    run.echoed = !isBehind && holdEcho(turn, welcome.echo) === null ? (welcome.echo?.seq ?? 0) : null;
     return isBehind ? refuse("GATEWAY_BEHIND") : { ok: true, touched: [] };
   }
   const isOld = welcome.at <= run.gatewayAt;

@@ -52,7 +52,7 @@ export function recover(
   // A new epoch: nothing that was heard or suspected in the old one says anything about it.
   run.orders.forget();
   run.greeted = false;
-  run.fitsEcho = false;
+  run.echoed = null;
   run.behindAt = 0; // no greeting of the epoch before is taken any more
   run.alarms.clear();
   run.aheadSince.clear();

@@ -61,7 +61,7 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
 function stopForLoss(turn: Turn, { transactionId, job, account, nonce }: Withdrawal): Refusal | null {
   const { core, run } = turn;
   if (core.locked !== null && core.locked.code !== "CHAIN_NONCE_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);
-  if (!run.greeted && !run.fitsEcho) return refuse("SIGNER_NOT_GREETED");
+  if (!run.greeted && run.echoed === null) return refuse("SIGNER_NOT_GREETED");
   const detail = `${job.network}: nonce ${nonce} of ${account} was bound to ${transactionId} and used by a foreign transaction`;
   alarm(turn, "CHAIN_NONCE_LOST", detail);
   if (core.recovery === null) lock(turn, "CHAIN_NONCE_FOREIGN", detail);
