@@ -5,7 +5,7 @@ import { beginRecovery, recoveryOf } from "../gateway/recovery/recovery.ts";
 import { transactionIdOf } from "../protocol/identity.ts";
 import type { Recovery, RecoveryWithdrawal } from "../protocol/recovery.ts";
 import { MemoryDisk } from "./support/ledger-disk.ts";
-import { backup, databaseOf, offer, restore, shown } from "./support/recovery-order.ts";
+import { backup, databaseOf, ledgerOf, offer, recovered, restore, shown } from "./support/recovery-order.ts";
 import { SignerAndGateway } from "./support/signer-and-gateway.ts";
 import { type AnyAnswer, facts, hot, merchant, Rig } from "./support/signer-rig.ts";
 
@@ -119,7 +119,7 @@ describe("the order", () => {
     expect(Math.max(...parts.map((part) => Buffer.byteLength(JSON.stringify(part))))).toBeLessThan(48 * 1024);
     restore(both.rig, copy);
     both.connect();
-    expect(shown(both.rig)).toMatchObject({ quarantined: 60, settled: 0, imported: 0 });
+    expect(shown(both.rig)).toMatchObject({ quarantined: 60, settled: 0, imported: 0, restated: 0 });
   });
 });
 
@@ -177,5 +177,20 @@ describe("what an order calls ended", () => {
     };
     expect(as("5")).toMatchObject({ code: "RECOVERY_CONFLICT", detail: expect.stringContaining("nonce 5") });
     expect(as("4")).toMatchObject({ ok: true });
+  });
+
+  it("is not counted twice: it stands in the gateway's sum of the day and in this ledger's", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    const { withdrawals, ...contents } = databaseOf(rig);
+    const spent = [{ currency: "usdt", units: "1500000", feesWei: "130000000000000" }];
+    const sumAfter = (ended: typeof withdrawals): unknown => {
+      const other = new Rig().ready();
+      other.pay();
+      recovered(other, { ...contents, ...databaseOf(other), withdrawals: [], ended, spent });
+      return ledgerOf(other).at(-1);
+    };
+    expect(sumAfter(withdrawals)).toMatchObject({ kind: "RECOVERED", spent: [] });
+    expect(sumAfter([])).toMatchObject({ kind: "RECOVERED", spent: [{ units: "1500000" }] });
   });
 });

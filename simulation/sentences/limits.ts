@@ -35,7 +35,7 @@ export interface Withdrawal {
 }
 
 const hourMs = 3_600_000;
-export const dayMs = 24 * hourMs;
+const dayMs = 24 * hourMs;
 
 export class Limits {
   readonly #terms: Terms;

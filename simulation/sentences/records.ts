@@ -5,7 +5,7 @@
 
 import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
 import type { Job } from "../../protocol/messages.ts";
-import { dayMs, Limits, type Terms, type Version, type Withdrawal } from "./limits.ts";
+import { Limits, type Terms, type Version, type Withdrawal } from "./limits.ts";
 import { must } from "./violation.ts";
 
 type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
@@ -152,9 +152,8 @@ export class RecordSentences {
     must((this.#ownerOf.get(nonce) ?? id) === id, "a token has one withdrawal", say);
     must(this.#next !== null && nonce < this.#next, "what a recovery takes over lies below the next token", say);
     this.#ownerOf.set(nonce, id);
-    // What counts already goes on counting from its own time.
-    if (one.nonce === null || one.boundAt <= at - dayMs) one.boundAt = at;
     one.nonce = nonce;
+    one.boundAt = at;
     one.units = this.#limits.unitsOf(one.job.amount, one.job.currency);
     one.versions = part.versions.map(({ own, out }, index) => {
       const known = own ? one.versions[index] : undefined;
