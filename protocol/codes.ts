@@ -300,7 +300,7 @@ export const codes = {
   HUB_TOKEN_REUSED: ["alarm", "none", "operator", "an agent signed two withdrawals with one token, or one with two", "nothing was acknowledged; look for a second agent on this wallet and end it, then recover: docs/recovering.md"],
   HUB_LEDGER_FORKED: ["alarm", "none", "operator", "an agent's ledger differs from what was acknowledged before", "its ledger was restored, edited or runs twice: end the second one, then recover: docs/recovering.md"],
   ALARM_UNKNOWN: ["alarm", "none", "operator", "an agent raised an alarm that this gateway has no word for", "its code is in the gateway's log and the agent's ledger; update the gateway"],
-  AGENT_BEHIND: ["alarm", "none", "operator", "an agent's ledger is older than what this gateway acknowledged; it signs nothing", "its state folder was restored from a backup: bring back the newest one, or recover: docs/recovering.md"],
+  AGENT_BEHIND: ["alarm", "none", "operator", "an agent's ledger is older than what this gateway acknowledged, or another; it signs nothing", "its state folder was restored from a backup: bring back the newest one, or recover: docs/recovering.md"],
   AGENT_RECOVERING: ["alarm", "none", "operator", "this agent's recovery was begun here and not carried out on its server yet", "have its operator run recover there (docs/recovering.md)"],
   HUB_DATABASE_BEHIND: ["alarm", "none", "operator", "the gateway's database lacks what an agent has seen acknowledged", "the database was restored from a backup: bring back the newest one, or recover its agents: docs/recovering.md"],
   GATEWAY_CONFIG_MISSING: ["fault", "none", "operator", "the gateway's configuration cannot be read", "give --config, as the user who owns the file; for a new gateway run init"],

@@ -238,6 +238,7 @@ describe("statements", () => {
       [6, ""],
       [3, "AGENT_BEHIND"],
       [3, "AGENT_BEHIND"],
+      [7, "AGENT_BEHIND"], // says nothing of record 6
       [6, ""],
     ] as const) {
       beat(seq);
@@ -246,6 +247,41 @@ describe("statements", () => {
       expect(readAgent(db.store, keys.id).lockedCode).toBe(marked);
     }
     expect(audit().map((row) => row.act)).toEqual(["alarm GATEWAY_BEHIND", "alarm AGENT_BEHIND"]);
+  });
+
+  it("of a locked ledger that repeats what is held and goes on mark the agent as well, which comes again and again", async () => {
+    const filler = (count: number): EntryBody[] =>
+      Array.from({ length: count }, () => ({ kind: "alarm", code: "GATEWAY_BEHIND", locked: false }));
+    const lock: EntryBody = { kind: "alarm", code: "LEDGER_FORKED", locked: true };
+    const first = await greeted();
+    first.state(statementOf(keys.id, 0, filler(5)));
+    await first.next("ack");
+    for (const [entries, marked] of [
+      [filler(4), ""],
+      [[...filler(3), lock], "AGENT_BEHIND"],
+      [[...filler(3), lock], "AGENT_BEHIND"],
+    ] as const) {
+      const agent = await greeted();
+      agent.state(statementOf(keys.id, 2, entries));
+      expect(await agent.closed).toEqual({ code: 4006, reason: "busy" });
+      expect(readAgent(db.store, keys.id)).toMatchObject({ lockedCode: marked, headSeq: 5 });
+    }
+    const other = await greeted();
+    const forked = { agent: keys.id, head: headAt(5, "other"), at: 5_000 };
+    other.send("beat", { ...forked, head: headAt(5) }, keys.linkKey);
+    other.state(statementOf(keys.id, 0, filler(1)));
+    await other.next("ack");
+    expect(readAgent(db.store, keys.id).lockedCode).toBe("");
+    other.send("beat", { ...forked, at: 5_001 }, keys.linkKey);
+    other.state(statementOf(keys.id, 0, filler(1)));
+    await other.next("ack");
+    expect(readAgent(db.store, keys.id).lockedCode).toBe("AGENT_BEHIND");
+    other.state(statementOf(keys.id, 5, [{ kind: "alarm", code: "CHAIN_NONCE_FOREIGN", locked: true }]));
+    expect((await other.next("ack")).head).toEqual(headAt(6));
+    expect(readAgent(db.store, keys.id).lockedCode).toBe("CHAIN_NONCE_FOREIGN");
+    expect(audit().map((row) => row.act)).toEqual(
+      ["GATEWAY_BEHIND", "AGENT_BEHIND", "CHAIN_NONCE_FOREIGN"].map((code) => `alarm ${code}`),
+    );
   });
 
   it("keep each alarm of an agent once, and codes nobody knows under one name", async () => {

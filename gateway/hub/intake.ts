@@ -45,9 +45,13 @@ export class Intake {
 
   /** What an agent's beat says of its ledger; written only when it is news. */
   hear(agentId: string, head: Head | null): void {
+    this.#keepStanding(agentId, (agent) => standingOfBeat(agent, head));
+  }
+
+  #keepStanding(agentId: string, standingOf: (agent: AgentRow) => Standing | null): void {
     const sql = "SELECT * FROM agents WHERE id = ?";
     const agent = this.#rooms.store.database.get<AgentRow>(sql, agentId);
-    const standing = agent === undefined ? null : standingOfBeat(agent, head);
+    const standing = agent === undefined ? null : standingOf(agent);
     if (agent === undefined || (standing === "behind" ? agent.lockedCode !== "" : agent.lockedCode === "")) return;
     this.#announceStanding(
       agentId,
@@ -58,7 +62,7 @@ export class Intake {
   #announceStanding(agent: string, standing: Standing | null): void {
     const { log } = this.#rooms;
     if (standing === "behind")
-      log.error({ agent, code: "AGENT_BEHIND" }, "the agent's ledger is older than what was acknowledged");
+      log.error({ agent, code: "AGENT_BEHIND" }, "the agent's ledger is older than what was acknowledged, or another");
     if (standing === "level") log.info({ agent }, "the agent's ledger is whole again");
   }
 
@@ -135,6 +139,7 @@ export class Intake {
       return;
     }
     if (error instanceof Overlapping) {
+      this.#keepStanding(agentId, () => error.standing);
       this.#rooms.log.info({ agent: agentId, reason: error.message }, "the agent comes again");
       for (const { session } of group) session.end("busy");
       return;

@@ -1,9 +1,10 @@
 /**
  * Whether an agent's ledger stands where the gateway last acknowledged it. One that stands behind was restored from a backup: its
- * signer locks itself, but the entry that says so has a number this database counts as stored. Runs in the caller's transaction.
+ * signer locks itself, but the entry that says so has a number this database counts as stored, or comes after one that has. Runs in
+ * the caller's transaction.
  * Sources: docs/protocol.md section 6; docs/architecture.md section 2 (monotone).
  */
-import type { Entry, Head } from "../../protocol/messages.ts";
+import type { Head, Statement } from "../../protocol/messages.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -13,18 +14,21 @@ const code = "AGENT_BEHIND";
 export type Standing = "behind" | "level";
 
 /**
- * What a beat's head says. It never falls behind by itself: an agent's courier names the newest head it has sent, or a newer one.
+ * What a beat's head says. It never falls behind by itself: an agent's courier names the newest head it has sent, or a newer one. A
+ * newer one says nothing of the record that is held here: only a statement that goes on from it does.
  */
 export function standingOfBeat(agent: AgentRow, head: Head | null): Standing | null {
-  return head === null ? null : head.seq < agent.headSeq ? "behind" : "level";
+  if (head === null || head.seq > agent.headSeq) return null;
+  return head.seq === agent.headSeq && head.hash === agent.headHash ? "level" : "behind";
 }
 
 /**
- * What a signed statement's head says. An old statement may be sent again, so being behind alone tells nothing; a lock among
- * entries that count as stored does, because a signer that has locked itself never goes on to a later head.
+ * What a signed statement says that was stored, was there already, or begins before what is held and ends behind it. An old statement
+ * may be sent again, so being behind alone tells nothing; a lock in it does, because a signer that has locked itself says what fits
+ * from the record on that is held here, and never goes on to a later head where it does not fit.
  */
-export function standingOfStatement(storedSeq: number, head: Head, entries: readonly Entry[]): Standing | null {
-  if (head.seq >= storedSeq) return "level";
+export function standingOfStatement(storedSeq: number, { after, head, entries }: Statement): Standing | null {
+  if (head.seq === storedSeq || (after >= storedSeq && head.seq > storedSeq)) return "level";
   return entries.some((entry) => entry.kind === "alarm" && entry.locked) ? "behind" : null;
 }
 
@@ -41,6 +45,8 @@ export function keepStanding(database: Database, agent: AgentRow, standing: Stan
     return "behind";
   }
   if (standing !== "level" || !isMarked) return null;
-  database.run("UPDATE agents SET lockedCode = '' WHERE id = ?", agent.id);
-  return "level";
+  // Unless the statement that shows it told of another lock.
+  return database.run("UPDATE agents SET lockedCode = '' WHERE id = ? AND lockedCode = ?", agent.id, code).changes > 0
+    ? "level"
+    : null;
 }

@@ -31,6 +31,12 @@ export class Halt extends Error {
 /** A statement that begins before what is held and ends behind it: the agent is to come again and go on where the welcome says. */
 export class Overlapping extends Error {
   override readonly name = "Overlapping";
+  readonly standing: Standing | null;
+
+  constructor(storedSeq: number, statement: Statement) {
+    super(`it repeats records up to ${storedSeq} and goes on`);
+    this.standing = standingOfStatement(storedSeq, statement);
+  }
 }
 
 /** A statement of an epoch that is over, or of an agent that was released: the link it came over has to end. */
@@ -84,7 +90,7 @@ export function applyStatements(database: Database, agentId: string, statements:
   for (const statement of statements) head = applyStatement(progress, statement, head);
   invariant(head !== null, "a statement always carries a head");
   database.run("UPDATE agents SET headSeq = ?, headHash = ? WHERE id = ?", head.seq, head.hash, agent.id);
-  const standings = statements.map(({ head: stated, entries }) => standingOfStatement(agent.headSeq, stated, entries));
+  const standings = statements.map((statement) => standingOfStatement(agent.headSeq, statement));
   const standing = keepStanding(database, agent, standings.filter((one) => one !== null).at(-1) ?? null, nowMs);
   const { decided, changed, alarms } = progress;
   const isRecovered = agent.headSeq === 0 && statements[0]?.entries[0]?.kind === "recovered";
@@ -99,7 +105,7 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
   }
   if (stored !== null && statement.head.seq <= storedSeq) return stored;
   // Another ledger may agree in every number: only what goes on from the very record that is held may move the head.
-  if (statement.after < storedSeq) throw new Overlapping(`it repeats records up to ${storedSeq} and goes on`);
+  if (statement.after < storedSeq) throw new Overlapping(storedSeq, statement);
   if (statement.previous !== (stored?.hash ?? zeroHash)) {
     throw new Halt(
       "HUB_LEDGER_FORKED",

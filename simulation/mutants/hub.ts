@@ -113,4 +113,30 @@ export const hubMutants: readonly Mutant[] = [
     sentence: "A job that found no answer on a connection that stays up is never sent again (liveness).",
     when: ({ rates }) => rates.frameLost > 0,
   },
+  {
+    name: "lock-not-shown",
+    file: statements,
+    find: `  if (locked) database.run("UPDATE agents SET lockedCode = ? WHERE id = ?", code, agent.id);\n`,
+    replace: "",
+    sentence: "An agent that has stopped itself looks as ever in `agents`, and nobody comes (liveness).",
+    when: ({ rates }) => rates.foreignSpend > 0,
+  },
+  {
+    name: "older-ledger-not-shown",
+    file: "gateway/hub/standing.ts",
+    find: "  if (head === null || head.seq > agent.headSeq) return null;",
+    replace: "  if (head === null || head.seq !== agent.headSeq) return null;",
+    sentence:
+      "A ledger that was put back and says nothing, because the gateway has it all, looks as ever in `agents` (liveness).",
+    when: ({ rates }) => rates.ledgerRestored > 0,
+  },
+  {
+    name: "overlap-of-a-locked-one-not-shown",
+    file: intake,
+    find: "      this.#keepStanding(agentId, () => error.standing);\n",
+    replace: "",
+    sentence:
+      "A ledger that was put back and went on before it heard the gateway comes again for ever, and nobody hears that it is locked (liveness).",
+    when: ({ rates, rescue }) => rates.ledgerRestored > 0 && !rescue,
+  },
 ];

@@ -1,4 +1,5 @@
 /** What agents that run have still to bring to an end, or to notice, before a run may be called over; "" when there is nothing. */
+import { hearing } from "../../gateway/hub/hearing.ts";
 import { begun, hot, network } from "./setting.ts";
 import type { World } from "./world.ts";
 
@@ -35,6 +36,21 @@ function isHeldUp({ gateway, takeover, machines, chain }: World): boolean {
 
 export function unrestOf(world: World): string {
   return isHeldUp(world) ? "" : world.people.open() || unfinished(world) || unnoticed(world);
+}
+
+/**
+ * Who has stopped itself though the line `agents` of its gateway looks as ever; "" when nobody. One state folder that runs twice
+ * is one line there: what the sound one says of it may be the newer.
+ */
+export function unshownLock(world: World): string {
+  const { gateway } = world;
+  if (gateway.owner === null) return "";
+  const locked = serving(world).find(({ id, signer }) => {
+    if (!signer?.signer.core.locked || world.machines.some((other) => other.id === id && other.signer !== signer)) return false;
+    const sql = "SELECT 1 FROM agents WHERE id = ? AND releasedAt IS NULL AND lockedCode = '' AND heard NOT IN (?, ?)";
+    return gateway.all(sql, id, hearing.behind, hearing.given).length > 0;
+  });
+  return locked === undefined ? "" : `${locked.name} is locked: ${locked.signer?.signer.core.locked?.code}`;
 }
 
 /**

@@ -19,7 +19,7 @@ import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
 import { Rescue } from "./rescue.ts";
 import { begun, chainId, contract, hot, nodeUrls, policyOf } from "./setting.ts";
 import { Takeover } from "./takeover.ts";
-import { heldBackUntilMs, serving, unrestOf } from "./unrest.ts";
+import { heldBackUntilMs, serving, unrestOf, unshownLock } from "./unrest.ts";
 import { Weather } from "./weather.ts";
 import { Witness } from "./witness.ts";
 
@@ -246,11 +246,14 @@ export class World {
     if ([...this.ledgers.values()].some((ledger) => ledger.isToldOfForeign)) this.people.orderOnceMore();
     const waits = this.rescue?.waits || unrestOf(this);
     const [restMs, mostMs] = this.rescue === null ? [restlessMs, calmMsMax] : [rescueMs, rescueMsMax];
-    if (waits === "" || (!this.weather.mustSettle && calmMs > restMs)) {
+    const unshown = unshownLock(this);
+    if (unshown === "" && (waits === "" || (!this.weather.mustSettle && calmMs > restMs))) {
       this.#end();
       return;
     }
-    if (calmMs < mostMs || !this.weather.mustSettle) return;
+    if (calmMs < mostMs) return;
+    if (unshown !== "") this.violated(new Violation("an agent that has stopped itself shows at its gateway", unshown));
+    if (!this.weather.mustSettle) return;
     const leftMs = heldBackUntilMs(this) - kernel.scheduler.nowMs;
     if (leftMs > 0) this.leap(leftMs, "a limit's time passes");
     else if (leftMs <= -mostMs) this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
