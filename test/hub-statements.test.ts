@@ -233,55 +233,62 @@ describe("statements", () => {
     agent.state(statementOf(keys.id, 5, filler.slice(0, 1)));
     await agent.next("ack");
     expect(readAgent(db.store, keys.id).lockedCode).toBe("");
-    const beat = (seq: number) => agent.send("beat", { agent: keys.id, head: headAt(seq), at: 5_000 + seq }, keys.linkKey);
-    for (const [seq, marked] of [
-      [6, ""],
-      [3, "AGENT_BEHIND"],
-      [3, "AGENT_BEHIND"],
-      [7, "AGENT_BEHIND"], // says nothing of record 6
-      [6, ""],
+    const beat = (seq: number, branch = "") =>
+      agent.send("beat", { agent: keys.id, head: headAt(seq, branch), at: 5_000 + seq }, keys.linkKey);
+    const repeat = (greeted: string) => agent.state(statementOf(keys.id, 6, [], { greeted }));
+    const old = () => agent.state(statementOf(keys.id, 0, filler.slice(0, 1))); // answered after what came before it
+    for (const [say, marked] of [
+      [() => [beat(6), old()], ""],
+      [() => [beat(7), old()], ""],
+      [() => [beat(3), old()], "AGENT_BEHIND"],
+      [() => [beat(3), old()], "AGENT_BEHIND"],
+      [() => [beat(7), old()], "AGENT_BEHIND"],
+      [() => [beat(6), old()], "AGENT_BEHIND"], // a courier knows what the welcome said
+      [() => repeat("0".repeat(64)), "AGENT_BEHIND"],
+      [() => repeat(agent.nonce), ""],
+      [() => [beat(6, "another"), old()], "AGENT_BEHIND"],
     ] as const) {
-      beat(seq);
-      agent.state(statementOf(keys.id, 0, filler.slice(0, 1))); // answered after the beat
+      say();
       await agent.next("ack");
       expect(readAgent(db.store, keys.id).lockedCode).toBe(marked);
     }
     expect(audit().map((row) => row.act)).toEqual(["alarm GATEWAY_BEHIND", "alarm AGENT_BEHIND"]);
   });
 
-  it("of a locked ledger that repeats what is held and goes on mark the agent as well, which comes again and again", async () => {
+  it("of a ledger that repeats what the welcome named and goes on mark the agent as well, as often as it comes", async () => {
     const filler = (count: number): EntryBody[] =>
       Array.from({ length: count }, () => ({ kind: "alarm", code: "GATEWAY_BEHIND", locked: false }));
-    const lock: EntryBody = { kind: "alarm", code: "LEDGER_FORKED", locked: true };
     const first = await greeted();
     first.state(statementOf(keys.id, 0, filler(5)));
     await first.next("ack");
-    for (const [entries, marked] of [
-      [filler(4), ""],
-      [[...filler(3), lock], "AGENT_BEHIND"],
-      [[...filler(3), lock], "AGENT_BEHIND"],
-    ] as const) {
+    const sound = await greeted();
+    for (const [after, count] of [
+      [0, 2],
+      [5, 2],
+      [5, 4],
+    ] as const)
+      sound.state(statementOf(keys.id, after, filler(count)));
+    expect(await sound.closed).toEqual({ code: 4006, reason: "busy" });
+    expect(readAgent(db.store, keys.id)).toMatchObject({ lockedCode: "", headSeq: 5 });
+    for (const lock of ["GATEWAY_BEHIND", "LEDGER_FORKED"]) {
       const agent = await greeted();
-      agent.state(statementOf(keys.id, 2, entries));
+      agent.state(statementOf(keys.id, 2, [...filler(3), { kind: "alarm", code: lock, locked: lock !== "GATEWAY_BEHIND" }]));
       expect(await agent.closed).toEqual({ code: 4006, reason: "busy" });
-      expect(readAgent(db.store, keys.id)).toMatchObject({ lockedCode: marked, headSeq: 5 });
+      expect(readAgent(db.store, keys.id)).toMatchObject({ lockedCode: "AGENT_BEHIND", headSeq: 5 });
     }
-    const other = await greeted();
-    const forked = { agent: keys.id, head: headAt(5, "other"), at: 5_000 };
-    other.send("beat", { ...forked, head: headAt(5) }, keys.linkKey);
-    other.state(statementOf(keys.id, 0, filler(1)));
-    await other.next("ack");
-    expect(readAgent(db.store, keys.id).lockedCode).toBe("");
-    other.send("beat", { ...forked, at: 5_001 }, keys.linkKey);
-    other.state(statementOf(keys.id, 0, filler(1)));
-    await other.next("ack");
-    expect(readAgent(db.store, keys.id).lockedCode).toBe("AGENT_BEHIND");
-    other.state(statementOf(keys.id, 5, [{ kind: "alarm", code: "CHAIN_NONCE_FOREIGN", locked: true }]));
-    expect((await other.next("ack")).head).toEqual(headAt(6));
+    expect(audit().map((row) => row.act)).toEqual(["alarm GATEWAY_BEHIND", "alarm AGENT_BEHIND"]);
+  });
+
+  it("that an older ledger made take no lock away that the newest one told of in the same moment", async () => {
+    const agent = await greeted();
+    const alarm = (code: string, locked: boolean): EntryBody => ({ kind: "alarm", code, locked });
+    agent.state(statementOf(keys.id, 0, [alarm("GATEWAY_BEHIND", false), alarm("GATEWAY_BEHIND", false)]));
+    await agent.next("ack");
+    agent.state(statementOf(keys.id, 2, [alarm("CHAIN_NONCE_FOREIGN", true)]));
+    agent.state(statementOf(keys.id, 0, [alarm("LEDGER_BEHIND_GATEWAY", true)]));
+    expect((await agent.next("ack")).head).toEqual(headAt(3));
     expect(readAgent(db.store, keys.id).lockedCode).toBe("CHAIN_NONCE_FOREIGN");
-    expect(audit().map((row) => row.act)).toEqual(
-      ["GATEWAY_BEHIND", "AGENT_BEHIND", "CHAIN_NONCE_FOREIGN"].map((code) => `alarm ${code}`),
-    );
+    expect(audit().map((row) => row.act)).toEqual(["alarm GATEWAY_BEHIND", "alarm CHAIN_NONCE_FOREIGN"]);
   });
 
   it("keep each alarm of an agent once, and codes nobody knows under one name", async () => {

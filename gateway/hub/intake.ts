@@ -12,7 +12,7 @@ import type { Signals } from "../store/signals.ts";
 import { type Database, isConflict, type Store } from "../store/store.ts";
 import { keepHeard, keepUnheard, tellsGreeted } from "./hearing.ts";
 import type { Session } from "./session.ts";
-import { keepStanding, type Standing, standingOfBeat } from "./standing.ts";
+import { keepStanding, type Standing, standingOfBeat, standingOfOverlap, standingOfStatement } from "./standing.ts";
 import { type Applied, applyStatements, Halt, Outdated, Overlapping } from "./statements.ts";
 
 export interface IntakeRooms {
@@ -27,6 +27,10 @@ interface Arrival {
   readonly session: Session;
   readonly agentId: string;
   readonly statement: Statement;
+}
+
+interface Taken extends Applied {
+  readonly standing: Standing | null; // where the agent's ledger stands, when that changed
 }
 
 export class Intake {
@@ -52,7 +56,7 @@ export class Intake {
     const sql = "SELECT * FROM agents WHERE id = ?";
     const agent = this.#rooms.store.database.get<AgentRow>(sql, agentId);
     const standing = agent === undefined ? null : standingOf(agent);
-    if (agent === undefined || (standing === "behind" ? agent.lockedCode !== "" : agent.lockedCode === "")) return;
+    if (agent === undefined || standing === null || agent.lockedCode !== "") return;
     this.#announceStanding(
       agentId,
       this.note((database) => keepStanding(database, agent, standing, this.#rooms.clock())),
@@ -108,18 +112,21 @@ export class Intake {
   #store(groups: readonly (readonly Arrival[])[]): boolean {
     const { run } = this.#rooms;
     const nowMs = this.#rooms.clock();
-    let applied: readonly Applied[];
+    let applied: readonly Taken[];
     try {
       applied = this.#rooms.store.write((database) =>
         groups.map((group) => {
           const agentId = group[0]?.agentId ?? "";
           const statements = group.map((arrival) => arrival.statement);
           const done = applyStatements(database, agentId, statements, nowMs);
-          const isHeard = group.some(({ session, statement }) => tellsGreeted(statement, session.nonce, done.head));
+          const isGreeted = ({ session, statement }: Arrival): boolean => tellsGreeted(statement, session.nonce, done.head);
+          const isHeard = group.some(isGreeted);
+          const standings = group.map((arrival) => standingOfStatement(done.was.headSeq, arrival.statement, isGreeted(arrival)));
+          const standing = keepStanding(database, done.was, last(standings), nowMs);
           if (isHeard && run !== undefined) keepHeard(database, agentId, run);
           // A job that was recorded and not decided shows in no entry: that it is missing here only its signer can say.
           if (!isHeard && done.alarms.some(({ code }) => code === "GATEWAY_BEHIND")) keepUnheard(database, agentId, true);
-          return done;
+          return { ...done, standing };
         }),
       );
     } catch (error) {
@@ -128,7 +135,7 @@ export class Intake {
       for (const group of groups) this.#stop(group, error, halt);
       return true;
     }
-    for (const [index, group] of groups.entries()) this.#announce(group, applied[index] as Applied);
+    for (const [index, group] of groups.entries()) this.#announce(group, applied[index] as Taken);
     return true;
   }
 
@@ -139,7 +146,8 @@ export class Intake {
       return;
     }
     if (error instanceof Overlapping) {
-      this.#keepStanding(agentId, () => error.standing);
+      const standings = group.map(({ session, statement }) => standingOfOverlap(session.toldSeq, statement));
+      this.#keepStanding(agentId, () => last(standings));
       this.#rooms.log.info({ agent: agentId, reason: error.message }, "the agent comes again");
       for (const { session } of group) session.end("busy");
       return;
@@ -154,7 +162,7 @@ export class Intake {
     for (const { session } of group) session.end(reason);
   }
 
-  #announce(group: readonly Arrival[], applied: Applied): void {
+  #announce(group: readonly Arrival[], applied: Taken): void {
     const { signals, log } = this.#rooms;
     const agent = group[0]?.agentId ?? "";
     for (const session of new Set(group.map((arrival) => arrival.session))) {
@@ -167,6 +175,10 @@ export class Intake {
     for (const transactionId of applied.changed) signals.emit("changed", { transactionId });
     for (const transactionId of applied.decided) signals.emit("decided", { transactionId });
   }
+}
+
+function last(standings: readonly (Standing | null)[]): Standing | null {
+  return standings.filter((one) => one !== null).at(-1) ?? null;
 }
 
 /** A constraint that refused a row says the same as a contradiction found by looking. */

@@ -89,6 +89,7 @@ export class Session {
   #answered = 0; // answeredUpTo when last looked at
   #quietSince = 0; // when jobs were sent or answered last
   #beatAt = 0;
+  #toldSeq = 0;
 
   constructor(socket: WebSocket, rooms: SessionRooms) {
     this.#socket = socket;
@@ -104,6 +105,11 @@ export class Session {
   /** Of this connection's challenge and welcome: who repeats it heard them. */
   get nonce(): string {
     return this.#nonce;
+  }
+
+  /** The record that the welcome named: whose ledger holds it goes on from there. */
+  get toldSeq(): number {
+    return this.#toldSeq;
   }
 
   start(): void {
@@ -256,6 +262,7 @@ export class Session {
     this.#answered = answeredUpTo(store.database, agent);
     this.#sentSequence = this.#answered;
     this.#beats = setInterval(() => this.#beat(), limits.beatMs);
+    this.#toldSeq = agent.headSeq;
     const welcome: Welcome = {
       agent: agent.id,
       wallet: agent.wallet,

@@ -13,7 +13,6 @@ import { recordAlarm } from "../store/alarm.ts";
 import type { AgentRow, JobRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { type Around, type Change, effectOf } from "./effect.ts";
-import { keepStanding, type Standing, standingOfStatement } from "./standing.ts";
 
 /** Why nothing of an agent's statements is stored. `lock`: its word contradicts the database and a person must look. */
 export class Halt extends Error {
@@ -31,12 +30,6 @@ export class Halt extends Error {
 /** A statement that begins before what is held and ends behind it: the agent is to come again and go on where the welcome says. */
 export class Overlapping extends Error {
   override readonly name = "Overlapping";
-  readonly standing: Standing | null;
-
-  constructor(storedSeq: number, statement: Statement) {
-    super(`it repeats records up to ${storedSeq} and goes on`);
-    this.standing = standingOfStatement(storedSeq, statement);
-  }
 }
 
 /** A statement of an epoch that is over, or of an agent that was released: the link it came over has to end. */
@@ -52,11 +45,11 @@ export class Outdated extends Error {
 
 /** What became durable with the caller's commit, and whom to tell of it afterwards. */
 export interface Applied {
+  readonly was: AgentRow; // before them
   readonly head: Head;
   readonly decided: readonly string[]; // transaction ids answered for the first time
   readonly changed: readonly string[]; // transaction ids whose row changed
   readonly alarms: readonly Raised[]; // each code once
-  readonly standing: Standing | null; // where the agent's ledger stands, when that changed
   readonly isRecovered: boolean; // its recovery was taken: jobs go on from another place
 }
 
@@ -90,11 +83,9 @@ export function applyStatements(database: Database, agentId: string, statements:
   for (const statement of statements) head = applyStatement(progress, statement, head);
   invariant(head !== null, "a statement always carries a head");
   database.run("UPDATE agents SET headSeq = ?, headHash = ? WHERE id = ?", head.seq, head.hash, agent.id);
-  const standings = statements.map((statement) => standingOfStatement(agent.headSeq, statement));
-  const standing = keepStanding(database, agent, standings.filter((one) => one !== null).at(-1) ?? null, nowMs);
   const { decided, changed, alarms } = progress;
   const isRecovered = agent.headSeq === 0 && statements[0]?.entries[0]?.kind === "recovered";
-  return { head, decided: [...decided], changed: [...changed], alarms: [...alarms.values()], standing, isRecovered };
+  return { was: agent, head, decided: [...decided], changed: [...changed], alarms: [...alarms.values()], isRecovered };
 }
 
 function applyStatement(progress: Progress, statement: Statement, stored: Head | null): Head {
@@ -105,7 +96,7 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
   }
   if (stored !== null && statement.head.seq <= storedSeq) return stored;
   // Another ledger may agree in every number: only what goes on from the very record that is held may move the head.
-  if (statement.after < storedSeq) throw new Overlapping(storedSeq, statement);
+  if (statement.after < storedSeq) throw new Overlapping(`it repeats records up to ${storedSeq} and goes on`);
   if (statement.previous !== (stored?.hash ?? zeroHash)) {
     throw new Halt(
       "HUB_LEDGER_FORKED",

@@ -131,9 +131,9 @@ export const hubMutants: readonly Mutant[] = [
     when: ({ rates }) => rates.ledgerRestored > 0,
   },
   {
-    name: "overlap-of-a-locked-one-not-shown",
+    name: "overlap-not-shown",
     file: intake,
-    find: "      this.#keepStanding(agentId, () => error.standing);\n",
+    find: "      this.#keepStanding(agentId, () => last(standings));\n",
     replace: "",
     sentence:
       "A ledger that was put back and went on before it heard the gateway comes again for ever, and nobody hears that it is locked (liveness).",

@@ -40,13 +40,15 @@ export function unrestOf(world: World): string {
 
 /**
  * Who has stopped itself though the line `agents` of its gateway looks as ever; "" when nobody. One state folder that runs twice
- * is one line there: what the sound one says of it may be the newer.
+ * is one line there: what the sound one says of it may be the newer. A courier that lies keeps what it likes to itself, and a database
+ * that lacks what the agent knows shows that instead.
  */
 export function unshownLock(world: World): string {
   const { gateway } = world;
-  if (gateway.owner === null) return "";
+  if (gateway.owner === null || world.weather.isDeceived) return "";
   const locked = serving(world).find(({ id, signer }) => {
-    if (!signer?.signer.core.locked || world.machines.some((other) => other.id === id && other.signer !== signer)) return false;
+    if (!signer?.signer.core.locked || world.machines.some((other) => other.id === id && other.signer !== signer && other.isOn))
+      return false;
     const sql = "SELECT 1 FROM agents WHERE id = ? AND releasedAt IS NULL AND lockedCode = '' AND heard NOT IN (?, ?)";
     return gateway.all(sql, id, hearing.behind, hearing.given).length > 0;
   });
