@@ -28,7 +28,7 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
     head: () => state.head,
     open: shared.openTokens,
     ...(options.linkTimes === undefined ? {} : { times: options.linkTimes }),
-    onUp(_welcome, frame) {
+    onUp(frame) {
       metrics.count("linkUp");
       state.linkUps += 1;
       greet(shared, link, reporter, frame).catch(onBug);

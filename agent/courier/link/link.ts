@@ -6,7 +6,7 @@ import WebSocket, { type RawData } from "ws";
 import type { Code } from "../../../protocol/codes.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import { AgentError } from "../../../protocol/fault.ts";
-import type { Head, OpenTokens, Welcome } from "../../../protocol/messages.ts";
+import type { Head, OpenTokens } from "../../../protocol/messages.ts";
 import { type BackoffLimits, backoffMs } from "./backoff.ts";
 import { createSession, type Heard, type LinkSelf, type Session, type SessionKeys } from "./session.ts";
 
@@ -47,7 +47,7 @@ export interface LinkOptions extends SessionKeys {
   readonly head: () => Head | null; // newest known ledger head, for the heartbeat
   readonly open: () => readonly OpenTokens[]; // between which something is open now, for the hello
   readonly times?: Partial<LinkTimes>;
-  readonly onUp: (welcome: Welcome, frame: Uint8Array) => void;
+  readonly onUp: (welcomeFrame: Uint8Array) => void;
   /** Part of a recovery order, instead of a welcome: the link will not come up under this epoch. */
   readonly onRecovery: (frame: Uint8Array) => void;
   /** Only after onUp. */
@@ -91,7 +91,7 @@ export function createLink(options: LinkOptions): Link {
   const dial = (): void => {
     if (isClosed) return;
     connection = connect(options, times, {
-      up: (welcome, frame) => options.onUp(welcome, frame),
+      up: options.onUp,
       down: (code, detail, upMs) => {
         connection = null;
         attempt = upMs >= times.settledMs ? 0 : attempt;
@@ -130,7 +130,7 @@ interface Connection {
 }
 
 interface ConnectionEvents {
-  readonly up: (welcome: Welcome, frame: Uint8Array) => void;
+  readonly up: (welcomeFrame: Uint8Array) => void;
   /** Exactly once. `upMs` is how long the link was up, -1 when it never was. */
   readonly down: (code: Code, detail: string, upMs: number) => void;
 }
@@ -186,7 +186,7 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     timers.clear("handshake");
     alive();
     timers.set("beat", times.beatMs, beat);
-    events.up(heard.welcome, heard.frame);
+    events.up(heard.frame);
   };
 
   timers.set("handshake", times.handshakeMs, () => drop("LINK_HANDSHAKE", `no welcome within ${times.handshakeMs / 1000} s`));

@@ -6,7 +6,7 @@
 import type { KeyObject } from "node:crypto";
 import { agentFrameBytesMax, frameKind, openEnvelope, sealEnvelope } from "../../../protocol/envelope.ts";
 import { AgentError } from "../../../protocol/fault.ts";
-import type { EnvelopeKind, Head, OpenTokens, Welcome } from "../../../protocol/messages.ts";
+import type { EnvelopeKind, Head, OpenTokens } from "../../../protocol/messages.ts";
 import { parseBeat, parseChallenge, parseWelcome } from "../../../protocol/payloads.ts";
 
 /**
@@ -34,7 +34,7 @@ interface Said {
 /** What a frame led to. `welcome` and `frame` carry the whole envelope, for the signer. */
 export type Heard =
   | { readonly kind: "reply"; readonly frame: Uint8Array }
-  | { readonly kind: "welcome"; readonly welcome: Welcome; readonly frame: Uint8Array }
+  | { readonly kind: "welcome"; readonly frame: Uint8Array }
   | { readonly kind: "recovery"; readonly frame: Uint8Array }
   | { readonly kind: "frame"; readonly envelope: "jobs" | "ack"; readonly frame: Uint8Array }
   | { readonly kind: "beat" };
@@ -67,7 +67,7 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
       throw misfit("LINK_WELCOME_AGENT", "the welcome is for another agent or wallet");
     }
     phase = "open";
-    return { kind: "welcome", welcome, frame };
+    return { kind: "welcome", frame };
   };
 
   const beaten = (frame: Uint8Array): Heard => {
