@@ -1,4 +1,7 @@
-/** Which config.json is meant when none is named: the one in the working folder, else the one beside the launchers. */
+/**
+ * Which config.json is meant when none is named: that of AUTOWITHDRAW_CONFIG (as the installed command sets it), else the one in the
+ * working folder, else the one beside the launchers.
+ */
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,6 +12,8 @@ import { fileURLToPath } from "node:url";
  */
 export function findConfigFile(named?: string): string {
   if (named !== undefined) return resolve(named);
+  const installed = process.env.AUTOWITHDRAW_CONFIG ?? "";
+  if (installed !== "") return resolve(installed);
   const here = resolve("config.json");
   if (existsSync(here)) return here;
   const beside = join(projectRoot(), "config.json");

@@ -3,11 +3,13 @@
  * they end. Holds encKey for that, and no network. Under systemd each unit runs one of the two with `--role`.
  */
 
+import { resolve } from "node:path";
 import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { AgentError } from "../protocol/fault.ts";
 import { type Config, readConfig } from "./config.ts";
+import { configDigest } from "./config-digest.ts";
 import { findConfigFile } from "./config-place.ts";
 import { programPath, startChild } from "./launcher/child.ts";
 import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
@@ -18,7 +20,7 @@ import { News } from "./launcher/news.ts";
 import { assertPaired } from "./launcher/paired.ts";
 import { supervise } from "./launcher/supervisor.ts";
 import { exitCodes, verdictLines, verdictOn } from "./launcher/verdict.ts";
-import type { CourierSettings, SignerSettings } from "./settings.ts";
+import type { ConfigSource, CourierSettings, SignerSettings } from "./settings.ts";
 import { makeSocketPaths, type SocketPaths, type StateFolder, socketPaths, stateFolder } from "./state-folder.ts";
 
 interface Options {
@@ -28,6 +30,7 @@ interface Options {
   readonly encKeyFd?: number;
   readonly role: "both" | "signer" | "courier";
   readonly logLevel: CourierSettings["logLevel"];
+  readonly configSource?: string;
 }
 
 function descriptor(text: string): number {
@@ -40,6 +43,7 @@ function commandLine(argv: readonly string[]): Options {
     .usage("[options]")
     .description("Runs the paired agent: signer and courier, until it is told to end.")
     .option("--config <file>", "configuration (default: config.json here, else beside crypto.js)")
+    .option("--config-source <file>", "the file that --config is a copy of, as a service manager hands it over")
     .option("--state <folder>", "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)")
     .option("--enc-key-file <file>", "read encKey from this file, mode 0600")
     .addOption(new Option("--enc-key-fd <number>", "read encKey from this open descriptor").argParser(descriptor))
@@ -66,11 +70,13 @@ interface Prepared {
   readonly locks: readonly Lock[];
   readonly inherited: InheritedSockets | null;
   readonly sockets: SocketPaths;
+  readonly source: ConfigSource;
 }
 
 async function prepare(options: Options): Promise<Prepared> {
   const state = stateFolder(options.state);
   const credentials = process.env.CREDENTIALS_DIRECTORY;
+  const readAt = Date.now();
   const config = readConfig(findConfigFile(options.config), { requireSecrets: [], privateFolder: credentials });
   const { mnemonic, apiKey, encKey: inConfig } = config.secrets;
   mnemonic?.fill(0);
@@ -97,10 +103,12 @@ async function prepare(options: Options): Promise<Prepared> {
           show: (text) => process.stderr.write(text),
         });
   if (encKey?.from !== "config") inConfig?.fill(0);
-  return { state, config, encKey, locks, inherited, sockets };
+  const path = options.configSource === undefined ? config.path : resolve(options.configSource);
+  const source = { path, digest: configDigest(config.settings), readAt };
+  return { state, config, encKey, locks, inherited, sockets, source };
 }
 
-function signerStarter({ state, config, encKey, locks, inherited, sockets }: Prepared) {
+function signerStarter({ state, config, encKey, locks, inherited, sockets, source }: Prepared) {
   const { chains, currencies, policy } = config.settings;
   const [lock] = locks;
   if (encKey === null || lock === undefined) return null;
@@ -112,6 +120,7 @@ function signerStarter({ state, config, encKey, locks, inherited, sockets }: Pre
     courierSocket: inherited === null ? sockets.courier : "fd:4",
     operatorSocket: inherited === null ? sockets.operator : "fd:5",
     encKeyFrom: encKey.from,
+    config: source,
   };
   const descriptors = [lock.fd, ...(inherited === null ? [] : [inherited.courier, inherited.operator])];
   const program = fileURLToPath(programPath(import.meta.url, "./signer/main"));
@@ -122,7 +131,7 @@ function signerStarter({ state, config, encKey, locks, inherited, sockets }: Pre
   };
 }
 
-function courierStarter({ state, config, sockets }: Prepared, logLevel: CourierSettings["logLevel"]) {
+function courierStarter({ state, config, sockets, source }: Prepared, logLevel: CourierSettings["logLevel"]) {
   const { gatewayUrl, chains, currencies } = config.settings;
   const settings: CourierSettings = {
     gatewayUrl,
@@ -131,6 +140,7 @@ function courierStarter({ state, config, sockets }: Prepared, logLevel: CourierS
     stateDir: state.courier,
     signerSocket: sockets.courier,
     logLevel,
+    configDigest: source.digest,
   };
   const program = fileURLToPath(programPath(import.meta.url, "./courier/main"));
   return () => {

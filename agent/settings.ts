@@ -51,6 +51,7 @@ export interface CourierSettings {
   readonly stateDir: string; // its own folder: link.json
   readonly signerSocket: string;
   readonly logLevel: "debug" | "info" | "warn" | "error";
+  readonly configDigest: string; // agent/config-digest.ts
 }
 
 /**
@@ -65,4 +66,15 @@ export interface SignerSettings {
   readonly courierSocket: string; // path, or "fd:N" when inherited
   readonly operatorSocket: string;
   readonly encKeyFrom: "credential" | "file" | "terminal" | "config";
+  readonly config: ConfigSource;
+}
+
+/**
+ * Which config.json a process goes by.
+ * @public
+ */
+export interface ConfigSource {
+  readonly path: string; // absolute: the file a person edits, also where the service manager handed over a copy of it
+  readonly digest: string; // agent/config-digest.ts
+  readonly readAt: number; // Unix milliseconds
 }

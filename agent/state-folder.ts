@@ -30,11 +30,12 @@ export interface SocketPaths {
 const socketBytesMax = 100;
 
 /**
- * The folder named by `--state`, or the user's own data folder (XDG base directories). Touches no disk.
+ * The folder named by `--state`, else by AUTOWITHDRAW_STATE (as the installed command sets it), else the user's own data folder (XDG
+ * base directories). Touches no disk.
  * @public
  */
-export function stateFolder(named?: string): StateFolder {
-  const root = named === undefined ? envPaths("autowithdraw", { suffix: "" }).data : resolve(named);
+export function stateFolder(named: string | undefined = process.env.AUTOWITHDRAW_STATE): StateFolder {
+  const root = named === undefined || named === "" ? envPaths("autowithdraw", { suffix: "" }).data : resolve(named);
   return {
     root,
     signer: join(root, "signer"),

@@ -130,7 +130,7 @@ function program(run: Run, terminal: Terminal): Command {
     .description("Commands of the withdrawal agent on this server.")
     .addHelpText(
       "after",
-      "\nExit codes: 0 fine, 1 a clear no, 2 wrong usage or configuration, 3 not reachable, 4 locked, 70 a bug.",
+      "\nExit codes: 0 fine, 1 a clear no, 2 wrong usage or configuration, 3 not reachable, 4 locked, 5 a right is missing, 70 a bug.",
     );
   const commands = [pairCommand(run), ...lookingCommands(run), ...decidingCommands(run), recoverCommand(run), tokenCommand(run)];
   for (const command of [root, ...commands]) {

@@ -46,7 +46,7 @@ function wordsOf(code: string, detail: string): string {
 function away(state: StateFolder, cause: AgentError): AgentError {
   if (cause.context.reason === "EACCES") {
     return new AgentError(
-      "COMMAND_DAEMON_AWAY",
+      "COMMAND_RIGHT",
       "none",
       `this user may not use crypto's operator socket ${socketPaths(state).operator}`,
       {

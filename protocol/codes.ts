@@ -258,6 +258,7 @@ export const codes = {
   COMMAND_USAGE: ["fault", "none", "operator", "the command line is not one this program knows", "see --help"],
   COMMAND_CURRENCY: ["refusal", "none", "operator", "this agent was not paired for the currency", "look at address without a currency; pair again after adding a policy"],
   COMMAND_DECLINED: ["refusal", "none", "operator", "the question on the terminal was not answered with yes", "run it again and answer with the whole word yes"],
+  COMMAND_RIGHT: ["fault", "none", "operator", "this user lacks the right to a file or socket", "run it as root, or as a member of the group that the message names"],
   COMMAND_DAEMON_AWAY: ["fault", "none", "operator", "crypto does not answer on its socket", "start it with: node crypto.js"],
   // gateway
   GATEWAY_FILE_EXISTS: ["fault", "none", "operator", "a file cannot be made, or is there already", "choose another path; nothing was changed"],

@@ -301,7 +301,15 @@ describe("a socket", () => {
 
   it("keeps what the courier tells for status", () => {
     const rig = new Rig().ready();
-    const courier = { at: 1, link: "up", linkDetail: "", chains: [], waiting: [], durableMedianUs: 0 };
+    const courier = {
+      at: 1,
+      link: "up",
+      linkDetail: "",
+      chains: [],
+      waiting: [],
+      durableMedianUs: 0,
+      configDigest: "c0".repeat(32),
+    };
     expect(rig.ask("tell", { courier }).ok).toBe(true);
     expect(rig.ask("tell", { courier: { ...courier, key: "" } }).code).toBe("JSON_SHAPE");
     expect(rig.operate("status").status.courier).toEqual(courier);

@@ -103,6 +103,7 @@ async function main(): Promise<void> {
     currencies: settings.currencies,
     readBack: createReadBack(settings),
     software,
+    configDigest: settings.configDigest,
     clock: () => Date.now(),
     monotonic,
     random: () => Math.random(),

@@ -20,6 +20,7 @@ export interface RunOptions {
   readonly currencies: CourierSettings["currencies"];
   readonly readBack: ReadBack;
   readonly software: string;
+  readonly configDigest: string; // of the settings, for status
   readonly clock: () => number; // wall time, for what is sent
   readonly monotonic: () => number; // never back, for what waits
   readonly random: () => number;

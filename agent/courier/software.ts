@@ -1,4 +1,5 @@
-/** What this courier calls itself towards the gateway. A test holds it to package.json. */
+/** What this courier calls itself towards the gateway. */
+import { version } from "../../protocol/version.ts";
 
 /** @public */
-export const software = "autowithdraw/0.1.0";
+export const software = `autowithdraw/${version}`;

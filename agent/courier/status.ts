@@ -21,6 +21,7 @@ export function statusOf({ options, state }: Pick<Shared, "options" | "state">, 
     }),
     waiting: waits,
     durableMedianUs: options.metrics.durableMedianUs(),
+    configDigest: options.configDigest,
   };
 }
 

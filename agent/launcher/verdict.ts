@@ -6,10 +6,11 @@ import { codes } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
 
 /**
- * 0 fine; 1 a clear no; 2 wrong usage or configuration; 3 the daemon or the gateway cannot be reached; 4 locked; 70 a bug.
+ * 0 fine; 1 a clear no; 2 wrong usage or configuration; 3 the daemon or the gateway cannot be reached; 4 locked; 5 a right is
+ * missing; 70 a bug.
  * @public
  */
-export const exitCodes = { fine: 0, no: 1, configuration: 2, unreachable: 3, locked: 4, bug: 70 } as const;
+export const exitCodes = { fine: 0, no: 1, configuration: 2, unreachable: 3, locked: 4, right: 5, bug: 70 } as const;
 
 /** @public */
 export interface Verdict {
@@ -27,6 +28,7 @@ const exitByCode: Readonly<Record<string, number>> = {
   STATE_NOT_PAIRED: exitCodes.configuration,
   COMMAND_USAGE: exitCodes.configuration,
   COMMAND_DAEMON_AWAY: exitCodes.unreachable,
+  COMMAND_RIGHT: exitCodes.right,
   KEYSTORE_ENCKEY: exitCodes.configuration,
   KEYSTORE_MISSING: exitCodes.configuration,
   SIGNER_LOCKED: exitCodes.locked,

@@ -5,7 +5,7 @@
 import { decimalMax } from "../../protocol/amount.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
-import { integer, list, object, oneOf, type Reader, record, string } from "../../protocol/shape.ts";
+import { hex, integer, list, object, oneOf, type Reader, record, string } from "../../protocol/shape.ts";
 import type { CurrencySettings, PolicySettings, SignerSettings } from "../settings.ts";
 
 const settingsBytesMax = 1_048_576;
@@ -37,6 +37,7 @@ const settings: Reader<SignerSettings> = object({
   courierSocket: text,
   operatorSocket: text,
   encKeyFrom: oneOf("credential", "file", "terminal", "config"),
+  config: object({ path: text, digest: hex(32), readAt: integer() }),
 });
 
 /**

@@ -139,7 +139,7 @@ function run(bootstrap: Bootstrap): void {
     ...{ onListening, onFault: fail, connectionsMax: courierConnectionsMax, outstandingMax: courierOutstandingMax },
   });
   const surroundings = {
-    ...{ isolation, encKeyFrom: settings.encKeyFrom, isCourierConnected: () => couriers.size > 0 },
+    ...{ isolation, encKeyFrom: settings.encKeyFrom, config: settings.config, isCourierConnected: () => couriers.size > 0 },
     later: (act: () => void) => void setImmediate(act),
   };
   const operatorServer = listenLines(settings.operatorSocket, {

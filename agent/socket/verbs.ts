@@ -183,12 +183,38 @@ export interface SignerStatus {
   readonly ledgerWritable: boolean;
   readonly isolation: string; // L0 … L3 with the reason, e.g. "L0 one user"
   readonly encKeyFrom: string; // credential | file | terminal | config
+  readonly version: string; // of the program
   readonly startedAt: number;
+  /** The config.json in force: where it lies for a person, what it says as a digest (agent/config-digest.ts), when it was read. */
+  readonly config: { readonly path: string; readonly digest: string; readonly readAt: number };
+  readonly limits: readonly LimitView[]; // one a currency that has a policy
+  readonly freeBytes: number; // room on the ledger's disk, -1 when it cannot be told
+  readonly freeBytesMin: number; // below it nothing new is begun
   readonly counts: Readonly<Record<WithdrawalState, number>>;
   readonly accounts: readonly AccountView[];
   readonly courierConnected: boolean;
   /** The courier's own last word about link and nodes, as it told the signer; null when it never did. */
   readonly courier: CourierStatus | null;
+}
+
+/**
+ * The limits of a currency in force and how much of them is used. Decimal strings of the currency, fees of the chain's own coin; ""
+ * where there is no such limit. Used: the larger sum of what was approved and what was bound within the last 60 minutes or 24 hours.
+ * @public
+ */
+export interface LimitView {
+  readonly currency: string;
+  readonly maxPerWithdrawal: string;
+  readonly maxPerHour: string;
+  readonly maxPerDay: string;
+  readonly holdAbove: string;
+  readonly maxFee: string;
+  readonly maxFeePerDay: string;
+  readonly allow: number; // destinations on the list, 0 for no list
+  readonly deny: number;
+  readonly usedInHour: string;
+  readonly usedInDay: string;
+  readonly usedFeesInDay: string;
 }
 
 /**
@@ -216,6 +242,7 @@ export interface CourierStatus {
   readonly waiting: readonly { readonly transactionId: string; readonly why: string }[]; // e.g. funds, fee ceiling
   /** Median time from a job frame's arrival to its signature on disk, over the newest 256; microseconds, 0 before the first. */
   readonly durableMedianUs: number;
+  readonly configDigest: string; // of the config.json the courier goes by
 }
 
 /**

@@ -156,7 +156,8 @@ export class Machine {
       next: (act) => void setImmediate(act),
       onPoisoned: () => this.signerEnds(owner),
     });
-    const surroundings = { isolation: "L0", encKeyFrom: "config", isCourierConnected: () => true } as const;
+    const config = { path: "/config.json", digest: "c0".repeat(32), readAt: 1 };
+    const surroundings = { isolation: "L0", encKeyFrom: "config", config, isCourierConnected: () => true } as const;
     this.signer = {
       ...{ owner, signer, sockets, courierVerbs: courierVerbs(signer) },
       operatorVerbs: operatorVerbs(signer, { ...surroundings, later: (act) => void scheduler.after(0, owner, act) }),
@@ -203,6 +204,7 @@ export class Machine {
         currencies,
         readBack: readBack(courierSettings(plan)),
         software: "simulated",
+        configDigest: "c0".repeat(32),
         clock: this.clock,
         monotonic,
         linkTimes,

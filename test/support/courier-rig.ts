@@ -165,6 +165,7 @@ export class CourierRig {
       stateDir: this.folder,
       signerSocket: this.socketPath,
       logLevel: "debug",
+      configDigest: "c0".repeat(32),
     };
   }
 
@@ -233,6 +234,7 @@ export class CourierRig {
       currencies: settings.currencies,
       readBack: createReadBack(settings),
       software: "test",
+      configDigest: "c0".repeat(32),
       clock: () => Date.now(),
       monotonic,
       random: () => 0.5,

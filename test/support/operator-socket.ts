@@ -106,6 +106,11 @@ export const well: SignerStatus = {
   ledgerWritable: true,
   isolation: "L2 own user, no network, system call filter",
   encKeyFrom: "credential",
+  version: "0.1.0",
+  config: { path: "/etc/autowithdraw/config.json", digest: "c0".repeat(32), readAt: 1795210000000 },
+  limits: [],
+  freeBytes: 8_000_000_000,
+  freeBytesMin: 67_108_864,
   startedAt: 1795210803000,
   counts: {
     held: 1,
@@ -141,6 +146,7 @@ export const well: SignerStatus = {
     ],
     waiting: [],
     durableMedianUs: 1650,
+    configDigest: "c0".repeat(32),
   },
 };
 

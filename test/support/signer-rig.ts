@@ -54,6 +54,7 @@ export const settings: SignerSettings = {
   courierSocket: "",
   operatorSocket: "",
   encKeyFrom: "config",
+  config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
 };
 
 export const facts = { gasLimit: "65000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
@@ -216,7 +217,7 @@ export class Rig {
     });
     this.#courier = courierVerbs(this.signer);
     this.#operator = operatorVerbs(this.signer, {
-      ...{ isolation: "L0 one user", encKeyFrom: "config", isCourierConnected: () => true },
+      ...{ isolation: "L0 one user", encKeyFrom: "config", config: settings.config, isCourierConnected: () => true },
       later: (act) => act(),
     });
   }

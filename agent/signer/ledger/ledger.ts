@@ -158,7 +158,8 @@ export class Ledger {
   readonly #disk: LedgerDisk;
   readonly #clock: () => number;
   readonly #segmentBytesMax: number;
-  readonly #roomBytesMin: number;
+  /** Below this much room on the disk nothing new is begun. */
+  readonly roomBytesMin: number;
   readonly #reader: LedgerReader;
   readonly #intents = new Map<number, LedgerRecord & { readonly kind: "INTENT" }>();
   #file: LedgerFile;
@@ -176,13 +177,13 @@ export class Ledger {
     this.#disk = options.disk;
     this.#clock = options.clock;
     this.#segmentBytesMax = options.segmentBytesMax ?? segmentBytesDefault;
-    this.#roomBytesMin = options.roomBytesMin ?? roomBytesDefault;
+    this.roomBytesMin = options.roomBytesMin ?? roomBytesDefault;
     this.#reader = new LedgerReader(options.disk, map);
     this.#file = options.disk.open(segmentName(map.segment));
     this.#map = map;
     this.#last = last;
     this.#durable = last;
-    this.#room = options.disk.freeBytes() >= this.#roomBytesMin;
+    this.#room = options.disk.freeBytes() >= this.roomBytesMin;
   }
 
   /** The newest record, durable or not. */
@@ -269,6 +270,18 @@ export class Ledger {
   hasRoom(): boolean {
     if (!this.#room) this.#room = this.#measureRoom();
     return this.#room;
+  }
+
+  /** Room on the ledger's disk as it is now, -1 when it cannot be told. What `hasRoom` says next goes by it. */
+  freeBytes(): number {
+    try {
+      const bytes = this.#disk.freeBytes();
+      this.#room = bytes >= this.roomBytesMin;
+      return bytes;
+    } catch {
+      this.#room = false;
+      return -1;
+    }
   }
 
   /**
@@ -367,10 +380,6 @@ export class Ledger {
   }
 
   #measureRoom(): boolean {
-    try {
-      return this.#disk.freeBytes() >= this.#roomBytesMin;
-    } catch {
-      return false;
-    }
+    return this.freeBytes() >= this.roomBytesMin;
   }
 }

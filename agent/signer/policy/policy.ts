@@ -171,6 +171,21 @@ export class Policy {
     countAtLeast(fees, name, BigInt(spent.feesWei), atMs);
   }
 
+  /** Every currency with limits. */
+  get currencies(): Iterable<readonly [string, Limits]> {
+    return this.#rules.limits;
+  }
+
+  /** What counts against the limits as of `nowMs`: the larger of approved and bound. Base units, fees in wei. */
+  usedAt(currency: string, nowMs: number): { readonly hourUnits: bigint; readonly dayUnits: bigint; readonly feesWei: bigint } {
+    const { hour, day, hourBound, dayBound, fees } = this.#windowsOf(currency);
+    return {
+      hourUnits: dearer(hour.sumAt(nowMs), hourBound.sumAt(nowMs)),
+      dayUnits: dearer(day.sumAt(nowMs), dayBound.sumAt(nowMs)),
+      feesWei: fees.sumAt(nowMs),
+    };
+  }
+
   /** What counts in the day's windows beside the withdrawals named: base units and wei. */
   countedBeside(currency: string, open: Iterable<string>, nowMs: number): { readonly units: bigint; readonly feesWei: bigint } {
     const { dayBound, fees } = this.#windowsOf(currency);

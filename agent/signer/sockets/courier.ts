@@ -58,6 +58,7 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   ),
   waiting: list(object({ transactionId, why: text }), 1024),
   durableMedianUs: integer({ min: 0 }),
+  configDigest: hex(32),
 });
 
 /**

@@ -4,7 +4,9 @@
  */
 import { AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { boolean, hex, integer, object, string } from "../../../protocol/shape.ts";
+import { version } from "../../../protocol/version.ts";
 import type { Answer, OperatorVerb, Request, SignerStatus, WithdrawalState } from "../../socket/verbs.ts";
+import { limitsInForce } from "../policy/in-force.ts";
 import { finish, recover, showRecovery } from "../recovery/recover.ts";
 import type { Reply } from "../run.ts";
 import type { Signer } from "../signer.ts";
@@ -24,6 +26,7 @@ const transactionId = hex(16);
 export interface Surroundings {
   readonly isolation: string;
   readonly encKeyFrom: SignerStatus["encKeyFrom"];
+  readonly config: SignerStatus["config"];
   readonly isCourierConnected: () => boolean;
   /** Runs something after other work that waits, so that a long check does not stop signing. */
   readonly later: (act: () => void) => void;
@@ -85,7 +88,12 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
     ledgerWritable: !ledger.poisoned && ledger.hasRoom(),
     isolation: surroundings.isolation,
     encKeyFrom: surroundings.encKeyFrom,
+    version,
     startedAt: run.startedAt,
+    config: surroundings.config,
+    limits: limitsInForce(core.policy, signer.turn().nowMs),
+    freeBytes: ledger.freeBytes(),
+    freeBytesMin: ledger.roomBytesMin,
     counts: counts as SignerStatus["counts"],
     accounts: signer.accounts(),
     courierConnected: surroundings.isCourierConnected(),

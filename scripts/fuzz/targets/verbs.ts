@@ -43,7 +43,7 @@ const fresh = sample.gateway.texts.slice(sample.core.chain.sequence);
 const ids = [...sample.core.book.open(), ...sample.core.book.recent()].map(({ transactionId }) => transactionId);
 const txHash = sample.show(ids[0] ?? "")?.versions[0]?.txHash ?? "";
 const idOf = (random: Seeded): string => random.pick(ids);
-const courier = { at, link: "up", linkDetail: "", chains: [], waiting: [], durableMedianUs: 0 };
+const courier = { at, link: "up", linkDetail: "", chains: [], waiting: [], durableMedianUs: 0, configDigest: "c0".repeat(32) };
 
 /** The gateway's order to recover in epoch 2, with nothing open. */
 const contents = {
@@ -127,6 +127,7 @@ export const verbs: Target = {
       c: courierVerbs(rig.signer),
       o: operatorVerbs(rig.signer, {
         ...{ isolation: "L0 one user", encKeyFrom: "config", isCourierConnected: () => true },
+        config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
         later: (act: () => void) => act(),
       }),
     };

@@ -1,0 +1,21 @@
+/** One short value for what config.json says, so that two readers of it can tell whether they go by the same. Pure. */
+import { createHash } from "node:crypto";
+import type { AgentSettings } from "./settings.ts";
+
+/**
+ * SHA-256, lower-case hex, over the settings as JSON with sorted keys. Secrets are no part of them; order and white space of the file
+ * make no difference.
+ * @public
+ */
+export function configDigest({ gatewayUrl, chains, currencies, policy }: AgentSettings): string {
+  return createHash("sha256")
+    .update(JSON.stringify(sorted({ gatewayUrl, chains, currencies, policy })))
+    .digest("hex");
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, inner]) => [name, sorted(inner)]));
+}

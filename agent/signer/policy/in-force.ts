@@ -1,0 +1,34 @@
+/** The limits of this run and how much of them is used, as a person reads them. Touches nothing. */
+import { nativeDecimal } from "../../../chains/evm/network.ts";
+import { formatAmount } from "../../../protocol/amount.ts";
+import { invariant } from "../../../protocol/fault.ts";
+import type { LimitView } from "../../socket/verbs.ts";
+import type { Policy } from "./policy.ts";
+
+/**
+ * One row a currency that has a policy, in the order of config.json. `nowMs` is ledger time.
+ * @public
+ */
+export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView[] {
+  return [...policy.currencies].map(([currency, limits]) => {
+    const asset = policy.asset(currency);
+    invariant(asset !== undefined, "a currency with limits is in the table");
+    const amount = (units: bigint | null): string => (units === null ? "" : formatAmount(units, asset.decimal));
+    const fee = (wei: bigint): string => formatAmount(wei, nativeDecimal);
+    const used = policy.usedAt(currency, nowMs);
+    return {
+      currency,
+      maxPerWithdrawal: amount(limits.maxPerWithdrawalUnits),
+      maxPerHour: amount(limits.maxPerHourUnits),
+      maxPerDay: amount(limits.maxPerDayUnits),
+      holdAbove: amount(limits.holdAboveUnits),
+      maxFee: fee(limits.maxFeeWei),
+      maxFeePerDay: fee(limits.maxFeePerDayWei),
+      allow: limits.allow.size,
+      deny: limits.deny.size,
+      usedInHour: amount(used.hourUnits),
+      usedInDay: amount(used.dayUnits),
+      usedFeesInDay: fee(used.feesWei),
+    };
+  });
+}
