@@ -1,0 +1,327 @@
+/**
+ * An operator's night on a bare Debian 12: release archive, install, pairing, payments, a reboot, and everything that goes wrong at
+ * night. Each fault ends as its document says, `status` names it, and no order is paid twice or above the limit of the moment.
+ */
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { run } from "../../scripts/processes.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+import { Machine, whyNoMachine } from "./machine.ts";
+import { Night, type ProcessName, processes } from "./night.ts";
+import { Town } from "./town.ts";
+
+const why = whyNoMachine();
+if (why !== "") process.stderr.write(`\n*** SKIPPED here: an operator's night in a booted machine. To run it: ${why}\n\n`);
+
+const here = mkdtempSync(join(tmpdir(), "autowithdraw-night-"));
+const gatewayUrl = "http://127.0.0.1:8080";
+const names = Object.keys(processes) as ProcessName[];
+let night: Night;
+
+/** The archive of this tree, and a cache of npm that holds its packages, since the machine has no registry. */
+async function makeRelease(): Promise<void> {
+  const logFile = join(here, "log");
+  const made = await run(process.execPath, [join(projectRoot, "dist", "scripts", "release.js"), "--out", join(here, "release")], {
+    cwd: projectRoot,
+    logFile,
+  });
+  if (made.code !== 0) throw new Error(made.output);
+  const archive = readdirSync(join(here, "release")).find((name) => name.endsWith(".tgz")) ?? "";
+  const unpacked = join(here, "unpacked");
+  mkdirSync(unpacked);
+  await run("tar", ["-xzf", join(here, "release", archive), "--strip-components=1", "-C", unpacked], { cwd: here, logFile });
+  for (const part of [unpacked, join(unpacked, "gateway")]) {
+    const scratch = mkdtempSync(join(here, "packages-"));
+    for (const name of ["package.json", "package-lock.json"]) cpSync(join(part, name), join(scratch, name));
+    const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", `--cache=${join(here, "npm")}`];
+    const done = await run("npm", args, { cwd: scratch, logFile });
+    if (done.code !== 0) throw new Error(done.output);
+  }
+}
+
+async function installGateway(token: string): Promise<string> {
+  await night.must(
+    "mkdir -p /root/new && tar -xzf /mnt/release/*.tgz --strip-components=1 -C /root/new && cp -a /mnt/npm /root/.npm",
+  );
+  await night.must("cd /root/new && npm_config_offline=true node autowithdraw.js install --gateway --yes");
+  const config = {
+    listen: { host: "127.0.0.1", port: 8080 },
+    publicUrl: gatewayUrl,
+    chains: { local: { family: "evm", chainId: 31337, nodes: ["http://127.0.0.1:8545"], confirmations: "finalized" } },
+    currencies: {
+      eth: {
+        chain: "local",
+        decimal: 18,
+        name: "Ether",
+        symbol: "ETH",
+        minPaymentAmount: "0.001",
+        minWithdrawAmount: "0.000001",
+      },
+      usdt: {
+        chain: "local",
+        decimal: 6,
+        contract: token,
+        name: "Tether USD",
+        symbol: "USDT",
+        minPaymentAmount: "1",
+        minWithdrawAmount: "0.01",
+      },
+    },
+    prices: { manual: { eth: { usd: "3000", eur: "2600", try: "126000" }, usdt: { usd: "1", eur: "0.87", try: "42" } } },
+    limits: { readsPerSecond: 1000, writesPerSecond: 1000, burst: 5 },
+  };
+  const place = "/var/lib/autowithdraw-gateway/gateway.config.json";
+  const merge = `const fs=require("fs");const f="${place}";fs.writeFileSync(f,JSON.stringify({...JSON.parse(fs.readFileSync(f)),...JSON.parse(process.argv[1])},null,2))`;
+  const wrote = await night.machine.run(["node", "-e", merge, JSON.stringify(config)]);
+  expect(wrote).toEqual({ code: 0, output: "" });
+  await night.must("systemctl enable --now crypto-gateway");
+  const created = await night.must("autowithdraw-gateway merchant create 'Night shop' --json --config-out /tmp/config.json");
+  return (JSON.parse(created) as { apiKey: string }).apiKey;
+}
+
+const policy = { maxPerWithdrawal: "1", maxPerHour: "50", maxPerDay: "50", maxFee: "0.01", maxFeePerDay: "5", holdAbove: "0.9" };
+const mnemonic = "test test test test test test test test test test test junk";
+
+/** Changes config.json of the agent as a person would with an editor; owner and mode stay. */
+async function edit(change: string): Promise<void> {
+  const program = `const fs=require("fs");const f="/etc/autowithdraw/config.json";const c=JSON.parse(fs.readFileSync(f));${change};fs.writeFileSync(f,JSON.stringify(c,null,2))`;
+  expect(await night.machine.run(["node", "-e", program])).toEqual({ code: 0, output: "" });
+}
+
+async function installAgent(apiKey: string): Promise<void> {
+  const secrets = `Object.assign(c, ${JSON.stringify({ mnemonic, apiKey })}); c.policy.eth = ${JSON.stringify(policy)}`;
+  await night.must("cd /root/new && npm_config_offline=true node autowithdraw.js install --config /tmp/config.json --yes");
+  await edit(secrets);
+  await night.must("autowithdraw pair --yes");
+  night.account = (await night.must("autowithdraw address eth")).trim();
+}
+
+describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
+  beforeAll(async () => {
+    await makeRelease();
+    const machine = await Machine.make([`${join(here, "release")}:/mnt/release`, `${join(here, "npm")}:/mnt/npm`]);
+    await machine.boot();
+    night = new Night(machine, new Town(machine));
+  }, 900_000);
+
+  afterAll(async () => {
+    await night.town.close();
+    await night.machine.remove();
+    rmSync(here, { recursive: true, force: true });
+  }, 120_000);
+
+  it("leads from a bare server to a first payment", async () => {
+    const { token } = await night.town.ask<{ token: string }>("chain");
+    const apiKey = await installGateway(token);
+    await night.town.ask("shop", { gatewayUrl, apiKey });
+    await installAgent(apiKey);
+    await night.must("systemctl start autowithdraw.target");
+    await night.town.ask("fund", { address: night.account, wei: `${20n * 10n ** 18n}`, units: "1000000000" });
+    await night.well();
+    await night.works();
+    await night.must("adduser --disabled-password --gecos '' alice && usermod -aG autowithdraw-operators alice");
+    await night.must("autowithdraw status", 0, "alice");
+    await night.must("autowithdraw address eth", 0, "alice");
+    await night.must("autowithdraw verify", 0, "alice");
+    await night.must("adduser --disabled-password --gecos '' bob");
+    expect(await night.must("autowithdraw status", 5, "bob")).toContain("autowithdraw-operators");
+  });
+
+  it("pays after a reboot, and what was open before it", async () => {
+    const before = await night.order("0.02");
+    await night.machine.shutDown();
+    await night.machine.boot();
+    await night.paid(before);
+    await night.well();
+    await night.works();
+  });
+
+  for (const signal of ["KILL", "TERM", "HUP"]) {
+    it(`goes on after SIG${signal} of each process`, async () => {
+      for (const name of names) {
+        const order = night.order("0.001");
+        await night.must(`kill -${signal} ${await night.pid(name)}`);
+        await night.paid(await order);
+      }
+      await night.well();
+    });
+  }
+
+  it("ends what hangs, and goes on", async () => {
+    for (const stopped of [
+      ["signer"],
+      ["courier"],
+      ["gateway"],
+      ["signer's launcher"],
+      ["courier's launcher"],
+    ] as ProcessName[][]) {
+      const before = await Promise.all(stopped.map((name) => night.pid(name)));
+      await night.must(`kill -STOP ${before.join(" ")}`);
+      const order = await night.order("0.001");
+      await night.paid(order);
+      expect(await Promise.all(stopped.map((name) => night.pid(name)))).not.toEqual(before);
+    }
+    await night.well();
+  });
+
+  it("waits for a gateway that is down, and says so", async () => {
+    await night.must("systemctl stop crypto-gateway");
+    await night.says(1, /link to the gateway is down/);
+    await night.must("systemctl start crypto-gateway");
+    await night.works();
+  });
+
+  it("starts a gateway whose port was taken, once it is free", async () => {
+    await night.must("systemctl stop crypto-gateway");
+    await night.must('systemd-run --unit=squatter node -e \'require("net").createServer().listen(8080,"127.0.0.1")\'');
+    await night.must("systemctl start --no-block crypto-gateway; sleep 4; ! systemctl is-active crypto-gateway");
+    await night.must("systemctl stop squatter");
+    await night.well();
+    await night.works();
+  });
+
+  it("waits for a node that is away, and says so", async () => {
+    await night.town.ask("node", { how: "away" });
+    await night.says(1, /no node of local can be used/);
+    await night.town.ask("node", { how: "back" });
+    await night.well();
+    await night.works();
+  });
+
+  it("goes by a lowered limit after whatever the documents tell people to type", async () => {
+    for (const command of [
+      "systemctl restart crypto",
+      "systemctl restart autowithdraw.target",
+      "systemctl stop crypto; systemctl start crypto",
+      "systemctl reload crypto",
+    ]) {
+      await edit(`c.policy.eth.maxPerWithdrawal = "1"`);
+      await night.must("systemctl restart autowithdraw.target");
+      await night.well();
+      await edit(`c.policy.eth.maxPerWithdrawal = "0.05"; c.policy.eth.holdAbove = "0.04"`);
+      await night.says(1, /config\.json/);
+      await night.must(command);
+      await night.well();
+      const tooMuch = await night.order("0.5");
+      expect(tooMuch.answer, command).toMatchObject({ status: 422 });
+      await night.works("0.03");
+    }
+    await edit(`c.policy.eth = ${JSON.stringify(policy)}`);
+    await night.must("systemctl reload crypto");
+    await night.works("0.5");
+  });
+
+  it("keeps the old config when the new one is wrong, and says why", async () => {
+    await edit("c.polcy = {}");
+    const said = await night.must("systemctl reload crypto", 1);
+    expect(said + (await night.must("journalctl -u crypto -n 40 --no-pager"))).toContain("polcy");
+    await night.works();
+    await night.must("systemctl restart autowithdraw.target || true");
+    await night.says(3, /polcy/);
+    await edit("delete c.polcy");
+    await night.must("systemctl restart autowithdraw.target");
+    await night.well();
+    await night.works();
+  });
+
+  it("says that encKey is another one, and that a credential is of another machine", async () => {
+    await night.must("cp -a /etc/autowithdraw/encKey.cred /root/encKey.cred");
+    await night.must(
+      "head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \\n' | systemd-creds encrypt --name=encKey - /etc/autowithdraw/encKey.cred",
+    );
+    await night.must("systemctl restart autowithdraw.target || true");
+    await night.says(3, /encKey/);
+    await night.must(
+      "cp -a /root/encKey.cred /etc/autowithdraw/encKey.cred && mv /var/lib/systemd/credential.secret /root/secret",
+    );
+    await night.must("systemctl restart autowithdraw.target || true");
+    await night.says(3, /credential/);
+    await night.must("mv /root/secret /var/lib/systemd/credential.secret && systemctl restart autowithdraw.target");
+    await night.well();
+    await night.works();
+  });
+
+  it("says that the ledger is gone, and signs nothing", async () => {
+    await night.must("systemctl stop autowithdraw.target && mv /var/lib/autowithdraw/signer/ledger /root/ledger");
+    await night.must("systemctl start autowithdraw.target || true");
+    await night.says(3, /ledger is missing/);
+    const order = await night.order("0.01");
+    await night.must(
+      "systemctl stop autowithdraw.target; mv /root/ledger /var/lib/autowithdraw/signer/ledger && systemctl start autowithdraw.target",
+    );
+    await night.paid(order);
+    await night.well();
+  });
+
+  it("says that the clocks are apart, and signs nothing meanwhile", async () => {
+    const order = await night.order("0.01");
+    await night.paid(order);
+    const place = "/etc/systemd/system/crypto-gateway.service.d";
+    await night.must(
+      `mkdir -p ${place} && printf '[Service]\\nUnsetEnvironment=\\nWatchdogSec=0\\nEnvironment=LD_PRELOAD=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1 FAKETIME=+1h\\n' > ${place}/clock.conf`,
+    );
+    await night.must("systemctl daemon-reload && systemctl restart crypto-gateway");
+    await night.says(1, /CLOCK_SKEW/);
+    await night.must(`rm -r ${place} && systemctl daemon-reload && systemctl restart crypto-gateway`);
+    await night.well();
+    await night.works();
+  });
+
+  it("begins nothing new on a full disk, says so, and goes on when there is room", async () => {
+    const state = "/var/lib/autowithdraw";
+    await night.must(
+      `systemctl stop autowithdraw.target && cp -a ${state} /root/state && mount -t tmpfs -o size=90M,mode=0711 tmpfs ${state} && cp -a /root/state/. ${state}/`,
+    );
+    await night.must("systemctl start autowithdraw.target");
+    await night.says(1, /room|tmpfs/);
+    await night.must(`head -c 60M /dev/zero > ${state}/ballast`);
+    await night.says(1, /room/);
+    const order = await night.order("0.01");
+    expect(order.answer.status).not.toBe(422);
+    await night.must(`rm ${state}/ballast`);
+    await night.paid(order);
+    await night.must(
+      `systemctl stop autowithdraw.target && rm -rf /root/state && cp -a ${state} /root/state && umount ${state} && cp -a /root/state/. ${state}/ && systemctl start autowithdraw.target`,
+    );
+    await night.well();
+    await night.works();
+  });
+
+  it("stays stopped when it is stopped, whoever asks", async () => {
+    for (const name of ["autowithdraw.target", "crypto", "crypto-signer"]) {
+      await night.must(`systemctl stop ${name}`);
+      await night.says(3, /systemctl start autowithdraw\.target/);
+      await night.must("! systemctl is-active crypto-signer");
+      await night.must("systemctl start autowithdraw.target");
+      await night.well();
+    }
+    await night.works();
+  });
+
+  it("upgrades while orders wait, and uninstalls without taking ledger or key", async () => {
+    const order = await night.order("0.02");
+    await night.must("cd /root/new && npm_config_offline=true node autowithdraw.js upgrade --yes");
+    await night.paid(order);
+    await night.well();
+    expect(await night.must("autowithdraw --version")).toMatch(/^\d+\.\d+\.\d+/);
+    await night.must("autowithdraw doctor || test $? -eq 1");
+    const books = await night.balanceTheBooks();
+    expect(books.paid).toBeGreaterThan(40);
+    const said = await night.must("autowithdraw uninstall --yes");
+    expect(said).toContain("/var/lib/autowithdraw");
+    await night.must(
+      "test -s /var/lib/autowithdraw/signer/keystore.json && ls /var/lib/autowithdraw/signer/ledger/*.jsonl && test -e /etc/autowithdraw/encKey.cred",
+    );
+    await night.must(
+      "! systemctl is-active crypto-signer; ! test -e /etc/systemd/system/crypto.service; ! test -e /usr/local/bin/autowithdraw",
+    );
+    // What was left is enough to go on.
+    await night.must(
+      "cd /root/new && npm_config_offline=true node autowithdraw.js install --yes && systemctl start autowithdraw.target",
+    );
+    await night.works();
+    await night.balanceTheBooks();
+  });
+});
