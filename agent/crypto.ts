@@ -8,6 +8,7 @@ import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { AgentError } from "../protocol/fault.ts";
+import { programVersion } from "../protocol/version.ts";
 import { type Config, readConfig } from "./config.ts";
 import { configDigest } from "./config-digest.ts";
 import { findConfigFile } from "./config-place.ts";
@@ -42,6 +43,7 @@ function commandLine(argv: readonly string[]): Options {
   const command = new Command("crypto")
     .usage("[options]")
     .description("Runs the paired agent: signer and courier, until it is told to end.")
+    .version(programVersion, "--version", "print the version")
     .option("--config <file>", "configuration (default: config.json here, else beside crypto.js)")
     .option("--config-source <file>", "the file that --config is a copy of, as a service manager hands it over")
     .option("--state <folder>", "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)")

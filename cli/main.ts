@@ -7,6 +7,7 @@ import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/verdict.ts
 import { stateFolder } from "../agent/state-folder.ts";
 import { lifetimeSecondsMax } from "../client/signature-token.ts";
 import { AgentError } from "../protocol/fault.ts";
+import { programVersion } from "../protocol/version.ts";
 import { showAddress } from "./address.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
 import { pairCommand } from "./pair/command.ts";
@@ -128,6 +129,7 @@ function tokenCommand(run: Run): Command {
 function program(run: Run, terminal: Terminal): Command {
   const root = new Command("autowithdraw")
     .description("Commands of the withdrawal agent on this server.")
+    .version(programVersion, "--version", "print the version")
     .addHelpText(
       "after",
       "\nExit codes: 0 fine, 1 a clear no, 2 wrong usage or configuration, 3 not reachable, 4 locked, 5 a right is missing, 70 a bug.",

@@ -6,6 +6,7 @@ import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
+import { becomeOwner } from "../agent/owner.ts";
 import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
 import { createLockedLedger } from "../agent/signer/ledger/ledger.ts";
 import type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
@@ -118,6 +119,8 @@ async function newLedger(state: StateFolder, options: RecoverOptions, terminal: 
     if (!(await terminal.confirm("begin a new, locked ledger? (yes/no) ")))
       throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
+  // What root made here the signer could not read.
+  becomeOwner(state.signer);
   const lock = await takeLock(state.signer, lockWaitMs);
   try {
     const folder = join(state.signer, "ledger");

@@ -9,6 +9,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { destination, type Logger, pino } from "pino";
 import { codes } from "../protocol/codes.ts";
 import { AgentError, type Refusal } from "../protocol/fault.ts";
+import { programVersion } from "../protocol/version.ts";
 import { readGatewayKey } from "./auth/gateway-key.ts";
 import { type Scope, scopes } from "./auth/keys.ts";
 import { type GatewayConfig, readConfig } from "./config.ts";
@@ -243,7 +244,9 @@ function newFile(path: string): string {
 }
 
 function tree(): Command {
-  const program = new Command("gateway").description("The payment service: REST for shops, a link for their agents.");
+  const program = new Command("gateway")
+    .description("The payment service: REST for shops, a link for their agents.")
+    .version(programVersion, "--version", "print the version");
   const config = (): Option => new Option("--config <file>", "its configuration").default("gateway.config.json");
   const json = (): Option => new Option("--json", "one line of JSON");
   const withBoth = (command: Command): Command => command.addOption(config()).addOption(json());

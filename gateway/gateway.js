@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** Starts the built gateway, or says in clear words what is missing. Plain JavaScript that even an old Node can read. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const [major, minor, patch] = process.versions.node.split(".").map(Number);
@@ -13,7 +13,10 @@ function stop(message, hint) {
 }
 
 if (!isOldEnough) stop(`Node ${process.versions.node} is too old`, "install Node 18.19.1 or later");
-const bring = "npm ci --ignore-scripts && npm run build";
+// A release comes built, and without what builds.
+const isRelease = !existsSync(new URL("../scripts/build.js", import.meta.url));
+const bring = isRelease ? "node autowithdraw.js install --gateway, as root" : "npm ci --ignore-scripts && npm run build";
+const isVersion = process.argv[2] === "--version";
 const isHelp = process.argv.slice(2).some((word) => word === "--help" || word === "-h");
 const usage = `Usage: node gateway/gateway.js <command> [options]   init, start, merchant create, agents and more
 
@@ -22,8 +25,9 @@ Then --help shows every command.
 `;
 
 function unready(message) {
-  if (!isHelp) stop(message, `run in the project's folder: ${bring}`);
-  process.stdout.write(usage);
+  if (!isHelp && !isVersion) stop(message, `run in the project's folder: ${bring}`);
+  const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  process.stdout.write(isHelp ? usage : `autowithdraw ${version}\n`);
   process.exit(0);
 }
 

@@ -2,3 +2,9 @@
 
 /** @public */
 export const version = "0.1.0";
+
+/**
+ * What `--version` prints, in all programs.
+ * @public
+ */
+export const programVersion = `autowithdraw ${version}`;

@@ -60,7 +60,12 @@ function anvilPath(): string {
   const arch = process.arch === "x64" ? "amd64" : process.arch;
   const require = createRequire(import.meta.url);
   const binary = process.platform === "win32" ? "anvil.exe" : "anvil";
-  return require.resolve(`@foundry-rs/anvil-${process.platform}-${arch}/bin/${binary}`);
+  const name = `@foundry-rs/anvil-${process.platform}-${arch}`;
+  try {
+    return require.resolve(`${name}/bin/${binary}`);
+  } catch (cause) {
+    throw new Error(`the local chain is missing (${name}); node scripts/ensure.js --chain brings it`, { cause });
+  }
 }
 
 /** anvil says on which port it listens; afterwards its output is read and dropped, or it would block on a full pipe. */

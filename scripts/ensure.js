@@ -1,12 +1,12 @@
 /**
- * Brings a clone to where a command can run: packages exactly as the lock file says, without install scripts, and a fresh dist/.
- * Doing it twice does nothing the second time. Plain JavaScript, since it runs before anything is built.
+ * Brings a clone to where a command can run: packages exactly as the lock file says, without install scripts, a fresh dist/, and with
+ * `--chain` the local chain. Doing it twice does nothing the second time. Plain JavaScript, since it runs before anything is built.
  */
 import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bringLocalChain } from "./local-chain.js";
 import { sourceStamp, stampFile } from "./stamp.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -27,15 +27,33 @@ if (major * 1e6 + minor * 1e3 + patch < 18_019_001) {
   stop(`Node 18.19.1 or later is needed, this is ${process.versions.node}`, "Node 22 or 24 is recommended");
 }
 
-// npm leaves the lock it installed from in node_modules; our own mark beside it says that all of it, dev packages too, is there.
-const lockHash = createHash("sha256")
-  .update(readFileSync(join(root, "package-lock.json")))
-  .digest("hex");
-const mark = join(root, "node_modules", ".complete");
-if (!existsSync(mark) || readFileSync(mark, "utf8") !== lockHash) {
+/** npm leaves in node_modules what it installed, dev packages or not, whoever called it; what it left out as optional may be missing. */
+function isInstalled() {
+  try {
+    const [wanted, there] = ["package-lock.json", "node_modules/.package-lock.json"].map(
+      (name) => JSON.parse(readFileSync(join(root, name), "utf8")).packages,
+    );
+    return Object.entries(wanted).every(
+      ([path, { version, integrity, link, optional, devOptional }]) =>
+        !path.startsWith("node_modules/") ||
+        link ||
+        (there[path] === undefined
+          ? (optional ?? devOptional)
+          : there[path].version === version && there[path].integrity === integrity),
+    );
+  } catch {
+    return false;
+  }
+}
+
+if (!isInstalled()) {
   process.stderr.write("installing exactly what package-lock.json names, without install scripts\n");
   run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], "npm ci failed");
-  writeFileSync(mark, lockHash);
+}
+
+if (process.argv.includes("--chain")) {
+  const missing = bringLocalChain(root);
+  if (missing !== null) stop(`the local chain is missing: ${missing}`, "without it neither the demo nor the tests can run");
 }
 
 if (!existsSync(stampFile) || readFileSync(stampFile, "utf8").trim() !== sourceStamp()) {

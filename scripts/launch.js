@@ -1,9 +1,9 @@
 /**
  * From a launcher to the built program: says in clear words what is missing, and for pair.js brings it. Plain JavaScript, since
- * it runs before anything is built or installed.
+ * it runs before anything is built or installed. A release comes built, and without what builds.
  */
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { missingPackages, productionPackages } from "./packages.js";
@@ -11,23 +11,34 @@ import { stampFile } from "./stamp.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-const bring = "npm ci --ignore-scripts && npm run build";
+const isRelease = !existsSync(join(root, "scripts", "build.js"));
+const bring = isRelease ? "npm ci --omit=dev --ignore-scripts" : "npm ci --ignore-scripts && npm run build";
+
+// These bring the packages of what they install themselves, so they need none.
+const installing = ["install", "upgrade", "uninstall"];
 
 const usage = `Usage: node pair.js [options]                     pairs this server; installs and builds first what it needs
        node crypto.js [options]                   runs the paired agent until it is told to end
-       node autowithdraw.js <command> [options]   status, withdrawals, show, address, verify, approve, refuse, token
+       node autowithdraw.js <command> [options]   install, status, withdrawals, show, address, verify, approve, refuse, token
 
 This copy is not built yet, or a package is missing: ${bring}
 Then --help of each shows all of its options.
 State folder: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw; --state <folder> names another.
 `;
 
-/** Help is given even before there is anything that could parse options. */
-function isHelpUnready() {
-  const asked = process.argv.slice(2).some((word) => word === "--help" || word === "-h");
-  if (!asked || (existsSync(stampFile) && missingPackages(root).length === 0)) return false;
-  process.stdout.write(usage);
+/** Help and version are given even before there is anything that could parse options. */
+function isAnsweredUnready() {
+  const words = process.argv.slice(2);
+  if (existsSync(stampFile) && missingPackages(root).length === 0) return false;
+  if (words[0] === "--version") process.stdout.write(`autowithdraw ${readVersion()}\n`);
+  else if (words.some((word) => word === "--help" || word === "-h")) process.stdout.write(usage);
+  else return false;
   return true;
+}
+
+/** A test holds package.json and protocol/version.ts to one version. */
+function readVersion() {
+  return JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version;
 }
 
 function stop(line, hint) {
@@ -37,19 +48,25 @@ function stop(line, hint) {
 
 /** Runs `main(argv)` of a program in dist/ and ends with the code it gives. */
 export async function launch(program) {
-  if (isHelpUnready()) return;
+  const isInstalling = program === "cli/main.js" && installing.includes(process.argv[2]) && existsSync(stampFile);
+  if (isInstalling) return run("cli/install/main.js");
+  if (isAnsweredUnready()) return;
   if (!existsSync(stampFile))
     stop("this copy is not built yet", `run in its folder: ${bring} (node pair.js does both by itself)`);
   const missing = missingPackages(root);
   if (missing.length > 0)
     stop(`packages are missing: ${missing.join(", ")}`, `run in its folder: ${bring} (node pair.js does both by itself)`);
+  await run(program);
+}
+
+async function run(program) {
   const { main } = await import(new URL(`../dist/${program}`, import.meta.url).href);
   process.exitCode = await main(process.argv.slice(2));
 }
 
 /** As `launch`, after bringing packages (npm with `npmArguments`) and build where they are missing; what is there is left alone. */
 export async function install(program, npmArguments) {
-  if (isHelpUnready()) return;
+  if (isAnsweredUnready()) return;
   const built = existsSync(stampFile);
   if (!built) {
     step("installing", "this copy is not built yet: all packages, exactly as package-lock.json names them, then the build");
@@ -63,7 +80,7 @@ export async function install(program, npmArguments) {
     );
     if (runQuietly("npm", npmArguments) !== 0)
       stop("npm ci failed", "the lines above say why; run node pair.js again when it is mended");
-  } else {
+  } else if (process.argv[2] !== "--version") {
     step("installing", "nothing: every package is here as package-lock.json names it");
   }
   await launch(program);

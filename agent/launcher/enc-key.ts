@@ -1,13 +1,14 @@
 /**
- * Where encKey comes from, most guarded first: a systemd credential, a file or descriptor named by option, config.json, and, when
- * none has it and a person sits there, the terminal. Bytes only; one line end behind the key, as editors leave it, is no part of it.
+ * Where encKey comes from, in this order: a systemd credential, a file or descriptor named by option, config.json, the credential
+ * that installing sealed for this machine, and, when none has it and a person sits there, the terminal. Bytes only; one line end behind the key, as editors leave it, is no part of it.
  */
+import { spawnSync } from "node:child_process";
 import { existsSync, fstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ReadStream } from "node:tty";
 import { AgentError } from "../../protocol/fault.ts";
-import { readPrivateFile } from "../config.ts";
 import { fixedCopy } from "../fixed-bytes.ts";
+import { readPrivateFile } from "../private-file.ts";
 import type { SignerSettings } from "../settings.ts";
 import { askSecret } from "./secret-prompt.ts";
 
@@ -17,6 +18,7 @@ export interface EncKeySources {
   readonly file: string | undefined; // --enc-key-file
   readonly fd: number | undefined; // --enc-key-fd
   readonly config: Uint8Array | undefined; // as it stands in config.json
+  readonly sealed?: string | undefined; // a file of systemd-creds; root alone can open it
   readonly terminal: ReadStream | undefined; // only when it is one
   readonly show: (text: string) => void;
 }
@@ -34,7 +36,7 @@ const bytesMax = 4096;
 
 /**
  * Finds encKey. Its strength is judged where the keystore is sealed and opened.
- * @throws AgentError ENCKEY_MISSING, CONFIG_* about the file named
+ * @throws AgentError ENCKEY_MISSING, ENCKEY_SEALED, CONFIG_* about the file named
  * @public
  */
 export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
@@ -48,10 +50,25 @@ export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
   }
   if (sources.fd !== undefined) return { bytes: checked(readDescriptor(sources.fd), `descriptor ${sources.fd}`), from: "file" };
   if (sources.config !== undefined) return { bytes: sources.config, from: "config" };
+  if (sources.sealed !== undefined) return { bytes: checked(openSealed(sources.sealed), sources.sealed), from: "credential" };
   if (sources.terminal !== undefined) {
     return { bytes: checked(await askSecret(sources.terminal, sources.show, "encKey: "), "the terminal"), from: "terminal" };
   }
   throw new AgentError("ENCKEY_MISSING", "none", "encKey is neither in config.json nor given in another way");
+}
+
+/**
+ * What systemd-creds sealed, opened again. The caller wipes it. Source: systemd-creds(1).
+ * @throws AgentError ENCKEY_SEALED
+ * @public
+ */
+export function openSealed(path: string): Uint8Array {
+  const args = ["decrypt", "--name=encKey", path, "-"];
+  const opened = spawnSync("systemd-creds", args, { stdio: ["ignore", "pipe", "pipe"] });
+  if (opened.status === 0) return opened.stdout;
+  opened.stdout?.fill(0);
+  const said = opened.error?.message ?? opened.stderr.toString("utf8").trim().split("\n").at(-1);
+  throw new AgentError("ENCKEY_SEALED", "none", `${path} cannot be opened here: ${said}`);
 }
 
 function readDescriptor(fd: number): Uint8Array {

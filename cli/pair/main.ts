@@ -6,5 +6,5 @@ import { main as autowithdraw } from "../main.ts";
  * @public
  */
 export function main(argv: readonly string[]): Promise<number> {
-  return autowithdraw(["pair", ...argv]);
+  return autowithdraw(argv[0] === "--version" ? argv : ["pair", ...argv]);
 }

@@ -6,12 +6,14 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type Config, type ConfigSecrets, readConfig, readPrivateFile, type SecretName } from "../../agent/config.ts";
-import { findConfigFile } from "../../agent/config-place.ts";
+import { type Config, type ConfigSecrets, readConfig, type SecretName } from "../../agent/config.ts";
+import { encKeyCredential, findConfigFile } from "../../agent/config-place.ts";
 import { type EncKey, findEncKey } from "../../agent/launcher/enc-key.ts";
 import { type Lock, lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
 import { assertWhole } from "../../agent/launcher/paired.ts";
 import { writeLinkFile } from "../../agent/link-file.ts";
+import { giveToOwner } from "../../agent/owner.ts";
+import { readPrivateFile } from "../../agent/private-file.ts";
 import { replaceFile } from "../../agent/replace-file.ts";
 import { keystoreName } from "../../agent/signer/keystore/file.ts";
 import { ledgerDisk } from "../../agent/signer/ledger/disk.ts";
@@ -68,6 +70,20 @@ interface Run {
  */
 export async function pair(options: PairOptions, terminal: Terminal, credentials: string | undefined): Promise<PairResult> {
   const state = stateFolder(options.state);
+  try {
+    return await pairIn(state, options, terminal, credentials);
+  } finally {
+    // Also where nothing was left to pair: a run that was cut may have left files that only root can read.
+    for (const folder of [state.signer, state.courier]) giveToOwner(folder);
+  }
+}
+
+async function pairIn(
+  state: StateFolder,
+  options: PairOptions,
+  terminal: Terminal,
+  credentials: string | undefined,
+): Promise<PairResult> {
   const before = readProgress(state);
   assertWhole(state);
   const config = openConfig(options, before, terminal.isInteractive || credentials !== undefined);
@@ -133,7 +149,8 @@ function openConfig(options: PairOptions, progress: Progress | null, isEncKeyAsk
   const required: SecretName[] = [];
   if (!isPast(progress, "sealed") && options.mnemonicFile === undefined) required.push("mnemonic");
   if (!isPast(progress, "granted") && options.apiKeyFile === undefined) required.push("apiKey");
-  const isEncKeyGiven = isEncKeyAsked || options.encKeyFile !== undefined || options.encKeyFd !== undefined;
+  const isEncKeyNamed = options.encKeyFile !== undefined || options.encKeyFd !== undefined;
+  const isEncKeyGiven = isEncKeyAsked || isEncKeyNamed || encKeyCredential(path) !== undefined;
   if (!isPast(progress, "sealed") && !isEncKeyGiven) required.push("encKey");
   return readConfig(path, { requireSecrets: required });
 }
@@ -170,6 +187,7 @@ async function sealed(run: Run, progress: Progress | null): Promise<Sealed> {
     file: options.encKeyFile,
     fd: options.encKeyFd,
     config: config.secrets.encKey,
+    sealed: encKeyCredential(config.path),
     terminal: run.terminal.isInteractive ? process.stdin : undefined,
     show: run.terminal.err,
   });

@@ -3,8 +3,8 @@
  * for byte. The old file's blocks are overwritten as far as a program can; what a disk keeps beyond that, nobody can promise.
  */
 import { chownSync, closeSync, constants, fstatSync, fsyncSync, openSync, realpathSync, writeSync } from "node:fs";
-import { readPrivateFile, type SecretName } from "../../agent/config.ts";
 import { blanked, withoutMembers } from "../../agent/config-text.ts";
+import { readPrivateFile } from "../../agent/private-file.ts";
 import { replaceFile } from "../../agent/replace-file.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { type JsonObject, parseJson } from "../../protocol/json.ts";
@@ -12,8 +12,9 @@ import { type JsonObject, parseJson } from "../../protocol/json.ts";
 /**
  * Removes the named secrets. Calling again is harmless.
  * @throws AgentError PAIRING_SCRUB; CONFIG_* when the file is no longer readable as it was
+ * @public
  */
-export function scrub(configPath: string, names: readonly SecretName[]): void {
+export function scrub(configPath: string, names: readonly string[]): void {
   const path = realpathSync(configPath);
   const old = readPrivateFile(path);
   const scrubbed = withoutMembers(old, names);
@@ -46,7 +47,7 @@ function overwrite(fd: number, size: number): void {
   fsyncSync(fd);
 }
 
-function assertRestKept(path: string, old: Uint8Array, scrubbed: Uint8Array, names: readonly SecretName[]): void {
+function assertRestKept(path: string, old: Uint8Array, scrubbed: Uint8Array, names: readonly string[]): void {
   const limits = { bytesMax: 1_048_576, keysMax: 1024, itemsMax: 4096 };
   const before = { ...(parseJson(blanked(old, names), limits) as JsonObject) } as Record<string, unknown>;
   for (const name of names) delete before[name];

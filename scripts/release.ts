@@ -1,0 +1,47 @@
+/**
+ * `npm run release [-- --out FOLDER]`: the archive that a server installs from, its checksum, and its parts list. Made twice from the
+ * same commit it is the same, byte for byte; SOURCE_DATE_EPOCH takes the place of the commit's time where there is no git.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { readCommandLine } from "./command-line.ts";
+import { checksumLine, writeArchive } from "./release/archive.ts";
+import { productionProjects, treeVersion, writeContents } from "./release/contents.ts";
+import { projectRoot } from "./rig.ts";
+
+const { values, stop } = readCommandLine({
+  name: "release",
+  does: "Makes the archive that servers install from, its checksum and its parts list (CycloneDX).",
+  options: { out: { takes: "FOLDER", default: "release", says: "where they are put" } },
+});
+
+function releaseTime(): number {
+  const given = process.env.SOURCE_DATE_EPOCH ?? "";
+  const text =
+    given === "" ? spawnSync("git", ["log", "-1", "--format=%ct"], { cwd: projectRoot, encoding: "utf8" }).stdout : given;
+  const seconds = Number((text ?? "").trim() || Number.NaN);
+  return Number.isSafeInteger(seconds) && seconds >= 0
+    ? seconds
+    : stop("the time is not known: set SOURCE_DATE_EPOCH, in seconds since 1970");
+}
+
+const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+if (major * 1000 + minor < 20_018) stop(`the parts list's library needs Node 20.18 or later, this is ${process.versions.node}`);
+// Only here: an older Node cannot load its library.
+const { sbomText } = await import("./release/sbom.ts");
+const name = `autowithdraw-${treeVersion(projectRoot)}`;
+const out = resolve(projectRoot, values.out);
+const at = releaseTime();
+mkdirSync(out, { recursive: true });
+const aside = mkdtempSync(join(out, ".contents-"));
+try {
+  await writeContents(projectRoot, join(aside, name));
+  const archive = join(out, `${name}.tgz`);
+  writeArchive(aside, name, archive, at);
+  writeFileSync(`${archive}.sha256`, checksumLine(archive, `${name}.tgz`));
+  writeFileSync(join(out, `${name}.cdx.json`), sbomText(await productionProjects(projectRoot), at));
+  process.stdout.write(`${archive}\n${archive}.sha256\n${join(out, `${name}.cdx.json`)}\n`);
+} finally {
+  rmSync(aside, { recursive: true, force: true });
+}
