@@ -1,43 +1,87 @@
-/** `address`: where this agent is funded, from what pairing wrote down; needs no running daemon. */
+/**
+ * `address`: where this agent is funded, from what pairing wrote down; needs no running daemon. A user who may not read that asks the
+ * signer, which knows the accounts.
+ */
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { StateFolder } from "../agent/state-folder.ts";
 import { AgentError } from "../protocol/fault.ts";
-import { readProgress } from "./pair/progress.ts";
+import { askOperator } from "./operator.ts";
+import { type Progress, readProgress } from "./pair/progress.ts";
 import { type Terminal, table } from "./terminal.ts";
 
+interface Funded {
+  readonly network: string;
+  readonly address: string;
+  readonly currency?: string;
+  readonly contract?: string;
+  readonly chain?: string;
+}
+
 /**
- * @throws AgentError STATE_NOT_PAIRED, COMMAND_CURRENCY
+ * @throws AgentError STATE_NOT_PAIRED, COMMAND_CURRENCY; COMMAND_RIGHT when this user may neither read the folder nor ask the signer
  * @public
  */
-export function showAddress(state: StateFolder, currency: string | undefined, isJson: boolean, terminal: Terminal): number {
-  const progress = readProgress(state);
+export async function showAddress(
+  state: StateFolder,
+  currency: string | undefined,
+  isJson: boolean,
+  terminal: Terminal,
+): Promise<number> {
+  const progress = readable(state);
+  const wanted = progress === "closed" ? await fromSigner(state, currency) : fromPairing(state, progress, currency);
+  const [only] = wanted;
+  if (isJson)
+    terminal.out(`${JSON.stringify(currency === undefined ? { ok: true, addresses: wanted } : { ok: true, ...only })}\n`);
+  else if (currency !== undefined) terminal.out(`${only?.address}\n`);
+  else {
+    const [name, of] = progress === "closed" ? (["chain", "chain"] as const) : (["currency", "currency"] as const);
+    terminal.out(
+      `${table(
+        [name, "network", "address"],
+        wanted.map((one) => [one[of] ?? "", one.network, one.address]),
+      )}\n`,
+    );
+  }
+  return exitCodes.fine;
+}
+
+/** "closed" when it is there, or may be, and is not for this user to read. */
+function readable(state: StateFolder): Progress | null | "closed" {
+  try {
+    return readProgress(state);
+  } catch (error) {
+    if (error instanceof AgentError && error.code === "COMMAND_RIGHT") return "closed";
+    throw error;
+  }
+}
+
+function fromPairing(state: StateFolder, progress: Progress | null, currency: string | undefined): readonly Funded[] {
   if (progress === null) throw new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
   const { address } = progress.wallet;
   const known = progress.currencies.map(({ id, network, contract }) => ({ currency: id, network, contract, address }));
   const wanted = currency === undefined ? known : known.filter((one) => one.currency === currency);
-  if (wanted.length === 0) {
-    throw new AgentError(
-      "COMMAND_CURRENCY",
-      "none",
-      `this agent was not paired for ${JSON.stringify(currency?.slice(0, 64) ?? "any")}`,
-      {
-        hint:
-          known.length === 0
-            ? "no currency had a policy when it was paired"
-            : `paired for: ${known.map((one) => one.currency).join(", ")}`,
-      },
-    );
+  if (wanted.length > 0) return wanted;
+  const names = known.map((one) => one.currency).join(", ");
+  throw new AgentError("COMMAND_CURRENCY", "none", `this agent was not paired for ${quoted(currency)}`, {
+    hint: known.length === 0 ? "no currency had a policy when it was paired" : `paired for: ${names}`,
+  });
+}
+
+/** Every account of a wallet has one address, whatever the chain: the signer needs not say which chain a currency is on. */
+async function fromSigner(state: StateFolder, currency: string | undefined): Promise<readonly Funded[]> {
+  const { accounts, limits } = (await askOperator(state, "status", {})).status;
+  const known = accounts.map(({ chain, network, address }) => ({ chain, network, address }));
+  if (currency === undefined) return known;
+  const names = limits.map((one) => one.currency);
+  if (names.includes(currency) && new Set(known.map((one) => one.address)).size === 1) {
+    const [{ address = "" } = {}] = known;
+    return [{ currency, network: known.length === 1 ? (known[0]?.network ?? "") : "", address }];
   }
-  const [only] = wanted;
-  if (isJson)
-    terminal.out(`${JSON.stringify(currency === undefined ? { ok: true, addresses: wanted } : { ok: true, ...only })}\n`);
-  else if (currency !== undefined) terminal.out(`${address}\n`);
-  else
-    terminal.out(
-      `${table(
-        ["currency", "network", "address"],
-        wanted.map((one) => [one.currency, one.network, one.address]),
-      )}\n`,
-    );
-  return exitCodes.fine;
+  throw new AgentError("COMMAND_CURRENCY", "none", `this agent pays nothing in ${quoted(currency)}`, {
+    hint: names.length === 0 ? "no currency has a policy" : `it pays: ${names.join(", ")}`,
+  });
+}
+
+function quoted(currency: string | undefined): string {
+  return JSON.stringify(currency?.slice(0, 64) ?? "any");
 }

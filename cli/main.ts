@@ -10,9 +10,10 @@ import { AgentError } from "../protocol/fault.ts";
 import { programVersion } from "../protocol/version.ts";
 import { showAddress } from "./address.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
+import { type Machine, thisMachine } from "./machine.ts";
 import { pairCommand } from "./pair/command.ts";
 import { type RecoverOptions, recover } from "./recover.ts";
-import { showStatus } from "./status.ts";
+import { type StatusOptions, showStatus } from "./status/status.ts";
 import { processTerminal, type Terminal } from "./terminal.ts";
 import { printToken, type TokenOptions } from "./token.ts";
 import { verify } from "./verify.ts";
@@ -41,12 +42,13 @@ function onState(name: string, description: string): Command {
     .option("--json", "print one line of JSON");
 }
 
-function lookingCommands(run: Run): readonly Command[] {
+function lookingCommands(run: Run, machine: Machine): readonly Command[] {
   return [
     onState("status", "Whether everything works: exit code 0 yes, 1 not quite, 3 not running, 4 locked.")
       .option("--watch", "show it again every two seconds")
-      .action((options: Common & { watch?: boolean }) =>
-        run((terminal) => showStatus(stateFolder(options.state), options, terminal), options.json === true),
+      .option("--held", "only the ids that wait for a person; exit code 1 when there are any")
+      .action((options: Common & StatusOptions) =>
+        run((terminal) => showStatus(stateFolder(options.state), options, terminal, machine), options.json === true),
       ),
     onState("withdrawals", "Lists withdrawals, newest first.")
       .option("--open", "only those that are not final")
@@ -126,7 +128,7 @@ function tokenCommand(run: Run): Command {
     .action((options: TokenOptions) => run((terminal) => printToken(options, terminal), options.json === true));
 }
 
-function program(run: Run, terminal: Terminal): Command {
+function program(run: Run, terminal: Terminal, machine: Machine): Command {
   const root = new Command("autowithdraw")
     .description("Commands of the withdrawal agent on this server.")
     .version(programVersion, "--version", "print the version")
@@ -134,7 +136,13 @@ function program(run: Run, terminal: Terminal): Command {
       "after",
       "\nExit codes: 0 fine, 1 a clear no, 2 wrong usage or configuration, 3 not reachable, 4 locked, 5 a right is missing, 70 a bug.",
     );
-  const commands = [pairCommand(run), ...lookingCommands(run), ...decidingCommands(run), recoverCommand(run), tokenCommand(run)];
+  const commands = [
+    pairCommand(run),
+    ...lookingCommands(run, machine),
+    ...decidingCommands(run),
+    recoverCommand(run),
+    tokenCommand(run),
+  ];
   for (const command of [root, ...commands]) {
     command
       .allowExcessArguments(false)
@@ -149,7 +157,7 @@ function program(run: Run, terminal: Terminal): Command {
  * Runs one command line; resolves with its exit code.
  * @public
  */
-export async function runCommand(argv: readonly string[], terminal: Terminal): Promise<number> {
+export async function runCommand(argv: readonly string[], terminal: Terminal, machine: Machine = thisMachine): Promise<number> {
   let exitCode: number = exitCodes.fine;
   const fail = (error: unknown, isJson: boolean): void => {
     const verdict = verdictOn(error);
@@ -167,7 +175,7 @@ export async function runCommand(argv: readonly string[], terminal: Terminal): P
       fail(error, isJson);
     }
   };
-  const root = program(run, terminal);
+  const root = program(run, terminal, machine);
   try {
     if (argv.length === 0) throw usage("no command given");
     await root.parseAsync(argv, { from: "user" });

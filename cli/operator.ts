@@ -5,6 +5,8 @@ import type { OperatorAnswers, OperatorRequests, OperatorVerb } from "../agent/s
 import { isThere, type StateFolder, socketPaths } from "../agent/state-folder.ts";
 import { type Code, codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
+import { whyAway } from "./away.ts";
+import { type Machine, thisMachine } from "./machine.ts";
 
 const timeoutMs = 10_000;
 /** Reading a ledger back, whole or in great part, takes its time. */
@@ -12,12 +14,15 @@ const verifyTimeoutMs = 600_000;
 
 /**
  * Asks the signer.
- * @throws AgentError with the signer's own code for a no; COMMAND_DAEMON_AWAY, STATE_NOT_PAIRED, SOCKET_*
+ * @throws AgentError with the signer's own code for a no; COMMAND_DAEMON_AWAY with the reason as far as it can be told, COMMAND_RIGHT,
+ * STATE_NOT_PAIRED, SOCKET_*
+ * @public
  */
 export async function askOperator<V extends OperatorVerb>(
   state: StateFolder,
   verb: V,
   body: OperatorRequests[V],
+  machine: Machine = thisMachine,
 ): Promise<OperatorAnswers[V]> {
   const client = createSocketClient<OperatorRequests, OperatorAnswers>(socketPaths(state).operator, {
     timeoutMs: verb === "verify" || verb === "recover" ? verifyTimeoutMs : timeoutMs,
@@ -28,8 +33,8 @@ export async function askOperator<V extends OperatorVerb>(
     const { code, detail, effect } = answer;
     throw new AgentError(code as Code, effect, wordsOf(code, detail));
   } catch (error) {
-    if (error instanceof AgentError && error.code === "SOCKET_UNREACHABLE") throw away(state, error);
-    throw error;
+    const isAway = error instanceof AgentError && error.code === "SOCKET_UNREACHABLE";
+    throw whyAway(state, isAway ? away(state, error) : error, machine);
   } finally {
     client.close();
   }
@@ -44,16 +49,8 @@ function wordsOf(code: string, detail: string): string {
 }
 
 function away(state: StateFolder, cause: AgentError): AgentError {
-  if (cause.context.reason === "EACCES") {
-    return new AgentError(
-      "COMMAND_RIGHT",
-      "none",
-      `this user may not use crypto's operator socket ${socketPaths(state).operator}`,
-      {
-        hint: "run as the user that runs crypto, or as a member of the socket's group",
-      },
-    );
-  }
+  if (cause.context.reason === "EACCES")
+    return new AgentError("COMMAND_RIGHT", "none", "this user may not use crypto's operator socket", {}, { cause });
   if (isUnpaired(state)) return new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
   return new AgentError("COMMAND_DAEMON_AWAY", "none", `crypto does not run on ${state.root}`, {}, { cause });
 }

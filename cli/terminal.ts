@@ -62,17 +62,48 @@ export function fields(rows: readonly (readonly [name: string, text: string])[])
 }
 
 /**
- * Rows under a heading, every column as wide as its widest cell; nothing is shortened.
+ * Rows under a heading, every column as wide as its widest cell; nothing is shortened. Where that is wider than `columns`, the last
+ * column goes on below itself, and where even that cannot do, each row becomes a block of its own: its first cell, then a line a cell.
  * @public
  */
-export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(heading: readonly string[], rows: readonly (readonly string[])[], columns = columnsMax): string {
   const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
   const line = (row: readonly string[]): string =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join("  ")
       .trimEnd();
-  return [heading, ...rows].map(line).join("\n");
+  if (before + (widths.at(-1) ?? 0) <= columns) return [heading, ...rows].map(line).join("\n");
+  const left = columns - before;
+  const longest = Math.max(...rows.flatMap((row) => (row.at(-1) ?? "").split(" ").map((word) => word.length)));
+  if (left < lastColumnMin || longest > left) return rows.map((row) => block(heading, row)).join("\n\n");
+  const indent = `\n${" ".repeat(before)}`;
+  return [heading, ...rows].map((row) => line([...row.slice(0, -1), wrapped(row.at(-1) ?? "", left).join(indent)])).join("\n");
+}
+
+/** What a terminal has where nobody says otherwise. */
+const columnsMax = 80;
+/** Narrower than this, text below itself is hard to read. */
+const lastColumnMin = 24;
+
+function block(heading: readonly string[], row: readonly string[]): string {
+  const [first = "", ...rest] = row;
+  return `${first}\n${fields(rest.map((cell, at) => [heading[at + 1] ?? "", cell] as const))}`;
+}
+
+/**
+ * The text in lines of at most `width`; a word that is longer stays whole.
+ * @public
+ */
+export function wrapped(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 /**
@@ -80,5 +111,20 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
  * @public
  */
 export function moment(ms: number): string {
-  return ms === 0 ? "never" : `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+  return ms === 0 ? "never" : `${plain(ms)} UTC`;
+}
+
+/**
+ * The same, and beside it what the clock on this machine's wall shows, where that is another: 2026-11-20 21:40:03 UTC (2026-11-21
+ * 00:40:03 here). `offsetMinutes` is what local time is ahead of UTC.
+ * @public
+ */
+export function momentHere(ms: number, offsetMinutes = -new Date(ms).getTimezoneOffset()): string {
+  if (ms === 0 || offsetMinutes === 0) return moment(ms);
+  const [day, time] = plain(ms + offsetMinutes * 60_000).split(" ");
+  return `${moment(ms)} (${plain(ms).startsWith(day ?? "") ? time : `${day} ${time}`} here)`;
+}
+
+function plain(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace("T", " ");
 }

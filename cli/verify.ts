@@ -10,7 +10,7 @@ import { askOperator } from "./operator.ts";
 import { fields, type Terminal } from "./terminal.ts";
 
 /**
- * @throws AgentError LEDGER_* naming file and line, STATE_NOT_PAIRED
+ * @throws AgentError LEDGER_* naming file and line, STATE_NOT_PAIRED, COMMAND_RIGHT
  * @public
  */
 export async function verify(state: StateFolder, isJson: boolean, terminal: Terminal): Promise<number> {
@@ -33,6 +33,24 @@ async function verified(state: StateFolder): Promise<OperatorAnswers["verify"] &
   } catch (error) {
     if (!(error instanceof AgentError) || error.code !== "COMMAND_DAEMON_AWAY") throw error;
     const folder = join(state.signer, "ledger");
-    return { ...namingFile(folder, () => verifyLedger(ledgerDisk(folder))), by: "command" };
+    return { ...readHere(folder), by: "command" };
+  }
+}
+
+/** What this user may not read is not a ledger that cannot be read. */
+function readHere(folder: string): OperatorAnswers["verify"] {
+  try {
+    return namingFile(folder, () => verifyLedger(ledgerDisk(folder)));
+  } catch (error) {
+    if (!(error instanceof AgentError) || !/\b(?:EACCES|EPERM)\b/.test(`${error.message} ${error.context.reason ?? ""}`))
+      throw error;
+    const hint = "run it as root; while crypto runs, any member of autowithdraw-operators may";
+    throw new AgentError(
+      "COMMAND_RIGHT",
+      "none",
+      `no signer runs, and this user may not read ${folder}`,
+      { hint },
+      { cause: error },
+    );
   }
 }

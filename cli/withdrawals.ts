@@ -1,14 +1,16 @@
 /** `withdrawals` and `show`: what was asked of this agent and what became of it. Nothing is shortened. */
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import type { LedgerLine, VersionView, WithdrawalView } from "../agent/socket/verbs.ts";
+import type { LedgerLine, SignerStatus, VersionView, WithdrawalView } from "../agent/socket/verbs.ts";
 import type { StateFolder } from "../agent/state-folder.ts";
 import { nativeDecimal } from "../chains/evm/network.ts";
 import { formatAmount } from "../protocol/amount.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
-import { fields, moment, type Terminal, table } from "./terminal.ts";
+import { type Outlook, outlookOf } from "./outlook.ts";
+import { fields, moment, momentHere, type Terminal, table, wrapped } from "./terminal.ts";
 
 const limitMax = 1000;
+const nowWidth = 62;
 
 /** @public */
 export interface ListOptions {
@@ -43,7 +45,7 @@ const stateWords: Readonly<Record<WithdrawalView["state"], string>> = {
 export function transactionIdFrom(text: string): string {
   if (/^[0-9a-f]{32}$/.test(text)) return text;
   throw new AgentError("COMMAND_USAGE", "none", `${JSON.stringify(text.slice(0, 80))} is not a transactionId: 32 hex digits`, {
-    hint: "copy it whole from: node autowithdraw.js withdrawals",
+    hint: "copy it whole from: autowithdraw withdrawals",
   });
 }
 
@@ -91,8 +93,26 @@ export async function showWithdrawal(
 ): Promise<number> {
   const { withdrawal, history } = await askOperator(state, "show", { transactionId });
   if (isJson) terminal.out(`${JSON.stringify({ ok: true, withdrawal, history })}\n`);
-  else terminal.out(`${describe(withdrawal)}${versionsOf(withdrawal)}${historyOf(history)}`);
+  else {
+    const now = nowWords(outlookOf(withdrawal, await statusIfAny(state), terminal.now()));
+    terminal.out(`${describe(withdrawal)}${now}${versionsOf(withdrawal)}${historyOf(history)}`);
+  }
   return exitCodes.fine;
+}
+
+/** A status that cannot be had leaves the withdrawal's own words. */
+async function statusIfAny(state: StateFolder): Promise<SignerStatus | null> {
+  try {
+    return (await askOperator(state, "status", {})).status;
+  } catch (error) {
+    if (error instanceof AgentError) return null;
+    throw error;
+  }
+}
+
+function nowWords({ verdict, why, what }: Outlook): string {
+  const lines = [...wrapped(`${verdict}: ${why}`, nowWidth), ...(what === "" ? [] : wrapped(`do: ${what}`, nowWidth))];
+  return `${lines.map((line, at) => `  ${(at === 0 ? "now" : "").padEnd(16)}${line}`).join("\n")}\n`;
 }
 
 /**
@@ -110,8 +130,8 @@ export function describe(one: WithdrawalView): string {
     ["chain", `${one.chain} (${one.network})`],
     ["token", one.contract === "" ? "the chain's own coin" : one.contract],
     ["mode", one.mode],
-    ["requested", moment(one.requestedAt)],
-    ["changed", moment(one.changedAt)],
+    ["requested", momentHere(one.requestedAt)],
+    ["changed", momentHere(one.changedAt)],
     ["expires", expiresWords(one)],
   ];
   if (one.account !== "") rows.push(["paid from", one.account]);
@@ -124,7 +144,9 @@ export function describe(one: WithdrawalView): string {
 function expiresWords({ state, code, expiresAt }: WithdrawalView): string {
   if (state === "quarantined") return "never: its nonce is bound";
   const isOfRecovery = state === "held" && (code === "RECOVERY_HOLD" || code === "RECOVERY_SETTLED");
-  return isOfRecovery ? `not by itself; can be approved until ${moment(expiresAt)}, refused also after it` : moment(expiresAt);
+  return isOfRecovery
+    ? `not by itself; can be approved until ${momentHere(expiresAt)}, refused also after it`
+    : momentHere(expiresAt);
 }
 
 function versionsOf({ versions }: WithdrawalView): string {

@@ -136,12 +136,14 @@ async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
   shared.tellStatus();
 }
 
-async function admitJobs({ signer, feed, options }: Shared, link: Link, frame: Uint8Array): Promise<void> {
+async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise<void> {
+  const { signer, feed, options } = shared;
   const arrivedAtMs = options.monotonic();
   options.metrics.count("jobFrames");
   const answer = await settled(signer.request("admit", { frame: base64(frame) }));
   if (answer.ok) {
     const { withdrawals } = answer;
+    ordersTaken(shared, "");
     for (const { transactionId, state } of withdrawals) {
       if (state === "approved") options.metrics.approved(transactionId, arrivedAtMs);
     }
@@ -151,7 +153,18 @@ async function admitJobs({ signer, feed, options }: Shared, link: Link, frame: U
       const level = state === "approved" ? "debug" : "info";
       options.log[level]({ transactionId, state, code, amount, currency }, "a withdrawal was admitted");
     }
-  } else refusedFrame(options, link, answer);
+    return;
+  }
+  ordersTaken(shared, answer.code);
+  refusedFrame(options, link, answer);
+}
+
+/** While the ledger takes nothing, orders wait at the gateway where no list here shows them: `status` is told by the link's detail. */
+function ordersTaken({ state, tellStatus }: Shared, code: string): void {
+  const detail = code.startsWith("LEDGER_") ? `${code}: the signer does not take new orders` : "";
+  if (state.link !== "up" || state.isOffered || detail === state.linkDetail) return;
+  state.linkDetail = detail;
+  tellStatus();
 }
 
 async function release({ signer, feed, options }: Shared, link: Link, frame: Uint8Array): Promise<void> {

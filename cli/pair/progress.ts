@@ -4,8 +4,8 @@
  */
 import { readFileSync } from "node:fs";
 import { replaceFile } from "../../agent/replace-file.ts";
-import { isThere, makePrivateFolder, type StateFolder } from "../../agent/state-folder.ts";
-import { AgentError } from "../../protocol/fault.ts";
+import { makePrivateFolder, type StateFolder } from "../../agent/state-folder.ts";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
 import { hex, integer, list, nullable, object, oneOf, type Reader, string } from "../../protocol/shape.ts";
@@ -44,17 +44,33 @@ const progress: Reader<Progress> = object({
 
 /**
  * Null when pairing never sealed anything here.
- * @throws AgentError PAIRING_PROGRESS, STATE_FOLDER
+ * @throws AgentError PAIRING_PROGRESS; COMMAND_RIGHT when this user may not look, which says nothing about the file
  * @public
  */
 export function readProgress(state: StateFolder): Progress | null {
-  if (!isThere(state.pairing)) return null;
+  const bytes = bytesOf(state.pairing);
+  if (bytes === null) return null;
   try {
-    const read = progress(parseJson(readFileSync(state.pairing), { bytesMax: 262_144 }), "pairing.json");
+    const read = progress(parseJson(bytes, { bytesMax: 262_144 }), "pairing.json");
     if (read.step !== "sealed" && read.granted === null) throw new Error("granted without a grant");
     return read;
   } catch (cause) {
     throw new AgentError("PAIRING_PROGRESS", "none", `${state.pairing} cannot be read as the progress of pairing`, {}, { cause });
+  }
+}
+
+/** Null when it is not there. */
+function bytesOf(path: string): Uint8Array | null {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    const reason = reasonOf(cause);
+    if (reason === "ENOENT" || reason === "ENOTDIR") return null;
+    if (reason === "EACCES" || reason === "EPERM") {
+      const hint = "run it as root, or as the user that owns the state folder";
+      throw new AgentError("COMMAND_RIGHT", "none", `this user may not read ${path} (${reason})`, { hint }, { cause });
+    }
+    throw new AgentError("PAIRING_PROGRESS", "none", `${path} cannot be read (${reason})`, {}, { cause });
   }
 }
 

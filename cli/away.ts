@@ -1,0 +1,85 @@
+/** Why nobody answers on the signer's socket, as far as this user can tell: ended with a reason, stopped, failing, hung, not allowed. */
+import type { LastWords } from "../agent/last-words.ts";
+import { type StateFolder, socketPaths } from "../agent/state-folder.ts";
+import { AgentError } from "../protocol/fault.ts";
+import type { Machine, UnitView } from "./machine.ts";
+import { momentHere } from "./terminal.ts";
+
+const unitNames = ["crypto-signer.service", "crypto.service"] as const;
+const signerLog = "journalctl -u crypto-signer -n 20";
+const startAll = "systemctl start autowithdraw.target";
+/** systemd.exec(5): EXIT_CREDENTIALS. */
+const exitCredentials = "243";
+const restartsMany = 3;
+
+/** The same fault with the reason and the line to type, for a signer that does not run or does not answer; any other as it is. */
+export function whyAway(state: StateFolder, error: unknown, machine: Machine): unknown {
+  if (!(error instanceof AgentError)) return error;
+  const isUnderUnits = machine.isUnderUnits(state);
+  if (error.code === "SOCKET_TIMEOUT") return hung(error, isUnderUnits);
+  if (error.code === "COMMAND_RIGHT") return noRight(state, error, isUnderUnits);
+  if (error.code !== "COMMAND_DAEMON_AWAY") return error;
+  const [last] = machine.lastWords(state);
+  if (!isUnderUnits) return last === undefined ? error : ended(last, last.hint, error);
+  const units = machine.units(unitNames);
+  return byUnits(units.get(unitNames[0]), units.get(unitNames[1]), last, error);
+}
+
+function hung(cause: AgentError, isUnderUnits: boolean): AgentError {
+  const hint = isUnderUnits
+    ? "systemctl restart crypto-signer (nothing is lost: it reads its ledger back)"
+    : "stop crypto, with kill -9 if it must be, and start it again: nothing is lost, it reads its ledger back";
+  const message = "crypto-signer took the question and gave no answer in time: it hangs, or the machine does";
+  return new AgentError("SOCKET_TIMEOUT", "unknown", message, { hint }, { cause });
+}
+
+function noRight(state: StateFolder, cause: AgentError, isUnderUnits: boolean): AgentError {
+  const hint = isUnderUnits
+    ? "run it as root, or as a member of autowithdraw-operators: usermod -aG autowithdraw-operators NAME, then log in anew"
+    : "run it as the user that runs crypto, or as a member of the socket's group";
+  const message = `this user may not use crypto's operator socket ${socketPaths(state).operator}`;
+  return new AgentError("COMMAND_RIGHT", "none", message, { hint }, { cause });
+}
+
+function ended({ role, message, at }: LastWords, hint: string, cause: AgentError): AgentError {
+  return away(`crypto-${role} is not running since ${momentHere(at)}: ${message}`, hint, cause);
+}
+
+function away(message: string, hint: string, cause: AgentError): AgentError {
+  return new AgentError("COMMAND_DAEMON_AWAY", "none", message, { hint }, { cause });
+}
+
+/** What the service manager says of the unit counts more than what a process wrote in an earlier life; its words then say why. */
+function byUnits(
+  signer: UnitView | undefined,
+  courier: UnitView | undefined,
+  last: LastWords | undefined,
+  cause: AgentError,
+): AgentError {
+  const hint = last === undefined ? signerLog : `${last.hint}; more in: ${signerLog}`;
+  if (signer === undefined)
+    return last === undefined ? away("crypto-signer does not run", signerLog, cause) : ended(last, hint, cause);
+  const { ActiveState: active = "", SubState: sub = "", Result: result = "", ExecMainStatus: exit = "0" } = signer;
+  const restarts = Number(signer.NRestarts ?? 0);
+  if (exit === exitCredentials) {
+    const words = "crypto-signer cannot start: the credential encKey does not open on this machine (status 243)";
+    const anew = "make it anew from the copy of encKey that is kept elsewhere (docs/operations.md, section 3)";
+    return away(words, `${anew}; ${signerLog}`, cause);
+  }
+  const why = last === undefined ? "" : `: ${last.message}`;
+  if (sub === "auto-restart" || (active === "activating" && restarts > restartsMany))
+    return away(`crypto-signer ends and is started again, ${restarts} times by now${why}`, hint, cause);
+  if (active === "failed") return away(`crypto-signer has failed (${result}, status ${exit})${why}`, hint, cause);
+  if (active === "activating" || active === "active")
+    return away(
+      `crypto-signer is starting, and does not answer yet${why}`,
+      `ask again in a few seconds; then ${signerLog}`,
+      cause,
+    );
+  // Ended by itself with 0 is how a stop by a person looks as well.
+  if (active === "inactive" && exit === "0" && courier?.ActiveState !== "active")
+    return away("crypto was stopped on purpose: no unit of it runs, and none has failed", `start it with: ${startAll}`, cause);
+  return last === undefined
+    ? away(`crypto-signer does not run (${active})`, `${startAll}; ${signerLog}`, cause)
+    : ended(last, hint, cause);
+}

@@ -1,0 +1,103 @@
+/**
+ * What the commands look at on this machine beside the signer's socket: the service manager's word about the units, the last words of a
+ * signer that ended, config.json as it lies on disk. Reads, and changes nothing; whatever cannot be looked at is an answer too.
+ */
+import { spawnSync } from "node:child_process";
+import { existsSync, statSync } from "node:fs";
+import { readConfig } from "../agent/config.ts";
+import { configDigest } from "../agent/config-digest.ts";
+import { type LastWords, readLastWords } from "../agent/last-words.ts";
+import type { StateFolder } from "../agent/state-folder.ts";
+import { AgentError, reasonOf } from "../protocol/fault.ts";
+
+/**
+ * A unit as `systemctl show` gives it: its properties by name, e.g. ActiveState.
+ * @public
+ */
+export type UnitView = Readonly<Record<string, string>>;
+
+/**
+ * config.json as far as this user may look: its digest, or why there is none and when the file last changed.
+ * @public
+ */
+export type ConfigOnDisk =
+  | { readonly is: "read"; readonly digest: string }
+  | { readonly is: "invalid"; readonly code: string; readonly message: string }
+  | { readonly is: "closed"; readonly changedAtMs: number } // there, and not for this user to read
+  | { readonly is: "gone"; readonly reason: string };
+
+/**
+ * The outside of the commands; tests put their own in its place.
+ * @public
+ */
+export interface Machine {
+  /** The agent on this state folder is started and stopped by the service manager. */
+  isUnderUnits(state: StateFolder): boolean;
+  /** The units asked for, by name; empty where there is no service manager to ask. */
+  units(names: readonly string[]): ReadonlyMap<string, UnitView>;
+  lastWords(state: StateFolder): readonly LastWords[];
+  configOnDisk(path: string): ConfigOnDisk;
+}
+
+/** Where the units keep the agent (systemd/): the folder that `install` makes, and one of the places unit files lie at. */
+const installedState = "/var/lib/autowithdraw";
+const unitFolders = ["/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"];
+const systemctl = ["/usr/bin/systemctl", "/bin/systemctl"];
+const properties = "Id,ActiveState,SubState,Result,ExecMainStatus,NRestarts,StatusText,StateChangeTimestamp";
+const unitsMs = 3_000;
+
+/**
+ * This machine. Asking twice is harmless.
+ * @public
+ */
+export const thisMachine: Machine = {
+  isUnderUnits: (state) =>
+    state.root === installedState && unitFolders.some((folder) => existsSync(`${folder}/crypto-signer.service`)),
+  units: (names) => {
+    const program = systemctl.find((path) => existsSync(path));
+    if (program === undefined) return new Map();
+    const done = spawnSync(program, ["show", "-p", properties, ...names], {
+      encoding: "utf8",
+      timeout: unitsMs,
+      stdio: ["ignore", "pipe", "ignore"],
+      env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
+    });
+    return unitsIn(done.status === 0 ? done.stdout : "");
+  },
+  lastWords: readLastWords,
+  configOnDisk,
+};
+
+/**
+ * What `systemctl show` printed, by unit: blocks of NAME=VALUE apart by empty lines.
+ * @public
+ */
+export function unitsIn(text: string): ReadonlyMap<string, UnitView> {
+  const units = new Map<string, UnitView>();
+  for (const block of text.split(/\n\n+/)) {
+    const pairs = block.split("\n").flatMap((line) => {
+      const at = line.indexOf("=");
+      return at < 1 ? [] : [[line.slice(0, at), line.slice(at + 1)] as const];
+    });
+    const unit = Object.fromEntries(pairs);
+    if (unit.Id !== undefined) units.set(unit.Id, unit);
+  }
+  return units;
+}
+
+function configOnDisk(path: string): ConfigOnDisk {
+  try {
+    const { settings, secrets } = readConfig(path, { requireSecrets: [] });
+    for (const secret of Object.values(secrets)) secret.fill(0);
+    return { is: "read", digest: configDigest(settings) };
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    if (error.code === "CONFIG_MISSING") return { is: "gone", reason: "ENOENT" };
+    if (error.code !== "CONFIG_UNREADABLE") return { is: "invalid", code: error.code, message: error.message };
+    try {
+      return { is: "closed", changedAtMs: statSync(path).ctimeMs };
+    } catch (cause) {
+      return { is: "gone", reason: reasonOf(cause) };
+    }
+  }
+}

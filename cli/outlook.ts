@@ -1,0 +1,191 @@
+/**
+ * What `show` says last: whether a withdrawal goes on, waits for a person, is stuck or has ended, why, and what to do now. Judges a view
+ * and, where there is one, the status; asks nobody.
+ */
+import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
+import { codeIn, remedyIn } from "./status/problems.ts";
+import { momentHere } from "./terminal.ts";
+
+/** @public */
+export interface Outlook {
+  readonly verdict: "goes on" | "waits for a person" | "waits" | "STUCK" | "ended well" | "ended, nothing paid" | "FAILED";
+  readonly why: string;
+  readonly what: string; // to do now; "" for nothing
+}
+
+/** What a withdrawal is judged by. */
+interface Judged {
+  readonly one: WithdrawalView;
+  readonly status: SignerStatus | null; // null when it could not be had
+  readonly nowMs: number;
+}
+
+const slowMs = 600_000;
+/** The courier tells of what waits every few seconds; before that its silence means nothing. */
+const soonMs = 15_000;
+
+/**
+ * `status` may be null: then only what the withdrawal says itself counts.
+ * @public
+ */
+export function outlookOf(one: WithdrawalView, status: SignerStatus | null, nowMs: number): Outlook {
+  const judged = { one, status, nowMs };
+  switch (one.state) {
+    case "held":
+      return heldOutlook(one);
+    case "approved":
+    case "intent":
+    case "signed":
+    case "released":
+    case "broadcast":
+    case "included":
+      return hindrance(judged) ?? movingOutlook(judged);
+    case "quarantined":
+      return {
+        verdict: "waits for a person",
+        why: "its nonce is bound from before a recovery, so it is only watched: it may have been paid",
+        what: `look the transactions above and the nonce up on the chain, then: autowithdraw approve ${one.transactionId}`,
+      };
+    case "paid":
+      return { verdict: "ended well", why: "the payment is final on chain, and the gateway is told", what: "" };
+    case "reverted":
+      return {
+        verdict: "FAILED",
+        why: "its transaction is final and was reverted by the chain: only the fee was spent",
+        what: "look the txHash up in a block explorer for the reason; to pay after all, order it anew under another orderId",
+      };
+    case "lost":
+      return {
+        verdict: "FAILED",
+        why: "another transaction took its nonce for good, so this payment can never happen",
+        what: remedyIn("CHAIN_NONCE_LOST"),
+      };
+    case "refused":
+      return endedOutlook(one, "refused", `order it anew under another orderId${after(remedyIn(one.code))}`);
+    case "expired":
+      return endedOutlook(one, "ran out", "order it anew under another orderId, if it should still be paid");
+    case "settled":
+      return {
+        verdict: "ended, nothing paid",
+        why: "a recovery found that the gateway counts it as ended, perhaps as paid before: from here nothing is paid any more",
+        what: "at the gateway and on the chain stands what became of it",
+      };
+  }
+}
+
+function after(remedy: string): string {
+  return remedy === "" ? ", if it should be paid" : `, after this: ${remedy}`;
+}
+
+function endedOutlook(one: WithdrawalView, how: string, what: string): Outlook {
+  const code = one.code === "" ? "" : ` (${one.code})`;
+  return { verdict: "ended, nothing paid", why: `it ${how}${code} before anything was signed, and never comes back`, what };
+}
+
+function heldOutlook(one: WithdrawalView): Outlook {
+  const address = one.address === "" ? " --address ADDRESS" : "";
+  const type = `autowithdraw approve ${one.transactionId}${address}, or autowithdraw refuse ${one.transactionId}`;
+  const isOfRecovery = one.code === "RECOVERY_HOLD" || one.code === "RECOVERY_SETTLED";
+  const until = isOfRecovery ? "time does not end it" : `nobody's answer lets it expire at ${momentHere(one.expiresAt)}`;
+  const first =
+    one.code === "RECOVERY_SETTLED" ? "first look on the chain and at the gateway whether it was paid before; then " : "";
+  return { verdict: "waits for a person", why: `nothing is signed before a yes, and ${until}`, what: `${first}${type}` };
+}
+
+/** What stops everything, or this withdrawal, whatever it is at; null for nothing. */
+function hindrance({ one, status }: Judged): Outlook | null {
+  if (status === null) return null;
+  const { courier } = status;
+  const isSigning = one.state === "approved" || one.state === "intent";
+  if (status.locked !== "" && isSigning)
+    return stuck(`the signer is locked (${status.locked}): ${status.lockedDetail}`, remedyIn(status.locked));
+  if (!status.courierConnected || courier === null)
+    return stuck("the courier does not run, and nothing moves without it", "autowithdraw status says why and what to type");
+  const own = courier.waiting.find(({ transactionId }) => transactionId === one.transactionId);
+  if (own !== undefined) return waitingOutlook(own.why, one);
+  if (one.state === "signed" && courier.link !== "up")
+    return stuck(
+      `the link to the gateway is down (${courier.linkDetail}), and nothing leaves before the gateway confirms`,
+      "mend the link: autowithdraw status; nothing is lost, and it goes on by itself then",
+    );
+  const chain = courier.chains.find((known) => known.chain === one.chain);
+  if (one.state !== "signed" && chain !== undefined && !chain.ok && !chain.isAsking)
+    return stuck(`no node of ${one.chain} can be used: ${chain.detail}`, remedyIn(chain.detail) || "look at the chain's nodes");
+  return null;
+}
+
+function stuck(why: string, what: string): Outlook {
+  return { verdict: "STUCK", why, what };
+}
+
+/** What the courier says a withdrawal waits for (agent/courier/desk), in words for a person. */
+function waitingOutlook(why: string, one: WithdrawalView): Outlook {
+  const fee = /^fee (POLICY_[A-Z_]+)/.exec(why)?.[1];
+  if (fee !== undefined)
+    return { verdict: "waits", why: `the chain's fees are above the limits (${fee})`, what: `nothing, or ${raised(fee)}` };
+  if (/^POLICY_ABOVE_(?:HOUR|DAY)/.test(why))
+    return {
+      verdict: "waits",
+      why: `what was bound since its approval uses the limit up (${why})`,
+      what: `nothing: it is signed when the sum allows it, or expires at ${momentHere(one.expiresAt)}; or raise the limit`,
+    };
+  if (/^funds/.test(why)) {
+    const more = why === "funds for a higher fee" ? "a higher fee, which the chain asks for now" : "amount and fee";
+    return stuck(
+      `the paying account does not cover ${more} (${why})`,
+      `send funds to ${one.account || "the address of: autowithdraw address"}`,
+    );
+  }
+  if (why === "others in flight")
+    return { verdict: "waits", why: "as many before it as may be under way are under way", what: "" };
+  const gap = /^nonce (\d+) of the account comes first$/.exec(why)?.[1];
+  if (gap !== undefined)
+    return stuck(
+      `the nodes miss nonce ${gap} of the account, and no withdrawal here has it`,
+      `look nonce ${gap} up in a block explorer, then docs/operations.md, section 7`,
+    );
+  const code = codeIn(why);
+  if (code !== "") return stuck(`the courier says ${why}`, remedyIn(code) || "autowithdraw status");
+  return stuck(why, waitRemedies[why] ?? "autowithdraw status");
+}
+
+const waitRemedies: Readonly<Record<string, string>> = {
+  "no node takes it": "look at the chain's nodes, or name better ones in config.json; it is handed to them again by itself",
+  "the chain would revert it": "look whether the receiver can take this token; after some minutes it is refused by itself",
+  "the token's balance cannot be read": "check contract and nodes of this currency in config.json",
+};
+
+function raised(fee: string): string {
+  return fee === "POLICY_FEE_ABOVE_DAY"
+    ? "raise maxFeePerDay in config.json and reload"
+    : "raise maxFee in config.json and reload";
+}
+
+function movingOutlook({ one, status, nowMs }: Judged): Outlook {
+  const ageMs = nowMs - one.changedAt;
+  const next = nextSteps[one.state as keyof typeof nextSteps];
+  const isLate = ageMs > (one.state === "broadcast" || one.state === "included" ? slowMs : soonMs) * (status === null ? 4 : 1);
+  if (!isLate) return { verdict: "goes on", why: next, what: "" };
+  const late = `for ${Math.floor(ageMs / 60_000)} minutes: ${next}`;
+  return { verdict: "waits", why: late, what: lateWords[one.state as keyof typeof lateWords] };
+}
+
+/** What happens next by itself. */
+const nextSteps = {
+  approved: "it is signed as soon as its turn comes, within seconds",
+  intent: "its signature is made and recorded next, within a second",
+  signed: "the gateway confirms it next, within seconds; until then nothing leaves this machine",
+  released: "it is handed to the nodes next, within seconds",
+  broadcast: "the nodes have it, and a block takes it next; its fee is raised by itself where that helps, up to maxFee",
+  included: "a block has it, and it is paid once that block is final",
+} as const;
+
+const neverByHand = "never pay it by hand: it may still be paid";
+const lateWords = {
+  approved: "autowithdraw status: link, nodes and funds",
+  intent: "autowithdraw status; the next start of crypto signs it as well",
+  signed: "autowithdraw status: the gateway and the link; nothing is lost",
+  released: `autowithdraw status: the nodes; ${neverByHand}`,
+  broadcast: `look its txHash up in a block explorer; ${neverByHand}`,
+  included: "look whether the chain makes final blocks; nothing else is to be done",
+} as const;

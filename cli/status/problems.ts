@@ -1,0 +1,199 @@
+/** What keeps a status from "everything works", each with the line to type. Judges what it is given and asks nobody. */
+import type { CourierStatus, SignerStatus } from "../../agent/socket/verbs.ts";
+import { type Code, codes } from "../../protocol/codes.ts";
+import type { ConfigOnDisk } from "../machine.ts";
+import { moment } from "../terminal.ts";
+
+/**
+ * `hint` is what to do about it, "" when nothing but time helps. A warning leaves the exit code as it is.
+ * @public
+ */
+export interface Problem {
+  readonly code: string; // of protocol/codes.ts
+  readonly what: string;
+  readonly hint: string;
+  readonly isWarning: boolean;
+}
+
+/**
+ * What is known beside the status itself.
+ * @public
+ */
+export interface Seen {
+  readonly nowMs: number;
+  readonly isUnderUnits: boolean;
+  readonly config: ConfigOnDisk;
+}
+
+/** The courier tells what it sees every few seconds; older than this, it has stopped. */
+const courierWordMsMax = 60_000;
+/** Below this many times the least room there is a warning. */
+const roomWarned = 4;
+
+class Findings {
+  readonly problems: Problem[] = [];
+
+  found(code: string, what: string, hint: string, isWarning = false): void {
+    this.problems.push({ code, what, hint, isWarning });
+  }
+}
+
+/**
+ * Empty when everything works.
+ * @public
+ */
+export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[] {
+  const findings = new Findings();
+  signerProblems(status, findings);
+  roomProblems(status, findings);
+  configProblems(status, seen, findings);
+  const { courier } = status;
+  const log = logWords("crypto", seen);
+  if (!status.courierConnected) findings.found("DOCTOR_COURIER_AWAY", "the courier does not run", log);
+  if (courier === null) findings.found("DOCTOR_COURIER_AWAY", "the courier has not said yet what it sees", "");
+  else outsideProblems(courier, seen, findings);
+  return findings.problems;
+}
+
+function signerProblems(status: SignerStatus, findings: Findings): void {
+  if (status.locked !== "")
+    findings.found(status.locked, `the signer is locked (${status.locked}): ${status.lockedDetail}`, remedyIn(status.locked));
+  if (status.recovery !== "")
+    findings.found(status.recovery, recoveryWords[status.recovery] ?? status.recovery, remedyIn(status.recovery));
+  if (/^L0\b.*\broot\b/.test(status.isolation))
+    findings.found(
+      "DOCTOR_ISOLATION",
+      "the signer runs as root, so nothing holds the keys apart from anything else here",
+      "run it by its systemd units, or as a user of its own: docs/operations.md, section 5",
+    );
+}
+
+const recoveryWords: Readonly<Record<string, string>> = {
+  RECOVERY_OFFERED: "the gateway offers a recovery (RECOVERY_OFFERED): nothing is signed until a person carries it out",
+  RECOVERY_HOLD: "this agent is in recovery (RECOVERY_HOLD): every withdrawal is held for a person",
+};
+
+function roomProblems({ freeBytes, freeBytesMin, ledgerWritable }: SignerStatus, findings: Findings): void {
+  const free = `${bytesWords(freeBytes)} free on the ledger's disk`;
+  if (freeBytes >= 0 && freeBytes < freeBytesMin)
+    findings.found(
+      "LEDGER_DISK_FULL",
+      `${free}, and below ${bytesWords(freeBytesMin)} nothing new is signed`,
+      "free space there; work goes on by itself",
+    );
+  else if (!ledgerWritable)
+    findings.found("LEDGER_POISONED", "the ledger cannot be written", "check the disk's free space and health");
+  else if (freeBytes >= 0 && freeBytes < freeBytesMin * roomWarned)
+    findings.found(
+      "DOCTOR_DISK_LOW",
+      `${free}: below ${bytesWords(freeBytesMin)} nothing new is signed`,
+      "free space there, or give the state folder a larger disk",
+      true,
+    );
+}
+
+function configProblems({ config, courier }: SignerStatus, { config: disk, isUnderUnits }: Seen, findings: Findings): void {
+  const reload = isUnderUnits ? "systemctl reload crypto" : "stop crypto and start it again: until then the old limits hold";
+  const found = (words: string): void =>
+    findings.found("DOCTOR_CONFIG_OTHER", `${config.path} ${words}, so it is not what the signer goes by`, reload);
+  if (disk.is === "read" && disk.digest !== config.digest) found("was changed after the signer read it");
+  if (disk.is === "closed" && disk.changedAtMs > config.readAt) found("was touched after the signer read it");
+  if (disk.is === "invalid")
+    findings.found(disk.code, `${disk.message}: the signer goes on by what it read before`, remedyIn(disk.code));
+  if (disk.is === "gone")
+    findings.found(
+      "CONFIG_MISSING",
+      `${config.path} is not there any more (${disk.reason}): the next start will fail`,
+      "bring it back, or name the right one with --config when crypto is started",
+    );
+  if (courier !== null && courier.configDigest !== config.digest)
+    findings.found(
+      "DOCTOR_CONFIG_COURIER",
+      "the courier goes by another config.json than the signer",
+      isUnderUnits ? "systemctl restart autowithdraw.target" : "stop crypto and start it again",
+    );
+}
+
+/**
+ * Such as 64 MiB; -1 cannot be told.
+ * @public
+ */
+export function bytesWords(bytes: number): string {
+  if (bytes < 0) return "unknown room";
+  const mib = bytes / 1_048_576;
+  return mib < 1024 ? `${Math.floor(mib)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
+}
+
+/**
+ * Where the unit, or the terminal, keeps what a process said.
+ * @public
+ */
+export function logWords(unit: "crypto" | "crypto-signer", { isUnderUnits }: Pick<Seen, "isUnderUnits">): string {
+  return isUnderUnits ? `journalctl -u ${unit} -n 20` : "look at what crypto printed last";
+}
+
+function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings): void {
+  if (seen.nowMs - courier.at > courierWordMsMax)
+    findings.found(
+      "DOCTOR_COURIER_AWAY",
+      `the courier last said what it sees at ${moment(courier.at)}`,
+      logWords("crypto", seen),
+    );
+  const { link, linkDetail } = courier;
+  if (link !== "up")
+    findings.found(codeIn(linkDetail) || "LINK_SOCKET", `the link to the gateway is down: ${linkDetail}`, linkRemedy(linkDetail));
+  else if (linkDetail.startsWith("LEDGER_"))
+    findings.found(codeIn(linkDetail), `orders wait at the gateway: ${linkDetail}`, remedyIn(linkDetail));
+  for (const { chain, ok, isAsking, detail } of courier.chains)
+    if (!ok && !isAsking)
+      findings.found(codeIn(detail) || "NODE_UNREACHABLE", `no node of ${chain} can be used: ${detail}`, remedyIn(detail));
+  for (const [code, why] of standstills) {
+    const { length } = courier.waiting.filter((one) => one.why === code);
+    if (length > 0) findings.found(code, `approved and not signed (${code}): ${length}, ${why}`, remedyIn(code));
+  }
+}
+
+/** Unlike what waits for fees or funds, these wait for a person, and everything new of the account with them. */
+const standstills = [
+  ["ACCOUNT_BEHIND", "the chain has seen more transactions than the ledger"],
+  ["ACCOUNT_WAITS", "behind a lower nonce that is quarantined"],
+  ["LEDGER_DISK_FULL", "until the ledger's disk has room"],
+  ["LEDGER_POISONED", "until the ledger can be written"],
+] as const;
+
+/** What a close code of the gateway asks of a person (docs/protocol.md section 4.3); the others mend themselves. */
+const closeRemedies: Readonly<Record<string, string>> = {
+  4001: "the gateway has released this agent, or does not know it: ask its operator; if another server took its place, stop crypto here",
+  4003: "the gateway has a newer epoch: another copy of this agent was paired or recovered; end one of the two (docs/recovering.md)",
+  4004: "the gateway has locked this agent: its operator sees why in agents; then docs/recovering.md",
+  4009: "the gateway's database lacks what this agent knows: ask its operator whether a backup was restored (docs/recovering.md)",
+};
+
+/**
+ * What to do about a link that is down for this reason.
+ * @public
+ */
+export function linkRemedy(detail: string): string {
+  const closed = /^LINK_ENDED: closed by the gateway, (\d{4})\b/.exec(detail)?.[1] ?? "";
+  // What the signer did not take says more than that it did not.
+  return closeRemedies[closed] ?? remedyIn(detail.replace(/^LINK_REFUSED: (?=[A-Z])/, ""));
+}
+
+/**
+ * The code that `detail` begins with; "" when it begins with none.
+ * @public
+ */
+export function codeIn(detail: string): Code | "" {
+  const code = /^[A-Z][A-Z0-9_]*/.exec(detail)?.[0] ?? "";
+  return Object.hasOwn(codes, code) ? (code as Code) : "";
+}
+
+/**
+ * What the table says to do about the code that `detail` begins with; "" when it begins with none, or nothing is to be done.
+ * @public
+ */
+export function remedyIn(detail: string): string {
+  const code = codeIn(detail);
+  const remedy = code === "" ? "" : codes[code][4];
+  return /^none\b/.test(remedy) ? "" : remedy;
+}

@@ -1,0 +1,106 @@
+/** What a status shows line by line: who, since when, by which config.json and limits, what waits. Pure. */
+import type { LimitView, SignerStatus } from "../../agent/socket/verbs.ts";
+import { nativeDecimal } from "../../chains/evm/network.ts";
+import { formatAmount } from "../../protocol/amount.ts";
+import { momentHere } from "../terminal.ts";
+import { bytesWords } from "./problems.ts";
+
+type Row = readonly [name: string, text: string];
+
+export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
+  const { config } = status;
+  return [
+    ["now", momentHere(nowMs)],
+    ["agent", `${status.agent}, epoch ${status.epoch}, wallet ${status.wallet}`],
+    ["running", `version ${status.version}, since ${momentHere(status.startedAt)}`],
+    ["config", `${config.path}, read ${momentHere(config.readAt)}`],
+    ["keys", `unlocked, encKey from ${encKeyPlaces[status.encKeyFrom] ?? status.encKeyFrom}`],
+    ["isolation", status.isolation],
+    ["ledger", ledgerWords(status)],
+    ["room", `${bytesWords(status.freeBytes)} free, nothing new is begun below ${bytesWords(status.freeBytesMin)}`],
+    ["gateway", gatewayWords(status)],
+    ...status.accounts.map((account): Row => ["account", `${account.address} on ${account.chain} (${account.network})`]),
+    ...chainRows(status),
+    ...limitRows(status.limits),
+    ["withdrawals", countsOf(status)],
+    ...waitingRows(status),
+  ];
+}
+
+const encKeyPlaces: Readonly<Record<string, string>> = {
+  credential: "a systemd credential",
+  file: "a file or descriptor",
+  terminal: "the terminal",
+  config: "config.json",
+};
+
+function ledgerWords(status: SignerStatus): string {
+  const { head, acked, ledgerWritable } = status;
+  const held = heldByGateway(status);
+  const isOnlyItsWord = held === String(acked) && acked === head.seq - 1;
+  const gateway = acked === head.seq && held === String(acked) ? "all of them" : held;
+  const why = isOnlyItsWord ? " (the newest only says that the gateway has those before it)" : "";
+  return `${ledgerWritable ? "writable" : "NOT WRITABLE"}, ${head.seq} records, the gateway has ${gateway}${why}`;
+}
+
+/** A ledger that is behind has forgotten what was acknowledged; then the lock's own words have the number. */
+function heldByGateway({ locked, lockedDetail, acked }: SignerStatus): string {
+  const told = locked === "" ? null : /^the gateway holds record (\d+)\b/.exec(lockedDetail);
+  return told?.[1] ?? String(acked);
+}
+
+function gatewayWords({ courier, greeted }: SignerStatus): string {
+  if (courier === null) return "not known yet";
+  const link = courier.link === "up" ? "link up" : "LINK DOWN";
+  const detail = courier.linkDetail === "" ? "" : `, ${courier.linkDetail}`;
+  return `${link}${detail}${greeted ? "" : ", not greeted in this run"}`;
+}
+
+function chainRows({ courier }: SignerStatus): readonly Row[] {
+  return (courier?.chains ?? []).map(({ chain, isAsking, ok, detail, nativeBalance }) => {
+    const balance =
+      nativeBalance === "" ? "balance unknown" : `${formatAmount(BigInt(nativeBalance), nativeDecimal)} of its own coin`;
+    return [chain, isAsking ? "asking its nodes" : `${ok ? "ok" : "NOT OK"}, ${detail}, ${balance}`];
+  });
+}
+
+/** Two lines a currency: what it pays and how much of that is used, then fees and lists. */
+function limitRows(limits: readonly LimitView[]): readonly Row[] {
+  if (limits.length === 0) return [["limits", "none: no currency has a policy, so nothing is paid"]];
+  return limits.flatMap((one): Row[] => [
+    ["limits", `${one.currency}: ${amountWords(one)}`],
+    ["", `  ${feeWords(one)}${listWords(one)}`],
+  ]);
+}
+
+function amountWords(one: LimitView): string {
+  const hour = one.maxPerHour === "" ? [] : [`hour ${one.usedInHour} of ${one.maxPerHour}`];
+  const held = one.holdAbove === "" ? [] : [`held above ${one.holdAbove}`];
+  return [`${one.maxPerWithdrawal} each`, ...hour, `day ${one.usedInDay} of ${one.maxPerDay}`, ...held].join("; ");
+}
+
+function feeWords(one: LimitView): string {
+  return `fees ${one.maxFee} each, day ${one.usedFeesInDay} of ${one.maxFeePerDay}`;
+}
+
+function listWords({ allow, deny }: LimitView): string {
+  const words = [allow === 0 ? "" : `only ${allow} destinations`, deny === 0 ? "" : `never ${deny} others`];
+  const said = words.filter((word) => word !== "");
+  return said.length === 0 ? "" : `; ${said.join(", ")}`;
+}
+
+function countsOf({ counts }: SignerStatus): string {
+  const words = Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${count} ${name}`);
+  return words.length === 0 ? "none yet" : words.join(", ");
+}
+
+function waitingRows({ courier }: SignerStatus): readonly Row[] {
+  const medianUs = courier?.durableMedianUs ?? 0;
+  const speed = `${(medianUs / 1000).toFixed(1)} ms from a job's arrival to its signature on disk, median`;
+  return [
+    ...(medianUs > 0 ? [["speed", speed] as const] : []),
+    ...(courier?.waiting ?? []).map(({ transactionId, why }): Row => ["waiting", `${transactionId}: ${why}`]),
+  ];
+}

@@ -1,0 +1,100 @@
+/** `status`: whether everything works, and if not, what does not; in one screen of plain words. */
+import { exitCodes } from "../../agent/launcher/verdict.ts";
+import type { SignerStatus } from "../../agent/socket/verbs.ts";
+import type { StateFolder } from "../../agent/state-folder.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import type { Machine } from "../machine.ts";
+import { askOperator } from "../operator.ts";
+import { fields, type Terminal } from "../terminal.ts";
+import { type Problem, problemsOf } from "./problems.ts";
+import { rowsOf } from "./rows.ts";
+
+const watchMs = 2_000;
+const heldMax = 500;
+const clearScreen = "\u001b[H\u001b[2J";
+
+/** @public */
+export interface StatusOptions {
+  readonly watch?: boolean | undefined;
+  readonly held?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** 0 everything works, 1 something does not, 4 locked or in recovery. Warnings alone are 0. */
+export function exitCodeOf(status: SignerStatus, problems: readonly Problem[]): number {
+  if (status.locked !== "" || status.recovery !== "") return exitCodes.locked;
+  return problems.every((one) => one.isWarning) ? exitCodes.fine : exitCodes.no;
+}
+
+/**
+ * @throws AgentError COMMAND_DAEMON_AWAY with the reason as far as it can be told, COMMAND_RIGHT, SOCKET_TIMEOUT, STATE_NOT_PAIRED
+ * @public
+ */
+export async function showStatus(
+  state: StateFolder,
+  options: StatusOptions,
+  terminal: Terminal,
+  machine: Machine,
+): Promise<number> {
+  if (options.held === true) return showHeld(state, options.json === true, terminal, machine);
+  if (options.watch !== true) return show(state, await ask(state, machine), options, terminal, machine);
+  for (;;) {
+    try {
+      const status = await ask(state, machine);
+      if (options.json !== true && terminal.isInteractive) terminal.out(clearScreen);
+      show(state, status, options, terminal, machine);
+    } catch (error) {
+      if (!(error instanceof AgentError) || error.code === "STATE_NOT_PAIRED") throw error;
+      const line = options.json === true ? `${JSON.stringify({ ok: false, code: error.code })}\n` : `${error.message}\n`;
+      terminal.out(options.json !== true && terminal.isInteractive ? clearScreen + line : line);
+    }
+    if (!(await terminal.sleep(watchMs))) return exitCodes.fine;
+  }
+}
+
+async function ask(state: StateFolder, machine: Machine): Promise<SignerStatus> {
+  return (await askOperator(state, "status", {}, machine)).status;
+}
+
+function show(state: StateFolder, status: SignerStatus, options: StatusOptions, terminal: Terminal, machine: Machine): number {
+  const seen = {
+    nowMs: terminal.now(),
+    isUnderUnits: machine.isUnderUnits(state),
+    config: machine.configOnDisk(status.config.path),
+  };
+  const problems = problemsOf(status, seen);
+  const exitCode = exitCodeOf(status, problems);
+  if (options.json === true) terminal.out(`${JSON.stringify({ ok: exitCode === exitCodes.fine, problems, status })}\n`);
+  else {
+    const rows = fields(rowsOf(status, seen.nowMs));
+    const [warnings, wrong] = [problems.filter((one) => one.isWarning), problems.filter((one) => !one.isWarning)];
+    const lists = `${listed("what is wrong", wrong)}${listed("not wrong yet", warnings)}`;
+    terminal.out(`${headline(exitCode, status)}\n\n${rows}\n${lists}`);
+  }
+  return exitCode;
+}
+
+/** For scripts: the ids that wait for a person, one a line; 1 when there are any. */
+async function showHeld(state: StateFolder, isJson: boolean, terminal: Terminal, machine: Machine): Promise<number> {
+  const status = await ask(state, machine);
+  const waits = status.counts.held + status.counts.quarantined;
+  const { withdrawals } =
+    waits === 0 ? { withdrawals: [] } : await askOperator(state, "list", { openOnly: true, limit: heldMax });
+  const held = withdrawals.filter((one) => one.state === "held" || one.state === "quarantined").map((one) => one.transactionId);
+  if (isJson) terminal.out(`${JSON.stringify({ ok: waits === 0, count: waits, held })}\n`);
+  else for (const id of held) terminal.out(`${id}\n`);
+  return waits === 0 ? exitCodes.fine : exitCodes.no;
+}
+
+function headline(exitCode: number, { recovery }: SignerStatus): string {
+  if (exitCode === exitCodes.fine) return "everything works";
+  if (recovery === "RECOVERY_OFFERED") return "RECOVERY OFFERED: nothing is signed until a person has carried it out";
+  if (recovery !== "") return "RECOVERY: nothing is paid without a person's approve";
+  return exitCode === exitCodes.locked ? "LOCKED: nothing is signed until a person has looked" : "NOT WELL";
+}
+
+function listed(title: string, problems: readonly Problem[]): string {
+  if (problems.length === 0) return "";
+  const lines = problems.map(({ what, hint }) => `  - ${what}\n${hint === "" ? "" : `    hint: ${hint}\n`}`);
+  return `\n${title}:\n${lines.join("")}`;
+}
