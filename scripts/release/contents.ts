@@ -1,0 +1,77 @@
+/**
+ * What a release holds: the built program of agent and gateway, their launchers, units, documents, and a lock file each for their
+ * production packages. No source, no test, nothing that builds: whatever is on a server with keys can be misused there.
+ */
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+/** package-lock.json, as far as a release reads it. */
+export interface Lock {
+  readonly name: string;
+  readonly version: string;
+  readonly packages: Readonly<Record<string, LockEntry>>;
+}
+
+export interface LockEntry {
+  readonly version: string;
+  readonly integrity?: string; // "sha512-" and base64
+  readonly license?: string; // an SPDX expression
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly hasInstallScript?: boolean;
+}
+
+export interface Project {
+  readonly manifest: { readonly name: string; readonly version: string; readonly license: string; readonly description: string };
+  readonly lock: Lock;
+}
+
+const rooms = ["protocol", "chains", "agent", "cli", "client", "gateway"];
+const launchers = ["pair.js", "crypto.js", "autowithdraw.js", "gateway/gateway.js"];
+const beneath = ["scripts/launch.js", "scripts/packages.js", "scripts/stamp.js", "dist/.built"];
+const papers = ["LICENSE", "README.md", "config.example.json"];
+
+/** Every file that is copied as it is, by its path from the root, sorted. */
+export function releaseFiles(root: string): readonly string[] {
+  const built = rooms.flatMap((room) => filesUnder(root, `dist/${room}`).filter((path) => path.endsWith(".js")));
+  const docs = filesUnder(root, "docs").filter((path) => path.endsWith(".md"));
+  return [...launchers, ...beneath, ...papers, ...built, ...docs, ...filesUnder(root, "systemd")].sort();
+}
+
+function filesUnder(root: string, folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    return entry.isDirectory() ? filesUnder(root, path) : [path];
+  });
+}
+
+/** The two projects that a server installs from. */
+export async function productionProjects(root: string): Promise<{ readonly agent: Project; readonly gateway: Project }> {
+  // Plain JavaScript, which the compiler is not asked to read.
+  const packages = (await import(pathToFileURL(join(root, "scripts", "packages.js")).href)) as {
+    productionProject(root: string, part: "agent" | "gateway"): Project;
+  };
+  return { agent: packages.productionProject(root, "agent"), gateway: packages.productionProject(root, "gateway") };
+}
+
+/** Writes the whole release into `folder`, which it makes. */
+export async function writeContents(root: string, folder: string): Promise<void> {
+  for (const path of releaseFiles(root)) {
+    mkdirSync(join(folder, dirname(path)), { recursive: true });
+    cpSync(join(root, path), join(folder, path));
+  }
+  const { agent, gateway } = await productionProjects(root);
+  writeProject(folder, agent);
+  writeProject(join(folder, "gateway"), gateway);
+}
+
+function writeProject(folder: string, { manifest, lock }: Project): void {
+  writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  writeFileSync(join(folder, "package-lock.json"), `${JSON.stringify(lock, null, 2)}\n`);
+}
+
+/** The version of this tree. */
+export function treeVersion(root: string): string {
+  return (JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string }).version;
+}
