@@ -13,7 +13,7 @@ const only = (name, from, may) => ({
   to: { pathNot: may },
 });
 
-const ours = { path: "^(protocol|chains|agent|cli|client|gateway|simulation|scripts)/" };
+const ours = { path: "^(protocol|chains|agent|cli|client|gateway|notify|simulation|scripts)/" };
 const pure = [...builtin("crypto", "buffer", "util")];
 const offlineChain = { path: "^chains/", pathNot: "^chains/[^/]+/(node|rpc)[^/]*\\.ts$" };
 const signer = { path: "^agent/signer/" };
@@ -69,9 +69,10 @@ module.exports = {
     {
       name: "nothing-of-the-product-imports-the-simulation",
       severity: "error",
-      from: { path: "^(protocol|chains|agent|cli|client|gateway)/" },
+      from: { path: "^(protocol|chains|agent|cli|client|gateway|notify)/" },
       to: { path: "^simulation/" },
     },
+    only("notify", { path: "^notify/" }, ["^notify/", ...builtin("child_process")]),
     only("client", { path: "^client/" }, ["^protocol/", "^client/", ...pure]),
     {
       name: "cli-takes-only-keystore-ledger-and-sockets-of-the-signer",

@@ -1,17 +1,21 @@
 /**
  * What `crypto` starts: takes the state folder's lock, reads config.json, then runs signer and courier and starts them again when
- * they end. Holds encKey for that, and no network. Under systemd each unit runs one of the two with `--role`.
+ * they end or hang, on SIGHUP with a changed config.json. Holds encKey for that, and no network. Under systemd each unit runs one of
+ * the two with `--role`.
  */
 
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { createServiceManager } from "../notify/service-manager.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { programVersion } from "../protocol/version.ts";
-import { type Config, readConfig } from "./config.ts";
+import { readConfig } from "./config.ts";
 import { configDigest } from "./config-digest.ts";
 import { findConfigFile } from "./config-place.ts";
+import { lastWordsFolder, removeLastWords, writeLastWords } from "./last-words.ts";
 import { programPath, startChild } from "./launcher/child.ts";
 import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
 import { handOver } from "./launcher/frames.ts";
@@ -19,9 +23,12 @@ import { type InheritedSockets, inheritedSockets } from "./launcher/inherited.ts
 import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
 import { News } from "./launcher/news.ts";
 import { assertPaired } from "./launcher/paired.ts";
+import { Reload } from "./launcher/reload.ts";
 import { supervise } from "./launcher/supervisor.ts";
-import { exitCodes, verdictLines, verdictOn } from "./launcher/verdict.ts";
-import type { ConfigSource, CourierSettings, SignerSettings } from "./settings.ts";
+import { foreignFolderWarning, terminalIsGone } from "./launcher/surroundings.ts";
+import { exitCodes, type Verdict, verdictLines, verdictOn } from "./launcher/verdict.ts";
+import type { AgentSettings, ConfigSource, CourierSettings, SignerSettings } from "./settings.ts";
+import { readRules } from "./signer/policy/rules.ts";
 import { makeSocketPaths, type SocketPaths, type StateFolder, socketPaths, stateFolder } from "./state-folder.ts";
 
 interface Options {
@@ -64,29 +71,54 @@ const say = (line: string): void => {
   process.stderr.write(`crypto: ${line}\n`);
 };
 
+/** What one reading of config.json gave. */
+interface Taken {
+  readonly settings: AgentSettings;
+  readonly source: ConfigSource;
+  readonly digest: string;
+}
+
 /** Everything the children need, gathered and checked before the first is started. */
 interface Prepared {
   readonly state: StateFolder;
-  readonly config: Config;
+  readonly config: Taken;
   readonly encKey: EncKey | null;
   readonly locks: readonly Lock[];
   readonly inherited: InheritedSockets | null;
   readonly sockets: SocketPaths;
-  readonly source: ConfigSource;
+}
+
+/** The hot address is known only once the keystore is open; whatever address stands for it, the limits are judged alike. */
+const anyAddress = `0x${"1".repeat(40)}`;
+
+/**
+ * Reads config.json and refuses what a child would refuse. Of the secrets only encKey comes out, for the caller to wipe.
+ * @throws AgentError CONFIG_*, POLICY_SETTINGS
+ */
+function takeConfig(path: string, options: Options): Taken & { readonly encKey: Uint8Array | undefined } {
+  const readAt = Date.now();
+  const { settings, secrets } = readConfig(path, { requireSecrets: [], privateFolder: process.env.CREDENTIALS_DIRECTORY });
+  const { mnemonic, apiKey, encKey } = secrets;
+  mnemonic?.fill(0);
+  apiKey?.fill(0);
+  try {
+    if (options.role === "courier" && Object.keys(secrets).length > 0) {
+      throw new AgentError("CONFIG_SECRET_PRESENT", "none", `${path} holds ${Object.keys(secrets).join(", ")}`);
+    }
+    readRules(settings, anyAddress);
+  } catch (error) {
+    encKey?.fill(0);
+    throw error;
+  }
+  const digest = configDigest(settings);
+  const shown = options.configSource === undefined ? path : resolve(options.configSource);
+  return { settings, digest, source: { path: shown, digest, readAt }, encKey };
 }
 
 async function prepare(options: Options): Promise<Prepared> {
   const state = stateFolder(options.state);
   const credentials = process.env.CREDENTIALS_DIRECTORY;
-  const readAt = Date.now();
-  const config = readConfig(findConfigFile(options.config), { requireSecrets: [], privateFolder: credentials });
-  const { mnemonic, apiKey, encKey: inConfig } = config.secrets;
-  mnemonic?.fill(0);
-  apiKey?.fill(0);
-  if (options.role === "courier" && Object.keys(config.secrets).length > 0) {
-    inConfig?.fill(0);
-    throw new AgentError("CONFIG_SECRET_PRESENT", "none", `${config.path} holds ${Object.keys(config.secrets).join(", ")}`);
-  }
+  const { encKey: inConfig, ...config } = takeConfig(findConfigFile(options.config), options);
   assertPaired(state, options.role);
   const inherited = options.role === "signer" ? inheritedSockets(process.env, process.pid) : null;
   const locks: Lock[] = [];
@@ -105,16 +137,13 @@ async function prepare(options: Options): Promise<Prepared> {
           show: (text) => process.stderr.write(text),
         });
   if (encKey?.from !== "config") inConfig?.fill(0);
-  const path = options.configSource === undefined ? config.path : resolve(options.configSource);
-  const source = { path, digest: configDigest(config.settings), readAt };
-  return { state, config, encKey, locks, inherited, sockets, source };
+  return { state, config, encKey, locks, inherited, sockets };
 }
 
-function signerStarter({ state, config, encKey, locks, inherited, sockets, source }: Prepared) {
-  const { chains, currencies, policy } = config.settings;
+function signerStarter({ state, encKey, locks, inherited, sockets }: Prepared, current: () => Taken) {
   const [lock] = locks;
   if (encKey === null || lock === undefined) return null;
-  const settings: SignerSettings = {
+  const settingsOf = ({ settings: { chains, currencies, policy }, source }: Taken): SignerSettings => ({
     chains: Object.fromEntries(Object.entries(chains).map(([name, { family, chainId }]) => [name, { family, chainId }])),
     currencies,
     policy,
@@ -123,31 +152,30 @@ function signerStarter({ state, config, encKey, locks, inherited, sockets, sourc
     operatorSocket: inherited === null ? sockets.operator : "fd:5",
     encKeyFrom: encKey.from,
     config: source,
-  };
+  });
   const descriptors = [lock.fd, ...(inherited === null ? [] : [inherited.courier, inherited.operator])];
   const program = fileURLToPath(programPath(import.meta.url, "./signer/main"));
   return () => {
     const child = startChild({ program, descriptors, isHeard: true, env: process.env });
-    handOver(child.stdin, Buffer.from(JSON.stringify(settings)), encKey.bytes);
+    handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current()))), encKey.bytes);
     return child;
   };
 }
 
-function courierStarter({ state, config, sockets, source }: Prepared, logLevel: CourierSettings["logLevel"]) {
-  const { gatewayUrl, chains, currencies } = config.settings;
-  const settings: CourierSettings = {
+function courierStarter({ state, sockets }: Prepared, logLevel: CourierSettings["logLevel"], current: () => Taken) {
+  const settingsOf = ({ settings: { gatewayUrl, chains, currencies }, digest }: Taken): CourierSettings => ({
     gatewayUrl,
     chains,
     currencies,
     stateDir: state.courier,
     signerSocket: sockets.courier,
     logLevel,
-    configDigest: source.digest,
-  };
+    configDigest: digest,
+  });
   const program = fileURLToPath(programPath(import.meta.url, "./courier/main"));
   return () => {
     const child = startChild({ program, env: process.env });
-    handOver(child.stdin, Buffer.from(JSON.stringify(settings)));
+    handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current()))));
     return child;
   };
 }
@@ -157,23 +185,53 @@ function readyWords(role: Options["role"], locked: string): string {
   return role === "both" ? "signer and courier run" : `the ${role} runs`;
 }
 
-async function run(options: Options): Promise<number> {
+function reloadOf({ config }: Prepared, options: Options): Reload<Taken> {
+  const path = findConfigFile(options.config);
+  return new Reload<Taken>({
+    first: config,
+    read: () => {
+      const { encKey, ...taken } = takeConfig(path, options);
+      encKey?.fill(0);
+      return taken;
+    },
+    say,
+    unchangedHint: config.source.path === path ? "" : `. hint: to take a changed ${config.source.path}: systemctl reload crypto`,
+  });
+}
+
+async function run(options: Options, tell: (verdict: Verdict) => void): Promise<number> {
   const prepared = await prepare(options);
-  const stop = new AbortController();
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => stop.abort());
   const { state, config } = prepared;
-  const news = options.role === "both" ? new News(prepared.sockets.operator, say) : null;
+  const { role } = options;
+  const stop = new AbortController();
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => stop.abort());
+  const reload = reloadOf(prepared, options);
+  const hadTerminal = process.stdin.isTTY || process.stderr.isTTY;
+  process.on("SIGHUP", () => {
+    if (terminalIsGone(hadTerminal)) stop.abort();
+    else reload.request();
+  });
+  const warning = foreignFolderWarning(role === "courier" ? state.courier : state.signer, process.getuid?.() ?? -1);
+  if (warning !== "") say(warning);
+  const news = role === "both" ? new News(prepared.sockets.operator, say) : null;
+  const manager = createServiceManager(process.env, say);
+  manager.beginAlive();
   const code = await supervise({
-    startSigner: options.role === "courier" ? null : signerStarter(prepared),
-    startCourier: options.role === "signer" ? null : courierStarter(prepared, options.logLevel),
+    startSigner: role === "courier" ? null : signerStarter(prepared, () => reload.current),
+    startCourier: role === "signer" ? null : courierStarter(prepared, options.logLevel, () => reload.current),
     clock: () => performance.now(),
     say,
     relay: (text) => process.stderr.write(text),
-    verdict: (verdict) => process.stderr.write(verdictLines(verdict)),
+    verdict: tell,
+    up: () => {
+      removeLastWords(lastWordsFolder(state, process.env), role);
+      manager.ready(role === "both" ? "signer and courier run" : `the ${role} runs`);
+    },
     ready: (locked) => {
-      process.stdout.write(`crypto: ready, ${readyWords(options.role, locked)} (config ${config.path}, state ${state.root})\n`);
+      process.stdout.write(`crypto: ready, ${readyWords(role, locked)} (config ${config.source.path}, state ${state.root})\n`);
       news?.begin();
     },
+    renewal: reload,
     stop: stop.signal,
   });
   news?.end();
@@ -181,6 +239,18 @@ async function run(options: Options): Promise<number> {
   for (const lock of prepared.locks) lock.release();
   if (code === exitCodes.fine) say("stopped");
   return code;
+}
+
+/** Says why it ends, and leaves it for `status`. Who is turned away by a running crypto has no say about that one. */
+function lastWords(options: Options, verdict: Verdict): void {
+  process.stderr.write(verdictLines(verdict));
+  const state = stateFolder(options.state);
+  const folder = lastWordsFolder(state, process.env);
+  const { role } = options;
+  const { code, message, hint } = verdict;
+  const isPaired = existsSync(state.signer) || existsSync(state.courier);
+  if (folder === state.run && (code === "STATE_IN_USE" || !isPaired)) return;
+  writeLastWords(folder, { role, code, message, hint, at: Date.now() });
 }
 
 /**
@@ -193,7 +263,12 @@ export async function main(argv: readonly string[]): Promise<number> {
       say(`${name} is set; it is not passed on to signer and courier, but may have run code here`);
   }
   try {
-    return await run(commandLine(argv));
+    const options = commandLine(argv);
+    return await run(options, (verdict) => lastWords(options, verdict)).catch((error: unknown) => {
+      const verdict = verdictOn(error);
+      lastWords(options, verdict);
+      return verdict.exitCode;
+    });
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return exitCodes.fine;

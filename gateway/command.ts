@@ -1,12 +1,14 @@
 /**
  * The gateway's command line and process entry: `init`, `start`, `merchant`, `key`, `agents`, `health`. Says what is wrong in one
- * line and what to do in a second. Exit: 0 fine, 1 a clear no, 2 usage or configuration, 3 not reached, 70 a bug.
+ * line and what to do in a second. Exit: 0 fine, 1 a clear no or what passes by itself, 2 usage or configuration, 3 not reached, 70 a
+ * bug.
  * Source: docs/api.md, section on running it.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { destination, type Logger, pino } from "pino";
+import { createServiceManager } from "../notify/service-manager.ts";
 import { codes } from "../protocol/codes.ts";
 import { AgentError, type Refusal } from "../protocol/fault.ts";
 import { programVersion } from "../protocol/version.ts";
@@ -18,6 +20,7 @@ import { agentConfigText } from "./operator/agent-config.ts";
 import { initFolder, writeOwnFile } from "./operator/folder.ts";
 import { askHealth, failedChecks } from "./operator/health.ts";
 import { addKey, createMerchant, listAgents, type Operator, recoverAgent, releaseAgent, revoke } from "./operator/people.ts";
+import { Reload } from "./operator/reload.ts";
 import { checkKey, runningOn } from "./store/owner.ts";
 import { openStore } from "./store/store.ts";
 
@@ -69,6 +72,11 @@ async function start(options: ConfigOption): Promise<void> {
   const log = makeLog(config.logLevel);
   const gateway = await startGateway(config, { log, clock: Date.now, onPoisoned: () => process.exit(exit.no) });
   print(`gateway: listens at ${gateway.url}`);
+  const manager = createServiceManager(process.env, (line) => complain(line, ""));
+  manager.ready(`listens at ${gateway.url}`);
+  manager.beginAlive();
+  const reload = new Reload(config, { read: () => readConfig(options.config), log, say: (line) => complain(line, "") });
+  process.on("SIGHUP", () => reload.request());
   let stopping = false;
   const stop = (): void => {
     if (stopping) process.exit(exit.no);
@@ -292,6 +300,9 @@ function quiet(command: Command): void {
   for (const child of command.commands) quiet(child);
 }
 
+/** A service manager tries these again, and nothing else that stands in its way at the start. */
+const passing: readonly string[] = ["GATEWAY_LISTEN_TAKEN", "GATEWAY_STORE_OWNED", "GATEWAY_STORE_BUSY"];
+
 /** Says on stderr what was thrown. @returns the exit code */
 function complainOf(error: unknown): number {
   if (error instanceof CommanderError) {
@@ -302,7 +313,7 @@ function complainOf(error: unknown): number {
   }
   if (error instanceof AgentError) {
     complain(error.message, codes[error.code][4].replace("<file>", String(error.context.path ?? "<file>")));
-    return exit.usage;
+    return passing.includes(error.code) ? exit.no : exit.usage;
   }
   complain(`a bug: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, "please report it");
   return exit.bug;

@@ -87,7 +87,7 @@ function takeStore(
 
 /**
  * Starts the gateway and answers when it listens; port 0 takes any free one.
- * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_TLS, GATEWAY_LISTEN; nothing is left running then.
+ * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_TLS, GATEWAY_LISTEN, GATEWAY_LISTEN_TAKEN; nothing is left running then.
  * @public
  */
 export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
@@ -131,14 +131,18 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   }
 }
 
-/** The port it got. @throws AgentError GATEWAY_LISTEN */
+/** What passes by itself: the port is another process's now, or the address is not this machine's yet. */
+const passing = ["EADDRINUSE", "EADDRNOTAVAIL"];
+
+/** The port it got. @throws AgentError GATEWAY_LISTEN, GATEWAY_LISTEN_TAKEN */
 async function listen(server: FastifyInstance, config: GatewayConfig): Promise<number> {
   const { host, port } = config.listen;
   try {
     await server.listen({ host, port });
   } catch (cause) {
-    const message = `the gateway cannot listen at ${host}:${port}: ${reasonOf(cause)}`;
-    throw new AgentError("GATEWAY_LISTEN", "none", message, { host, port }, { cause });
+    const reason = reasonOf(cause);
+    const code = passing.includes(reason) ? "GATEWAY_LISTEN_TAKEN" : "GATEWAY_LISTEN";
+    throw new AgentError(code, "none", `the gateway cannot listen at ${host}:${port}: ${reason}`, { host, port }, { cause });
   }
   const address = server.server.address();
   return typeof address === "object" && address !== null ? address.port : port;

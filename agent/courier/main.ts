@@ -21,6 +21,8 @@ const bootstrapBytesMax = 1024 * 1024;
 const answerMs = 30_000;
 const outstandingMax = 4096;
 const metricsMs = 300_000;
+/** Sign of life for the launcher, which kills who stays silent. */
+const aliveMs = 5_000;
 /** A node on this machine costs nothing to ask; one elsewhere has a quota. */
 const pollMsLoopback = 25;
 const pollMsRemote = 500;
@@ -117,6 +119,11 @@ async function main(): Promise<void> {
     onBug,
   });
   setInterval(() => log.info(metrics.read(), "counters"), metricsMs).unref();
+  // Whoever read it is gone: the end of stdin says so too.
+  process.stdout.on("error", () => process.exit(0));
+  const alive = (): void => void process.stdout.write('{"alive":true}\n');
+  setImmediate(alive);
+  setInterval(alive, aliveMs);
   const stop = (): void => {
     courier.close();
     process.exit(0);
@@ -125,8 +132,10 @@ async function main(): Promise<void> {
   process.once("SIGINT", stop);
 }
 
-/** What starting again would not mend, in the two lines of every command. */
+/** What starting again would not mend, said to whoever reads the log and to the launcher. */
 function refuseToRun(fault: AgentError): void {
+  const { code, message, context } = fault;
+  process.stdout.write(`${JSON.stringify({ fault: { code, message, hint: context.hint } })}\n`);
   process.stderr.write(`crypto: ${fault.code}: ${fault.message}\n`);
   process.exit(exitConfiguration);
 }

@@ -73,7 +73,8 @@ function openLock(path: string): number {
     return openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
-    throw new AgentError("STATE_LOCK", "none", `${path} cannot be opened (${reason})`, {}, { cause });
+    const context = reason === "EACCES" ? { hint: `check that the user who runs this owns ${dirname(path)} and all in it` } : {};
+    throw new AgentError("STATE_LOCK", "none", `${path} cannot be opened (${reason})`, context, { cause });
   }
 }
 

@@ -1,33 +1,43 @@
 /**
  * Keeps signer and courier running: signer first, the courier while there is a signer, each again after an unexpected end, later
- * and later. A signer that is locked or misconfigured is not started again. Ending: pipes close, then SIGTERM, then SIGKILL.
+ * and later. A signer that is locked or misconfigured is not started again, unless settings of before are there to go back to.
+ * Ending: pipes close, then SIGTERM, then SIGKILL.
  */
 import type { ChildProcess } from "node:child_process";
-import type { Readable } from "node:stream";
 import { exitCodes, type Verdict, verdictFor } from "./verdict.ts";
+import { alwaysUp, type Exit, type Watched, type WatchOptions, watch, within } from "./watched.ts";
+
+/**
+ * New settings for the children while the launcher goes on.
+ * @public
+ */
+export interface Renewal {
+  /** Settles when the children are to be started again with settings that were just taken. */
+  next(): Promise<unknown>;
+  /** All that runs here came up with the newest settings: there is no way back to those of before. */
+  keep(): void;
+  /** Goes back to the settings of before, when those that a child has just refused were new; false when there are none. */
+  goBack(verdict: Verdict): boolean;
+}
 
 /** @public */
-export interface SupervisorOptions {
+export interface SupervisorOptions extends WatchOptions {
   /** Starts one process and gives it its settings; null when this launcher does not run that one. */
   readonly startSigner: (() => ChildProcess) | null;
   readonly startCourier: (() => ChildProcess) | null;
-  readonly clock: () => number; // monotonic, milliseconds
-  readonly say: (line: string) => void;
+  /** Why it ends for good: once, before the promise resolves. */
   readonly verdict: (verdict: Verdict) => void;
-  /** What the children print on stdout beside their ready line. */
-  readonly relay: (text: string) => void;
-  /** Called each time all of what this launcher runs is up; `locked` is the signer's lock code, "" when it signs. */
+  /** Called each time all of what this launcher runs gives signs of life; for the courier also while nobody answers it. */
+  readonly up: () => void;
+  /** Called each time all of what this launcher runs is ready; `locked` is the signer's lock code, "" when it signs. */
   readonly ready: (locked: string) => void;
+  readonly renewal: Renewal;
   readonly stop: AbortSignal;
   readonly backoffMs?: { readonly first: number; readonly most: number };
 }
 
 /** A run this long counts as healthy, so that the next unexpected end is the first again. */
 const healthyMs = 3_000;
-/** Both processes one after the other stay within the five seconds a clean stop may take. */
-const graceMs = 1_500;
-const killMs = 500;
-const lineCharactersMax = 65_536;
 
 /**
  * Runs until `stop` or until an end that starting again cannot mend. Resolves with the exit code: 0 after `stop`, else that of
@@ -42,14 +52,18 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   const backoff = new Backoff(options);
   for (;;) {
     const startedAt = options.clock();
+    const told = Promise.race([stop, options.renewal.next().then(() => "renew" as const)]);
     const signer = options.startSigner === null ? alwaysUp() : watch("signer", options.startSigner(), options);
-    const first = await Promise.race([signer.ready, signer.ended, stop]);
-    const last = typeof first === "object" && "locked" in first ? await runCouriers(signer, first.locked, stop, options) : first;
+    const first = await Promise.race([signer.ready, signer.ended, told]);
+    const last = typeof first === "object" && "locked" in first ? await runCouriers(signer, first.locked, told, options) : first;
     await signer.end();
     if (last === "stop") return exitCodes.fine;
+    if (last === "renew") continue;
     if (isFinal(last)) {
+      const verdict = verdictOf(last);
+      if (options.renewal.goBack(verdict)) continue;
       options.say(`the ${last.of} ${last.words} and is not started again`);
-      if (last.fault !== null) options.verdict(verdictFor(last.fault.code, last.fault.message, last.fault.hint));
+      options.verdict(verdict);
       return last.code ?? exitCodes.bug;
     }
     options.say(`the ${last.of} ${last.words} and is started again`);
@@ -57,46 +71,34 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   }
 }
 
-/** Couriers come and go until the signer ends, a courier ends for good, or everything is to stop. */
-async function runCouriers(
-  signer: Watched,
-  locked: string,
-  stop: Promise<"stop">,
-  options: SupervisorOptions,
-): Promise<Exit | "stop"> {
+/** Couriers come and go until the signer ends, a courier ends for good, or the launcher was told something. */
+async function runCouriers<T>(signer: Watched, locked: string, told: Promise<T>, options: SupervisorOptions): Promise<Exit | T> {
+  const isUp = (): void => {
+    options.renewal.keep();
+    options.up();
+  };
   if (options.startCourier === null) {
+    isUp();
     options.ready(locked);
-    return Promise.race([stop, signer.ended]);
+    return Promise.race([told, signer.ended]);
   }
   const backoff = new Backoff(options);
   for (;;) {
     const startedAt = options.clock();
     const courier = watch("courier", options.startCourier(), options);
+    void courier.up.then(isUp);
     void courier.ready.then(() => options.ready(locked));
-    const end = await Promise.race([stop, signer.ended, courier.ended]);
+    const end = await Promise.race([told, signer.ended, courier.ended]);
     await courier.end();
-    if (end === "stop" || end.of === "signer" || isFinal(end)) return end;
+    if (!isExit(end) || end.of === "signer" || isFinal(end)) return end;
     options.say(`the courier ${end.words} and is started again`);
-    const during = await backoff.wait(options.clock() - startedAt, [stop, signer.ended] as const);
+    const during = await backoff.wait(options.clock() - startedAt, [told, signer.ended] as const);
     if (during !== "due") return during;
   }
 }
 
-interface Exit {
-  readonly of: "signer" | "courier";
-  readonly code: number | null;
-  readonly words: string;
-  readonly fault: Fault | null; // the last one it told
-}
-
-interface Fault {
-  readonly code: string;
-  readonly message: string;
-  readonly hint: unknown; // a text where there is a better one than the code's own
-}
-
-interface Ready {
-  readonly locked: string;
+function isExit(end: unknown): end is Exit {
+  return typeof end === "object" && end !== null;
 }
 
 /** Locked, or wrongly configured: the next start would find the same. */
@@ -104,81 +106,10 @@ function isFinal(exit: Exit): boolean {
   return exit.code === exitCodes.configuration || exit.code === exitCodes.locked;
 }
 
-interface Watched {
-  readonly ready: Promise<Ready>; // pending for ever when the child ends first
-  readonly ended: Promise<Exit>;
-  end(): Promise<void>;
-}
-
-/** Stands for a signer that another unit runs. */
-function alwaysUp(): Watched {
-  return { ready: Promise.resolve({ locked: "" }), ended: new Promise(() => {}), end: () => Promise.resolve() };
-}
-
-function watch(of: Exit["of"], child: ChildProcess, options: SupervisorOptions): Watched {
-  let isOver = false;
-  let fault: Fault | null = null;
-  const ended = new Promise<Exit>((resolve) => {
-    const over = (code: number | null, words: string): void => {
-      isOver = true;
-      resolve({ of, code, words, fault });
-    };
-    // "close" comes after the last of its output, "exit" may come before.
-    child.once("close", (code, signal) => over(code, signal === null ? `ended with status ${code}` : `was ended by ${signal}`));
-    child.once("error", (error) => over(exitCodes.bug, `could not be started (${error.message})`));
-  });
-  const ready = new Promise<Ready>((resolve) => {
-    eachLine(child.stdout, (line) => {
-      const told = parsed(line);
-      if (told?.ready === true) resolve({ locked: typeof told.locked === "string" ? told.locked : "" });
-      else options.relay(`${line}\n`);
-    });
-  });
-  eachLine(child.stderr, (line) => {
-    options.relay(`${line}\n`);
-    const told = parsed(line);
-    if (told?.level === "error") fault = { code: String(told.code), message: String(told.message), hint: told.hint };
-  });
-  const end = async (): Promise<void> => {
-    if (isOver) return;
-    child.stdin?.end();
-    if ((await within(graceMs, ended)) !== "due") return;
-    child.kill("SIGTERM");
-    if ((await within(killMs, ended)) !== "due") return;
-    child.kill("SIGKILL");
-    await ended;
-  };
-  return { ready, ended, end };
-}
-
-function eachLine(stream: Readable | null, take: (line: string) => void): void {
-  let rest = "";
-  stream?.setEncoding("utf8");
-  stream?.on("data", (text: string) => {
-    const lines = (rest + text).split("\n");
-    rest = (lines.pop() ?? "").slice(-lineCharactersMax);
-    for (const line of lines) take(line);
-  });
-}
-
-/** Both processes speak in lines of JSON; null for anything else. */
-function parsed(line: string): Readonly<Record<string, unknown>> | null {
-  if (!line.startsWith("{")) return null;
-  try {
-    return JSON.parse(line) as Readonly<Record<string, unknown>>;
-  } catch {
-    return null;
-  }
-}
-
-async function within<T>(ms: number, other: Promise<T>): Promise<T | "due"> {
-  let timer: NodeJS.Timeout | undefined;
-  const due = new Promise<"due">((resolve) => {
-    timer = setTimeout(() => resolve("due"), ms);
-  });
-  const first = await Promise.race([due, other]);
-  clearTimeout(timer);
-  return first;
+function verdictOf({ of, code, words, fault }: Exit): Verdict {
+  if (fault !== null) return verdictFor(fault.code, fault.message, fault.hint);
+  const message = `the ${of} ${words} without a reason`;
+  return { exitCode: code ?? exitCodes.bug, code: "BUG", message, hint: "look at the lines before this one in the log" };
 }
 
 /** Each wait twice as long as the one before, until a healthy run. */

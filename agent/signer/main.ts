@@ -28,6 +28,8 @@ const exitCodes = { fine: 0, configuration: 2, operator: 4, bug: 70 } as const;
 /** The launcher's lock on the state folder, handed down. */
 const lockDescriptor = 3;
 const tickMs = 1_000;
+/** Ticks between two signs of life for the launcher, which kills who stays silent. */
+const aliveTicks = 5;
 /** How long what nobody waits for may wait for a sync of its own. */
 const lateMs = 15;
 const courierConnectionsMax = 2;
@@ -146,7 +148,12 @@ function run(bootstrap: Bootstrap): void {
     onRequest: operatorVerbs(signer, surroundings),
     ...{ onListening, onFault: fail, connectionsMax: operatorConnectionsMax, outstandingMax: operatorOutstandingMax },
   });
-  const timer = setInterval(() => signer.tick(), tickMs);
+  let ticks = 0;
+  const timer = setInterval(() => {
+    signer.tick();
+    ticks += 1;
+    if (ticks % aliveTicks === 0) process.stdout.write('{"alive":true}\n');
+  }, tickMs);
   end = (code) => {
     clearInterval(timer);
     courierServer?.close();
@@ -159,6 +166,8 @@ function run(bootstrap: Bootstrap): void {
 /** The rest of stdin is silence; its end is the parent's. */
 function begin(): void {
   process.on("uncaughtException", fail);
+  // Whoever read it is gone: the end of stdin says so too.
+  process.stdout.on("error", () => end(exitCodes.fine));
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end(exitCodes.fine));
   for (const warning of hardenProcess(process).warnings) log("warn", warning);
   const reader = new BootstrapReader();

@@ -1,0 +1,61 @@
+/**
+ * A changed gateway.config.json while the gateway runs: read and checked again on SIGHUP. The log's level is taken at once; of the rest
+ * it is said what wants a restart. A configuration that does not check changes nothing. Touches the log's level and nothing else.
+ */
+import type { Logger } from "pino";
+import { AgentError } from "../../protocol/fault.ts";
+import type { GatewayConfig } from "../config.ts";
+
+/** @public */
+export interface ReloadOptions {
+  /** @throws AgentError */
+  readonly read: () => GatewayConfig;
+  readonly log: Pick<Logger, "level">;
+  readonly say: (line: string) => void;
+}
+
+/** @public */
+export class Reload {
+  readonly #options: ReloadOptions;
+  readonly #started: GatewayConfig;
+  #logLevel: GatewayConfig["logLevel"];
+
+  /** `started` is what the running gateway goes by. */
+  constructor(started: GatewayConfig, options: ReloadOptions) {
+    this.#options = options;
+    this.#started = started;
+    this.#logLevel = started.logLevel;
+  }
+
+  /** Twice is harmless. */
+  request(): void {
+    const { read, log, say } = this.#options;
+    let next: GatewayConfig;
+    try {
+      next = read();
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      say(`the configuration was not taken: ${error.message}; what was there before stays in force`);
+      return;
+    }
+    const taken = next.logLevel !== this.#logLevel;
+    if (taken) {
+      this.#logLevel = next.logLevel;
+      log.level = next.logLevel;
+      say(`logLevel is ${next.logLevel} from now on`);
+    }
+    const waiting = differing(this.#started, next);
+    if (waiting.length > 0) say(`the configuration is in order; restart the gateway to take: ${waiting.join(", ")}`);
+    else if (!taken) say("the configuration says what it said before; nothing was changed");
+  }
+}
+
+/** The keys that a restart would take. When a price was last changed is the file's own time and no setting. */
+function differing(started: GatewayConfig, next: GatewayConfig): readonly string[] {
+  const settings = ({ prices, logLevel: _taken, ...rest }: GatewayConfig): Readonly<Record<string, unknown>> => ({
+    ...rest,
+    prices: prices.manual,
+  });
+  const [before, now] = [settings(started), settings(next)];
+  return Object.keys(now).filter((key) => JSON.stringify(before[key]) !== JSON.stringify(now[key]));
+}

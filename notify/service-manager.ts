@@ -1,0 +1,55 @@
+/**
+ * Tells systemd that a daemon is ready and that it is alive, by its own `systemd-notify`, because Node opens no datagram sockets of
+ * that kind. Says nothing where no service manager listens. Source: sd_notify(3), systemd-notify(1).
+ */
+import { spawn } from "node:child_process";
+
+/** @public */
+export interface ServiceManager {
+  /** What it runs as, in a few words for `systemctl status`. Twice is harmless. */
+  ready(words: string): void;
+  /** Signs of life go out from now on, from this process's own event loop, until it ends. Twice is harmless. */
+  beginAlive(): void;
+}
+
+/** Three signs of life in the shortest WatchdogSec= of the shipped units. */
+const aliveMs = 20_000;
+const wordsMax = 200;
+
+/**
+ * `say` is told once when `systemd-notify` cannot be started or does not get through.
+ * @public
+ */
+export function createServiceManager(
+  env: Readonly<Record<string, string | undefined>>,
+  say: (line: string) => void,
+): ServiceManager {
+  const { NOTIFY_SOCKET: socket = "", WATCHDOG_USEC: watchdog = "", PATH: path } = env;
+  if (socket === "") return { ready: () => {}, beginAlive: () => {} };
+  let isTold = false;
+  let timer: NodeJS.Timeout | null = null;
+  const tell = (problem: string): void => {
+    if (isTold) return;
+    isTold = true;
+    say(`systemd cannot be told that this runs: ${problem}`);
+  };
+  const send = (...words: string[]): void => {
+    const child = spawn("systemd-notify", words, {
+      stdio: "ignore",
+      env: { NOTIFY_SOCKET: socket, ...(path === undefined ? {} : { PATH: path }) },
+    });
+    child.once("error", (error) => tell(error.message));
+    child.once("exit", (code) => {
+      if (code !== 0) tell(`systemd-notify ended with ${code ?? "a signal"}`);
+    });
+  };
+  return {
+    ready: (words) => send("--ready", `--status=${words.replace(/\p{C}/gu, " ").slice(0, wordsMax)}`),
+    beginAlive: () => {
+      if (watchdog === "" || timer !== null) return;
+      send("WATCHDOG=1");
+      timer = setInterval(() => send("WATCHDOG=1"), Math.min(aliveMs, Number(watchdog) / 3_000));
+      timer.unref();
+    },
+  };
+}
