@@ -10,6 +10,7 @@ import { AgentError } from "../protocol/fault.ts";
 import { programVersion } from "../protocol/version.ts";
 import { showAddress } from "./address.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
+import { main as runInstall } from "./install/main.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { pairCommand } from "./pair/command.ts";
 import { type RecoverOptions, recover } from "./recover.ts";
@@ -128,7 +129,30 @@ function tokenCommand(run: Run): Command {
     .action((options: TokenOptions) => run((terminal) => printToken(options, terminal), options.json === true));
 }
 
-function program(run: Run, terminal: Terminal, machine: Machine): Command {
+/** Named here for the help: their own program reads what follows, since on a bare server it runs without any package. */
+function installingCommands(ended: (exitCode: number) => void): readonly Command[] {
+  const named = (name: string, description: string): Command =>
+    new Command(name)
+      .description(description)
+      .argument("[options...]")
+      .helpOption(false)
+      .allowUnknownOption()
+      .action(async (words: readonly string[]) => ended(await runInstall([name, ...words])));
+  return [
+    named("install", "Installs this copy as a service, as root (docs/install.md)."),
+    named("upgrade", "As install, from a newer release; restarts what runs."),
+    named("uninstall", "Removes the service; leaves ledger, keys and configuration."),
+  ];
+}
+
+interface World {
+  readonly run: Run;
+  readonly ended: (exitCode: number) => void;
+  readonly terminal: Terminal;
+  readonly machine: Machine;
+}
+
+function program({ run, ended, terminal, machine }: World): Command {
   const root = new Command("autowithdraw")
     .description("Commands of the withdrawal agent on this server.")
     .version(programVersion, "--version", "print the version")
@@ -137,11 +161,8 @@ function program(run: Run, terminal: Terminal, machine: Machine): Command {
       "\nExit codes: 0 fine, 1 a clear no, 2 wrong usage or configuration, 3 not reachable, 4 locked, 5 a right is missing, 70 a bug.",
     );
   const commands = [
-    pairCommand(run),
-    ...lookingCommands(run, machine),
-    ...decidingCommands(run),
-    recoverCommand(run),
-    tokenCommand(run),
+    ...installingCommands(ended),
+    ...[pairCommand(run), ...lookingCommands(run, machine), ...decidingCommands(run), recoverCommand(run), tokenCommand(run)],
   ];
   for (const command of [root, ...commands]) {
     command
@@ -175,7 +196,10 @@ export async function runCommand(argv: readonly string[], terminal: Terminal, ma
       fail(error, isJson);
     }
   };
-  const root = program(run, terminal, machine);
+  const ended = (code: number): void => {
+    exitCode = code;
+  };
+  const root = program({ run, ended, terminal, machine });
   try {
     if (argv.length === 0) throw usage("no command given");
     await root.parseAsync(argv, { from: "user" });

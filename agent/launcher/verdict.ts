@@ -27,6 +27,7 @@ const exitByCode: Readonly<Record<string, number>> = {
   STATE_INCOMPLETE: exitCodes.configuration,
   STATE_NOT_PAIRED: exitCodes.configuration,
   POLICY_SETTINGS: exitCodes.configuration,
+  INSTALL_MACHINE: exitCodes.configuration,
   COMMAND_USAGE: exitCodes.configuration,
   COMMAND_DAEMON_AWAY: exitCodes.unreachable,
   COMMAND_RIGHT: exitCodes.right,

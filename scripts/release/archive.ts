@@ -19,7 +19,10 @@ export function writeArchive(parent: string, name: string, archive: string, atSe
 }
 
 function done(program: string, args: readonly string[]): void {
-  const { status, error } = spawnSync(program, args, { stdio: ["ignore", "ignore", "inherit"], env: { PATH: process.env.PATH, LC_ALL: "C" } });
+  const { status, error } = spawnSync(program, args, {
+    stdio: ["ignore", "ignore", "inherit"],
+    env: { PATH: process.env.PATH, LC_ALL: "C" },
+  });
   if (status !== 0) throw new Error(`${program} did not end well: ${error?.message ?? `status ${status}`}`);
 }
 

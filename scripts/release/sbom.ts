@@ -76,7 +76,9 @@ function link(main: Models.Component, { lock }: Project, components: ReadonlyMap
   for (const [path, { dependencies = {}, optionalDependencies = {} }] of Object.entries(lock.packages)) {
     const from = path === "" ? main : componentAt(path);
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
-      const found = lookUp(path, name).map(componentAt).find((one) => one !== undefined);
+      const found = lookUp(path, name)
+        .map(componentAt)
+        .find((one) => one !== undefined);
       if (from !== undefined && found !== undefined) from.dependencies.add(found.bomRef);
     }
   }
@@ -85,7 +87,8 @@ function link(main: Models.Component, { lock }: Project, components: ReadonlyMap
 /** Where Node looks for a package from `path`, nearest first. */
 function lookUp(path: string, name: string): readonly string[] {
   const places: string[] = [];
-  for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf(nodeModules) - 1))) places.push(`${at}/${nodeModules}${name}`);
+  for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf(nodeModules) - 1)))
+    places.push(`${at}/${nodeModules}${name}`);
   return [...places, `${nodeModules}${name}`];
 }
 

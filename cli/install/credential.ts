@@ -1,0 +1,169 @@
+/**
+ * encKey as a credential that systemd-creds seals for this machine: taken from a file, from config.json or newly made, opened again
+ * and compared before it counts, and only then taken out of config.json. Bytes only, never on a command line. Source: systemd-creds(1).
+ */
+import { spawnSync } from "node:child_process";
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { findMembers, stringBytes } from "../../agent/config-text.ts";
+import { openSealed } from "../../agent/launcher/enc-key.ts";
+import { readPrivateFile } from "../../agent/private-file.ts";
+import { replaceFile, syncFolder } from "../../agent/replace-file.ts";
+import { assertEncKey } from "../../agent/signer/keystore/enckey.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { scrub } from "../pair/scrub.ts";
+import type { Terminal } from "../terminal.ts";
+
+/** @public */
+export interface CredentialPlaces {
+  readonly credential: string;
+  readonly config: string;
+  readonly takeAway: string; // where a new encKey is written for a person
+  readonly encKeyFile: string | undefined; // --enc-key-file
+}
+
+interface Found {
+  readonly bytes: Uint8Array;
+  readonly from: string;
+}
+
+/**
+ * Seals encKey, or makes sure that the sealed one is the one given. Running it again after a crash goes on.
+ * @returns what was done, in words
+ * @throws AgentError ENCKEY_*, CONFIG_*, INSTALL_ENCKEY, INSTALL_STEP, COMMAND_DECLINED, COMMAND_USAGE, PAIRING_SCRUB
+ * @public
+ */
+export async function sealEncKey(places: CredentialPlaces, isYes: boolean, terminal: Terminal): Promise<string> {
+  const given = encKeyGiven(places);
+  try {
+    if (existsSync(places.credential)) return compared(places, given);
+    const key = given ?? newEncKey(places.takeAway);
+    try {
+      assertEncKey(key.bytes);
+      await assertKeptElsewhere(key.from, isYes, terminal);
+      seal(places.credential, key.bytes);
+      takeOutOfConfig(places);
+      return `sealed from ${key.from}, and opened again`;
+    } finally {
+      key.bytes.fill(0);
+    }
+  } finally {
+    given?.bytes.fill(0);
+  }
+}
+
+function compared(places: CredentialPlaces, given: Found | null): string {
+  const sealed = openSealed(places.credential);
+  try {
+    if (given === null) return "it opens";
+    if (!isSame(sealed, given.bytes)) {
+      throw new AgentError("INSTALL_ENCKEY", "none", `${given.from} holds another encKey than ${places.credential}`);
+    }
+    takeOutOfConfig(places);
+    return `it opens, and is that of ${given.from}`;
+  } finally {
+    sealed.fill(0);
+  }
+}
+
+/** Two that differ would seal the keystore under one and open it with the other. */
+function encKeyGiven({ encKeyFile, config }: CredentialPlaces): Found | null {
+  const inConfig = encKeyInConfig(config);
+  if (encKeyFile === undefined) return inConfig;
+  const named = { bytes: oneLine(readPrivateFile(encKeyFile)), from: encKeyFile };
+  if (inConfig === null) return named;
+  const isOne = isSame(named.bytes, inConfig.bytes);
+  inConfig.bytes.fill(0);
+  if (isOne) return named;
+  named.bytes.fill(0);
+  throw new AgentError("INSTALL_ENCKEY", "none", `${config} holds another encKey than ${encKeyFile}`, {
+    hint: "take the wrong one out of config.json, or leave --enc-key-file out",
+  });
+}
+
+function encKeyInConfig(config: string): Found | null {
+  if (!existsSync(config)) return null;
+  const text = readPrivateFile(config);
+  try {
+    const member = findMembers(text).find(({ key }) => key === "encKey");
+    const bytes = member === undefined ? null : stringBytes(text.subarray(member.valueStart, member.end));
+    // "<ENCRYPTION_KEY>" stands where nobody has put one.
+    return bytes === null || bytes.length === 0 || bytes[0] === 0x3c ? null : { bytes, from: config };
+  } finally {
+    text.fill(0);
+  }
+}
+
+/** Made once: a run that was cut finds it again, so that what a person took away is what is sealed. */
+function newEncKey(takeAway: string): Found {
+  if (!existsSync(takeAway)) {
+    const random = randomBytes(32);
+    const digits = Buffer.alloc(65, "\n");
+    for (const [at, byte] of random.entries()) {
+      digits[at * 2] = hexDigits[byte >> 4] as number;
+      digits[at * 2 + 1] = hexDigits[byte & 15] as number;
+    }
+    replaceFile(takeAway, digits, 0o600);
+    random.fill(0);
+    digits.fill(0);
+  }
+  return { bytes: oneLine(readPrivateFile(takeAway)), from: takeAway };
+}
+
+const hexDigits = Buffer.from("0123456789abcdef");
+
+async function assertKeptElsewhere(from: string, isYes: boolean, terminal: Terminal): Promise<void> {
+  terminal.err(`
+  encKey (${from}) is about to be sealed for this machine. The sealed one opens on this machine only: when the
+  machine is lost, the keystore in its backup opens with encKey alone. Keep encKey in another place first.
+`);
+  if (isYes) return;
+  if (!terminal.isInteractive) {
+    throw new AgentError("COMMAND_USAGE", "none", "sealing encKey asks for a yes on a terminal, and this is none", {
+      hint: `keep encKey (${from}) in another place, then run it again with --yes`,
+    });
+  }
+  if (!(await terminal.confirm("  Is encKey kept in another place? (yes/no) "))) {
+    throw new AgentError("COMMAND_DECLINED", "none", `not answered with yes: encKey is not sealed`, {
+      hint: `keep encKey (${from}) in another place, then run it again: it goes on here`,
+    });
+  }
+}
+
+/** Beside first: a credential that does not open again never takes the place. */
+function seal(credential: string, encKey: Uint8Array): void {
+  const beside = `${credential}.new`;
+  rmSync(beside, { force: true });
+  const args = ["encrypt", "--name=encKey", "-", beside];
+  const done = spawnSync("systemd-creds", args, { input: encKey, stdio: ["pipe", "ignore", "pipe"] });
+  if (done.status !== 0) {
+    const said = done.error?.message ?? done.stderr.toString("utf8").trim().split("\n").at(-1);
+    throw new AgentError("INSTALL_STEP", "none", `systemd-creds could not seal encKey: ${said}`);
+  }
+  const opened = openSealed(beside);
+  try {
+    if (!isSame(opened, encKey)) throw new AgentError("INSTALL_STEP", "none", "the sealed encKey opens to something else");
+  } finally {
+    opened.fill(0);
+  }
+  renameSync(beside, credential);
+  syncFolder(credential.slice(0, credential.lastIndexOf("/")));
+}
+
+/** config.json reaches the courier too, so no secret may stay in it. */
+function takeOutOfConfig({ config }: CredentialPlaces): void {
+  const inConfig = encKeyInConfig(config);
+  inConfig?.bytes.fill(0);
+  if (inConfig !== null) scrub(config, ["encKey"]);
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** A secret's file, without the line end that editors leave. */
+function oneLine(bytes: Uint8Array): Uint8Array {
+  let end = bytes.length;
+  while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
+  return bytes.subarray(0, end);
+}

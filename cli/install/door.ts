@@ -1,0 +1,86 @@
+/** Does what the plan says: the one place where installing changes a machine. No shell; every path comes from the layout. */
+import { spawnSync } from "node:child_process";
+import { chmodSync, chownSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { readPrivateFile } from "../../agent/private-file.ts";
+import { replaceFile } from "../../agent/replace-file.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import type { Act } from "./plan.ts";
+import { placeProgram } from "./program.ts";
+
+/** @public */
+export interface Door {
+  readonly from: string; // the copy that is installed
+  readonly root: string; // of --root, "" for this machine
+  readonly node: string;
+  /** Seals encKey; gives words for the step. */
+  readonly seal: () => Promise<string>;
+}
+
+/**
+ * Carries out one act; twice is harmless for each of them. Gives words that only doing it could find, or "".
+ * @throws AgentError INSTALL_STEP and what the act itself throws
+ * @public
+ */
+export async function carryOut(act: Act, door: Door): Promise<string> {
+  const at = (path: string): string => join(door.root, path);
+  switch (act.kind) {
+    case "run":
+      run(act, door);
+      return "";
+    case "folder":
+      makeFolder(at(act.path), act.mode, act.owner);
+      return "";
+    case "text":
+      makeParent(at(act.path));
+      replaceFile(at(act.path), Buffer.from(act.text), act.mode);
+      return "";
+    case "copy-private": {
+      const bytes = readPrivateFile(act.from);
+      replaceFile(at(act.to), bytes, 0o600);
+      bytes.fill(0);
+      return "";
+    }
+    case "program":
+      await placeProgram(act.layout, door.from, at(act.layout.program));
+      return "";
+    case "credential":
+      return door.seal();
+    case "remove":
+      rmSync(at(act.path), { recursive: true, force: true });
+      return "";
+  }
+}
+
+function run({ program, args, as }: Extract<Act, { kind: "run" }>, { node }: Door): void {
+  const identity = as === undefined ? {} : { ...ids(as), cwd: "/" };
+  const done = spawnSync(program === "node" ? node : program, args, {
+    ...identity,
+    stdio: ["ignore", "pipe", "pipe"],
+    encoding: "utf8",
+  });
+  if (done.status === 0) return;
+  const said = done.error?.message ?? done.stderr.trim().split("\n").slice(0, 3).join("; ");
+  throw new AgentError("INSTALL_STEP", "unknown", `${program} ${args.join(" ")} did not end well: ${said}`);
+}
+
+function makeFolder(path: string, mode: number, owner: string | null): void {
+  makeParent(path);
+  if (!existsSync(path)) mkdirSync(path, { mode });
+  if (owner !== null) {
+    const { uid, gid } = owner === "root" ? { uid: 0, gid: 0 } : ids(owner);
+    chownSync(path, uid, gid);
+  }
+  chmodSync(path, mode);
+}
+
+function makeParent(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
+}
+
+function ids(user: string): { readonly uid: number; readonly gid: number } {
+  const row = spawnSync("getent", ["passwd", user], { encoding: "utf8" }).stdout.split(":");
+  const [uid, gid] = [Number(row[2]), Number(row[3])];
+  if (row[0] === user && Number.isSafeInteger(uid) && Number.isSafeInteger(gid)) return { uid, gid };
+  throw new AgentError("INSTALL_STEP", "none", `there is no user ${user}`);
+}

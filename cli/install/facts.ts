@@ -1,0 +1,109 @@
+/** Looks at this machine and at the copy that installing was started from; changes nothing. */
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { type Layout, partOfUnit, unitFolder } from "./layout.ts";
+import type { Facts, FolderFact } from "./plan.ts";
+import { isSameProgram, programVersion } from "./program.ts";
+import { type RemovalFacts, removalPaths } from "./removal.ts";
+import { commandText, unitText } from "./texts.ts";
+
+/** What a program printed, "" when it did not end well. */
+function asked(program: string, ...args: readonly string[]): string {
+  const done = spawnSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], timeout: 30_000 });
+  return done.status === 0 ? done.stdout : "";
+}
+
+/**
+ * @param from the copy that is to be installed, @param root the folder of --root, "" for this machine
+ * @public
+ */
+export async function gatherFacts(layout: Layout, from: string, root: string): Promise<Facts> {
+  const at = (path: string): string => join(root, path);
+  const node = nodePath();
+  const units = new Map(
+    unitNames(join(from, "systemd"), layout).map((name) => [
+      name,
+      unitText(readFileSync(join(from, "systemd", name), "utf8"), node, layout),
+    ]),
+  );
+  const hasConfig =
+    layout.part === "agent" ? "/etc/autowithdraw/config.json" : "/var/lib/autowithdraw-gateway/gateway.config.json";
+  return {
+    isRoot: process.getuid?.() === 0,
+    platform: process.platform,
+    systemd: systemdVersion(),
+    node,
+    nodeVersion: process.versions.node,
+    npm: asked("npm", "--version").trim() || null,
+    root,
+    accounts: accountsThere(layout),
+    folders: new Map(layout.folders.flatMap(({ path }) => folderFact(path, at(path)))),
+    source: {
+      version: programVersion(from) ?? "",
+      hasPart: existsSync(join(from, layout.launcher)) && layout.rooms.every((room) => existsSync(join(from, "dist", room))),
+      units,
+      command: commandText(node, layout),
+    },
+    installed: {
+      version: programVersion(at(layout.program)),
+      isSame: await isSameProgram(layout, from, at(layout.program)),
+      units: new Map(
+        unitNames(at(unitFolder), layout)
+          .filter((name) => units.has(name))
+          .map((name) => [name, readFileSync(at(`${unitFolder}/${name}`), "utf8")]),
+      ),
+      command: textOf(at(layout.command)),
+      isEnabled: root === "" && asked("systemctl", "is-enabled", layout.unit).trim() === "enabled",
+      isActive: root === "" && asked("systemctl", "is-active", layout.unit).trim() === "active",
+      hasConfig: existsSync(at(hasConfig)),
+      hasCredential: existsSync(at("/etc/autowithdraw/encKey.cred")),
+    },
+  };
+}
+
+/** @public */
+export function gatherRemovalFacts(layout: Layout, from: string): RemovalFacts {
+  const ours = new Set([join(from, "systemd"), join(layout.program, "systemd")].flatMap((folder) => unitNames(folder, layout)));
+  return {
+    units: unitNames(unitFolder, layout).filter((name) => ours.has(name)),
+    paths: new Set(removalPaths(layout).filter((path) => existsSync(path))),
+    accounts: accountsThere(layout),
+  };
+}
+
+function unitNames(folder: string, { part }: Layout): readonly string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder).filter((name) => /\.(service|socket|target|timer|path)$/.test(name) && partOfUnit(name) === part);
+}
+
+/** The name that a distribution's upgrade keeps, where it is this very binary. */
+function nodePath(): string {
+  const own = realpathSync(process.execPath);
+  return existsSync("/usr/bin/node") && realpathSync("/usr/bin/node") === own ? "/usr/bin/node" : own;
+}
+
+function systemdVersion(): number | null {
+  if (!existsSync("/run/systemd/system")) return null;
+  const found = /^systemd (\d+)/.exec(asked("systemctl", "--version"));
+  return found === null ? null : Number(found[1]);
+}
+
+function accountsThere({ users, groups }: Layout): ReadonlySet<string> {
+  const there = [
+    ...users.filter(({ name }) => asked("getent", "passwd", name) !== ""),
+    ...groups.filter(({ name }) => asked("getent", "group", name) !== ""),
+  ];
+  return new Set(there.map(({ name }) => name));
+}
+
+function folderFact(path: string, place: string): readonly (readonly [string, FolderFact])[] {
+  const stat = statSync(place, { throwIfNoEntry: false });
+  if (stat === undefined) return [];
+  const owner = asked("getent", "passwd", String(stat.uid)).split(":")[0] || null;
+  return [[path, { mode: stat.mode & 0o7777, owner }]];
+}
+
+function textOf(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, "utf8") : null;
+}

@@ -1,0 +1,102 @@
+/**
+ * Where installing puts what, for the agent and for the gateway: the one list that install, upgrade and uninstall go by. The units of
+ * systemd/ name the same paths. Pure.
+ */
+
+/** @public */
+export type Part = "agent" | "gateway";
+
+interface Account {
+  readonly name: string;
+  readonly does: string;
+}
+
+interface Folder {
+  readonly path: string;
+  readonly mode: number;
+  readonly owner: string; // a user, and the group of the same name
+  readonly holds: string;
+}
+
+/** @public */
+export interface Layout {
+  readonly part: Part;
+  readonly program: string;
+  readonly launcher: string; // in the program's folder
+  readonly command: string; // the short command in the path
+  readonly unit: string; // the one name that starts and stops all of it
+  readonly users: readonly Account[];
+  readonly groups: readonly Account[];
+  readonly folders: readonly Folder[];
+  readonly rooms: readonly string[]; // of dist/
+  readonly files: readonly string[]; // copied as they are, besides rooms, units and documents
+}
+
+/** @public */
+export const configFile = "/etc/autowithdraw/config.json";
+/** @public */
+export const credentialFile = "/etc/autowithdraw/encKey.cred";
+/** A new encKey lies here until a person has taken it away: the units cannot see this folder. @public */
+export const takeAwayFile = "/root/autowithdraw-encKey";
+/** @public */
+export const unitFolder = "/etc/systemd/system";
+/** @public */
+export const agentState = "/var/lib/autowithdraw";
+/** @public */
+export const gatewayState = "/var/lib/autowithdraw-gateway";
+/** @public */
+export const gatewayConfig = `${gatewayState}/gateway.config.json`;
+/** @public */
+export const gatewayUser = "autowithdraw-gateway";
+
+const papers = ["LICENSE", "README.md", "dist/.built"];
+
+/** @public */
+export const layouts: Readonly<Record<Part, Layout>> = {
+  agent: {
+    part: "agent",
+    program: "/opt/autowithdraw",
+    launcher: "autowithdraw.js",
+    command: "/usr/local/bin/autowithdraw",
+    unit: "autowithdraw.target",
+    users: [
+      { name: "autowithdraw-signer", does: "holds the keys" },
+      { name: "autowithdraw", does: "the courier, which has the network" },
+    ],
+    groups: [{ name: "autowithdraw-operators", does: "people who may look, approve and refuse" }],
+    folders: [
+      { path: "/etc/autowithdraw", mode: 0o711, owner: "root", holds: "config.json and the sealed encKey" },
+      { path: agentState, mode: 0o711, owner: "root", holds: "the state" },
+      { path: `${agentState}/signer`, mode: 0o700, owner: "autowithdraw-signer", holds: "keystore and ledger" },
+      { path: `${agentState}/courier`, mode: 0o700, owner: "autowithdraw", holds: "the link's key" },
+    ],
+    rooms: ["protocol", "chains", "agent", "cli", "client"],
+    files: [
+      ...papers,
+      "pair.js",
+      "crypto.js",
+      "autowithdraw.js",
+      "scripts/launch.js",
+      "scripts/packages.js",
+      "scripts/stamp.js",
+      "config.example.json",
+    ],
+  },
+  gateway: {
+    part: "gateway",
+    program: "/opt/autowithdraw-gateway",
+    launcher: "gateway/gateway.js",
+    command: "/usr/local/bin/autowithdraw-gateway",
+    unit: "crypto-gateway.service",
+    users: [{ name: gatewayUser, does: "the payment service" }],
+    groups: [],
+    folders: [{ path: gatewayState, mode: 0o700, owner: gatewayUser, holds: "its key, configuration and database" }],
+    rooms: ["protocol", "chains", "gateway"],
+    files: [...papers, "gateway/gateway.js"],
+  },
+};
+
+/** Whose a file of systemd/ is. @public */
+export function partOfUnit(name: string): Part {
+  return name.includes("gateway") ? "gateway" : "agent";
+}

@@ -1,0 +1,135 @@
+/**
+ * `autowithdraw install`, `upgrade` and `uninstall`: looks, plans, does step by step and says each, then what to type next. Loads no
+ * package, since a bare server has none until this has run.
+ */
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { processTerminal, type Terminal } from "../terminal.ts";
+import { type InstallCommand, installHelp, readInstallCommand } from "./command-line.ts";
+import { sealEncKey } from "./credential.ts";
+import { carryOut, type Door } from "./door.ts";
+import { gatherFacts, gatherRemovalFacts } from "./facts.ts";
+import { agentState, configFile, credentialFile, gatewayConfig, type Layout, layouts, takeAwayFile } from "./layout.ts";
+import { assertFit, type Facts, needsRestart, planInstall, type Step } from "./plan.ts";
+import { sourceRoot } from "./program.ts";
+import { leftBehind, planRemoval } from "./removal.ts";
+
+/**
+ * Runs one of the three; resolves with the exit code.
+ * @public
+ */
+export async function main(argv: readonly string[]): Promise<number> {
+  const terminal = processTerminal();
+  // What is made for all to read must be readable for all, whatever whoever calls is used to.
+  process.umask(0o022);
+  try {
+    const command = readInstallCommand(argv);
+    if (command.isHelp) terminal.out(installHelp);
+    else if (command.command === "uninstall") await uninstall(command, terminal);
+    else await install(command, terminal);
+    return exitCodes.fine;
+  } catch (error) {
+    const verdict = verdictOn(error);
+    terminal.err(verdictLines(verdict));
+    return verdict.exitCode;
+  }
+}
+
+async function install(command: InstallCommand, terminal: Terminal): Promise<void> {
+  const layout = layouts[command.part];
+  const from = sourceRoot();
+  const facts = await gatherFacts(layout, from, command.root);
+  if (!command.isDry) assertFit(facts, layout, command.isYes);
+  const npm = facts.npm === null ? "npm is not here" : `npm ${facts.npm}`;
+  const systemd = facts.systemd === null ? "no systemd" : `systemd ${facts.systemd}`;
+  terminal.out(`  checked  Node ${facts.nodeVersion} in ${facts.node}, ${npm}, ${systemd}\n`);
+  const steps = planInstall(facts, layout, { config: command.config, encKeyFile: command.encKeyFile, yes: command.isYes });
+  const { encKeyFile } = command;
+  const places = { credential: credentialFile, config: configFile, takeAway: takeAwayFile, encKeyFile };
+  const door = { from, root: command.root, node: facts.node, seal: () => sealEncKey(places, command.isYes, terminal) };
+  for (const step of steps) await carry(step, door, command.isDry, terminal);
+  if (command.isDry) {
+    terminal.out("nothing was done: --dry-run\n");
+    return;
+  }
+  if (command.root === "" && needsRestart(facts)) restart(layout, facts.node, terminal);
+  terminal.out(nextWords(facts, layout, command));
+}
+
+const doneWords = { make: "made", change: "changed", keep: "kept", leave: "skipped" } as const;
+const dryWords = { make: "make", change: "change", keep: "keep", leave: "skip" } as const;
+
+async function carry({ state, name, says, acts }: Step, door: Door, isDry: boolean, terminal: Terminal): Promise<void> {
+  const found: string[] = [];
+  if (!isDry) for (const act of acts) found.push(await carryOut(act, door));
+  const words = found.find((text) => text !== "") ?? says;
+  const word = isDry ? dryWords[state] : doneWords[state];
+  terminal.out(`  ${word.padEnd(9)}${name}${words === "" ? "" : `: ${words}`}\n`);
+}
+
+const readyTimeoutSeconds = 60;
+
+/** What runs is restarted by its one name, and asked until it answers. */
+function restart({ unit, program, launcher, part }: Layout, node: string, terminal: Terminal): void {
+  const asked = part === "agent" ? ["status", "--state", agentState, "--json"] : ["health", "--config", gatewayConfig];
+  const isAway = (): boolean =>
+    spawnSync(node, [join(program, launcher), ...asked], { stdio: "ignore" }).status === exitCodes.unreachable;
+  const back = `mv ${program} ${program}.failed && mv ${program}.old ${program} && systemctl restart ${unit}`;
+  const restarted = spawnSync("systemctl", ["restart", unit], { stdio: ["ignore", 2, 2] }).status === 0;
+  const until = performance.now() + readyTimeoutSeconds * 1000;
+  while (restarted && isAway() && performance.now() < until) spawnSync("sleep", ["1"]);
+  if (!restarted || isAway()) {
+    throw new AgentError("INSTALL_NOT_READY", "done", `${unit} was not ready ${readyTimeoutSeconds} s after its restart`, {
+      hint: `journalctl -u 'crypto*' -n 50; the way back: ${back}`,
+    });
+  }
+  terminal.out(`  restarted ${unit}: it answers. The way back: ${back}\n`);
+}
+
+function nextWords({ installed, root }: Facts, { part, unit }: Layout, { config }: InstallCommand): string {
+  if (root !== "") return "next, on the machine that starts from this image: run install there once\n";
+  if (part === "gateway") {
+    const words = installed.hasConfig ? "" : `  set publicUrl, chains and currencies in ${gatewayConfig}\n`;
+    return `next:\n${words}  systemctl start ${unit}\n  autowithdraw-gateway health\n`;
+  }
+  const hasConfig = installed.hasConfig || config !== undefined;
+  const first = hasConfig ? "" : `  install -m 0600 YOUR-CONFIG.json ${configFile}\n`;
+  return `next:
+${first}  autowithdraw pair
+  systemctl start ${unit}
+  usermod -aG autowithdraw-operators NAME      for each person who may look and approve
+`;
+}
+
+async function uninstall(command: InstallCommand, terminal: Terminal): Promise<void> {
+  const layout = layouts[command.part];
+  const from = sourceRoot();
+  const facts = gatherRemovalFacts(layout, from);
+  const steps = planRemoval(facts, layout);
+  if (!command.isDry) {
+    if (process.getuid?.() !== 0)
+      throw new AgentError("COMMAND_RIGHT", "none", "only root may uninstall", { hint: "run it as root" });
+    await assertMeant(layout, command.isYes, terminal);
+  }
+  const noSeal = async (): Promise<string> => "";
+  for (const step of steps) await carry(step, { from, root: "", node: process.execPath, seal: noSeal }, command.isDry, terminal);
+  if (steps.length === 0) terminal.out(`nothing of the ${layout.part} is installed\n`);
+  const left = leftBehind(facts, layout);
+  if (left.length === 0) return;
+  terminal.out("\nleft here on purpose, with the command that would remove it:\n");
+  for (const { what, why, command: remove } of left) terminal.out(`  ${what}\n    ${why}\n    ${remove}\n`);
+}
+
+async function assertMeant({ part, unit }: Layout, isYes: boolean, terminal: Terminal): Promise<void> {
+  if (isYes) return;
+  if (!terminal.isInteractive) {
+    throw new AgentError("COMMAND_USAGE", "none", "uninstall asks for a yes on a terminal, and this is none", {
+      hint: "--dry-run shows what it does; then give --yes",
+    });
+  }
+  if (!(await terminal.confirm(`stop ${unit} and remove the ${part} from this machine? (yes/no) `))) {
+    throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
+  }
+}

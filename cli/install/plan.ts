@@ -1,0 +1,246 @@
+/**
+ * What installing has to do, worked out from what a machine has: each step with what it finds and the acts that carry it out. Pure, so
+ * that a test can show every case and `--dry-run` can print it.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { configFile, credentialFile, gatewayConfig, gatewayState, gatewayUser, type Layout, takeAwayFile } from "./layout.ts";
+
+/** What is to be done, as data; cli/install/door.ts does it. @public */
+export type Act =
+  | { readonly kind: "run"; readonly program: string; readonly args: readonly string[]; readonly as?: string }
+  | { readonly kind: "folder"; readonly path: string; readonly mode: number; readonly owner: string | null }
+  | { readonly kind: "text"; readonly path: string; readonly text: string; readonly mode: number }
+  | { readonly kind: "copy-private"; readonly from: string; readonly to: string }
+  | { readonly kind: "program"; readonly layout: Layout }
+  | { readonly kind: "credential" }
+  | { readonly kind: "remove"; readonly path: string };
+
+/** @public */
+export interface Step {
+  readonly state: "make" | "change" | "keep" | "leave"; // leave: not done here, and `says` why
+  readonly name: string;
+  readonly says: string;
+  readonly acts: readonly Act[];
+}
+
+/** What stands at a path that is a folder. @public */
+export interface FolderFact {
+  readonly mode: number;
+  readonly owner: string | null; // a user's name; null for a number without one
+}
+
+/** What installing looks at. @public */
+export interface Facts {
+  readonly isRoot: boolean;
+  readonly platform: string;
+  readonly systemd: number | null; // its version; null where it is not the machine's init
+  readonly node: string; // path of the binary, links resolved
+  readonly nodeVersion: string;
+  readonly npm: string | null; // its version
+  readonly root: string; // of --root, "" for this machine itself
+  readonly accounts: ReadonlySet<string>; // users and groups of the layout that are there
+  readonly folders: ReadonlyMap<string, FolderFact>;
+  readonly source: {
+    readonly version: string;
+    readonly hasPart: boolean; // a copy of the agent alone holds no gateway
+    readonly units: ReadonlyMap<string, string>; // texts as they are to be written
+    readonly command: string;
+  };
+  readonly installed: {
+    readonly version: string | null; // of the program
+    readonly isSame: boolean; // file for file and package for package what would be put there
+    readonly units: ReadonlyMap<string, string>;
+    readonly command: string | null;
+    readonly isEnabled: boolean;
+    readonly isActive: boolean;
+    readonly hasConfig: boolean; // agent: config.json; gateway: gateway.config.json
+    readonly hasCredential: boolean;
+  };
+}
+
+/** @public */
+export interface InstallOptions {
+  readonly config?: string | undefined;
+  readonly encKeyFile?: string | undefined;
+  readonly yes: boolean;
+}
+
+const systemdLeast = 250; // credentials sealed by systemd-creds
+
+/**
+ * Refuses a machine that cannot hold what is installed.
+ * @throws AgentError INSTALL_MACHINE, INSTALL_DOWNGRADE, COMMAND_RIGHT
+ * @public
+ */
+export function assertFit(facts: Facts, layout: Layout, isForced: boolean): void {
+  const lacks = (message: string, hint: string): never => {
+    throw new AgentError("INSTALL_MACHINE", "none", message, { hint });
+  };
+  if (facts.platform !== "linux") lacks(`this is ${facts.platform}, and the units need Linux with systemd`, "use a Linux server");
+  if (!facts.isRoot) {
+    throw new AgentError("COMMAND_RIGHT", "none", "installing writes to /opt, /etc and /var/lib, which only root may", {
+      hint: "run it as root; --dry-run shows the steps without it",
+    });
+  }
+  if (facts.root === "" && facts.systemd === null) {
+    lacks("systemd does not run here", "use a server with systemd; --root FOLDER fills an image instead");
+  }
+  if (facts.systemd !== null && facts.systemd < systemdLeast) {
+    lacks(
+      `systemd ${facts.systemd} is too old to seal a credential`,
+      `use a system with systemd ${systemdLeast} or later, as Debian 12 has`,
+    );
+  }
+  if (/^\/(home|root|tmp|run\/user)\//.test(facts.node)) {
+    lacks(
+      `Node lies in ${facts.node}, which the units cannot see`,
+      "install Node for the whole machine, such as in /usr or /opt",
+    );
+  }
+  if (!facts.source.hasPart) {
+    lacks(`this copy holds no ${layout.part}`, "run it from the unpacked release archive, or from a built checkout");
+  }
+  const { version } = facts.installed;
+  if (version !== null && !isForced && isOlder(facts.source.version, version)) {
+    throw new AgentError("INSTALL_DOWNGRADE", "none", `${layout.program} holds ${version}, and this is ${facts.source.version}`);
+  }
+}
+
+/** Whether `a` comes before `b`, by the numbers of x.y.z. */
+function isOlder(a: string, b: string): boolean {
+  const [left, right] = [a, b].map((text) => text.split(/[.+-]/, 3).map(Number));
+  const at = [0, 1, 2].find((index) => left?.[index] !== right?.[index]);
+  return at !== undefined && (left?.[at] ?? 0) < (right?.[at] ?? 0);
+}
+
+/** Every step of installing, in order. @public */
+export function planInstall(facts: Facts, layout: Layout, options: InstallOptions): readonly Step[] {
+  return [
+    ...accountSteps(facts, layout),
+    programStep(facts, layout),
+    ...layout.folders.map((folder) => folderStep(facts, folder)),
+    ...(layout.part === "agent" ? [configStep(facts, options), credentialStep(facts, options)] : [initStep(facts, layout)]),
+    ...unitSteps(facts, layout),
+    commandStep(facts, layout),
+    ...startSteps(facts, layout),
+  ];
+}
+
+const image = "not in an image; run install on the machine itself once";
+
+function accountSteps({ accounts, root }: Facts, { users, groups }: Layout): readonly Step[] {
+  const noHome = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"];
+  const made = (kind: "user" | "group", name: string, does: string, program: string, args: readonly string[]): Step => {
+    if (root !== "") return { state: "leave", name: `${kind} ${name}`, says: image, acts: [] };
+    if (accounts.has(name)) return { state: "keep", name: `${kind} ${name}`, says: does, acts: [] };
+    return { state: "make", name: `${kind} ${name}`, says: does, acts: [{ kind: "run", program, args: [...args, name] }] };
+  };
+  return [
+    ...users.map(({ name, does }) => made("user", name, does, "useradd", noHome)),
+    ...groups.map(({ name, does }) => made("group", name, does, "groupadd", ["--system"])),
+  ];
+}
+
+function programStep({ installed, source, root }: Facts, layout: Layout): Step {
+  const name = layout.program;
+  if (installed.isSame) return { state: "keep", name, says: source.version, acts: [] };
+  const acts = [{ kind: "program", layout }] as const;
+  if (installed.version === null) return { state: "make", name, says: source.version, acts };
+  const says = `${installed.version} becomes ${source.version}; the old one stays in ${root}${layout.program}.old`;
+  return { state: "change", name, says, acts };
+}
+
+function folderStep({ folders, root }: Facts, { path, mode, owner, holds }: Layout["folders"][number]): Step {
+  const there = folders.get(path);
+  const wanted = root === "" ? owner : null; // an image has no users yet; the units give the folders to theirs
+  const says = `${mode.toString(8).padStart(4, "0")} ${wanted ?? "root"}, ${holds}`;
+  const acts = [{ kind: "folder", path, mode, owner: wanted }] as const;
+  if (there === undefined) return { state: "make", name: path, says, acts };
+  const isRight = there.mode === mode && (wanted === null || there.owner === wanted);
+  return isRight ? { state: "keep", name: path, says, acts: [] } : { state: "change", name: path, says, acts };
+}
+
+function configStep({ installed }: Facts, { config }: InstallOptions): Step {
+  if (installed.hasConfig) {
+    const says = config === undefined ? "as it is" : `as it is; ${config} is not taken over it, since pairing changes this one`;
+    return { state: "keep", name: configFile, says, acts: [] };
+  }
+  if (config === undefined) {
+    const says =
+      "the payment service makes it (merchant create … --config-out); give it with --config FILE, or put it there, mode 0600";
+    return { state: "leave", name: configFile, says, acts: [] };
+  }
+  return {
+    state: "make",
+    name: configFile,
+    says: `from ${config}, mode 0600; that one still holds what is secret in it`,
+    acts: [{ kind: "copy-private", from: config, to: configFile }],
+  };
+}
+
+function credentialStep({ installed, root }: Facts, { encKeyFile }: InstallOptions): Step {
+  const name = credentialFile;
+  if (root !== "") return { state: "leave", name, says: image, acts: [] };
+  const acts = [{ kind: "credential" }] as const;
+  // Looked into again: a run that was cut may have left encKey in config.json.
+  if (installed.hasCredential) return { state: "keep", name, says: "opens here, and on no other machine", acts };
+  const from = encKeyFile ?? `encKey of config.json, else a new one, also written to ${takeAwayFile} for you to take away`;
+  return { state: "make", name, says: `sealed for this machine from ${from}`, acts };
+}
+
+function initStep({ installed, root }: Facts, { program, launcher }: Layout): Step {
+  const name = gatewayConfig;
+  if (root !== "") return { state: "leave", name, says: image, acts: [] };
+  if (installed.hasConfig) return { state: "keep", name, says: "as it is", acts: [] };
+  const args = [`${program}/${launcher}`, "init", "--dir", gatewayState];
+  const says = "key, configuration and an empty database, by gateway init";
+  return { state: "make", name, says, acts: [{ kind: "run", program: "node", args, as: gatewayUser }] };
+}
+
+function unitSteps({ source, installed }: Facts, { unit }: Layout): readonly Step[] {
+  return [...source.units]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, text]) => {
+      const there = installed.units.get(name);
+      const says = name === unit ? "the one name for all of it" : "";
+      const path = `/etc/systemd/system/${name}`;
+      if (there === text) return { state: "keep", name: path, says, acts: [] };
+      return {
+        state: there === undefined ? "make" : "change",
+        name: path,
+        says,
+        acts: [{ kind: "text", path, text, mode: 0o644 }],
+      };
+    });
+}
+
+function commandStep({ source, installed }: Facts, { command, part }: Layout): Step {
+  const says =
+    part === "agent" ? "knows state folder and config.json" : "knows the configuration, and acts as the gateway's user";
+  if (installed.command === source.command) return { state: "keep", name: command, says, acts: [] };
+  const acts = [{ kind: "text", path: command, text: source.command, mode: 0o755 }] as const;
+  return { state: installed.command === null ? "make" : "change", name: command, says, acts };
+}
+
+/** What is running goes on with the old program until it is restarted; that is a step of its own, after all of these. */
+function startSteps({ installed, source, root }: Facts, { unit }: Layout): readonly Step[] {
+  if (root !== "") return [{ state: "leave", name: `enable ${unit}`, says: image, acts: [] }];
+  const isReread = [...source.units].every(([name, text]) => installed.units.get(name) === text);
+  const enable: Step = installed.isEnabled
+    ? { state: "keep", name: `enable ${unit}`, says: "starts with the machine", acts: [] }
+    : { state: "make", name: `enable ${unit}`, says: "starts with the machine", acts: [systemctl("enable", "--quiet", unit)] };
+  return isReread
+    ? [enable]
+    : [{ state: "make", name: "systemctl daemon-reload", says: "", acts: [systemctl("daemon-reload")] }, enable];
+}
+
+/** Whether a running service has to be started again for what was installed. @public */
+export function needsRestart({ installed, source }: Facts): boolean {
+  const isReread = [...source.units].every(([name, text]) => installed.units.get(name) === text);
+  return installed.isActive && !(installed.isSame && isReread);
+}
+
+/** @public */
+export function systemctl(...args: readonly string[]): Act {
+  return { kind: "run", program: "systemctl", args };
+}

@@ -1,0 +1,160 @@
+/**
+ * The program's own files: which of a checkout or an unpacked release are installed, whether they are there already, and putting them
+ * in place beside and by rename, so that what starts meanwhile finds the old program or the new one.
+ */
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { AgentError } from "../../protocol/fault.ts";
+import { type Layout, type Part, partOfUnit } from "./layout.ts";
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly version: string }>>;
+}
+
+interface Project {
+  readonly manifest: object;
+  readonly lock: Lock;
+}
+
+/** The folder with the launchers: above cli/ in the source tree, above dist/ once built. @public */
+export function sourceRoot(): string {
+  const above = fileURLToPath(new URL("../../", import.meta.url));
+  return /[/\\]dist[/\\]$/.test(above) ? dirname(above) : above.slice(0, -1);
+}
+
+/** The version of the copy in a folder, null where there is none. @public */
+export function programVersion(folder: string): string | null {
+  const manifest = join(folder, "package.json");
+  if (!existsSync(manifest)) return null;
+  const { version } = JSON.parse(readFileSync(manifest, "utf8")) as { readonly version?: unknown };
+  return typeof version === "string" ? version : null;
+}
+
+async function projectOf(from: string, part: Part): Promise<Project> {
+  // Plain JavaScript, which the compiler is not asked to read.
+  const packages = (await import(pathToFileURL(join(from, "scripts", "packages.js")).href)) as {
+    productionProject(root: string, part: Part): Project;
+  };
+  return packages.productionProject(from, part);
+}
+
+/** Paths from the root of every file that is installed as it is, sorted. */
+function programFiles({ part, rooms, files }: Layout, from: string): readonly string[] {
+  const built = rooms.flatMap((room) => filesUnder(from, `dist/${room}`).filter((path) => path.endsWith(".js")));
+  const docs = filesUnder(from, "docs").filter((path) => path.endsWith(".md"));
+  const units = filesUnder(from, "systemd").filter((path) => partOfUnit(path) === part);
+  return [...files, ...built, ...docs, ...units].filter((path) => existsSync(join(from, path))).sort();
+}
+
+function filesUnder(root: string, folder: string): readonly string[] {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? filesUnder(root, `${folder}/${entry.name}`) : [`${folder}/${entry.name}`],
+  );
+}
+
+const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
+
+/** Every file by its path, with its bytes: what is copied, and the two that name the packages. */
+async function wantedFiles(layout: Layout, from: string): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { manifest, lock } = await projectOf(from, layout.part);
+  const copied = programFiles(layout, from).map((path) => [path, readFileSync(join(from, path))] as const);
+  return new Map<string, Uint8Array>([
+    ...copied,
+    ["package.json", Buffer.from(json(manifest))],
+    ["package-lock.json", Buffer.from(json(lock))],
+  ]);
+}
+
+/**
+ * Whether a folder holds exactly this program, whole and readable for all, with its packages.
+ * @public
+ */
+export async function isSameProgram(layout: Layout, from: string, place: string): Promise<boolean> {
+  if (!existsSync(join(place, "package.json")) || !existsSync(join(from, layout.launcher))) return false;
+  const wanted = await wantedFiles(layout, from);
+  const isThere = ([path, bytes]: readonly [string, Uint8Array]): boolean => {
+    const stat = statSync(join(place, path), { throwIfNoEntry: false });
+    return stat !== undefined && (stat.mode & 0o044) === 0o044 && readFileSync(join(place, path)).equals(bytes);
+  };
+  return (
+    [...wanted].every(isThere) && hasPackages(place, JSON.parse(Buffer.from(wanted.get("package-lock.json") ?? []).toString()))
+  );
+}
+
+const packagePaths = ({ packages }: Lock): readonly string[] => Object.keys(packages).filter((path) => path !== "");
+
+function hasPackages(folder: string, lock: Lock): boolean {
+  return packagePaths(lock).every((path) => programVersion(join(folder, path)) === lock.packages[path]?.version);
+}
+
+/**
+ * Puts the program into `place`; the one that was there stays in `place`.old until the next time. Running it again after a crash
+ * begins the new folder anew.
+ * @throws AgentError INSTALL_STEP
+ * @public
+ */
+export async function placeProgram(layout: Layout, from: string, place: string): Promise<void> {
+  const fresh = `${place}.new`;
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh, { recursive: true, mode: 0o755 });
+  const { lock } = await projectOf(from, layout.part);
+  for (const [path, bytes] of await wantedFiles(layout, from)) {
+    mkdirSync(join(fresh, dirname(path)), { recursive: true, mode: 0o755 });
+    writeFileSync(join(fresh, path), bytes, { mode: 0o644 });
+  }
+  if (hasPackages(from, lock)) copyPackages(from, fresh, lock);
+  else bringPackages(fresh, layout);
+  openForAll(fresh);
+  if (!hasPackages(fresh, lock)) throw new AgentError("INSTALL_STEP", "none", `npm ci left packages out in ${fresh}`);
+  if (existsSync(place)) {
+    rmSync(`${place}.old`, { recursive: true, force: true });
+    renameSync(place, `${place}.old`);
+  }
+  renameSync(fresh, place);
+}
+
+/** Package by package, since a checkout has others beside them, also below some of these. */
+function copyPackages(from: string, fresh: string, lock: Lock): void {
+  for (const path of packagePaths(lock)) {
+    const within = join(from, path);
+    cpSync(within, join(fresh, path), {
+      recursive: true,
+      filter: (source) => source !== join(within, "node_modules"),
+    });
+  }
+}
+
+function bringPackages(fresh: string, { part }: Layout): void {
+  const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const { NODE_OPTIONS: _options, NODE_PATH: _path, ...env } = process.env;
+  const done = spawnSync("npm", args, { cwd: fresh, env, stdio: ["ignore", 2, 2] });
+  if (done.status === 0) return;
+  const why = done.error?.message ?? `npm ended with ${done.status ?? done.signal}`;
+  throw new AgentError("INSTALL_STEP", "none", `the packages of the ${part} could not be brought: ${why}`, {
+    hint: "look at the lines of npm above: it needs the package registry, or a cache with these packages; then run it again",
+  });
+}
+
+/** Whoever may run the commands must be able to read the program, whatever the modes were where it came from. */
+function openForAll(path: string): void {
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    const inner = join(path, entry.name);
+    if (entry.isDirectory()) openForAll(inner);
+    else if (entry.isFile()) chmodSync(inner, (statSync(inner).mode & 0o100) === 0 ? 0o644 : 0o755);
+  }
+  chmodSync(path, 0o755);
+}

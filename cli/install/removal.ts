@@ -1,0 +1,67 @@
+/** What uninstalling takes away, and what it leaves: never a ledger, never a key, nothing that pairing or a person made. Pure. */
+import { type Layout, takeAwayFile, unitFolder } from "./layout.ts";
+import { type Step, systemctl } from "./plan.ts";
+
+/** What uninstalling looks at. @public */
+export interface RemovalFacts {
+  readonly units: readonly string[]; // of this part, in /etc/systemd/system
+  readonly paths: ReadonlySet<string>; // of the layout that are there
+  readonly accounts: ReadonlySet<string>;
+}
+
+/** @public */
+export interface Left {
+  readonly what: string;
+  readonly why: string;
+  readonly command: string;
+}
+
+/** Every path of the layout that uninstalling may take away or leave. @public */
+export function removalPaths({ program, command, folders }: Layout): readonly string[] {
+  return [program, `${program}.old`, `${program}.new`, command, takeAwayFile, ...folders.map(({ path }) => path)];
+}
+
+/** @public */
+export function planRemoval(facts: RemovalFacts, layout: Layout): readonly Step[] {
+  const { unit, program, command } = layout;
+  const steps: Step[] = [];
+  if (facts.units.length > 0) {
+    // The one name first, so that nothing starts the others again meanwhile.
+    const names = [...facts.units].sort((a, b) => Number(b === unit) - Number(a === unit));
+    const acts = [systemctl("disable", "--quiet", "--now", ...names), ...names.map((name) => removed(`${unitFolder}/${name}`))];
+    steps.push({
+      state: "change",
+      name: names.join(" "),
+      says: "stopped, disabled, removed",
+      acts: [...acts, systemctl("daemon-reload")],
+    });
+  }
+  for (const path of [command, program, `${program}.old`, `${program}.new`]) {
+    if (facts.paths.has(path)) steps.push({ state: "change", name: path, says: "removed", acts: [removed(path)] });
+  }
+  return steps;
+}
+
+const removed = (path: string) => ({ kind: "remove", path }) as const;
+
+/** @public */
+export function leftBehind(facts: RemovalFacts, { part, folders, users, groups }: Layout): readonly Left[] {
+  const why =
+    part === "agent"
+      ? "the sealed keys and the only record of what was paid: while the agent is paired, whoever deletes it may pay twice"
+      : "the service's key, database and configuration: agents know the service by that key";
+  // The outermost folders stand for all inside them.
+  const tops = folders.filter(({ path }) => !folders.some((other) => path.startsWith(`${other.path}/`)));
+  const left: Left[] = tops
+    .filter(({ path }) => facts.paths.has(path))
+    .map(({ path, holds }) => ({ what: path, why: path.startsWith("/etc/") ? holds : why, command: `rm -r ${path}` }));
+  if (part === "agent" && facts.paths.has(takeAwayFile)) {
+    left.push({ what: takeAwayFile, why: "encKey, for you to take away", command: `shred -u ${takeAwayFile}` });
+  }
+  const accounts = [
+    ...users.map(({ name }) => ({ name, program: "userdel" })),
+    ...groups.map(({ name }) => ({ name, program: "groupdel" })),
+  ].filter(({ name }) => facts.accounts.has(name));
+  for (const { name, program } of accounts) left.push({ what: name, why: "owns files that stay", command: `${program} ${name}` });
+  return left;
+}

@@ -1,0 +1,47 @@
+/** The files that installing writes itself: units made to fit this machine, and the short commands. Pure. */
+import { agentState, configFile, gatewayConfig, gatewayState, gatewayUser, type Layout } from "./layout.ts";
+
+/**
+ * A unit of systemd/ with this machine's Node and the folder of its own program.
+ * @public
+ */
+export function unitText(text: string, node: string, { part, program }: Layout): string {
+  const placed = part === "gateway" ? text.replaceAll(" /opt/autowithdraw/gateway/", ` ${program}/gateway/`) : text;
+  return placed.replaceAll("/usr/bin/node ", `${node} `);
+}
+
+const head = `#!/bin/sh
+# Made by install, and made again by every upgrade. The environment of whoever calls decides nothing about what code runs.
+unset NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS LD_PRELOAD
+`;
+
+/**
+ * The short command. The gateway's runs as the gateway's user when root calls it, so that no file of root's gets into its folder.
+ * @public
+ */
+export function commandText(node: string, { part, program, launcher }: Layout): string {
+  const call = `${node} ${program}/${launcher}`;
+  if (part === "agent") {
+    return `${head}AUTOWITHDRAW_STATE=${agentState}
+AUTOWITHDRAW_CONFIG=${configFile}
+export AUTOWITHDRAW_STATE AUTOWITHDRAW_CONFIG
+exec ${call} "$@"
+`;
+  }
+  return `${head}case "\${1-}" in
+"" | -* | init | help) ;;
+*)
+  named=no
+  for word in "$@"; do
+    case "$word" in --config | --config=* | --help | -h) named=yes ;; esac
+  done
+  if [ $named = no ]; then set -- "$@" --config ${gatewayConfig}; fi
+  ;;
+esac
+if [ "$(id -u)" = 0 ]; then
+  cd ${gatewayState} || exit 2
+  exec setpriv --reuid=${gatewayUser} --regid=${gatewayUser} --init-groups ${call} "$@"
+fi
+exec ${call} "$@"
+`;
+}
