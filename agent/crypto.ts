@@ -8,6 +8,7 @@ import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { AgentError } from "../protocol/fault.ts";
+import { check } from "./check/check.ts";
 import { type Config, readConfig } from "./config.ts";
 import { configDigest } from "./config-digest.ts";
 import { findConfigFile } from "./config-place.ts";
@@ -31,6 +32,8 @@ interface Options {
   readonly role: "both" | "signer" | "courier";
   readonly logLevel: CourierSettings["logLevel"];
   readonly configSource?: string;
+  readonly check?: boolean;
+  readonly json?: boolean;
 }
 
 function descriptor(text: string): number {
@@ -51,6 +54,8 @@ function commandLine(argv: readonly string[]): Options {
     .addOption(
       new Option("--log-level <level>", "how much the courier logs").choices(["debug", "info", "warn", "error"]).default("info"),
     )
+    .option("--check", "look whether it would start and pay, and start nothing; exit code 0 or 2")
+    .option("--json", "with --check: print one line of JSON")
     .allowExcessArguments(false)
     .exitOverride()
     .configureOutput({ writeErr: () => {} });
@@ -191,7 +196,11 @@ export async function main(argv: readonly string[]): Promise<number> {
       say(`${name} is set; it is not passed on to signer and courier, but may have run code here`);
   }
   try {
-    return await run(commandLine(argv));
+    const options = commandLine(argv);
+    if (options.json === true && options.check !== true)
+      throw new AgentError("COMMAND_USAGE", "none", "--json goes with --check alone");
+    if (options.check === true) return await check(options, (text) => process.stdout.write(text));
+    return await run(options);
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return exitCodes.fine;

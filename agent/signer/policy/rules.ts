@@ -58,7 +58,7 @@ export function networkOf(chainId: number): string {
  * Reads settings into rules. @throws AgentError POLICY_SETTINGS naming the field
  * @public
  */
-export function readRules(settings: SignerSettings, hotAddress: string): Rules {
+export function readRules(settings: Pick<SignerSettings, "chains" | "currencies" | "policy">, hotAddress: string): Rules {
   const assets = new Map<string, Asset>();
   for (const [currency, entry] of Object.entries(settings.currencies)) {
     const chain = settings.chains[entry.chain];
