@@ -12,6 +12,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from "commander
 import { createServiceManager } from "../notify/service-manager.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { programVersion } from "../protocol/version.ts";
+import { check } from "./check/check.ts";
 import { readConfig } from "./config.ts";
 import { configDigest } from "./config-digest.ts";
 import { findConfigFile } from "./config-place.ts";
@@ -39,6 +40,8 @@ interface Options {
   readonly role: "both" | "signer" | "courier";
   readonly logLevel: CourierSettings["logLevel"];
   readonly configSource?: string;
+  readonly check?: boolean;
+  readonly json?: boolean;
 }
 
 function descriptor(text: string): number {
@@ -60,6 +63,8 @@ function commandLine(argv: readonly string[]): Options {
     .addOption(
       new Option("--log-level <level>", "how much the courier logs").choices(["debug", "info", "warn", "error"]).default("info"),
     )
+    .option("--check", "look whether it would start and pay, and start nothing; exit code 0 or 2")
+    .option("--json", "with --check: print one line of JSON")
     .allowExcessArguments(false)
     .exitOverride()
     .configureOutput({ writeErr: () => {} });
@@ -264,6 +269,9 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
   try {
     const options = commandLine(argv);
+    if (options.json === true && options.check !== true)
+      throw new AgentError("COMMAND_USAGE", "none", "--json goes with --check alone");
+    if (options.check === true) return await check(options, (text) => process.stdout.write(text));
     return await run(options, (verdict) => lastWords(options, verdict)).catch((error: unknown) => {
       const verdict = verdictOn(error);
       lastWords(options, verdict);

@@ -1,0 +1,127 @@
+/**
+ * Whether the nodes in config.json serve the chains they stand for, say the same, and whether its tokens count as it says. Looks through
+ * the chains' own door; the judgement is pure.
+ */
+import { blockHashAt, lookAtNode, type NodeView } from "../../chains/evm/node-check.ts";
+import type { AgentSettings } from "../settings.ts";
+import { type Finding, finding } from "./finding.ts";
+
+/**
+ * A chain of config.json and what its nodes showed, in the order of the file. `hashes`: of the block that all of them should have alike.
+ * @public
+ */
+export interface ChainView {
+  readonly chain: string;
+  readonly chainId: number;
+  readonly nodes: readonly NodeView[];
+  readonly hashes: readonly string[]; // "" where a node did not say
+}
+
+type Asked = Pick<AgentSettings, "chains" | "currencies">;
+
+const timeoutMsDefault = 3_000;
+/** Deep enough that honest nodes which are level have it alike. */
+const agreedDepth = 6;
+/** Behind the newest node by this much of the chain's own time, and by more than a block or two. */
+const lagMsMax = 120_000;
+const lagBlocksMax = 3;
+
+/**
+ * Asks every node once, all at the same time. Bounded by three exchanges of `timeoutMs`. Rejects for bugs alone.
+ * @public
+ */
+export function lookAtChains(settings: Asked, timeoutMs = timeoutMsDefault): Promise<readonly ChainView[]> {
+  return Promise.all(
+    Object.entries(settings.chains).map(async ([chain, { chainId, nodes: urls }]) => {
+      const contracts = tokensOn(settings, chain).map(({ contract }) => contract);
+      const nodes = await Promise.all(urls.map((url) => lookAtNode({ url, chainId, contracts, timeoutMs })));
+      const answered = nodes.filter((node) => node.code === "");
+      const level = Math.max(0, Math.min(...answered.map((node) => node.block)) - agreedDepth);
+      const hashes =
+        answered.length < 2
+          ? nodes.map(() => "")
+          : await Promise.all(
+              nodes.map((node, at) =>
+                node.code === "" ? blockHashAt({ url: urls[at] ?? "", chainId, timeoutMs }, level) : Promise.resolve(""),
+              ),
+            );
+      return { chain, chainId, nodes, hashes };
+    }),
+  );
+}
+
+interface Token {
+  readonly id: string;
+  readonly contract: string;
+  readonly decimal: number;
+}
+
+function tokensOn({ currencies }: Asked, chain: string): readonly Token[] {
+  return Object.entries(currencies).flatMap(([id, { chain: on, contract = "", decimal }]) =>
+    on === chain && contract !== "" ? [{ id, contract, decimal }] : [],
+  );
+}
+
+/**
+ * What does not work is an error, and what may come back a warning: a node that is away never stops a start.
+ * @public
+ */
+export function judgeChains(settings: Asked, views: readonly ChainView[]): readonly Finding[] {
+  return views.flatMap((view) => [
+    ...view.nodes.flatMap((node) => nodeFindings(view, node)),
+    ...plainFindings(settings, view.chain),
+    ...agreementFindings(view),
+    ...tokensOn(settings, view.chain).flatMap((token) => tokenFindings(view, token)),
+  ]);
+}
+
+function nodeFindings({ chain, nodes }: ChainView, node: NodeView): readonly Finding[] {
+  const hint = `look at this node, or name a better one under chains.${chain}.nodes in config.json`;
+  if (node.code === "NODE_WRONG_CHAIN")
+    return [finding("NODE_WRONG_CHAIN", "error", `${node.url} of ${chain} serves another chain: ${node.detail}`)];
+  if (node.code !== "") return [finding(node.code, "warning", `${node.url} of ${chain} did not answer: ${node.detail}`, hint)];
+  const best = nodes.reduce((newest, one) => (one.blockAtMs > newest.blockAtMs ? one : newest), node);
+  const lagMs = best.blockAtMs - node.blockAtMs;
+  if (lagMs <= lagMsMax || best.block - node.block <= lagBlocksMax) return [];
+  const by = `${best.block - node.block} blocks and ${Math.round(lagMs / 1000)} s`;
+  return [finding("DOCTOR_CHAIN_LAG", "warning", `${node.url} of ${chain} is ${by} behind ${best.url}`, hint)];
+}
+
+function plainFindings({ chains }: Asked, chain: string): readonly Finding[] {
+  return (chains[chain]?.nodes ?? []).flatMap((text) => {
+    const { protocol, hostname, origin } = new URL(text);
+    if (protocol !== "http:" || isLoopback(hostname)) return [];
+    return [finding("DOCTOR_CHAIN_PLAIN", "warning", `${origin} of ${chain} is asked over plain http`)];
+  });
+}
+
+/**
+ * Whether a host name or address of a URL is this machine only.
+ * @public
+ */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function agreementFindings({ chain, nodes, hashes }: ChainView): readonly Finding[] {
+  const said = hashes.map((hash, at) => ({ hash, url: nodes[at]?.url ?? "" })).filter(({ hash }) => hash !== "");
+  if (new Set(said.map(({ hash }) => hash)).size < 2) return [];
+  const which = said.map(({ url, hash }) => `${url} ${hash.slice(0, 12)}…`).join(", ");
+  const what = `the nodes of ${chain} have different blocks at one height: ${which}`;
+  return [
+    finding("NODE_DISAGREE", "warning", what, "find out which of them is on the wrong branch, and take it out of config.json"),
+  ];
+}
+
+function tokenFindings({ chain, nodes }: ChainView, { id, contract, decimal }: Token): readonly Finding[] {
+  const said = nodes.flatMap((node) => node.tokens.filter((token) => token.contract === contract));
+  const other = said.find((token) => token.decimals >= 0 && token.decimals !== decimal);
+  if (other !== undefined) {
+    const what = `the contract of ${id} has ${other.decimals} decimals, and config.json says ${decimal}`;
+    return [
+      finding("CHECK_DECIMALS", "error", what, `set currencies.${id}.decimal to ${other.decimals}, after a look at its contract`),
+    ];
+  }
+  if (said.length === 0 || said.some((token) => token.decimals >= 0)) return [];
+  return [finding("CHECK_CONTRACT", "error", `${contract} of ${id} is no token's contract on ${chain}`)];
+}

@@ -1,0 +1,36 @@
+/**
+ * Whether keystore, encKey and config.json fit together, as the signer would find when it starts: opens the keystore, looks, wipes.
+ * Reaches no network and changes nothing.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import type { AgentSettings } from "../settings.ts";
+import { openKeystoreIn, readKeystore } from "../signer/keystore/file.ts";
+import { readKeystoreHeader, wipeKeystore } from "../signer/keystore/keystore.ts";
+import { networkOf, readRules } from "../signer/policy/rules.ts";
+import type { StateFolder } from "../state-folder.ts";
+import { type Finding, faultFound, finding } from "./finding.ts";
+
+/**
+ * `encKey` null: nobody gave one here, so only what stands readable is looked at. The caller wipes it.
+ * @public
+ */
+export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: Uint8Array | null): readonly Finding[] {
+  try {
+    const networks = encKey === null ? readKeystoreHeader(readKeystore(state.signer)).networks : opened(state, encKey);
+    readRules(settings, "");
+    return Object.entries(settings.chains).flatMap(([chain, { chainId }]) =>
+      networks.includes(networkOf(chainId))
+        ? []
+        : [finding("SIGNER_NETWORK", "error", `chains.${chain} is not among the networks this wallet was paired for`)],
+    );
+  } catch (error) {
+    if (error instanceof AgentError) return [faultFound(error)];
+    throw error;
+  }
+}
+
+function opened(state: StateFolder, encKey: Uint8Array): readonly string[] {
+  const contents = openKeystoreIn(state.signer, encKey);
+  wipeKeystore(contents);
+  return contents.networks;
+}

@@ -1,0 +1,96 @@
+/**
+ * One node, looked at by itself before anything depends on it: which chain it serves, how far it is, what its clock's blocks say, and how
+ * the tokens on it count. Bounded in time and questions; whatever does not answer is part of the view, never an error.
+ */
+import type { Code } from "../../protocol/codes.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { decimalsCall } from "./erc20.ts";
+import { createEvmNodes, type EvmNodes } from "./node.ts";
+
+/**
+ * What a node showed. `code` is "" for one that serves the right chain and answered.
+ * @public
+ */
+export interface NodeView {
+  readonly url: string; // scheme, host and port only
+  readonly code: Code | "";
+  readonly detail: string;
+  readonly block: number; // its newest, 0 when unknown
+  readonly blockAtMs: number; // that block's own time, 0 when unknown
+  readonly tokens: readonly TokenView[];
+}
+
+/**
+ * Which decimals a contract says it has; -1: it answers, and not with decimals or not at all, which is no contract of a token.
+ * @public
+ */
+export interface TokenView {
+  readonly contract: string;
+  readonly decimals: number;
+}
+
+/** @public */
+export interface NodeQuestion {
+  readonly url: string;
+  readonly chainId: number;
+  readonly contracts: readonly string[];
+  readonly timeoutMs: number; // of one exchange
+}
+
+const decimalsMax = 255n;
+
+/**
+ * Asks one node. Rejects for bugs alone.
+ * @public
+ */
+export async function lookAtNode({ url, chainId, contracts, timeoutMs }: NodeQuestion): Promise<NodeView> {
+  const nodes = createEvmNodes({ urls: [url], chainId, confirmations: 1, timeoutMs });
+  const shown = nodes.status()[0]?.url ?? "";
+  try {
+    const head = await nodes.head();
+    const answers = await Promise.all(contracts.map((contract) => decimalsOf(nodes, contract)));
+    const tokens = contracts.flatMap((contract, at) => {
+      const decimals = answers[at] ?? null;
+      return decimals === null ? [] : [{ contract, decimals }];
+    });
+    return { url: shown, code: "", detail: "", block: head.number, blockAtMs: head.timestamp * 1000, tokens };
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    const detail = nodes.status()[0]?.detail.replace(/^[A-Z_]+: /, "") || error.message;
+    return { url: shown, code: error.code, detail, block: 0, blockAtMs: 0, tokens: [] };
+  } finally {
+    nodes.close();
+  }
+}
+
+/**
+ * The hash of the block that every one of these nodes should have alike, by address as `lookAtNode` shows it; "" where a node does not
+ * say. Rejects for bugs alone.
+ * @public
+ */
+export async function blockHashAt(question: Omit<NodeQuestion, "contracts">, number: number): Promise<string> {
+  const { url, chainId, timeoutMs } = question;
+  const nodes = createEvmNodes({ urls: [url], chainId, confirmations: 1, timeoutMs });
+  try {
+    return (await nodes.block(number, { full: false })).hash;
+  } catch (error) {
+    if (error instanceof AgentError) return "";
+    throw error;
+  } finally {
+    nodes.close();
+  }
+}
+
+/** Null when the node did not say; -1 when what it says is no count of decimals. */
+async function decimalsOf(nodes: EvmNodes, contract: string): Promise<number | null> {
+  try {
+    if ((await nodes.code(contract, "latest")) === "0x") return -1;
+    const answer = await nodes.call(contract, decimalsCall, "latest");
+    const decimals = /^0x[0-9a-f]{64}$/.test(answer) ? BigInt(answer) : -1n;
+    return decimals >= 0n && decimals <= decimalsMax ? Number(decimals) : -1;
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    // An error of the node's own about this call is the contract's answer; anything else is the node's trouble.
+    return error.code === "NODE_ERROR" ? -1 : null;
+  }
+}
