@@ -37,6 +37,7 @@ export function showAddress(state: StateFolder, currency: string | undefined, is
       `${table(
         ["currency", "network", "address"],
         wanted.map((one) => [one.currency, one.network, one.address]),
+        terminal.columns,
       )}\n`,
     );
   return exitCodes.fine;

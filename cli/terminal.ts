@@ -12,12 +12,18 @@ export interface Terminal {
   err(text: string): void;
   /** A person sits there and can answer. */
   readonly isInteractive: boolean;
+  /** How wide a line may be; 80 when nobody says. */
+  readonly columns?: number;
+  /** True when a person watches what goes to `err`: then work that takes long says that it goes on. */
+  readonly isWatched?: boolean;
   /** True only for the whole word yes. */
   confirm(question: string): Promise<boolean>;
   readonly now: () => number; // milliseconds since 1970
   /** False when whatever repeats should end. */
   sleep(ms: number): Promise<boolean>;
 }
+
+const columnsMin = 80;
 
 /** @public */
 export function processTerminal(): Terminal {
@@ -32,6 +38,10 @@ export function processTerminal(): Terminal {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
     isInteractive: process.stdin.isTTY === true && process.stderr.isTTY === true,
+    get columns() {
+      return Math.max(columnsMin, process.stdout.isTTY === true ? process.stdout.columns : 0);
+    },
+    isWatched: process.stderr.isTTY === true,
     confirm: async (question) => {
       const lines = createInterface({ input: process.stdin, output: process.stderr });
       try {
@@ -62,17 +72,44 @@ export function fields(rows: readonly (readonly [name: string, text: string])[])
 }
 
 /**
- * Rows under a heading, every column as wide as its widest cell; nothing is shortened.
+ * Rows under a heading, every column as wide as its widest cell. Where a line would be wider than `columns`, each row becomes a block of
+ * `name  value` lines instead: nothing is ever shortened or broken.
  * @public
  */
-export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(heading: readonly string[], rows: readonly (readonly string[])[], columns = columnsMin): string {
   const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[]): string =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join("  ")
       .trimEnd();
-  return [heading, ...rows].map(line).join("\n");
+  const lines = [heading, ...rows].map(line);
+  if (lines.every(({ length }) => length <= columns)) return lines.join("\n");
+  return rows.map((row) => fields(heading.map((title, column) => [title, row[column] ?? ""]))).join("\n\n");
+}
+
+const progressAfterMs = 1_000;
+
+/**
+ * What `work` gives. On a terminal, once it has taken a second, one line of stderr says each second how long it goes on, and is cleared
+ * at the end; a pipe or a file gets nothing.
+ * @public
+ */
+export async function withProgress<T>(terminal: Terminal, what: string, work: Promise<T>): Promise<T> {
+  if (terminal.isWatched !== true) return work;
+  const begunAt = terminal.now();
+  let shown = "";
+  const timer = setInterval(() => {
+    const text = `${what}: ${Math.round((terminal.now() - begunAt) / 1000)} s`;
+    terminal.err(`\r${text.padEnd(shown.length)}`);
+    shown = text;
+  }, progressAfterMs);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+    if (shown !== "") terminal.err(`\r${" ".repeat(shown.length)}\r`);
+  }
 }
 
 /**

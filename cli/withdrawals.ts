@@ -77,7 +77,9 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
     moment(one.changedAt),
     one.orderId,
   ]);
-  terminal.out(`${table(["transactionId", "state", "amount", "address", "nonce", "changed", "orderId"], rows)}\n`);
+  terminal.out(
+    `${table(["transactionId", "state", "amount", "address", "nonce", "changed", "orderId"], rows, terminal.columns)}\n`,
+  );
   if (withdrawals.length === options.limit) terminal.out(`\nthe newest ${options.limit}; more with --limit\n`);
   return exitCodes.fine;
 }
@@ -91,7 +93,7 @@ export async function showWithdrawal(
 ): Promise<number> {
   const { withdrawal, history } = await askOperator(state, "show", { transactionId });
   if (isJson) terminal.out(`${JSON.stringify({ ok: true, withdrawal, history })}\n`);
-  else terminal.out(`${describe(withdrawal)}${versionsOf(withdrawal)}${historyOf(history)}`);
+  else terminal.out(`${describe(withdrawal)}${versionsOf(withdrawal, terminal.columns)}${historyOf(history, terminal.columns)}`);
   return exitCodes.fine;
 }
 
@@ -127,10 +129,10 @@ function expiresWords({ state, code, expiresAt }: WithdrawalView): string {
   return isOfRecovery ? `not by itself; can be approved until ${moment(expiresAt)}, refused also after it` : moment(expiresAt);
 }
 
-function versionsOf({ versions }: WithdrawalView): string {
+function versionsOf({ versions }: WithdrawalView, columns: number | undefined): string {
   if (versions.length === 0) return "";
   const rows = versions.map((one) => [String(one.version), one.txHash, feeMaxOf(one), moment(one.signedAt)]);
-  return `\n${table(["version", "txHash", "highest fee", "signed"], rows)}\n`;
+  return `\n${table(["version", "txHash", "highest fee", "signed"], rows, columns)}\n`;
 }
 
 /** The most a version can cost: gas limit times price, in the chain's own coin (EIP-1559). */
@@ -138,8 +140,8 @@ function feeMaxOf({ gasLimit, maxFeePerGas }: VersionView): string {
   return formatAmount(BigInt(gasLimit) * BigInt(maxFeePerGas), nativeDecimal);
 }
 
-function historyOf(history: readonly LedgerLine[]): string {
+function historyOf(history: readonly LedgerLine[], columns: number | undefined): string {
   if (history.length === 0) return "";
   const rows = history.map((line) => [String(line.seq), moment(line.at), line.kind, line.detail]);
-  return `\n${table(["record", "at", "kind", "detail"], rows)}\n`;
+  return `\n${table(["record", "at", "kind", "detail"], rows, columns)}\n`;
 }
