@@ -33,7 +33,12 @@ export interface CopiedLedger {
  * @public
  */
 export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<LedgerPart, void> {
-  const newest = newestSegment(disk.list());
+  const names = disk.list();
+  const newest = newestSegment(names);
+  // Before the long work: while that goes on, later checkpoints may come and these be removed.
+  const checkpoints = new Map(
+    names.filter((name) => name.startsWith("checkpoint-")).map((name) => [name, disk.read(name, 0, disk.size(name))]),
+  );
   let place: ChainPlace = chainStart;
   let last = 0;
   for (let segment = 1; segment <= newest && (upTo === null || place.seq < upTo.seq); segment++) {
@@ -48,9 +53,9 @@ export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<Ledg
   }
   if (last === 0) throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
   if (upTo !== null && place.seq < upTo.seq) throw notThese(segmentName(last), upTo);
-  const names = disk.list();
   for (const name of [checkpointName(last), checkpointName(last - 1)]) {
-    if (names.includes(name)) yield { name, bytes: disk.read(name, 0, disk.size(name)) };
+    const bytes = checkpoints.get(name);
+    if (bytes !== undefined) yield { name, bytes };
   }
 }
 
