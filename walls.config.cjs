@@ -92,7 +92,7 @@ module.exports = {
     {
       name: "sealing-reaches-no-network",
       severity: "error",
-      from: { path: "^cli/sealing/" },
+      from: { path: "^cli/(sealing|backup)/" },
       to: { path: builtin(...network), reachable: true },
     },
     {

@@ -9,11 +9,13 @@ import { lifetimeSecondsMax } from "../client/signature-token.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { programVersion } from "../protocol/version.ts";
 import { showAddress } from "./address.ts";
+import { type BackupOptions, backup, restore } from "./copies.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
 import { main as runInstall } from "./install/main.ts";
 import { type Machine, thisMachine } from "./machine.ts";
-import { pairCommand } from "./pair/command.ts";
+import { descriptor, pairCommand } from "./pair/command.ts";
 import { type RecoverOptions, recover } from "./recover.ts";
+import { type RekeyOptions, rekey } from "./rekey.ts";
 import { type StatusOptions, showStatus } from "./status/status.ts";
 import { processTerminal, type Terminal } from "./terminal.ts";
 import { printToken, type TokenOptions } from "./token.ts";
@@ -113,6 +115,39 @@ function recoverCommand(run: Run): Command {
     );
 }
 
+/** A command that opens what encKey seals. */
+function withEncKey(command: Command): Command {
+  return command
+    .option("--config <file>", "configuration, where encKey may stand (default: config.json here, else beside pair.js)")
+    .option("--enc-key-file <file>", "read the encKey in use from this file, mode 0600")
+    .option("--enc-key-fd <number>", "read it from this open descriptor", descriptor);
+}
+
+function keepingCommands(run: Run): readonly Command[] {
+  return [
+    withEncKey(onState("rekey", "Seals the keystore under another encKey; crypto must not run."))
+      .option("--new-enc-key-file <file>", "read the new encKey from this file, mode 0600")
+      .option("--new-enc-key-fd <number>", "read the new one from this open descriptor", descriptor)
+      .option("--make-enc-key <file>", "make a new one and write it into this new file, mode 0600")
+      .action((options: Common & RekeyOptions) =>
+        run((terminal) => rekey(stateFolder(options.state), options, terminal), options.json === true),
+      ),
+    withEncKey(onState("backup", "Copies keystore, link, ledger and config.json into one sealed file, also while crypto runs."))
+      .argument("<file>", "the file to write, or with --check to read")
+      .option("--without-keys", "ledger and config.json alone, readable by anybody and with nothing secret in it")
+      .option("--check", "read a backup through and show what is in it; nothing is written")
+      .option("--yes", "replace a file that is there")
+      .action((file: string, options: Common & BackupOptions) =>
+        run((terminal) => backup(stateFolder(options.state), file, options, terminal), options.json === true),
+      ),
+    withEncKey(onState("restore", "Puts a backup into an empty state folder, never over anything."))
+      .argument("<file>", "the backup")
+      .action((file: string, options: Common & BackupOptions) =>
+        run((terminal) => restore(stateFolder(options.state), file, options, terminal), options.json === true),
+      ),
+  ];
+}
+
 function tokenCommand(run: Run): Command {
   return onState("token", "Makes one signatureToken; apiKey comes over stdin unless a file is named.")
     .option("--api-key-file <file>", "read apiKey from this file, mode 0600")
@@ -162,7 +197,8 @@ function program({ run, ended, terminal, machine }: World): Command {
     );
   const commands = [
     ...installingCommands(ended),
-    ...[pairCommand(run), ...lookingCommands(run, machine), ...decidingCommands(run), recoverCommand(run), tokenCommand(run)],
+    ...[pairCommand(run), ...lookingCommands(run, machine), ...decidingCommands(run), recoverCommand(run)],
+    ...[...keepingCommands(run), tokenCommand(run)],
   ];
   for (const command of [root, ...commands]) {
     command

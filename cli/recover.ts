@@ -15,7 +15,7 @@ import { AgentError, namingFile } from "../protocol/fault.ts";
 import type { Head } from "../protocol/messages.ts";
 import { askOperator } from "./operator.ts";
 import { readProgress } from "./pair/progress.ts";
-import { fields, moment, type Terminal, table } from "./terminal.ts";
+import { fields, moment, type Terminal, table, withProgress } from "./terminal.ts";
 
 /** @public */
 export interface RecoverOptions {
@@ -42,8 +42,9 @@ export async function recover(state: StateFolder, options: RecoverOptions, termi
 }
 
 async function carryOut(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
-  const { plan } = await askOperator(state, "recover", { digest: "" });
-  if (options.json !== true) terminal.out(describe(plan));
+  const asking = askOperator(state, "recover", { digest: "" });
+  const { plan } = await withProgress(terminal, "holding ledger and order against each other", asking);
+  if (options.json !== true) terminal.out(describe(plan, terminal.columns));
   if (options.yes === undefined && !terminal.isInteractive) {
     const message = "recover asks for a yes on a terminal, and this is none";
     const hint = `look at all of it, then give --yes ${plan.digest}`;
@@ -59,7 +60,7 @@ async function carryOut(state: StateFolder, options: RecoverOptions, terminal: T
   if (options.yes === undefined && !(await terminal.confirm("recover the ledger exactly so? (yes/no) "))) {
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
-  const done = await askOperator(state, "recover", { digest });
+  const done = await withProgress(terminal, "recovering", askOperator(state, "recover", { digest }));
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, done: true, plan: done.plan })}\n`);
   else {
     terminal.out(`\nrecovered, epoch ${plan.newEpoch}. Nothing is signed or sent without a person's yes now:\n`);
@@ -160,7 +161,7 @@ the chain's block yet, wait for it and look again before you say yes`;
 const unfinishedWords =
   "WARNING: the recovery before this one was never finished; what it warned of holds on: see docs/recovering.md";
 
-function describe(plan: RecoveryPlan): string {
+function describe(plan: RecoveryPlan, columns: number | undefined): string {
   const rows: (readonly [string, string])[] = [
     ["order", `made ${moment(plan.at)}, ${plan.order}`],
     ["epoch", `${plan.epoch} becomes ${plan.newEpoch}`],
@@ -172,7 +173,7 @@ function describe(plan: RecoveryPlan): string {
     ["withdrawals", countsOf(plan)],
     ["told again", `${plan.restated} facts`],
   ];
-  return `${fields(rows)}\n\n${accountsOf(plan.accounts)}${unfinishedOf(plan)}${withdrawalsOf(plan)}\ndigest ${plan.digest}\n`;
+  return `${fields(rows)}\n\n${accountsOf(plan.accounts, columns)}${unfinishedOf(plan)}${withdrawalsOf(plan, columns)}\ndigest ${plan.digest}\n`;
 }
 
 function whoWentBack({ isGatewayBehind, isOnlyUnheard, gatewayHead, accounts, restated }: RecoveryPlan): string {
@@ -192,13 +193,14 @@ function headWords({ seq, hash }: Head): string {
   return `record ${seq}, ${hash}`;
 }
 
-function accountsOf(accounts: readonly RecoveryAccountView[]): string {
+function accountsOf(accounts: readonly RecoveryAccountView[], columns: number | undefined): string {
   if (accounts.length === 0) return `${noNonceWords}\n\n`;
   const or = (text: string): string => text || "-";
   const rows = accounts.map((one) => [
     ...[one.network, one.account, or(one.ledgerNext), or(one.gatewayNext), or(one.chainCount), one.next],
   ]);
-  return `${table(["network", "account", "ledger next", "gateway next", "chain count", "next nonce"], rows)}\n${unknownOf(accounts)}\n`;
+  const heading = ["network", "account", "ledger next", "gateway next", "chain count", "next nonce"];
+  return `${table(heading, rows, columns)}\n${unknownOf(accounts)}\n`;
 }
 
 /** Nonces that nobody here accounts for: somebody paid something that both sides forgot, at once or one after the other. */
@@ -226,12 +228,13 @@ function unfinishedOf({ isUnfinished }: RecoveryPlan): string {
   return isUnfinished ? `${unfinishedWords}\n\n` : "";
 }
 
-function withdrawalsOf({ withdrawals, held, quarantined, settled }: RecoveryPlan): string {
+function withdrawalsOf({ withdrawals, held, quarantined, settled }: RecoveryPlan, columns: number | undefined): string {
   if (withdrawals.length === 0) return "no withdrawal is open\n";
   const rows = withdrawals.map(rowOf);
   const rest = held + quarantined + settled - withdrawals.length;
   const more = rest > 0 ? `and ${rest} more\n` : "";
-  return `${table(["transactionId", "here", "becomes", "nonce", "amount", "address", "orderId", "txHashes"], rows)}\n${more}`;
+  const heading = ["transactionId", "here", "becomes", "nonce", "amount", "address", "orderId", "txHashes"];
+  return `${table(heading, rows, columns)}\n${more}`;
 }
 
 function rowOf(one: RecoveryWithdrawalView): readonly string[] {

@@ -12,12 +12,18 @@ export interface Terminal {
   err(text: string): void;
   /** A person sits there and can answer. */
   readonly isInteractive: boolean;
+  /** How wide a line may be; 80 when nobody says. */
+  readonly columns?: number;
+  /** True when a person watches what goes to `err`: then work that takes long says that it goes on. */
+  readonly isWatched?: boolean;
   /** True only for the whole word yes. */
   confirm(question: string): Promise<boolean>;
   readonly now: () => number; // milliseconds since 1970
   /** False when whatever repeats should end. */
   sleep(ms: number): Promise<boolean>;
 }
+
+const columnsMin = 80;
 
 /** @public */
 export function processTerminal(): Terminal {
@@ -32,6 +38,10 @@ export function processTerminal(): Terminal {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
     isInteractive: process.stdin.isTTY === true && process.stderr.isTTY === true,
+    get columns() {
+      return Math.max(columnsMin, process.stdout.isTTY === true ? process.stdout.columns : 0);
+    },
+    isWatched: process.stderr.isTTY === true,
     confirm: async (question) => {
       const lines = createInterface({ input: process.stdin, output: process.stderr });
       try {
@@ -66,7 +76,7 @@ export function fields(rows: readonly (readonly [name: string, text: string])[])
  * column goes on below itself, and where even that cannot do, each row becomes a block of its own: its first cell, then a line a cell.
  * @public
  */
-export function table(heading: readonly string[], rows: readonly (readonly string[])[], columns = columnsMax): string {
+export function table(heading: readonly string[], rows: readonly (readonly string[])[], columns = columnsMin): string {
   const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
   const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
   const line = (row: readonly string[]): string =>
@@ -82,8 +92,6 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
   return [heading, ...rows].map((row) => line([...row.slice(0, -1), wrapped(row.at(-1) ?? "", left).join(indent)])).join("\n");
 }
 
-/** What a terminal has where nobody says otherwise. */
-const columnsMax = 80;
 /** Narrower than this, text below itself is hard to read. */
 const lastColumnMin = 24;
 
@@ -104,6 +112,30 @@ export function wrapped(text: string, width: number): readonly string[] {
     else lines.push(word);
   }
   return lines;
+}
+
+const progressAfterMs = 1_000;
+
+/**
+ * What `work` gives. On a terminal, once it has taken a second, one line of stderr says each second how long it goes on, and is cleared
+ * at the end; a pipe or a file gets nothing.
+ * @public
+ */
+export async function withProgress<T>(terminal: Terminal, what: string, work: Promise<T>): Promise<T> {
+  if (terminal.isWatched !== true) return work;
+  const begunAt = terminal.now();
+  let shown = "";
+  const timer = setInterval(() => {
+    const text = `${what}: ${Math.round((terminal.now() - begunAt) / 1000)} s`;
+    terminal.err(`\r${text.padEnd(shown.length)}`);
+    shown = text;
+  }, progressAfterMs);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+    if (shown !== "") terminal.err(`\r${" ".repeat(shown.length)}\r`);
+  }
 }
 
 /**

@@ -7,14 +7,14 @@ import type { OperatorAnswers } from "../agent/socket/verbs.ts";
 import type { StateFolder } from "../agent/state-folder.ts";
 import { AgentError, namingFile } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
-import { fields, type Terminal } from "./terminal.ts";
+import { fields, type Terminal, withProgress } from "./terminal.ts";
 
 /**
  * @throws AgentError LEDGER_* naming file and line, STATE_NOT_PAIRED, COMMAND_RIGHT
  * @public
  */
 export async function verify(state: StateFolder, isJson: boolean, terminal: Terminal): Promise<number> {
-  const { by, records, segments, head } = await verified(state);
+  const { by, records, segments, head } = await withProgress(terminal, "reading the ledger back", verified(state));
   if (isJson) terminal.out(`${JSON.stringify({ ok: true, by, records, segments, head })}\n`);
   else {
     const rows = [

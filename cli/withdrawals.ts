@@ -79,7 +79,9 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
     moment(one.changedAt),
     one.orderId,
   ]);
-  terminal.out(`${table(["transactionId", "state", "amount", "address", "nonce", "changed", "orderId"], rows)}\n`);
+  terminal.out(
+    `${table(["transactionId", "state", "amount", "address", "nonce", "changed", "orderId"], rows, terminal.columns)}\n`,
+  );
   if (withdrawals.length === options.limit) terminal.out(`\nthe newest ${options.limit}; more with --limit\n`);
   return exitCodes.fine;
 }
@@ -95,7 +97,8 @@ export async function showWithdrawal(
   if (isJson) terminal.out(`${JSON.stringify({ ok: true, withdrawal, history })}\n`);
   else {
     const now = nowWords(outlookOf(withdrawal, await statusIfAny(state), terminal.now()));
-    terminal.out(`${describe(withdrawal)}${now}${versionsOf(withdrawal)}${historyOf(history)}`);
+    const { columns } = terminal;
+    terminal.out(`${describe(withdrawal)}${now}${versionsOf(withdrawal, columns)}${historyOf(history, columns)}`);
   }
   return exitCodes.fine;
 }
@@ -149,10 +152,10 @@ function expiresWords({ state, code, expiresAt }: WithdrawalView): string {
     : momentHere(expiresAt);
 }
 
-function versionsOf({ versions }: WithdrawalView): string {
+function versionsOf({ versions }: WithdrawalView, columns: number | undefined): string {
   if (versions.length === 0) return "";
   const rows = versions.map((one) => [String(one.version), one.txHash, feeMaxOf(one), moment(one.signedAt)]);
-  return `\n${table(["version", "txHash", "highest fee", "signed"], rows)}\n`;
+  return `\n${table(["version", "txHash", "highest fee", "signed"], rows, columns)}\n`;
 }
 
 /** The most a version can cost: gas limit times price, in the chain's own coin (EIP-1559). */
@@ -160,8 +163,8 @@ function feeMaxOf({ gasLimit, maxFeePerGas }: VersionView): string {
   return formatAmount(BigInt(gasLimit) * BigInt(maxFeePerGas), nativeDecimal);
 }
 
-function historyOf(history: readonly LedgerLine[]): string {
+function historyOf(history: readonly LedgerLine[], columns: number | undefined): string {
   if (history.length === 0) return "";
   const rows = history.map((line) => [String(line.seq), moment(line.at), line.kind, line.detail]);
-  return `\n${table(["record", "at", "kind", "detail"], rows)}\n`;
+  return `\n${table(["record", "at", "kind", "detail"], rows, columns)}\n`;
 }

@@ -94,8 +94,10 @@ export const codes = {
   KEYSTORE_WALLET: ["fault", "none", "operator", "the keys inside the keystore are not those of the wallet it names", "restore it from a backup, or have the agent released (agents release ID) and pair with a new --state folder"],
   KEYSTORE_OPEN: ["fault", "none", "operator", "group or world can read the keystore", "chmod 600 signer/keystore.json in the state folder"],
   KEYSTORE_WRITE: ["fault", "none", "operator", "the keystore could not be written or did not read back the same", "check the disk, then run pair again"],
+  KEYSTORE_UNCONFIRMED: ["fault", "unknown", "operator", "the keystore was sealed anew, but the disk did not confirm that it stays so", "keep both encKeys, check the disk, then run rekey again with the same two: it says which one opens"],
   KEYSTORE_DERIVATION: ["fault", "none", "operator", "the mnemonic has no key at a path that is needed", "use another mnemonic; this happens by chance once in 2^127"],
   ENCKEY_WEAK: ["fault", "none", "operator", "encKey is too easy to guess", "use 32 random bytes as hex or base64 (openssl rand -hex 32), or a passphrase of at least 16 mixed characters"],
+  ENCKEY_SAME: ["refusal", "none", "operator", "the new encKey is the one in use", "give another one; openssl rand -hex 32 makes one"],
   VAULT_LOCKED: ["fault", "none", "operator", "the keys were wiped from memory", "restart crypto"],
   SOCKET_UNREACHABLE: ["fault", "none", "operator", "the daemon's socket does not answer", "start crypto"],
   SOCKET_CLOSED: ["fault", "unknown", "log", "the socket closed before the answer came", "ask again: every verb is idempotent"],
@@ -266,6 +268,14 @@ export const codes = {
   COMMAND_DECLINED: ["refusal", "none", "operator", "the question on the terminal was not answered with yes", "run it again and answer with the whole word yes"],
   COMMAND_RIGHT: ["fault", "none", "operator", "this user lacks the right to a file or socket", "run it as root, or as a member of the group that the message names"],
   COMMAND_DAEMON_AWAY: ["fault", "none", "operator", "crypto does not answer on its socket", "start crypto, as docs/operations.md says for this server"],
+  COMMAND_CHILD: ["fault", "unknown", "operator", "a process that this command started ended before its work was done", "run the same command again: it finds out how far the work came"],
+  BACKUP_EXISTS: ["refusal", "none", "operator", "there is a file where the backup should go", "name another file, or give --yes to replace it"],
+  BACKUP_WRITE: ["fault", "none", "operator", "the backup could not be written", "check the disk, its room and the folder's rights; what was there before is untouched"],
+  BACKUP_DAMAGED: ["fault", "none", "operator", "a backup file is damaged, cut short, or none", "use another copy of it; make a new one while the agent still runs"],
+  BACKUP_NEWER: ["fault", "none", "operator", "a backup file was made by a newer version of this program", "use the version that made it, or a later one"],
+  BACKUP_ENCKEY: ["fault", "none", "operator", "a backup file does not open: wrong encKey, or it was changed", "give the encKey that was in use when it was made"],
+  BACKUP_NO_KEYS: ["refusal", "none", "operator", "a backup made with --without-keys cannot be restored: it has no keystore and no link", "take one that was made without that option"],
+  STATE_NOT_EMPTY: ["refusal", "none", "operator", "a backup is restored into an empty state folder only, and this one is not", "name another folder with --state; if a restore was cut here, move this folder aside first and keep it"],
   // checks before anything is started, and doctor (agent/check, cli/doctor)
   CHECK_DECIMALS: ["fault", "none", "operator", "a token's contract counts its units in other decimals than config.json says", "correct decimal or contract of the currency in config.json"],
   CHECK_CONTRACT: ["fault", "none", "operator", "there is no token contract at a currency's address on its chain", "copy the contract's address again from the token's issuer, and look at the currency's chain"],
@@ -295,6 +305,7 @@ export const codes = {
   DOCTOR_LIMIT_WIDE: ["fault", "none", "operator", "a limit is far above anything that was ever paid", "lower it in config.json: a thief may use all of it"],
   // gateway
   GATEWAY_FILE_EXISTS: ["fault", "none", "operator", "a file cannot be made, or is there already", "choose another path; nothing was changed"],
+  GATEWAY_BACKUP_DAMAGED: ["fault", "none", "operator", "a copy of the database does not pass its checks", "use another copy; make a new one while the gateway still runs"],
   WATCHER_DECIMALS: [
     "fault",
     "none",

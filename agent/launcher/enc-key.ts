@@ -44,15 +44,12 @@ export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
   if (credential !== undefined && existsSync(credential)) {
     return { bytes: checked(readPrivateFile(credential, sources.credentials), credential), from: "credential" };
   }
-  if (sources.file !== undefined) {
-    const hint = "name the file that holds encKey with --enc-key-file, readable by this user";
-    return { bytes: checked(readPrivateFile(sources.file, undefined, hint), sources.file), from: "file" };
-  }
-  if (sources.fd !== undefined) return { bytes: checked(readDescriptor(sources.fd), `descriptor ${sources.fd}`), from: "file" };
+  if (sources.file !== undefined) return { bytes: encKeyInFile(sources.file, "--enc-key-file"), from: "file" };
+  if (sources.fd !== undefined) return { bytes: encKeyInDescriptor(sources.fd), from: "file" };
   if (sources.config !== undefined) return { bytes: sources.config, from: "config" };
   if (sources.sealed !== undefined) return { bytes: checked(openSealed(sources.sealed), sources.sealed), from: "credential" };
   if (sources.terminal !== undefined) {
-    return { bytes: checked(await askSecret(sources.terminal, sources.show, "encKey: "), "the terminal"), from: "terminal" };
+    return { bytes: await encKeyTyped(sources.terminal, sources.show, "encKey: "), from: "terminal" };
   }
   throw new AgentError("ENCKEY_MISSING", "none", "encKey is neither in config.json nor given in another way");
 }
@@ -69,6 +66,32 @@ export function openSealed(path: string): Uint8Array {
   opened.stdout?.fill(0);
   const said = opened.error?.message ?? opened.stderr.toString("utf8").trim().split("\n").at(-1);
   throw new AgentError("ENCKEY_SEALED", "none", `${path} cannot be opened here: ${said}`);
+}
+
+/**
+ * The encKey that a file of mode 0600 holds; `option` is the one that named it. The caller wipes it.
+ * @throws AgentError ENCKEY_MISSING, CONFIG_*
+ * @public
+ */
+export function encKeyInFile(path: string, option: string): Uint8Array {
+  const hint = `name the file that holds encKey with ${option}, readable by this user`;
+  return checked(readPrivateFile(path, undefined, hint), path);
+}
+
+/**
+ * The encKey that an open descriptor gives; the caller wipes it. @throws AgentError ENCKEY_MISSING
+ * @public
+ */
+export function encKeyInDescriptor(fd: number): Uint8Array {
+  return checked(readDescriptor(fd), `descriptor ${fd}`);
+}
+
+/**
+ * The encKey that a person types without seeing it; the caller wipes it. @throws AgentError ENCKEY_MISSING
+ * @public
+ */
+export async function encKeyTyped(terminal: ReadStream, show: (text: string) => void, question: string): Promise<Uint8Array> {
+  return checked(await askSecret(terminal, show, question), "the terminal");
 }
 
 function readDescriptor(fd: number): Uint8Array {

@@ -32,6 +32,7 @@ const exitByCode: Readonly<Record<string, number>> = {
   COMMAND_DAEMON_AWAY: exitCodes.unreachable,
   COMMAND_RIGHT: exitCodes.right,
   KEYSTORE_ENCKEY: exitCodes.configuration,
+  BACKUP_ENCKEY: exitCodes.configuration,
   KEYSTORE_MISSING: exitCodes.configuration,
   SIGNER_LOCKED: exitCodes.locked,
 };

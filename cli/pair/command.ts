@@ -26,7 +26,11 @@ export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, 
     .action((options: PairOptions) => run((terminal) => runPair(options, terminal), options.json === true));
 }
 
-function descriptor(text: string): number {
+/**
+ * The number of an open descriptor.
+ * @public
+ */
+export function descriptor(text: string): number {
   if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError("A descriptor is a small number.");
   return Number(text);
 }

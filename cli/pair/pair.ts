@@ -23,10 +23,11 @@ import { isThere, makePrivateFolder, type StateFolder, stateFolder } from "../..
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError, invariant, namingFile } from "../../protocol/fault.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
+import { withoutNetwork } from "../child.ts";
 import type { Granted } from "../registering/answer.ts";
 import type { SealedWallet } from "../sealing/answer.ts";
 import type { Terminal } from "../terminal.ts";
-import { registerAgent, sealWallet, withoutNetwork } from "./children.ts";
+import { registerAgent, sealWallet } from "./children.ts";
 import { currenciesOf, networksOf } from "./facts.ts";
 import { isPast, type Progress, readProgress, writeProgress } from "./progress.ts";
 import { scrub } from "./scrub.ts";

@@ -1,5 +1,7 @@
-/** What goes into the sealing process beside its secrets, and what comes out: nothing secret. Only types. */
-import type { Code } from "../../protocol/codes.ts";
+/** What goes into the sealing processes beside their secrets, and what comes out: nothing secret. */
+import { writeSync } from "node:fs";
+import { AgentError } from "../../protocol/fault.ts";
+import type { ChildFault } from "../child.ts";
 
 /** @public */
 export interface SealingSettings {
@@ -19,6 +21,21 @@ export interface SealedWallet {
 }
 
 /** @public */
-export type SealingAnswer =
-  | ({ readonly ok: true; readonly made: boolean } & SealedWallet)
-  | { readonly ok: false; readonly code: Code; readonly message: string; readonly hint?: string };
+export type SealingAnswer = ({ readonly ok: true; readonly made: boolean } & SealedWallet) | ChildFault;
+
+/**
+ * Does the child's one piece of work and writes the answer, or the fault, as its one line. A bug passes through.
+ * @public
+ */
+export function answerWith(act: () => { readonly ok: true }): void {
+  let answer: { readonly ok: true } | ChildFault;
+  try {
+    answer = act();
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    const { code, effect, message, context } = error;
+    answer = { ok: false, code, effect, message, ...(typeof context.hint === "string" ? { hint: context.hint } : {}) };
+  }
+  // Not process.stdout, which for a pipe would load the network module.
+  writeSync(1, `${JSON.stringify(answer)}\n`);
+}

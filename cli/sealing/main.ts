@@ -4,7 +4,6 @@
  * mnemonic, encKey, each u32be length ‖ bytes. Answers one line of JSON that holds nothing secret.
  */
 import { randomBytes } from "node:crypto";
-import { writeSync } from "node:fs";
 import { readFrames } from "../../agent/launcher/frames.ts";
 import { hasKeystore, openKeystoreIn, writeKeystore } from "../../agent/signer/keystore/file.ts";
 import { type KeystoreContents, sealKeystore, wipeKeystore } from "../../agent/signer/keystore/keystore.ts";
@@ -12,10 +11,10 @@ import { depositXpub, deriveNodes, hotAddress, walletOf, wipeNodes } from "../..
 import { Secret } from "../../agent/signer/keystore/secret.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
-import type { SealingAnswer, SealingSettings } from "./answer.ts";
+import { answerWith, type SealingAnswer, type SealingSettings } from "./answer.ts";
 import { seedOf } from "./mnemonic.ts";
 
-function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Array): SealingAnswer {
+function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Array): SealingAnswer & { readonly ok: true } {
   const seed = seedOf(mnemonic);
   mnemonic.fill(0);
   const evm = deriveNodes(seed);
@@ -56,20 +55,13 @@ function signerKeyOf(contents: KeystoreContents): string {
   return publicKeyHex(privateKeyFromSeed(contents.signerSeed.bytes));
 }
 
-function answer(): SealingAnswer {
-  const [settings, mnemonic, encKey] = readFrames();
+const [settings, mnemonic, encKey] = readFrames();
+invariant(settings !== undefined && mnemonic !== undefined && encKey !== undefined, "three parts come over stdin");
+answerWith(() => {
   try {
-    invariant(settings !== undefined && mnemonic !== undefined && encKey !== undefined, "three parts come over stdin");
     return seal(JSON.parse(Buffer.from(settings).toString("utf8")) as SealingSettings, mnemonic, encKey);
-  } catch (error) {
-    if (!(error instanceof AgentError)) throw error;
-    const { code, message, context } = error;
-    return { ok: false, code, message, ...(typeof context.hint === "string" ? { hint: context.hint } : {}) };
   } finally {
-    mnemonic?.fill(0);
-    encKey?.fill(0);
+    mnemonic.fill(0);
+    encKey.fill(0);
   }
-}
-
-// Not process.stdout, which for a pipe would load the network module.
-writeSync(1, `${JSON.stringify(answer())}\n`);
+});

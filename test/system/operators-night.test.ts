@@ -43,9 +43,9 @@ async function makeRelease(): Promise<void> {
 
 async function installGateway(token: string): Promise<string> {
   await night.must(
-    "mkdir -p /root/new && tar -xzf /mnt/release/*.tgz --strip-components=1 -C /root/new && cp -a /mnt/npm /root/.npm",
+    "mkdir -p /srv/new && tar -xzf /mnt/release/*.tgz --strip-components=1 -C /srv/new && cp -a /mnt/npm /srv/npm-cache",
   );
-  await night.must("cd /root/new && npm_config_offline=true node autowithdraw.js install --gateway --yes");
+  await night.must("cd /srv/new && npm_config_offline=true node autowithdraw.js install --gateway --yes");
   const config = {
     listen: { host: "127.0.0.1", port: 8080 },
     publicUrl: gatewayUrl,
@@ -92,7 +92,7 @@ async function edit(change: string): Promise<void> {
 
 async function installAgent(apiKey: string): Promise<void> {
   const secrets = `Object.assign(c, ${JSON.stringify({ mnemonic, apiKey })}); c.policy.eth = ${JSON.stringify(policy)}`;
-  await night.must("cd /root/new && npm_config_offline=true node autowithdraw.js install --config /tmp/config.json --yes");
+  await night.must("cd /srv/new && npm_config_offline=true node autowithdraw.js install --config /tmp/config.json --yes");
   await edit(secrets);
   await night.must("autowithdraw pair --yes");
   night.account = (await night.must("autowithdraw address eth")).trim();
@@ -227,29 +227,29 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
   });
 
   it("says that encKey is another one, and that a credential is of another machine", async () => {
-    await night.must("cp -a /etc/autowithdraw/encKey.cred /root/encKey.cred");
+    await night.must("cp -a /etc/autowithdraw/encKey.cred /srv/encKey.cred");
     await night.must(
       "head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \\n' | systemd-creds encrypt --name=encKey - /etc/autowithdraw/encKey.cred",
     );
     await night.must("systemctl restart autowithdraw.target || true");
     await night.says(3, /encKey/);
     await night.must(
-      "cp -a /root/encKey.cred /etc/autowithdraw/encKey.cred && mv /var/lib/systemd/credential.secret /root/secret",
+      "cp -a /srv/encKey.cred /etc/autowithdraw/encKey.cred && mv /var/lib/systemd/credential.secret /srv/secret",
     );
     await night.must("systemctl restart autowithdraw.target || true");
     await night.says(3, /credential/);
-    await night.must("mv /root/secret /var/lib/systemd/credential.secret && systemctl restart autowithdraw.target");
+    await night.must("mv /srv/secret /var/lib/systemd/credential.secret && systemctl restart autowithdraw.target");
     await night.well();
     await night.works();
   });
 
   it("says that the ledger is gone, and signs nothing", async () => {
-    await night.must("systemctl stop autowithdraw.target && mv /var/lib/autowithdraw/signer/ledger /root/ledger");
+    await night.must("systemctl stop autowithdraw.target && mv /var/lib/autowithdraw/signer/ledger /srv/ledger");
     await night.must("systemctl start autowithdraw.target || true");
     await night.says(3, /ledger is missing/);
     const order = await night.order("0.01");
     await night.must(
-      "systemctl stop autowithdraw.target; mv /root/ledger /var/lib/autowithdraw/signer/ledger && systemctl start autowithdraw.target",
+      "systemctl stop autowithdraw.target; mv /srv/ledger /var/lib/autowithdraw/signer/ledger && systemctl start autowithdraw.target",
     );
     await night.paid(order);
     await night.well();
@@ -272,7 +272,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
   it("begins nothing new on a full disk, says so, and goes on when there is room", async () => {
     const state = "/var/lib/autowithdraw";
     await night.must(
-      `systemctl stop autowithdraw.target && cp -a ${state} /root/state && mount -t tmpfs -o size=90M,mode=0711 tmpfs ${state} && cp -a /root/state/. ${state}/`,
+      `systemctl stop autowithdraw.target && cp -a ${state} /srv/state && mount -t tmpfs -o size=90M,mode=0711 tmpfs ${state} && cp -a /srv/state/. ${state}/`,
     );
     await night.must("systemctl start autowithdraw.target");
     await night.says(1, /room|tmpfs/);
@@ -283,7 +283,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.must(`rm ${state}/ballast`);
     await night.paid(order);
     await night.must(
-      `systemctl stop autowithdraw.target && rm -rf /root/state && cp -a ${state} /root/state && umount ${state} && cp -a /root/state/. ${state}/ && systemctl start autowithdraw.target`,
+      `systemctl stop autowithdraw.target && rm -rf /srv/state && cp -a ${state} /srv/state && umount ${state} && cp -a /srv/state/. ${state}/ && systemctl start autowithdraw.target`,
     );
     await night.well();
     await night.works();
@@ -302,7 +302,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
 
   it("upgrades while orders wait, and uninstalls without taking ledger or key", async () => {
     const order = await night.order("0.02");
-    await night.must("cd /root/new && npm_config_offline=true node autowithdraw.js upgrade --yes");
+    await night.must("cd /srv/new && npm_config_offline=true node autowithdraw.js upgrade --yes");
     await night.paid(order);
     await night.well();
     expect(await night.must("autowithdraw --version")).toMatch(/^\d+\.\d+\.\d+/);
@@ -319,7 +319,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     );
     // What was left is enough to go on.
     await night.must(
-      "cd /root/new && npm_config_offline=true node autowithdraw.js install --yes && systemctl start autowithdraw.target",
+      "cd /srv/new && npm_config_offline=true node autowithdraw.js install --yes && systemctl start autowithdraw.target",
     );
     await night.works();
     await night.balanceTheBooks();

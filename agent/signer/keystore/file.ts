@@ -90,7 +90,8 @@ function assertSameWallet(folder: string, text: string): void {
   }
 }
 
-function readText(path: string): string {
+/** As `readKeystore`, of any file. */
+export function readText(path: string): string {
   let fd: number;
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -148,7 +149,7 @@ function writeText(path: string, text: string): void {
   }
 }
 
-function removeQuietly(path: string): void {
+export function removeQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {
@@ -156,7 +157,7 @@ function removeQuietly(path: string): void {
   }
 }
 
-function syncFolder(folder: string): void {
+export function syncFolder(folder: string): void {
   const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     fsyncSync(fd);

@@ -3,12 +3,12 @@
  * Seals and opens texts; files are file.ts. Touches no disk and no randomness of its own. Format: docs/keystore.md.
  * Sources: NaCl secretbox (XSalsa20-Poly1305), RFC 5869 (HKDF), RFC 7914 (scrypt).
  */
-import { createHash, hkdfSync, scryptSync } from "node:crypto";
 import nacl from "tweetnacl";
 import { AgentError, invariant } from "../../../protocol/fault.ts";
 import { parseJson } from "../../../protocol/json.ts";
-import { hex, integer, list, object, oneOf, string } from "../../../protocol/shape.ts";
-import { assertEncKey, rawKey } from "./enckey.ts";
+import { hex, integer, list, object, string } from "../../../protocol/shape.ts";
+import { assertCost, boxKey, hkdfFields, type KeystoreKdf, newKdf, scryptFields } from "./box-key.ts";
+import { assertEncKey } from "./enckey.ts";
 import { type AccountNodes, nodeBytes, walletOf, wipeNodes } from "./nodes.ts";
 import { Secret } from "./secret.ts";
 
@@ -31,23 +31,7 @@ export interface KeystoreHeader {
   readonly kdf: KeystoreKdf;
 }
 
-/** @public */
-export type KeystoreKdf =
-  | { readonly name: "hkdf"; readonly salt: string } // encKey is 32 random bytes
-  | { readonly name: "scrypt"; readonly logN: number; readonly r: number; readonly p: number; readonly salt: string };
-
-/**
- * Cost of a passphrase: N = 2^18 takes 256 MiB and about a second. Bounds of what is read: 2^17 … 2^20.
- * @public
- */
-export const scryptLogNDefault = 18;
-const scryptLogNMin = 17;
-const scryptLogNMax = 20;
-const scryptR = 8;
-const scryptP = 1;
-
 const version = 1;
-const saltBytes = 32;
 const boxNonceBytes = 24;
 const boxTagBytes = 16;
 const evmFamily = 1;
@@ -62,11 +46,8 @@ const boxFields = {
   boxNonce: hex(boxNonceBytes),
   box: hex(contentsBytes + boxTagBytes),
 };
-const scryptFile = object({
-  ...boxFields,
-  kdf: object({ name: oneOf("scrypt"), logN: integer(), r: integer(), p: integer(), salt: hex(saltBytes) }),
-});
-const hkdfFile = object({ ...boxFields, kdf: object({ name: oneOf("hkdf"), salt: hex(saltBytes) }) });
+const scryptFile = object({ ...boxFields, kdf: scryptFields });
+const hkdfFile = object({ ...boxFields, kdf: hkdfFields });
 
 /**
  * Seals a wallet into the keystore's text. `contents` and `encKey` stay the caller's to wipe.
@@ -79,18 +60,13 @@ export function sealKeystore(input: {
   readonly random: (bytes: number) => Uint8Array;
   readonly scryptLogN?: number;
 }): string {
-  const { contents, encKey, random, scryptLogN = scryptLogNDefault } = input;
+  const { contents, encKey, random, scryptLogN } = input;
   assertEncKey(encKey);
   assertWallet(contents);
-  const salt = Buffer.from(random(saltBytes)).toString("hex");
-  const raw = rawKey(encKey);
-  const kdf: KeystoreKdf =
-    raw === null ? { name: "scrypt", logN: scryptLogN, r: scryptR, p: scryptP, salt } : { name: "hkdf", salt };
-  raw?.fill(0);
-  assertCost(kdf);
+  const kdf = newKdf({ encKey, random, ...(scryptLogN === undefined ? {} : { scryptLogN }) });
   const header: KeystoreHeader = { version, wallet: contents.wallet, networks: contents.networks, kdf };
   const boxNonce = random(boxNonceBytes);
-  const key = boxKey(header, encKey);
+  const key = keyOf(header, encKey);
   const plain = encodeContents(contents);
   const box = nacl.secretbox(plain, boxNonce, key);
   plain.fill(0);
@@ -107,7 +83,7 @@ export function sealKeystore(input: {
  */
 export function openKeystore(text: string, encKey: Uint8Array): KeystoreContents {
   const { header, boxNonce, box } = parseKeystore(text);
-  const key = boxKey(header, encKey);
+  const key = keyOf(header, encKey);
   const plain = nacl.secretbox.open(box, boxNonce, key);
   key.fill(0);
   if (plain === null)
@@ -165,37 +141,8 @@ function parseKeystore(text: string): {
   return { header, boxNonce: bytesOf(file.boxNonce), box: bytesOf(file.box) };
 }
 
-/** Too cheap would help a thief who edited the file; too dear would stop the start. */
-function assertCost(kdf: KeystoreKdf): void {
-  if (kdf.name === "hkdf") return;
-  const { logN, r, p } = kdf;
-  if (logN < scryptLogNMin || logN > scryptLogNMax || r !== scryptR || p !== scryptP) {
-    throw new AgentError("KEYSTORE_COST", "none", "the keystore asks for a key derivation outside the allowed costs", {
-      logN,
-      r,
-      p,
-    });
-  }
-}
-
-/** The key of the box. The header's hash goes in here because secretbox itself binds nothing beside its contents. */
-function boxKey(header: KeystoreHeader, encKey: Uint8Array): Uint8Array {
-  const { kdf } = header;
-  const salt = bytesOf(kdf.salt);
-  const secret = kdf.name === "scrypt" ? stretched(encKey, salt, kdf) : rawKey(encKey);
-  if (secret === null)
-    throw new AgentError("KEYSTORE_ENCKEY", "none", "the keystore was sealed with a key of 32 bytes, this is none");
-  const headerHash = createHash("sha256").update(headerText(header)).digest();
-  const info = Buffer.concat([Buffer.from("autowithdraw/1 keystore\n"), headerHash]);
-  const key = new Uint8Array(hkdfSync("sha256", secret, salt, info, nacl.secretbox.keyLength));
-  secret.fill(0);
-  return key;
-}
-
-function stretched(encKey: Uint8Array, salt: Uint8Array, { logN, r, p }: { logN: number; r: number; p: number }): Uint8Array {
-  const N = 2 ** logN;
-  // Node's own limit is 32 MiB; scrypt needs 128 · N · r and a little.
-  return scryptSync(encKey, salt, 32, { N, r, p, maxmem: 128 * N * r + 64 * 1024 * 1024 });
+function keyOf(header: KeystoreHeader, encKey: Uint8Array): Uint8Array {
+  return boxKey({ label: "autowithdraw/1 keystore", header: headerText(header), kdf: header.kdf, encKey });
 }
 
 /** The header as it is hashed: this order, no spaces. */

@@ -1,0 +1,29 @@
+/**
+ * The backup's own process, without a network where the machine permits it: makes, checks or restores one file. Reads stdin: its task,
+ * and encKey where the backup is sealed. Answers one line of JSON that holds nothing secret.
+ */
+import { readFrames } from "../../agent/launcher/frames.ts";
+import { invariant } from "../../protocol/fault.ts";
+import { answerWith } from "../sealing/answer.ts";
+import type { BackupTask } from "./answer.ts";
+import { checkBackup } from "./check.ts";
+import { makeBackup } from "./make.ts";
+import { restoreBackup } from "./restore.ts";
+
+const [settings, encKey = null] = readFrames();
+invariant(settings !== undefined, "a task comes over stdin");
+const task = JSON.parse(Buffer.from(settings).toString("utf8")) as BackupTask;
+answerWith(() => {
+  try {
+    switch (task.act) {
+      case "make":
+        return { ok: true, manifest: makeBackup(task, encKey) };
+      case "check":
+        return { ok: true, manifest: checkBackup(task.file, encKey) };
+      case "restore":
+        return { ok: true, ...restoreBackup(task.file, task.state, encKey) };
+    }
+  } finally {
+    encKey?.fill(0);
+  }
+});

@@ -1,0 +1,57 @@
+/** What a backup says of itself: the agent, the ledger's head, the time, and every part with its hash. Shapes only. */
+import { AgentError } from "../../protocol/fault.ts";
+import { parseJson } from "../../protocol/json.ts";
+import type { Head } from "../../protocol/messages.ts";
+import { boolean, hex, integer, list, object, oneOf, type Reader, string } from "../../protocol/shape.ts";
+
+/** @public */
+export interface ManifestPart {
+  readonly name: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** @public */
+export interface Manifest {
+  readonly version: 1;
+  readonly software: string; // version of the program that made it
+  readonly madeAt: number; // milliseconds since 1970
+  readonly agent: string;
+  readonly wallet: string;
+  readonly head: Head; // the newest record in it
+  readonly hasKeys: boolean;
+  readonly isRunning: boolean; // the signer ran, and named the head
+  readonly parts: readonly ManifestPart[];
+}
+
+const nameMax = 64;
+/** A ledger of 50,000 segments has paid some 250 million withdrawals. */
+const partsMax = 50_000;
+/** Also the longest chunk of a file. */
+export const manifestBytesMax = 16 * 1024 * 1024;
+
+/** A part's name: one that could lead out of a folder is none. */
+export function partName(): Reader<string> {
+  return string({ min: 1, max: nameMax, pattern: /^(?:ledger\/)?[a-z0-9][a-z0-9.-]*$/ });
+}
+
+const shape: Reader<Manifest> = object({
+  version: oneOf(1),
+  software: string({ min: 1, max: 64 }),
+  madeAt: integer(),
+  agent: hex(8),
+  wallet: hex(16),
+  head: object({ seq: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), hash: hex(32) }),
+  hasKeys: boolean(),
+  isRunning: boolean(),
+  parts: list(object({ name: partName(), bytes: integer(), sha256: hex(32) }), partsMax),
+});
+
+/** @throws AgentError BACKUP_DAMAGED */
+export function readManifest(bytes: Uint8Array): Manifest {
+  try {
+    return shape(parseJson(bytes, { bytesMax: manifestBytesMax, itemsMax: partsMax }), "manifest");
+  } catch (cause) {
+    throw new AgentError("BACKUP_DAMAGED", "none", "the backup's manifest is not one", {}, { cause });
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Puts a backup into an empty state folder: read whole first, then written file by file, the ledger before the keys, so that a restore
+ * which is cut leaves nothing that would start. Each file gets the owner of the folder it goes to.
+ */
+import { chownSync, closeSync, constants, fchownSync, fsyncSync, openSync, statSync, writeSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { syncFolder } from "../../agent/replace-file.ts";
+import { keystoreName } from "../../agent/signer/keystore/file.ts";
+import { isThere, makePrivateFolder, namesIn, type StateFolder } from "../../agent/state-folder.ts";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { checkBackup, ledgerPrefix } from "./check.ts";
+import type { Manifest } from "./manifest.ts";
+
+/** Beside the state, for a person to look at: which config.json is in force is theirs to decide. */
+const configName = "config.from-backup.json";
+
+/**
+ * @throws AgentError STATE_NOT_EMPTY, BACKUP_*, LEDGER_*, STATE_FOLDER
+ */
+export function restoreBackup(
+  file: string,
+  state: StateFolder,
+  encKey: Uint8Array | null,
+): { readonly manifest: Manifest; readonly config: string } {
+  assertEmpty(state);
+  const { hasKeys } = checkBackup(file, encKey);
+  if (!hasKeys) throw new AgentError("BACKUP_NO_KEYS", "none", `${file} was made with --without-keys`);
+  const ledger = join(state.signer, "ledger");
+  for (const folder of [state.root, state.signer, state.courier]) makePrivateFolder(folder);
+  writing(ledger, () => makeOwnFolder(ledger));
+  let config = "";
+  const manifest = checkBackup(file, encKey, ({ name, bytes }) => {
+    const path = placeOf(name, state);
+    if (name === "config.json") config = path;
+    writing(path, () => writeNew(path, bytes));
+  });
+  return { manifest, config };
+}
+
+function placeOf(name: string, state: StateFolder): string {
+  if (name.startsWith(ledgerPrefix)) return join(state.signer, "ledger", basename(name));
+  if (name === keystoreName) return join(state.signer, name);
+  if (name === "link.json") return join(state.courier, name);
+  if (name === "pairing.json") return state.pairing;
+  if (name === "config.json") return join(state.root, configName);
+  throw new AgentError("BACKUP_DAMAGED", "none", `the backup holds ${name}, which belongs nowhere`);
+}
+
+/** Folders that an installation or a start made are no state yet, nor are locks and sockets. */
+function assertEmpty(state: StateFolder): void {
+  const kept: readonly (readonly [string, readonly string[]])[] = [
+    [state.root, ["signer", "courier", "run"]],
+    [state.signer, ["lock"]],
+    [state.courier, ["lock"]],
+  ];
+  for (const [folder, known] of kept) {
+    if (!isThere(folder)) continue;
+    const found = namesIn(folder).find((name) => !known.includes(name));
+    if (found !== undefined) throw new AgentError("STATE_NOT_EMPTY", "none", `${join(folder, found)} is there already`);
+  }
+}
+
+function makeOwnFolder(path: string): void {
+  makePrivateFolder(path);
+  const { uid, gid } = statSync(dirname(path));
+  if (process.geteuid?.() === 0) chownSync(path, uid, gid);
+  syncFolder(dirname(path));
+}
+
+/** A new file of mode 0600, durable, its owner that of its folder. */
+function writeNew(path: string, bytes: Uint8Array): void {
+  const { uid, gid } = statSync(dirname(path));
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+  try {
+    if (process.geteuid?.() === 0) fchownSync(fd, uid, gid);
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  syncFolder(dirname(path));
+}
+
+function writing(path: string, act: () => void): void {
+  try {
+    act();
+  } catch (cause) {
+    if (cause instanceof AgentError) throw cause;
+    throw new AgentError("STATE_FOLDER", "unknown", `${path} cannot be written (${reasonOf(cause)})`, {}, { cause });
+  }
+}

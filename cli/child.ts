@@ -1,0 +1,89 @@
+/** A process of our own for work with secrets: without a network where the machine permits it; parts in, one line of JSON out. */
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { programPath, startChild } from "../agent/launcher/child.ts";
+import { frame } from "../agent/launcher/frames.ts";
+import type { Code } from "../protocol/codes.ts";
+import { AgentError, type Effect } from "../protocol/fault.ts";
+
+/** A backup's manifest names each file of its ledger. */
+const answerCharactersMax = 16 * 1024 * 1024;
+
+/**
+ * A fault that a child met, as it crosses to its parent.
+ * @public
+ */
+export interface ChildFault {
+  readonly ok: false;
+  readonly code: Code;
+  readonly effect?: Effect;
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/**
+ * How a process without a network is started here, e.g. `unshare --net --`; null where the machine permits neither form.
+ * Sources: unshare(1), network_namespaces(7).
+ * @public
+ */
+export function withoutNetwork(): readonly string[] | null {
+  for (const command of [
+    ["unshare", "--net", "--"],
+    ["unshare", "--user", "--map-root-user", "--net", "--"],
+  ]) {
+    const [program = "", ...args] = command;
+    if (spawnSync(program, [...args, "true"], { stdio: "ignore" }).status === 0) return command;
+  }
+  return null;
+}
+
+/**
+ * Starts the program `name` (a path from this folder, without its ending), hands it the parts and gives what it answered. The framed
+ * copies are wiped; the parts are the caller's.
+ * @throws what `ended` makes of a child that did not answer
+ * @public
+ */
+export async function askChild(
+  name: string,
+  parts: readonly Uint8Array[],
+  within: readonly string[],
+  ended: (status: number | null) => AgentError,
+): Promise<unknown> {
+  const child = startChild({ program: fileURLToPath(programPath(import.meta.url, name)), within, env: process.env });
+  const framed = parts.map(frame);
+  for (const part of framed) child.stdin?.write(part);
+  child.stdin?.end(() => {
+    for (const part of framed) part.fill(0);
+  });
+  let output = "";
+  child.stdout?.setEncoding("utf8");
+  child.stdout?.on("data", (text: string) => {
+    output = (output + text).slice(0, answerCharactersMax);
+  });
+  const status = await new Promise<number | null>((resolve) => {
+    child.once("error", () => resolve(null));
+    child.once("close", (code) => resolve(code));
+  });
+  try {
+    if (status === 0) return JSON.parse(output);
+  } catch {
+    // Judged below: a child that ends well answers in JSON.
+  }
+  throw ended(status);
+}
+
+/**
+ * As `askChild`, in a process without network, for a child that answers `ok` or a ChildFault.
+ * @throws AgentError the child's own; COMMAND_CHILD
+ * @public
+ */
+export async function askClosedChild<T extends { readonly ok: true }>(name: string, parts: readonly Uint8Array[]): Promise<T> {
+  const what = name.replace(/^\.\//, "");
+  const answer = (await askChild(name, parts, withoutNetwork() ?? [], (status) => {
+    const message = `${what} ended with ${status ?? "a signal"} before it was done`;
+    return new AgentError("COMMAND_CHILD", "unknown", message);
+  })) as T | ChildFault;
+  if (answer.ok) return answer;
+  const { code, effect = "none", message, hint } = answer;
+  throw new AgentError(code, effect, message, hint === undefined ? {} : { hint });
+}

@@ -1,0 +1,125 @@
+/**
+ * `rekey`: the keystore under another encKey, while crypto does not run. Says afterwards what else must change before crypto finds the
+ * new one, line for line.
+ */
+import { existsSync, fchownSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { findConfigFile } from "../agent/config-place.ts";
+import type { EncKey } from "../agent/launcher/enc-key.ts";
+import { type Lock, lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
+import { exitCodes } from "../agent/launcher/verdict.ts";
+import { keystoreName } from "../agent/signer/keystore/file.ts";
+import type { Rekeyed } from "../agent/signer/keystore/rekey.ts";
+import { isThere, type StateFolder } from "../agent/state-folder.ts";
+import { AgentError } from "../protocol/fault.ts";
+import { askClosedChild } from "./child.ts";
+import { assertOneNewKey, type EncKeyOptions, encKeyInUse, type NewEncKey, type NewEncKeyOptions, newEncKey } from "./enc-key.ts";
+import { fields, type Terminal } from "./terminal.ts";
+
+/** @public */
+export interface RekeyOptions extends EncKeyOptions, NewEncKeyOptions {
+  readonly json?: boolean | undefined;
+}
+
+/** Where `install` puts things (docs/operations.md). */
+const installedState = "/var/lib/autowithdraw";
+const credential = "/etc/autowithdraw/encKey.cred";
+
+/**
+ * Seals the keystore under another encKey. Twice with the same two keys is harmless.
+ * @throws AgentError COMMAND_USAGE, STATE_*, ENCKEY_*, CONFIG_*, KEYSTORE_*, COMMAND_CHILD
+ */
+export async function rekey(state: StateFolder, options: RekeyOptions, terminal: Terminal): Promise<number> {
+  const path = join(state.signer, keystoreName);
+  assertOneNewKey(options, terminal);
+  if (!isThere(path)) throw new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
+  const lock = await stoppedSigner(state);
+  try {
+    const { done, from, made } = await sealedAnew(state, options, terminal);
+    const { wallet, address, isFromBefore } = done;
+    const next = nextSteps(state, options, from, made);
+    if (options.json === true) {
+      terminal.out(
+        `${JSON.stringify({ ok: true, keystore: path, wallet, address, isFromBefore, encKeyFile: made.file ?? "", next })}\n`,
+      );
+    } else {
+      const rows = [
+        ["keystore", path],
+        ["wallet", wallet],
+        ["address", address],
+        ...(made.isMade ? [["new encKey", `${made.file}, readable by you alone`] as const] : []),
+      ] as const;
+      const head = isFromBefore
+        ? "the keystore opened with the new encKey already: an earlier run had come that far"
+        : "the keystore opens with the new encKey now, and no longer with the old one";
+      terminal.out(`${head}\n\n${fields(rows)}\n\nwhat is left to do:\n${next.map((line) => `  - ${line}\n`).join("")}`);
+    }
+    return exitCodes.fine;
+  } finally {
+    lock.release();
+  }
+}
+
+async function stoppedSigner(state: StateFolder): Promise<Lock> {
+  try {
+    const lock = await takeLock(state.signer, lockWaitMs);
+    const { uid, gid } = statSync(state.signer);
+    // A lock file that root just made would keep the signer's own user from taking it.
+    if (process.geteuid?.() === 0) fchownSync(lock.fd, uid, gid);
+    return lock;
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code !== "STATE_IN_USE") throw error;
+    const hint = state.root === installedState ? "systemctl stop autowithdraw.target" : "end crypto first, then run rekey again";
+    throw new AgentError("STATE_IN_USE", "none", error.message, { hint });
+  }
+}
+
+async function sealedAnew(
+  state: StateFolder,
+  options: RekeyOptions,
+  terminal: Terminal,
+): Promise<{ readonly done: Rekeyed; readonly from: EncKey["from"]; readonly made: NewEncKey }> {
+  const old = await encKeyInUse(options, terminal);
+  let made: NewEncKey | null = null;
+  try {
+    made = await newEncKey(options, terminal);
+    const parts = [Buffer.from(state.signer), old.bytes, made.bytes];
+    const done = await askClosedChild<Rekeyed & { readonly ok: true }>("./sealing/rekey", parts);
+    return { done, from: old.from, made };
+  } catch (error) {
+    // A key that seals nothing would only be in the way; where nobody knows, it stays.
+    if (made?.isMade === true && made.file !== null && error instanceof AgentError && error.effect === "none")
+      rmSync(made.file, { force: true });
+    throw error;
+  } finally {
+    old.bytes.fill(0);
+    made?.bytes.fill(0);
+  }
+}
+
+/** The credential is told of wherever there is one: the old one in it keeps crypto from starting. */
+function nextSteps(state: StateFolder, options: RekeyOptions, from: EncKey["from"], made: NewEncKey): readonly string[] {
+  const isInstalled = state.root === installedState;
+  const steps: string[] = [];
+  if (existsSync(credential) || from === "credential" || isInstalled) {
+    const typed = made.file === null ? " (type the new encKey, then Ctrl-D)" : "";
+    steps.push(`the credential: systemd-creds encrypt --name=encKey ${made.file ?? "-"} ${credential}${typed}`);
+  }
+  if (from === "config") {
+    const config = findConfigFile(options.config);
+    steps.push(`config.json: put the new encKey in the place of the old one in ${config}`);
+  }
+  if (from === "file" && options.encKeyFile !== undefined && options.encKeyFile !== made.file) {
+    const file = options.encKeyFile;
+    steps.push(
+      `the file: install -m 0600 ${made.file ?? "NEW-ENCKEY-FILE"} ${file}, or start crypto with --enc-key-file on the new one`,
+    );
+  }
+  steps.push("a copy of the new encKey, kept apart from this server and from every copy of the keystore");
+  steps.push(
+    "the old encKey stays needed for backups and copies of the keystore made before now: keep it as long as those, or make new ones",
+  );
+  const start = isInstalled ? "systemctl start autowithdraw.target" : "node crypto.js, with the options it had";
+  steps.push(`then start crypto: ${start}`);
+  return steps;
+}

@@ -1,0 +1,22 @@
+/**
+ * Seals the keystore anew under another encKey, in a process that has no network where the machine permits it. Reads stdin: the signer's
+ * folder, the old encKey, the new one. Answers one line of JSON that holds nothing secret.
+ */
+import { randomBytes } from "node:crypto";
+import { readFrames } from "../../agent/launcher/frames.ts";
+import { keystoreDisk, rekeyKeystore } from "../../agent/signer/keystore/rekey.ts";
+import { invariant } from "../../protocol/fault.ts";
+import { answerWith } from "./answer.ts";
+
+const [folder, oldKey, newKey] = readFrames();
+invariant(folder !== undefined && oldKey !== undefined && newKey !== undefined, "three parts come over stdin");
+const path = Buffer.from(folder).toString("utf8");
+answerWith(() => {
+  try {
+    const random = (bytes: number): Uint8Array => randomBytes(bytes);
+    return { ok: true, ...rekeyKeystore({ disk: keystoreDisk(path), path, oldKey, newKey, random }) };
+  } finally {
+    oldKey.fill(0);
+    newKey.fill(0);
+  }
+});
