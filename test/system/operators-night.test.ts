@@ -16,6 +16,8 @@ const why = whyNoMachine();
 if (why !== "") process.stderr.write(`\n*** SKIPPED here: an operator's night in a booted machine. To run it: ${why}\n\n`);
 
 const here = mkdtempSync(join(tmpdir(), "autowithdraw-night-"));
+/** The machine has no registry: npm takes packages from the cache that it is given. */
+const offline = "npm_config_offline=true npm_config_cache=/srv/npm-cache";
 const gatewayUrl = "http://127.0.0.1:8080";
 const names = Object.keys(processes) as ProcessName[];
 let night: Night;
@@ -45,7 +47,7 @@ async function installGateway(token: string): Promise<string> {
   await night.must(
     "mkdir -p /srv/new && tar -xzf /mnt/release/*.tgz --strip-components=1 -C /srv/new && cp -a /mnt/npm /srv/npm-cache",
   );
-  await night.must("cd /srv/new && npm_config_offline=true node autowithdraw.js install --gateway --yes");
+  await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --gateway --yes`);
   const config = {
     listen: { host: "127.0.0.1", port: 8080 },
     publicUrl: gatewayUrl,
@@ -92,7 +94,7 @@ async function edit(change: string): Promise<void> {
 
 async function installAgent(apiKey: string): Promise<void> {
   const secrets = `Object.assign(c, ${JSON.stringify({ mnemonic, apiKey })}); c.policy.eth = ${JSON.stringify(policy)}`;
-  await night.must("cd /srv/new && npm_config_offline=true node autowithdraw.js install --config /tmp/config.json --yes");
+  await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --config /tmp/config.json --yes`);
   await edit(secrets);
   await night.must("autowithdraw pair --yes");
   night.account = (await night.must("autowithdraw address eth")).trim();
@@ -302,7 +304,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
 
   it("upgrades while orders wait, and uninstalls without taking ledger or key", async () => {
     const order = await night.order("0.02");
-    await night.must("cd /srv/new && npm_config_offline=true node autowithdraw.js upgrade --yes");
+    await night.must(`cd /srv/new && ${offline} node autowithdraw.js upgrade --yes`);
     await night.paid(order);
     await night.well();
     expect(await night.must("autowithdraw --version")).toMatch(/^\d+\.\d+\.\d+/);
@@ -319,7 +321,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     );
     // What was left is enough to go on.
     await night.must(
-      "cd /srv/new && npm_config_offline=true node autowithdraw.js install --yes && systemctl start autowithdraw.target",
+      `cd /srv/new && ${offline} node autowithdraw.js install --yes && systemctl start autowithdraw.target`,
     );
     await night.works();
     await night.balanceTheBooks();
