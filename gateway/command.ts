@@ -70,13 +70,13 @@ function allowed<T extends { readonly ok: true }>(outcome: T | Refusal): outcome
 async function start(options: ConfigOption): Promise<void> {
   const config = readConfig(options.config);
   const log = makeLog(config.logLevel);
+  const reload = new Reload(config, { read: () => readConfig(options.config), log, say: (line) => complain(line, "") });
+  process.on("SIGHUP", () => reload.request());
   const gateway = await startGateway(config, { log, clock: Date.now, onPoisoned: () => process.exit(exit.no) });
   print(`gateway: listens at ${gateway.url}`);
   const manager = createServiceManager(process.env, (line) => complain(line, ""));
   manager.ready(`listens at ${gateway.url}`);
   manager.beginAlive();
-  const reload = new Reload(config, { read: () => readConfig(options.config), log, say: (line) => complain(line, "") });
-  process.on("SIGHUP", () => reload.request());
   let stopping = false;
   const stop = (): void => {
     if (stopping) process.exit(exit.no);

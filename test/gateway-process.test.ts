@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { get as getSecure } from "node:https";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,6 +18,7 @@ import { type GatewayConfig, parseConfig } from "../gateway/config.ts";
 import { type Gateway, startGateway } from "../gateway/gateway.ts";
 import { askHealth, failedChecks } from "../gateway/operator/health.ts";
 import { createStore } from "../gateway/store/store.ts";
+import { until } from "../scripts/processes.ts";
 import { startsTheBuild } from "./support/built.ts";
 import { testConfig } from "./support/gateway-server.ts";
 
@@ -81,7 +83,7 @@ describe("startGateway", () => {
     const other = prepare(mkdtempSync(join(dir, "c-")));
     const taken = { ...other, listen: { ...other.listen, port: Number(port) } };
     await expect(startGateway(taken, deps)).rejects.toMatchObject({
-      code: "GATEWAY_LISTEN",
+      code: "GATEWAY_LISTEN_TAKEN",
       message: `the gateway cannot listen at 127.0.0.1:${port}: EADDRINUSE`,
     });
     await expect(startGateway(config, deps)).rejects.toMatchObject({ code: "GATEWAY_STORE_OWNED" });
@@ -99,6 +101,9 @@ describe("startGateway", () => {
     await expect(startGateway({ ...config, listen: { ...config.listen, tls } }, deps)).rejects.toMatchObject({
       code: "GATEWAY_TLS",
     });
+    // The twin of a taken port: a name that is no address of any machine never becomes one.
+    const nowhere = { ...config, listen: { ...config.listen, host: "nowhere.invalid" } };
+    await expect(startGateway(nowhere, deps)).rejects.toMatchObject({ code: "GATEWAY_LISTEN" });
   });
 
   it("speaks TLS when it has a certificate, and refuses a broken one", async (context) => {
@@ -203,6 +208,54 @@ describe("the command line", () => {
     expect((await ask(merchant.apiKey)).status).toBe(200);
     expect((await run("key", "revoke", merchant.keyId, "--config", config)).status).toBe(0);
     expect((await ask(merchant.apiKey)).status).toBe(403); // at once, without a restart
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([0, null]);
+  });
+
+  it("tries to listen where another does: 1, for a service manager to try again; misconfigured: 2", async () => {
+    const settings = JSON.parse(readFileSync(config, "utf8"));
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as AddressInfo;
+    const taken = join(dir, "taken.json");
+    writeFileSync(taken, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", port } }));
+    const ran = await run("start", "--config", taken);
+    expect([ran.status, ran.stderr]).toEqual([1, expect.stringMatching(/^gateway: .* cannot listen at .*EADDRINUSE\nhint: /)]);
+    await new Promise((resolve) => other.close(resolve));
+    writeFileSync(taken, JSON.stringify({ ...settings, listen: { host: "127.0.0.1", prot: port } }));
+    expect((await run("start", "--config", taken)).status).toBe(2);
+  });
+
+  it("reads its configuration again on SIGHUP, takes the log's level, says what wants a restart, and never ends of it", async () => {
+    const settings = JSON.parse(readFileSync(config, "utf8"));
+    const own = join(dir, "hup.json");
+    const write = (change: object): void => writeFileSync(own, JSON.stringify({ ...settings, ...change }));
+    write({});
+    const child = spawn(process.execPath, [launcher, "start", "--config", own], { stdio: ["ignore", "pipe", "pipe"] });
+    let said = "";
+    child.stderr.on("data", (chunk) => {
+      said += String(chunk);
+    });
+    await once(child.stdout, "data");
+    const hup = async (words: string): Promise<void> => {
+      said = "";
+      child.kill("SIGHUP");
+      await until(
+        words,
+        10_000,
+        async () => (said.includes(words) ? true : undefined),
+        () => said,
+      );
+    };
+    await hup("the configuration says what it said before; nothing was changed");
+    write({ logLevel: "error" });
+    await hup("logLevel is error from now on");
+    write({ logLevel: "error", publicUrl: "https://pay.example" });
+    await hup("the configuration is in order; restart the gateway to take: publicUrl");
+    writeFileSync(own, "{");
+    await hup("the configuration was not taken: ");
+    expect(said).toContain("what was there before stays in force");
+    expect(child.exitCode).toBeNull();
     child.kill("SIGTERM");
     expect(await once(child, "exit")).toEqual([0, null]);
   });

@@ -9,7 +9,7 @@ import { readConfig } from "../agent/config.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = join(root, "systemd");
-const units = readdirSync(folder).filter((name) => /\.(service|socket)$/.test(name));
+const units = readdirSync(folder).filter((name) => /\.(service|socket|target)$/.test(name));
 const hasSystemd = spawnSync("systemd-analyze", ["--version"], { stdio: "ignore" }).status === 0;
 if (!hasSystemd) process.stderr.write("\n*** SKIPPED for want of systemd-analyze: apt-get install systemd\n\n");
 
@@ -20,8 +20,9 @@ function values(unit: string, key: string): string[] {
 }
 
 describe("systemd units", () => {
-  it("are the signer's, the courier's, the gateway's and the two sockets", () => {
+  it("are the signer's, the courier's, the gateway's, the two sockets and one name for the agent's", () => {
     expect(units.sort()).toEqual([
+      "autowithdraw.target",
       "crypto-gateway.service",
       "crypto-operator.socket",
       "crypto-signer.service",
@@ -35,10 +36,7 @@ describe("systemd units", () => {
     const copy = mkdtempSync(join(tmpdir(), "autowithdraw-units-"));
     try {
       for (const unit of units) {
-        const text = readFileSync(join(folder, unit), "utf8").replaceAll(
-          "ExecStart=/usr/bin/node ",
-          `ExecStart=${process.execPath} `,
-        );
+        const text = readFileSync(join(folder, unit), "utf8").replaceAll("/usr/bin/node ", `${process.execPath} `);
         writeFileSync(join(copy, unit), text);
       }
       const verify = (): string => {
@@ -60,10 +58,77 @@ describe("systemd units", () => {
   });
 
   it.runIf(hasSystemd)("keep the exposure of each service low", () => {
-    const bounds = { "crypto-signer.service": 10, "crypto.service": 25, "crypto-gateway.service": 25 }; // tenths
+    const bounds = { "crypto-signer.service": 3, "crypto.service": 13, "crypto-gateway.service": 14 }; // tenths
     for (const [unit, tenths] of Object.entries(bounds)) {
       const args = ["security", "--offline=true", `--threshold=${tenths}`, join(folder, unit)];
       expect(spawnSync("systemd-analyze", args, { stdio: "ignore" }).status, unit).toBe(0);
+    }
+  });
+
+  it("start, stop and restart the agent by one name, and by the courier's as people are used to", () => {
+    const [target, signer, courier] = ["autowithdraw.target", "crypto-signer.service", "crypto.service"] as const;
+    const sockets = ["crypto-signer.socket", "crypto-operator.socket"];
+    expect(values(target, "Wants")).toEqual([[...sockets, signer, courier].join(" ")]);
+    expect(values(target, "WantedBy")).toEqual(["multi-user.target"]);
+    expect(values(courier, "PartOf")).toEqual([target]);
+    for (const unit of [signer, ...sockets]) expect(values(unit, "PartOf"), unit).toEqual([`${target} ${courier}`]);
+    expect(values(courier, "Wants")).toContain(signer);
+    // A stop has waited for both processes, a start for the sockets.
+    expect(values(target, "Before")).toEqual([`${signer} ${courier}`]);
+    expect(values(target, "After")).toEqual([sockets.join(" ")]);
+    for (const unit of [signer, courier]) expect(values(unit, "Also")).toEqual([target]);
+  });
+
+  it("take the sockets away with the signer, so that nobody who connects starts it", () => {
+    for (const unit of ["crypto-signer.socket", "crypto-operator.socket"]) {
+      expect(values(unit, "BindsTo"), unit).toEqual(["crypto-signer.service"]);
+      expect(values(unit, "WantedBy"), unit).toEqual([]);
+      expect(values(unit, "RemoveOnStop"), unit).toEqual(["yes"]);
+      expect(values(unit, "TriggerLimitIntervalSec"), unit).toEqual(["0"]);
+    }
+  });
+
+  it("try everything again for ever but what would fail the same way, and kill what hangs", () => {
+    const final = { "crypto-signer.service": "2 4", "crypto.service": "2 4", "crypto-gateway.service": "2" };
+    for (const [unit, codes] of Object.entries(final)) {
+      expect(values(unit, "Restart"), unit).toEqual(["always"]);
+      expect(values(unit, "RestartPreventExitStatus"), unit).toEqual([codes]);
+      // systemd repeats a failed ExecStartPre= whatever it ended with.
+      expect(values(unit, "ExecStartPre"), unit).toEqual([]);
+      expect(values(unit, "Type"), unit).toEqual(["notify"]);
+      expect(Number(values(unit, "WatchdogSec")[0]), unit).toBeGreaterThanOrEqual(60);
+      expect(values(unit, "WatchdogSignal"), unit).toEqual(["SIGKILL"]);
+    }
+    for (const unit of units.filter((name) => !name.endsWith(".target")))
+      expect(values(unit, "StartLimitIntervalSec"), unit).toEqual(["0"]);
+  });
+
+  it("check config.json as root before a reload takes it, and show that file as the one in force", () => {
+    const path = "/etc/autowithdraw/config.json";
+    for (const unit of ["crypto-signer.service", "crypto.service"]) {
+      const reload = values(unit, "ExecReload");
+      const check = (role: string): string =>
+        `+/usr/bin/node /opt/autowithdraw/crypto.js --check --role ${role} --config ${path} --state /var/lib/autowithdraw`;
+      expect(reload, unit).toEqual([
+        check("signer"),
+        check("courier"),
+        "+/usr/bin/systemctl --no-block restart autowithdraw.target",
+      ]);
+      expect(values(unit, "ExecStart")[0], unit).toContain(`--config-source ${path} `);
+      expect(values(unit, "LoadCredential")[0], unit).toBe(`config.json:${path}`);
+    }
+  });
+
+  it("name every process in the journal, and leave its last words where everybody reads them", () => {
+    const services = units.filter((name) => name.endsWith(".service"));
+    expect(new Set(services.flatMap((unit) => values(unit, "SyslogIdentifier"))).size).toBe(services.length);
+    for (const [unit, role] of [
+      ["crypto-signer.service", "signer"],
+      ["crypto.service", "courier"],
+    ] as const) {
+      expect(values(unit, "RuntimeDirectory")).toEqual([`autowithdraw/${role}`]);
+      expect(values(unit, "RuntimeDirectoryMode")).toEqual(["0755"]);
+      expect(values(unit, "RuntimeDirectoryPreserve")).toEqual(["yes"]);
     }
   });
 
