@@ -261,7 +261,7 @@ export const codes = {
   STATE_LOCK: ["fault", "none", "operator", "the state folder's lock cannot be taken", "install util-linux, which has flock"],
   STATE_NOT_PAIRED: ["fault", "none", "operator", "this state folder holds no paired agent", "name the agent's folder with --state; only for a server that was never paired: run node pair.js"],
   STATE_INCOMPLETE: ["fault", "none", "operator", "this agent was paired, and keystore, link or ledger is missing from its state folder", "restore it from a backup, or have the service release this agent (agents release ID) and pair with a new --state folder"],
-  ENCKEY_SEALED: ["fault", "none", "operator", "the credential that holds encKey cannot be opened here", "systemd-creds opens it only on the machine that sealed it, as root; give encKey with --enc-key-file"],
+  ENCKEY_SEALED: ["fault", "none", "operator", "the credential that holds encKey cannot be opened here", "systemd-creds opens it only on the machine that sealed it, as root; on another one: install --enc-key-file FILE seals it anew"],
   ENCKEY_MISSING: ["fault", "none", "operator", "encKey is nowhere to be found", "give it as a credential, with --enc-key-file, on the terminal, or in config.json"],
   COMMAND_USAGE: ["fault", "none", "operator", "the command line is not one this program knows", "see --help"],
   COMMAND_CURRENCY: ["refusal", "none", "operator", "this agent was not paired for the currency", "look at address without a currency; pair again after adding a policy"],

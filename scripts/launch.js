@@ -14,6 +14,10 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const isRelease = !existsSync(join(root, "scripts", "build.js"));
 const bring = isRelease ? "npm ci --omit=dev --ignore-scripts" : "npm ci --ignore-scripts && npm run build";
 
+const how = isRelease
+  ? `as root: node autowithdraw.js install; to run it from its own folder, there: ${bring}`
+  : `run in its folder: ${bring} (node pair.js does both by itself)`;
+
 // These bring the packages of what they install themselves, so they need none.
 const installing = ["install", "upgrade", "uninstall"];
 
@@ -51,11 +55,9 @@ export async function launch(program) {
   const isInstalling = program === "cli/main.js" && installing.includes(process.argv[2]) && existsSync(stampFile);
   if (isInstalling) return run("cli/install/main.js");
   if (isAnsweredUnready()) return;
-  if (!existsSync(stampFile))
-    stop("this copy is not built yet", `run in its folder: ${bring} (node pair.js does both by itself)`);
+  if (!existsSync(stampFile)) stop("this copy is not built yet", how);
   const missing = missingPackages(root);
-  if (missing.length > 0)
-    stop(`packages are missing: ${missing.join(", ")}`, `run in its folder: ${bring} (node pair.js does both by itself)`);
+  if (missing.length > 0) stop(`packages are missing: ${missing.join(", ")}`, how);
   await run(program);
 }
 

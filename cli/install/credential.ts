@@ -4,7 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, renameSync, rmSync } from "node:fs";
 import { findMembers, stringBytes } from "../../agent/config-text.ts";
 import { openSealed } from "../../agent/launcher/enc-key.ts";
 import { readPrivateFile } from "../../agent/private-file.ts";
@@ -36,7 +36,7 @@ interface Found {
 export async function sealEncKey(places: CredentialPlaces, isYes: boolean, terminal: Terminal): Promise<string> {
   const given = encKeyGiven(places);
   try {
-    if (existsSync(places.credential)) return compared(places, given);
+    if (existsSync(places.credential) && !isOfAnotherMachine(places.credential, given)) return compared(places, given);
     const key = given ?? newEncKey(places.takeAway);
     try {
       assertEncKey(key.bytes);
@@ -49,6 +49,18 @@ export async function sealEncKey(places: CredentialPlaces, isYes: boolean, termi
     }
   } finally {
     given?.bytes.fill(0);
+  }
+}
+
+/** One that came with a backup opens nowhere any more; whoever gives encKey means it to be sealed anew. */
+function isOfAnotherMachine(credential: string, given: Found | null): boolean {
+  if (given === null) return false;
+  try {
+    openSealed(credential).fill(0);
+    return false;
+  } catch (error) {
+    if (error instanceof AgentError && error.code === "ENCKEY_SEALED") return true;
+    throw error;
   }
 }
 
@@ -146,6 +158,7 @@ function seal(credential: string, encKey: Uint8Array): void {
   } finally {
     opened.fill(0);
   }
+  chmodSync(beside, 0o600);
   renameSync(beside, credential);
   syncFolder(credential.slice(0, credential.lastIndexOf("/")));
 }

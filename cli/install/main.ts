@@ -3,6 +3,7 @@
  * package, since a bare server has none until this has run.
  */
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -94,10 +95,12 @@ function nextWords({ installed, root }: Facts, { part, unit }: Layout, { config 
     const words = installed.hasConfig ? "" : `  set publicUrl, chains and currencies in ${gatewayConfig}\n`;
     return `next:\n${words}  systemctl start ${unit}\n  autowithdraw-gateway health\n`;
   }
+  if (installed.isActive) return "next:\n  autowithdraw status\n";
   const hasConfig = installed.hasConfig || config !== undefined;
   const first = hasConfig ? "" : `  install -m 0600 YOUR-CONFIG.json ${configFile}\n`;
+  const taken = existsSync(takeAwayFile) ? `  shred -u ${takeAwayFile}      once encKey is kept in another place\n` : "";
   return `next:
-${first}  autowithdraw pair
+${taken}${first}  autowithdraw pair
   systemctl start ${unit}
   usermod -aG autowithdraw-operators NAME      for each person who may look and approve
 `;

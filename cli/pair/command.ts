@@ -75,6 +75,11 @@ function asJson({ progress, state, alreadyPaired, kept }: PairResult): object {
   };
 }
 
+/** The short command of an installed agent sets its state folder; there the units run it. */
+function startCommand(installedState: string | undefined): string {
+  return (installedState ?? "") === "" ? "node crypto.js" : "systemctl start autowithdraw.target";
+}
+
 function asText({ progress, state, alreadyPaired, kept }: PairResult): string {
   const { granted, wallet, networks, currencies, gatewayUrl } = progress;
   invariant(granted !== null, "a result is given only after the grant");
@@ -108,6 +113,6 @@ ${fields(rows)}
 
 ${compare}
 disks and their backups may keep old blocks of config.json; if others can read them, move the funds to a new
-wallet. next: send funds to the address above, then run: node crypto.js
+wallet. next: send funds to the address above, then run: ${startCommand(process.env.AUTOWITHDRAW_STATE)}
 `;
 }
