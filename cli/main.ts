@@ -9,6 +9,8 @@ import { lifetimeSecondsMax } from "../client/signature-token.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { showAddress } from "./address.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
+import { type DoctorOptions, doctor } from "./doctor/doctor.ts";
+import { thisOutside } from "./doctor/outside.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { pairCommand } from "./pair/command.ts";
 import { type RecoverOptions, recover } from "./recover.ts";
@@ -80,6 +82,20 @@ function lookingCommands(run: Run, machine: Machine): readonly Command[] {
   ];
 }
 
+function doctorCommand(run: Run, machine: Machine): Command {
+  return onState(
+    "doctor",
+    "Looks at everything around the agent that is known to go wrong: exit code 0 nothing found, 1 findings.",
+  )
+    .option("--config <file>", "the config.json to look at (default: the one that the signer goes by)")
+    .action((options: Common & DoctorOptions) =>
+      run(
+        (terminal) => doctor(stateFolder(options.state), options, terminal, { ...thisOutside, machine }),
+        options.json === true,
+      ),
+    );
+}
+
 function decidingCommands(run: Run): readonly Command[] {
   return [
     onState("approve", "Lets a held withdrawal be paid, after showing all of it.")
@@ -137,6 +153,7 @@ function program(run: Run, terminal: Terminal, machine: Machine): Command {
   const commands = [
     pairCommand(run),
     ...lookingCommands(run, machine),
+    doctorCommand(run, machine),
     ...decidingCommands(run),
     recoverCommand(run),
     tokenCommand(run),
