@@ -20,7 +20,8 @@ export function whyAway(state: StateFolder, error: unknown, machine: Machine): u
   if (error.code === "COMMAND_RIGHT") return noRight(state, error, isUnderUnits);
   if (error.code !== "COMMAND_DAEMON_AWAY") return error;
   const [last] = machine.lastWords(state);
-  if (!isUnderUnits) return last === undefined ? error : ended(last, last.hint, error);
+  if (!isUnderUnits)
+    return last === undefined ? away(error.message, "start it with: node crypto.js", error) : ended(last, last.hint, error);
   const units = machine.units(unitNames);
   return byUnits(units.get(unitNames[0]), units.get(unitNames[1]), last, error);
 }

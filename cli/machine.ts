@@ -8,7 +8,7 @@ import { readConfig } from "../agent/config.ts";
 import { configDigest } from "../agent/config-digest.ts";
 import { type LastWords, readLastWords } from "../agent/last-words.ts";
 import type { StateFolder } from "../agent/state-folder.ts";
-import { AgentError, reasonOf } from "../protocol/fault.ts";
+import { AgentError } from "../protocol/fault.ts";
 
 /**
  * A unit as `systemctl show` gives it: its properties by name, e.g. ActiveState.
@@ -24,7 +24,8 @@ export type ConfigOnDisk =
   | { readonly is: "read"; readonly digest: string }
   | { readonly is: "invalid"; readonly code: string; readonly message: string }
   | { readonly is: "closed"; readonly changedAtMs: number } // there, and not for this user to read
-  | { readonly is: "gone"; readonly reason: string };
+  | { readonly is: "gone" }
+  | { readonly is: "unseen" }; // in a folder that is closed to this user
 
 /**
  * The outside of the commands; tests put their own in its place.
@@ -92,12 +93,12 @@ function configOnDisk(path: string): ConfigOnDisk {
     return { is: "read", digest: configDigest(settings) };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    if (error.code === "CONFIG_MISSING") return { is: "gone", reason: "ENOENT" };
+    if (error.code === "CONFIG_MISSING") return { is: "gone" };
     if (error.code !== "CONFIG_UNREADABLE") return { is: "invalid", code: error.code, message: error.message };
     try {
       return { is: "closed", changedAtMs: statSync(path).ctimeMs };
-    } catch (cause) {
-      return { is: "gone", reason: reasonOf(cause) };
+    } catch {
+      return { is: "unseen" };
     }
   }
 }

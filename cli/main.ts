@@ -11,6 +11,8 @@ import { programVersion } from "../protocol/version.ts";
 import { showAddress } from "./address.ts";
 import { type BackupOptions, backup, restore } from "./copies.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
+import { type DoctorOptions, doctor } from "./doctor/doctor.ts";
+import { thisOutside } from "./doctor/outside.ts";
 import { main as runInstall } from "./install/main.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { descriptor, pairCommand } from "./pair/command.ts";
@@ -82,6 +84,20 @@ function lookingCommands(run: Run, machine: Machine): readonly Command[] {
       run((terminal) => verify(stateFolder(options.state), options.json === true, terminal), options.json === true),
     ),
   ];
+}
+
+function doctorCommand(run: Run, machine: Machine): Command {
+  return onState(
+    "doctor",
+    "Looks at everything around the agent that is known to go wrong: exit code 0 nothing found, 1 findings.",
+  )
+    .option("--config <file>", "the config.json to look at (default: the one that the signer goes by)")
+    .action((options: Common & DoctorOptions) =>
+      run(
+        (terminal) => doctor(stateFolder(options.state), options, terminal, { ...thisOutside, machine }),
+        options.json === true,
+      ),
+    );
 }
 
 function decidingCommands(run: Run): readonly Command[] {
@@ -196,9 +212,8 @@ function program({ run, ended, terminal, machine }: World): Command {
       "\nExit codes: 0 fine, 1 a clear no, 2 wrong usage or configuration, 3 not reachable, 4 locked, 5 a right is missing, 70 a bug.",
     );
   const commands = [
-    ...installingCommands(ended),
-    ...[pairCommand(run), ...lookingCommands(run, machine), ...decidingCommands(run), recoverCommand(run)],
-    ...[...keepingCommands(run), tokenCommand(run)],
+    ...[...installingCommands(ended), pairCommand(run), ...lookingCommands(run, machine), doctorCommand(run, machine)],
+    ...[...decidingCommands(run), recoverCommand(run), ...keepingCommands(run), tokenCommand(run)],
   ];
   for (const command of [root, ...commands]) {
     command

@@ -86,7 +86,7 @@ function heldOutlook(one: WithdrawalView): Outlook {
   const address = one.address === "" ? " --address ADDRESS" : "";
   const type = `autowithdraw approve ${one.transactionId}${address}, or autowithdraw refuse ${one.transactionId}`;
   const isOfRecovery = one.code === "RECOVERY_HOLD" || one.code === "RECOVERY_SETTLED";
-  const until = isOfRecovery ? "time does not end it" : `nobody's answer lets it expire at ${momentHere(one.expiresAt)}`;
+  const until = isOfRecovery ? "time does not end it" : `without an answer it expires at ${momentHere(one.expiresAt)}`;
   const first =
     one.code === "RECOVERY_SETTLED" ? "first look on the chain and at the gateway whether it was paid before; then " : "";
   return { verdict: "waits for a person", why: `nothing is signed before a yes, and ${until}`, what: `${first}${type}` };

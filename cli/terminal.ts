@@ -73,7 +73,7 @@ export function fields(rows: readonly (readonly [name: string, text: string])[])
 
 /**
  * Rows under a heading, every column as wide as its widest cell; nothing is shortened. Where that is wider than `columns`, the last
- * column goes on below itself, and where even that cannot do, each row becomes a block of its own: its first cell, then a line a cell.
+ * column goes on below itself, and where even that cannot do, each row becomes a block of its own, a line a cell.
  * @public
  */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[], columns = columnsMin): string {
@@ -97,7 +97,7 @@ const lastColumnMin = 24;
 
 function block(heading: readonly string[], row: readonly string[]): string {
   const [first = "", ...rest] = row;
-  return `${first}\n${fields(rest.map((cell, at) => [heading[at + 1] ?? "", cell] as const))}`;
+  return `${heading[0] ?? ""} ${first}\n${fields(rest.map((cell, at) => [heading[at + 1] ?? "", cell] as const))}`;
 }
 
 /**

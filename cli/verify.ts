@@ -27,7 +27,12 @@ export async function verify(state: StateFolder, isJson: boolean, terminal: Term
   return exitCodes.fine;
 }
 
-async function verified(state: StateFolder): Promise<OperatorAnswers["verify"] & { readonly by: "signer" | "command" }> {
+/**
+ * By the running signer, or from the folder when none runs.
+ * @throws AgentError LEDGER_*, STATE_NOT_PAIRED, COMMAND_RIGHT
+ * @public
+ */
+export async function verified(state: StateFolder): Promise<OperatorAnswers["verify"] & { readonly by: "signer" | "command" }> {
   try {
     return { ...(await askOperator(state, "verify", {})), by: "signer" };
   } catch (error) {

@@ -12,6 +12,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
 import { createLedger } from "../agent/signer/ledger/ledger.ts";
 import type { WithdrawalView } from "../agent/socket/verbs.ts";
+import type { Machine } from "../cli/machine.ts";
 import { runCommand } from "../cli/main.ts";
 import type { Terminal } from "../cli/terminal.ts";
 import { projectRoot } from "../scripts/rig.ts";
@@ -47,6 +48,15 @@ class Screen implements Terminal {
     return this.rounds > 0;
   }
 }
+
+/** Nothing but what a scene changes: config.json as the signer read it, no service manager, no last words. */
+const ordinary: Machine = {
+  isUnderUnits: () => false,
+  units: () => new Map(),
+  lastWords: () => [],
+  configOnDisk: () => ({ is: "read", digest: well.config.digest }),
+};
+let machine = ordinary;
 
 function linkDown(linkDetail: string): void {
   const courier = { ...courierWell, link: "down" as const, linkDetail };
@@ -156,6 +166,7 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
 };
 
 beforeEach(async () => {
+  machine = ordinary;
   dir = mkdtempSync(join(tmpdir(), "aw-cli-"));
   state = join(dir, "state");
   mkdirSync(join(state, "run"), { recursive: true });
@@ -200,7 +211,7 @@ const paired = {
 /** Runs one command line with the state folder named where it takes one. */
 async function run(line: string, screen = new Screen()): Promise<{ code: number; text: string }> {
   const words = line.split(" ").map((word) => word.replace("STATE", state).replace("DIR", dir).replace("ID", transactionId));
-  const code = await runCommand(words, screen);
+  const code = await runCommand(words, screen, machine);
   return { code, text: screen.text };
 }
 

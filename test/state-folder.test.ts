@@ -88,13 +88,19 @@ it("lets each role look at its own folder alone", async () => {
 
 it("begins no second pairing for another user", async () => {
   const state = pairedFolder();
-  expect((await faultOf(() => outside(state.root, () => readProgress(state)))).code).toBe("STATE_FOLDER");
+  const fault = await faultOf(() => outside(state.root, () => readProgress(state)));
+  expect(fault.code).toBe("COMMAND_RIGHT");
+  expect(fault.context.hint).toBe("run it as root, or as the user that owns the state folder");
 });
 
 it("tells an operator of the socket alone that crypto does not run, not that nothing is paired", async () => {
   const state = pairedFolder();
-  const fault = await faultOf(() => outside(state.root, () => askOperator(state, "status", {})));
-  expect(fault.code).toBe("COMMAND_DAEMON_AWAY");
+  expect((await faultOf(() => outside(state.root, () => askOperator(state, "status", {})))).code).toBe("COMMAND_RIGHT");
+  if (process.geteuid?.() === 0) {
+    chmodSync(state.root, 0o711);
+    const fault = await faultOf(() => outside(state.root, () => askOperator(state, "status", {})));
+    expect(fault.code).toBe("COMMAND_DAEMON_AWAY");
+  }
   rmSync(state.pairing);
   rmSync(join(state.signer, "keystore.json"));
   expect((await faultOf(() => askOperator(state, "status", {}))).code).toBe("STATE_NOT_PAIRED");

@@ -103,7 +103,7 @@ function configProblems({ config, courier }: SignerStatus, { config: disk, isUnd
   if (disk.is === "gone")
     findings.found(
       "CONFIG_MISSING",
-      `${config.path} is not there any more (${disk.reason}): the next start will fail`,
+      `${config.path} is not there any more: the next start will fail`,
       "bring it back, or name the right one with --config when crypto is started",
     );
   if (courier !== null && courier.configDigest !== config.digest)

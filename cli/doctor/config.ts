@@ -1,0 +1,193 @@
+/** config.json and what lies beside it: whether it reads, which secrets are still in it, copies of it, encKey in a wrong place. */
+import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { type Finding, faultFound, finding } from "../../agent/check/finding.ts";
+import { readConfig } from "../../agent/config.ts";
+import type { AgentSettings } from "../../agent/settings.ts";
+import type { StateFolder } from "../../agent/state-folder.ts";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import type { Look } from "./report.ts";
+
+export interface ConfigLook extends Look {
+  readonly settings: AgentSettings | null;
+}
+
+const bytesMax = 1_048_576;
+const namesMax = 4_096;
+const secretNames = ["mnemonic", "apiKey", "encKey"];
+
+/** `isPaired`: then mnemonic and apiKey have no business in the file any more. */
+export function lookAtConfig(path: string, state: StateFolder, isPaired: boolean, isUnderUnits: boolean): ConfigLook {
+  const beside = besideFindings(path, state);
+  try {
+    const { settings, secrets } = readConfig(path, { requireSecrets: [] });
+    const held = Object.keys(secrets);
+    for (const secret of Object.values(secrets)) secret.fill(0);
+    const findings = [...secretFindings(path, held, isPaired, isUnderUnits), ...policyFindings(settings), ...beside.findings];
+    return { settings, findings, unseen: beside.unseen };
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    if (error.code !== "CONFIG_UNREADABLE")
+      return { settings: null, findings: [faultFound(error), ...beside.findings], unseen: beside.unseen };
+    const unseen = [
+      `${path}, and with it the chains' nodes and the gateway's time (this user may not read it)`,
+      ...beside.unseen,
+    ];
+    return { settings: null, findings: [...exposedFindings(path), ...beside.findings], unseen };
+  }
+}
+
+/** Who may not read it may still see that others may. */
+function exposedFindings(path: string): readonly Finding[] {
+  try {
+    if ((statSync(path).mode & 0o077) === 0) return [];
+  } catch {
+    return [];
+  }
+  return [finding("CONFIG_EXPOSED", "error", `${path} can be reached by others than its owner`, `chmod 600 ${path}`)];
+}
+
+function secretFindings(path: string, held: readonly string[], isPaired: boolean, isUnderUnits: boolean): readonly Finding[] {
+  const findings: Finding[] = [];
+  const left = held.filter((name) => name !== "encKey");
+  if (isPaired && left.length > 0) {
+    const hint = "write the mnemonic down, then run pair again and answer yes: it does only what is left";
+    findings.push(
+      finding("PAIRING_SECRETS_KEPT", "error", `${path} still holds ${left.join(" and ")}, though this server is paired`, hint),
+    );
+  }
+  if (!held.includes("encKey")) return findings;
+  const what = `${path} holds encKey, on the same machine as the keystore that it opens`;
+  const code = isUnderUnits ? "CONFIG_SECRET_PRESENT" : "DOCTOR_ENCKEY_BESIDE";
+  findings.push(finding(code, isUnderUnits ? "error" : "warning", what));
+  return findings;
+}
+
+function policyFindings({ currencies, policy }: AgentSettings): readonly Finding[] {
+  return Object.keys(currencies)
+    .filter((id) => !Object.hasOwn(policy, id))
+    .map((id) =>
+      finding(
+        "POLICY_NONE",
+        "warning",
+        `${id} is in config.json and has no policy: every order of it is refused`,
+        `add policy.${id}, or take ${id} out of currencies`,
+      ),
+    );
+}
+
+/** Copies of config.json in its folder, and encKey where it must not lie. */
+function besideFindings(path: string, state: StateFolder): Look {
+  const folder = dirname(path);
+  const unseen: string[] = [];
+  const names = (where: string): readonly string[] => {
+    try {
+      return readdirSync(where).slice(0, namesMax);
+    } catch (error) {
+      const reason = reasonOf(error);
+      if (reason !== "ENOENT" && reason !== "ENOTDIR") unseen.push(`${where} (${reason})`);
+      return [];
+    }
+  };
+  const near = names(folder);
+  const copies = near.filter((name) => isCopyOf(name, basename(path))).map((name) => copyFinding(join(folder, name)));
+  const plain = near.includes("encKey.cred") ? near.filter(isEncKey).map((name) => plainFinding(join(folder, name))) : [];
+  const inside = [state.root, state.signer].flatMap((where) =>
+    names(where)
+      .filter(isEncKey)
+      .map((name) => join(where, name)),
+  );
+  return { findings: [...copies, ...plain, ...inside.map(besideFinding)], unseen };
+}
+
+const isEncKey = (name: string): boolean => /^\.?enc[-_]?key(?:\.(?:txt|hex|key|bin))?$/i.test(name);
+
+/**
+ * What editors, people and package managers call a copy of a file: name~, .name.swp, #name#, name.bak, name (1), name-old.
+ * @public
+ */
+export function isCopyOf(name: string, original: string): boolean {
+  if (name === original) return false;
+  const [, stem = original, extension = ""] = /^(.+?)(\.[^.]+)$/.exec(original) ?? [];
+  const [whole, begin, end] = [original, stem, extension].map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const added = "(?:[ ._-]?(?:copy|old|backup|bak|orig|save|saved|prev|new|tmp|(?:19|20)\\d\\d[\\d_-]*|\\(?\\d{1,3}\\)?|kopya))+";
+  const patterns = [
+    `\\.?#?${whole}(?:~\\d*~?|#|[._-].+|${added})`,
+    `\\.${whole}\\.sw[a-p]`,
+    `\\.#${whole}`,
+    `#${whole}#`,
+    `${begin}${added}${end}~?`,
+    `Copy of ${whole}`,
+  ];
+  return patterns.some((pattern) => new RegExp(`^(?:${pattern})$`, "i").test(name));
+}
+
+function copyFinding(path: string): Finding {
+  const held = secretsIn(path);
+  if (held === null)
+    return finding(
+      "DOCTOR_CONFIG_COPY",
+      "warning",
+      `${path} looks like a copy of config.json, and this user may not read it`,
+      `ls -l ${path}`,
+    );
+  if (held.length > 0)
+    return finding(
+      "DOCTOR_CONFIG_COPY_SECRET",
+      "error",
+      `${path} is a copy of config.json and holds ${held.join(", ")}`,
+      `shred -u ${path}`,
+    );
+  return finding("DOCTOR_CONFIG_COPY", "warning", `${path} looks like a copy of config.json, without secrets`, `rm ${path}`);
+}
+
+function plainFinding(path: string): Finding {
+  return finding(
+    "DOCTOR_ENCKEY_PLAIN",
+    "error",
+    `${path} is a plain file beside encKey.cred`,
+    `keep a copy elsewhere, then: shred -u ${path}`,
+  );
+}
+
+function besideFinding(path: string): Finding {
+  const hint = "move it away from the state folder: docs/operations.md, section 3";
+  return finding("DOCTOR_ENCKEY_BESIDE", "error", `${path} lies in the state folder, beside the keystore that it opens`, hint);
+}
+
+/** Which secrets stand in a file, by their keys alone: no value becomes a string. Null when it cannot be read. */
+function secretsIn(path: string): readonly string[] | null {
+  const bytes = Buffer.alloc(bytesMax);
+  try {
+    const fd = openSync(path, "r");
+    try {
+      if (!statSync(path).isFile()) return [];
+      const text = bytes.subarray(0, readSync(fd, bytes, 0, bytesMax, 0));
+      return secretNames.filter((name) => holds(text, name));
+    } finally {
+      closeSync(fd);
+    }
+  } catch {
+    return null;
+  } finally {
+    bytes.fill(0);
+  }
+}
+
+/** `"name" : "x…`, where x does not begin a placeholder. */
+function holds(text: Buffer, name: string): boolean {
+  const key = `"${name}"`;
+  for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at + 1)) {
+    let next = at + key.length;
+    const skip = (): void => {
+      while (text[next] === 0x20 || text[next] === 0x09 || text[next] === 0x0a || text[next] === 0x0d) next += 1;
+    };
+    skip();
+    if (text[next] !== 0x3a) continue;
+    next += 1;
+    skip();
+    const isValue = text[next] === 0x22 && text[next + 1] !== 0x22 && text[next + 1] !== 0x3c;
+    if (isValue) return true;
+  }
+  return false;
+}

@@ -1,0 +1,176 @@
+/**
+ * `doctor`: looks at everything that is known to go wrong with an agent on its server before it hurts, and says each with a code, a
+ * sentence and the line to type. Looks as root or as an operator; changes nothing but a scratch file that it takes away again.
+ */
+
+import { judgeChains } from "../../agent/check/chains.ts";
+import { type Finding, faultFound } from "../../agent/check/finding.ts";
+import { findConfigFile } from "../../agent/config-place.ts";
+import { assertPaired } from "../../agent/launcher/paired.ts";
+import { exitCodes } from "../../agent/launcher/verdict.ts";
+import type { SignerStatus } from "../../agent/socket/verbs.ts";
+import type { StateFolder } from "../../agent/state-folder.ts";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { askOperator } from "../operator.ts";
+import { isPast, readProgress } from "../pair/progress.ts";
+import type { Terminal } from "../terminal.ts";
+import { verified } from "../verify.ts";
+import { awayFinding, judgeLimits, judgeStatus } from "./agent.ts";
+import { lookAtConfig } from "./config.ts";
+import { judgeTree, readTree } from "./files.ts";
+import {
+  judgeClocks,
+  judgeFileSystem,
+  judgeNode,
+  judgeRoom,
+  judgeSyncs,
+  judgeUnits,
+  lookAtOthers,
+  unitsLookedAt,
+} from "./machine.ts";
+import type { Outside } from "./outside.ts";
+import { type Look, nothing, together } from "./report.ts";
+
+/** @public */
+export interface DoctorOptions {
+  readonly config?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+const listMax = 500;
+const quietMs = 1_000;
+
+/**
+ * 0 when there is nothing to say, 1 when there is.
+ * @throws AgentError COMMAND_RIGHT when this user could look at nothing
+ * @public
+ */
+export async function doctor(state: StateFolder, options: DoctorOptions, terminal: Terminal, outside: Outside): Promise<number> {
+  const say = progress(terminal, outside.now);
+  const agent = await lookAtAgent(state, outside, say);
+  say("the state folder");
+  const folder = lookAtFolder(state);
+  const path = options.config ?? agent.status?.config.path ?? findConfigFile();
+  say("config.json");
+  const config = lookAtConfig(path, state, folder.isPaired, outside.machine.isUnderUnits(state));
+  say("the disk, the units and other folders");
+  const machine = lookAtMachine(state, agent.status, outside);
+  say("the chains' nodes and the gateway");
+  const network = config.settings === null ? nothing : await lookAtNetwork(config.settings, outside);
+  const { findings, unseen } = together([agent, folder, config, machine, network]);
+  if (!agent.isSeen && !folder.isSeen && config.settings === null && findings.every(({ code }) => code === "DOCTOR_NODEJS_END"))
+    throw new AgentError("COMMAND_RIGHT", "none", `this user may look at nothing of the agent in ${state.root}`, {
+      hint: "run it as root, or as a member of autowithdraw-operators",
+    });
+  const ordered = [...findings].sort((a, b) => Number(a.severity === "warning") - Number(b.severity === "warning"));
+  if (options.json === true) terminal.out(`${JSON.stringify({ ok: findings.length === 0, findings: ordered, unseen })}\n`);
+  else terminal.out(report(ordered, unseen));
+  return findings.length === 0 ? exitCodes.fine : exitCodes.no;
+}
+
+/** Says on a terminal what it is at, once it takes longer than a moment. */
+function progress(terminal: Terminal, now: () => number): (what: string) => void {
+  const from = now();
+  return (what) => {
+    if (terminal.isInteractive && now() - from >= quietMs) terminal.err(`doctor: looking at ${what}\n`);
+  };
+}
+
+function report(findings: readonly Finding[], unseen: readonly string[]): string {
+  const head = findings.length === 0 ? "nothing found" : `${findings.length} ${findings.length === 1 ? "finding" : "findings"}`;
+  const lines = findings.map(({ code, severity, what, hint }) => `\n  - ${severity} ${code}\n    ${what}\n    hint: ${hint}\n`);
+  const closed = unseen.length === 0 ? "" : `\nnot looked at, as this user:\n${unseen.map((one) => `  - ${one}\n`).join("")}`;
+  return `${head}\n${lines.join("")}${closed}`;
+}
+
+interface AgentLook extends Look {
+  readonly status: SignerStatus | null;
+  readonly isSeen: boolean;
+}
+
+async function lookAtAgent(state: StateFolder, outside: Outside, say: (what: string) => void): Promise<AgentLook> {
+  const { machine } = outside;
+  const findings: Finding[] = [];
+  const unseen: string[] = [];
+  let status: SignerStatus | null = null;
+  let isSeen = true;
+  const attempt = async (what: string, act: () => Promise<void>): Promise<void> => {
+    say(what);
+    try {
+      await act();
+    } catch (error) {
+      const found = awayFinding(error);
+      if (found === null) unseen.push(what);
+      else findings.push(found);
+      if (found === null && what === "the signer") isSeen = false;
+    }
+  };
+  await attempt("the signer", async () => {
+    status = (await askOperator(state, "status", {}, machine)).status;
+    const config = machine.configOnDisk(status.config.path);
+    findings.push(...judgeStatus(status, { nowMs: outside.now(), isUnderUnits: machine.isUnderUnits(state), config }));
+  });
+  const known = status as SignerStatus | null;
+  const isAnswering = known !== null;
+  // One that hangs or is not paired would only say so again.
+  if (!isAnswering && findings.some(({ code }) => code !== "COMMAND_DAEMON_AWAY")) return { status, isSeen, findings, unseen };
+  await attempt("the ledger, read back whole", async () => void (await verified(state)));
+  if (isAnswering)
+    await attempt("the limits against what was paid", async () => {
+      const { withdrawals } = await askOperator(state, "list", { openOnly: false, limit: listMax }, machine);
+      findings.push(...judgeLimits(known.limits, withdrawals));
+    });
+  return { status, isSeen, findings, unseen };
+}
+
+interface FolderLook extends Look {
+  readonly isPaired: boolean;
+  readonly isSeen: boolean;
+}
+
+function lookAtFolder(state: StateFolder): FolderLook {
+  const tree = readTree(state.root);
+  const { findings, unseen } = judgeTree(state, tree);
+  const whole: Finding[] = [];
+  let isPaired = false;
+  try {
+    isPaired = isPast(readProgress(state), "registered");
+    assertPaired(state, "both");
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    if (error.code !== "COMMAND_RIGHT" && error.code !== "STATE_FOLDER") whole.push(faultFound(error));
+  }
+  return { isPaired, isSeen: tree.entries.length > 1, findings: [...whole, ...findings], unseen };
+}
+
+function lookAtMachine(state: StateFolder, status: SignerStatus | null, outside: Outside): Look {
+  const { machine } = outside;
+  const disk = (): readonly Finding[] => {
+    const room = status === null ? judgeRoom(state.root, outside.freeBytes(state.root)) : [];
+    return [...judgeFileSystem(state.root, outside.mounts()), ...room, ...judgeSyncs(state.root, outside.syncsMs(state.root))];
+  };
+  const units = machine.isUnderUnits(state) ? judgeUnits(machine.units(unitsLookedAt), outside.exposure) : [];
+  const others = lookAtOthers(state, outside.stateFolders(state.root));
+  const findings = [...judgeNode(outside.nodeVersion, outside.now()), ...units, ...others.findings];
+  try {
+    return { findings: [...disk(), ...findings], unseen: others.unseen };
+  } catch (error) {
+    const reason = reasonOf(error);
+    if (reason === "ENOENT") return { findings, unseen: others.unseen };
+    const fault = new AgentError("STATE_FOLDER", "none", `nothing can be written in ${state.root} (${reason})`);
+    if (reason === "EROFS" || reason === "EIO" || reason === "ENOSPC")
+      return { findings: [faultFound(fault), ...findings], unseen: [] };
+    return { findings, unseen: [...others.unseen, `how long the disk of ${state.root} takes to sync (${reason})`] };
+  }
+}
+
+type Settings = NonNullable<ReturnType<typeof lookAtConfig>["settings"]>;
+
+async function lookAtNetwork(settings: Settings, outside: Outside): Promise<Look> {
+  const [chains, gateway] = await Promise.all([outside.chains(settings), outside.gatewayTime(settings.gatewayUrl)]);
+  const findings = [...judgeChains(settings, chains), ...judgeClocks(outside.now(), gateway, chains)];
+  return {
+    findings,
+    unseen: gateway.ok ? [] : [`the gateway's clock: ${settings.gatewayUrl} cannot be asked (${gateway.reason})`],
+  };
+}

@@ -1,0 +1,104 @@
+/** Rights, owners and links in the state folder: read entry by entry, then judged. Follows no link and changes nothing. */
+import { lstatSync, readdirSync, type Stats } from "node:fs";
+import { join, relative } from "node:path";
+import { type Finding, finding } from "../../agent/check/finding.ts";
+import type { StateFolder } from "../../agent/state-folder.ts";
+import { reasonOf } from "../../protocol/fault.ts";
+import type { Look } from "./report.ts";
+
+/** One file or folder, `path` below the state folder, "" itself. */
+export interface Entry {
+  readonly path: string;
+  readonly kind: "file" | "folder" | "socket" | "link" | "other";
+  readonly mode: number; // permission bits
+  readonly uid: number;
+  readonly names: number; // hard links
+}
+
+interface Tree {
+  readonly entries: readonly Entry[];
+  readonly unseen: readonly string[];
+}
+
+const entriesMax = 20_000;
+
+export function readTree(root: string): Tree {
+  const entries: Entry[] = [];
+  const unseen: string[] = [];
+  const queue = [root];
+  for (let path = queue.shift(); path !== undefined && entries.length < entriesMax; path = queue.shift()) {
+    try {
+      const entry = entryOf(relative(root, path), lstatSync(path));
+      entries.push(entry);
+      if (entry.kind === "folder") for (const name of readdirSync(path)) queue.push(join(path, name));
+    } catch (error) {
+      const reason = reasonOf(error);
+      // What is gone between listing and look was somebody's temporary file.
+      if (reason !== "ENOENT") unseen.push(`${path} (${reason})`);
+    }
+  }
+  return { entries, unseen };
+}
+
+function entryOf(path: string, stat: Stats): Entry {
+  const kind = stat.isSymbolicLink()
+    ? "link"
+    : stat.isDirectory()
+      ? "folder"
+      : stat.isFile()
+        ? "file"
+        : stat.isSocket()
+          ? "socket"
+          : "other";
+  return { path, kind, mode: stat.mode & 0o777, uid: stat.uid, names: stat.nlink };
+}
+
+export function judgeTree(state: StateFolder, { entries, unseen }: Tree): Look {
+  const owners = new Map(entries.filter(({ kind }) => kind === "folder").map(({ path, uid }) => [path, uid]));
+  const findings = entries.flatMap((entry) => [
+    ...rightsFindings(state, entry),
+    ...linkFindings(state, entry),
+    ...ownerFindings(state, entry, owners),
+  ]);
+  return { findings, unseen };
+}
+
+const isOfRoom = (path: string): boolean => /^(?:signer|courier)(?:\/|$)/.test(path);
+
+/** Nothing of signer and courier is for others; the folder above may be passed through, the sockets are for their group. */
+function forbiddenBits({ path, kind }: Entry): number {
+  if (kind === "link") return 0;
+  if (isOfRoom(path)) return 0o077;
+  if (kind === "socket") return 0o007;
+  return path === "" ? 0o066 : 0o022;
+}
+
+function rightsFindings(state: StateFolder, entry: Entry): readonly Finding[] {
+  const { path, mode } = entry;
+  const open = mode & forbiddenBits(entry);
+  if (open === 0) return [];
+  const full = join(state.root, path);
+  const kept = (mode & ~forbiddenBits(entry)).toString(8).padStart(4, "0");
+  const what = `${full} can be reached by others than its owner (mode ${mode.toString(8).padStart(4, "0")})`;
+  const code =
+    path === "signer/keystore.json" ? "KEYSTORE_OPEN" : path === "courier/link.json" ? "LINK_FILE_OPEN" : "DOCTOR_FILE_RIGHTS";
+  return [finding(code, code === "DOCTOR_FILE_RIGHTS" ? "warning" : "error", what, `chmod ${kept} ${full}`)];
+}
+
+function linkFindings(state: StateFolder, { path, kind, names }: Entry): readonly Finding[] {
+  const full = join(state.root, path);
+  if (kind === "link") return [finding("DOCTOR_FILE_LINK", "warning", `${full} is a symbolic link`, `ls -l ${full}`)];
+  if (kind !== "file" || names < 2) return [];
+  const hint = `find / -xdev -samefile ${full}`;
+  return [finding("DOCTOR_FILE_LINK", "warning", `${full} has ${names} names: whoever reaches the other reaches it`, hint)];
+}
+
+/** The signer cannot read what root made in its folder, as a command run by root once did. */
+function ownerFindings(state: StateFolder, { path, uid }: Entry, owners: ReadonlyMap<string, number>): readonly Finding[] {
+  const room = /^(signer|courier)\//.exec(path)?.[1];
+  const owner = room === undefined ? undefined : owners.get(room);
+  if (room === undefined || owner === undefined || owner === uid) return [];
+  const folder = join(state.root, room);
+  const what = `${join(state.root, path)} belongs to user ${uid}, and ${folder} to user ${owner}`;
+  return [finding("DOCTOR_FILE_OWNER", "error", what, `chown -R --reference=${folder} ${folder}`)];
+}

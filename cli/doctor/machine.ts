@@ -1,0 +1,206 @@
+/** The machine under the agent: Node, the disk, the units, other state folders, the clocks. Readings in, findings out. */
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
+import type { ChainView } from "../../agent/check/chains.ts";
+import { type Finding, finding } from "../../agent/check/finding.ts";
+import { readKeystore } from "../../agent/signer/keystore/file.ts";
+import { readKeystoreHeader } from "../../agent/signer/keystore/keystore.ts";
+import type { StateFolder } from "../../agent/state-folder.ts";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import type { UnitView } from "../machine.ts";
+import { bytesWords } from "../status/problems.ts";
+import type { GatewayTime } from "./outside.ts";
+import type { Look } from "./report.ts";
+
+const dayMs = 86_400_000;
+const warnedMs = 90 * dayMs;
+/** The last day of security updates, by major version. Source: github.com/nodejs/Release, schedule.json. */
+const nodeEnds: Readonly<Record<string, string>> = {
+  18: "2025-04-30",
+  19: "2023-06-01",
+  20: "2026-04-30",
+  21: "2024-06-01",
+  22: "2027-04-30",
+  23: "2025-06-01",
+  24: "2028-04-30",
+  25: "2026-06-01",
+  26: "2029-04-30",
+};
+
+/** A version newer than the table is newer than this program, and well. */
+export function judgeNode(version: string, nowMs: number): readonly Finding[] {
+  const end = nodeEnds[/^v(\d+)\./.exec(version)?.[1] ?? ""];
+  if (end === undefined) return [];
+  const leftMs = Date.parse(`${end}T23:59:59Z`) - nowMs;
+  if (leftMs > warnedMs) return [];
+  const hint = "install Node 24 or later, then start crypto again; a distribution may mend its own package for longer";
+  const when = leftMs < 0 ? `had its last security updates on ${end}` : `gets security updates until ${end} only`;
+  return [finding("DOCTOR_NODEJS_END", "warning", `Node ${version.slice(1)} ${when}`, hint)];
+}
+
+const forgetful = /^(?:tmpfs|ramfs|devtmpfs)$/;
+const remote = /^(?:nfs\d?|cifs|smb\d?|9p|afs|ceph|glusterfs|fuse\..+|fuse)$/;
+
+/** The type of the file system that holds `path`, by the longest mount point above it; "" unknown. */
+export function fileSystemOf(path: string, mounts: string): string {
+  const rows = mounts.split("\n").map((line) => line.split(" "));
+  const above = rows.filter(([, at = ""]) => at === "/" || path === at || path.startsWith(`${at}/`));
+  return above.reduce((best, row) => ((row[1]?.length ?? 0) >= (best[1]?.length ?? 0) ? row : best), ["", "", ""])[2] ?? "";
+}
+
+export function judgeFileSystem(path: string, mounts: string): readonly Finding[] {
+  const type = fileSystemOf(path, mounts);
+  const trouble = forgetful.test(type)
+    ? "which forgets everything at a restart of the machine: the ledger with it"
+    : remote.test(type)
+      ? "where locks and syncs may not hold what they promise"
+      : type === "overlay"
+        ? "a container's own layer, which goes with the container: the ledger with it"
+        : "";
+  if (trouble === "") return [];
+  const hint = "stop crypto, move the state folder to a local disk (ext4, xfs), and name it with --state";
+  return [finding("DOCTOR_DISK_KIND", "error", `${path} is on ${type}, ${trouble}`, hint)];
+}
+
+const syncMsMax = 50;
+
+export function judgeSyncs(path: string, syncsMs: readonly number[]): readonly Finding[] {
+  const median = [...syncsMs].sort((a, b) => a - b)[Math.floor(syncsMs.length / 2)] ?? 0;
+  if (median <= syncMsMax) return [];
+  return [
+    finding("DOCTOR_DISK_SLOW", "warning", `a small write to ${path} takes ${Math.round(median)} ms to be durable (median)`),
+  ];
+}
+
+/** As the signer's own least room is (docs/operations.md section 4); asked for here only where no signer can tell. */
+const freeBytesMin = 67_108_864;
+
+export function judgeRoom(path: string, freeBytes: number): readonly Finding[] {
+  if (freeBytes < 0 || freeBytes >= freeBytesMin * 4) return [];
+  const what = `${bytesWords(freeBytes)} free on the disk of ${path}; below ${bytesWords(freeBytesMin)} nothing new is signed`;
+  return [
+    finding(
+      freeBytes < freeBytesMin ? "LEDGER_DISK_FULL" : "DOCTOR_DISK_LOW",
+      freeBytes < freeBytesMin ? "error" : "warning",
+      what,
+    ),
+  ];
+}
+
+const unitNames = ["crypto-signer.service", "crypto.service"] as const;
+export const unitsLookedAt = [...unitNames, "crypto-signer.socket", "crypto-operator.socket"] as const;
+/** What the units of systemd/ have, and a little for other versions of systemd. */
+const exposures = [
+  ["crypto-signer.service", 0.4],
+  ["crypto.service", 1.5],
+] as const;
+const restartsMany = 10;
+
+export function judgeUnits(units: ReadonlyMap<string, UnitView>, exposure: (unit: string) => number | null): readonly Finding[] {
+  const findings = [...units].flatMap(([name, { ActiveState, Result = "", ExecMainStatus = "", NRestarts = "0" }]): Finding[] => {
+    const hint = `journalctl -u ${name} -n 20; then: systemctl reset-failed ${name} && systemctl start autowithdraw.target`;
+    if (ActiveState === "failed")
+      return [finding("DOCTOR_UNIT_FAILED", "error", `${name} has failed (${Result}, status ${ExecMainStatus})`, hint)];
+    if (Number(NRestarts) <= restartsMany) return [];
+    return [
+      finding("DOCTOR_UNIT_FAILED", "warning", `${name} was started again ${NRestarts} times`, `journalctl -u ${name} -n 50`),
+    ];
+  });
+  for (const [name, most] of exposures) {
+    const level = exposure(name);
+    if (level === null || level <= most) continue;
+    const hint = `systemctl cat ${name}: look for drop-ins, and compare with systemd/${name} of this version`;
+    findings.push(
+      finding(
+        "DOCTOR_UNIT_EXPOSED",
+        "warning",
+        `${name} has an exposure of ${level}, and its own file gives at most ${most}`,
+        hint,
+      ),
+    );
+  }
+  return findings;
+}
+
+export function lookAtOthers(state: StateFolder, folders: readonly string[]): Look {
+  const own = walletIn(state.signer);
+  const findings = folders.flatMap((root): Finding[] => {
+    const wallet = walletIn(join(root, "signer"));
+    if (wallet === null) return [];
+    if (wallet === "" || wallet !== own) {
+      const hint = `if nothing runs on it any more, archive it; if it is another agent, look at it with: autowithdraw doctor --state ${root}`;
+      return [finding("DOCTOR_AGENTS_MANY", "warning", `${root} holds an agent too`, hint)];
+    }
+    const what = `${root} holds the same wallet: an agent started there would give out the same nonces again`;
+    return [
+      finding(
+        "DOCTOR_AGENTS_MANY",
+        "error",
+        what,
+        `archive it where no crypto can start on it: tar -C ${root} -cf FILE . && rm -r ${root}`,
+      ),
+    ];
+  });
+  return { findings, unseen: [] };
+}
+
+/** Null where there is no keystore, "" where it says nothing to this user. */
+function walletIn(signer: string): string | null {
+  try {
+    if (lstatSync(join(signer, "keystore.json"), { throwIfNoEntry: false }) === undefined) return null;
+    return readKeystoreHeader(readKeystore(signer)).wallet;
+  } catch (error) {
+    if (error instanceof AgentError) return "";
+    // ENOTDIR: a neighbour that is a file. EACCES: somebody else's folder, and not this user's to judge.
+    return reasonOf(error) === "EACCES" || reasonOf(error) === "ENOTDIR" ? null : "";
+  }
+}
+
+const skewMsMax = 30_000;
+/** Beyond it nothing is signed (docs/operations.md, CLOCK_SKEW). */
+const skewMsStops = 600_000;
+/** A newest block is this fresh by a clock that is right; chains let block times run ahead a little. */
+const freshMs = 120_000;
+const aheadMs = 15_000;
+
+/** The newest block's time on any chain is the third witness: that much time has surely passed. */
+export function judgeClocks(nowMs: number, gateway: GatewayTime | null, chains: readonly ChainView[]): readonly Finding[] {
+  const blockAtMs = Math.max(0, ...chains.flatMap(({ nodes }) => nodes.map((node) => node.blockAtMs)));
+  const isBehindBlock = blockAtMs > nowMs + aheadMs * 4;
+  if (gateway === null || !gateway.ok) {
+    return isBehindBlock
+      ? [
+          off(
+            "DOCTOR_CLOCK_HERE",
+            `this machine's clock is at least ${words(blockAtMs - nowMs)} behind the newest block`,
+            blockAtMs - nowMs,
+          ),
+        ]
+      : [];
+  }
+  // A date has whole seconds, and the answer was on its way for a while.
+  const apartMs =
+    gateway.dateMs > gateway.latestMs
+      ? gateway.dateMs - gateway.latestMs
+      : Math.max(0, gateway.earliestMs - gateway.dateMs - 1_000);
+  if (apartMs <= skewMsMax) return [];
+  const isAhead = gateway.dateMs > gateway.latestMs;
+  const gatewayNowMs = isAhead ? nowMs + apartMs : nowMs - apartMs;
+  const fitsHere = blockAtMs > 0 && blockAtMs <= nowMs + aheadMs && nowMs - blockAtMs <= freshMs;
+  const fitsGateway = blockAtMs > 0 && blockAtMs <= gatewayNowMs + aheadMs && gatewayNowMs - blockAtMs <= freshMs;
+  const apart = `the gateway's clock is ${words(apartMs)} ${isAhead ? "ahead of" : "behind"} this machine's`;
+  if (fitsHere && !fitsGateway)
+    return [off("DOCTOR_CLOCK_GATEWAY", `${apart}, and the newest block says that this machine is right`, apartMs)];
+  if (fitsGateway && !fitsHere)
+    return [off("DOCTOR_CLOCK_HERE", `${apart}, and the newest block says that the gateway is right`, apartMs)];
+  return [off("CLOCK_SKEW", `${apart}, and no chain says which of the two is right`, apartMs)];
+}
+
+function off(code: "DOCTOR_CLOCK_HERE" | "DOCTOR_CLOCK_GATEWAY" | "CLOCK_SKEW", what: string, apartMs: number): Finding {
+  const isStop = apartMs > skewMsStops;
+  return finding(code, isStop ? "error" : "warning", `${what}${isStop ? "; beyond ten minutes nothing is signed" : ""}`);
+}
+
+function words(ms: number): string {
+  return ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} minutes`;
+}

@@ -1,0 +1,21 @@
+/** What a look gives: findings, and what this user could not look at. */
+import type { Finding } from "../../agent/check/finding.ts";
+
+export interface Look {
+  readonly findings: readonly Finding[];
+  readonly unseen: readonly string[];
+}
+
+export const nothing: Look = { findings: [], unseen: [] };
+
+/** What several looks give together; the same finding twice is one. */
+export function together(looks: readonly Look[]): Look {
+  const seen = new Set<string>();
+  const findings = looks
+    .flatMap((look) => look.findings)
+    .filter(({ code, what }) => {
+      const key = `${code} ${what}`;
+      return !seen.has(key) && seen.add(key);
+    });
+  return { findings, unseen: [...new Set(looks.flatMap((look) => look.unseen))] };
+}
