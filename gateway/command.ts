@@ -17,8 +17,10 @@ import { type Scope, scopes } from "./auth/keys.ts";
 import { type GatewayConfig, readConfig } from "./config.ts";
 import { startGateway } from "./gateway.ts";
 import { agentConfigText } from "./operator/agent-config.ts";
+import { backUp, checkBackup, describeCopy, keepWords } from "./operator/backup.ts";
 import { initFolder, writeOwnFile } from "./operator/folder.ts";
 import { askHealth, failedChecks } from "./operator/health.ts";
+import { describeKeys, listKeys } from "./operator/key-list.ts";
 import { addKey, createMerchant, listAgents, type Operator, recoverAgent, releaseAgent, revoke } from "./operator/people.ts";
 import { Reload } from "./operator/reload.ts";
 import { checkKey, runningOn } from "./store/owner.ts";
@@ -151,6 +153,31 @@ function keyCreate(options: KeyOptions): void {
   });
 }
 
+function keyList(options: JsonOption & { readonly merchant?: string }): void {
+  asOperator(options, (by) => {
+    const listed = listKeys(by, options.merchant);
+    if (!allowed(listed)) return;
+    if (options.json === true) printJson(listed.keys);
+    else print(describeKeys(listed.keys));
+  });
+}
+
+function backup(file: string, options: JsonOption & { readonly check?: boolean; readonly yes?: boolean }): void {
+  if (options.check === true) {
+    // Where the drill is done there may be no gateway; where there is one, the copy must be its own.
+    const config = existsSync(options.config) ? readConfig(options.config) : null;
+    const copy = checkBackup(file, config === null ? null : readGatewayKey(config.keyFile).fingerprint);
+    if (options.json === true) printJson({ file, ...copy });
+    else print(`The copy is whole.\n${describeCopy(file, copy)}`);
+    return;
+  }
+  asOperator(options, ({ store, nowMs }, { keyFile }) => {
+    const copy = backUp(store, file, nowMs, options.yes === true);
+    if (options.json === true) printJson({ file, ...copy });
+    else print(`Copied, and the copy read through.\n${describeCopy(file, copy)}\n${keepWords(keyFile, options.config)}`);
+  });
+}
+
 function keyRevoke(keyId: string, options: JsonOption): void {
   asOperator(options, (by) => {
     if (!allowed(revoke(by, keyId))) return;
@@ -173,6 +200,7 @@ function agentsList(options: JsonOption): void {
       print(
         `  ${agent.hotAddress}  epoch ${agent.epoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
       );
+      if (agent.software !== "") print(`  runs ${agent.software}`);
       if (agent.unheard === "") continue;
       const effect = agent.releasedAt === "" ? "agents release is refused" : "the next server begins with a recovery";
       print(`  unheard, so ${effect}: ${agent.unheard}`);
@@ -251,7 +279,11 @@ function newFile(path: string): string {
   return path;
 }
 
-function tree(): Command {
+/**
+ * Every command and its options; the manual is made from it too.
+ * @public
+ */
+export function tree(): Command {
   const program = new Command("gateway")
     .description("The payment service: REST for shops, a link for their agents.")
     .version(programVersion, "--version", "print the version");
@@ -282,6 +314,9 @@ function tree(): Command {
     .addOption(new Option("--alg <alg>", "how its tokens are signed").choices(["HS256", "EdDSA"]).default("HS256"))
     .option("--public-key <hex>", "EdDSA: your own public key, 32 bytes")
     .action(keyCreate);
+  withBoth(key.command("list").description("all of them, or one merchant's; never a secret"))
+    .option("--merchant <id>", "whose")
+    .action(keyList);
   withBoth(key.command("revoke").description("end one, for ever").argument("<keyId>")).action(keyRevoke);
   const agents = withBoth(program.command("agents").description("the paired servers")).action(agentsList);
   withBoth(agents.command("release").description("let the merchant pair another server").argument("<agentId>"))
@@ -290,6 +325,11 @@ function tree(): Command {
   withBoth(agents.command("recover").description("begin an agent's recovery: see docs/recovering.md first").argument("<agentId>"))
     .option("--above <epoch>", "raise the epoch above this one too, as the agent's status shows it", epochNumber)
     .action((id: string, _own: unknown, command: Command) => agentsRecover(id, command.optsWithGlobals()));
+  withBoth(program.command("backup").description("copy the database, also while the gateway runs"))
+    .argument("<file>", "the copy to write, or with --check to read")
+    .option("--check", "read a copy through and show what it holds; nothing is written")
+    .option("--yes", "replace a file that is there")
+    .action(backup);
   withBoth(program.command("health").description("ask the running gateway whether it is ready")).action(health);
   return program;
 }
@@ -319,15 +359,21 @@ function complainOf(error: unknown): number {
   return exit.bug;
 }
 
-// A reader such as head may have enough before all was written.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-  process.exit(exit.fine);
-});
-const program = tree();
-quiet(program);
-try {
-  await program.parseAsync();
-} catch (error) {
-  process.exitCode = complainOf(error);
+/**
+ * What gateway.js runs; sets the exit status.
+ * @public
+ */
+export async function main(): Promise<void> {
+  // A reader such as head may have enough before all was written.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+    process.exit(exit.fine);
+  });
+  const program = tree();
+  quiet(program);
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    process.exitCode = complainOf(error);
+  }
 }

@@ -33,7 +33,8 @@ function unready(message) {
 
 if (!existsSync(entry)) unready("nothing is built yet");
 try {
-  await import(pathToFileURL(entry).href);
+  const { main } = await import(pathToFileURL(entry).href);
+  await main();
 } catch (error) {
   if (error?.code !== "ERR_MODULE_NOT_FOUND") throw error;
   unready(`a package is missing: ${error.message}`);

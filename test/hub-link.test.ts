@@ -97,6 +97,17 @@ describe("greeting", () => {
   });
 });
 
+describe("a hello", () => {
+  it("tells what the agent runs, and it stays until another greeting says otherwise", async () => {
+    expect(readAgent(db.store, keys.id).software).toBe("");
+    await greeted();
+    expect(readAgent(db.store, keys.id).software).toBe("test");
+    db.store.database.run("UPDATE agents SET software = 'autowithdraw/0.0.9'");
+    await greeted();
+    expect(readAgent(db.store, keys.id).software).toBe("test");
+  });
+});
+
 describe("jobs", () => {
   it("go out in strict sequence from the first unanswered one, chained, in envelopes the agent takes", async () => {
     for (let number = 1; number <= 300; number += 1) askWithdrawal(db.store, keys.id, number);

@@ -83,6 +83,10 @@ export function startHub(options: HubOptions): Hub {
     log,
     clock,
     limits,
+    onHello: (agent, software) =>
+      intake.note((database) =>
+        database.run("UPDATE agents SET software = ? WHERE id = ? AND software <> ?", software, agent, software),
+      ),
     onLive: (session) => {
       const agent = session.agentId ?? "";
       const older = live.get(agent);

@@ -61,6 +61,8 @@ export interface SessionRooms {
   readonly log: Logger;
   readonly clock: () => number;
   readonly limits: LinkLimits;
+  /** The hello is the agent's own, whatever comes of it: what the agent calls its software. */
+  readonly onHello: (agentId: string, software: string) => void;
   /** The hello held: from here `agentId` is set. */
   readonly onLive: (session: Session) => void;
   readonly onStatement: (session: Session, statement: Statement) => void;
@@ -226,6 +228,7 @@ export class Session {
     const { payload } = openEnvelope(frame, { kind: "hello", publicKey: linkKey, bytesMax: helloBytesMax });
     const hello = parseHello(payload);
     if (hello.agent !== agent.id || hello.answers !== this.#nonce) return "refused";
+    this.#rooms.onHello(agent.id, hello.software);
     if (hello.epoch < agent.epoch) return this.#offer(agent, hello);
     if (hello.epoch > agent.epoch) {
       this.#rooms.onBehind(agent.id, `it holds epoch ${agent.epoch}, the agent was granted ${hello.epoch}`);

@@ -84,11 +84,13 @@ export interface AgentLine {
   readonly lastSeenAt: string; // "" never
   readonly releasedAt: string; // "" while paired
   readonly lockedCode: string;
+  readonly software: string; // name and version as its newest greeting said; "" before the first
   readonly unheard: string; // why this database may lack payments of it; "" when it was heard
   readonly openWithdrawals: number;
 }
 
-const dateOf = (atMs: number | null): string => (atMs === null ? "" : new Date(atMs).toISOString());
+/** ISO 8601, UTC; "" for never. */
+export const dateOf = (atMs: number | null): string => (atMs === null ? "" : new Date(atMs).toISOString());
 
 /**
  * Every agent, paired ones first.
@@ -115,6 +117,7 @@ export function listAgents({ store, run }: Pick<Operator, "store" | "run">): rea
     lastSeenAt: dateOf(row.lastSeenAt),
     releasedAt: dateOf(row.releasedAt),
     lockedCode: row.lockedCode,
+    software: row.software,
     unheard: (row.releasedAt === null || row.heard === hearing.given ? unheardReason(row, run) : null) ?? "",
     openWithdrawals: row.open,
   }));

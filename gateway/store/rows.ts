@@ -57,6 +57,7 @@ export interface AgentRow {
   readonly lastSeenAt: number | null;
   readonly lockedCode: string;
   readonly heard: string; // gateway/hub/hearing.ts
+  readonly software: string; // as its newest hello named it; "" before the first
 }
 
 /** @public */

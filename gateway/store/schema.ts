@@ -8,7 +8,7 @@
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 3;
+export const schemaVersion = 4;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -17,14 +17,19 @@ CREATE TABLE recoveries (
   heldHash TEXT NOT NULL, takenAt INTEGER, PRIMARY KEY (agent, epoch)) STRICT;
 `;
 
-/** What version 3 added. */
+/** What version 3 added, and what version 4. */
 const heard = "heard TEXT NOT NULL DEFAULT ''";
+const software = "software TEXT NOT NULL DEFAULT ''";
 
 /**
  * What turns a database of an older version into one of the next, by the older one's number.
  * @public
  */
-export const upgrades: Readonly<Record<number, string>> = { 1: recoveries, 2: `ALTER TABLE agents ADD COLUMN ${heard};` };
+export const upgrades: Readonly<Record<number, string>> = {
+  1: recoveries,
+  2: `ALTER TABLE agents ADD COLUMN ${heard};`,
+  3: `ALTER TABLE agents ADD COLUMN ${software};`,
+};
 
 /** @public */
 export const schema = `
@@ -45,7 +50,7 @@ CREATE TABLE agents (
   jobSequence INTEGER NOT NULL DEFAULT 0, jobHash TEXT NOT NULL DEFAULT '', nextDepositIndex INTEGER NOT NULL DEFAULT 0,
   firstDepositAddress TEXT NOT NULL DEFAULT '', transcriptHash TEXT NOT NULL DEFAULT '', transcriptAt INTEGER NOT NULL DEFAULT 0,
   pairedAt INTEGER NOT NULL, releasedAt INTEGER, lastSeenAt INTEGER, lockedCode TEXT NOT NULL DEFAULT '',
-  ${heard}) STRICT;
+  ${heard}, ${software}) STRICT;
 CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE releasedAt IS NULL;
 CREATE TABLE transactions (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), operation TEXT NOT NULL CHECK (operation IN ('deposit','withdraw')),

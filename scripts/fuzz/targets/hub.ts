@@ -67,6 +67,7 @@ function open(): World {
   const wire = new Wire();
   const session = new Session(wire as unknown as WebSocket, {
     ...{ store, gatewayKey, log: silentLog, clock, limits: linkLimits },
+    onHello: () => {},
     onLive: () => {},
     onStatement: (from, statement) => intake.add(from, from.agentId ?? "", statement),
     onBeat: (from, head) => intake.hear(from.agentId ?? "", head),

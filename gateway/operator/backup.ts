@@ -1,0 +1,65 @@
+/** `backup`: a copy of the database while the gateway runs, or the look through one that was kept; and what people are told of it. */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { AgentError } from "../../protocol/fault.ts";
+import { checkCopy, copyStore, type StoreCopy } from "../store/copy.ts";
+import type { Store } from "../store/store.ts";
+
+/**
+ * Copies the database to `file`.
+ * @throws AgentError GATEWAY_FILE_EXISTS, also for a file that is there unless `overwrite`; GATEWAY_BACKUP_DAMAGED
+ * @public
+ */
+export function backUp(store: Store, file: string, nowMs: number, overwrite: boolean): StoreCopy {
+  const path = resolve(file);
+  if (existsSync(path) && !overwrite)
+    throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} is there already; --yes replaces it`, { path });
+  return copyStore(store.database, path, nowMs);
+}
+
+/**
+ * Reads a copy through. With a key's fingerprint, the copy must belong to that key.
+ * @throws AgentError GATEWAY_BACKUP_DAMAGED, GATEWAY_STORE_VERSION, GATEWAY_KEY_OTHER
+ * @public
+ */
+export function checkBackup(file: string, fingerprint: string | null): StoreCopy {
+  const path = resolve(file);
+  const copy = checkCopy(path);
+  if (fingerprint === null || copy.gatewayKey === fingerprint) return copy;
+  throw new AgentError(
+    "GATEWAY_KEY_OTHER",
+    "none",
+    `${path} belongs to the gateway key ${copy.gatewayKey}, this one is ${fingerprint}`,
+    {
+      path,
+      found: copy.gatewayKey,
+      expected: fingerprint,
+    },
+  );
+}
+
+/** @public */
+export function describeCopy(file: string, copy: StoreCopy): string {
+  const when = copy.copiedAt === 0 ? "not a copy that backup made" : new Date(copy.copiedAt).toISOString();
+  const rows = [
+    ["file", resolve(file)],
+    ["made", when],
+    ["schema", String(copy.schema)],
+    ["key", copy.gatewayKey],
+    ["rows", `${copy.merchants} merchants, ${copy.transactions} transactions, ${copy.agents.length} agents`],
+    ...copy.agents.map(({ id, epoch, headSeq }) => ["agent", `${id}, epoch ${epoch}, ledger up to record ${headSeq}`]),
+  ];
+  return rows.map(([name = "", text = ""]) => `  ${name.padEnd(9)}${text}`).join("\n");
+}
+
+/** @public */
+export function keepWords(keyFile: string, configFile: string): string {
+  return [
+    "  - not in it: the gateway's key and its configuration. Keep a copy of each apart from this file:",
+    `    ${keyFile}`,
+    `    ${resolve(configFile)}`,
+    "  - API secrets in it are sealed under that key; names, addresses and amounts are readable: keep it private",
+    "  - restored after newer payments it has forgotten them. Stop the gateway first; its agents notice at their next",
+    "    greeting, and a person carries out a recovery before anything is paid: docs/recovering.md",
+  ].join("\n");
+}

@@ -1,0 +1,70 @@
+/** `key list`: which API keys there are and what each may do; never a secret. */
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import type { KeyRow, MerchantRow } from "../store/rows.ts";
+import { dateOf, type Operator } from "./people.ts";
+
+/** @public */
+export interface KeyLine {
+  readonly keyId: string;
+  readonly merchantId: string;
+  readonly merchant: string;
+  readonly scopes: readonly string[];
+  readonly profile: "compatible" | "strict";
+  readonly alg: "HS256" | "EdDSA";
+  readonly createdAt: string;
+  readonly lastUsedAt: string; // "" never
+  readonly revokedAt: string; // "" while it is good
+  readonly pairingUsed: boolean; // its right to pair is used up
+}
+
+/**
+ * Every key, or one merchant's, those that are good first. Never a secret. Refuses GATEWAY_UNKNOWN_MERCHANT.
+ * @public
+ */
+export function listKeys(
+  { store: { database } }: Pick<Operator, "store">,
+  merchant: string | undefined,
+): { readonly ok: true; readonly keys: readonly KeyLine[] } | Refusal {
+  if (merchant !== undefined && database.get<MerchantRow>("SELECT * FROM merchants WHERE id = ?", merchant) === undefined) {
+    return refuse("GATEWAY_UNKNOWN_MERCHANT");
+  }
+  type Row = Omit<KeyRow, "secretBox" | "publicKey"> & { readonly name: string };
+  const rows = database.all<Row>(
+    `SELECT keys.id, keys.merchant, merchants.name, scopes, profile, alg, pairingUsed, keys.createdAt, lastUsedAt, revokedAt
+     FROM keys JOIN merchants ON merchants.id = keys.merchant WHERE ? IS NULL OR keys.merchant = ?
+     ORDER BY revokedAt IS NOT NULL, merchants.name, keys.createdAt, keys.id`,
+    merchant ?? null,
+    merchant ?? null,
+  );
+  const keys = rows.map((row) => ({
+    keyId: row.id,
+    merchantId: row.merchant,
+    merchant: row.name,
+    scopes: row.scopes.split(","),
+    profile: row.profile,
+    alg: row.alg,
+    createdAt: dateOf(row.createdAt),
+    lastUsedAt: dateOf(row.lastUsedAt),
+    revokedAt: dateOf(row.revokedAt),
+    pairingUsed: row.pairingUsed === 1,
+  }));
+  return { ok: true, keys };
+}
+
+/**
+ * As lines of at most 80 characters, but for a merchant's long name.
+ * @public
+ */
+export function describeKeys(keys: readonly KeyLine[]): string {
+  if (keys.length === 0) return "No key has been made yet.";
+  return keys.flatMap(linesOf).join("\n");
+}
+
+function linesOf(key: KeyLine): readonly string[] {
+  return [
+    `${key.keyId}  ${key.revokedAt === "" ? "good" : `revoked ${key.revokedAt}`}  ${key.merchant} (${key.merchantId})`,
+    `  ${key.scopes.join(",")}${key.pairingUsed ? " (pairing used up)" : ""}`,
+    `  ${key.profile}, ${key.alg}, made ${key.createdAt}`,
+    `  last used ${key.lastUsedAt || "never"}`,
+  ];
+}

@@ -1,0 +1,128 @@
+/**
+ * A copy of the database while a gateway writes to it: one snapshot by VACUUM INTO, made under another name, checked, synced and only then
+ * given its name. And the same checks on a copy that was kept. Sources: sqlite.org/lang_vacuum.html; sqlite.org/pragma.html.
+ */
+import { closeSync, constants, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { schemaVersion } from "./schema.ts";
+import type { Database } from "./store.ts";
+
+/**
+ * What a copy holds, as it says itself.
+ * @public
+ */
+export interface StoreCopy {
+  readonly copiedAt: number; // milliseconds since 1970
+  readonly schema: number;
+  readonly gatewayKey: string; // fingerprint of the key it belongs to
+  readonly merchants: number;
+  readonly transactions: number;
+  readonly agents: readonly {
+    readonly id: string;
+    readonly epoch: number;
+    readonly headSeq: number;
+    readonly headHash: string;
+  }[];
+}
+
+type Raw = InstanceType<typeof DatabaseSync>;
+
+/** SQLite makes these beside a database that is open. */
+const sidecars = ["-journal", "-wal", "-shm"];
+
+/**
+ * Copies the database behind `database` to `path`, mode 0600; an earlier file there is replaced at the end, in one step.
+ * @throws AgentError GATEWAY_FILE_EXISTS when it cannot be made, GATEWAY_BACKUP_DAMAGED; nothing is left then
+ * @public
+ */
+export function copyStore(database: Database, path: string, nowMs: number): StoreCopy {
+  const unfinished = `${path}.tmp`;
+  const remove = (): void => {
+    for (const end of ["", ...sidecars]) rmSync(`${unfinished}${end}`, { force: true });
+  };
+  try {
+    remove();
+    const { O_WRONLY, O_CREAT, O_EXCL } = constants;
+    closeSync(openSync(unfinished, O_WRONLY | O_CREAT | O_EXCL, 0o600)); // VACUUM INTO fills an empty file, and keeps its mode.
+    database.run("VACUUM INTO ?", unfinished);
+    stamp(unfinished, nowMs);
+    const copy = checkCopy(unfinished);
+    sync(unfinished, constants.O_RDONLY);
+    renameSync(unfinished, path);
+    sync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
+    return copy;
+  } catch (cause) {
+    remove();
+    if (cause instanceof AgentError) throw cause;
+    throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} cannot be made: ${reasonOf(cause)}`, { path }, { cause });
+  }
+}
+
+function stamp(path: string, nowMs: number): void {
+  const raw = new DatabaseSync(path);
+  try {
+    raw.prepare("INSERT OR REPLACE INTO meta (name, value) VALUES ('copiedAt', ?)").run(String(nowMs));
+  } finally {
+    raw.close();
+  }
+}
+
+function sync(path: string, flags: number): void {
+  const fd = openSync(path, flags);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Reads a copy through: every page, every index, every reference between rows. Changes nothing.
+ * @throws AgentError GATEWAY_BACKUP_DAMAGED, GATEWAY_STORE_VERSION
+ * @public
+ */
+export function checkCopy(path: string): StoreCopy {
+  const damaged = (problem: string, cause?: unknown): AgentError =>
+    new AgentError("GATEWAY_BACKUP_DAMAGED", "none", `${path} ${problem}`, { path }, { cause });
+  // Opening would turn an empty file into a database of some kind.
+  if (!existsSync(path) || !statSync(path).isFile() || statSync(path).size === 0) throw damaged("is no copy of a database");
+  let raw: Raw | null = null;
+  try {
+    raw = new DatabaseSync(path, { readOnly: true });
+    const found = raw.prepare("PRAGMA integrity_check").all() as { integrity_check: string }[];
+    if (found.length !== 1 || found[0]?.integrity_check !== "ok") throw damaged(`is damaged: ${found[0]?.integrity_check ?? ""}`);
+    const loose = raw.prepare("PRAGMA foreign_key_check").all() as { table: string }[];
+    if (loose.length > 0)
+      throw damaged(`is damaged: ${loose.length} rows of ${loose[0]?.table} refer to rows that are not there`);
+    return contents(raw, path);
+  } catch (cause) {
+    if (cause instanceof AgentError) throw cause;
+    throw damaged(`is no copy of a gateway's database, or is damaged: ${reasonOf(cause)}`, cause);
+  } finally {
+    raw?.close();
+  }
+}
+
+function contents(raw: Raw, path: string): StoreCopy {
+  const value = (name: string): string =>
+    (raw.prepare("SELECT value FROM meta WHERE name = ?").get(name) as { value: string } | undefined)?.value ?? "";
+  const count = (table: "merchants" | "transactions"): number =>
+    (raw.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n;
+  const schema = Number(value("schema"));
+  if (schema > schemaVersion) {
+    const message = `${path} was made by a later version of the gateway`;
+    throw new AgentError("GATEWAY_STORE_VERSION", "none", message, { path, found: schema, expected: schemaVersion });
+  }
+  return {
+    copiedAt: Number(value("copiedAt") || "0"),
+    schema,
+    gatewayKey: value("gatewayKey"),
+    merchants: count("merchants"),
+    transactions: count("transactions"),
+    agents: raw
+      .prepare("SELECT id, epoch, headSeq, headHash FROM agents ORDER BY pairedAt, id")
+      .all() as unknown as StoreCopy["agents"],
+  };
+}
