@@ -32,6 +32,7 @@ class Screen implements Terminal {
   answer = "no";
   rounds = 0;
   readonly now = (): number => nowMs;
+  user = "alice";
   out(text: string): void {
     this.text += text;
   }
