@@ -142,9 +142,10 @@ export class People {
     }
   }
 
-  /** Most wait for a delay to end. */
+  /** What only waits for its time is left to that as a rule, and always once nothing goes wrong any more. */
   #leavesToTime({ code }: WithdrawalView): boolean {
-    return code === "POLICY_NEW_DESTINATION_DELAY" && kernel.chance.below("decides before the delay ends", 4) > 0;
+    if (code !== "POLICY_NEW_DESTINATION_DELAY") return false;
+    return !this.#world.isFaulty || kernel.chance.below("decides before the delay ends", 8) > 0;
   }
 
   /** One of two people, one of whom writes their name in two ways. */
