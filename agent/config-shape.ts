@@ -18,13 +18,16 @@ const topKeys = ["gatewayUrl", ...secretNames, "chains", "currencies", "policy"]
 const chainKeys = ["family", "chainId", "nodes", "confirmations"];
 const currencyKeys = ["chain", "decimal", "contract"];
 const feeKeys = ["maxFee", "maxFeePerDay"] as const;
-const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove"] as const;
+const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove"] as const;
+const newDestinationKeys = ["holdAbove", "delayMinutes"];
 const listKeys = ["allow", "deny"] as const;
 const neededPolicyKeys = ["maxPerWithdrawal", "maxPerDay", "maxFee", "maxFeePerDay"];
 
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const nodesMax = 8;
 const confirmationsMax = 10_000;
+/** A week: the gateway waits no longer for a person. */
+const delayMinutesMax = 10_080;
 const addressesMax = 4096;
 
 /** Reads the whole value; secrets are looked at for their type alone. @throws AgentError CONFIG_*. */
@@ -121,31 +124,41 @@ function readCurrency(value: JsonValue, path: string, chains: Readonly<Record<st
 }
 
 function readPolicy(value: JsonValue, path: string, currency: CurrencySettings): PolicySettings {
-  const policy = asObject(value, path, [...amountKeys, ...feeKeys, ...listKeys]);
+  const policy = asObject(value, path, [...amountKeys, ...feeKeys, ...listKeys, "newDestination"]);
   for (const key of neededPolicyKeys) needed(policy, key, path);
-  const result: Record<string, string | readonly string[]> = {};
-  const amount = (key: string, decimal: number): void => {
-    const given = policy[key];
-    if (given === undefined) return;
-    const at = `${path}.${key}`;
-    if (typeof given === "number") throw fault("CONFIG_AMOUNT", `${at} is a number; write amounts as text, such as "${given}"`);
-    const text = asText(given, at);
-    const parsed = parseAmount(text, decimal);
-    // Nothing is a limit too: a fee of zero, or "hold everything above 0".
-    if (parsed.ok || parsed.code === "AMOUNT_ZERO") result[key] = text;
-    else if (parsed.code === "AMOUNT_PRECISION")
-      throw fault("CONFIG_AMOUNT", `${at} has more than ${decimal} digits after the point`);
-    else throw fault("CONFIG_AMOUNT", `${at} is not a plain decimal number such as "1.5"`);
-  };
-  for (const key of amountKeys) amount(key, currency.decimal);
-  for (const key of feeKeys) amount(key, nativeDecimal);
+  const result: Record<string, string | readonly string[] | PolicySettings["newDestination"]> = {};
+  for (const key of amountKeys)
+    if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, currency.decimal);
+  for (const key of feeKeys) if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, nativeDecimal);
   for (const key of listKeys) {
     const given = policy[key];
     if (given === undefined) continue;
     const at = `${path}.${key}`;
     result[key] = asList(given, at, addressesMax).map((entry, index) => readAddress(entry, `${at}[${index}]`, "CONFIG_ADDRESS"));
   }
+  if (policy.newDestination !== undefined)
+    result.newDestination = readNewDestination(policy.newDestination, `${path}.newDestination`, currency);
   return result as unknown as PolicySettings;
+}
+
+function readNewDestination(value: JsonValue, path: string, currency: CurrencySettings): PolicySettings["newDestination"] {
+  const { holdAbove, delayMinutes } = asObject(value, path, newDestinationKeys);
+  if (holdAbove === undefined && delayMinutes === undefined)
+    throw fault("CONFIG_MISSING_KEY", `${path} needs holdAbove, delayMinutes or both`);
+  return {
+    ...(holdAbove === undefined ? {} : { holdAbove: asAmount(holdAbove, `${path}.holdAbove`, currency.decimal) }),
+    ...(delayMinutes === undefined ? {} : { delayMinutes: asInteger(delayMinutes, `${path}.delayMinutes`, 1, delayMinutesMax) }),
+  };
+}
+
+/** An amount as text; nothing is a limit too: a fee of zero, or "hold everything above 0". */
+function asAmount(given: JsonValue, at: string, decimal: number): string {
+  if (typeof given === "number") throw fault("CONFIG_AMOUNT", `${at} is a number; write amounts as text, such as "${given}"`);
+  const text = asText(given, at);
+  const parsed = parseAmount(text, decimal);
+  if (parsed.ok || parsed.code === "AMOUNT_ZERO") return text;
+  if (parsed.code === "AMOUNT_PRECISION") throw fault("CONFIG_AMOUNT", `${at} has more than ${decimal} digits after the point`);
+  throw fault("CONFIG_AMOUNT", `${at} is not a plain decimal number such as "1.5"`);
 }
 
 function readAddress(value: JsonValue, path: string, code: "CONFIG_CONTRACT" | "CONFIG_ADDRESS"): string {

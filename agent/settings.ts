@@ -28,6 +28,9 @@ export interface PolicySettings {
   readonly maxFee: string; // for one withdrawal, its dearest version
   readonly maxFeePerDay: string;
   readonly holdAbove?: string;
+  readonly twoApproversAbove?: string;
+  /** Of destinations that this agent has never paid; at least one of the two. */
+  readonly newDestination?: { readonly holdAbove?: string; readonly delayMinutes?: number }; // 1 … 10080
   readonly allow?: readonly string[]; // when not empty, only these destinations
   readonly deny?: readonly string[];
 }

@@ -4,7 +4,7 @@
  */
 
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import type { WithdrawalView } from "../agent/socket/verbs.ts";
+import { approverMax, type WaitView, type WithdrawalView } from "../agent/socket/verbs.ts";
 import type { StateFolder } from "../agent/state-folder.ts";
 import { parseAddress } from "../chains/evm/address.ts";
 import { AgentError } from "../protocol/fault.ts";
@@ -15,6 +15,7 @@ import { describe } from "./withdrawals.ts";
 /** @public */
 export interface DecideOptions {
   readonly yes?: boolean | undefined;
+  readonly as?: string | undefined;
   readonly address?: string | undefined; // approve only
   readonly json?: boolean | undefined;
 }
@@ -26,15 +27,20 @@ export async function approve(
   options: DecideOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const { withdrawal } = await askOperator(state, "show", { transactionId });
+  const approver = approverOf(options, terminal);
+  const given = addressFrom(options.address);
+  // Shown as it would be paid: what the given address looks like is to be seen before the yes.
+  const { withdrawal, wait } = await askOperator(state, "show", { transactionId, address: given });
   if (withdrawal.state !== "held" && withdrawal.state !== "quarantined") {
     throw new AgentError("WITHDRAWAL_NOT_HELD", "none", `the withdrawal does not wait for a person: it is ${withdrawal.state}`);
   }
-  const address = destinationOf(withdrawal, options.address);
-  const shown = { ...withdrawal, address: withdrawal.address === "" ? address : withdrawal.address };
-  await confirmed("approve", shown, options, terminal);
-  const answer = await askOperator(state, "approve", { transactionId, digest: withdrawal.approvalDigest, address });
-  return done(answer.withdrawal, options, terminal);
+  const own = withdrawal.address || (wait?.confirmed?.address ?? "");
+  const address = addressToSend(own, given, transactionId);
+  await confirmed("approve", { ...withdrawal, address: own || address }, wait, options, terminal);
+  const answer = await askOperator(state, "approve", {
+    ...{ transactionId, digest: withdrawal.approvalDigest, address, approver },
+  });
+  return done(answer.withdrawal, answer.wait, options, terminal);
 }
 
 /** @public */
@@ -44,25 +50,43 @@ export async function refuse(
   options: DecideOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const { withdrawal } = await askOperator(state, "show", { transactionId });
-  await confirmed("refuse", withdrawal, options, terminal);
-  const answer = await askOperator(state, "refuse", { transactionId });
-  return done(answer.withdrawal, options, terminal);
+  const approver = approverOf(options, terminal);
+  const { withdrawal, wait } = await askOperator(state, "show", { transactionId });
+  await confirmed("refuse", withdrawal, wait, options, terminal);
+  const answer = await askOperator(state, "refuse", { transactionId, approver });
+  return done(answer.withdrawal, null, options, terminal);
+}
+
+/** The name that stands in the ledger. Whoever may use the socket may give any: it is a claim, and `show` says so. */
+function approverOf({ as }: DecideOptions, terminal: Terminal): string {
+  const name = as ?? terminal.user;
+  if (/^[\x21-\x7e]+$/.test(name) && name.length <= approverMax) return name;
+  throw new AgentError(
+    "COMMAND_USAGE",
+    "none",
+    `${JSON.stringify(name.slice(0, 80))} cannot stand in the ledger as a name: 1 to ${approverMax} visible ASCII characters`,
+    { hint: "say who decides with --as NAME" },
+  );
+}
+
+/** "" when none was given. */
+function addressFrom(given: string | undefined): string {
+  if (given === undefined) return "";
+  const parsed = parseAddress(given);
+  if (!parsed.ok) throw new AgentError(parsed.code, "none", `${JSON.stringify(given.slice(0, 100))} cannot be paid to`);
+  return parsed.address;
 }
 
 /** The address to send along: only for a withdrawal that has none; for one that has, --address may only repeat it. */
-function destinationOf({ address: own, transactionId }: WithdrawalView, given: string | undefined): string {
-  if (given === undefined) {
-    if (own !== "") return "";
+function addressToSend(own: string, given: string, transactionId: string): string {
+  if (own === "" && given === "") {
     throw new AgentError("COMMAND_USAGE", "none", `withdrawal ${transactionId} has no address yet`, {
       hint: `node autowithdraw.js approve ${transactionId} --address ADDRESS`,
     });
   }
-  const parsed = parseAddress(given);
-  if (!parsed.ok) throw new AgentError(parsed.code, "none", `${JSON.stringify(given.slice(0, 100))} cannot be paid to`);
-  if (own === "") return parsed.address;
-  if (own === parsed.address) return "";
-  throw new AgentError("COMMAND_USAGE", "none", `the withdrawal goes to ${own}, not to ${parsed.address}`, {
+  if (own === "") return given;
+  if (given === "" || own === given) return "";
+  throw new AgentError("COMMAND_USAGE", "none", `the withdrawal goes to ${own}, not to ${given}`, {
     hint: "refuse it and ask for a new one: an address is never changed",
   });
 }
@@ -70,10 +94,11 @@ function destinationOf({ address: own, transactionId }: WithdrawalView, given: s
 async function confirmed(
   act: "approve" | "refuse",
   withdrawal: WithdrawalView,
+  wait: WaitView | null,
   options: DecideOptions,
   terminal: Terminal,
 ): Promise<void> {
-  if (options.json !== true) terminal.out(`${describe(withdrawal)}\n`);
+  if (options.json !== true) terminal.out(`${describe(withdrawal, wait)}\n`);
   if (options.yes === true) return;
   if (!terminal.isInteractive) {
     throw new AgentError("COMMAND_USAGE", "none", `${act} asks for a yes on a terminal, and this is none`, {
@@ -85,8 +110,15 @@ async function confirmed(
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
-function done(withdrawal: WithdrawalView, options: DecideOptions, terminal: Terminal): number {
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, withdrawal })}\n`);
-  else terminal.out(`now ${withdrawal.state}: ${withdrawal.amount} ${withdrawal.currency} to ${withdrawal.address}\n`);
+function done(withdrawal: WithdrawalView, wait: WaitView | null, options: DecideOptions, terminal: Terminal): number {
+  const { state, amount, currency, address } = withdrawal;
+  const first = wait?.confirmed ?? null;
+  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, withdrawal, wait })}\n`);
+  else if (first !== null)
+    terminal.out(
+      `still ${state}: ${amount} ${currency} to ${first.address}\n` +
+        `the first yes is ${first.approver}'s; approve under another name lets it be paid, refuse ends it\n`,
+    );
+  else terminal.out(`now ${state}: ${amount} ${currency} to ${address}\n`);
   return exitCodes.fine;
 }

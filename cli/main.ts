@@ -100,17 +100,21 @@ function doctorCommand(run: Run, machine: Machine): Command {
     );
 }
 
+const approverHelp = "who decides, as the ledger will say (this user's name unless given)";
+
 function decidingCommands(run: Run): readonly Command[] {
   return [
     onState("approve", "Lets a held withdrawal be paid, after showing all of it.")
       .argument("<id>", "its transactionId")
       .option("--address <address>", "where to pay, for a withdrawal that has no address yet")
+      .option("--as <name>", approverHelp)
       .option("--yes", "do not ask")
       .action((id: string, options: Common & DecideOptions) =>
         run((terminal) => approve(stateFolder(options.state), transactionIdFrom(id), options, terminal), options.json === true),
       ),
     onState("refuse", "Refuses a held withdrawal for good.")
       .argument("<id>", "its transactionId")
+      .option("--as <name>", approverHelp)
       .option("--yes", "do not ask")
       .action((id: string, options: Common & DecideOptions) =>
         run((terminal) => refuse(stateFolder(options.state), transactionIdFrom(id), options, terminal), options.json === true),

@@ -1,4 +1,5 @@
 /** Terminal manners, in one place: where lines go, how a yes is asked for, how columns line up. */
+import { userInfo } from "node:os";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { exitCodes } from "../agent/launcher/verdict.ts";
@@ -19,11 +20,22 @@ export interface Terminal {
   /** True only for the whole word yes. */
   confirm(question: string): Promise<boolean>;
   readonly now: () => number; // milliseconds since 1970
+  /** Who sits there, as the system tells: the one who called sudo, where it says so, else the process's own user. No proof of anybody. */
+  readonly user: string;
   /** False when whatever repeats should end. */
   sleep(ms: number): Promise<boolean>;
 }
 
 const columnsMin = 80;
+
+/** A user without an entry in the system's list has a number alone. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid-${process.getuid?.() ?? ""}`;
+  }
+}
 
 /** @public */
 export function processTerminal(): Terminal {
@@ -37,6 +49,7 @@ export function processTerminal(): Terminal {
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
+    user: process.env.SUDO_USER || userName(),
     isInteractive: process.stdin.isTTY === true && process.stderr.isTTY === true,
     get columns() {
       return Math.max(columnsMin, process.stdout.isTTY === true ? process.stdout.columns : 0);

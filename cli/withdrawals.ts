@@ -1,6 +1,6 @@
 /** `withdrawals` and `show`: what was asked of this agent and what became of it. Nothing is shortened. */
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import type { LedgerLine, SignerStatus, VersionView, WithdrawalView } from "../agent/socket/verbs.ts";
+import type { LedgerLine, SignerStatus, VersionView, WaitView, WithdrawalView } from "../agent/socket/verbs.ts";
 import type { StateFolder } from "../agent/state-folder.ts";
 import { nativeDecimal } from "../chains/evm/network.ts";
 import { formatAmount } from "../protocol/amount.ts";
@@ -93,12 +93,12 @@ export async function showWithdrawal(
   isJson: boolean,
   terminal: Terminal,
 ): Promise<number> {
-  const { withdrawal, history } = await askOperator(state, "show", { transactionId });
-  if (isJson) terminal.out(`${JSON.stringify({ ok: true, withdrawal, history })}\n`);
+  const { withdrawal, history, wait } = await askOperator(state, "show", { transactionId });
+  if (isJson) terminal.out(`${JSON.stringify({ ok: true, withdrawal, history, wait })}\n`);
   else {
     const now = nowWords(outlookOf(withdrawal, await statusIfAny(state), terminal.now()));
     const { columns } = terminal;
-    terminal.out(`${describe(withdrawal)}${now}${versionsOf(withdrawal, columns)}${historyOf(history, columns)}`);
+    terminal.out(`${describe(withdrawal, wait)}${now}${versionsOf(withdrawal, columns)}${historyOf(history, columns)}`);
   }
   return exitCodes.fine;
 }
@@ -119,17 +119,18 @@ function nowWords({ verdict, why, what }: Outlook): string {
 }
 
 /**
- * Every field of a withdrawal that a decision could hang on, whole.
+ * Every field of a withdrawal that a decision could hang on, whole; `wait` is null for one that waits for nobody.
  * @public
  */
-export function describe(one: WithdrawalView): string {
+export function describe(one: WithdrawalView, wait: WaitView | null): string {
   const rows: (readonly [string, string])[] = [
     ["transactionId", one.transactionId],
     ["orderId", one.orderId],
     ["state", `${stateWords[one.state]}${one.code === "" ? "" : ` (${one.code})`}`],
     ["amount", `${one.amount} ${one.currency}`],
     ["base units", `${one.amountUnits} (${one.decimal} decimals)`],
-    ["to address", one.address === "" ? "none yet: give it with --address" : one.address],
+    ["to address", one.address || (wait?.confirmed?.address ?? "") || "none yet: give it with --address"],
+    ...destinationRows(wait),
     ["chain", `${one.chain} (${one.network})`],
     ["token", one.contract === "" ? "the chain's own coin" : one.contract],
     ["mode", one.mode],
@@ -137,10 +138,46 @@ export function describe(one: WithdrawalView): string {
     ["changed", momentHere(one.changedAt)],
     ["expires", expiresWords(one)],
   ];
+  rows.push(...waitRows(one, wait));
   if (one.account !== "") rows.push(["paid from", one.account]);
   if (one.tag !== "") rows.push(["tag", one.tag]);
   if (one.nonce !== "") rows.push(["nonce", one.nonce]);
   return `${fields(rows)}\n`;
+}
+
+/** The address that this one could be taken for stands right under it, whole. */
+function destinationRows(wait: WaitView | null): readonly (readonly [string, string])[] {
+  const likeness = wait?.likeness ?? null;
+  if (likeness !== null) {
+    return [
+      ["LOOKS LIKE", likeness.address],
+      [
+        "which was paid",
+        `${likeness.amount} ${likeness.currency} at ${moment(likeness.at)}, the last time; the one above, never`,
+      ],
+    ];
+  }
+  return wait?.isNew === true ? [["", "never paid before"]] : [];
+}
+
+/** Whose yes is there or wanted, and when policy decides without one. */
+function waitRows({ expiresAt }: WithdrawalView, wait: WaitView | null): readonly (readonly [string, string])[] {
+  if (wait === null) return [];
+  const rows: (readonly [string, string])[] = [];
+  if (wait.until > 0)
+    rows.push([
+      "delay ends",
+      wait.until > expiresAt
+        ? `${moment(wait.until)}, after it expires: only a person's approve lets it be paid`
+        : `${moment(wait.until)}: policy decides then by itself; approve or refuse decides before`,
+    ]);
+  if (wait.confirmed !== null)
+    rows.push([
+      "approved",
+      `1 of 2, by ${wait.confirmed.approver} (claimed: the socket does not prove names) at ${moment(wait.confirmed.at)}`,
+    ]);
+  else if (wait.needsTwo) rows.push(["approved", "0 of 2: two people must approve it, each under their own name"]);
+  return rows;
 }
 
 /** Time ends nothing that is bound, nor what a recovery holds; but what ran out meanwhile can no longer be approved. */

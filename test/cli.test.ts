@@ -33,6 +33,7 @@ class Screen implements Terminal {
   answer = "no";
   rounds = 0;
   readonly now = (): number => nowMs;
+  user = "alice";
   out(text: string): void {
     this.text += text;
   }
@@ -74,7 +75,7 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       show: ({ transactionId: id }) => {
         const withdrawal = [held, broadcast].find((one) => one.transactionId === id);
         if (withdrawal === undefined) return refusal("WITHDRAWAL_UNKNOWN", "");
-        return { withdrawal, history: [{ seq: 12, at: withdrawal.requestedAt, kind: "REQUESTED", detail: "job 7" }] };
+        return { withdrawal, history: [{ seq: 12, at: withdrawal.requestedAt, kind: "REQUESTED", detail: "job 7" }], wait: null };
       },
       approve: () => ({ withdrawal: { ...held, state: "approved", code: "" } }),
       refuse: () => ({ withdrawal: { ...held, state: "refused", code: "OPERATOR_REFUSED" } }),
@@ -107,7 +108,7 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       list: () => ({ withdrawals: [{ ...held, state: "approved", code: "" }, quarantined] }),
       show: ({ transactionId: id }) => {
         const withdrawal = id === transactionId ? { ...held, code: "RECOVERY_HOLD" } : quarantined;
-        return { withdrawal, history: [] };
+        return { withdrawal, history: [], wait: null };
       },
       refuse: () => refusal("WITHDRAWAL_BOUND", "nonce 41"),
       finish: () => ({ held: 0, quarantined: 1 }),
@@ -127,7 +128,7 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   },
   decided: () => {
     signer.answers = {
-      show: () => ({ withdrawal: { ...broadcast, transactionId }, history: [] }),
+      show: () => ({ withdrawal: { ...broadcast, transactionId }, history: [], wait: null }),
       approve: () => refusal("WITHDRAWAL_NOT_HELD", "broadcast"),
       refuse: () => refusal("WITHDRAWAL_BOUND", "nonce 41"),
     };
@@ -136,7 +137,7 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     const locked = { locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25, the ledger ends at 18" };
     signer.answers = {
       status: () => ({ status: { ...well, ...locked } }),
-      show: () => ({ withdrawal: held, history: [] }),
+      show: () => ({ withdrawal: held, history: [], wait: null }),
       approve: () => refusal("SIGNER_LOCKED", "LEDGER_BEHIND_GATEWAY"),
     };
   },
@@ -158,7 +159,7 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   manual: () => {
     const withdrawal = { ...held, mode: "manual", address: "", code: "POLICY_MANUAL" };
     signer.answers = {
-      show: () => ({ withdrawal, history: [] }),
+      show: () => ({ withdrawal, history: [], wait: null }),
       approve: ({ address }) => ({ withdrawal: { ...withdrawal, address, state: "approved", code: "" } }),
     };
   },

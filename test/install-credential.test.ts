@@ -64,6 +64,7 @@ function terminal(answer: boolean | null): Terminal & { readonly shown: () => st
   return {
     out: show,
     err: show,
+    user: "root",
     isInteractive: answer !== null,
     confirm: async () => answer === true,
     now: () => 0,

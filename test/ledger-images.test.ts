@@ -45,7 +45,7 @@ function* counted(count: number, makeOne: (index: number) => make.Image): Genera
 describe("the ledger that images are made of", () => {
   it("has fifty records of every kind, in segments with checkpoints", () => {
     const kinds =
-      "PAIRED ADOPTED REQUESTED REPEATED APPROVED HELD REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED REPORTED ALARM LOCKED CHECKPOINT RECOVERING RESTATED IMPORTED SETTLED RECOVERED RESUMED";
+      "PAIRED ADOPTED REQUESTED REPEATED APPROVED HELD REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED REPORTED ALARM LOCKED CHECKPOINT RECOVERING RESTATED IMPORTED SETTLED RECOVERED RESUMED POLICY CONFIRMED";
     expect(story.kinds).toHaveLength(50);
     expect([...new Set(story.kinds)].sort()).toEqual(kinds.split(" ").sort());
     expect(latest.segment).toBeGreaterThan(2);

@@ -34,7 +34,7 @@ describe("a ledger's bytes", () => {
       { kind: "ADOPTED", network: "eip155:1", account: `0x${hex("account", 20)}`, nonce: "0" },
       ...bodies(1),
       { kind: "REPEATED", transactionId: id(1), sequence: 2, jobHash: hex("again", 32), code: "" },
-      { kind: "REFUSED", transactionId: id(2), by: "courier", code: "NODE_WOULD_REVERT" },
+      { kind: "REFUSED", transactionId: id(2), by: "courier", approver: "", code: "NODE_WOULD_REVERT" },
       { kind: "EXPIRED", transactionId: id(3) },
       { kind: "LOCKED", code: "LEDGER_BEHIND", detail: "" },
     ]);

@@ -224,7 +224,7 @@ describe("without a yes", () => {
       output += text;
     };
     const code = await runCommand(["pair", ...args()], {
-      ...{ out: say, err: say, isInteractive: true, now: Date.now, sleep: async () => false },
+      ...{ out: say, err: say, user: "ann", isInteractive: true, now: Date.now, sleep: async () => false },
       confirm: async (question) => {
         asked = question;
         return false;

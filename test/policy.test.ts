@@ -251,6 +251,7 @@ describe("a clearance", () => {
     const record = {
       kind: "APPROVED",
       by: "policy",
+      approver: "",
       ...body,
       amountUnits: "1500000",
       seq: 2,

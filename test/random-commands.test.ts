@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import type { WithdrawalView } from "../agent/socket/verbs.ts";
 import { assertSafe, type KnownLimits, type World } from "./invariants.ts";
 import { Seeded, seedsOfRun } from "./support/seeded.ts";
-import { type AnyAnswer, hot, other, otherToken, Rig, shop, token } from "./support/signer-rig.ts";
+import { type AnyAnswer, hot, other, otherToken, Rig, settings, shop, token, twin } from "./support/signer-rig.ts";
 
 const steps = 300;
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
@@ -15,6 +15,12 @@ const ether = 10n ** 18n;
 const limits: Readonly<Record<string, KnownLimits>> = {
   eth: { perWithdrawal: 2n * ether, perHour: 5n * ether, perDay: 10n * ether, fee: ether / 100n, feePerDay: ether / 10n },
   usdt: { perWithdrawal: 1_000_000_000n, perHour: null, perDay: 10n ** 12n, fee: ether / 100n, feePerDay: 10n * ether },
+};
+
+/** With every rule that there is. */
+const policy = {
+  eth: { ...settings.policy.eth!, newDestination: { holdAbove: "0.8", delayMinutes: 5 } },
+  usdt: { ...settings.policy.usdt!, twoApproversAbove: "2", newDestination: { delayMinutes: 30 } },
 };
 
 /** One run's state: the rig, chance, and what a hostile courier has kept for later. */
@@ -28,7 +34,7 @@ class Play {
 
   constructor(seed: number) {
     this.random = new Seeded(seed);
-    this.rig = new Rig({ segmentBytesMax: 20_000 });
+    this.rig = new Rig({ segmentBytesMax: 20_000, settings: { ...settings, policy } });
   }
 
   get world(): World {
@@ -114,7 +120,12 @@ const honest: readonly (readonly [number, Command])[] = [
       const transactionId = play.some(["held"]);
       const view: WithdrawalView | undefined = play.rig.show(transactionId);
       const address = view?.address === "" ? play.random.pick([shop, hot, ""]) : "";
-      play.rig.operate("approve", { transactionId, digest: view?.approvalDigest || "00".repeat(32), address });
+      play.rig.operate("approve", {
+        transactionId,
+        digest: view?.approvalDigest || "00".repeat(32),
+        address,
+        approver: play.random.pick(["ann", "bob"]),
+      });
     },
   ],
   [1, (play) => play.rig.operate("refuse", { transactionId: play.some() })],
@@ -142,7 +153,7 @@ function addJob({ rig, random }: Play): void {
       address:
         isManual && random.chance(2)
           ? ""
-          : random.pick([shop, shop, shop, other, shop.toLowerCase(), hot, token, otherToken, `${shop.slice(0, -1)}9`]),
+          : random.pick([shop, shop, shop, other, twin, shop.toLowerCase(), hot, token, otherToken, `${shop.slice(0, -1)}9`]),
       mode: isManual ? "manual" : "auto",
       tag: random.chance(20) ? "7" : "",
       expiresAt: rig.now + random.pick([1, 60_000, 86_400_000, 86_400_000, 864_000_000]),
@@ -280,7 +291,7 @@ describe("random commands", () => {
 
   it("reach every kind of record, so that the sentences are about something", () => {
     const kinds =
-      "PAIRED ADOPTED REQUESTED REPEATED APPROVED HELD REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED REPORTED ALARM LOCKED CHECKPOINT";
+      "PAIRED ADOPTED POLICY REQUESTED REPEATED APPROVED HELD CONFIRMED REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED REPORTED ALARM LOCKED CHECKPOINT";
     const wanted = [...kinds.split(" "), "INTENT again", "SIGNED again"].sort();
     // A rare kind may be missing from a few random lives; these fixed ones have them all.
     for (let seed = 1; seed <= 60 && reached.size < wanted.length; seed++) live(seed);

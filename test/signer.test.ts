@@ -33,7 +33,7 @@ describe("the way of one withdrawal", () => {
     expect(rig.core.book.openCount).toBe(0);
     expect(rig.show(transactionId)).toMatchObject({ state: "paid", versions: [{ txHash }] });
     expect(rig.kinds().join(" ")).toBe(
-      "PAIRED ADOPTED REQUESTED APPROVED INTENT SIGNED RELEASED OBSERVED OBSERVED OBSERVED REPORTED",
+      "PAIRED ADOPTED POLICY REQUESTED APPROVED INTENT SIGNED RELEASED OBSERVED OBSERVED OBSERVED REPORTED",
     );
   });
 

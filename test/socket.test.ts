@@ -140,7 +140,7 @@ describe("requests", () => {
         verb === "refuse" ? answer({ id, ok: false, code: "X", detail: "no", effect: "none" }) : answer({ id, ok: true }),
     });
     const asking = client(path);
-    expect(await asking.request("refuse", { transactionId: "t" })).toEqual({
+    expect(await asking.request("refuse", { transactionId: "t", approver: "ann" })).toEqual({
       ok: false,
       code: "X",
       detail: "no",

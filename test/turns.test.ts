@@ -49,7 +49,7 @@ describe("a decision on a fresh job", () => {
     expect([rig.signer.ledger.durableHead.seq, rig.stated()]).toEqual([durable, []]);
     expect(rig.disk.appending).toBe(true);
     rig.settle();
-    expect([rig.signer.ledger.durableHead.seq, rig.stated()]).toEqual([durable + 2, ["approved"]]);
+    expect([rig.signer.ledger.durableHead.seq, rig.stated()]).toEqual([durable + 3, ["approved"]]);
   });
 
   it("is forgotten with the power, and made again when the job comes again", () => {

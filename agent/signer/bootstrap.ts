@@ -23,9 +23,10 @@ const amount = string({ min: 1, max: 80 });
 const addresses = list(name, 10_000);
 
 const currency: Reader<CurrencySettings> = object({ chain: name, decimal: integer({ max: decimalMax }) }, { contract: name });
+const newDestination = object({}, { holdAbove: amount, delayMinutes: integer({ min: 1 }) });
 const policy: Reader<PolicySettings> = object(
   { maxPerWithdrawal: amount, maxPerDay: amount, maxFee: amount, maxFeePerDay: amount },
-  { maxPerHour: amount, holdAbove: amount, allow: addresses, deny: addresses },
+  { maxPerHour: amount, holdAbove: amount, twoApproversAbove: amount, newDestination, allow: addresses, deny: addresses },
 );
 const named = { keysMax: 256, keyPattern: /^[A-Za-z0-9_-]{1,64}$/ };
 

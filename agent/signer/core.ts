@@ -14,7 +14,9 @@ import { Policy, type PolicySnapshot } from "./policy/policy.ts";
 import type { Rules } from "./policy/rules.ts";
 import { type AccountEntries, Accounts } from "./withdrawal/accounts.ts";
 import { Book, type BookSnapshot } from "./withdrawal/book.ts";
+import { canonicalAddress } from "./withdrawal/content.ts";
 import { Outbox, recoveryEntryOf } from "./withdrawal/outbox.ts";
+import type { Withdrawal } from "./withdrawal/withdrawal.ts";
 
 type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
 
@@ -44,6 +46,15 @@ export interface Lock {
 }
 
 /**
+ * The config.json by which the newest decisions were made.
+ * @public
+ */
+export interface Ruled {
+  readonly digest: string;
+  readonly at: number; // ledger time
+}
+
+/**
  * Everything folded, as one JSON object; the ledger's rotation stores it beside the new segment.
  * @public
  */
@@ -59,6 +70,7 @@ export interface CoreSnapshot {
   readonly outbox: ReturnType<Outbox["snapshot"]>;
   readonly recovery?: Recovery | null;
   readonly heldBefore?: number;
+  readonly ruled?: Ruled | null;
 }
 
 /**
@@ -89,6 +101,7 @@ export class Core {
   #recovery: Recovery | null;
   /** What the gateway issued before this moment was asked for while a recovery was under way, whenever it comes. */
   #heldBefore: number;
+  #ruled: Ruled | null;
 
   constructor(rules: Rules, snapshot?: CoreSnapshot) {
     this.policy = new Policy(rules, snapshot?.policy);
@@ -101,6 +114,7 @@ export class Core {
     this.#locked = snapshot?.locked ?? null;
     this.#recovery = snapshot?.recovery ?? null;
     this.#heldBefore = snapshot?.heldBefore ?? 0;
+    this.#ruled = snapshot?.ruled ?? null;
   }
 
   get paired(): Paired {
@@ -114,6 +128,11 @@ export class Core {
 
   get recovery(): Recovery | null {
     return this.#recovery;
+  }
+
+  /** The newest POLICY record, null before the first. */
+  get ruled(): Ruled | null {
+    return this.#ruled;
   }
 
   /** Whether a job is a person's to decide: it was asked for in a recovery, or before, and may have been paid and forgotten. */
@@ -161,6 +180,9 @@ export class Core {
         return;
       case "CHECKPOINT":
         return;
+      case "POLICY":
+        this.#ruled = { digest: record.digest, at: record.at };
+        return;
       case "RECOVERING":
         this.#staged = { begun: record, parts: [] };
         return;
@@ -197,6 +219,7 @@ export class Core {
       outbox: this.outbox.snapshot(),
       recovery: this.#recovery,
       heldBefore: this.#heldBefore,
+      ruled: this.#ruled,
     };
   }
 
@@ -233,10 +256,17 @@ export class Core {
     const withdrawal = this.book.fold(record);
     this.policy.fold(record, withdrawal.job.currency);
     if (record.kind === "INTENT") this.accounts.fold(record);
+    if (record.kind === "OBSERVED" && record.outcome === "paid") this.#learn(withdrawal, record.at);
     if (record.kind === "OBSERVED" && from !== undefined) {
       this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
     }
     this.outbox.fold(record, withdrawal);
+  }
+
+  #learn({ job, address }: Withdrawal, at: number): void {
+    const { network, amount, currency } = job;
+    // What a recovery took over may have it as somebody wrote it.
+    this.policy.learn(network, { address: canonicalAddress(address), at, amount, currency });
   }
 
   #pair(record: Extract<LedgerRecord, { kind: "PAIRED" }>): void {

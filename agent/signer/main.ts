@@ -116,7 +116,7 @@ function run(bootstrap: Bootstrap): void {
   const { core, ledger, vault } = open(bootstrap, current);
   let courierServer: LineServer | null = null;
   const signer = new Signer({
-    ...{ core, ledger, vault, run: current, clock, monotonic, chains: settings.chains, log },
+    ...{ core, ledger, vault, run: current, clock, monotonic, chains: settings.chains, config: settings.config, log },
     push: (message: Push) => courierServer?.push(message),
     soon: (act) => process.nextTick(act),
     later: (act) => setTimeout(act, lateMs),

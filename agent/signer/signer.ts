@@ -4,6 +4,7 @@
  * through ledger and vault; clock, chance and sockets are passed in.
  */
 import { type AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
+import type { ConfigSource } from "../settings.ts";
 import type { CourierAnswers, CourierRequests, Push, WithdrawalView } from "../socket/verbs.ts";
 import { type Admitted, acknowledge, admit } from "./admission/admission.ts";
 import type { Core } from "./core.ts";
@@ -16,10 +17,13 @@ import { Signatures } from "./signatures.ts";
 import { Statements } from "./statements.ts";
 import type { Vault } from "./vault/vault.ts";
 import { adopt, decline, observe, weighCount } from "./withdrawal/claims.ts";
-import { expire } from "./withdrawal/decisions.ts";
+import { expire, reconsider } from "./withdrawal/decisions.ts";
 import { prepareBound, prepareReplace, prepareSign } from "./withdrawal/tokens.ts";
 import { stepOf, viewOf, withoutBytes } from "./withdrawal/view.ts";
 import { isFinal, type Withdrawal } from "./withdrawal/withdrawal.ts";
+
+/** Kinds that follow from the limits in force. */
+const deciding: ReadonlySet<RecordBody["kind"]> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
 
 /** @public */
 export interface SignerOptions {
@@ -31,6 +35,7 @@ export interface SignerOptions {
   readonly clock: () => number; // local
   readonly monotonic: () => number; // milliseconds
   readonly chains: Readonly<Record<string, { readonly chainId: number }>>; // by name in the settings
+  readonly config: Pick<ConfigSource, "path" | "digest">; // by which the core decides
   readonly push: (message: Push) => void; // to every courier connected
   readonly log: Log;
   /** Calls back once, at the end of this turn, when what was answered in it is on its way. */
@@ -137,9 +142,10 @@ export class Signer {
     });
   }
 
-  /** Once a second: what ran out ends, and a long segment gets its successor. */
+  /** Once a second: what ran out ends, what a delay held is judged, and a long segment gets its successor. */
   tick(): void {
     this.changed(expire(this.turn()));
+    this.changed(reconsider(this.turn()));
     if (this.ledger.wantsRotation) {
       this.core.fold(this.ledger.rotate(JSON.stringify(this.core.snapshot())));
       this.whenDurable(() => {});
@@ -297,10 +303,20 @@ export class Signer {
   }
 
   #commit(bodies: readonly RecordBody[]): ReturnType<Turn["commit"]> {
+    const { path, digest } = this.#options.config;
+    // Before the first decision under it, and not before: until the gateway has greeted, nobody knows whether the ledger is whole.
+    if (this.core.ruled?.digest !== digest && bodies.some(({ kind }) => deciding.has(kind))) {
+      this.#append([{ kind: "POLICY", digest, path }]);
+    }
+    return this.#append(bodies);
+  }
+
+  #append(bodies: readonly RecordBody[]): ReturnType<Turn["commit"]> {
     const records = this.ledger.append(bodies);
     for (const record of records) {
       this.core.fold(record);
       if (record.kind === "ALARM") this.#options.log("warn", record.detail, { code: record.code });
+      if (record.kind === "POLICY") this.#options.log("info", "policy changed", { path: record.path, digest: record.digest });
       if (record.kind === "LOCKED") this.#options.log("error", `locked: ${record.detail}`, { code: record.code });
     }
     return records;

@@ -187,6 +187,7 @@ export interface SignerStatus {
   readonly startedAt: number;
   /** The config.json in force: where it lies for a person, what it says as a digest (agent/config-digest.ts), when it was read. */
   readonly config: { readonly path: string; readonly digest: string; readonly readAt: number };
+  readonly policyChangedAt: number; // ledger time of the first decision under another config.json than before, 0 before any
   readonly limits: readonly LimitView[]; // one a currency that has a policy
   readonly freeBytes: number; // room on the ledger's disk, -1 when it cannot be told
   readonly freeBytesMin: number; // below it nothing new is begun
@@ -208,6 +209,8 @@ export interface LimitView {
   readonly maxPerHour: string;
   readonly maxPerDay: string;
   readonly holdAbove: string;
+  readonly twoApproversAbove: string;
+  readonly newDestination: { readonly holdAbove: string; readonly delayMinutes: number }; // 0 for no delay
   readonly maxFee: string;
   readonly maxFeePerDay: string;
   readonly allow: number; // destinations on the list, 0 for no list
@@ -311,16 +314,36 @@ export interface RecoveryPlan {
 }
 
 /**
- * Requests on the operator socket.
+ * What a person who decides should know of a withdrawal that waits, beyond the withdrawal itself.
+ * @public
+ */
+export interface WaitView {
+  readonly until: number; // when policy decides by itself, 0 when it never does
+  readonly isNew: boolean; // nothing was ever paid to the destination on its network
+  /** The paid destination that it could be taken for, with the last payment to it. */
+  readonly likeness: { readonly address: string; readonly at: number; readonly amount: string; readonly currency: string } | null;
+  readonly needsTwo: boolean; // two people must say yes
+  readonly confirmed: { readonly approver: string; readonly address: string; readonly at: number } | null; // the first yes of two
+}
+
+/**
+ * Most characters of the name that whoever decides gives; visible ASCII.
+ * @public
+ */
+export const approverMax = 64;
+
+/**
+ * Requests on the operator socket. `approver` is a name that whoever asks gives themselves, visible ASCII.
  * @public
  */
 export interface OperatorRequests {
   status: Record<never, never>;
   list: { readonly openOnly: boolean; readonly limit: number };
-  show: { readonly transactionId: string };
+  /** `address`: where an approve would send one that has no address, so that `wait` is of that. */
+  show: { readonly transactionId: string; readonly address?: string };
   /** `digest` is WithdrawalView.approvalDigest as shown; `address` only when the withdrawal has none. */
-  approve: { readonly transactionId: string; readonly digest: string; readonly address: string };
-  refuse: { readonly transactionId: string };
+  approve: { readonly transactionId: string; readonly digest: string; readonly address: string; readonly approver: string };
+  refuse: { readonly transactionId: string; readonly approver: string };
   /** Shows what the gateway's order would do (`digest` ""), or does exactly that. */
   recover: { readonly digest: string };
   /** Ends a recovery: policy decides by itself again. What is still held or quarantined stays so. */
@@ -334,8 +357,9 @@ export type OperatorVerb = keyof OperatorRequests;
 export interface OperatorAnswers {
   status: { readonly status: SignerStatus };
   list: { readonly withdrawals: readonly WithdrawalView[] };
-  show: { readonly withdrawal: WithdrawalView; readonly history: readonly LedgerLine[] };
-  approve: { readonly withdrawal: WithdrawalView };
+  show: { readonly withdrawal: WithdrawalView; readonly history: readonly LedgerLine[]; readonly wait: WaitView | null };
+  /** `wait` is there while a second person's yes is wanted, or this one's was there before. */
+  approve: { readonly withdrawal: WithdrawalView; readonly wait: WaitView | null };
   refuse: { readonly withdrawal: WithdrawalView };
   recover: { readonly plan: RecoveryPlan; readonly done: boolean };
   finish: { readonly held: number; readonly quarantined: number };

@@ -8,7 +8,7 @@ import { invariant } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { recoveryNameOf } from "../../protocol/recovery.ts";
 import { Seeded } from "../../test/support/seeded.ts";
-import { agentId, facts, hot, Rig, wallet } from "../../test/support/signer-rig.ts";
+import { agentId, facts, hot, Rig, settings, wallet } from "../../test/support/signer-rig.ts";
 
 export const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(9));
 
@@ -49,9 +49,12 @@ export interface StoryOptions {
   readonly segmentBytesMax: number;
 }
 
+/** Above this two people must say yes. */
+const usdt = { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", maxFeePerDay: "10", twoApproversAbove: "100" };
+
 /** Lives until the ledger has exactly so many records, the last of them a LOCKED. */
 export function tellStory({ seed, records, segmentBytesMax }: StoryOptions): Story {
-  const rig = new Rig({ segmentBytesMax, gatewayKey });
+  const rig = new Rig({ segmentBytesMax, gatewayKey, settings: { ...settings, policy: { ...settings.policy, usdt } } });
   const teller = new Teller(rig, new Seeded(seed));
   opening(teller);
   while (teller.seq < records / 2) teller.step();
@@ -85,8 +88,8 @@ function opening(teller: Teller): void {
   teller.observe(paid, "final");
   rig.acknowledge();
   teller.turn();
-  const { transactionId: held, approvalDigest } = rig.request({ mode: "manual" });
-  rig.operate("approve", { transactionId: held, digest: approvalDigest, address: "" });
+  const { transactionId: held, approvalDigest: digest } = rig.request({ mode: "manual", amount: "100.5" });
+  for (const approver of ["ann", "bob"]) rig.operate("approve", { transactionId: held, digest, address: "", approver });
   teller.dieBetween(held);
   rig.ask("sign", { transactionId: held, facts });
   teller.keep();

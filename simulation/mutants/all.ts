@@ -7,6 +7,7 @@ import { linkMutants } from "./link.ts";
 import type { Mutant } from "./mutant.ts";
 import { orderMutants } from "./orders.ts";
 import { outboxMutants } from "./outbox.ts";
+import { peopleMutants } from "./people.ts";
 import { policyMutants } from "./policy.ts";
 import { recoveryMutants } from "./recovery.ts";
 import { releaseMutants } from "./release.ts";
@@ -26,6 +27,7 @@ export const mutants: readonly Mutant[] = [
   ...admissionMutants,
   ...tokenMutants,
   ...policyMutants,
+  ...peopleMutants,
   ...outboxMutants,
   ...deskMutants,
   ...linkMutants,

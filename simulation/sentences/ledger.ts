@@ -22,7 +22,9 @@ export interface LedgerTerms extends Terms {
 type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
 
 /** What a ledger that may have forgotten a signature must not say of a withdrawal. */
-const decisions: ReadonlySet<string> = new Set(["APPROVED", "REFUSED", "HELD", "EXPIRED", "INTENT", "SIGNED", "RELEASED"]);
+const decisions: ReadonlySet<string> = new Set([
+  ...["POLICY", "APPROVED", "REFUSED", "HELD", "CONFIRMED", "EXPIRED", "INTENT", "SIGNED", "RELEASED"],
+]);
 
 export class DurableLedger {
   readonly name: string;

@@ -30,6 +30,10 @@ export interface Withdrawal {
   approvedAt: number;
   versions: Version[];
   isFinal: boolean;
+  requestedAt: number;
+  address: string; // approved, or as a recovery told it
+  isDelayed: boolean;
+  firstYes: { readonly approver: string; readonly address: string } | null; // while the second is awaited
   /** A recovery holds it: no job of policy's or the clock's any more. */
   isPersons: boolean;
 }

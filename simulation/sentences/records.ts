@@ -6,23 +6,41 @@
 import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { Limits, type Terms, type Version, type Withdrawal } from "./limits.ts";
+import { People } from "./people.ts";
 import { must } from "./violation.ts";
 
 type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
 
 const recoveryCodes: ReadonlySet<string> = new Set(["RECOVERY_HOLD", "RECOVERY_SETTLED"]);
 const acting: ReadonlySet<string> = new Set([
-  ...["REQUESTED", "REPEATED", "APPROVED", "HELD", "REFUSED", "EXPIRED", "INTENT", "SIGNED", "RELEASED", "ADOPTED"],
+  ...[
+    "REQUESTED",
+    "REPEATED",
+    "POLICY",
+    "APPROVED",
+    "HELD",
+    "CONFIRMED",
+    "REFUSED",
+    "EXPIRED",
+    "INTENT",
+    "SIGNED",
+    "RELEASED",
+    "ADOPTED",
+  ],
 ]);
+
+const ruled: ReadonlySet<string> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
 
 export class RecordSentences {
   readonly #terms: Terms;
   readonly #withdrawals = new Map<string, Withdrawal>();
   readonly #limits: Limits;
+  readonly #people: People;
   readonly #ownerOf = new Map<bigint, string>();
   readonly #hashes = new Map<number, string>();
   #next: bigint | null = null;
   #isBegun = false;
+  #isRuled = false;
   #isLocked = false;
   #ackedSeq = 0;
   #sequence = 0;
@@ -36,13 +54,16 @@ export class RecordSentences {
   constructor(terms: Terms) {
     this.#terms = terms;
     this.#limits = new Limits(terms, this.#withdrawals);
+    this.#people = new People(terms.policy, this.#limits);
   }
 
   add(record: LedgerRecord): void {
     this.#hashes.set(record.seq, record.hash);
+    this.#isRuled ||= record.kind === "POLICY";
     const say = (): string => `${this.#terms.name}: ${JSON.stringify(record).slice(0, 400)}`;
     must(record.at <= this.#terms.atMax(), "ledger time never runs far ahead of the gateway's", say);
     must(!this.#isLocked || !acting.has(record.kind), "a locked signer does nothing", say);
+    must(this.#isRuled || !ruled.has(record.kind), "a decision follows the record of its rules", say);
     switch (record.kind) {
       case "LOCKED":
         this.#isLocked = true;
@@ -107,10 +128,10 @@ export class RecordSentences {
   }
 
   /** What a recovery settled may be asked for again, and is a person's then. */
-  #requested({ transactionId, job }: Extract<LedgerRecord, { kind: "REQUESTED" }>, say: () => string): void {
+  #requested({ transactionId, job, at }: Extract<LedgerRecord, { kind: "REQUESTED" }>, say: () => string): void {
     const known = this.#withdrawals.get(transactionId);
     must(known === undefined || known.decision === "settled", "an order is requested once", say);
-    this.#withdrawals.set(transactionId, { ...begin(JSON.parse(job) as Job), isPersons: known !== undefined });
+    this.#withdrawals.set(transactionId, { ...begin(JSON.parse(job) as Job, at), isPersons: known !== undefined });
   }
 
   #recovered(record: Extract<LedgerRecord, { kind: "RECOVERED" }>, say: () => string): void {
@@ -138,11 +159,13 @@ export class RecordSentences {
 
   #imported(part: Imported, at: number, say: () => string): void {
     const { transactionId: id } = part;
-    const one = this.#withdrawals.get(id) ?? begin(JSON.parse(part.job) as Job);
+    const one = this.#withdrawals.get(id) ?? begin(JSON.parse(part.job) as Job, at);
     this.#withdrawals.set(id, one);
     must(one.decision === "settled" || !isOver(one), "nothing follows the end", say);
     one.decision = "held";
     one.isPersons = true;
+    one.firstYes = null;
+    one.address = part.address;
     if (part.nonce === "") {
       must(one.nonce === null, "a withdrawal has one token", say);
       return;
@@ -183,10 +206,16 @@ export class RecordSentences {
         this.#approved(one, record, say);
         return;
       case "HELD":
-        must(one.decision === "", "a decision comes once", say);
+        must(one.decision === "" || (one.decision === "held" && one.isDelayed), "a decision comes once", say);
+        one.isDelayed = record.code === "POLICY_NEW_DESTINATION_DELAY";
+        one.firstYes = null;
         one.isPersons ||= this.#isRecovering || one.job.issuedAt < this.#heldBefore;
         must(!one.isPersons || recoveryCodes.has(record.code), "what comes in a recovery is held for a person", say);
         one.decision = "held";
+        return;
+      case "CONFIRMED":
+        must(one.decision === "held", "a first yes is to what is held", say);
+        one.firstYes = record;
         return;
       case "REFUSED":
       case "EXPIRED":
@@ -220,6 +249,7 @@ export class RecordSentences {
           say,
         );
         one.isFinal = record.stage === "final";
+        if (record.outcome === "paid") this.#people.paid(one);
         return;
       default:
     }
@@ -236,9 +266,11 @@ export class RecordSentences {
       const isForPeople = one.job.mode === "manual" || (policy.holdAbove !== undefined && units > limit(policy.holdAbove));
       must(!isForPeople, "what is for a person is approved by a person", say);
     }
+    this.#people.approved(one, record, say);
     must(units <= limit(policy.maxPerWithdrawal), "no payment is above its limit", say);
     one.decision = "approved";
     one.units = units;
+    one.address = record.address;
     one.approvedAt = record.at;
     this.#limits.within("approved", one.job.currency, record.at, say);
   }
@@ -267,9 +299,10 @@ export class RecordSentences {
   }
 }
 
-function begin(job: Job): Withdrawal {
-  const times = { feeAt: 0, boundAt: 0, approvedAt: 0 };
-  return { job, decision: "", units: 0n, nonce: null, feeWei: 0n, ...times, versions: [], isFinal: false, isPersons: false };
+function begin(job: Job, requestedAt: number): Withdrawal {
+  const times = { requestedAt, feeAt: 0, boundAt: 0, approvedAt: 0 };
+  const said = { decision: "", isDelayed: false, firstYes: null, isFinal: false, isPersons: false } as const;
+  return { job, ...said, units: 0n, nonce: null, address: "", feeWei: 0n, ...times, versions: [] };
 }
 
 function isOver({ decision, isFinal }: Withdrawal): boolean {

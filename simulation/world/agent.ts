@@ -145,6 +145,7 @@ export class Machine {
     const sockets = new Set<LocalSocket>();
     const signer = new Signer({
       ...{ core, ledger, vault: this.vault, run, clock: this.clock, monotonic, chains: settings.chains },
+      config: settings.config,
       push: (message) => {
         if (!owner.isAlive) return;
         for (const socket of sockets) socket.push(message);
@@ -156,8 +157,12 @@ export class Machine {
       next: (act) => void setImmediate(act),
       onPoisoned: () => this.signerEnds(owner),
     });
-    const config = { path: "/config.json", digest: "c0".repeat(32), readAt: 1 };
-    const surroundings = { isolation: "L0", encKeyFrom: "config", config, isCourierConnected: () => true } as const;
+    const surroundings = {
+      isolation: "L0",
+      encKeyFrom: "config",
+      config: settings.config,
+      isCourierConnected: () => true,
+    } as const;
     this.signer = {
       ...{ owner, signer, sockets, courierVerbs: courierVerbs(signer) },
       operatorVerbs: operatorVerbs(signer, { ...surroundings, later: (act) => void scheduler.after(0, owner, act) }),

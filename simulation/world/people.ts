@@ -135,9 +135,22 @@ export class People {
         // What a recovery holds is for whoever carries it out.
         const isTheirs = (code: string): boolean =>
           code === "RECOVERY_HOLD" || (code === "RECOVERY_SETTLED" && this.#world.rescue?.comparison.isNeeded === true);
-        for (const view of withdrawals) if (view.state === "held" && !isTheirs(view.code)) this.#decide(machine, view);
+        for (const view of withdrawals) {
+          if (view.state === "held" && !isTheirs(view.code) && !this.#leavesToTime(view)) this.#decide(machine, view);
+        }
       });
     }
+  }
+
+  /** What only waits for its time is left to that as a rule, and always once nothing goes wrong any more. */
+  #leavesToTime({ code }: WithdrawalView): boolean {
+    if (code !== "POLICY_NEW_DESTINATION_DELAY") return false;
+    return !this.#world.isFaulty || kernel.chance.below("decides before the delay ends", 8) > 0;
+  }
+
+  /** One of two people, one of whom writes their name in two ways. */
+  #name(): string {
+    return this.#world.plan.rules === "approvers" ? kernel.chance.pick("who decides", ["ann", "bob", "Ann"]) : "ann";
   }
 
   #decide(machine: Machine, view: WithdrawalView): void {
@@ -146,13 +159,14 @@ export class People {
   }
 
   refuse(machine: Machine, { transactionId }: WithdrawalView): void {
-    this.ask(machine, "refuse", { transactionId });
+    this.ask(machine, "refuse", { transactionId, approver: this.#name() });
   }
 
   approve(machine: Machine, view: WithdrawalView, never: (code: string) => void = () => this.refuse(machine, view)): void {
     const { transactionId, approvalDigest } = view;
     const address = view.address === "" ? namedReceiver : "";
-    this.ask(machine, "approve", { transactionId, digest: approvalDigest, address }, (answer) => {
+    const yes = { transactionId, digest: approvalDigest, address, approver: this.#name() };
+    this.ask(machine, "approve", yes, (answer) => {
       // What policy will not let through is refused by the person who sees why.
       const isNever = !answer.ok && (answer.code.startsWith("POLICY_ABOVE") || answer.code === "JOB_EXPIRED");
       if (isNever && view.state === "held") never(answer.code);

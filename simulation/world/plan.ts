@@ -80,6 +80,8 @@ export interface Plan {
   readonly nodes: number;
   readonly firstNonce: number;
   readonly policy: "wide" | "narrow" | "daily" | "holding";
+  /** What a person or time decides beside the limits: destinations never paid before, or two names for larger amounts. */
+  readonly rules: "" | "destinations" | "approvers";
   readonly segmentBytesMax: number;
   readonly linkSlowMs: number;
   /** An address whose code refuses payments, "" for none. */
@@ -101,8 +103,13 @@ export const receivers = [
   "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC",
   "0x90F79bf6EB2c4f870365E785982E1f101E93b906",
 ] as const;
+/** Begins and ends as the first receiver does, in other letters' case. */
+export const twin = "0x7099abababababAbaBaBABaBaBabAbAbaBA179c8";
 /** The one that operators name where the shop left it open. */
 export const namedReceiver = "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65";
+
+/** When a twin is asked for at the latest. */
+const twinMsMax = 20_000;
 
 const decimals = { eth: 18, usdt: 6 } as const;
 
@@ -180,10 +187,13 @@ export function drawPlan(chance: Chance): Plan {
   const policies =
     oldBackup === "held" ? (["narrow", "daily"] as const) : (["wide", "wide", "narrow", "daily", "holding"] as const);
   const policy = chance.pick("policy", policies);
+  const rules = oldBackup === "" ? drawRules(chance) : "";
+  const orders = drawOrders(chance, faultsMs, rules === "destinations" ? 3 : oldBackup === "held" ? 2 : 1);
   return {
     rates,
-    orders: oldBackup === "held" ? heldFirst(drawOrders(chance, faultsMs, 2)) : drawOrders(chance, faultsMs),
-    faultsMs: faultsMs + oldMs + wayBackMs,
+    orders: oldBackup === "held" ? heldFirst(orders) : rules === "destinations" ? withTwin(chance, orders) : orders,
+    faultsMs: faultsMs + oldMs + wayBackMs + (rules === "destinations" ? twinMsMax : 0),
+    rules,
     rescue,
     takeover,
     oldBackup,
@@ -197,6 +207,24 @@ export function drawPlan(chance: Chance): Plan {
     linkSlowMs: chance.pick("line delay", [1, 20, 150]),
     refusing: chance.fault("a receiver refuses", 500) ? receivers[1] : "",
   };
+}
+
+function drawRules(chance: Chance): Plan["rules"] {
+  const drawn = chance.below("rules", 12);
+  return drawn === 0 ? "destinations" : drawn === 1 ? "approvers" : "";
+}
+
+/**
+ * The first may be paid for good before another is asked for that goes to an address which looks like the first one's; between the two,
+ * one more to the first one's own.
+ */
+function withTwin(chance: Chance, orders: readonly Order[]): readonly Order[] {
+  const [first, second] = [
+    { address: receivers[0], atMs: 500 },
+    { address: receivers[0], atMs: chance.between("the same again at", 1_000, 12_000) },
+  ];
+  const last = { address: twin, atMs: chance.between("a twin at", 8_000, twinMsMax) };
+  return orders.map((order, index) => ({ ...order, mode: "auto", ...(index === 0 ? first : index === 1 ? second : last) }));
 }
 
 /** The first waits for a person, and all are of one currency: together they may be more than a day's limit. */

@@ -323,7 +323,7 @@ export class Rescue {
   #decide(machine: Machine, view: WithdrawalView): void {
     const { people } = this.#world;
     if (view.state === "quarantined" && kernel.chance.below("quarantined is refused", 6) === 0) {
-      people.ask(machine, "refuse", { transactionId: view.transactionId }, (answer) => {
+      people.ask(machine, "refuse", { transactionId: view.transactionId, approver: "ann" }, (answer) => {
         const isTaken = answer.ok;
         this.#world.holds(() => must(!isTaken, "what is bound is never refused", () => view.orderId));
       });

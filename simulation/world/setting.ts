@@ -68,6 +68,13 @@ const policies: Readonly<Record<Plan["policy"], PolicySettings>> = {
   holding: { maxPerWithdrawal: "2", maxPerHour: "5", maxPerDay: "10", holdAbove: "0.2", ...fees },
 };
 
+/** Minutes are whole in config.json; three seconds are enough to see a delay from both sides in a run. */
+const rules: Readonly<Record<Plan["rules"], Partial<PolicySettings>>> = {
+  "": {},
+  destinations: { newDestination: { holdAbove: "0.25", delayMinutes: 0.05 } },
+  approvers: { twoApproversAbove: "0.15" },
+};
+
 export const pairedCurrencies: readonly PairedCurrency[] = [
   { id: "eth", network, contract: "", decimal: 18, maxFee: fees.maxFee },
   { id: "usdt", network, contract, decimal: 6, maxFee: fees.maxFee },
@@ -77,7 +84,7 @@ export const pairedCurrencies: readonly PairedCurrency[] = [
 export function policyOf(plan: Plan): PolicySettings {
   // Low enough for a hostile courier to reach; honest ones would have to wait for tomorrow.
   const feePerDay = plan.rates.hostileCourier > 0 ? { maxFeePerDay: "0.012" } : {};
-  return { ...policies[plan.policy], ...feePerDay };
+  return { ...policies[plan.policy], ...feePerDay, ...rules[plan.rules] };
 }
 
 export function signerSettings(plan: Plan): SignerSettings {

@@ -39,7 +39,7 @@ export function bodies(n: number): readonly RecordBody[] {
       job: `{"orderId":"o-${n}","note":"J *@ \\" ü €"}`,
     },
     { kind: "HELD", transactionId, code: "POLICY_MANUAL" },
-    { kind: "APPROVED", transactionId, by: "operator", chain: "local", network: "eip155:1", ...money },
+    { kind: "APPROVED", transactionId, by: "operator", approver: "ann", chain: "local", network: "eip155:1", ...money },
     {
       kind: "INTENT",
       transactionId,

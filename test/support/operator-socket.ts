@@ -108,6 +108,7 @@ export const well: SignerStatus = {
   encKeyFrom: "credential",
   version: "0.1.0",
   config: { path: "/etc/autowithdraw/config.json", digest: "c0".repeat(32), readAt: 1795210000000 },
+  policyChangedAt: 1795210000000,
   limits: [],
   freeBytes: 8_000_000_000,
   freeBytesMin: 67_108_864,

@@ -17,7 +17,15 @@ import { Signer, type SignerOptions } from "../../agent/signer/signer.ts";
 import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
 import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
 import { unlockVault } from "../../agent/signer/vault/vault.ts";
-import type { AccountView, CourierAnswers, LedgerLine, Push, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type {
+  AccountView,
+  CourierAnswers,
+  LedgerLine,
+  Push,
+  SignerStatus,
+  WaitView,
+  WithdrawalView,
+} from "../../agent/socket/verbs.ts";
 import { openEnvelope, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import { parseJson } from "../../protocol/json.ts";
@@ -30,6 +38,8 @@ export const merchant = "m1";
 export const token = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 export const otherToken = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";
 export const shop = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+/** Begins and ends as `shop` does, in other letters' case. */
+export const twin = "0x7099abababababAbaBaBABaBaBabAbAbaBA179c8";
 export const other = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 export const begun = 1_700_000_000_000;
 const words = "test test test test test test test test test test test junk";
@@ -72,6 +82,7 @@ export interface AnyAnswer
   readonly frames: readonly string[];
   readonly status: SignerStatus;
   readonly history: readonly LedgerLine[];
+  readonly wait: WaitView | null;
   readonly records: number;
   readonly segments: number;
 }
@@ -208,6 +219,7 @@ export class Rig {
     this.poisoned = null;
     this.signer = new Signer({
       ...{ core, ledger, vault, run, clock, monotonic, chains: this.settings.chains },
+      config: this.settings.config,
       push: (message) => this.#pushed(message),
       log: (level, message, context) => this.logged.push(`${level} ${context?.code ?? ""} ${message}`),
       ...{ soon: (act) => act(), later: (act) => act(), next: (act) => act(), ...this.#options.turns },
@@ -217,7 +229,7 @@ export class Rig {
     });
     this.#courier = courierVerbs(this.signer);
     this.#operator = operatorVerbs(this.signer, {
-      ...{ isolation: "L0 one user", encKeyFrom: "config", config: settings.config, isCourierConnected: () => true },
+      ...{ isolation: "L0 one user", encKeyFrom: "config", config: this.settings.config, isCourierConnected: () => true },
       later: (act) => act(),
     });
   }
@@ -246,8 +258,10 @@ export class Rig {
     return this.#wait((answer) => this.send(verb, body, answer));
   }
 
+  /** Whoever decides is ann, unless the body names somebody else. */
   operate(verb: string, body: object = {}): AnyAnswer {
-    const request = parseJson(JSON.stringify({ id: this.#nextId++, verb, ...body }));
+    const named = verb === "approve" || verb === "refuse" ? { approver: "ann" } : {};
+    const request = parseJson(JSON.stringify({ id: this.#nextId++, verb, ...named, ...body }));
     return this.#wait((answer) => this.#operator(request as never, (given) => answer(this.#seen(given) as unknown as AnyAnswer)));
   }
 

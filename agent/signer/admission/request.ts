@@ -8,6 +8,7 @@ import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../ledger/records.ts";
 import type { Turn } from "../run.ts";
 import { contentOf, differenceOf } from "../withdrawal/content.ts";
+import { decisionBody } from "../withdrawal/decisions.ts";
 import type { FreshJob } from "./jobs.ts";
 
 /** Records one job at its place in the chain. */
@@ -21,7 +22,7 @@ export function record(turn: Turn, { job, hash, text }: FreshJob): void {
   const isSettled = core.book.stateOf(transactionId) === "settled";
   if (known === undefined || (isSettled && code === "")) {
     core.expectJob(hash, job);
-    turn.commit([{ kind: "REQUESTED", ...place, job: text }, decide(turn, job, isSettled)]);
+    turn.commit([{ kind: "REQUESTED", ...place, job: text }, decide(turn, job, turn.nowMs, isSettled)]);
     return;
   }
   const repeated: RecordBody = { kind: "REPEATED", ...place, code };
@@ -35,26 +36,18 @@ export function record(turn: Turn, { job, hash, text }: FreshJob): void {
  */
 export function resume(turn: Turn): void {
   const undecided = [...turn.core.book.open()].filter((withdrawal) => withdrawal.state === "requested");
-  for (const { job, code } of undecided) turn.commit([decide(turn, job, code === "RECOVERY_SETTLED")]);
+  for (const { job, requestedAt, code } of undecided) turn.commit([decide(turn, job, requestedAt, code === "RECOVERY_SETTLED")]);
 }
 
-function decide(turn: Turn, job: Job, wasSettled: boolean): RecordBody {
+function decide(turn: Turn, job: Job, requestedAt: number, wasSettled: boolean): RecordBody {
   const { transactionId } = job;
-  if (!isOwnId(turn, job)) return { kind: "REFUSED", transactionId, by: "policy", code: "JOB_ID_MISMATCH" };
+  if (!isOwnId(turn, job)) return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_ID_MISMATCH" };
   // What a restored ledger or gateway forgot may be asked for again, under other limits than when it was paid: policy says neither yes
   // nor no, and a person looks, at all that was issued until one ended the recovery; and whenever it is what a recovery took for ended,
   // perhaps as paid.
   if (wasSettled) return { kind: "HELD", transactionId, code: "RECOVERY_SETTLED" };
   if (turn.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
-  const decision = turn.core.policy.judge(job, turn.nowMs);
-  switch (decision.decision) {
-    case "approve":
-      return decision.body;
-    case "hold":
-      return { kind: "HELD", transactionId, code: decision.code };
-    case "refuse":
-      return { kind: "REFUSED", transactionId, by: "policy", code: decision.code };
-  }
+  return decisionBody(transactionId, turn.core.policy.judge(job, requestedAt, turn.nowMs));
 }
 
 /** An id is derived from the order, so a gateway that lost its database cannot ask for one order under two ids. */

@@ -3,6 +3,7 @@
  * never written. Plain predicates rather than protocol's readers, which cost more than the rest of a record together.
  */
 import type { JsonValue } from "../../../protocol/json.ts";
+import { approverMax } from "../../socket/verbs.ts";
 import type { RecordBody, RecordKind } from "./records.ts";
 
 type Check = (value: JsonValue | undefined) => boolean;
@@ -31,6 +32,8 @@ const isOptionalDecimal: Check = text(0, decimalMax, /^(?:|0|[1-9][0-9]*)$/);
 const isBoolean: Check = (value) => typeof value === "boolean";
 const isPayload: Check = text(2, textMax, /^(?:0x)?(?:[0-9a-f]{2})+$/);
 const isTxHash: Check = text(0, 130, /^[0-9A-Za-z]*$/);
+const isName: Check = text(1, approverMax, /^[\x21-\x7e]+$/);
+const isOptionalName: Check = text(0, approverMax, /^[\x21-\x7e]*$/);
 const isDetail: Check = text(0, 4096, /^/);
 const isHead: Check = fields({ seq: isTime, hash: isHash });
 const isVersion: Check = fields({ transactionId: isId, version: isOrdinal });
@@ -44,6 +47,7 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   APPROVED: {
     transactionId: isId,
     by: oneOf("policy", "operator"),
+    approver: isOptionalName,
     chain: isVisible,
     network: isVisible,
     contract: isOptionalVisible,
@@ -51,7 +55,8 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
     amountUnits: isDecimal,
   },
   HELD: { transactionId: isId, code: isCode },
-  REFUSED: { transactionId: isId, by: oneOf("policy", "operator", "courier"), code: isCode },
+  CONFIRMED: { transactionId: isId, approver: isName, digest: isHash, address: isVisible },
+  REFUSED: { transactionId: isId, by: oneOf("policy", "operator", "courier"), approver: isOptionalName, code: isCode },
   EXPIRED: { transactionId: isId },
   INTENT: {
     transactionId: isId,
@@ -100,6 +105,7 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
     spent: listOf({ currency: isVisible, units: isDecimal, feesWei: isDecimal }, recoveredListMax),
   },
   RESUMED: { issuedBefore: isTime },
+  POLICY: { digest: isHash, path: isDetail },
   CHECKPOINT: { file: isVisible, sha256: isHash },
 };
 

@@ -50,6 +50,7 @@ export type RecordBody =
       readonly kind: "APPROVED";
       readonly transactionId: string;
       readonly by: "policy" | "operator";
+      readonly approver: string; // the name that whoever asked gave, "" for policy
       readonly chain: string;
       readonly network: string;
       readonly contract: string; // "" native
@@ -57,11 +58,20 @@ export type RecordBody =
       readonly amountUnits: string;
     }
   | { readonly kind: "HELD"; readonly transactionId: string; readonly code: string }
+  /** The first of two people said yes to what `digest` names, and to this destination; nothing counts before the second. */
+  | {
+      readonly kind: "CONFIRMED";
+      readonly transactionId: string;
+      readonly approver: string;
+      readonly digest: string;
+      readonly address: string;
+    }
   /** Final, before any signature. `by` courier is a decline (for instance: the call would revert). */
   | {
       readonly kind: "REFUSED";
       readonly transactionId: string;
       readonly by: "policy" | "operator" | "courier";
+      readonly approver: string; // the person's name as given, "" for the others
       readonly code: string;
     }
   | { readonly kind: "EXPIRED"; readonly transactionId: string }
@@ -149,6 +159,8 @@ export type RecordBody =
     }
   /** A person ended the recovery: policy decides by itself again, of what is issued from `issuedBefore` on by the gateway's clock. */
   | { readonly kind: "RESUMED"; readonly issuedBefore: number }
+  /** The config.json by which the decisions that follow are made, when it is another than before. */
+  | { readonly kind: "POLICY"; readonly digest: string; readonly path: string }
   /** First record of every segment but the first: the folded state of all before is in the named file with this hash. */
   | { readonly kind: "CHECKPOINT"; readonly file: string; readonly sha256: string };
 

@@ -22,6 +22,11 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
       maxPerHour: amount(limits.maxPerHourUnits),
       maxPerDay: amount(limits.maxPerDayUnits),
       holdAbove: amount(limits.holdAboveUnits),
+      twoApproversAbove: amount(limits.twoApproversAboveUnits),
+      newDestination: {
+        holdAbove: amount(limits.newDestination?.holdAboveUnits ?? null),
+        delayMinutes: (limits.newDestination?.delayMs ?? 0) / 60_000,
+      },
       maxFee: fee(limits.maxFeeWei),
       maxFeePerDay: fee(limits.maxFeePerDayWei),
       allow: limits.allow.size,

@@ -4,7 +4,6 @@
  * Sources: docs/architecture.md sections 2 and 3.
  */
 import { parseAddress } from "../../../chains/evm/address.ts";
-import { type Description, describe, digestOf } from "../../../chains/evm/transaction.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { Code } from "../../../protocol/codes.ts";
 import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
@@ -12,7 +11,10 @@ import type { Job } from "../../../protocol/messages.ts";
 import type { LedgerRecord, RecordBody } from "../ledger/records.ts";
 import type { Imported } from "../withdrawal/recovered.ts";
 import { type Approval, makeApproval } from "./approval.ts";
-import { type Clearance, makeClearance } from "./clearance.ts";
+import type { Clearance } from "./clearance.ts";
+import { type Built, type Compared, compare } from "./comparison.ts";
+import { Destinations, type Paid, type PaidEntries } from "./destinations.ts";
+import { heldFor, isAbove, likenessOf } from "./holds.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 import { aboveWindow, countAtLeast, dearer, makeWindows, type Windows } from "./sums.ts";
 import type { WindowEntries } from "./window.ts";
@@ -34,16 +36,12 @@ export type Decision =
   | { readonly decision: "hold"; readonly code: Code }
   | { readonly decision: "refuse"; readonly code: Code };
 
-/**
- * What was built, to be compared with what was approved.
- * @public
- */
-export interface Built {
-  readonly approval: Approval;
-  readonly unsigned: Uint8Array;
-  readonly version: number;
-  readonly account: string; // paying address, EIP-55
-  readonly nonce: bigint; // the token bound, or about to be bound, to this withdrawal
+/** A job in the agent's own terms. */
+interface Asked {
+  readonly ok: true;
+  readonly asset: Asset;
+  readonly limits: Limits;
+  readonly units: bigint;
 }
 
 /**
@@ -54,6 +52,7 @@ export interface PolicySnapshot {
   readonly approvals: readonly (readonly [string, number, string, string, string, string, string, string])[];
   /** Currency; then approved in the hour and the day, fees, bound in the hour and the day. */
   readonly windows: readonly (readonly [string, WindowEntries, WindowEntries, WindowEntries, WindowEntries?, WindowEntries?])[];
+  readonly paid: PaidEntries;
 }
 
 /**
@@ -64,9 +63,11 @@ export class Policy {
   readonly #rules: Rules;
   readonly #approvals = new Map<string, Approval>();
   readonly #windows = new Map<string, Windows>();
+  readonly #paid: Destinations;
 
   constructor(rules: Rules, snapshot?: PolicySnapshot) {
     this.#rules = rules;
+    this.#paid = new Destinations(snapshot?.paid);
     for (const [transactionId, seq, currency, chain, network, contract, address, units] of snapshot?.approvals ?? []) {
       const fields = { transactionId, seq, currency, chain, network, contract, address, amountUnits: BigInt(units) };
       this.#approvals.set(transactionId, makeApproval(fields));
@@ -155,6 +156,11 @@ export class Policy {
     countAtLeast(windows.fees, transactionId, feeMaxWei, atMs);
   }
 
+  /** A withdrawal was seen paid for good: its destination is no new one any more. */
+  learn(network: string, paid: Paid): void {
+    this.#paid.pay(network, paid);
+  }
+
   /** An earlier yes to what a recovery found ended is void; it counts on, since it may have been paid. */
   voidApproval(transactionId: string): void {
     this.#approvals.delete(transactionId);
@@ -198,8 +204,8 @@ export class Policy {
     return { units, feesWei };
   }
 
-  /** Answers a new job. `nowMs` is ledger time. */
-  judge(question: Question, nowMs: number): Decision {
+  /** Answers a new job, or one whose delay is over. Both times are ledger time. */
+  judge(question: Question, requestedAt: number, nowMs: number): Decision {
     const asked = this.#asked(question);
     if (!asked.ok) return { decision: "refuse", code: asked.code };
     const { asset, limits, units } = asked;
@@ -211,23 +217,25 @@ export class Policy {
       address = destination.address;
     }
     if (units > limits.maxPerWithdrawalUnits) return { decision: "refuse", code: "POLICY_ABOVE_WITHDRAWAL" };
-    if (question.mode === "manual") return { decision: "hold", code: "POLICY_MANUAL" };
-    if (limits.holdAboveUnits !== null && units > limits.holdAboveUnits) return { decision: "hold", code: "POLICY_HOLD_ABOVE" };
+    const { network, mode } = question;
+    const code = heldFor({ limits, units, mode, network, address, requestedAt, nowMs }, this.#paid);
+    if (code !== null) return { decision: "hold", code };
     const above = aboveWindow(this.#windowsOf(asset.currency), limits, { id: question.transactionId, units }, nowMs);
     if (above !== null) return { decision: "refuse", code: above.code };
-    return { decision: "approve", body: approvedBody(question.transactionId, "policy", asset, address, units) };
+    return { decision: "approve", body: approvedBody(question.transactionId, "", asset, address, units) };
   }
 
   /**
-   * A person says yes to a held withdrawal with this destination: every limit holds but the two that held it. A bound one, from
-   * before a recovery, does not expire, and a sum in which it counts already is not made larger by the yes.
+   * A person says yes to a held withdrawal with this destination: every limit holds but what held it. A bound one, from
+   * before a recovery, does not expire, and a sum in which it counts already is not made larger by the yes. `needsTwo` says that the
+   * amount wants the yes of a second person beside this one.
    */
   judgeHeld(
     question: Question,
-    address: string,
+    { address, approver }: { readonly address: string; readonly approver: string },
     nowMs: number,
     isBound = false,
-  ): { readonly ok: true; readonly body: ApprovedBody } | Refusal {
+  ): { readonly ok: true; readonly body: ApprovedBody; readonly needsTwo: boolean } | Refusal {
     const asked = this.#asked(question);
     if (!asked.ok) return asked;
     const { asset, limits, units } = asked;
@@ -238,7 +246,31 @@ export class Policy {
     const windows = this.#windowsOf(asset.currency);
     const above = aboveWindow(windows, limits, { id: question.transactionId, units }, nowMs);
     if (above !== null) return above;
-    return { ok: true, body: approvedBody(question.transactionId, "operator", asset, destination.address, units) };
+    const body = approvedBody(question.transactionId, approver, asset, destination.address, units);
+    return { ok: true, body, needsTwo: isAbove(units, limits.twoApproversAboveUnits) };
+  }
+
+  /** When the delay for new destinations ends, ledger time; the time of the request itself where there is none. */
+  delayEndsAt(currency: string, requestedAt: number): number {
+    return requestedAt + (this.#rules.limits.get(currency)?.newDestination?.delayMs ?? 0);
+  }
+
+  /**
+   * What a person should know of a destination, beside the address itself: whether it is new, and what it could be taken for. `needsTwo`
+   * as `judgeHeld`; false where the currency has no limits.
+   */
+  regard(
+    { currency, network, amount }: Pick<Question, "currency" | "network" | "amount">,
+    address: string,
+  ): { readonly isNew: boolean; readonly likeness: Paid | null; readonly needsTwo: boolean } {
+    const limits = this.#rules.limits.get(currency);
+    const asset = this.#rules.assets.get(currency);
+    const parsed = parseAmount(amount, asset?.decimal ?? 0);
+    return {
+      isNew: address !== "" && this.#paid.isNew(network, address),
+      likeness: likenessOf(network, address, limits, this.#paid),
+      needsTwo: parsed.ok && isAbove(parsed.units, limits?.twoApproversAboveUnits ?? null),
+    };
   }
 
   /**
@@ -246,10 +278,7 @@ export class Policy {
    * today's rules. Refuses with POLICY_NOT_AS_APPROVED, POLICY_FEE_ABOVE_WITHDRAWAL, POLICY_FEE_ABOVE_DAY, POLICY_NONE, a code of
    * `describe`, or as `judge` does.
    */
-  clear(
-    built: Built,
-    nowMs: number,
-  ): { readonly ok: true; readonly clearance: Clearance; readonly description: Description } | Refusal {
+  clear(built: Built, nowMs: number): Compared | Refusal {
     const { currency, transactionId, network, contract } = built.approval;
     const asset = this.#rules.assets.get(currency);
     const limits = this.#rules.limits.get(currency);
@@ -305,13 +334,12 @@ export class Policy {
         )
         .filter(([, , day, fees]) => day.length + fees.length > 0)
         .sort(([a], [b]) => (a < b ? -1 : 1)),
+      paid: this.#paid.entries(),
     };
   }
 
   /** What a job asks for, in the agent's own terms. */
-  #asked(
-    question: Question,
-  ): { readonly ok: true; readonly asset: Asset; readonly limits: Limits; readonly units: bigint } | Refusal {
+  #asked(question: Question): Asked | Refusal {
     const asset = this.#rules.assets.get(question.currency);
     if (asset === undefined) return refuse("POLICY_CURRENCY_UNKNOWN", question.currency);
     const limits = this.#rules.limits.get(question.currency);
@@ -351,36 +379,14 @@ export class Policy {
   }
 }
 
+/** `approver` is the person's name, "" for policy itself. */
 function approvedBody(
   transactionId: string,
-  by: "policy" | "operator",
-  asset: Asset,
+  approver: string,
+  { chain, network, contract }: Asset,
   address: string,
   units: bigint,
 ): ApprovedBody {
-  const { chain, network, contract } = asset;
-  return { kind: "APPROVED", transactionId, by, chain, network, contract, address, amountUnits: units.toString() };
-}
-
-/** Reads the bytes back and holds them against the approval; the clearance names the digest of these same bytes. */
-function compare({
-  approval,
-  unsigned,
-  version,
-  account,
-  nonce,
-}: Built): { readonly ok: true; readonly clearance: Clearance; readonly description: Description } | Refusal {
-  const read = describe(unsigned);
-  if (!read.ok) return read;
-  const { description } = read;
-  const same =
-    `eip155:${description.chainId}` === approval.network &&
-    description.contract === approval.contract &&
-    description.destination === approval.address &&
-    description.amountUnits === approval.amountUnits &&
-    description.nonce === nonce;
-  if (!same) return refuse("POLICY_NOT_AS_APPROVED", "the bytes do not say what was approved");
-  const digest = Buffer.from(digestOf(unsigned)).toString("hex");
-  const { transactionId } = approval;
-  return { ok: true, description, clearance: makeClearance({ transactionId, version, family: "evm", account, digest }) };
+  const by = approver === "" ? "policy" : "operator";
+  return { kind: "APPROVED", transactionId, by, approver, chain, network, contract, address, amountUnits: units.toString() };
 }

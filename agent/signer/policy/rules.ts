@@ -31,6 +31,8 @@ export interface Limits {
   readonly maxFeeWei: bigint;
   readonly maxFeePerDayWei: bigint;
   readonly holdAboveUnits: bigint | null;
+  readonly twoApproversAboveUnits: bigint | null;
+  readonly newDestination: { readonly holdAboveUnits: bigint | null; readonly delayMs: number } | null;
   readonly allow: ReadonlySet<string>; // EIP-55; when not empty, only these
   readonly deny: ReadonlySet<string>; // EIP-55
 }
@@ -87,6 +89,7 @@ export function readRules(settings: Pick<SignerSettings, "chains" | "currencies"
 function limitsOf(policy: PolicySettings, path: string, decimal: number): Limits {
   const units = (field: keyof PolicySettings, text: string): bigint => unitsAt(`${path}.${field}`, text, decimal);
   const fees = (field: keyof PolicySettings, text: string): bigint => unitsAt(`${path}.${field}`, text, nativeDecimal);
+  const { newDestination } = policy;
   return {
     maxPerWithdrawalUnits: units("maxPerWithdrawal", policy.maxPerWithdrawal),
     maxPerHourUnits: policy.maxPerHour === undefined ? null : units("maxPerHour", policy.maxPerHour),
@@ -94,6 +97,17 @@ function limitsOf(policy: PolicySettings, path: string, decimal: number): Limits
     maxFeeWei: fees("maxFee", policy.maxFee),
     maxFeePerDayWei: fees("maxFeePerDay", policy.maxFeePerDay),
     holdAboveUnits: policy.holdAbove === undefined ? null : units("holdAbove", policy.holdAbove),
+    twoApproversAboveUnits: policy.twoApproversAbove === undefined ? null : units("twoApproversAbove", policy.twoApproversAbove),
+    newDestination:
+      newDestination === undefined
+        ? null
+        : {
+            holdAboveUnits:
+              newDestination.holdAbove === undefined
+                ? null
+                : unitsAt(`${path}.newDestination.holdAbove`, newDestination.holdAbove, decimal),
+            delayMs: (newDestination.delayMinutes ?? 0) * 60_000,
+          },
     allow: new Set((policy.allow ?? []).map((address, i) => addressAt(`${path}.allow[${i}]`, address))),
     deny: new Set((policy.deny ?? []).map((address, i) => addressAt(`${path}.deny[${i}]`, address))),
   };

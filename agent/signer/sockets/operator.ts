@@ -5,19 +5,28 @@
 import { AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { boolean, hex, integer, object, string } from "../../../protocol/shape.ts";
 import { version } from "../../../protocol/version.ts";
-import type { Answer, OperatorVerb, Request, SignerStatus, WithdrawalState } from "../../socket/verbs.ts";
+import {
+  type Answer,
+  approverMax,
+  type OperatorRequests,
+  type OperatorVerb,
+  type Request,
+  type SignerStatus,
+  type WithdrawalState,
+} from "../../socket/verbs.ts";
 import { limitsInForce } from "../policy/in-force.ts";
 import { finish, recover, showRecovery } from "../recovery/recover.ts";
-import type { Reply } from "../run.ts";
 import type { Signer } from "../signer.ts";
 import { approve, refuseByOperator } from "../withdrawal/decisions.ts";
 import { approvalDigestOf } from "../withdrawal/digest.ts";
-import { unitsOf } from "../withdrawal/view.ts";
+import { unitsOf, waitOf } from "../withdrawal/view.ts";
 import { isFinal, states, type Withdrawal } from "../withdrawal/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
 
 const listMax = 500;
 const transactionId = hex(16);
+const address = string({ max: 128, pattern: /^[\x21-\x7e]*$/ });
+const approver = string({ min: 1, max: approverMax, pattern: /^[\x21-\x7e]+$/ });
 
 /**
  * What `status` tells beside the core's own knowledge.
@@ -49,17 +58,14 @@ export function operatorVerbs(
       const withdrawals = newest(signer, body.openOnly, body.limit).map((withdrawal) => signer.view(withdrawal));
       signer.whenDurable(() => reply({ ok: true, withdrawals }));
     }),
-    show: verb("show", object({ transactionId }), (body, reply) => show(signer, body.transactionId, reply)),
-    approve: verb(
-      "approve",
-      object({ transactionId, digest: hex(32), address: string({ max: 128, pattern: /^[\x21-\x7e]*$/ }) }),
-      (body, reply) =>
-        decide(signer, body.transactionId, reply, (withdrawal) =>
-          approve(signer.turn(), { ...body, expected: digestOf(signer, withdrawal) }),
-        ),
+    show: verb("show", object({ transactionId }, { address }), (body, reply) => show(signer, body, reply)),
+    approve: verb("approve", object({ transactionId, digest: hex(32), address, approver }), (body, reply) =>
+      decide(signer, body.transactionId, reply, (withdrawal) =>
+        approve(signer.turn(), { ...body, expected: digestOf(signer, withdrawal) }),
+      ),
     ),
-    refuse: verb("refuse", object({ transactionId }), (body, reply) =>
-      decide(signer, body.transactionId, reply, () => refuseByOperator(signer.turn(), body.transactionId)),
+    refuse: verb("refuse", object({ transactionId, approver }), (body, reply) =>
+      decide(signer, body.transactionId, reply, () => refuseByOperator(signer.turn(), body.transactionId, body.approver)),
     ),
     recover: verb("recover", object({ digest: string({ max: 64, pattern: /^(?:|[0-9a-f]{64})$/ }) }), (body, reply) =>
       recoverLedger(signer, body.digest, reply),
@@ -91,6 +97,7 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
     version,
     startedAt: run.startedAt,
     config: surroundings.config,
+    policyChangedAt: core.ruled?.at ?? 0,
     limits: limitsInForce(core.policy, signer.turn().nowMs),
     freeBytes: ledger.freeBytes(),
     freeBytesMin: ledger.roomBytesMin,
@@ -109,12 +116,15 @@ function newest(signer: Signer, openOnly: boolean, limit: number): readonly With
   return all.sort((a, b) => b.job.sequence - a.job.sequence).slice(0, limit);
 }
 
-function show(signer: Signer, id: string, reply: (outcome: Outcome) => void): void {
-  const withdrawal = signer.core.book.find(id);
+function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: Outcome) => void): void {
+  const withdrawal = signer.core.book.find(asked.transactionId);
   const answer: Outcome =
     withdrawal === undefined
       ? refuse("WITHDRAWAL_UNKNOWN")
-      : { ok: true, withdrawal: signer.view(withdrawal), history: [...withdrawal.history] };
+      : {
+          ...{ ok: true, withdrawal: signer.view(withdrawal), history: [...withdrawal.history] },
+          wait: waitOf(withdrawal, signer.core.policy, asked.address),
+        };
   signer.whenDurable(() => reply(answer));
 }
 
@@ -126,13 +136,14 @@ function digestOf(signer: Signer, withdrawal: Withdrawal): string {
 function decide(
   signer: Signer,
   id: string,
-  reply: Reply<object>,
+  reply: (outcome: Outcome) => void,
   act: (withdrawal: Withdrawal) => { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal,
 ): void {
   const withdrawal = signer.core.book.find(id);
   const before = withdrawal?.state;
   const done = withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : act(withdrawal);
-  signer.answer(done, reply);
+  const wait = done.ok ? waitOf(done.withdrawal, signer.core.policy) : null;
+  signer.answer(done, (answer) => reply("ok" in answer && answer.ok ? { ...answer, wait } : answer));
   if (!done.ok || done.withdrawal.state === before) return;
   signer.changed([done.withdrawal]);
   if (before === "quarantined") signer.signBound();

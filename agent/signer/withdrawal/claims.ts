@@ -82,7 +82,7 @@ export function decline(turn: Turn, transactionId: string, code: string): Done {
   if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   if (isFinal(withdrawal.state)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   if (step(withdrawal.state, "refused") === null) return refuse("WITHDRAWAL_BOUND", `nonce ${withdrawal.nonce}`);
-  turn.commit([{ kind: "REFUSED", transactionId, by: "courier", code }]);
+  turn.commit([{ kind: "REFUSED", transactionId, by: "courier", approver: "", code }]);
   return { ok: true, withdrawal };
 }
 

@@ -3,7 +3,7 @@
  * nothing. Source: docs/architecture.md section 3.
  */
 import { domainHash } from "../../../protocol/identity.ts";
-import type { Withdrawal } from "./withdrawal.ts";
+import type { Confirmation, Withdrawal } from "./withdrawal.ts";
 
 /**
  * SHA-256 over id, currency, base units, address, tag and revision, u16be length ‖ utf8 each. The revision is the record that held
@@ -14,6 +14,14 @@ export function approvalDigestOf(withdrawal: Withdrawal, amountUnits: string): s
   const { transactionId, job, address, revision } = withdrawal;
   const parts = [transactionId, job.currency, amountUnits, address, job.tag, String(revision)];
   return domainHash("approval", ...parts.map(sized));
+}
+
+/**
+ * The first yes of two, as long as it is to what is there now: a currency's table may have changed since.
+ * @public
+ */
+export function confirmationOf({ confirmed }: Withdrawal, expected: string): Confirmation | null {
+  return confirmed?.digest === expected ? confirmed : null;
 }
 
 function sized(text: string): Uint8Array {

@@ -16,11 +16,13 @@ function detailOf(record: LedgerRecord): string {
     case "REPEATED":
       return record.code === "" ? `job ${record.sequence} again` : `job ${record.sequence}: ${record.code}`;
     case "APPROVED":
-      return `by ${record.by}: ${record.amountUnits} base units to ${record.address} on ${record.network}`;
+      return `${byWords(record)}: ${record.amountUnits} base units to ${record.address} on ${record.network}`;
     case "HELD":
       return record.code;
+    case "CONFIRMED":
+      return `the first yes of two, ${byWords(record)}, to ${record.address}`;
     case "REFUSED":
-      return `by ${record.by}: ${record.code}`;
+      return `${byWords(record)}: ${record.code}`;
     case "INTENT":
       return (
         `version ${record.version}, nonce ${record.nonce} of ${record.account}, gas ${record.gasLimit}, ` +
@@ -43,4 +45,9 @@ function detailOf(record: LedgerRecord): string {
     default:
       return "";
   }
+}
+
+/** A person by the name they gave. Node has no way to ask a socket who is at its other end. */
+function byWords(said: { readonly by?: string; readonly approver: string }): string {
+  return said.approver === "" ? `by ${said.by}` : `by ${said.approver} (claimed: the socket does not prove names)`;
 }

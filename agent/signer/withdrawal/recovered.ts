@@ -16,7 +16,7 @@ export type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
 export function beginImported(record: Imported, job: Job, settled: readonly LedgerLine[] | null): Withdrawal {
   return {
     ...{ transactionId: record.transactionId, job, requestedAt: job.issuedAt, state: "requested", code: "" },
-    ...{ address: record.address, amountUnits: "", contract: "", changedAt: record.at, revision: record.seq },
+    ...{ address: record.address, amountUnits: "", contract: "", confirmed: null, changedAt: record.at, revision: record.seq },
     ...{ account: "", nonce: "", versions: [], observed: null, observations: 0 },
     history: [...(settled ?? [])],
   };
@@ -31,6 +31,8 @@ export function applyImported(withdrawal: Withdrawal, record: Imported): void {
   withdrawal.address = address;
   withdrawal.account = account;
   withdrawal.nonce = nonce;
+  // Whoever said yes before the recovery did not know what it has brought to light.
+  withdrawal.confirmed = null;
   withdrawal.changedAt = record.at;
   withdrawal.revision = record.seq;
   withdrawal.versions = record.versions.map((version, i) => versionOf(version, withdrawal.versions[i], i + 1, record.at));

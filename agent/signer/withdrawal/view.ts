@@ -3,9 +3,10 @@
  * not while the withdrawal is quarantined. Touches nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
-import type { VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
+import type { VersionView, WaitView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
-import { approvalDigestOf } from "./digest.ts";
+import { canonicalAddress } from "./content.ts";
+import { approvalDigestOf, confirmationOf } from "./digest.ts";
 import { isFinal, type Version, type Withdrawal } from "./withdrawal.ts";
 
 /**
@@ -42,6 +43,22 @@ export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
     nonce: withdrawal.nonce,
     versions: withdrawal.versions.filter(({ txHash }) => txHash !== "").map((version) => versionView(version, state)),
     approvalDigest: state === "held" || state === "quarantined" ? approvalDigestOf(withdrawal, amountUnits) : "",
+  };
+}
+
+/**
+ * What a person should know who decides about it; null when it waits for nobody. `address` is where they would send one that has none.
+ * @public
+ */
+export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): WaitView | null {
+  const { state, code, job, requestedAt } = withdrawal;
+  if (state !== "held" && state !== "quarantined") return null;
+  const first = confirmationOf(withdrawal, approvalDigestOf(withdrawal, unitsOf(withdrawal, policy)));
+  const destination = withdrawal.address || first?.address || canonicalAddress(address);
+  return {
+    until: code === "POLICY_NEW_DESTINATION_DELAY" ? policy.delayEndsAt(job.currency, requestedAt) : 0,
+    ...policy.regard(job, destination),
+    confirmed: first === null ? null : { approver: first.approver, address: first.address, at: first.at },
   };
 }
 

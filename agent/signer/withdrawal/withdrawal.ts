@@ -3,14 +3,15 @@
  * record into a withdrawal. Touches nothing; a record that does not fit is a bug, since whoever writes one asks the machine first.
  *
  * Rows are states, columns are steps, a dot is a step that must not happen there. From `released` on, the steps intent, signed and
- * released are those of a later version (same token, higher fee) and move nothing; included to broadcast is a reorganisation.
+ * released are those of a later version (same token, higher fee) and move nothing; included to broadcast is a reorganisation. Held to
+ * held is a delay that is over, where policy finds another reason to hold.
  * A recovery (recovered.ts) moves what is open and unbound to held or settled, what is bound to quarantined; the approval of a
  * quarantined one leads back to intent, signed or released, as far as its versions had come. A settled one that the gateway asks for
  * again begins again: at requested by a job, then held for a person; at held or quarantined by a later recovery.
  *
  * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  lost
  * requested  approved  held  refused  expired  .          .          .          .          .         .     .         .
- * held       approved  .     refused  expired  .          .          .          .          .         .     .         .
+ * held       approved  held  refused  expired  .          .          .          .          .         .     .         .
  * approved   .         .     refused  expired  intent     .          .          .          .         .     .         .
  * intent     .         .     .        .        .          signed     .          .          .         .     .         .
  * signed     .         .     .        .        .          .          released   .          .         .     .         .
@@ -47,7 +48,7 @@ const seen: Row = { broadcast: "broadcast", included: "included", paid: "paid", 
 
 const machine: Readonly<Record<State, Row>> = {
   requested: { approved: "approved", held: "held", refused: "refused", expired: "expired" },
-  held: { approved: "approved", refused: "refused", expired: "expired" },
+  held: { approved: "approved", held: "held", refused: "refused", expired: "expired" },
   approved: { refused: "refused", expired: "expired", intent: "intent" },
   intent: { signed: "signed" },
   signed: { released: "released" },
@@ -124,6 +125,17 @@ export function feeMaxOf({ gasLimit, maxFeePerGas, feeMax }: Version): bigint {
 }
 
 /**
+ * The first yes of two.
+ * @public
+ */
+export interface Confirmation {
+  readonly approver: string;
+  readonly digest: string; // of what they saw
+  readonly address: string; // EIP-55
+  readonly at: number;
+}
+
+/**
  * A withdrawal as the ledger tells it. Changed by `apply` alone.
  * @public
  */
@@ -136,6 +148,7 @@ export interface Withdrawal {
   address: string; // destination in force
   amountUnits: string; // "" until approved
   contract: string; // of the approval
+  confirmed: Confirmation | null; // while it waits for the second yes
   changedAt: number;
   revision: number; // seq of the record that last decided; part of what an approval names
   account: string;
@@ -164,6 +177,7 @@ export function begin(
     address: canonicalAddress(job.address),
     amountUnits: "",
     contract: "",
+    confirmed: null,
     changedAt: record.at,
     revision: record.seq,
     account: "",
@@ -185,12 +199,17 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
       withdrawal.address = record.address;
       withdrawal.amountUnits = record.amountUnits;
       withdrawal.contract = record.contract;
+      withdrawal.confirmed = null;
       withdrawal.revision = record.seq;
       break;
     case "HELD":
       move(withdrawal, "held", record);
       withdrawal.code = record.code;
+      withdrawal.confirmed = null;
       withdrawal.revision = record.seq;
+      break;
+    case "CONFIRMED":
+      confirm(withdrawal, record);
       break;
     case "REFUSED":
       move(withdrawal, "refused", record);
@@ -229,6 +248,14 @@ export function applyRelease(withdrawal: Withdrawal, version: number, record: Ex
 }
 
 /**
+ * Whether a recovery holds it: then only a person ends that, and no time does.
+ * @public
+ */
+export function isHeldByRecovery({ state, code }: Withdrawal): boolean {
+  return state === "held" && (code === "RECOVERY_HOLD" || code === "RECOVERY_SETTLED");
+}
+
+/**
  * The step that an observation asks for. A final one names its outcome.
  * @public
  */
@@ -236,6 +263,15 @@ export function observedStep(stage: "broadcast" | "included" | "final", outcome:
   if (stage !== "final") return stage;
   invariant(outcome !== "", "a final observation has an outcome");
   return outcome;
+}
+
+/** The revision stays: the second yes is to what the first one saw. What a recovery holds goes on saying so. */
+function confirm(withdrawal: Withdrawal, { approver, digest, address, at }: Extract<LedgerRecord, { kind: "CONFIRMED" }>): void {
+  const { state } = withdrawal;
+  invariant(state === "held" || state === "quarantined", "a first yes is to what waits for a person");
+  withdrawal.confirmed = { approver, digest, address, at };
+  withdrawal.changedAt = at;
+  if (state === "held" && !isHeldByRecovery(withdrawal)) withdrawal.code = "POLICY_CONFIRMED";
 }
 
 /** A person said yes to a quarantined one: it goes on with the token it has, from as far as its versions had come. */
