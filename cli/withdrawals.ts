@@ -129,7 +129,7 @@ function destinationRows(wait: WaitView | null): readonly (readonly [string, str
     return [
       ["LOOKS LIKE", likeness.address],
       [
-        "which was paid",
+        "was paid",
         `${likeness.amount} ${likeness.currency} at ${moment(likeness.at)}, the last time; the one above, never`,
       ],
     ];

@@ -99,11 +99,12 @@ describe("the line policy changed", () => {
     const second = next(first, { settings: underOther("c2") });
     second.greet();
     expect(rulesIn(second)).toHaveLength(1);
-    second.gateway.texts.length = 0;
-    second.request({ orderId: "another", mode: "manual" });
+    second.gateway.job({ orderId: "another", mode: "manual" });
+    expect(second.admit(second.gateway.jobs(second.gateway.texts))).toMatchObject({ ok: true });
     const third = next(second, { settings: underOther("c1") });
-    third.greet();
-    third.request({ orderId: "a third" });
+    expect(third.greet()).toMatchObject({ ok: true });
+    third.gateway.job({ orderId: "third" });
+    expect(third.admit(third.gateway.jobs(third.gateway.texts))).toMatchObject({ ok: true });
     expect(rulesIn(third).map(([, digest, path]) => [digest, path])).toEqual([
       ["c1", "/etc/autowithdraw/config.json"],
       ["c2", "/etc/autowithdraw/config.json"],
