@@ -151,10 +151,7 @@ function destinationRows(wait: WaitView | null): readonly (readonly [string, str
   if (likeness !== null) {
     return [
       ["LOOKS LIKE", likeness.address],
-      [
-        "which was paid",
-        `${likeness.amount} ${likeness.currency} at ${moment(likeness.at)}, the last time; the one above, never`,
-      ],
+      ["was paid", `${likeness.amount} ${likeness.currency} at ${moment(likeness.at)}, the last time; the one above, never`],
     ];
   }
   return wait?.isNew === true ? [["", "never paid before"]] : [];

@@ -11,7 +11,7 @@ import { decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
 import { createLedger } from "../agent/signer/ledger/ledger.ts";
-import type { WithdrawalView } from "../agent/socket/verbs.ts";
+import type { LedgerLine, WaitView, WithdrawalView } from "../agent/socket/verbs.ts";
 import type { Machine } from "../cli/machine.ts";
 import { runCommand } from "../cli/main.ts";
 import type { Terminal } from "../cli/terminal.ts";
@@ -64,6 +64,11 @@ function linkDown(linkDetail: string): void {
   signer.answers = { status: () => ({ status: { ...well, courier } }) };
 }
 
+/** Begins and ends as the address of `held` does. */
+const twin = "0x7099abababababAbaBaBABaBaBabAbAbaBA179c8";
+const waiting: WaitView = { until: 0, isNew: false, likeness: null, needsTwo: false, confirmed: null };
+const likeness = { address: held.address, at: held.requestedAt - 86_400_000, amount: "120", currency: held.currency };
+
 /** What the scripted signer says in each scene a transcript names with `# scene:`. */
 const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   working: () => {
@@ -74,10 +79,11 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       }),
       show: ({ transactionId: id }) => {
         const withdrawal = [held, broadcast].find((one) => one.transactionId === id);
+        const wait = withdrawal === held ? waiting : null;
         if (withdrawal === undefined) return refusal("WITHDRAWAL_UNKNOWN", "");
-        return { withdrawal, history: [{ seq: 12, at: withdrawal.requestedAt, kind: "REQUESTED", detail: "job 7" }], wait: null };
+        return { withdrawal, history: [{ seq: 12, at: withdrawal.requestedAt, kind: "REQUESTED", detail: "job 7" }], wait };
       },
-      approve: () => ({ withdrawal: { ...held, state: "approved", code: "" } }),
+      approve: () => ({ withdrawal: { ...held, state: "approved", code: "" }, wait: null }),
       refuse: () => ({ withdrawal: { ...held, state: "refused", code: "OPERATOR_REFUSED" } }),
       verify: () => ({ records: 18, segments: 1, head: well.head }),
     };
@@ -108,7 +114,7 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       list: () => ({ withdrawals: [{ ...held, state: "approved", code: "" }, quarantined] }),
       show: ({ transactionId: id }) => {
         const withdrawal = id === transactionId ? { ...held, code: "RECOVERY_HOLD" } : quarantined;
-        return { withdrawal, history: [], wait: null };
+        return { withdrawal, history: [], wait: waiting };
       },
       refuse: () => refusal("WITHDRAWAL_BOUND", "nonce 41"),
       finish: () => ({ held: 0, quarantined: 1 }),
@@ -137,7 +143,7 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     const locked = { locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25, the ledger ends at 18" };
     signer.answers = {
       status: () => ({ status: { ...well, ...locked } }),
-      show: () => ({ withdrawal: held, history: [], wait: null }),
+      show: () => ({ withdrawal: held, history: [], wait: waiting }),
       approve: () => refusal("SIGNER_LOCKED", "LEDGER_BEHIND_GATEWAY"),
     };
   },
@@ -159,9 +165,50 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   manual: () => {
     const withdrawal = { ...held, mode: "manual", address: "", code: "POLICY_MANUAL" };
     signer.answers = {
-      show: () => ({ withdrawal, history: [], wait: null }),
-      approve: ({ address }) => ({ withdrawal: { ...withdrawal, address, state: "approved", code: "" } }),
+      show: ({ address }) => {
+        const isTwin = String(address) === twin;
+        return { withdrawal, history: [], wait: { ...waiting, isNew: isTwin, likeness: isTwin ? likeness : null } };
+      },
+      approve: ({ address }) => ({ withdrawal: { ...withdrawal, address, state: "approved", code: "" }, wait: null }),
     };
+  },
+  // Two people are wanted; the first yes is there as soon as somebody has given it.
+  two: () => {
+    let wait: WaitView | null = { ...waiting, needsTwo: true };
+    let withdrawal: WithdrawalView = { ...held, code: "POLICY_TWO_APPROVERS" };
+    const history: LedgerLine[] = [];
+    signer.answers = {
+      show: () => ({ withdrawal, history, wait }),
+      approve: ({ approver }) => {
+        const first = wait?.confirmed?.approver ?? "";
+        const by = `by ${approver} (claimed: the socket does not prove names)`;
+        if (first === "") {
+          wait = { ...waiting, needsTwo: true, confirmed: { approver: String(approver), address: held.address, at: nowMs } };
+          withdrawal = { ...held, code: "POLICY_CONFIRMED", changedAt: nowMs };
+          history.push({ seq: 19, at: nowMs, kind: "CONFIRMED", detail: `the first yes of two, ${by}, to ${held.address}` });
+        } else if (first !== approver) {
+          wait = null;
+          withdrawal = { ...held, state: "approved", code: "", changedAt: nowMs };
+          const what = `${held.amountUnits} base units to ${held.address} on ${held.network}`;
+          history.push({ seq: 20, at: nowMs, kind: "APPROVED", detail: `${by}: ${what}` });
+        }
+        return { withdrawal, wait };
+      },
+    };
+  },
+  alike: () => {
+    const withdrawal: WithdrawalView = { ...held, address: twin, code: "POLICY_LOOKALIKE" };
+    signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, likeness } }) };
+  },
+  delayed: () => {
+    const withdrawal: WithdrawalView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
+    const until = held.requestedAt + 3_600_000;
+    signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until } }) };
+  },
+  "delayed beyond": () => {
+    const withdrawal: WithdrawalView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
+    const until = held.expiresAt + 3_600_000;
+    signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until } }) };
   },
   stopped: () => signer.close(),
 };
@@ -245,11 +292,36 @@ describe("transcripts", () => {
 describe("what goes over the socket", () => {
   it("an approval names the digest of what was shown, and an address only where there was none", async () => {
     await scenes.working?.();
+    const named = { address: "", approver: "alice" };
     expect((await run("approve ID --state STATE --yes")).code).toBe(0);
-    expect(signer.asked.at(-1)).toEqual({ verb: "approve", transactionId, digest: held.approvalDigest, address: "" });
+    expect(signer.asked.at(-1)).toEqual({ verb: "approve", transactionId, digest: held.approvalDigest, ...named });
     await scenes.manual?.();
     expect((await run(`approve ID --state STATE --yes --address ${held.address.toLowerCase()}`)).code).toBe(0);
     expect(signer.asked.at(-1)).toMatchObject({ verb: "approve", address: held.address });
+  });
+
+  it("a name goes with every word, this user's own or the one that is given", async () => {
+    await scenes.working?.();
+    for (const command of ["approve", "refuse"]) {
+      expect((await run(`${command} ID --state STATE --yes`)).code).toBe(0);
+      expect(signer.asked.at(-1)).toMatchObject({ verb: command, approver: "alice" });
+      expect((await run(`${command} ID --state STATE --yes --as bob@shop`)).code).toBe(0);
+      expect(signer.asked.at(-1)).toMatchObject({ verb: command, approver: "bob@shop" });
+      const screen = new Screen();
+      screen.user = "domain user";
+      expect((await run(`${command} ID --state STATE --yes --as carol`, screen)).code).toBe(0);
+      const decided = signer.asked.length;
+      expect((await run(`${command} ID --state STATE --yes`, screen)).code).toBe(2);
+      expect((await run(`${command} ID --state STATE --yes --as ${"a".repeat(65)}`)).code).toBe(2);
+      expect(signer.asked).toHaveLength(decided);
+    }
+  });
+
+  it("an address that is given is looked at before the yes", async () => {
+    await scenes.manual?.();
+    const { text } = await run(`approve ID --state STATE --yes --address ${twin.toLowerCase()}`);
+    expect(signer.asked[0]).toMatchObject({ verb: "show", address: twin });
+    expect(text).toContain(`to address      ${twin}\n  LOOKS LIKE      ${held.address}\n`);
   });
 
   it("nothing is decided without a yes", async () => {

@@ -10,8 +10,7 @@ const hourMs = 3_600_000;
 
 const bare = { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", maxFeePerDay: "10" };
 
-const shownOf = (policy: SignerSettings["policy"]) =>
-  limitsInForce(new Policy(readRules({ ...settings, policy }, hot)), begun);
+const shownOf = (policy: SignerSettings["policy"]) => limitsInForce(new Policy(readRules({ ...settings, policy }, hot)), begun);
 
 describe("limits in force", () => {
   it("stand in the order of config.json, with nothing where there is no such limit", () => {
@@ -36,7 +35,9 @@ describe("limits in force", () => {
   it("say the larger of what was approved and what was bound within the hour and the day, and the dearest fees", () => {
     const rig = new Rig().ready();
     const used = () => {
-      const { usedInHour, usedInDay, usedFeesInDay } = rig.operate("status").status.limits.find(({ currency }) => currency === "eth")!;
+      const { usedInHour, usedInDay, usedFeesInDay } = rig
+        .operate("status")
+        .status.limits.find(({ currency }) => currency === "eth")!;
       return [usedInHour, usedInDay, usedFeesInDay];
     };
     expect(used()).toEqual(["0", "0", "0"]);
@@ -99,11 +100,12 @@ describe("the line policy changed", () => {
     const second = next(first, { settings: underOther("c2") });
     second.greet();
     expect(rulesIn(second)).toHaveLength(1);
-    second.gateway.texts.length = 0;
-    second.request({ orderId: "another", mode: "manual" });
+    second.gateway.job({ orderId: "another", mode: "manual" });
+    expect(second.admit(second.gateway.jobs(second.gateway.texts))).toMatchObject({ ok: true });
     const third = next(second, { settings: underOther("c1") });
-    third.greet();
-    third.request({ orderId: "a third" });
+    expect(third.greet()).toMatchObject({ ok: true });
+    third.gateway.job({ orderId: "third" });
+    expect(third.admit(third.gateway.jobs(third.gateway.texts))).toMatchObject({ ok: true });
     expect(rulesIn(third).map(([, digest, path]) => [digest, path])).toEqual([
       ["c1", "/etc/autowithdraw/config.json"],
       ["c2", "/etc/autowithdraw/config.json"],

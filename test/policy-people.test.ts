@@ -336,7 +336,8 @@ describe("a name", () => {
   it.each([["a".repeat(64)], ["ann.of-the/shop@example"]])("may be %s", (name) => expect(named(name).ok).toBe(true));
 
   it.each([[""], ["a".repeat(65)], ["ann b"], ["änn"], ["a\u0007"], [7], [null]])("may not be %j", (name) =>
-    expect(named(name).code).toBe("JSON_SHAPE"));
+    expect(named(name).code).toBe("JSON_SHAPE"),
+  );
 
   it("is wanted of everybody, for a no as well", () => {
     const rig = withPolicy({});

@@ -2,6 +2,7 @@
 import type { Mutant } from "./mutant.ts";
 
 const policy = "agent/signer/policy/policy.ts";
+const holds = "agent/signer/policy/holds.ts";
 const window = "agent/signer/policy/window.ts";
 const sums = "agent/signer/policy/sums.ts";
 
@@ -93,16 +94,16 @@ export const policyMutants: readonly Mutant[] = [
   },
   {
     name: "machine-approves-what-is-for-people",
-    file: policy,
-    find: '    if (limits.holdAboveUnits !== null && units > limits.holdAboveUnits) return { decision: "hold", code: "POLICY_HOLD_ABOVE" };\n',
+    file: holds,
+    find: '  if (isAbove(units, limits.holdAboveUnits)) return "POLICY_HOLD_ABOVE";\n',
     replace: "",
     sentence: "Amounts that a person was to look at are paid without one (policy).",
   },
   {
     name: "manual-needs-nobody",
-    file: policy,
-    find: '    if (question.mode === "manual") return { decision: "hold", code: "POLICY_MANUAL" };',
-    replace: '    if (question.mode === "manual" && address === "") return { decision: "hold", code: "POLICY_MANUAL" };',
+    file: holds,
+    find: '  if (mode === "manual") return "POLICY_MANUAL";',
+    replace: '  if (mode === "manual" && address === "") return "POLICY_MANUAL";',
     sentence: "A manual withdrawal that names its destination is paid without a person's yes (policy).",
   },
   {
@@ -140,9 +141,8 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "another-destination-than-named",
     file: "agent/signer/withdrawal/decisions.ts",
-    find: '  const destination = withdrawal.address === "" ? address : withdrawal.address;',
-    replace:
-      '  const destination = withdrawal.address === "" ? "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" : withdrawal.address;',
+    find: '  const destination = named === "" ? address : named;',
+    replace: '  const destination = named === "" ? "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" : named;',
     sentence: "What an operator says yes to goes to another address than the one they named (bijection).",
     when: ({ orders }) => orders.some(({ address }) => address === ""),
   },

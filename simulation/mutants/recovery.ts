@@ -28,7 +28,7 @@ export const recoveryMutants: readonly Mutant[] = [
   {
     name: "recovered-hold-runs-out",
     file: decisions,
-    find: '    if (withdrawal.state === "held" && isOfRecovery(withdrawal.code)) continue;\n',
+    find: "    if (isHeldByRecovery(withdrawal)) continue;\n",
     replace: "",
     sentence: "What a recovery held runs out by time once it has ended, and is called Failed without a person (truth).",
     when: isRescued,

@@ -125,9 +125,9 @@ export function expire(turn: Turn): readonly Withdrawal[] {
  * @public
  */
 export function reconsider(turn: Turn): readonly Withdrawal[] {
-  if (closedGate(turn) !== null || turn.core.recovery !== null) return [];
   const { core } = turn;
-  if (core.book.count("held") === 0) return [];
+  // A recovery holds all of these in its own name, so that no time decides them.
+  if (core.book.count("held") === 0 || closedGate(turn) !== null) return [];
   const due: Withdrawal[] = [];
   for (const withdrawal of core.book.open()) {
     const { state, code, job, requestedAt } = withdrawal;

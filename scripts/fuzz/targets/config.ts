@@ -28,6 +28,8 @@ const agentConfig = {
       maxFee: "0.01",
       maxFeePerDay: "0.2",
       holdAbove: "1",
+      twoApproversAbove: "1.2",
+      newDestination: { holdAbove: "0.5", delayMinutes: 60 },
       allow: [receiver],
       deny: [],
     },
