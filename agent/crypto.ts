@@ -246,8 +246,16 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
   return code;
 }
 
+/** The file a person edits, in the place of the copy that a service manager handed over. */
+function namingSource({ config, configSource }: Options, message: string): string {
+  return config === undefined || configSource === undefined
+    ? message
+    : message.replaceAll(resolve(config), resolve(configSource));
+}
+
 /** Says why it ends, and leaves it for `status`. Who is turned away by a running crypto has no say about that one. */
-function lastWords(options: Options, verdict: Verdict): void {
+function lastWords(options: Options, told: Verdict): void {
+  const verdict = { ...told, message: namingSource(options, told.message) };
   process.stderr.write(verdictLines(verdict));
   const state = stateFolder(options.state);
   const folder = lastWordsFolder(state, process.env);
