@@ -89,8 +89,8 @@ describe.runIf(isRoot)("install --root", () => {
     for (const one of spoil) {
       one();
       expect((await install()).steps["/opt/autowithdraw"]).toBe("changed");
-      expect((await install()).steps["/opt/autowithdraw"]).toBe("kept");
     }
+    expect((await install()).steps["/opt/autowithdraw"]).toBe("kept");
     expect(readFileSync(at("/opt/autowithdraw.old/dist/cli/main.js"), "utf8")).toBe("");
     expect(existsSync(at("/opt/autowithdraw.new"))).toBe(false);
   });

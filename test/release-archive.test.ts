@@ -194,6 +194,7 @@ describe("the parts list", () => {
   const schema = (file: string): object =>
     JSON.parse(readFileSync(join(schemas, `${file}.SNAPSHOT.schema.json`), "utf8")) as object;
 
+  // By the validator that fastify brings.
   it("is a CycloneDX document by its schema", () => {
     const site = "http://cyclonedx.org/schema/";
     const ajv = new Ajv({ strict: false });
