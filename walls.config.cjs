@@ -81,6 +81,13 @@ module.exports = {
       to: { path: "^agent/(signer/(?!(keystore|ledger)/)|courier/)" },
     },
     {
+      // It runs on a bare server, before any package is there.
+      name: "installing-needs-no-package",
+      severity: "error",
+      from: { path: "^cli/install/" },
+      to: { path: "node_modules/", reachable: true },
+    },
+    {
       name: "signer-reaches-no-network",
       severity: "error",
       from: signer,

@@ -12,8 +12,8 @@ interface Owner {
 const isRoot = (): boolean => process.getuid?.() === 0;
 
 /**
- * As root, gives what root owns inside a folder of another user to that user; otherwise does nothing. Twice is harmless, and a
- * second run mends what a cut one left. Throws what the disk said.
+ * As root, gives what is inside a folder of another user to that user; otherwise does nothing. Twice is harmless, and a second run
+ * mends what a cut one left. Throws what the disk said.
  * @public
  */
 export function giveToOwner(folder: string): void {
@@ -45,7 +45,7 @@ function giveInside(folder: string, owner: Owner): void {
   try {
     const within = `/proc/self/fd/${fd}`;
     for (const entry of readdirSync(within, { withFileTypes: true })) give(`${within}/${entry.name}`, entry, owner);
-    if (fstatSync(fd).uid === 0) lchownSync(`${within}/.`, owner.uid, owner.gid);
+    if (fstatSync(fd).uid !== owner.uid) lchownSync(`${within}/.`, owner.uid, owner.gid);
   } finally {
     closeSync(fd);
   }
@@ -58,5 +58,5 @@ function give(path: string, entry: Dirent, owner: Owner): void {
     return;
   }
   const { uid, nlink } = lstatSync(path);
-  if (uid === 0 && nlink === 1) lchownSync(path, owner.uid, owner.gid);
+  if (uid !== owner.uid && nlink === 1) lchownSync(path, owner.uid, owner.gid);
 }

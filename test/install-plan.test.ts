@@ -58,7 +58,7 @@ function done(part: Part = "agent"): Facts {
   };
 }
 
-const options = { config: "/root/config.json", yes: false };
+const options = { config: "/srv/config.json", yes: false };
 const states = (steps: readonly Step[]): Record<string, string> =>
   Object.fromEntries(steps.map(({ name, state }) => [name, state]));
 
@@ -143,7 +143,7 @@ describe("again", () => {
   it("never takes a config.json over the one that is there", () => {
     const step = planInstall(done(), layouts.agent, options).find(({ name }) => name === "/etc/autowithdraw/config.json");
     expect(step).toMatchObject({ state: "keep", acts: [] });
-    expect(step?.says).toContain("/root/config.json is not taken over it");
+    expect(step?.says).toContain("/srv/config.json is not taken over it");
   });
 
   it("restarts what runs when program or units changed, and only then", () => {
@@ -183,7 +183,7 @@ describe("a machine that does not fit", () => {
     expect(fits({ systemd: 249 })).toBe("INSTALL_MACHINE");
     expect(fits({ systemd: 250 })).toBe("ok");
     expect(fits({ node: "/home/ann/.nvm/versions/node/v22/bin/node" })).toBe("INSTALL_MACHINE");
-    expect(fits({ node: "/root/node/bin/node" })).toBe("INSTALL_MACHINE");
+    expect(fits({ node: "/run/user/0/node/bin/node" })).toBe("INSTALL_MACHINE");
     expect(fits({ node: "/opt/node-22/bin/node" })).toBe("ok");
     expect(fits({ source: { ...bare().source, hasPart: false } })).toBe("INSTALL_MACHINE");
   });

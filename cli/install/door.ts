@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { giveToOwner } from "../../agent/owner.ts";
 import { readPrivateFile } from "../../agent/private-file.ts";
 import { replaceFile } from "../../agent/replace-file.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -70,6 +71,7 @@ function makeFolder(path: string, mode: number, owner: string | null): void {
   if (owner !== null) {
     const { uid, gid } = owner === "root" ? { uid: 0, gid: 0 } : ids(owner);
     chownSync(path, uid, gid);
+    giveToOwner(path);
   }
   chmodSync(path, mode);
 }

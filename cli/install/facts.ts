@@ -1,6 +1,6 @@
 /** Looks at this machine and at the copy that installing was started from; changes nothing. */
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Layout, partOfUnit, unitFolder } from "./layout.ts";
 import type { Facts, FolderFact } from "./plan.ts";
@@ -38,7 +38,7 @@ export async function gatherFacts(layout: Layout, from: string, root: string): P
     npm: asked("npm", "--version").trim() || null,
     root,
     accounts: accountsThere(layout),
-    folders: new Map(layout.folders.flatMap(({ path }) => folderFact(path, at(path)))),
+    folders: new Map(layout.folders.flatMap(({ path, owner }) => folderFact(path, at(path), owner !== "root"))),
     source: {
       version: programVersion(from) ?? "",
       hasPart: existsSync(join(from, layout.launcher)) && layout.rooms.every((room) => existsSync(join(from, "dist", room))),
@@ -97,11 +97,20 @@ function accountsThere({ users, groups }: Layout): ReadonlySet<string> {
   return new Set(there.map(({ name }) => name));
 }
 
-function folderFact(path: string, place: string): readonly (readonly [string, FolderFact])[] {
+/** A user's folder counts as that user's when all in it is: a copy put back by root may not be. */
+function folderFact(path: string, place: string, isUsers: boolean): readonly (readonly [string, FolderFact])[] {
   const stat = statSync(place, { throwIfNoEntry: false });
   if (stat === undefined) return [];
-  const owner = asked("getent", "passwd", String(stat.uid)).split(":")[0] || null;
+  const isWhole = !isUsers || process.getuid?.() !== 0 || isAllOf(stat.uid, place);
+  const owner = isWhole ? asked("getent", "passwd", String(stat.uid)).split(":")[0] || null : null;
   return [[path, { mode: stat.mode & 0o7777, owner }]];
+}
+
+function isAllOf(uid: number, folder: string): boolean {
+  const found = (readdirSync(folder, { recursive: true }) as string[]).map((name) =>
+    lstatSync(join(folder, name), { throwIfNoEntry: false }),
+  );
+  return found.every((stat) => stat === undefined || stat.uid === uid);
 }
 
 function textOf(path: string): string | null {

@@ -26,7 +26,7 @@ export interface Step {
 /** What stands at a path that is a folder. @public */
 export interface FolderFact {
   readonly mode: number;
-  readonly owner: string | null; // a user's name; null for a number without one
+  readonly owner: string | null; // a user's name; null for a number without one, or when not all in it is that user's
 }
 
 /** What installing looks at. @public */
