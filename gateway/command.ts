@@ -1,5 +1,5 @@
 /**
- * The gateway's command line and process entry: `init`, `start`, `merchant`, `key`, `agents`, `health`. Says what is wrong in one
+ * The gateway's command line and process entry: `init`, `start`, `merchant`, `key`, `agents`, `health`, `check`. Says what is wrong in one
  * line and what to do in a second. Exit: 0 fine, 1 a clear no, 2 usage or configuration, 3 not reached, 70 a bug.
  * Source: docs/api.md, section on running it.
  */
@@ -14,6 +14,7 @@ import { type Scope, scopes } from "./auth/keys.ts";
 import { type GatewayConfig, readConfig } from "./config.ts";
 import { startGateway } from "./gateway.ts";
 import { agentConfigText } from "./operator/agent-config.ts";
+import { checkGateway } from "./operator/check.ts";
 import { initFolder, writeOwnFile } from "./operator/folder.ts";
 import { askHealth, failedChecks } from "./operator/health.ts";
 import { addKey, createMerchant, listAgents, type Operator, recoverAgent, releaseAgent, revoke } from "./operator/people.ts";
@@ -219,6 +220,17 @@ async function health(options: JsonOption): Promise<void> {
   process.exitCode = answer.ready ? exit.fine : exit.no;
 }
 
+async function check(options: JsonOption): Promise<void> {
+  const findings = await checkGateway(options.config, Date.now());
+  const ok = findings.every(({ severity }) => severity !== "error");
+  if (options.json === true) printJson({ ok, config: options.config, findings });
+  else {
+    for (const { severity, code, what, hint } of findings) print(`gateway: ${severity} ${code}: ${what}; hint: ${hint}`);
+    print(`gateway: ${ok ? "would start" : "would not start, or would be wrong"} (config ${options.config})`);
+  }
+  process.exitCode = ok ? exit.fine : exit.usage;
+}
+
 function scopeList(text: string): readonly Scope[] {
   const wanted = text.split(",").map((part) => part.trim());
   const unknown = wanted.find((part) => !(scopes as readonly string[]).includes(part));
@@ -280,6 +292,9 @@ function tree(): Command {
     .option("--above <epoch>", "raise the epoch above this one too, as the agent's status shows it", epochNumber)
     .action((id: string, _own: unknown, command: Command) => agentsRecover(id, command.optsWithGlobals()));
   withBoth(program.command("health").description("ask the running gateway whether it is ready")).action(health);
+  withBoth(program.command("check").description("look whether it would start, and start nothing; exit code 0 or 2")).action(
+    check,
+  );
   return program;
 }
 
