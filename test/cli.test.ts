@@ -213,6 +213,15 @@ const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "forked jobs": ill({ locked: "JOB_CHAIN_FORKED", lockedDetail: "job 7" }),
   "recovery offered": ill({ recovery: "RECOVERY_OFFERED" }),
   "in recovery": ill({ recovery: "RECOVERY_HOLD" }),
+  "a person is waited for": () => {
+    ill({ counts: { ...well.counts, held: 1, quarantined: 1 } })();
+    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "RECOVERY_HOLD" };
+    signer.answers = {
+      ...signer.answers,
+      list: () => ({ withdrawals: [held, quarantined, { ...broadcast, transactionId: "1".repeat(32) }] }),
+    };
+  },
+  "nobody is waited for": ill({ counts: { ...well.counts, held: 0 } }),
   "ended with a reason": nobody({ lastWords: () => [lastWords] }),
   "stopped on purpose": underUnits({ ActiveState: "inactive", SubState: "dead", Result: "success", ExecMainStatus: "0" }),
   "failed with a reason": underUnits(
@@ -233,15 +242,6 @@ const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   starting: underUnits({ ActiveState: "active", SubState: "running", ExecMainStatus: "0" }),
   "no service manager answers": nobody({ isUnderUnits: () => true }),
   "killed from outside": underUnits({ ActiveState: "inactive", SubState: "dead", Result: "signal", ExecMainStatus: "15" }),
-  "a person is waited for": () => {
-    ill({ counts: { ...well.counts, held: 1, quarantined: 1 } })();
-    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "RECOVERY_HOLD" };
-    signer.answers = {
-      ...signer.answers,
-      list: () => ({ withdrawals: [held, quarantined, { ...broadcast, transactionId: "1".repeat(32) }] }),
-    };
-  },
-  "nobody is waited for": ill({ counts: { ...well.counts, held: 0 } }),
 };
 
 /** What the scripted signer says in each scene a transcript names with `# scene:`. */
@@ -410,7 +410,10 @@ describe("transcripts", () => {
       if (line.startsWith("# ")) {
         said.push(line);
         const [, what, value = ""] = /^# (scene|terminal|answer): (.*)$/.exec(line) ?? [];
-        if (what === "scene") await scenes[value]?.();
+        if (what === "scene") {
+          machine = ordinary;
+          await scenes[value]?.();
+        }
         if (what === "terminal") screen.isInteractive = value === "yes";
         if (what === "answer") screen.answer = value;
       }
