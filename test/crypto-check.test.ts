@@ -88,7 +88,7 @@ it("a folder that would start has nothing, by every role, and nothing is changed
   expect(plain.output).toMatch(/^crypto: would start \(both, /);
 });
 
-it.each([
+const cases: readonly (readonly [string, number, string, () => unknown])[] = [
   [
     "a wrong encKey",
     2,
