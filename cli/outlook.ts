@@ -3,6 +3,7 @@
  * and, where there is one, the status; asks nobody.
  */
 import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
+import { codes } from "../protocol/codes.ts";
 import { codeIn, remedyIn } from "./status/problems.ts";
 import { momentHere } from "./terminal.ts";
 
@@ -61,7 +62,7 @@ export function outlookOf(one: WithdrawalView, status: SignerStatus | null, nowM
         what: remedyIn("CHAIN_NONCE_LOST"),
       };
     case "refused":
-      return endedOutlook(one, "refused", `order it anew under another orderId${after(remedyIn(one.code))}`);
+      return endedOutlook(one, "was refused", `order it anew under another orderId${after(remedyIn(one.code))}`);
     case "expired":
       return endedOutlook(one, "ran out", "order it anew under another orderId, if it should still be paid");
     case "settled":
@@ -145,7 +146,7 @@ function waitingOutlook(why: string, one: WithdrawalView): Outlook {
       `look nonce ${gap} up in a block explorer, then docs/operations.md, section 7`,
     );
   const code = codeIn(why);
-  if (code !== "") return stuck(`the courier says ${why}`, remedyIn(code) || "autowithdraw status");
+  if (code !== "") return stuck(`${codes[code][3]} (${code})`, remedyIn(code) || "autowithdraw status");
   return stuck(why, waitRemedies[why] ?? "autowithdraw status");
 }
 

@@ -1,7 +1,7 @@
 /**
- * The gateway's command line and process entry: `init`, `start`, `merchant`, `key`, `agents`, `health`. Says what is wrong in one
- * line and what to do in a second. Exit: 0 fine, 1 a clear no or what passes by itself, 2 usage or configuration, 3 not reached, 70 a
- * bug.
+ * The gateway's command line and process entry: `init`, `start`, `merchant`, `key`, `agents`, `backup`, `health`, `check`. Says what is
+ * wrong in one line and what to do in a second. Exit: 0 fine, 1 a clear no or what passes by itself, 2 usage or configuration, 3 not
+ * reached, 70 a bug.
  * Source: docs/api.md, section on running it.
  */
 import { randomBytes } from "node:crypto";
@@ -18,6 +18,7 @@ import { type GatewayConfig, readConfig } from "./config.ts";
 import { startGateway } from "./gateway.ts";
 import { agentConfigText } from "./operator/agent-config.ts";
 import { backUp, checkBackup, describeCopy, keepWords } from "./operator/backup.ts";
+import { checkGateway } from "./operator/check.ts";
 import { initFolder, writeOwnFile } from "./operator/folder.ts";
 import { askHealth, failedChecks } from "./operator/health.ts";
 import { describeKeys, listKeys } from "./operator/key-list.ts";
@@ -256,6 +257,17 @@ async function health(options: JsonOption): Promise<void> {
   process.exitCode = answer.ready ? exit.fine : exit.no;
 }
 
+async function check(options: JsonOption): Promise<void> {
+  const findings = await checkGateway(options.config, Date.now());
+  const ok = findings.every(({ severity }) => severity !== "error");
+  if (options.json === true) printJson({ ok, config: options.config, findings });
+  else {
+    for (const { severity, code, what, hint } of findings) print(`gateway: ${severity} ${code}: ${what}; hint: ${hint}`);
+    print(`gateway: ${ok ? "would start" : "would not start, or would be wrong"} (config ${options.config})`);
+  }
+  process.exitCode = ok ? exit.fine : exit.usage;
+}
+
 function scopeList(text: string): readonly Scope[] {
   const wanted = text.split(",").map((part) => part.trim());
   const unknown = wanted.find((part) => !(scopes as readonly string[]).includes(part));
@@ -331,6 +343,9 @@ export function tree(): Command {
     .option("--yes", "replace a file that is there")
     .action(backup);
   withBoth(program.command("health").description("ask the running gateway whether it is ready")).action(health);
+  withBoth(program.command("check").description("look whether it would start, and start nothing; exit code 0 or 2")).action(
+    check,
+  );
   return program;
 }
 

@@ -190,8 +190,11 @@ const defaultLimits: GatewayLimits = {
 
 const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 };
 
-/** Whether a host name or address of a URL is this machine only. */
-function isLoopbackHost(host: string): boolean {
+/**
+ * Whether a host name or address of a URL is this machine only.
+ * @public
+ */
+export function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "::1" || host === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 

@@ -11,10 +11,10 @@ import { decodeJwt, decodeProtectedHeader, jwtVerify } from "jose";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
 import { createLedger } from "../agent/signer/ledger/ledger.ts";
-import type { LedgerLine, WaitView, WithdrawalView } from "../agent/socket/verbs.ts";
-import type { Machine } from "../cli/machine.ts";
+import type { CourierStatus, LedgerLine, LimitView, SignerStatus, WaitView, WithdrawalView } from "../agent/socket/verbs.ts";
+import { type Machine, type UnitView, unitsIn } from "../cli/machine.ts";
 import { runCommand } from "../cli/main.ts";
-import type { Terminal } from "../cli/terminal.ts";
+import { momentHere, type Terminal, table } from "../cli/terminal.ts";
 import { projectRoot } from "../scripts/rig.ts";
 import { startsTheBuild } from "./support/built.ts";
 import { broadcast, held, OperatorSocket, recoveryPlan, refusal, transactionId, well } from "./support/operator-socket.ts";
@@ -59,6 +59,20 @@ const ordinary: Machine = {
 };
 let machine = ordinary;
 
+const limits: LimitView = {
+  ...{
+    currency: "eth",
+    maxPerWithdrawal: "1",
+    maxPerHour: "2",
+    maxPerDay: "5",
+    holdAbove: "0.5",
+    maxFee: "0.02",
+    maxFeePerDay: "1",
+  },
+  ...{ allow: 2, deny: 1, usedInHour: "0.25", usedInDay: "1.75", usedFeesInDay: "0.004" },
+  ...{ twoApproversAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
+};
+
 function linkDown(linkDetail: string): void {
   const courier = { ...courierWell, link: "down" as const, linkDetail };
   signer.answers = { status: () => ({ status: { ...well, courier } }) };
@@ -68,6 +82,176 @@ function linkDown(linkDetail: string): void {
 const twin = "0x7099abababababAbaBaBABaBaBabAbAbaBA179c8";
 const waiting: WaitView = { until: 0, isNew: false, likeness: null, needsTwo: false, confirmed: null };
 const likeness = { address: held.address, at: held.requestedAt - 86_400_000, amount: "120", currency: held.currency };
+/** A status that differs from a healthy one, with the withdrawal of the transcripts in it. */
+function ill(change: Partial<SignerStatus>, courier: Partial<CourierStatus> | null = {}): () => void {
+  return () => {
+    const status = { ...well, ...change, courier: courier === null ? null : { ...courierWell, ...courier } };
+    signer.answers = { ...signer.answers, status: () => ({ status }) };
+  };
+}
+
+/** One withdrawal in this state, behind a healthy signer or one that `status` makes ill. */
+function shown(change: Partial<WithdrawalView>, status: () => void = ill({})): () => void {
+  return () => {
+    status();
+    signer.answers = {
+      ...signer.answers,
+      show: () => ({ withdrawal: { ...held, code: "", ...change }, history: [], wait: null }),
+    };
+  };
+}
+
+const bound = { nonce: "41", versions: broadcast.versions };
+const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId, why }] });
+const noNode = {
+  chains: [{ ...chain, ok: false, detail: "NODE_UNREACHABLE; http://10.0.0.7:8545 ECONNREFUSED", nativeBalance: "" }],
+};
+const away = { link: "down" as const, linkDetail: "LINK_SOCKET: ECONNREFUSED" };
+const long = { requestedAt: nowMs - 7_200_000, changedAt: nowMs - 3_600_000 };
+
+/** Every state of a withdrawal as it should be, and what can keep it there. */
+const states: Readonly<Record<string, () => void>> = {
+  "held above": shown({ state: "held", code: "POLICY_HOLD_ABOVE" }),
+  "held manual": shown({ state: "held", code: "POLICY_MANUAL", mode: "manual", address: "" }),
+  "held after a recovery": shown({ state: "held", code: "RECOVERY_HOLD" }),
+  "held though settled": shown({ state: "held", code: "RECOVERY_SETTLED" }),
+  approved: shown({ state: "approved", changedAt: nowMs - 1000 }),
+  "approved without funds": shown({ state: "approved" }, waits("funds")),
+  "approved above fees": shown({ state: "approved" }, waits("fee POLICY_FEE_ABOVE_WITHDRAWAL")),
+  "approved above the day's fees": shown({ state: "approved" }, waits("fee POLICY_FEE_ABOVE_DAY")),
+  "approved above the hour": shown({ state: "approved" }, waits("POLICY_ABOVE_HOUR")),
+  "approved behind others": shown({ state: "approved" }, waits("others in flight")),
+  "approved and would revert": shown({ state: "approved" }, waits("the chain would revert it")),
+  "approved on an account behind": shown({ state: "approved" }, waits("ACCOUNT_BEHIND")),
+  "approved behind a quarantined one": shown({ state: "approved" }, waits("ACCOUNT_WAITS")),
+  "approved and a full disk": shown({ state: "approved" }, waits("LEDGER_DISK_FULL")),
+  "approved and no node": shown({ state: "approved" }, ill({}, noNode)),
+  "approved and locked": shown(
+    { state: "approved" },
+    ill({ locked: "LEDGER_FORKED", lockedDetail: "record 18 has another hash at the gateway" }),
+  ),
+  "approved and no courier": shown({ state: "approved" }, ill({ courierConnected: false })),
+  "approved long ago": shown({ state: "approved", ...long }),
+  intent: shown({ state: "intent", nonce: "41", changedAt: nowMs - 1000 }),
+  signed: shown({ state: "signed", ...bound, changedAt: nowMs - 1000 }),
+  "signed without a link": shown({ state: "signed", ...bound }, ill({}, away)),
+  released: shown({ state: "released", ...bound, changedAt: nowMs - 1000 }),
+  "released that no node takes": shown({ state: "released", ...bound }, waits("no node takes it")),
+  broadcast: shown({ state: "broadcast", ...bound }),
+  "broadcast long ago": shown({ state: "broadcast", ...bound, ...long }),
+  "broadcast behind a gap": shown({ state: "broadcast", ...bound }, waits("nonce 40 of the account comes first")),
+  "broadcast too cheap": shown({ state: "broadcast", ...bound }, waits("funds for a higher fee")),
+  included: shown({ state: "included", ...bound }),
+  "included and read back differently": shown({ state: "included", ...bound }, waits("COURIER_TOKEN_MOVED")),
+  paid: shown({ state: "paid", ...bound }),
+  reverted: shown({ state: "reverted", ...bound }),
+  lost: shown({ state: "lost", ...bound }),
+  refused: shown({ state: "refused", code: "POLICY_ABOVE_DAY" }),
+  "refused by a person": shown({ state: "refused", code: "OPERATOR_REFUSED" }),
+  expired: shown({ state: "expired", code: "JOB_EXPIRED" }),
+  quarantined: shown({ state: "quarantined", code: "RECOVERY_HOLD", ...bound }),
+  settled: shown({ state: "settled", code: "RECOVERY_SETTLED" }),
+};
+
+const unit = (change: UnitView): ReadonlyMap<string, UnitView> => new Map([["crypto-signer.service", change]]);
+const lastWords = {
+  role: "signer" as const,
+  code: "KEYSTORE_ENCKEY",
+  message: "the keystore does not open: wrong encKey, or it was changed",
+  hint: "give the encKey it was sealed with",
+  at: nowMs - 90_000,
+};
+
+/** Nobody answers, and the machine says this of it. */
+function nobody(change: Partial<Machine>): () => Promise<void> {
+  return async () => {
+    machine = { ...ordinary, ...change };
+    await signer.close();
+  };
+}
+
+const underUnits = (view: UnitView, words: Machine["lastWords"] = () => []): (() => Promise<void>) =>
+  nobody({ isUnderUnits: () => true, units: () => unit(view), lastWords: words });
+
+function onDisk(config: ReturnType<Machine["configOnDisk"]>, isUnderUnits = false): () => void {
+  return () => {
+    machine = { ...ordinary, configOnDisk: () => config, isUnderUnits: () => isUnderUnits };
+    ill({})();
+  };
+}
+
+/** What can be wrong with an agent; each says itself in `status` alone. */
+const faults: Readonly<Record<string, () => Promise<void> | void>> = {
+  "the limits in force": ill({ limits: [limits] }),
+  "one record more": ill({ acked: 17 }),
+  "config changed": onDisk({ is: "read", digest: "ee".repeat(32) }),
+  "config changed under the units": onDisk({ is: "closed", changedAtMs: nowMs }, true),
+  "config broken on disk": onDisk({
+    is: "invalid",
+    code: "CONFIG_JSON",
+    message: "/etc/autowithdraw/config.json, line 3, column 7: a comma is missing",
+  }),
+  "config gone": onDisk({ is: "gone" }),
+  "two configs": ill({}, { configDigest: "ee".repeat(32) }),
+  "disk full": ill({ freeBytes: 40_000_000, ledgerWritable: false }),
+  "disk nearly full": ill({ freeBytes: 200_000_000 }),
+  "disk failed": ill({ ledgerWritable: false }),
+  "orders wait for the disk": ill({}, { linkDetail: "LEDGER_DISK_FULL: the signer does not take new orders" }),
+  "one waits for the disk": waits("LEDGER_DISK_FULL"),
+  "signer is root": ill({ isolation: "L0 one user, and it is root" }),
+  "courier gone": ill({ courierConnected: false }),
+  "courier not heard yet": ill({}, null),
+  "courier silent": ill({}, { at: nowMs - 300_000 }),
+  "clocks apart": ill({}, { link: "down", linkDetail: "LINK_REFUSED: CLOCK_SKEW" }),
+  "newer epoch": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4003 epoch" }),
+  "locked at the gateway": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4004 locked" }),
+  "gateway forgot": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4009 behind" }),
+  "wrong chain": ill(
+    {},
+    {
+      chains: [
+        { ...chain, ok: false, detail: "NODE_WRONG_CHAIN; http://10.0.0.7:8545 NODE_WRONG_CHAIN: chain id 5 instead of 1" },
+      ],
+    },
+  ),
+  "nodes disagree": ill({}, { chains: [{ ...chain, ok: false, detail: "NODE_DISAGREE" }] }),
+  "account with code": ill({}, { chains: [{ ...chain, ok: false, detail: "COURIER_ACCOUNT_CODE" }] }),
+  "forked ledger": ill({ locked: "LEDGER_FORKED", lockedDetail: "record 18 has another hash at the gateway" }),
+  "new ledger": ill({ locked: "LEDGER_NEW", lockedDetail: "begun anew" }),
+  "foreign nonce": ill({ locked: "CHAIN_NONCE_FOREIGN", lockedDetail: "eip155:1 counts 44, the ledger 41" }),
+  "forked jobs": ill({ locked: "JOB_CHAIN_FORKED", lockedDetail: "job 7" }),
+  "recovery offered": ill({ recovery: "RECOVERY_OFFERED" }),
+  "in recovery": ill({ recovery: "RECOVERY_HOLD" }),
+  "a person is waited for": () => {
+    ill({ counts: { ...well.counts, held: 1, quarantined: 1 } })();
+    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "RECOVERY_HOLD" };
+    signer.answers = {
+      ...signer.answers,
+      list: () => ({ withdrawals: [held, quarantined, { ...broadcast, transactionId: "1".repeat(32) }] }),
+    };
+  },
+  "nobody is waited for": ill({ counts: { ...well.counts, held: 0 } }),
+  "ended with a reason": nobody({ lastWords: () => [lastWords] }),
+  "stopped on purpose": underUnits({ ActiveState: "inactive", SubState: "dead", Result: "success", ExecMainStatus: "0" }),
+  "failed with a reason": underUnits(
+    { ActiveState: "failed", SubState: "failed", Result: "exit-code", ExecMainStatus: "2" },
+    () => [lastWords],
+  ),
+  "failed without a word": underUnits({ ActiveState: "failed", SubState: "failed", Result: "signal", ExecMainStatus: "9" }),
+  "credential of another machine": underUnits({
+    ActiveState: "failed",
+    SubState: "failed",
+    Result: "exit-code",
+    ExecMainStatus: "243",
+  }),
+  "restarting in a loop": underUnits(
+    { ActiveState: "activating", SubState: "auto-restart", ExecMainStatus: "1", NRestarts: "12" },
+    () => [lastWords],
+  ),
+  starting: underUnits({ ActiveState: "active", SubState: "running", ExecMainStatus: "0" }),
+  "no service manager answers": nobody({ isUnderUnits: () => true }),
+  "killed from outside": underUnits({ ActiveState: "inactive", SubState: "dead", Result: "signal", ExecMainStatus: "15" }),
+};
 
 /** What the scripted signer says in each scene a transcript names with `# scene:`. */
 const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
@@ -211,6 +395,8 @@ const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until } }) };
   },
   stopped: () => signer.close(),
+  ...states,
+  ...faults,
 };
 
 beforeEach(async () => {
@@ -275,7 +461,10 @@ describe("transcripts", () => {
       if (line.startsWith("# ")) {
         said.push(line);
         const [, what, value = ""] = /^# (scene|terminal|answer): (.*)$/.exec(line) ?? [];
-        if (what === "scene") await scenes[value]?.();
+        if (what === "scene") {
+          machine = ordinary;
+          await scenes[value]?.();
+        }
         if (what === "terminal") screen.isInteractive = value === "yes";
         if (what === "answer") screen.answer = value;
       }
@@ -389,6 +578,72 @@ describe("what goes over the socket", () => {
     expect(code).toBe(0);
     expect(text.split("everything works").length).toBe(3);
     expect(text).toContain("crypto does not run on");
+  });
+});
+
+describe("what the transcripts hold", () => {
+  const textOf = (file: string): string => readFileSync(join(folder, file), "utf8");
+
+  it("every state of a withdrawal, each with what to do or nothing to do", () => {
+    const text = textOf("states.txt");
+    for (const state of Object.keys(well.counts)) expect(text, state).toMatch(new RegExp(`^  state +${state}:`, "m"));
+    const blocks = text.split("# scene: ").slice(1);
+    expect(blocks.length).toBe(Object.keys(states).length);
+    for (const block of blocks) {
+      const verdict = /^ {2}now +(.*)$/m.exec(block)?.[1] ?? "";
+      expect(verdict, block).toMatch(/^(?:goes on|waits|waits for a person|STUCK|ended well|ended, nothing paid|FAILED): /);
+      if (/^(?:STUCK|FAILED|waits for a person)/.test(verdict)) expect(block).toMatch(/^ {18}do: /m);
+    }
+  });
+
+  it("at least forty faults, and every scene of them has what to do or ends by itself", () => {
+    const blocks = textOf("faults.txt").split("# scene: ").slice(1);
+    expect(blocks.length).toBe(Object.keys(faults).length);
+    const wrong = [...blocks, ...textOf("status.txt").split("# scene: ").slice(1)].filter((block) => !block.includes("[exit 0]"));
+    const dead = Object.values(states).length - 14;
+    expect(wrong.length + dead).toBeGreaterThanOrEqual(40);
+    for (const block of blocks.filter((one) => /\[exit [1-5]\]/.test(one) && !one.includes("--held")))
+      expect(block).toMatch(/hint: \S|not said yet/);
+  });
+
+  it("no word of starting crypto by hand where units run it", () => {
+    for (const block of textOf("faults.txt").split("# scene: ")) {
+      if (/units|on purpose|credential|a loop|failed w/.test(block.split("\n")[0] ?? ""))
+        expect(block).not.toContain("node crypto.js");
+    }
+  });
+});
+
+describe("what the service manager prints", () => {
+  it("is read by unit, and nothing else of it", () => {
+    const text =
+      "Id=crypto.service\nActiveState=active\nStatusText=a=b\n\nId=crypto-signer.service\nActiveState=failed\n\nno unit\n";
+    expect([...unitsIn(text)]).toEqual([
+      ["crypto.service", { Id: "crypto.service", ActiveState: "active", StatusText: "a=b" }],
+      ["crypto-signer.service", { Id: "crypto-signer.service", ActiveState: "failed" }],
+    ]);
+    expect(unitsIn("").size).toBe(0);
+  });
+});
+
+describe("two zones and eighty columns", () => {
+  it("a moment says local time too where that is another", () => {
+    expect(momentHere(nowMs, 0)).toBe("2026-11-20 21:41:03 UTC");
+    expect(momentHere(nowMs, 60)).toBe("2026-11-20 21:41:03 UTC (22:41:03 here)");
+    expect(momentHere(nowMs, 180)).toBe("2026-11-20 21:41:03 UTC (2026-11-21 00:41:03 here)");
+    expect(momentHere(0, 180)).toBe("never");
+  });
+
+  it("a table that is too wide loses no character of a cell", () => {
+    const row = ["1", "x".repeat(42), "y".repeat(64)];
+    for (const columns of [200, 80, 20]) {
+      const text = table(["a", "b", "c"], [row], columns);
+      for (const cell of row) expect(text).toContain(cell);
+      if (columns === 80) expect(text.split("\n").every((line) => line.length <= 80)).toBe(true);
+    }
+    const wordy = table(["a", "words"], [["1", "several words ".repeat(12).trim()]], 60);
+    expect(wordy.split("\n").length).toBeGreaterThan(3);
+    expect(wordy.split("\n").every((line) => line.length <= 60)).toBe(true);
   });
 });
 

@@ -6,6 +6,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import type { AgentSettings } from "../settings.ts";
 import { openKeystoreIn, readKeystore } from "../signer/keystore/file.ts";
 import { readKeystoreHeader, wipeKeystore } from "../signer/keystore/keystore.ts";
+import { hotAddress } from "../signer/keystore/nodes.ts";
 import { networkOf, readRules } from "../signer/policy/rules.ts";
 import type { StateFolder } from "../state-folder.ts";
 import { type Finding, faultFound, finding } from "./finding.ts";
@@ -16,8 +17,7 @@ import { type Finding, faultFound, finding } from "./finding.ts";
  */
 export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: Uint8Array | null): readonly Finding[] {
   try {
-    const networks = encKey === null ? readKeystoreHeader(readKeystore(state.signer)).networks : opened(state, encKey);
-    readRules(settings, "");
+    const networks = encKey === null ? readKeystoreHeader(readKeystore(state.signer)).networks : opened(state, settings, encKey);
     return Object.entries(settings.chains).flatMap(([chain, { chainId }]) =>
       networks.includes(networkOf(chainId))
         ? []
@@ -29,8 +29,13 @@ export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: U
   }
 }
 
-function opened(state: StateFolder, encKey: Uint8Array): readonly string[] {
+/** Limits and addresses are read as the signer reads them, which needs its own paying address. */
+function opened(state: StateFolder, settings: AgentSettings, encKey: Uint8Array): readonly string[] {
   const contents = openKeystoreIn(state.signer, encKey);
-  wipeKeystore(contents);
+  try {
+    readRules(settings, hotAddress(contents.evm.account0));
+  } finally {
+    wipeKeystore(contents);
+  }
   return contents.networks;
 }

@@ -16,7 +16,7 @@ import { isPast, readProgress } from "../pair/progress.ts";
 import type { Terminal } from "../terminal.ts";
 import { verified } from "../verify.ts";
 import { awayFinding, judgeLimits, judgeStatus } from "./agent.ts";
-import { lookAtConfig } from "./config.ts";
+import { type ConfigLook, lookAtConfig } from "./config.ts";
 import { judgeTree, readTree } from "./files.ts";
 import {
   judgeClocks,
@@ -50,9 +50,8 @@ export async function doctor(state: StateFolder, options: DoctorOptions, termina
   const agent = await lookAtAgent(state, outside, say);
   say("the state folder");
   const folder = lookAtFolder(state);
-  const path = options.config ?? agent.status?.config.path ?? findConfigFile();
   say("config.json");
-  const config = lookAtConfig(path, state, folder.isPaired, outside.machine.isUnderUnits(state));
+  const config = configOf(state, options.config ?? agent.status?.config.path, folder.isPaired, outside);
   say("the disk, the units and other folders");
   const machine = lookAtMachine(state, agent.status, outside);
   say("the chains' nodes and the gateway");
@@ -162,6 +161,14 @@ function lookAtMachine(state: StateFolder, status: SignerStatus | null, outside:
       return { findings: [faultFound(fault), ...findings], unseen: [] };
     return { findings, unseen: [...others.unseen, `how long the disk of ${state.root} takes to sync (${reason})`] };
   }
+}
+
+/** Where nobody says which file is meant, none where one would be is no fault. */
+function configOf(state: StateFolder, named: string | undefined, isPaired: boolean, { machine }: Outside): ConfigLook {
+  const path = findConfigFile(named);
+  if (named === undefined && machine.configOnDisk(path).is === "gone")
+    return { settings: null, findings: [], unseen: ["config.json: name it with --config, since no signer says where it is"] };
+  return lookAtConfig(path, state, isPaired, machine.isUnderUnits(state));
 }
 
 type Settings = NonNullable<ReturnType<typeof lookAtConfig>["settings"]>;

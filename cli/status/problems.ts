@@ -97,7 +97,7 @@ function configProblems({ config, courier }: SignerStatus, { config: disk, isUnd
   const found = (words: string): void =>
     findings.found("DOCTOR_CONFIG_OTHER", `${config.path} ${words}, so it is not what the signer goes by`, reload);
   if (disk.is === "read" && disk.digest !== config.digest) found("was changed after the signer read it");
-  if (disk.is === "closed" && disk.changedAtMs > config.readAt) found("was touched after the signer read it");
+  if (disk.is === "closed" && disk.changedAtMs > config.readAt) found("was changed after the signer read it");
   if (disk.is === "invalid")
     findings.found(disk.code, `${disk.message}: the signer goes on by what it read before`, remedyIn(disk.code));
   if (disk.is === "gone")

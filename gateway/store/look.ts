@@ -1,0 +1,39 @@
+/** A look at a database without opening it for work: whose it is and of which version. Writes nothing, upgrades nothing. */
+import { existsSync, statSync } from "node:fs";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { AgentError } from "../../protocol/fault.ts";
+import { schemaVersion, upgrades } from "./schema.ts";
+import { isBusy } from "./store.ts";
+
+/**
+ * The fingerprint of the gateway key that the database at `path` was made with. Throws GATEWAY_STORE_MISSING, GATEWAY_STORE_INVALID,
+ * GATEWAY_STORE_VERSION (one that this version neither knows nor can upgrade), GATEWAY_STORE_BUSY.
+ * @public
+ */
+export function keyOfStore(path: string): string {
+  if (!existsSync(path)) throw fault("GATEWAY_STORE_MISSING", path, `there is no database file ${path}`);
+  if (statSync(path).size === 0) throw fault("GATEWAY_STORE_INVALID", path, `${path} is empty and was not made by init`);
+  let raw: InstanceType<typeof DatabaseSync> | null = null;
+  try {
+    raw = new DatabaseSync(path, { readOnly: true });
+    const meta = (name: string): string =>
+      (raw?.prepare("SELECT value FROM meta WHERE name = ?").get(name) as { value: string } | undefined)?.value ?? "";
+    const version = Number(meta("schema"));
+    if (version !== schemaVersion && upgrades[version] === undefined)
+      throw fault("GATEWAY_STORE_VERSION", path, `${path} was made by another version of the gateway`);
+    return meta("gatewayKey");
+  } catch (cause) {
+    if (cause instanceof AgentError) throw cause;
+    const reason = cause instanceof Error ? cause.message : "";
+    if (isBusy(cause)) throw fault("GATEWAY_STORE_BUSY", path, `${path} is held by another process`, cause);
+    throw fault("GATEWAY_STORE_INVALID", path, `${path} cannot be used as a database: ${reason}`, cause);
+  } finally {
+    raw?.close();
+  }
+}
+
+type StoreCode = "GATEWAY_STORE_MISSING" | "GATEWAY_STORE_INVALID" | "GATEWAY_STORE_VERSION" | "GATEWAY_STORE_BUSY";
+
+function fault(code: StoreCode, path: string, message: string, cause?: unknown): AgentError {
+  return new AgentError(code, "none", message, { path }, { cause });
+}
