@@ -38,8 +38,12 @@ function descriptor(text: string): number {
   return Number(text);
 }
 
-function commandLine(argv: readonly string[]): Options {
-  const command = new Command("crypto")
+/**
+ * The options, as the manual reads them too.
+ * @public
+ */
+export function cryptoCommand(): Command {
+  return new Command("crypto")
     .usage("[options]")
     .description("Runs the paired agent: signer and courier, until it is told to end.")
     .option("--config <file>", "configuration (default: config.json here, else beside crypto.js)")
@@ -54,6 +58,10 @@ function commandLine(argv: readonly string[]): Options {
     .allowExcessArguments(false)
     .exitOverride()
     .configureOutput({ writeErr: () => {} });
+}
+
+function commandLine(argv: readonly string[]): Options {
+  const command = cryptoCommand();
   command.parse(argv, { from: "user" });
   return command.opts<Options>();
 }

@@ -2,7 +2,7 @@
  * The command tree for people on call (bin `autowithdraw`): reads the command line, runs one command, turns whatever happens into
  * one clear line with a hint and an exit code. Reaches the agent over its operator socket alone.
  */
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/verdict.ts";
 import { stateFolder } from "../agent/state-folder.ts";
 import { lifetimeSecondsMax } from "../client/signature-token.ts";
@@ -10,6 +10,7 @@ import { AgentError } from "../protocol/fault.ts";
 import { showAddress } from "./address.ts";
 import { type BackupOptions, backup, restore } from "./copies.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
+import { completionScript, type Shell, shells } from "./manual/completion.ts";
 import { descriptor, pairCommand } from "./pair/command.ts";
 import { type RecoverOptions, recover } from "./recover.ts";
 import { type RekeyOptions, rekey } from "./rekey.ts";
@@ -160,7 +161,27 @@ function tokenCommand(run: Run): Command {
     .action((options: TokenOptions) => run((terminal) => printToken(options, terminal), options.json === true));
 }
 
-function program(run: Run, terminal: Terminal): Command {
+function completionCommand(run: Run, root: () => Command): Command {
+  return new Command("completion")
+    .description("Prints what makes a shell complete these commands: source it from the shell's start-up file.")
+    .addArgument(new Argument("<shell>", "which shell").choices(shells))
+    .action((shell: Shell) =>
+      run((terminal) => {
+        terminal.out(completionScript(shell, root(), "autowithdraw"));
+        return exitCodes.fine;
+      }, false),
+    );
+}
+
+/**
+ * Every command with its options, as the manual and completion read them; nothing runs.
+ * @public
+ */
+export function commandTree(): Command {
+  return program(async () => {}, { out: () => {} });
+}
+
+function program(run: Run, terminal: Pick<Terminal, "out">): Command {
   const root = new Command("autowithdraw")
     .description("Commands of the withdrawal agent on this server.")
     .addHelpText(
@@ -174,6 +195,7 @@ function program(run: Run, terminal: Terminal): Command {
     recoverCommand(run),
     ...keepingCommands(run),
     tokenCommand(run),
+    completionCommand(run, () => root),
   ];
   for (const command of [root, ...commands]) {
     command
