@@ -46,7 +46,9 @@ beforeAll(async () => {
       granted: null,
     }),
   );
-  writeFileSync(join(dir, "api.key"), `k_0123456789abcdef.${"c2VjcmV0".repeat(6)}.${"0".repeat(32)}`, { mode: 0o600 });
+  writeFileSync(join(dir, "api.key"), `k_0123456789abcdef.c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlYzE.${"0".repeat(32)}`, {
+    mode: 0o600,
+  });
   signer.answers = {
     status: () => ({ status: well }),
     list: () => ({ withdrawals: [broadcast, held] }),
@@ -95,8 +97,11 @@ describe("docs/cli-json.md", () => {
     ["token", "token --api-key-file DIR/api.key"],
     ["a command that did not do it", "show 0 --state DIR"],
   ])("says of %s what %s answers", async (section, line) => {
-    const found = [...new Set(fieldsOf(await answerOf(line)).map(short))].sort();
-    expect(rowsOf(section)).toEqual(found);
+    const found = fieldsOf(await answerOf(line)).map(short);
+    const inOne = found.flatMap((field) => /^withdrawals?(?:\[\])?\.(.+)/.exec(field)?.[1] ?? []);
+    if (inOne.length > 0) expect(rowsOf("a withdrawal")).toEqual(inOne.sort());
+    const own = found.map((field) => field.replace(/^(withdrawals?)(?:\[\])?\..+/, "$1"));
+    expect(rowsOf(section)).toEqual([...new Set(own)].sort());
   });
 
   it("has a section for every command that takes --json", () => {

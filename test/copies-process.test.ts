@@ -279,3 +279,24 @@ describe("rekey", () => {
     expect([nowhere.code, existsSync(join(folder, "nowhere"))]).toEqual([2, false]);
   });
 });
+
+describe("what they answer in JSON", () => {
+  it("is what docs/cli-json.md lists", async () => {
+    const page = readFileSync(join(projectRoot, "docs", "cli-json.md"), "utf8");
+    const rowsOf = (section: string): string[] => {
+      const text = page.split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? "";
+      return [...text.matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1] ?? "").sort();
+    };
+    const answer = async (done: Promise<Ran>) => JSON.parse(lastLine((await done).output));
+    const made = await answer(agent.cli("backup", at("json.backup"), ...withKey(), "--json"));
+    const inManifest = Object.keys(made.manifest).map((name) => `manifest.${name}`);
+    expect([...Object.keys(made).filter((name) => name !== "manifest"), ...inManifest].sort()).toEqual(rowsOf("backup"));
+    const checked = await answer(agent.cli("backup", "--check", at("json.backup"), ...withKey(), "--json"));
+    expect(checked).toEqual(made);
+    const folder = at("json-state");
+    const restored = await answer(stateOf(folder, "restore", at("json.backup"), ...withKey(), "--json"));
+    expect(Object.keys(restored).sort()).toEqual(rowsOf("restore"));
+    const rekeyed = await answer(stateOf(folder, "rekey", ...withKey(), "--make-enc-key", at("json-key"), "--json"));
+    expect(Object.keys(rekeyed).sort()).toEqual(rowsOf("rekey"));
+  });
+});
