@@ -300,3 +300,19 @@ describe("what they answer in JSON", () => {
     expect(Object.keys(rekeyed).sort()).toEqual(rowsOf("rekey"));
   });
 });
+
+describe("the drill of docs/operations.md", () => {
+  it("goes as typed: restored beside the agent, verified, another encKey and back", async () => {
+    const drill = at("drill");
+    expect((await agent.cli("backup", at("agent.backup"), "--yes", ...withKey())).code).toBe(0);
+    expect((await stateOf(drill, "restore", at("agent.backup"), ...withKey())).code).toBe(0);
+    const own = await agent.cli("verify", "--json");
+    const there = await stateOf(drill, "verify", "--json");
+    expect(JSON.parse(lastLine(there.output)).head).toEqual(JSON.parse(lastLine(own.output)).head);
+    expect((await stateOf(drill, "address")).output).toBe((await agent.cli("address")).output);
+    const forth = await stateOf(drill, "rekey", ...withKey(), "--make-enc-key", at("encKey.new"));
+    expect([forth.code, opens(drill, agent.encKey)]).toEqual([0, false]);
+    const back = await stateOf(drill, "rekey", ...withKey(at("encKey.new")), "--new-enc-key-file", encKeyFile);
+    expect([back.code, opens(drill, agent.encKey)]).toEqual([0, true]);
+  });
+});
