@@ -49,8 +49,12 @@ function descriptor(text: string): number {
   return Number(text);
 }
 
-function commandLine(argv: readonly string[]): Options {
-  const command = new Command("crypto")
+/**
+ * The options, as the manual reads them too.
+ * @public
+ */
+export function cryptoCommand(): Command {
+  return new Command("crypto")
     .usage("[options]")
     .description("Runs the paired agent: signer and courier, until it is told to end.")
     .version(programVersion, "--version", "print the version")
@@ -68,6 +72,10 @@ function commandLine(argv: readonly string[]): Options {
     .allowExcessArguments(false)
     .exitOverride()
     .configureOutput({ writeErr: () => {} });
+}
+
+function commandLine(argv: readonly string[]): Options {
+  const command = cryptoCommand();
   command.parse(argv, { from: "user" });
   return command.opts<Options>();
 }

@@ -2,7 +2,7 @@
  * The command tree for people on call (bin `autowithdraw`): reads the command line, runs one command, turns whatever happens into
  * one clear line with a hint and an exit code. Reaches the agent over its operator socket alone.
  */
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/verdict.ts";
 import { stateFolder } from "../agent/state-folder.ts";
 import { lifetimeSecondsMax } from "../client/signature-token.ts";
@@ -15,6 +15,7 @@ import { type DoctorOptions, doctor } from "./doctor/doctor.ts";
 import { thisOutside } from "./doctor/outside.ts";
 import { main as runInstall } from "./install/main.ts";
 import { type Machine, thisMachine } from "./machine.ts";
+import { completionScript, type Shell, shells } from "./manual/completion.ts";
 import { descriptor, pairCommand } from "./pair/command.ts";
 import { type RecoverOptions, recover } from "./recover.ts";
 import { type RekeyOptions, rekey } from "./rekey.ts";
@@ -200,10 +201,31 @@ function installingCommands(ended: (exitCode: number) => void): readonly Command
   ];
 }
 
+function completionCommand(run: Run, root: () => Command): Command {
+  return new Command("completion")
+    .description("Prints what makes a shell complete these commands: source it from the shell's start-up file.")
+    .addArgument(new Argument("<shell>", "which shell").choices(shells))
+    .action((shell: Shell) =>
+      run((terminal) => {
+        terminal.out(completionScript(shell, root(), "autowithdraw"));
+        return exitCodes.fine;
+      }, false),
+    );
+}
+
+/**
+ * Every command with its options, as the manual and completion read them; nothing runs.
+ * @public
+ */
+export function commandTree(): Command {
+  const nothing: World = { run: async () => {}, ended: () => {}, terminal: { out: () => {} }, machine: thisMachine };
+  return program(nothing);
+}
+
 interface World {
   readonly run: Run;
   readonly ended: (exitCode: number) => void;
-  readonly terminal: Terminal;
+  readonly terminal: Pick<Terminal, "out">;
   readonly machine: Machine;
 }
 
@@ -218,6 +240,7 @@ function program({ run, ended, terminal, machine }: World): Command {
   const commands = [
     ...[...installingCommands(ended), pairCommand(run), ...lookingCommands(run, machine), doctorCommand(run, machine)],
     ...[...decidingCommands(run), recoverCommand(run), ...keepingCommands(run), tokenCommand(run)],
+    completionCommand(run, () => root),
   ];
   for (const command of [root, ...commands]) {
     command

@@ -37,8 +37,14 @@ try {
     process.exitCode = 1;
   } else {
     copyFileSync(join(root, "scripts", "token.sol"), join(fresh, "scripts", "token.sol"));
-    writeFileSync(join(fresh, ".built"), `${stamp}\n`);
-    exchange(fresh, dirname(stampFile));
+    const manual = [join(fresh, "scripts", "manual.js"), join(fresh, "man")];
+    if (spawnSync(process.execPath, manual, { stdio: "inherit", cwd: root }).status !== 0) {
+      process.stderr.write("build: the manual pages could not be made, see above; the build that was there is untouched\n");
+      process.exitCode = 1;
+    } else {
+      writeFileSync(join(fresh, ".built"), `${stamp}\n`);
+      exchange(fresh, dirname(stampFile));
+    }
   }
 } finally {
   rmSync(aside, { recursive: true, force: true });

@@ -279,3 +279,40 @@ describe("rekey", () => {
     expect([nowhere.code, existsSync(join(folder, "nowhere"))]).toEqual([2, false]);
   });
 });
+
+describe("what they answer in JSON", () => {
+  it("is what docs/cli-json.md lists", async () => {
+    const page = readFileSync(join(projectRoot, "docs", "cli-json.md"), "utf8");
+    const rowsOf = (section: string): string[] => {
+      const text = page.split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? "";
+      return [...text.matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1] ?? "").sort();
+    };
+    const answer = async (done: Promise<Ran>) => JSON.parse(lastLine((await done).output));
+    const made = await answer(agent.cli("backup", at("json.backup"), ...withKey(), "--json"));
+    const inManifest = Object.keys(made.manifest).map((name) => `manifest.${name}`);
+    expect([...Object.keys(made).filter((name) => name !== "manifest"), ...inManifest].sort()).toEqual(rowsOf("backup"));
+    const checked = await answer(agent.cli("backup", "--check", at("json.backup"), ...withKey(), "--json"));
+    expect(checked).toEqual(made);
+    const folder = at("json-state");
+    const restored = await answer(stateOf(folder, "restore", at("json.backup"), ...withKey(), "--json"));
+    expect(Object.keys(restored).sort()).toEqual(rowsOf("restore"));
+    const rekeyed = await answer(stateOf(folder, "rekey", ...withKey(), "--make-enc-key", at("json-key"), "--json"));
+    expect(Object.keys(rekeyed).sort()).toEqual(rowsOf("rekey"));
+  });
+});
+
+describe("the drill of docs/operations.md", () => {
+  it("goes as typed: restored beside the agent, verified, another encKey and back", async () => {
+    const drill = at("drill");
+    expect((await agent.cli("backup", at("agent.backup"), "--yes", ...withKey())).code).toBe(0);
+    expect((await stateOf(drill, "restore", at("agent.backup"), ...withKey())).code).toBe(0);
+    const own = await agent.cli("verify", "--json");
+    const there = await stateOf(drill, "verify", "--json");
+    expect(JSON.parse(lastLine(there.output)).head).toEqual(JSON.parse(lastLine(own.output)).head);
+    expect((await stateOf(drill, "address")).output).toBe((await agent.cli("address")).output);
+    const forth = await stateOf(drill, "rekey", ...withKey(), "--make-enc-key", at("encKey.new"));
+    expect([forth.code, opens(drill, agent.encKey)]).toEqual([0, false]);
+    const back = await stateOf(drill, "rekey", ...withKey(at("encKey.new")), "--new-enc-key-file", encKeyFile);
+    expect([back.code, opens(drill, agent.encKey)]).toEqual([0, true]);
+  });
+});

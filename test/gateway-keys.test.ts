@@ -180,7 +180,7 @@ describe("the gateway's own files", () => {
     openStore(config.database, log).close();
     store.database.run("UPDATE meta SET value = '99' WHERE name = 'schema'");
     expect(() => openStore(config.database, log)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_VERSION" }));
-    store.database.run("UPDATE meta SET value = '3' WHERE name = 'schema'");
+    store.database.run("UPDATE meta SET value = '4' WHERE name = 'schema'");
     expect(store.database.get("PRAGMA synchronous")).toEqual({ synchronous: 2 });
     expect(store.database.get("PRAGMA journal_mode")).toEqual({ journal_mode: "wal" });
   });
@@ -190,10 +190,11 @@ describe("the gateway's own files", () => {
     await gateway.pair();
     store.database.run("DROP TABLE recoveries");
     store.database.run("ALTER TABLE agents DROP COLUMN heard");
+    store.database.run("ALTER TABLE agents DROP COLUMN software");
     store.database.run("UPDATE meta SET value = '1' WHERE name = 'schema'");
     for (let round = 0; round < 2; round++) {
       const opened = openStore(config.database, log);
-      expect(opened.database.get("SELECT value FROM meta WHERE name = 'schema'")).toEqual({ value: "3" });
+      expect(opened.database.get("SELECT value FROM meta WHERE name = 'schema'")).toEqual({ value: "4" });
       expect(opened.database.all("SELECT heard FROM agents")).toEqual([{ heard: "" }]);
       expect(opened.database.all("SELECT * FROM recoveries")).toEqual([]);
       opened.close();

@@ -1,0 +1,130 @@
+/**
+ * Completion for a shell from the definitions that the command line itself is read by. Pure: definitions in, a script out. Commands, their
+ * options and an option's choices are completed by name; everything else as a file. Sources: bash(1) Programmable Completion;
+ * zshcompsys(1); fish's complete.
+ */
+import type { Command, Option } from "commander";
+
+/** @public */
+export const shells = ["bash", "zsh", "fish"] as const;
+/** @public */
+export type Shell = (typeof shells)[number];
+
+interface Known {
+  readonly name: string;
+  readonly description: string;
+  readonly options: readonly Option[];
+  readonly choices: readonly string[]; // of its first argument
+}
+
+/**
+ * The script for one shell; `program` is what is typed.
+ * @public
+ */
+export function completionScript(shell: Shell, root: Command, program: string): string {
+  const known = root.commands.map((command) => ({
+    name: command.name(),
+    description: command.description(),
+    options: command.options.filter((option) => !option.hidden),
+    choices: command.registeredArguments[0]?.argChoices ?? [],
+  }));
+  if (shell === "bash") return bash(program, known);
+  return shell === "zsh" ? zsh(program, known) : fish(program, known);
+}
+
+const flagsOf = ({ options }: Known): readonly string[] =>
+  [...options.flatMap(({ short, long }) => [long, short ?? ""]), "--help"].filter(
+    (flag) => flag !== "" && flag !== undefined,
+  ) as string[];
+const takesValue = (option: Option): boolean => option.required || option.optional;
+
+function bash(program: string, known: readonly Known[]): string {
+  const choices = known.flatMap(({ name, options }) =>
+    options.flatMap(({ long, argChoices }) =>
+      argChoices === undefined ? [] : [`    ${name}:${long}) words="${argChoices.join(" ")}" ;;`],
+    ),
+  );
+  const values = known.flatMap((one) => one.options.filter(takesValue).map(({ long }) => `${one.name}:${long}`));
+  const places = known
+    .filter((one) => one.choices.length > 0)
+    .map((one) => `    ${one.name}) words="${one.choices.join(" ")}" ;;`);
+  return `# Completion of ${program} for bash, made by: ${program} completion bash
+_${program}() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" words=""
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "${known.map(({ name }) => name).join(" ")} --help" -- "$current"))
+    return
+  fi
+  case "$command:$before" in
+${choices.join("\n")}
+    ${values.length === 0 ? "-" : values.join("|")}) COMPREPLY=($(compgen -f -- "$current")); return ;;
+  esac
+  if [ -z "$words" ]; then
+    case "$current" in
+    -*)
+      case "$command" in
+${known.map((one) => `      ${one.name}) words="${flagsOf(one).join(" ")}" ;;`).join("\n")}
+      esac ;;
+    *)
+      case "$command" in
+${places.join("\n")}
+      *) COMPREPLY=($(compgen -f -- "$current")); return ;;
+      esac ;;
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o filenames -F _${program} ${program}
+`;
+}
+
+/** Inside single quotes of zsh and fish; a colon and a bracket end a word of zsh's own. */
+const quoted = (text: string): string => text.replaceAll("'", "’").replaceAll(/[[\]:]/g, (sign) => `\\${sign}`);
+
+function zsh(program: string, known: readonly Known[]): string {
+  const option = (one: Option): string => {
+    const values = one.argChoices === undefined ? "_files" : `(${one.argChoices.join(" ")})`;
+    return `      '${one.long}[${quoted(one.description)}]${takesValue(one) ? `:${quoted(one.name())}:${values}` : ""}'`;
+  };
+  const cases = known.map((one) => {
+    const place = one.choices.length === 0 ? "'*:file:_files'" : `'1:${one.name}:(${one.choices.join(" ")})'`;
+    return `    ${one.name}) _arguments \\\n${[...one.options.map(option), `      '--help[show what it takes]'`, `      ${place}`].join(" \\\n")} ;;`;
+  });
+  return `#compdef ${program}
+# Completion of ${program} for zsh, made by: ${program} completion zsh
+_${program}() {
+  local -a commands
+  commands=(
+${known.map(({ name, description }) => `    '${name}:${quoted(description)}'`).join("\n")}
+  )
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    return
+  fi
+  local command="$words[2]"
+  shift words
+  (( CURRENT-- ))
+  case "$command" in
+${cases.join("\n")}
+  esac
+}
+if [ "$funcstack[1]" = "_${program}" ]; then _${program} "$@"; else compdef _${program} ${program}; fi
+`;
+}
+
+function fish(program: string, known: readonly Known[]): string {
+  const text = (words: string): string => words.replaceAll("\\", "\\\\").replaceAll("'", "\\'");
+  const lines = known.flatMap((one) => [
+    `complete -c ${program} -n __fish_use_subcommand -f -a ${one.name} -d '${text(one.description)}'`,
+    ...one.options.map((option) => {
+      const values =
+        option.argChoices === undefined ? (takesValue(option) ? " -r" : "") : ` -x -a '${option.argChoices.join(" ")}'`;
+      return `complete -c ${program} -n '__fish_seen_subcommand_from ${one.name}' -l ${(option.long ?? "").replace(/^--/, "")}${values} -d '${text(option.description)}'`;
+    }),
+    ...(one.choices.length === 0
+      ? []
+      : [`complete -c ${program} -n '__fish_seen_subcommand_from ${one.name}' -x -a '${one.choices.join(" ")}'`]),
+  ]);
+  return `# Completion of ${program} for fish, made by: ${program} completion fish\n${lines.join("\n")}\n`;
+}

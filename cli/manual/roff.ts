@@ -1,0 +1,101 @@
+/**
+ * A manual page from the definitions that the command line itself is read by, so that nothing is written twice. Pure: definitions in,
+ * roff out. Source: man(7), groff_man(7).
+ */
+import type { Argument, Command, Option } from "commander";
+
+/** @public */
+export interface ManualFacts {
+  readonly program: string; // as it is typed
+  readonly version: string;
+  readonly exitCodes: readonly (readonly [code: string, meaning: string])[];
+  readonly seeAlso: readonly string[]; // other pages, such as crypto(1)
+}
+
+/**
+ * The page of a program with all of its commands.
+ * @public
+ */
+export function manualPage(root: Command, facts: ManualFacts): string {
+  const { program, version, exitCodes, seeAlso } = facts;
+  const commands = leavesOf(root, program);
+  const lines = [
+    `.TH ${inRoff(program).toUpperCase()} 1 "" "${inRoff(program)} ${inRoff(version)}" "autowithdraw"`,
+    ".SH NAME",
+    `${inRoff(program)} \\- ${inRoff(root.description().replace(/\.$/, ""))}`,
+    ".SH SYNOPSIS",
+    ".nf", // Each form on a line of its own, long ones too.
+    ...commands.map(({ words, command }) => `\\fB${inRoff(words)}\\fR ${inRoff(operandsOf(command))}`),
+    ".fi",
+    ...(commands.length === 1 && commands[0]?.command === root ? optionsSection(root) : commandsSection(commands)),
+    ".SH EXIT STATUS",
+    ...exitCodes.flatMap(([code, meaning]) => [".TP", `.B ${inRoff(code)}`, inRoff(meaning)]),
+    ".SH SEE ALSO",
+    seeAlso.map(inRoff).join(", "),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** A command that does something, and how it is typed. */
+interface Leaf {
+  readonly words: string;
+  readonly command: Command;
+}
+
+/** A command that only holds others takes no options; one that does something itself as well, as `agents` does, takes some. */
+function leavesOf(command: Command, words: string): readonly Leaf[] {
+  const inner = command.commands.flatMap((child) => leavesOf(child, `${words} ${child.name()}`));
+  return inner.length === 0 || command.options.length > 0 ? [{ words, command }, ...inner] : inner;
+}
+
+function operandsOf(command: Command): string {
+  const operands = command.registeredArguments.map((each) => (each.required ? `<${each.name()}>` : `[${each.name()}]`));
+  return [...operands, "[options]"].join(" ");
+}
+
+function optionsSection(command: Command): readonly string[] {
+  return [".SH OPTIONS", ...optionLines(command)];
+}
+
+function commandsSection(commands: readonly Leaf[]): readonly string[] {
+  return [
+    ".SH COMMANDS",
+    ...commands.flatMap(({ words, command }) => [
+      `.SS "${inRoff(`${words} ${command.registeredArguments.map((each) => `<${each.name()}>`).join(" ")}`.trim())}"`,
+      inRoff(command.description()),
+      ...command.registeredArguments.filter((each) => each.description !== "").flatMap(argumentLines),
+      ...optionLines(command),
+    ]),
+  ];
+}
+
+function argumentLines(argument: Argument): readonly string[] {
+  return [".TP", `.I ${inRoff(argument.name())}`, inRoff(argument.description)];
+}
+
+function optionLines(command: Command): readonly string[] {
+  return command.options
+    .filter((option) => !option.hidden)
+    .flatMap((option) => [".TP", `.B ${inRoff(option.flags)}`, inRoff(wordsOf(option))]);
+}
+
+/**
+ * What an option does, with what it may be and what it is when left out.
+ * @public
+ */
+export function wordsOf(option: Option): string {
+  const choices = option.argChoices === undefined ? "" : ` (one of ${option.argChoices.join(", ")})`;
+  const value =
+    option.defaultValueDescription ?? (Array.isArray(option.defaultValue) ? option.defaultValue.join(",") : option.defaultValue);
+  const isTold = value === undefined || value === false || option.description.includes("(default:");
+  return `${option.description}${choices}${isTold ? "" : ` (default: ${String(value)})`}`;
+}
+
+/** A backslash, a hyphen and a line's first dot or quote mean something to roff. */
+function inRoff(text: string): string {
+  return text
+    .replaceAll("\\", "\\e")
+    .replaceAll("-", "\\-")
+    .replaceAll('"', "\\(dq")
+    .replace(/^([.'])/, "\\&$1");
+}

@@ -1,0 +1,117 @@
+/**
+ * docs/cli-json.md lists every field of every --json answer, and none that is not there: each command is run in --json, a signer with
+ * scripted answers behind it, and its fields are compared with the rows of its section.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commandTree, runCommand } from "../cli/main.ts";
+import type { Terminal } from "../cli/terminal.ts";
+import { projectRoot } from "../scripts/rig.ts";
+import { broadcast, held, OperatorSocket, recoveryPlan, transactionId, well } from "./support/operator-socket.ts";
+
+const signer = new OperatorSocket();
+const dir = mkdtempSync(join(tmpdir(), "aw-json-"));
+const page = readFileSync(join(projectRoot, "docs", "cli-json.md"), "utf8");
+
+/** The fields in the table of a section. */
+function rowsOf(section: string): string[] {
+  const text = page.split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? "";
+  return [...text.matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1] ?? "").sort();
+}
+
+/** `status.head`, `withdrawals[].state`: names as in the tables, two levels deep. */
+function fieldsOf(value: unknown, path = "", depth = 0): string[] {
+  const one = Array.isArray(value) ? value[0] : value;
+  if (typeof one !== "object" || one === null || depth === 2) return [path];
+  const own = Array.isArray(value) ? `${path}[]` : path;
+  return Object.entries(one).flatMap(([name, inner]) => fieldsOf(inner, own === "" ? name : `${own}.${name}`, depth + 1));
+}
+
+const short = (path: string): string => path.replace(/\[\]$/, "");
+
+beforeAll(async () => {
+  mkdirSync(join(dir, "run"));
+  mkdirSync(join(dir, "signer"));
+  writeFileSync(
+    join(dir, "pairing.json"),
+    JSON.stringify({
+      version: 1,
+      step: "sealed",
+      wallet: { wallet: well.wallet, address: held.account, depositXpub: "xpub", signerKey: "11".repeat(32) },
+      networks: ["eip155:1"],
+      currencies: [{ id: "eth", network: "eip155:1", contract: "", decimal: 18, maxFee: "0.01" }],
+      gatewayUrl: "https://pay.example.com",
+      granted: null,
+    }),
+  );
+  writeFileSync(join(dir, "api.key"), `k_0123456789abcdef.c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlYzE.${"0".repeat(32)}`, {
+    mode: 0o600,
+  });
+  signer.answers = {
+    status: () => ({ status: well }),
+    list: () => ({ withdrawals: [broadcast, held] }),
+    show: () => ({ withdrawal: held, history: [{ seq: 12, at: 1, kind: "REQUESTED", detail: "job 7" }] }),
+    approve: () => ({ withdrawal: held }),
+    refuse: () => ({ withdrawal: held }),
+    recover: () => ({ plan: recoveryPlan, done: true }),
+    verify: () => ({ records: 18, segments: 1, head: well.head }),
+  };
+  await signer.open(join(dir, "run", "operator.sock"));
+});
+afterAll(async () => {
+  await signer.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+async function answerOf(line: string): Promise<unknown> {
+  let out = "";
+  const terminal: Terminal = {
+    out: (text) => {
+      out += text;
+    },
+    err: () => {},
+    user: "alice",
+    isInteractive: false,
+    confirm: async () => false,
+    now: () => 1795210863000,
+    sleep: async () => false,
+  };
+  await runCommand([...line.replace("ID", transactionId).replace("DIR", dir).split(" "), "--json"], terminal);
+  return JSON.parse(out);
+}
+
+/** These answer from processes of their own: test/copies-process.test.ts and test/pairing.test.ts run them. */
+const elsewhere = ["pair", "rekey", "backup", "restore"];
+
+describe("docs/cli-json.md", () => {
+  it.each([
+    ["status", "status --state DIR"],
+    ["withdrawals", "withdrawals --state DIR"],
+    ["show", "show ID --state DIR"],
+    ["approve, refuse", "approve ID --yes --state DIR"],
+    ["approve, refuse", "refuse ID --yes --state DIR"],
+    ["address", "address --state DIR"],
+    ["verify", "verify --state DIR"],
+    ["recover", `recover --yes ${recoveryPlan.digest} --state DIR`],
+    ["token", "token --api-key-file DIR/api.key"],
+    ["a command that did not do it", "show 0 --state DIR"],
+  ])("says of %s what %s answers", async (section, line) => {
+    const found = fieldsOf(await answerOf(line)).map(short);
+    const inOne = found.flatMap((field) => /^withdrawals?(?:\[\])?\.(.+)/.exec(field)?.[1] ?? []);
+    if (inOne.length > 0) expect(rowsOf("a withdrawal")).toEqual(inOne.sort());
+    const own = found.map((field) => field.replace(/^(withdrawals?)(?:\[\])?\..+/, "$1"));
+    expect(rowsOf(section)).toEqual([...new Set(own)].sort());
+  });
+
+  it("has a section for every command that takes --json", () => {
+    const sections = page.split(/^## /m).flatMap((part) => (part.split("\n")[0] ?? "").split(", "));
+    const taking = commandTree()
+      .commands.filter((command) => command.options.some(({ long }) => long === "--json"))
+      .map((command) => command.name());
+    expect(taking.length).toBeGreaterThan(10);
+    expect(taking.filter((name) => !sections.includes(name))).toEqual([]);
+    for (const name of elsewhere) expect(rowsOf(name).length, name).toBeGreaterThan(3);
+  });
+});

@@ -1,0 +1,84 @@
+/** Terminal manners: a table that does not fit becomes blocks with nothing shortened, and long work says that it goes on where one watches. */
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Terminal, table, withProgress } from "../cli/terminal.ts";
+
+const heading = ["currency", "network", "address"];
+const address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+
+describe("a table", () => {
+  it("that fits is one, to the last column", () => {
+    const row = ["eth", "eip155:1", address];
+    const exactly = `currency  network   address`.length - "address".length + address.length;
+    expect(table(heading, [row], exactly)).toBe(`currency  network   address\neth       eip155:1  ${address}`);
+    expect(table(heading, [row], exactly - 1)).toBe(`  currency   eth\n  network    eip155:1\n  address    ${address}`);
+  });
+
+  it("is 80 columns wide when nobody says, and shortens no value in any width", () => {
+    const wide = ["a-currency-with-a-long-name", "eip155:1", address];
+    expect(table(heading, [wide, wide]).split("\n\n")).toHaveLength(2);
+    expect(table(heading, [wide, wide], 200).split("\n")).toHaveLength(3);
+    for (let columns = 1; columns < 120; columns++) {
+      for (const value of wide) expect(table(heading, [wide], columns)).toContain(value);
+    }
+  });
+});
+
+describe("progress", () => {
+  let said = "";
+  let nowMs = 0;
+  const terminal = (isWatched: boolean): Terminal => ({
+    out: () => expect.fail("stdout is for the answer"),
+    err: (text) => {
+      said += text;
+    },
+    user: "alice",
+    isInteractive: false,
+    isWatched,
+    confirm: async () => false,
+    now: () => nowMs,
+    sleep: async () => false,
+  });
+  beforeEach(() => {
+    said = "";
+    nowMs = 0;
+    vi.useFakeTimers();
+  });
+  afterEach(() => vi.useRealTimers());
+
+  async function working(seconds: number, isWatched: boolean): Promise<string> {
+    let finish: (value: string) => void = () => {};
+    const work = new Promise<string>((resolve) => {
+      finish = resolve;
+    });
+    const done = withProgress(terminal(isWatched), "reading", work);
+    for (let second = 0; second < seconds; second++) {
+      nowMs += 1000;
+      await vi.advanceTimersByTimeAsync(1000);
+    }
+    finish("the answer");
+    return done;
+  }
+
+  it("is told each second, and cleared at the end", async () => {
+    expect(await working(3, true)).toBe("the answer");
+    expect(said).toBe(`\rreading: 1 s\rreading: 2 s\rreading: 3 s\r${" ".repeat(12)}\r`);
+  });
+
+  it("says nothing of what is quick, and nothing where nobody watches", async () => {
+    expect(await working(0, true)).toBe("the answer");
+    expect(await working(3, false)).toBe("the answer");
+    expect(said).toBe("");
+  });
+
+  it("is cleared when the work fails, too", async () => {
+    const failing = withProgress(
+      terminal(true),
+      "reading",
+      new Promise((_, reject) => setTimeout(() => reject(new Error("no")), 1500)),
+    );
+    const caught = expect(failing).rejects.toThrow("no");
+    await vi.advanceTimersByTimeAsync(2000);
+    await caught;
+    expect(said.endsWith(" \r")).toBe(true);
+  });
+});
