@@ -3,11 +3,13 @@
  * they end. Holds encKey for that, and no network. Under systemd each unit runs one of the two with `--role`.
  */
 
+import { fstatSync } from "node:fs";
 import { resolve } from "node:path";
 import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { AgentError } from "../protocol/fault.ts";
+import { isJournalStream } from "../protocol/log.ts";
 import { type Config, readConfig } from "./config.ts";
 import { configDigest } from "./config-digest.ts";
 import { findConfigFile } from "./config-place.ts";
@@ -18,8 +20,9 @@ import { type InheritedSockets, inheritedSockets } from "./launcher/inherited.ts
 import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
 import { News } from "./launcher/news.ts";
 import { assertPaired } from "./launcher/paired.ts";
+import { createSpeech } from "./launcher/speech.ts";
 import { supervise } from "./launcher/supervisor.ts";
-import { exitCodes, verdictLines, verdictOn } from "./launcher/verdict.ts";
+import { exitCodes, verdictOn } from "./launcher/verdict.ts";
 import type { ConfigSource, CourierSettings, SignerSettings } from "./settings.ts";
 import { makeSocketPaths, type SocketPaths, type StateFolder, socketPaths, stateFolder } from "./state-folder.ts";
 
@@ -58,9 +61,18 @@ function commandLine(argv: readonly string[]): Options {
   return command.opts<Options>();
 }
 
-const say = (line: string): void => {
-  process.stderr.write(`crypto: ${line}\n`);
-};
+/** Who reads stderr, which signer and courier share. */
+function stderrReader(): "terminal" | "journal" | "other" {
+  if (process.stderr.isTTY) return "terminal";
+  return isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2)) ? "journal" : "other";
+}
+
+const speech = createSpeech({
+  write: (text) => process.stderr.write(text),
+  clock: () => Date.now(),
+  stderr: stderrReader(),
+});
+const { say } = speech;
 
 /** Everything the children need, gathered and checked before the first is started. */
 interface Prepared {
@@ -132,7 +144,7 @@ function signerStarter({ state, config, encKey, locks, inherited, sockets, sourc
 }
 
 function courierStarter({ state, config, sockets, source }: Prepared, logLevel: CourierSettings["logLevel"]) {
-  const { gatewayUrl, chains, currencies } = config.settings;
+  const { gatewayUrl, chains, currencies, notify, metrics } = config.settings;
   const settings: CourierSettings = {
     gatewayUrl,
     chains,
@@ -141,10 +153,12 @@ function courierStarter({ state, config, sockets, source }: Prepared, logLevel: 
     signerSocket: sockets.courier,
     logLevel,
     configDigest: source.digest,
+    ...(notify === undefined ? {} : { notify }),
+    ...(metrics === undefined ? {} : { metrics }),
   };
   const program = fileURLToPath(programPath(import.meta.url, "./courier/main"));
   return () => {
-    const child = startChild({ program, env: process.env });
+    const child = startChild({ program, isHeard: true, env: process.env });
     handOver(child.stdin, Buffer.from(JSON.stringify(settings)));
     return child;
   };
@@ -167,7 +181,8 @@ async function run(options: Options): Promise<number> {
     clock: () => performance.now(),
     say,
     relay: (text) => process.stderr.write(text),
-    verdict: (verdict) => process.stderr.write(verdictLines(verdict)),
+    relayLine: speech.relayLine,
+    verdict: speech.verdict,
     ready: (locked) => {
       process.stdout.write(`crypto: ready, ${readyWords(options.role, locked)} (config ${config.path}, state ${state.root})\n`);
       news?.begin();
@@ -177,7 +192,7 @@ async function run(options: Options): Promise<number> {
   news?.end();
   prepared.encKey?.bytes.fill(0);
   for (const lock of prepared.locks) lock.release();
-  if (code === exitCodes.fine) say("stopped");
+  if (code === exitCodes.fine) say("stopped", "stopped");
   return code;
 }
 
@@ -188,7 +203,7 @@ async function run(options: Options): Promise<number> {
 export async function main(argv: readonly string[]): Promise<number> {
   for (const name of ["NODE_OPTIONS", "NODE_PATH", "LD_PRELOAD"]) {
     if ((process.env[name] ?? "") !== "")
-      say(`${name} is set; it is not passed on to signer and courier, but may have run code here`);
+      say("environment-ignored", `${name} is set; it is not passed on to signer and courier, but may have run code here`);
   }
   try {
     return await run(commandLine(argv));
@@ -196,11 +211,11 @@ export async function main(argv: readonly string[]): Promise<number> {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return exitCodes.fine;
       const message = error.message.replace(/^error: /, "").replaceAll("\n", " ");
-      process.stderr.write(verdictLines(verdictOn(new AgentError("COMMAND_USAGE", "none", message))));
+      speech.verdict(verdictOn(new AgentError("COMMAND_USAGE", "none", message)));
       return exitCodes.configuration;
     }
     const verdict = verdictOn(error);
-    process.stderr.write(verdictLines(verdict));
+    speech.verdict(verdict);
     return verdict.exitCode;
   }
 }

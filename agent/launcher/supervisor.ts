@@ -4,6 +4,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
+import type { LauncherEvent } from "./speech.ts";
 import { exitCodes, type Verdict, verdictFor } from "./verdict.ts";
 
 /** @public */
@@ -12,10 +13,12 @@ export interface SupervisorOptions {
   readonly startSigner: (() => ChildProcess) | null;
   readonly startCourier: (() => ChildProcess) | null;
   readonly clock: () => number; // monotonic, milliseconds
-  readonly say: (line: string) => void;
+  readonly say: (event: LauncherEvent, message: string) => void;
   readonly verdict: (verdict: Verdict) => void;
   /** What the children print on stdout beside their ready line. */
   readonly relay: (text: string) => void;
+  /** A line of a child's log, and its level: null for a line of another form. */
+  readonly relayLine: (line: string, level: unknown) => void;
   /** Called each time all of what this launcher runs is up; `locked` is the signer's lock code, "" when it signs. */
   readonly ready: (locked: string) => void;
   readonly stop: AbortSignal;
@@ -48,11 +51,11 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
     await signer.end();
     if (last === "stop") return exitCodes.fine;
     if (isFinal(last)) {
-      options.say(`the ${last.of} ${last.words} and is not started again`);
+      options.say("process-ended", `the ${last.of} ${last.words} and is not started again`);
       if (last.fault !== null) options.verdict(verdictFor(last.fault.code, last.fault.message, last.fault.hint));
       return last.code ?? exitCodes.bug;
     }
-    options.say(`the ${last.of} ${last.words} and is started again`);
+    options.say("process-restarted", `the ${last.of} ${last.words} and is started again`);
     if ((await backoff.wait(options.clock() - startedAt, [stop])) === "stop") return exitCodes.fine;
   }
 }
@@ -76,7 +79,7 @@ async function runCouriers(
     const end = await Promise.race([stop, signer.ended, courier.ended]);
     await courier.end();
     if (end === "stop" || end.of === "signer" || isFinal(end)) return end;
-    options.say(`the courier ${end.words} and is started again`);
+    options.say("process-restarted", `the courier ${end.words} and is started again`);
     const during = await backoff.wait(options.clock() - startedAt, [stop, signer.ended] as const);
     if (during !== "due") return during;
   }
@@ -135,8 +138,8 @@ function watch(of: Exit["of"], child: ChildProcess, options: SupervisorOptions):
     });
   });
   eachLine(child.stderr, (line) => {
-    options.relay(`${line}\n`);
     const told = parsed(line);
+    options.relayLine(line, told?.level ?? null);
     if (told?.level === "error") fault = { code: String(told.code), message: String(told.message), hint: told.hint };
   });
   const end = async (): Promise<void> => {

@@ -153,7 +153,7 @@ export interface CourierAnswers {
   adopt: { readonly account: AccountView };
   account: Record<never, never>;
   report: { readonly frames: readonly string[] }; // statement envelopes, base64, in order
-  tell: Record<never, never>;
+  tell: { readonly summary: SignerSummary };
 }
 
 /**
@@ -243,6 +243,45 @@ export interface CourierStatus {
   /** Median time from a job frame's arrival to its signature on disk, over the newest 256; microseconds, 0 before the first. */
   readonly durableMedianUs: number;
   readonly configDigest: string; // of the config.json the courier goes by
+  /** How telling somebody goes (`notify`); null when nobody is to be told. */
+  readonly notify: { readonly ok: boolean; readonly detail: string } | null;
+  readonly lowFunds: readonly { readonly currency: string; readonly has: string; readonly wanted: string }[]; // decimal strings
+}
+
+/**
+ * Upper bounds of the buckets that syncs are counted in, milliseconds; one more bucket has what took longer.
+ * @public
+ */
+export const syncBucketsMs = [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000] as const;
+
+/** @public */
+export interface SyncSummary {
+  readonly counts: readonly number[]; // one a bucket, each for itself
+  readonly sumUs: number;
+}
+
+/**
+ * The signer in numbers, for the courier's metrics and notices: nothing that a hostile courier could use.
+ * @public
+ */
+export interface SignerSummary {
+  readonly counts: Readonly<Record<WithdrawalState, number>>;
+  readonly oldestMs: { readonly [S in WithdrawalState]?: number }; // since the oldest came into a state that is not final
+  /** Used of each limit, millionths; -1 where there is no such limit. */
+  readonly limits: readonly {
+    readonly currency: string;
+    readonly hour: number;
+    readonly day: number;
+    readonly feesDay: number;
+  }[];
+  readonly records: number;
+  readonly acked: number;
+  readonly startedAt: number;
+  readonly freeBytes: number; // -1 when it cannot be told
+  readonly freeBytesMin: number;
+  readonly residentBytes: number;
+  readonly syncs: SyncSummary;
+  readonly configDiffers: boolean; // the courier goes by another config.json
 }
 
 /**
@@ -350,7 +389,7 @@ export interface LedgerLine {
 }
 
 /**
- * A line from client to signer. `tell` has no answer but ok.
+ * A line from client to signer.
  * @public
  */
 export type Request = { readonly id: number; readonly verb: string } & Readonly<Record<string, unknown>>;

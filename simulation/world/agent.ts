@@ -149,17 +149,18 @@ export class Machine {
         if (!owner.isAlive) return;
         for (const socket of sockets) socket.push(message);
       },
-      log: (level, message, context) =>
-        note(`says ${level}`, `${context?.code ?? ""}`, () => `${message} ${JSON.stringify(context ?? {})}`),
+      log: (event, message, context) =>
+        note(`says ${event}`, `${context?.code ?? ""}`, () => `${message} ${JSON.stringify(context ?? {})}`),
       soon: (act) => void scheduler.after(0, owner, act),
       later: (act) => void setTimeout(act, lateMs),
       next: (act) => void setImmediate(act),
       onPoisoned: () => this.signerEnds(owner),
     });
     const config = { path: "/config.json", digest: "c0".repeat(32), readAt: 1 };
+    const source = { configDigest: config.digest, residentBytes: () => 0, syncs: () => ({ counts: [], sumUs: 0 }) };
     const surroundings = { isolation: "L0", encKeyFrom: "config", config, isCourierConnected: () => true } as const;
     this.signer = {
-      ...{ owner, signer, sockets, courierVerbs: courierVerbs(signer) },
+      ...{ owner, signer, sockets, courierVerbs: courierVerbs(signer, source) },
       operatorVerbs: operatorVerbs(signer, { ...surroundings, later: (act) => void scheduler.after(0, owner, act) }),
     };
     this.starts += 1;
