@@ -17,9 +17,7 @@ export function givenHistogram<L extends string>(
   read: () => readonly { readonly labels: Readonly<Record<L, string>>; readonly buckets: Buckets }[],
 ): void {
   const metric = new Histogram({ name, help, buckets: [...bounds], labelNames: [...labelNames], registers: [registry] });
-  const get = metric.get.bind(metric);
-  metric.get = async () => {
-    const given = await get();
+  const shown = async () => {
     const values = read().flatMap(({ labels, buckets: { counts, sum } }) => {
       let total = 0;
       const rows = [...bounds, "+Inf" as const].map((le, index) => {
@@ -32,6 +30,8 @@ export function givenHistogram<L extends string>(
         { metricName: `${name}_count`, labels: { ...labels }, value: total },
       ];
     });
-    return { ...given, values: values as unknown as typeof given.values };
+    return { name, help, type: "histogram", aggregator: "sum", values };
   };
+  // What the registry prints, and what it gives as JSON.
+  Object.assign(metric, { get: shown, getForPromString: shown });
 }

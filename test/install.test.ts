@@ -10,7 +10,7 @@ interface Lock {
   readonly packages: Readonly<Record<string, { readonly hasInstallScript?: boolean; readonly dev?: boolean }>>;
 }
 
-it("is at most 36 packages, none with an install script, none of the gateway", { timeout: 180_000 }, async () => {
+it("is at most 40 packages, none with an install script, none of the gateway", { timeout: 180_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "autowithdraw-install-"));
   try {
     mkdirSync(join(folder, "gateway"));
@@ -25,7 +25,7 @@ it("is at most 36 packages, none with an install script, none of the gateway", {
     const lock = JSON.parse(readFileSync(join(folder, "node_modules", ".package-lock.json"), "utf8")) as Lock;
     const names = Object.keys(lock.packages);
     expect(names.length).toBeGreaterThan(20);
-    expect(names.length).toBeLessThanOrEqual(36);
+    expect(names.length).toBeLessThanOrEqual(40);
     expect(names.filter((name) => lock.packages[name]?.hasInstallScript === true)).toEqual([]);
     const gateway = Object.keys(
       (JSON.parse(readFileSync(join(projectRoot, "gateway/package.json"), "utf8")) as { dependencies: object }).dependencies,

@@ -125,7 +125,7 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalSt
   if (effect.verb === "decline") metrics.count("declined");
   if (effect.verb === "observed" && withdrawal.state === "included") metrics.count("included");
   if (effect.verb === "observed" && effect.body.stage === "final") metrics.count("final");
-  if (effect.verb === "observed") metrics.reached(effect.body.transactionId, effect.body.stage);
+  if (effect.verb === "observed" && effect.body.stage !== "broadcast") metrics.reached(effect.body.transactionId, effect.body.stage);
 }
 
 /** What a person who reads the log wants of each withdrawal: signed as what, ended how. Amounts are decimal strings. */
@@ -170,6 +170,7 @@ async function send(options: HandsOptions, door: ChainDoor, { withdrawal, versio
   const { outcome, text } = await door.nodes.broadcast(view.raw);
   const isOut = outcome === "accepted" || outcome === "known";
   metrics.count(outcome === "unsent" ? "unsent" : "sent");
+  if (isOut) metrics.reached(transactionId, "broadcast");
   const fields = { transactionId, txHash: view.txHash, nonce: withdrawal.nonce, version, outcome, detail: text };
   if (isOut) log.debug({ event: "bytes-handed", ...fields }, "handed to the nodes");
   // What a node answers for a payment that another node has in a block already.
