@@ -125,7 +125,8 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalSt
   if (effect.verb === "decline") metrics.count("declined");
   if (effect.verb === "observed" && withdrawal.state === "included") metrics.count("included");
   if (effect.verb === "observed" && effect.body.stage === "final") metrics.count("final");
-  if (effect.verb === "observed" && effect.body.stage !== "broadcast") metrics.reached(effect.body.transactionId, effect.body.stage);
+  if (effect.verb === "observed" && effect.body.stage !== "broadcast")
+    metrics.reached(effect.body.transactionId, effect.body.stage);
 }
 
 /** What a person who reads the log wants of each withdrawal: signed as what, ended how. Amounts are decimal strings. */
