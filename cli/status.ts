@@ -164,6 +164,9 @@ function rowsOf(status: SignerStatus): readonly (readonly [string, string])[] {
   if (medianUs > 0)
     rows.push(["speed", `${(medianUs / 1000).toFixed(1)} ms from a job's arrival to its signature on disk, median`]);
   for (const { transactionId, why } of status.courier?.waiting ?? []) rows.push(["waiting", `${transactionId}: ${why}`]);
+  for (const { currency, has, wanted } of status.courier?.lowFunds ?? [])
+    rows.push(["LOW FUNDS", `${has} ${currency}, less than ${wanted}`]);
+  if (status.courier?.notify?.ok === false) rows.push(["notify", `NOBODY IS TOLD: ${status.courier.notify.detail}`]);
   return rows;
 }
 

@@ -11,7 +11,7 @@ import { createWatchman } from "../agent/courier/events/watchman.ts";
 import { createMetrics } from "../agent/courier/metrics.ts";
 import { createMetricsText } from "../agent/courier/metrics-text.ts";
 import type { NotifySettings } from "../agent/settings.ts";
-import type { SignerSummary } from "../agent/socket/verbs.ts";
+import type { SignerSummary } from "../agent/socket/summary.ts";
 import { serveMetrics } from "../metrics/server.ts";
 import { until } from "./support/until.ts";
 

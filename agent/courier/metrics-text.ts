@@ -4,7 +4,7 @@
  */
 import { Counter, Gauge, Registry } from "prom-client";
 import { givenHistogram } from "../../metrics/histogram.ts";
-import { type SignerSummary, syncBucketsMs } from "../socket/verbs.ts";
+import { type SignerSummary, syncBucketsMs } from "../socket/summary.ts";
 import type { Outlook } from "./events/outlook.ts";
 import type { Watchman } from "./events/watchman.ts";
 import { type Metrics, stepBoundsS } from "./metrics.ts";

@@ -4,6 +4,7 @@
  * envelopes base64. Every verb is idempotent: asking again gives the same answer and changes nothing.
  */
 import type { Head } from "../../protocol/messages.ts";
+import type { SignerSummary } from "./summary.ts";
 
 /** @public */
 export type WithdrawalState =
@@ -246,42 +247,6 @@ export interface CourierStatus {
   /** How telling somebody goes (`notify`); null when nobody is to be told. */
   readonly notify: { readonly ok: boolean; readonly detail: string } | null;
   readonly lowFunds: readonly { readonly currency: string; readonly has: string; readonly wanted: string }[]; // decimal strings
-}
-
-/**
- * Upper bounds of the buckets that syncs are counted in, milliseconds; one more bucket has what took longer.
- * @public
- */
-export const syncBucketsMs = [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000] as const;
-
-/** @public */
-export interface SyncSummary {
-  readonly counts: readonly number[]; // one a bucket, each for itself
-  readonly sumUs: number;
-}
-
-/**
- * The signer in numbers, for the courier's metrics and notices: nothing that a hostile courier could use.
- * @public
- */
-export interface SignerSummary {
-  readonly counts: Readonly<Record<WithdrawalState, number>>;
-  readonly oldestMs: { readonly [S in WithdrawalState]?: number }; // since the oldest came into a state that is not final
-  /** Used of each limit, millionths; -1 where there is no such limit. */
-  readonly limits: readonly {
-    readonly currency: string;
-    readonly hour: number;
-    readonly day: number;
-    readonly feesDay: number;
-  }[];
-  readonly records: number;
-  readonly acked: number;
-  readonly startedAt: number;
-  readonly freeBytes: number; // -1 when it cannot be told
-  readonly freeBytesMin: number;
-  readonly residentBytes: number;
-  readonly syncs: SyncSummary;
-  readonly configDiffers: boolean; // the courier goes by another config.json
 }
 
 /**

@@ -1,6 +1,7 @@
 /** What the courier sees of everything at one moment, gathered once for notices and metrics. Pure. */
 import type { NodeStatus } from "../../../chains/evm/node-pool.ts";
-import type { SignerSummary, WithdrawalState } from "../../socket/verbs.ts";
+import type { SignerSummary } from "../../socket/summary.ts";
+import type { WithdrawalState } from "../../socket/verbs.ts";
 
 /** @public */
 export interface OutlookChain {

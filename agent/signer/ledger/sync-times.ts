@@ -1,5 +1,5 @@
 /** How long the ledger's writes take until they are on disk: counted in buckets around a disk. Touches nothing itself. */
-import { type SyncSummary, syncBucketsMs } from "../../socket/verbs.ts";
+import { type SyncSummary, syncBucketsMs } from "../../socket/summary.ts";
 import type { LedgerDisk } from "./disk.ts";
 
 /** @public */

@@ -1,6 +1,7 @@
 /** What the courier is told of the signer in answer to `tell`, for metrics and notices: numbers, and what it knows already. Touches nothing. */
 import { parseAmount } from "../../../protocol/amount.ts";
-import type { LimitView, SignerSummary, SyncSummary, WithdrawalState } from "../../socket/verbs.ts";
+import type { SignerSummary, SyncSummary } from "../../socket/summary.ts";
+import type { LimitView, WithdrawalState } from "../../socket/verbs.ts";
 import { limitsInForce } from "../policy/in-force.ts";
 import type { Signer } from "../signer.ts";
 import { isFinal, states } from "../withdrawal/withdrawal.ts";
