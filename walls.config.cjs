@@ -13,7 +13,7 @@ const only = (name, from, may) => ({
   to: { pathNot: may },
 });
 
-const ours = { path: "^(protocol|chains|agent|cli|client|gateway|notify|simulation|scripts)/" };
+const ours = { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway|simulation|scripts)/" };
 const pure = [...builtin("crypto", "buffer", "util")];
 const offlineChain = { path: "^chains/", pathNot: "^chains/[^/]+/(node|rpc)[^/]*\\.ts$" };
 const signer = { path: "^agent/signer/" };
@@ -23,6 +23,9 @@ module.exports = {
     { name: "no-circles", severity: "error", from: ours, to: { circular: true } },
     { name: "nothing-unresolved", severity: "error", from: ours, to: { couldNotResolve: true } },
     only("protocol", { path: "^protocol/" }, ["^protocol/", ...pure]),
+    only("notices", { path: "^notices/(?!door\\.ts$)" }, ["^protocol/", "^notices/(?!door\\.ts$)", ...pure]),
+    only("notices-door", { path: "^notices/door\\.ts$" }, ["^notices/", ...builtin("http", "https", "child_process")]),
+    only("metrics", { path: "^metrics/" }, ["^metrics/", ...builtin("http", "fs"), ...packages("prom-client")]),
     only("offline-chain", offlineChain, [
       "^protocol/",
       "^chains/(?!.*/(node|rpc)[^/]*\\.ts$)",
@@ -48,10 +51,11 @@ module.exports = {
       "^protocol/",
       "^chains/",
       "^agent/(courier|socket)/",
+      "^(notices|metrics)/",
       "^agent/(settings|link-file|replace-file)\\.ts$",
       ...pure,
       ...builtin("fs", "fs/promises", "path", "os", "net", "process", "events", "timers/promises"),
-      ...packages("ws", "@types/ws", "pino", "ethers"),
+      ...packages("ws", "@types/ws", "pino", "prom-client", "ethers"),
     ]),
     only("agent-socket", { path: "^agent/socket/" }, ["^protocol/", "^agent/socket/", ...pure, ...builtin("net", "fs", "path")]),
     {
@@ -61,15 +65,21 @@ module.exports = {
       to: { path: "^(agent|cli|client|scripts)/" },
     },
     {
+      name: "gateway-tells-through-the-notices-door-alone",
+      severity: "error",
+      from: { path: "^gateway/(?!telling/telling\\.ts$)" },
+      to: { path: "^(notices/door|metrics/server)\\.ts$" },
+    },
+    {
       name: "agent-never-imports-gateway",
       severity: "error",
-      from: { path: "^(agent|cli|client|protocol|chains)/" },
+      from: { path: "^(agent|cli|client|protocol|notices|metrics|chains)/" },
       to: { path: "^gateway/" },
     },
     {
       name: "nothing-of-the-product-imports-the-simulation",
       severity: "error",
-      from: { path: "^(protocol|chains|agent|cli|client|gateway|notify)/" },
+      from: { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)/" },
       to: { path: "^simulation/" },
     },
     only("notify", { path: "^notify/" }, ["^notify/", ...builtin("child_process")]),
@@ -107,6 +117,12 @@ module.exports = {
       severity: "error",
       from: offlineChain,
       to: { path: builtin(...network, "child_process"), reachable: true },
+    },
+    {
+      name: "only-the-notices-door-starts-programs-for-the-courier",
+      severity: "error",
+      from: { path: "^(agent/courier|notices|metrics|gateway)/", pathNot: "^notices/door\\.ts$" },
+      to: { path: builtin("child_process") },
     },
     {
       name: "courier-reaches-no-key-room",

@@ -5,16 +5,16 @@
 import { parseAddress } from "../chains/evm/address.ts";
 import { nativeDecimal } from "../chains/evm/network.ts";
 import { decimalMax, parseAmount } from "../protocol/amount.ts";
-import type { Code } from "../protocol/codes.ts";
-import { AgentError } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
-import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { JsonValue } from "../protocol/json.ts";
+import { readMetrics, readNotify } from "./config-notify.ts";
+import { asInteger, asList, asObject, asText, fault, isLoopback, needed, parseUrl, quoted } from "./config-values.ts";
 import type { AgentSettings, ChainSettings, CurrencySettings, PolicySettings } from "./settings.ts";
 
 /** The keys of config.json that are secrets. */
 export const secretNames = ["mnemonic", "apiKey", "encKey"] as const;
 
-const topKeys = ["gatewayUrl", ...secretNames, "chains", "currencies", "policy"];
+const topKeys = ["gatewayUrl", ...secretNames, "chains", "currencies", "policy", "notify", "metrics"];
 const chainKeys = ["family", "chainId", "nodes", "confirmations"];
 const currencyKeys = ["chain", "decimal", "contract"];
 const feeKeys = ["maxFee", "maxFeePerDay"] as const;
@@ -56,12 +56,9 @@ export function readSettings(value: JsonValue): AgentSettings {
       throw fault("CONFIG_POLICY_CURRENCY", `${path}: there is no currency ${id}`, Object.keys(currencies));
     return readPolicy(entry, path, currency);
   });
-  return { gatewayUrl, chains, currencies, policy };
-}
-
-/** Whether a host name means this machine and nothing else. */
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+  const notify = top.notify === undefined ? {} : { notify: readNotify(top.notify, currencies) };
+  const metrics = top.metrics === undefined ? {} : { metrics: readMetrics(top.metrics) };
+  return { gatewayUrl, chains, currencies, policy, ...notify, ...metrics };
 }
 
 function readGatewayUrl(value: JsonValue): string {
@@ -75,15 +72,6 @@ function readGatewayUrl(value: JsonValue): string {
     throw fault("CONFIG_GATEWAY_PLAINTEXT", `gatewayUrl is http, and ${url.hostname} is not this machine`);
   }
   return url.origin;
-}
-
-function parseUrl(text: string): URL | null {
-  if (!/^https?:\/\/[!-~]+$/.test(text) || text.length > 2048) return null;
-  try {
-    return new URL(text);
-  } catch {
-    return null;
-  }
 }
 
 function readChain(value: JsonValue, path: string): ChainSettings {
@@ -183,82 +171,4 @@ function readEach<T>(
     result[name] = read(entry, `${path}.${name}`, name);
   }
   return result;
-}
-
-function needed(object: JsonObject, key: string, path: string): JsonValue {
-  const value = object[key];
-  if (value === undefined) throw fault("CONFIG_MISSING_KEY", `${path === "" ? "" : `${path}.`}${key} is missing`);
-  return value;
-}
-
-function asObject(value: JsonValue, path: string, known?: readonly string[]): JsonObject {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw typeFault(path, "an object, { … }", value);
-  const object = value as JsonObject;
-  for (const key of Object.keys(object)) {
-    if (known !== undefined && !known.includes(key)) {
-      throw fault(
-        "CONFIG_UNKNOWN_KEY",
-        `${path === "the file" ? "" : `${path}.`}${shownKey(key)} is not a known key`,
-        known,
-        key,
-      );
-    }
-  }
-  return object;
-}
-
-function asList(value: JsonValue, path: string, itemsMax: number): readonly JsonValue[] {
-  if (!Array.isArray(value)) throw typeFault(path, "a list, [ … ]", value);
-  if (value.length > itemsMax) throw fault("CONFIG_VALUE", `${path} has more than ${itemsMax} entries`);
-  return value as readonly JsonValue[];
-}
-
-function asText(value: JsonValue, path: string): string {
-  if (typeof value !== "string") throw typeFault(path, 'text in quotes, "…"', value);
-  return value;
-}
-
-function asInteger(value: JsonValue, path: string, min: number, max: number): number {
-  if (typeof value !== "number") throw typeFault(path, "a whole number without quotes", value);
-  if (value < min || value > max) throw fault("CONFIG_VALUE", `${path} must be between ${min} and ${max}`);
-  return value;
-}
-
-function typeFault(path: string, wanted: string, value: JsonValue): AgentError {
-  const found =
-    value === null ? "null" : Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
-  return fault("CONFIG_TYPE", `${path} must be ${wanted}, not ${found.replace("a string", "text")}`);
-}
-
-type ConfigCode = Extract<Code, `CONFIG_${string}`>;
-
-/** `known` are the names that would have been right; the nearest one to `given` becomes the hint. */
-function fault(code: ConfigCode, message: string, known?: readonly string[], given?: string): AgentError {
-  if (known === undefined || known.length === 0) return new AgentError(code, "none", message);
-  const near = given === undefined ? undefined : known.find((name) => distance(name.toLowerCase(), given.toLowerCase()) <= 2);
-  const hint = near === undefined ? `known here: ${known.join(", ")}` : `did you mean ${near}?`;
-  return new AgentError(code, "none", message, { hint });
-}
-
-/** A key of the file may be a secret pasted at the wrong place, so only what looks like a name is shown. */
-function shownKey(key: string): string {
-  return /^[A-Za-z][A-Za-z0-9_-]{0,31}$/.test(key) ? key : "a key that is no name";
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text.length > 64 ? `${text.slice(0, 61)}...` : text);
-}
-
-/** Levenshtein distance: single-letter changes from one name to the other. */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= one.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= other.length; j += 1) {
-      const change = (row[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] ?? 0;
 }

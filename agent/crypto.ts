@@ -4,13 +4,14 @@
  * the two with `--role`.
  */
 
-import { existsSync } from "node:fs";
+import { existsSync, fstatSync } from "node:fs";
 import { resolve } from "node:path";
 import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { createServiceManager } from "../notify/service-manager.ts";
 import { AgentError } from "../protocol/fault.ts";
+import { isJournalStream } from "../protocol/log.ts";
 import { programVersion } from "../protocol/version.ts";
 import { check } from "./check/check.ts";
 import { readConfig } from "./config.ts";
@@ -25,9 +26,10 @@ import { type Lock, lockWaitMs, takeLock } from "./launcher/lock.ts";
 import { News } from "./launcher/news.ts";
 import { assertPaired } from "./launcher/paired.ts";
 import { Reload } from "./launcher/reload.ts";
+import { createSpeech } from "./launcher/speech.ts";
 import { supervise } from "./launcher/supervisor.ts";
 import { foreignFolderWarning, terminalIsGone } from "./launcher/surroundings.ts";
-import { exitCodes, type Verdict, verdictLines, verdictOn } from "./launcher/verdict.ts";
+import { exitCodes, type Verdict, verdictOn } from "./launcher/verdict.ts";
 import type { AgentSettings, ConfigSource, CourierSettings, SignerSettings } from "./settings.ts";
 import { readRules } from "./signer/policy/rules.ts";
 import { makeSocketPaths, type SocketPaths, type StateFolder, socketPaths, stateFolder } from "./state-folder.ts";
@@ -80,9 +82,18 @@ function commandLine(argv: readonly string[]): Options {
   return command.opts<Options>();
 }
 
-const say = (line: string): void => {
-  process.stderr.write(`crypto: ${line}\n`);
-};
+/** Who reads stderr, which signer and courier share. */
+function stderrReader(): "terminal" | "journal" | "other" {
+  if (process.stderr.isTTY) return "terminal";
+  return isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2)) ? "journal" : "other";
+}
+
+const speech = createSpeech({
+  write: (text) => process.stderr.write(text),
+  clock: () => Date.now(),
+  stderr: stderrReader(),
+});
+const { say } = speech;
 
 /** What one reading of config.json gave. */
 interface Taken {
@@ -176,18 +187,20 @@ function signerStarter({ state, encKey, locks, inherited, sockets }: Prepared, c
 }
 
 function courierStarter({ state, sockets }: Prepared, logLevel: CourierSettings["logLevel"], current: () => Taken) {
-  const settingsOf = ({ settings: { gatewayUrl, chains, currencies }, digest }: Taken): CourierSettings => ({
-    gatewayUrl,
-    chains,
-    currencies,
+  const settingsOf = ({ settings, digest }: Taken): CourierSettings => ({
+    gatewayUrl: settings.gatewayUrl,
+    chains: settings.chains,
+    currencies: settings.currencies,
     stateDir: state.courier,
     signerSocket: sockets.courier,
     logLevel,
     configDigest: digest,
+    ...(settings.notify === undefined ? {} : { notify: settings.notify }),
+    ...(settings.metrics === undefined ? {} : { metrics: settings.metrics }),
   });
   const program = fileURLToPath(programPath(import.meta.url, "./courier/main"));
   return () => {
-    const child = startChild({ program, env: process.env });
+    const child = startChild({ program, isHeard: true, env: process.env });
     handOver(child.stdin, Buffer.from(JSON.stringify(settingsOf(current()))));
     return child;
   };
@@ -225,9 +238,9 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
     else reload.request();
   });
   const warning = foreignFolderWarning(role === "courier" ? state.courier : state.signer, process.getuid?.() ?? -1);
-  if (warning !== "") say(warning);
+  if (warning !== "") say("folder-foreign", warning);
   const news = role === "both" ? new News(prepared.sockets.operator, say) : null;
-  const manager = createServiceManager(process.env, say);
+  const manager = createServiceManager(process.env, (line) => say("service-manager-away", line));
   manager.beginAlive();
   const code = await supervise({
     startSigner: role === "courier" ? null : signerStarter(prepared, () => reload.current),
@@ -235,6 +248,7 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
     clock: () => performance.now(),
     say,
     relay: (text) => process.stderr.write(text),
+    relayLine: speech.relayLine,
     verdict: tell,
     up: () => {
       removeLastWords(lastWordsFolder(state, process.env), role);
@@ -250,7 +264,7 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
   news?.end();
   prepared.encKey?.bytes.fill(0);
   for (const lock of prepared.locks) lock.release();
-  if (code === exitCodes.fine) say("stopped");
+  if (code === exitCodes.fine) say("stopped", "stopped");
   return code;
 }
 
@@ -264,7 +278,7 @@ function namingSource({ config, configSource }: Options, message: string): strin
 /** Says why it ends, and leaves it for `status`. Who is turned away by a running crypto has no say about that one. */
 function lastWords(options: Options, told: Verdict): void {
   const verdict = { ...told, message: namingSource(options, told.message) };
-  process.stderr.write(verdictLines(verdict));
+  speech.verdict(verdict);
   const state = stateFolder(options.state);
   const folder = lastWordsFolder(state, process.env);
   const { role } = options;
@@ -281,7 +295,7 @@ function lastWords(options: Options, told: Verdict): void {
 export async function main(argv: readonly string[]): Promise<number> {
   for (const name of ["NODE_OPTIONS", "NODE_PATH", "LD_PRELOAD"]) {
     if ((process.env[name] ?? "") !== "")
-      say(`${name} is set; it is not passed on to signer and courier, but may have run code here`);
+      say("environment-ignored", `${name} is set; it is not passed on to signer and courier, but may have run code here`);
   }
   try {
     const options = commandLine(argv);
@@ -297,11 +311,11 @@ export async function main(argv: readonly string[]): Promise<number> {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return exitCodes.fine;
       const message = error.message.replace(/^error: /, "").replaceAll("\n", " ");
-      process.stderr.write(verdictLines(verdictOn(new AgentError("COMMAND_USAGE", "none", message))));
+      speech.verdict(verdictOn(new AgentError("COMMAND_USAGE", "none", message)));
       return exitCodes.configuration;
     }
     const verdict = verdictOn(error);
-    process.stderr.write(verdictLines(verdict));
+    speech.verdict(verdict);
     return verdict.exitCode;
   }
 }

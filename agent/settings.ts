@@ -41,6 +41,32 @@ export interface AgentSettings {
   readonly chains: Readonly<Record<string, ChainSettings>>;
   readonly currencies: Readonly<Record<string, CurrencySettings>>;
   readonly policy: Readonly<Record<string, PolicySettings>>;
+  readonly notify?: NotifySettings;
+  readonly metrics?: MetricsSettings;
+}
+
+/**
+ * Whom the courier tells of events: a program, its arguments, or an address.
+ * @public
+ */
+export type NotifyTarget =
+  | { readonly kind: "command"; readonly command: readonly string[] }
+  | { readonly kind: "url"; readonly url: string }; // https unless loopback; its path may be a secret
+
+/** @public */
+export interface NotifySettings {
+  readonly target: NotifyTarget;
+  readonly stuckMinutes: number; // a withdrawal that does not go on for so long is stuck
+  readonly awayMinutes: number; // link or nodes
+  readonly lowFunds: Readonly<Record<string, string>>; // by currency, decimal strings: less than that is little
+}
+
+/**
+ * Where metrics are served: metrics.sock in the courier's folder, or a port of this machine.
+ * @public
+ */
+export interface MetricsSettings {
+  readonly listen: { readonly kind: "unix" } | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 }
 
 /**
@@ -55,6 +81,8 @@ export interface CourierSettings {
   readonly signerSocket: string;
   readonly logLevel: "debug" | "info" | "warn" | "error";
   readonly configDigest: string; // agent/config-digest.ts
+  readonly notify?: NotifySettings;
+  readonly metrics?: MetricsSettings;
 }
 
 /**

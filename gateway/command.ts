@@ -5,12 +5,13 @@
  * Source: docs/api.md, section on running it.
  */
 import { randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, fstatSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { destination, type Logger, pino } from "pino";
 import { createServiceManager } from "../notify/service-manager.ts";
 import { codes } from "../protocol/codes.ts";
 import { AgentError, type Refusal } from "../protocol/fault.ts";
+import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../protocol/log.ts";
 import { programVersion } from "../protocol/version.ts";
 import { readGatewayKey } from "./auth/gateway-key.ts";
 import { type Scope, scopes } from "./auth/keys.ts";
@@ -31,14 +32,25 @@ const exit = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
 
+const clock = (): number => Date.now();
+const isJournal = isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2));
+
+/** Two lines for a person or a script; one line of the log where the journal reads. */
 function complain(message: string, hint: string): void {
+  if (isJournal) {
+    const form = { at: clock(), level: "error", process: "gateway", event: "command-fault", message } as const;
+    process.stderr.write(`${priorityOf("error")}${logLine(form, { hint })}\n`);
+    return;
+  }
   process.stderr.write(`gateway: ${message}\n${hint === "" ? "" : `hint: ${hint}\n`}`);
 }
 
 const printJson = (value: object): void => print(JSON.stringify(value));
 
-function makeLog(level: GatewayConfig["logLevel"]): Logger {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination({ dest: 2, sync: true }));
+function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Logger, "level"> {
+  const out = destination({ dest: 2, sync: true });
+  const stream = isJournal ? { write: (line: string) => void out.write(withPriority(line)) } : out;
+  return pino({ level, ...lineOptions("gateway", clock) }, stream);
 }
 
 interface ConfigOption {
@@ -55,7 +67,7 @@ function asOperator<T>(options: ConfigOption, work: (by: Operator, config: Gatew
   const store = openStore(config.database, makeLog("error"));
   try {
     checkKey(store.database, gatewayKey.fingerprint, config);
-    return work({ store, gatewayKey, random: randomBytes, nowMs: Date.now(), run: runningOn(config.database) }, config);
+    return work({ store, gatewayKey, random: randomBytes, nowMs: clock(), run: runningOn(config.database) }, config);
   } finally {
     store.close();
   }
@@ -73,11 +85,15 @@ function allowed<T extends { readonly ok: true }>(outcome: T | Refusal): outcome
 async function start(options: ConfigOption): Promise<void> {
   const config = readConfig(options.config);
   const log = makeLog(config.logLevel);
-  const reload = new Reload(config, { read: () => readConfig(options.config), log, say: (line) => complain(line, "") });
+  const say = (event: "config-reload" | "config-refused" | "service-manager-away", line: string): void => {
+    if (event === "config-reload") log.info({ event }, line);
+    else log.warn({ event }, line);
+  };
+  const reload = new Reload(config, { read: () => readConfig(options.config), log, say });
   process.on("SIGHUP", () => reload.request());
-  const gateway = await startGateway(config, { log, clock: Date.now, onPoisoned: () => process.exit(exit.no) });
+  const gateway = await startGateway(config, { log, clock, onPoisoned: () => process.exit(exit.no) });
   print(`gateway: listens at ${gateway.url}`);
-  const manager = createServiceManager(process.env, (line) => complain(line, ""));
+  const manager = createServiceManager(process.env, (line) => say("service-manager-away", line));
   manager.ready(`listens at ${gateway.url}`);
   manager.beginAlive();
   let stopping = false;
@@ -87,7 +103,7 @@ async function start(options: ConfigOption): Promise<void> {
     gateway.close().then(
       () => process.exit(exit.fine),
       (error: unknown) => {
-        log.fatal({ err: error }, "could not stop cleanly");
+        log.error({ event: "stop-failed", err: error }, "could not stop cleanly");
         process.exit(exit.bug);
       },
     );
@@ -95,7 +111,7 @@ async function start(options: ConfigOption): Promise<void> {
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
   process.on("uncaughtException", (error) => {
-    log.fatal({ err: error }, "a bug; the process ends");
+    log.error({ event: "bug", err: error }, "a bug; the process ends");
     process.exit(exit.bug);
   });
 }

@@ -63,6 +63,17 @@ export interface GatewayLifetimes {
   readonly approvalDays: number; // manual, waiting for a person
 }
 
+/**
+ * Whom the gateway tells of events, and when an agent counts as away.
+ * @public
+ */
+export interface GatewayAlerts {
+  readonly target:
+    | { readonly kind: "command"; readonly command: readonly string[] }
+    | { readonly kind: "url"; readonly url: string };
+  readonly agentAwayMinutes: number;
+}
+
 /** @public */
 export interface GatewayConfig {
   readonly listen: {
@@ -80,6 +91,8 @@ export interface GatewayConfig {
   readonly limits: GatewayLimits;
   readonly lifetimes: GatewayLifetimes;
   readonly contentTypeOnGet: boolean; // whether a GET must carry Content-Type
+  readonly alerts: GatewayAlerts | null; // null: nobody is told
+  readonly metrics: { readonly host: string; readonly port: number } | null; // a port of this machine; null: not served
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
 
@@ -105,6 +118,15 @@ const publicUrl: Reader<string> = (value, path) => {
     throw shapeFault(path, "must be a bare origin or folder");
   if (parsed.protocol === "http:" && !isLoopbackHost(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
   return text;
+};
+
+/** Its path may be a secret of the receiver's, so no fault shows it. */
+const alertUrl: Reader<string> = (value, path) => {
+  const parsed = new URL(url(value, path));
+  if (parsed.username !== "" || parsed.password !== "" || parsed.hash !== "")
+    throw shapeFault(path, "must have no user name and no #");
+  if (parsed.protocol === "http:" && !isLoopbackHost(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
+  return parsed.href;
 };
 
 const network: Reader<string> = (value, path) => {
@@ -173,6 +195,8 @@ const file = object(
     ),
     lifetimes: object({}, { depositMinutes: positive(525_600), withdrawalHours: positive(8_760), approvalDays: positive(365) }),
     contentTypeOnGet: boolean(),
+    alerts: object({}, { command: list(string({ min: 1 }), 32), url: alertUrl, agentAwayMinutes: positive(10_080) }),
+    metrics: object({ listen: string({ pattern: /^(?:127(?:\.\d{1,3}){3}|\[::1\]):[1-9]\d{0,4}$/ }) }),
     logLevel: oneOf("debug", "info", "warn", "error", "silent"),
   },
 );
@@ -261,6 +285,28 @@ function currenciesOf(currencies: File["currencies"], chains: Record<string, Gat
   return result;
 }
 
+const agentAwayMinutesDefault = 10;
+
+function alertsOf({
+  command,
+  url: address,
+  agentAwayMinutes = agentAwayMinutesDefault,
+}: NonNullable<File["alerts"]>): GatewayAlerts {
+  if ((command === undefined) === (address === undefined))
+    throw shapeFault("config.alerts", "needs command or url, and not both");
+  if (address !== undefined) return { target: { kind: "url", url: address }, agentAwayMinutes };
+  const [program = ""] = command ?? [];
+  if (!program.startsWith("/")) throw shapeFault("config.alerts.command", "must begin with the whole path of a program");
+  return { target: { kind: "command", command: command ?? [] }, agentAwayMinutes };
+}
+
+function placeOf(listen: string): { readonly host: string; readonly port: number } {
+  const at = listen.lastIndexOf(":");
+  const port = Number(listen.slice(at + 1));
+  if (port > 65_535) throw shapeFault("config.metrics.listen", "must be a port below 65536");
+  return { host: listen.slice(0, at).replace(/[[\]]/g, ""), port };
+}
+
 function databasePath(text: string, base: string): string {
   const [, path] = /^sqlite:(.+)$/.exec(text) ?? [];
   if (path === undefined) throw shapeFault("config.database", "must be sqlite:PATH");
@@ -301,6 +347,8 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
     limits: { ...defaultLimits, ...raw.limits },
     lifetimes: { ...defaultLifetimes, ...raw.lifetimes },
     contentTypeOnGet: raw.contentTypeOnGet ?? true,
+    alerts: raw.alerts === undefined ? null : alertsOf(raw.alerts),
+    metrics: raw.metrics === undefined ? null : placeOf(raw.metrics.listen),
     logLevel: raw.logLevel ?? "info",
   };
 }

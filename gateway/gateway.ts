@@ -4,8 +4,8 @@
  */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
-import type { Logger } from "pino";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
+import type { GatewayLog } from "../protocol/log.ts";
 import { addOperations } from "./api/routes.ts";
 import { createServer } from "./api/server.ts";
 import { addStation, type Probe } from "./api/station.ts";
@@ -16,12 +16,13 @@ import type { Service } from "./service.ts";
 import { checkKey, ownStore } from "./store/owner.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
+import { startTelling } from "./telling/telling.ts";
 import { startWatcher, type Watcher } from "./watcher/watcher.ts";
 import { createWaiters } from "./withdrawals/waiters.ts";
 
 /** @public */
 export interface GatewayDeps {
-  readonly log: Logger;
+  readonly log: GatewayLog;
   readonly clock: () => number; // milliseconds since 1970
   readonly onPoisoned: () => void; // the disk failed while committing: end the process
 }
@@ -65,7 +66,7 @@ function urlOf(config: GatewayConfig, port: number): string {
 function takeStore(
   config: GatewayConfig,
   key: GatewayKey,
-  log: Logger,
+  log: GatewayLog,
 ): { readonly store: Store; readonly run: string; close(): void } {
   const store = openStore(config.database, log);
   try {
@@ -95,7 +96,9 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   const key = readGatewayKey(config.keyFile);
   const { store, run, close: closeStore } = takeStore(config, key, log);
   if (config.publicUrl.startsWith("https:") && config.listen.tls === null && config.trustProxy.length === 0) {
-    log.warn("publicUrl is https without listen.tls: name the TLS proxy in trustProxy, else all callers count as one address");
+    const words =
+      "publicUrl is https without listen.tls: name the TLS proxy in trustProxy, else all callers count as one address";
+    log.warn({ event: "proxy-missing" }, words);
   }
   store.onPoisoned(deps.onPoisoned);
   const signals = createSignals();
@@ -103,8 +106,10 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   let hub: Hub | null = null;
   let server: FastifyInstance | null = null;
   let watcher: Watcher | null = null;
+  let telling: { close(): void } | null = null;
   const stop = async (): Promise<void> => {
     waiters.close();
+    telling?.close();
     await hub?.close();
     await server?.close();
     await watcher?.close();
@@ -122,6 +127,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock, run });
     addOperations(server, service);
     addStation(server, service, [storeProbe(store), ...chainProbes(config, () => watcher)]);
+    telling = startTelling({ server, store, hub, config, log, clock, watcher: () => watcher });
     const port = await listen(server, config);
     watcher = startWatcher({ store, signals, config, log, clock });
     return { url: urlOf(config, port), store, key, close };

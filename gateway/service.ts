@@ -2,7 +2,7 @@
  * What the gateway's rooms work with in one process: configuration, database, signals, own key, clock and randomness. Made in
  * gateway.ts; the rooms take no more of it than they need.
  */
-import type { Logger } from "pino";
+import type { GatewayLog } from "../protocol/log.ts";
 import type { GatewayKey } from "./auth/gateway-key.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { Signals } from "./store/signals.ts";
@@ -15,7 +15,7 @@ export interface Service {
   readonly store: Store;
   readonly signals: Signals;
   readonly key: GatewayKey;
-  readonly log: Logger;
+  readonly log: GatewayLog;
   readonly clock: () => number; // milliseconds since 1970
   readonly random: (bytes: number) => Uint8Array;
   readonly waiters: Waiters;

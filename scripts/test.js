@@ -7,6 +7,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const wanted = [
   ["strace", "the trace that shows the signer makes no network socket", "apt-get install strace"],
   ["flock", "one daemon per state folder", "apt-get install util-linux"],
+  ["promtool", "the check of metrics and alert rules by Prometheus' own tool", "apt-get install prometheus"],
   ["systemd-analyze", "the check of the unit files", "apt-get install systemd"],
 ];
 for (const [program, what, how] of wanted) {

@@ -38,10 +38,10 @@ describe("a withdrawal", () => {
     expect(rig.metrics.read()).toMatchObject({ linkUp: 1, signed: 1, replaced: 0, declined: 0, sent: 1, unsent: 0, final: 1 });
     expect(rig.metrics.durableMedianUs()).toBeGreaterThan(0);
     expect(rig.metrics.durableMedianUs()).toBeLessThan(elapsedUs);
-    const told = rig.logged.map((line) => JSON.parse(line) as { level: number; msg: string; transactionId?: string });
-    const info = (id: string) => told.filter((one) => one.level >= 30 && one.transactionId === id).map((one) => one.msg);
-    expect(info(transactionId)).toEqual(["a withdrawal was signed", "a withdrawal is final"]);
-    expect(info(heldId)).toEqual(["a withdrawal was admitted"]);
+    const told = rig.logged.map((line) => JSON.parse(line) as { level: number; event: string; transactionId?: string });
+    const info = (id: string) => told.filter((one) => one.level >= 30 && one.transactionId === id).map((one) => one.event);
+    expect(info(transactionId)).toEqual(["withdrawal-signed", "withdrawal-final"]);
+    expect(info(heldId)).toEqual(["withdrawal-admitted"]);
   });
 
   it("flows with others, one nonce after the other", async () => {

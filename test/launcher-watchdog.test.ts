@@ -58,8 +58,9 @@ describe("the supervisor", () => {
       startSigner,
       startCourier: null,
       clock: () => performance.now(),
-      say: (line) => said.push(line),
+      say: (_event, line) => said.push(line),
       relay: () => {},
+      relayLine: () => {},
       verdict: () => {},
       up: () => {
         times += 1;

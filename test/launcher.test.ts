@@ -92,12 +92,12 @@ describe("crypto", () => {
     const [signer, courier] = [childOf(started, "signer"), childOf(started, "courier")];
     process.kill(courier, "SIGKILL");
     await ready(started, 2);
-    expect(started.output()).toContain("crypto: the courier was ended by SIGKILL and is started again");
+    expect(started.output()).toContain("the courier was ended by SIGKILL and is started again");
     expect(childOf(started, "signer")).toBe(signer);
     const courierNow = childOf(started, "courier");
     process.kill(signer, "SIGKILL");
     await ready(started, 3);
-    expect(started.output()).toContain("crypto: the signer was ended by SIGKILL and is started again");
+    expect(started.output()).toContain("the signer was ended by SIGKILL and is started again");
     expect([signer, courier, courierNow].every(isGone)).toBe(true);
     expect((await agent.cli("verify")).output).toContain("the ledger is whole");
   });
@@ -124,7 +124,7 @@ describe("crypto", () => {
     };
     const started = begin([], planted);
     await ready(started);
-    expect(started.output()).toContain("crypto: NODE_OPTIONS is set; it is not passed on");
+    expect(started.output()).toContain("NODE_OPTIONS is set; it is not passed on");
     for (const room of ["signer", "courier"] as const) {
       const pid = childOf(started, room);
       const names = readFileSync(`/proc/${pid}/environ`, "utf8")
@@ -196,7 +196,7 @@ describe("crypto", () => {
       writeFileSync(ledger, Buffer.from(kept.toString("utf8").replace('"epoch":1', '"epoch":2')));
       const edited = begin();
       expect(await edited.ended).toBe(4);
-      expect(edited.output()).toMatch(/crypto: the signer ended with status 4 and is not started again\ncrypto: .*\nhint: /);
+      expect(edited.output()).toMatch(/the signer ended with status 4 and is not started again"\}\ncrypto: .*\nhint: /);
       rmSync(ledger);
       const missing = begin();
       expect(await missing.ended).toBe(4);

@@ -308,6 +308,8 @@ describe("a socket", () => {
       chains: [],
       waiting: [],
       durableMedianUs: 0,
+      notify: null,
+      lowFunds: [],
       configDigest: "c0".repeat(32),
     };
     expect(rig.ask("tell", { courier }).ok).toBe(true);

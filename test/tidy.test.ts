@@ -6,7 +6,9 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const rooms = ["protocol", "chains", "agent", "cli", "client", "gateway", "notify", "simulation", "scripts", "test"];
+const rooms = [
+  ...["protocol", "notices", "metrics", "notify", "chains", "agent", "cli", "client", "gateway", "simulation", "scripts", "test"],
+];
 
 function filesUnder(folder: string): string[] {
   const found: string[] = [];

@@ -8,7 +8,13 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
   const door = options.doors.get(chain);
   if (door === undefined) return [];
   const { log, metrics, pollMs, onBug } = options;
-  const known = { away: asking, block: 0, nativeBalance: "", hasCode: false };
+  const known = {
+    away: asking,
+    block: 0,
+    nativeBalance: "",
+    balances: new Map<string, bigint>() as ReadonlyMap<string, bigint>,
+    hasCode: false,
+  };
   state.chains.set(chain, known);
   const watch = createWatch({
     door,
@@ -21,20 +27,21 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
     onFacts(facts) {
       metrics.count("blocks");
       const isBack = known.away !== "";
-      if (isBack) log.info({ chain, block: facts.number }, "the chain's nodes answer");
+      if (isBack) log.info({ event: "chain-answers", chain, block: facts.number }, "the chain's nodes answer");
       if (facts.accountHasCode && !known.hasCode)
-        log.error({ code: "COURIER_ACCOUNT_CODE", chain, account }, "a person must look");
+        log.error({ event: "account-code", code: "COURIER_ACCOUNT_CODE", chain, account }, "a person must look");
       known.away = "";
       known.block = facts.number;
       known.hasCode = facts.accountHasCode;
       known.nativeBalance = `${facts.balances.get("") ?? ""}`;
+      known.balances = facts.balances;
       feed({ kind: "block", chain, facts });
       if (isBack) tellStatus();
     },
     onAway(code) {
       metrics.count("nodeFaults");
       known.away = code;
-      log.warn({ chain, code, nodes: nodesDetail(door) }, "the chain's nodes do not answer");
+      log.warn({ event: "chain-away", chain, code, nodes: nodesDetail(door) }, "the chain's nodes do not answer");
       feed({ kind: "away", chain, code });
       tellStatus();
     },

@@ -40,7 +40,7 @@ export function createCourier(options: CourierOptions): Courier {
 
   const again = (code: string): void => {
     if (isClosed) return;
-    if (!toldAway) log.warn({ code }, "the signer does not answer; trying again");
+    if (!toldAway) log.warn({ event: "signer-away", code }, "the signer does not answer; trying again");
     toldAway = true;
     retry = setTimeout(start, retryMs);
     retryMs = Math.min(retryMsMax, retryMs * 2);
@@ -60,7 +60,8 @@ export function createCourier(options: CourierOptions): Courier {
         new AgentError("COURIER_OTHER_AGENT", "none", "link.json and the ledger belong to two agents", context),
       );
     }
-    log.info({ agent: hello.agent, ledger: hello.head.seq, open: hello.open.length }, "the signer answers");
+    const ledger = hello.head.seq;
+    log.info({ event: "signer-answers", agent: hello.agent, ledger, open: hello.open.length }, "the signer answers");
     toldAway = false;
     retryMs = retryMsFirst;
     const current = beginRun(options, signer, hello);

@@ -51,7 +51,8 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
       state.isOffered = false;
       state.stated = null;
       state.linkDetail = text;
-      log[isNews ? "warn" : "debug"]({ code, detail, retryMs }, "the link is down");
+      if (isNews) log.warn({ event: "link-down", code, detail, retryMs }, "the link is down");
+      else log.debug({ event: "link-retry", code, detail, retryMs }, "the link is still down");
       shared.tellStatus();
     },
   });
@@ -106,7 +107,8 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
   state.link = "up";
   state.linkDetail = "";
   if (hello.head.seq > state.head.seq) state.head = hello.head;
-  options.log.info({ agent: hello.agent, epoch: hello.epoch, ledger: hello.head.seq }, "the link is up");
+  const { agent, epoch, head } = hello;
+  options.log.info({ event: "link-up", agent, epoch, ledger: head.seq }, "the link is up");
   // What the signer calls acknowledged, not the echo: only the signer knows whether that is of its own ledger.
   reporter.resume(hello.acked);
   shared.tellStatus();
@@ -125,7 +127,7 @@ async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
   const kept = await settled(signer.request("admit", { frame: base64(frame) }));
   if (state.isEnded) return;
   if (!kept.ok) {
-    options.log.warn({ code: kept.code }, "the signer did not take a recovery order");
+    options.log.warn({ event: "recovery-refused", code: kept.code }, "the signer did not take a recovery order");
     return;
   }
   // All parts of an order say the same of the signer: it stands still.
@@ -149,9 +151,10 @@ async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise
     }
     feed({ kind: "views", withdrawals });
     for (const { transactionId, state, code, amount, currency } of withdrawals) {
+      const fields = { transactionId, state, code, amount, currency };
       // An approved one is told of when it is signed.
-      const level = state === "approved" ? "debug" : "info";
-      options.log[level]({ transactionId, state, code, amount, currency }, "a withdrawal was admitted");
+      if (state === "approved") options.log.debug({ event: "withdrawal-approved", ...fields }, "a withdrawal was approved");
+      else options.log.info({ event: "withdrawal-admitted", ...fields }, "a withdrawal was admitted");
     }
     return;
   }
@@ -170,14 +173,16 @@ function ordersTaken({ state, tellStatus }: Shared, code: string): void {
 async function release({ signer, feed, options }: Shared, link: Link, frame: Uint8Array): Promise<void> {
   options.metrics.count("ackFrames");
   const answer = await settled(signer.request("release", { frame: base64(frame) }));
-  if (answer.ok) feed({ kind: "steps", withdrawals: answer.withdrawals });
-  else refusedFrame(options, link, answer);
+  if (answer.ok) {
+    for (const { transactionId } of answer.withdrawals) options.metrics.reached(transactionId, "released");
+    feed({ kind: "steps", withdrawals: answer.withdrawals });
+  } else refusedFrame(options, link, answer);
 }
 
 /** A frame that is not the gateway's word ends the connection; one that came out of order makes it begin anew. */
 function refusedFrame({ log, metrics }: RunOptions, link: Link, { code, effect }: DeskNo): void {
   metrics.count("refusals");
-  log.warn({ code }, "the signer did not take a frame of the gateway");
+  log.warn({ event: "frame-refused", code }, "the signer did not take a frame of the gateway");
   if (effect !== "none" || code === "JOB_GAP" || code === "JOB_ORDER" || code === "SOCKET_BUSY") link.drop("LINK_RESUME", code);
   else if (/^(ENVELOPE|JSON|ADMISSION)_/.test(code)) link.drop("LINK_REFUSED", code);
 }

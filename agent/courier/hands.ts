@@ -2,8 +2,8 @@
  * Carries out what the desk wants: asks the signer, asks the nodes, hands them bytes; each answer goes back as one event. Decides
  * nothing, except that bytes which independent code reads differently never reach a node.
  */
-import type { Logger } from "pino";
 import { AgentError } from "../../protocol/fault.ts";
+import type { AgentLog } from "../../protocol/log.ts";
 import type { AnswerTo, SocketClient } from "../socket/client.ts";
 import type { CourierAnswers, CourierRequests, WithdrawalStep } from "../socket/verbs.ts";
 import type { DeskEffect, DeskEvent, DeskNo, GuardEffect, NodeQuestion, SendEffect } from "./desk/desk.ts";
@@ -24,7 +24,7 @@ export interface HandsOptions {
   readonly readBack: ReadBack;
   readonly feed: (event: DeskEvent) => void;
   readonly refresh: () => void;
-  readonly log: Logger;
+  readonly log: AgentLog;
   readonly metrics: Metrics;
   readonly onBug: (error: unknown) => void;
 }
@@ -50,7 +50,7 @@ export function createHands(options: HandsOptions): (effect: DeskEffect) => void
         refresh();
         return done;
       case "alarm":
-        log.error({ code: effect.code, transactionId: effect.transactionId, detail: effect.detail }, "a person must look");
+        logAlarm(log, effect);
         return done;
       case "send":
         return withDoor(effect, (door) => send(options, door, effect));
@@ -66,6 +66,10 @@ export function createHands(options: HandsOptions): (effect: DeskEffect) => void
 }
 
 const done = Promise.resolve();
+
+function logAlarm(log: AgentLog, { code, transactionId, detail }: Effect<"alarm">): void {
+  log.error({ event: "withdrawal-alarm", code, transactionId, detail }, "a person must look");
+}
 
 async function answerOf(door: ChainDoor, effect: NodeQuestion): Promise<DeskEvent> {
   const { chain } = effect;
@@ -94,7 +98,7 @@ async function askSigner({ signer, feed, metrics, log }: HandsOptions, effect: E
     logStep(log, effect, answer.withdrawal);
   } else {
     metrics.count("refusals");
-    log.debug({ verb, transactionId, code: answer.code }, "the signer said no");
+    log.debug({ event: "signer-refused", verb, transactionId, code: answer.code }, "the signer said no");
   }
   feed({ kind: "answered", verb, transactionId, answer });
 }
@@ -121,31 +125,37 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalSt
   if (effect.verb === "decline") metrics.count("declined");
   if (effect.verb === "observed" && withdrawal.state === "included") metrics.count("included");
   if (effect.verb === "observed" && effect.body.stage === "final") metrics.count("final");
+  if (effect.verb === "observed" && effect.body.stage !== "broadcast")
+    metrics.reached(effect.body.transactionId, effect.body.stage);
 }
 
 /** What a person who reads the log wants of each withdrawal: signed as what, ended how. Amounts are decimal strings. */
-function logStep(log: Logger, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
+function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
   const { transactionId, amount, currency } = effect.withdrawal;
   const { state, nonce } = withdrawal;
   if (effect.verb === "sign" || effect.verb === "replace") {
     const newest = withdrawal.versions.at(-1);
     const fields = { transactionId, txHash: newest?.txHash, version: newest?.version, nonce, amount, currency };
-    log.info(fields, effect.verb === "sign" ? "a withdrawal was signed" : "a withdrawal was signed again with a higher fee");
+    if (effect.verb === "sign") log.info({ event: "withdrawal-signed", ...fields }, "a withdrawal was signed");
+    else log.info({ event: "withdrawal-replaced", ...fields }, "a withdrawal was signed again with a higher fee");
   } else if (effect.verb === "decline" || effect.body.stage === "final") {
     const txHash = effect.verb === "observed" ? effect.body.txHash : "";
-    log.info({ transactionId, state, txHash, amount, currency }, "a withdrawal is final");
+    log.info({ event: "withdrawal-final", transactionId, state, txHash, amount, currency }, "a withdrawal is final");
   }
 }
 
 async function adopt({ signer, feed, log }: HandsOptions, { body }: Effect<"adopt">): Promise<void> {
   const answer = await settled(signer.request("adopt", body));
-  if (answer.ok) log.info({ chain: body.chain, account: answer.account.address, nonce: body.nonce }, "first nonce adopted");
+  const { chain, nonce } = body;
+  if (answer.ok) log.info({ event: "nonce-adopted", chain, account: answer.account.address, nonce }, "first nonce adopted");
   feed({ kind: "adopted", chain: body.chain, answer });
 }
 
 async function informAccount({ signer, log }: HandsOptions, { body }: Effect<"account">): Promise<void> {
   const answer = await settled(signer.request("account", body));
-  if (!answer.ok) log.warn({ chain: body.chain, nonce: body.nonce, code: answer.code }, "the account's counter was not taken");
+  if (answer.ok) return;
+  const fields = { chain: body.chain, nonce: body.nonce, code: answer.code };
+  log.warn({ event: "counter-refused", ...fields }, "the account's counter was not taken");
 }
 
 async function send(options: HandsOptions, door: ChainDoor, { withdrawal, version }: SendEffect): Promise<void> {
@@ -161,9 +171,12 @@ async function send(options: HandsOptions, door: ChainDoor, { withdrawal, versio
   const { outcome, text } = await door.nodes.broadcast(view.raw);
   const isOut = outcome === "accepted" || outcome === "known";
   metrics.count(outcome === "unsent" ? "unsent" : "sent");
+  if (isOut) metrics.reached(transactionId, "broadcast");
   const fields = { transactionId, txHash: view.txHash, nonce: withdrawal.nonce, version, outcome, detail: text };
-  if (isOut) log.debug(fields, "handed to the nodes");
-  else log.warn(fields, "the nodes did not say yes");
+  if (isOut) log.debug({ event: "bytes-handed", ...fields }, "handed to the nodes");
+  // What a node answers for a payment that another node has in a block already.
+  else if (outcome === "nonce-consumed") log.debug({ event: "nonce-used", ...fields }, "the nodes know the nonce as used");
+  else log.warn({ event: "bytes-declined", ...fields }, "the nodes did not say yes");
   const isNamed = outcome === "unsent" || outcome === "nonce-consumed" || outcome === "underpriced";
   feed({ kind: "sent", transactionId, version, outcome: isNamed ? outcome : "sent", detail: text });
 }

@@ -2,18 +2,27 @@
  * The courier's process: settings from the pipe of the one that started it, keys from link.json, log to stderr; ends when the pipe
  * ends. The only place of this room that touches clock, chance, environment and standard streams.
  */
+import { join } from "node:path";
 import pino from "pino";
 import { createEvmNodes } from "../../chains/evm/node.ts";
+import { serveMetrics } from "../../metrics/server.ts";
+import { createDoor } from "../../notices/door.ts";
 import { privateKeyFromSeed, publicKeyFromHex } from "../../protocol/envelope.ts";
+import { agentEvents } from "../../protocol/events.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { type AgentLog, lineOptions, logLine } from "../../protocol/log.ts";
+import { version } from "../../protocol/version.ts";
 import { readLinkFile } from "../link-file.ts";
-import type { CourierSettings } from "../settings.ts";
+import type { CourierSettings, MetricsSettings } from "../settings.ts";
 import { createSocketClient } from "../socket/client.ts";
 import type { CourierAnswers, CourierRequests } from "../socket/verbs.ts";
 import { createCourier } from "./courier.ts";
+import { createWatchman, type Watchman } from "./events/watchman.ts";
 import { isLoopback, linkAddress } from "./link/address.ts";
-import { createMetrics } from "./metrics.ts";
+import { createMetrics, type Metrics } from "./metrics.ts";
+import { createMetricsText } from "./metrics-text.ts";
 import { createChainDoor } from "./nodes/chain.ts";
+import { nodeLog } from "./nodes/node-log.ts";
 import { createReadBack } from "./nodes/read-back.ts";
 import { software } from "./software.ts";
 
@@ -29,6 +38,8 @@ const pollMsRemote = 500;
 const pollMsMax = 3000;
 const exitConfiguration = 2;
 const exitBug = 70;
+
+const clock = (): number => Date.now();
 
 /** u32be length ‖ JSON on stdin, which stays open; its end, now or later, ends this process. */
 function readSettings(): Promise<CourierSettings> {
@@ -61,13 +72,11 @@ function readSettings(): Promise<CourierSettings> {
 
 async function main(): Promise<void> {
   const settings = await readSettings();
-  const log = pino(
-    { level: settings.logLevel, base: { room: "courier" }, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination(2),
-  );
+  const out = pino({ level: settings.logLevel, ...lineOptions("courier", clock) }, pino.destination({ dest: 2, sync: true }));
+  const log: AgentLog = out;
   const onBug = (error: unknown): void => {
-    log.fatal({ err: error }, "a bug");
-    log.flush();
+    log.error({ event: "bug", err: error }, "a bug");
+    out.flush();
     process.exit(exitBug);
   };
   process.on("uncaughtException", onBug);
@@ -77,7 +86,8 @@ async function main(): Promise<void> {
   const linkKey = privateKeyFromSeed(identity.linkSeed);
   identity.linkSeed.fill(0);
   if (identity.gatewayUrl !== settings.gatewayUrl) {
-    log.warn({ paired: identity.gatewayUrl, configured: settings.gatewayUrl }, "gatewayUrl is not the one of the pairing");
+    const fields = { paired: identity.gatewayUrl, configured: settings.gatewayUrl };
+    log.warn({ event: "gateway-differs", ...fields }, "gatewayUrl is not the one of the pairing");
   }
   const monotonic = (): number => performance.now();
   const metrics = createMetrics(monotonic);
@@ -90,12 +100,16 @@ async function main(): Promise<void> {
         urls: nodes,
         chainId,
         confirmations,
-        log: (event, context) => log.warn({ chain, ...context }, event),
+        log: nodeLog(log, chain),
       });
       return [chain, createChainDoor(evm, contracts, monotonic)] as const;
     }),
   );
   const isLocal = Object.values(settings.chains).every(({ nodes }) => nodes.every((url) => isLoopback(new URL(url).hostname)));
+  const { notify } = settings;
+  const deliver = notify === undefined ? null : createDoor(notify.target);
+  const watchman = createWatchman({ settings, deliver, clock, monotonic, log });
+  const served = settings.metrics === undefined ? null : serve(settings, settings.metrics, { log, metrics, watchman });
   const courier = createCourier({
     agent: identity.agent,
     address: linkAddress(settings.gatewayUrl),
@@ -106,19 +120,20 @@ async function main(): Promise<void> {
     readBack: createReadBack(settings),
     software,
     configDigest: settings.configDigest,
-    clock: () => Date.now(),
+    clock,
     monotonic,
     random: () => Math.random(),
     pollMs: { min: isLocal ? pollMsLoopback : pollMsRemote, max: pollMsMax },
     log,
     metrics,
+    watchman,
     connectSigner: () =>
       createSocketClient<CourierRequests, CourierAnswers>(settings.signerSocket, { timeoutMs: answerMs, outstandingMax }),
     onReady: () => process.stdout.write(`${JSON.stringify({ ready: true })}\n`),
     onFatal: (fault) => refuseToRun(fault),
     onBug,
   });
-  setInterval(() => log.info(metrics.read(), "counters"), metricsMs).unref();
+  setInterval(() => log.info({ event: "counters", ...metrics.read() }, "counters"), metricsMs).unref();
   // Whoever read it is gone: the end of stdin says so too.
   process.stdout.on("error", () => process.exit(0));
   const alive = (): void => void process.stdout.write('{"alive":true}\n');
@@ -126,24 +141,50 @@ async function main(): Promise<void> {
   setInterval(alive, aliveMs);
   const stop = (): void => {
     courier.close();
+    watchman.close();
+    served?.close();
     process.exit(0);
   };
   process.once("SIGTERM", stop);
   process.once("SIGINT", stop);
 }
 
-/** What starting again would not mend, said to whoever reads the log and to the launcher. */
-function refuseToRun(fault: AgentError): void {
-  const { code, message, context } = fault;
-  process.stdout.write(`${JSON.stringify({ fault: { code, message, hint: context.hint } })}\n`);
-  process.stderr.write(`crypto: ${fault.code}: ${fault.message}\n`);
+interface Measured {
+  readonly log: AgentLog;
+  readonly metrics: Metrics;
+  readonly watchman: Watchman;
+}
+
+function serve(
+  { stateDir }: CourierSettings,
+  { listen }: MetricsSettings,
+  { log, metrics, watchman }: Measured,
+): { close(): void } {
+  const residentBytes = (): number => process.memoryUsage.rss();
+  const shown = createMetricsText({ metrics, watchman, clock, version, residentBytes });
+  return serveMetrics({
+    place: listen.kind === "unix" ? { path: join(stateDir, "metrics.sock") } : { host: listen.host, port: listen.port },
+    ...shown,
+    onListen: (where) => log.info({ event: "metrics-listen", where }, "metrics are served"),
+    onFailed: (why) => log.warn({ event: "metrics-failed", why }, "metrics cannot be served; it is tried again"),
+  });
+}
+
+/** What starting again would not mend: the launcher reads the line and gives the two lines of every command. */
+function refuseToRun({ code, message, context }: AgentError): void {
+  lastWords("courier-fault", message, { ...context, code });
   process.exit(exitConfiguration);
+}
+
+function lastWords(event: "courier-fault" | "bug", message: string, context: Readonly<Record<string, unknown>>): void {
+  const level = agentEvents[event][1];
+  process.stderr.write(`${logLine({ at: clock(), level, process: "courier", event, message }, context)}\n`);
 }
 
 main().catch((error: unknown) => {
   if (error instanceof AgentError) refuseToRun(error);
   else {
-    process.stderr.write(`crypto: a bug in the courier: ${error instanceof Error ? error.stack : "unknown"}\n`);
+    lastWords("bug", "a bug in the courier", { code: "BUG", stack: error instanceof Error ? (error.stack ?? "") : "unknown" });
     process.exit(exitBug);
   }
 });

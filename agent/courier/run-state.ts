@@ -1,10 +1,12 @@
 /** What the parts of a run share: its surroundings, the signer's socket, the way into the desk, and what is known of the outside. */
 import type { KeyObject } from "node:crypto";
-import type { Logger } from "pino";
+import type { AgentLog } from "../../protocol/log.ts";
 import type { Head, OpenTokens } from "../../protocol/messages.ts";
 import type { CourierSettings } from "../settings.ts";
+import type { SignerSummary } from "../socket/summary.ts";
 import type { CourierAnswers } from "../socket/verbs.ts";
 import type { DeskEvent, DeskNo } from "./desk/desk.ts";
+import type { Watchman } from "./events/watchman.ts";
 import { type SignerSocket, settled } from "./hands.ts";
 import type { LinkOptions } from "./link/link.ts";
 import type { Metrics } from "./metrics.ts";
@@ -26,8 +28,9 @@ export interface RunOptions {
   readonly random: () => number;
   readonly pollMs: { readonly min: number; readonly max: number };
   readonly linkTimes?: LinkOptions["times"];
-  readonly log: Logger;
+  readonly log: AgentLog;
   readonly metrics: Metrics;
+  readonly watchman?: Watchman; // looks at everything with each status; without it nobody is told and nothing measured
   readonly onBug: (error: unknown) => void;
 }
 
@@ -45,6 +48,14 @@ export interface Shared {
   readonly tellStatus: () => void;
 }
 
+export interface KnownChain {
+  away: string;
+  block: number;
+  nativeBalance: string;
+  balances: ReadonlyMap<string, bigint>; // empty when unknown
+  hasCode: boolean;
+}
+
 export interface RunState {
   head: Head;
   link: "up" | "down";
@@ -55,7 +66,8 @@ export interface RunState {
   isOffered: boolean;
   /** The newest statement handed to this connection, while nobody has looked whether it was acknowledged. */
   stated: { readonly seq: number; readonly atMs: number } | null;
-  readonly chains: Map<string, { away: string; block: number; nativeBalance: string; hasCode: boolean }>;
+  summary: SignerSummary | null; // the signer's last answer to `tell`
+  readonly chains: Map<string, KnownChain>;
 }
 
 /** Asks the signer how things stand, for the desk and for the caller. */

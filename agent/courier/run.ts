@@ -10,7 +10,7 @@ import { checkAcknowledged, openLink } from "./gateway-link.ts";
 import { createHands, type SignerSocket, settled } from "./hands.ts";
 import type { Reporter } from "./report/report.ts";
 import { askHello, type Hello, type RunOptions, type RunState, type Shared } from "./run-state.ts";
-import { statusOf } from "./status.ts";
+import { outlookOf, statusOf } from "./status.ts";
 
 const tickMs = 1000;
 const statusMs = 2000;
@@ -31,6 +31,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
       isEnded: false,
       isOffered: false,
       stated: null,
+      summary: null,
       chains: new Map(),
     },
   };
@@ -39,7 +40,12 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
     for (const effect of step(desk, event, monotonic())) carry(effect);
   };
   const tellStatus = (): void => {
-    settled(signer.request("tell", { courier: statusOf(shared, waiting(desk)) })).catch(onBug);
+    options.watchman?.look(outlookOf(shared, hello.agent, desk));
+    settled(signer.request("tell", { courier: statusOf(shared, waiting(desk)) }))
+      .then((answer) => {
+        if (answer.ok) state.summary = answer.summary;
+      })
+      .catch(onBug);
   };
   const shared: Shared = { options, signer, feed, state, tellStatus, openTokens: () => openTokens(desk.book) };
   const refresh = (): void => {
@@ -80,11 +86,11 @@ function takePush({ feed, options, signer }: Shared, reporter: Reporter, push: P
       feed({ kind: "views", withdrawals: [push.withdrawal] });
       break;
     case "locked":
-      options.log.error({ code: push.code }, "the signer is locked: a person must look");
+      options.log.error({ event: "agent-locked", code: push.code }, "the signer is locked: a person must look");
       feed({ kind: "locked", code: push.code });
       break;
     case "recovered":
-      options.log.info("the ledger was recovered: everything begins anew with its new epoch");
+      options.log.info({ event: "agent-recovered" }, "the ledger was recovered: everything begins anew with its new epoch");
       signer.close();
   }
 }

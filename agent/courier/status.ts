@@ -1,5 +1,7 @@
 /** The courier's view of the outside as the signer is given it, so that a person's `status` has one place to ask. */
 import { type CourierStatus, statusTextMax } from "../socket/verbs.ts";
+import { type DeskState, waiting } from "./desk/desk.ts";
+import type { Outlook } from "./events/outlook.ts";
 import type { ChainDoor } from "./nodes/chain.ts";
 import type { Shared } from "./run-state.ts";
 
@@ -22,6 +24,29 @@ export function statusOf({ options, state }: Pick<Shared, "options" | "state">, 
     waiting: waits,
     durableMedianUs: options.metrics.durableMedianUs(),
     configDigest: options.configDigest,
+    notify: options.watchman?.notify() ?? null,
+    lowFunds: options.watchman?.lowFunds() ?? [],
+  };
+}
+
+/** Everything at this moment, for notices and metrics. */
+export function outlookOf({ options, state }: Pick<Shared, "options" | "state">, agent: string, desk: DeskState): Outlook {
+  const told = new Map(waiting(desk).map(({ transactionId, why }) => [transactionId, why]));
+  return {
+    agent,
+    locked: desk.book.locked,
+    link: state.link,
+    linkDetail: clip(state.linkDetail),
+    chains: [...state.chains].map(([chain, { away, block, balances, hasCode }]) => ({
+      ...{ chain, block, balances, ok: away === "" && !hasCode, isAsking: away === asking && !hasCode },
+      detail: hasCode ? "COURIER_ACCOUNT_CODE" : away,
+      nodes: options.doors.get(chain)?.nodes.status() ?? [],
+    })),
+    items: [...desk.book.items.values()].map(({ view, waiting: why }) => {
+      const { transactionId, state: standing, code, currency, chain, amount } = view;
+      return { transactionId, state: standing, code, currency, chain, amount, why: told.get(transactionId) ?? why };
+    }),
+    summary: state.summary,
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import { createSocketClient } from "../socket/client.ts";
 import type { OperatorAnswers, OperatorRequests, SignerStatus } from "../socket/verbs.ts";
+import type { Speech } from "./speech.ts";
 
 const everyMs = 2_000;
 const timeoutMs = 5_000;
@@ -11,11 +12,11 @@ const timeoutMs = 5_000;
 /** @public */
 export class News {
   readonly #socket: string;
-  readonly #say: (line: string) => void;
+  readonly #say: Speech["say"];
   readonly #told = new Map<string, string>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(operatorSocket: string, say: (line: string) => void) {
+  constructor(operatorSocket: string, say: Speech["say"]) {
     this.#socket = operatorSocket;
     this.#say = say;
   }
@@ -47,7 +48,9 @@ export class News {
     const words = bad === "" ? good : bad;
     const before = this.#told.get(topic) ?? good;
     this.#told.set(topic, words);
-    if (words !== before) this.#say(bad === "" || detail === "" ? words : `${words} (${detail})`);
+    if (words === before) return;
+    if (bad === "") this.#say("trouble-over", words);
+    else this.#say("trouble-began", detail === "" ? words : `${words} (${detail})`);
   }
 }
 

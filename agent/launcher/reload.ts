@@ -14,7 +14,7 @@ export interface ReloadOptions<T extends { readonly digest: string }> {
   readonly first: T;
   /** Reads and checks the file. @throws AgentError */
   readonly read: () => T;
-  readonly say: (line: string) => void;
+  readonly say: (event: "config-unchanged" | "config-taken" | "config-refused", line: string) => void;
   /** What to type when nothing has changed here, "" for nothing: a service manager hands over a copy made at the start. */
   readonly unchangedHint: string;
 }
@@ -42,13 +42,13 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
     try {
       const next = read();
       if (next.digest === this.#current.digest) {
-        say(`config.json says what it said before; nothing was changed${unchangedHint}`);
+        say("config-unchanged", `config.json says what it said before; nothing was changed${unchangedHint}`);
         return;
       }
       // A second change before the first has come up: the way back leads to what last ran.
       this.#before ??= this.#current;
       this.#current = next;
-      say("config.json was changed and is in order; starting again with it");
+      say("config-taken", "config.json was changed and is in order; starting again with it");
       this.#take();
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
@@ -75,6 +75,9 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
   }
 
   #sayNotTaken({ message, hint }: Verdict): void {
-    this.#options.say(`config.json was not taken: ${message}; the settings of before stay in force. hint: ${hint}`);
+    this.#options.say(
+      "config-refused",
+      `config.json was not taken: ${message}; the settings of before stay in force. hint: ${hint}`,
+    );
   }
 }

@@ -62,11 +62,11 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
     if (isFinal(last)) {
       const verdict = verdictOf(last);
       if (options.renewal.goBack(verdict)) continue;
-      options.say(`the ${last.of} ${last.words} and is not started again`);
+      options.say("process-ended", `the ${last.of} ${last.words} and is not started again`);
       options.verdict(verdict);
       return last.code ?? exitCodes.bug;
     }
-    options.say(`the ${last.of} ${last.words} and is started again`);
+    options.say("process-restarted", `the ${last.of} ${last.words} and is started again`);
     if ((await backoff.wait(options.clock() - startedAt, [stop])) === "stop") return exitCodes.fine;
   }
 }
@@ -91,7 +91,7 @@ async function runCouriers<T>(signer: Watched, locked: string, told: Promise<T>,
     const end = await Promise.race([told, signer.ended, courier.ended]);
     await courier.end();
     if (!isExit(end) || end.of === "signer" || isFinal(end)) return end;
-    options.say(`the courier ${end.words} and is started again`);
+    options.say("process-restarted", `the courier ${end.words} and is started again`);
     const during = await backoff.wait(options.clock() - startedAt, [told, signer.ended] as const);
     if (during !== "due") return during;
   }

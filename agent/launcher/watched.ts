@@ -1,17 +1,20 @@
 /**
  * One child process of `crypto`, heard and watched. It speaks in lines of JSON: on stdout `{"ready":true}`, a short `{"alive":true}`
- * every few seconds, and `{"fault":{…}}` before it gives up; the signer's log on stderr has its faults. Who falls silent is killed.
+ * every few seconds; its log on stderr has its faults. Who falls silent is killed.
  */
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
+import type { LauncherEvent } from "./speech.ts";
 import { exitCodes } from "./verdict.ts";
 import { lookMs, type Patience, Watchdog } from "./watchdog.ts";
 
 export interface WatchOptions {
   readonly clock: () => number; // monotonic, milliseconds
-  readonly say: (line: string) => void;
+  readonly say: (event: LauncherEvent, message: string) => void;
   /** What the child prints beside its protocol. */
   readonly relay: (text: string) => void;
+  /** A line of its log, and the level it names: null for a line of another form. */
+  readonly relayLine: (line: string, level: unknown) => void;
   readonly patience?: Patience;
 }
 
@@ -53,15 +56,12 @@ export function alwaysUp(): Watched {
 /** Listens to a child that was just started; resolves, kills and reports as the header says. */
 export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions): Watched {
   let fault: Fault | null = null;
-  const tellFault = (told: Readonly<Record<string, unknown>>): void => {
-    fault = { code: String(told.code), message: String(told.message), hint: told.hint };
-  };
   const watchdog = new Watchdog(options.clock, options.patience);
   const looks = setInterval(() => {
     const seconds = watchdog.overdueSeconds();
     if (seconds === 0) return;
     clearInterval(looks);
-    options.say(`the ${of} has given no sign of life for ${seconds} s and is killed`);
+    options.say("process-silent", `the ${of} has given no sign of life for ${seconds} s and is killed`);
     child.kill("SIGKILL");
   }, lookMs);
   let isOver = false;
@@ -86,15 +86,13 @@ export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions
         watchdog.heard();
         begin();
         if (told.ready === true) resolve({ locked: typeof told.locked === "string" ? told.locked : "" });
-      } else if (typeof told?.fault === "object" && told.fault !== null) {
-        tellFault(told.fault as Readonly<Record<string, unknown>>);
       } else options.relay(`${line}\n`);
     });
   });
   eachLine(child.stderr, (line) => {
-    options.relay(`${line}\n`);
     const told = parsed(line);
-    if (told?.level === "error") tellFault(told);
+    options.relayLine(line, told?.level ?? null);
+    if (told?.level === "error") fault = { code: String(told.code), message: String(told.message), hint: told.hint };
   });
   const end = async (): Promise<void> => {
     if (isOver) return;

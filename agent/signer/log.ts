@@ -1,28 +1,23 @@
 /**
  * The signer's log: one JSON line per event on a writer that is passed in. It has no place for a secret: values are short texts,
- * counts and flags, and nothing in this process hands it bytes. May be lost without harm; what happened is in the ledger.
+ * counts and flags, and nothing in this process hands it bytes. May be lost without harm; what happened is in the ledger. The launcher
+ * relays the lines, and puts the priority before them where the journal reads.
  */
+import { type AgentEvent, agentEvents } from "../../protocol/events.ts";
+import { logLine } from "../../protocol/log.ts";
 
-/** @public */
-export type LogLevel = "info" | "warn" | "error";
 /** @public */
 export type LogContext = Readonly<Record<string, string | number | boolean>>;
 /** @public */
-export type Log = (level: LogLevel, message: string, context?: LogContext) => void;
-
-const textMax = 512;
+export type Log = (event: AgentEvent, message: string, context?: LogContext) => void;
 
 /**
- * Lines of `{at, level, process, message, …}`. Long texts are cut.
+ * Lines as docs/events.md has them, each at its event's level. Long texts are cut.
  * @public
  */
 export function createLog(write: (line: string) => void, clock: () => number): Log {
-  return (level, message, context = {}) => {
-    const fields = Object.entries(context).map(([name, value]) => [
-      name,
-      typeof value === "string" ? value.slice(0, textMax) : value,
-    ]);
-    const at = new Date(clock()).toISOString();
-    write(`${JSON.stringify({ ...Object.fromEntries(fields), at, level, process: "signer", message })}\n`);
+  return (event, message, context = {}) => {
+    const level = agentEvents[event][1];
+    write(`${logLine({ at: clock(), level, process: "signer", event, message }, context)}\n`);
   };
 }

@@ -14,6 +14,7 @@ import { openKeystoreIn } from "./keystore/file.ts";
 import { ledgerDisk } from "./ledger/disk.ts";
 import { type Ledger, openLedger } from "./ledger/ledger.ts";
 import { assertStateLocked } from "./ledger/lock.ts";
+import { type SyncTimes, timedDisk } from "./ledger/sync-times.ts";
 import { ledgerTime } from "./ledger-time.ts";
 import { createLog } from "./log.ts";
 import { networkOf, readRules } from "./policy/rules.ts";
@@ -55,11 +56,11 @@ function exitCodeOf(code: string): number {
 function fail(error: unknown): never {
   if (error instanceof AgentError) {
     const { code, context, message } = error;
-    log("error", message, { ...context, code });
+    log("signer-fault", message, { ...context, code });
     return end(exitCodeOf(code));
   }
   const { name, message, stack = "" } = error instanceof Error ? error : { name: "Error", message: String(error) };
-  log("error", `a bug: ${name}: ${message}`, { code: "BUG", stack });
+  log("bug", `a bug: ${name}: ${message}`, { code: "BUG", stack });
   return end(exitCodes.bug);
 }
 
@@ -67,6 +68,7 @@ interface Opened {
   readonly core: Core;
   readonly ledger: Ledger;
   readonly vault: Vault;
+  readonly syncs: SyncTimes;
 }
 
 /** Keystore, then ledger. The keys of another wallet, or a network they were not sealed for, end it here. */
@@ -89,10 +91,12 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
     });
   }
   const folder = join(settings.stateDir, "ledger");
+  const syncs = timedDisk(ledgerDisk(folder), monotonic);
   const { ledger, checkpoint, records, tornBytes } = namingFile(folder, () =>
-    openLedger({ disk: ledgerDisk(folder), clock: () => ledgerTime(current, clock(), monotonic()) }),
+    openLedger({ disk: syncs.disk, clock: () => ledgerTime(current, clock(), monotonic()) }),
   );
-  if (tornBytes > 0) log("warn", "a write that never finished was cut from the ledger's end and kept aside", { tornBytes });
+  if (tornBytes > 0)
+    log("ledger-torn", "a write that never finished was cut from the ledger's end and kept aside", { tornBytes });
   const core = new Core(
     readRules(settings, vault.accounts[0]?.address ?? ""),
     namingFile(folder, () => snapshotOf(checkpoint)),
@@ -100,7 +104,7 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
   for (const record of records) core.fold(record);
   if (core.paired.wallet !== wallet)
     throw new AgentError("SIGNER_WALLET", "none", `keystore and ledger in ${settings.stateDir} belong to two wallets`);
-  return { core, ledger, vault };
+  return { core, ledger, vault, syncs };
 }
 
 function snapshotOf(checkpoint: unknown): CoreSnapshot | undefined {
@@ -113,7 +117,7 @@ function snapshotOf(checkpoint: unknown): CoreSnapshot | undefined {
 function run(bootstrap: Bootstrap): void {
   const { settings } = bootstrap;
   const current = beginRun(randomBytes(32).toString("hex"), clock());
-  const { core, ledger, vault } = open(bootstrap, current);
+  const { core, ledger, vault, syncs } = open(bootstrap, current);
   let courierServer: LineServer | null = null;
   const signer = new Signer({
     ...{ core, ledger, vault, run: current, clock, monotonic, chains: settings.chains, config: settings.config, log },
@@ -131,11 +135,16 @@ function run(bootstrap: Bootstrap): void {
     listening += 1;
     if (listening < 2) return;
     const { seq } = core.heads.head;
-    log("info", "ready", { seq, open: core.book.openCount, locked: core.locked?.code ?? "", isolation });
+    log("signer-ready", "ready", { seq, open: core.book.openCount, locked: core.locked?.code ?? "", isolation });
     process.stdout.write(`${JSON.stringify({ ready: true, seq, locked: core.locked?.code ?? "" })}\n`);
   };
+  const source = {
+    configDigest: settings.config.digest,
+    residentBytes: () => process.memoryUsage.rss(),
+    syncs: syncs.read,
+  };
   courierServer = listenLines(settings.courierSocket, {
-    onRequest: courierVerbs(signer),
+    onRequest: courierVerbs(signer, source),
     onConnect: (connection) => couriers.add(connection),
     onClose: (connection) => couriers.delete(connection),
     ...{ onListening, onFault: fail, connectionsMax: courierConnectionsMax, outstandingMax: courierOutstandingMax },
@@ -148,9 +157,11 @@ function run(bootstrap: Bootstrap): void {
     onRequest: operatorVerbs(signer, surroundings),
     ...{ onListening, onFault: fail, connectionsMax: operatorConnectionsMax, outstandingMax: operatorOutstandingMax },
   });
+  const tellRoom = roomTeller(ledger, join(settings.stateDir, "ledger"));
   let ticks = 0;
   const timer = setInterval(() => {
     signer.tick();
+    tellRoom();
     ticks += 1;
     if (ticks % aliveTicks === 0) process.stdout.write('{"alive":true}\n');
   }, tickMs);
@@ -163,13 +174,28 @@ function run(bootstrap: Bootstrap): void {
   };
 }
 
+/** Says when the ledger's disk has too little room to begin anything new, and when it has again. */
+function roomTeller(ledger: Ledger, path: string): () => void {
+  let isLow = false;
+  return () => {
+    const freeBytes = ledger.freeBytes();
+    const { roomBytesMin: freeBytesMin } = ledger;
+    const wasLow = isLow;
+    isLow = freeBytes >= 0 && freeBytes < freeBytesMin;
+    if (isLow === wasLow) return;
+    const context = { path, freeBytes, freeBytesMin };
+    if (isLow) log("disk-low", "too little room on the ledger's disk: nothing new is begun", context);
+    else log("disk-room", "the ledger's disk has room again", context);
+  };
+}
+
 /** The rest of stdin is silence; its end is the parent's. */
 function begin(): void {
   process.on("uncaughtException", fail);
   // Whoever read it is gone: the end of stdin says so too.
   process.stdout.on("error", () => end(exitCodes.fine));
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end(exitCodes.fine));
-  for (const warning of hardenProcess(process).warnings) log("warn", warning);
+  for (const warning of hardenProcess(process).warnings) log("hardening-incomplete", warning);
   const reader = new BootstrapReader();
   let isRunning = false;
   process.stdin.on("data", (chunk: Buffer) => {

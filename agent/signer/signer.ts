@@ -288,9 +288,8 @@ export class Signer {
     this.whenDurable(() => reply({ ok: true, frames: this.#statements.after(after) }));
   }
 
-  tell({ courier }: CourierRequests["tell"], reply: Answer<"tell">): void {
+  tell({ courier }: CourierRequests["tell"]): void {
     this.run.courier = courier;
-    reply({ ok: true });
   }
 
   /** Answers about one withdrawal, as it is now, when that is on disk. */
@@ -315,9 +314,10 @@ export class Signer {
     const records = this.ledger.append(bodies);
     for (const record of records) {
       this.core.fold(record);
-      if (record.kind === "ALARM") this.#options.log("warn", record.detail, { code: record.code });
-      if (record.kind === "POLICY") this.#options.log("info", "policy changed", { path: record.path, digest: record.digest });
-      if (record.kind === "LOCKED") this.#options.log("error", `locked: ${record.detail}`, { code: record.code });
+      if (record.kind === "ALARM") this.#options.log("ledger-alarm", record.detail, { code: record.code });
+      if (record.kind === "POLICY")
+        this.#options.log("policy-changed", "policy changed", { path: record.path, digest: record.digest });
+      if (record.kind === "LOCKED") this.#options.log("signer-locked", `locked: ${record.detail}`, { code: record.code });
     }
     return records;
   }

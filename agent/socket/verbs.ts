@@ -4,6 +4,7 @@
  * envelopes base64. Every verb is idempotent: asking again gives the same answer and changes nothing.
  */
 import type { Head } from "../../protocol/messages.ts";
+import type { SignerSummary } from "./summary.ts";
 
 /** @public */
 export type WithdrawalState =
@@ -153,7 +154,7 @@ export interface CourierAnswers {
   adopt: { readonly account: AccountView };
   account: Record<never, never>;
   report: { readonly frames: readonly string[] }; // statement envelopes, base64, in order
-  tell: Record<never, never>;
+  tell: { readonly summary: SignerSummary };
 }
 
 /**
@@ -246,6 +247,9 @@ export interface CourierStatus {
   /** Median time from a job frame's arrival to its signature on disk, over the newest 256; microseconds, 0 before the first. */
   readonly durableMedianUs: number;
   readonly configDigest: string; // of the config.json the courier goes by
+  /** How telling somebody goes (`notify`); null when nobody is to be told. */
+  readonly notify: { readonly ok: boolean; readonly detail: string } | null;
+  readonly lowFunds: readonly { readonly currency: string; readonly has: string; readonly wanted: string }[]; // decimal strings
 }
 
 /**
@@ -374,7 +378,7 @@ export interface LedgerLine {
 }
 
 /**
- * A line from client to signer. `tell` has no answer but ok.
+ * A line from client to signer.
  * @public
  */
 export type Request = { readonly id: number; readonly verb: string } & Readonly<Record<string, unknown>>;

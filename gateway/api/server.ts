@@ -57,7 +57,7 @@ function answerOfError(error: FastifyError | Error, service: Service, requestId:
   const code = "code" in error && typeof error.code === "string" ? codesOfFramework[error.code] : undefined;
   if (code !== undefined) return say(code);
   const context = error instanceof AgentError ? { code: error.code, context: error.context } : {};
-  service.log.error({ requestId, err: error, ...context }, "a request failed inside");
+  service.log.error({ event: "request-failed", requestId, err: error, ...context }, "a request failed inside");
   return say("internal");
 }
 
@@ -154,7 +154,8 @@ export function createServer(service: Service): FastifyInstance {
     if (!isProxyTold && request.headers["x-forwarded-for"] !== undefined && !peers.isNamedProxy(remoteAddress)) {
       isProxyTold = true;
       const peer = addressName(remoteAddress ?? "");
-      service.log.warn({ peer }, "X-Forwarded-For from an address that trustProxy does not name: all behind it count as one");
+      const words = "X-Forwarded-For from an address that trustProxy does not name: all behind it count as one";
+      service.log.warn({ event: "proxy-unnamed", peer }, words);
     }
     if (!peers.mayComePlain(remoteAddress)) return reply(request, response, say("plaintext_refused"));
   });
@@ -162,6 +163,7 @@ export function createServer(service: Service): FastifyInstance {
     const ms = service.clock() - request.startedAtMs;
     const path = request.url.split("?")[0];
     const line = {
+      event: "request" as const,
       requestId: request.id,
       ip: addressName(request.ip),
       method: request.method,

@@ -4,7 +4,7 @@
  * count against their address; those that do against that key at that address, so that nobody's garbage locks a neighbour out.
  * Source: docs/api.md, sections on the token and on limits.
  */
-import type { Logger } from "pino";
+import type { GatewayLog } from "../../protocol/log.ts";
 import { type Answer, say } from "../api/answer.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
@@ -60,7 +60,7 @@ export function createDoor(by: {
   readonly config: GatewayConfig;
   readonly store: Store;
   readonly key: GatewayKey;
-  readonly log: Logger;
+  readonly log: GatewayLog;
   readonly clock: () => number;
 }): Door {
   const { config, store, log, clock } = by;
@@ -86,7 +86,7 @@ export function createDoor(by: {
 
   const refuse = (knock: Knock, reason: string): Answer => {
     for (const [counter, name] of countersOf(knock.ip, knock.token)) counter.fail(name, clock());
-    log.info({ ip: knock.ip, reason }, "token refused");
+    log.info({ event: "token-refused", ip: knock.ip, reason }, "token refused");
     return say("token_invalid", {}, { "WWW-Authenticate": 'signatureToken realm="api"' });
   };
 

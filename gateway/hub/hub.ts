@@ -6,9 +6,9 @@ import type { KeyObject } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
 import type { Server as SecureServer } from "node:https";
 import type { Duplex } from "node:stream";
-import type { Logger } from "pino";
 import { type ServerOptions, WebSocketServer } from "ws";
 import { gatewayFrameBytesMax } from "../../protocol/envelope.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
 import { linkPath } from "../../protocol/messages.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Signals } from "../store/signals.ts";
@@ -41,7 +41,7 @@ export interface HubOptions {
   readonly gatewayKey: KeyObject; // Ed25519 private key
   readonly signals: Signals;
   readonly config: Pick<GatewayConfig, "trustProxy">;
-  readonly log: Logger;
+  readonly log: GatewayLog;
   readonly clock: () => number;
   readonly limits?: Partial<LinkLimits>; // docs/protocol.md section 4 unless told
   readonly run?: string; // names this process (store/owner.ts); without it nobody counts as heard

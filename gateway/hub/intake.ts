@@ -3,8 +3,9 @@
  * acknowledgements and signals leave only after its commit. Whoever's word stops a transaction is then tried alone, so that
  * nobody else waits for a contradiction.
  */
-import type { Logger } from "pino";
+
 import { AgentError } from "../../protocol/fault.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
 import type { Head, Statement } from "../../protocol/messages.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -18,7 +19,7 @@ import { type Applied, applyStatements, Halt, Outdated, Overlapping } from "./st
 export interface IntakeRooms {
   readonly store: Store;
   readonly signals: Signals;
-  readonly log: Logger;
+  readonly log: GatewayLog;
   readonly clock: () => number;
   readonly run?: string; // names this process (store/owner.ts); without it nobody counts as heard
 }
@@ -66,8 +67,11 @@ export class Intake {
   #announceStanding(agent: string, standing: Standing | null): void {
     const { log } = this.#rooms;
     if (standing === "behind")
-      log.error({ agent, code: "AGENT_BEHIND" }, "the agent's ledger is older than what was acknowledged, or another");
-    if (standing === "level") log.info({ agent }, "the agent's ledger is whole again");
+      log.error(
+        { event: "agent-behind", agent, code: "AGENT_BEHIND" },
+        "the agent's ledger is older than what was acknowledged, or another",
+      );
+    if (standing === "level") log.info({ event: "agent-whole", agent }, "the agent's ledger is whole again");
   }
 
   /** Stores everything that has arrived; harmless when nothing has. */
@@ -94,7 +98,9 @@ export class Intake {
       const alarm = { at: this.#rooms.clock(), actor: "hub", code, subject: agentId, detail } as const;
       return recordAlarm(database, alarm, lock ? undefined : "once");
     });
-    this.#rooms.log[isNew === false ? "warn" : "error"]({ agent: agentId, code }, detail);
+    const { log } = this.#rooms;
+    if (isNew === false) log.warn({ event: "agent-stopped-again", agent: agentId, code }, detail);
+    else log.error({ event: "agent-stopped", agent: agentId, code }, detail);
   }
 
   /** Writes what may be lost now because the next beat or connection says it again; null when the database did not take it. */
@@ -103,7 +109,7 @@ export class Intake {
       return this.#rooms.store.write(fn);
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      this.#rooms.log.warn({ code: error.code }, "the database did not take what the hub noted");
+      this.#rooms.log.warn({ event: "note-unstored", code: error.code }, "the database did not take what the hub noted");
       return null;
     }
   }
@@ -148,13 +154,17 @@ export class Intake {
     if (error instanceof Overlapping) {
       const standings = group.map(({ session, statement }) => standingOfOverlap(session.toldSeq, statement));
       this.#keepStanding(agentId, () => last(standings));
-      this.#rooms.log.info({ agent: agentId, reason: error.message }, "the agent comes again");
+      this.#rooms.log.info({ event: "agent-again", agent: agentId, reason: error.message }, "the agent comes again");
       for (const { session } of group) session.end("busy");
       return;
     }
     if (halt === null) {
       if (!(error instanceof AgentError)) throw error;
-      this.#rooms.log.error({ agent: agentId, code: error.code }, "statements could not be stored; the agent sends them again");
+      const fields = { agent: agentId, code: error.code };
+      this.#rooms.log.error(
+        { event: "statements-unstored", ...fields },
+        "statements could not be stored; the agent sends them again",
+      );
     } else {
       this.raise(agentId, halt);
     }
@@ -169,8 +179,9 @@ export class Intake {
       session.acknowledge(applied.head);
       if (applied.isRecovered) session.goOn();
     }
-    if (applied.isRecovered) log.info({ agent, head: applied.head.seq }, "the agent was recovered");
-    for (const { code, locked } of applied.alarms) log.error({ agent, code, locked }, "the agent raised an alarm");
+    if (applied.isRecovered) log.info({ event: "agent-recovered", agent, head: applied.head.seq }, "the agent was recovered");
+    for (const { code, locked } of applied.alarms)
+      log.error({ event: "agent-alarm", agent, code, locked }, "the agent raised an alarm");
     this.#announceStanding(agent, applied.standing);
     for (const transactionId of applied.changed) signals.emit("changed", { transactionId });
     for (const transactionId of applied.decided) signals.emit("decided", { transactionId });

@@ -5,11 +5,11 @@
  * Sources: docs/protocol.md sections 4 to 7.
  */
 import { type KeyObject, randomBytes } from "node:crypto";
-import type { Logger } from "pino";
 import type { WebSocket } from "ws";
 import { frameKind, gatewayFrameBytesMax, openEnvelope, publicKeyFromHex, sealEnvelope } from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
 import type { Ack, Beat, Challenge, EnvelopeKind, Head, Hello, Jobs, Statement, Welcome } from "../../protocol/messages.ts";
 import { parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
@@ -58,7 +58,7 @@ const helloBytesMax = 4096;
 export interface SessionRooms {
   readonly store: Store;
   readonly gatewayKey: KeyObject;
-  readonly log: Logger;
+  readonly log: GatewayLog;
   readonly clock: () => number;
   readonly limits: LinkLimits;
   /** The hello is the agent's own, whatever comes of it: what the agent calls its software. */
@@ -120,7 +120,7 @@ export class Session {
       if (reason !== null) this.end(reason);
     });
     this.#socket.on("error", (error) => {
-      this.#rooms.log.info({ agent: this.agentId ?? "", reason: error.message }, "link failed");
+      this.#rooms.log.info({ event: "link-failed", agent: this.agentId ?? "", reason: error.message }, "link failed");
       this.cut();
     });
     this.#socket.on("close", () => this.#stop());
@@ -169,7 +169,7 @@ export class Session {
 
   end(reason: CloseReason): void {
     if (this.#ended) return;
-    this.#rooms.log.info({ agent: this.agentId ?? "", reason }, "link closed by the gateway");
+    this.#rooms.log.info({ event: "link-closed", agent: this.agentId ?? "", reason }, "link closed by the gateway");
     this.#stop();
     this.#socket.close(closeCodes[reason], reason);
   }
@@ -216,7 +216,8 @@ export class Session {
       return live === null ? this.#admitHello(frame) : this.#admitFrame(live, frame);
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      this.#rooms.log.warn({ agent: live?.id ?? "", code: error.code, context: error.context }, "a frame was refused");
+      const { code, context } = error;
+      this.#rooms.log.warn({ event: "frame-refused", agent: live?.id ?? "", code, context }, "a frame was refused");
       return live === null ? "refused" : "protocol";
     }
   }
@@ -246,7 +247,7 @@ export class Session {
     const recovery = recoveryOf(store.database, agent);
     if (recovery === undefined || recovery.takenAt !== null) return "epoch";
     const parts = recoveryOrder(store.database, agent, recovery, hello, clock());
-    log.info({ agent: agent.id, epoch: agent.epoch, parts: parts.length }, "a recovery is offered");
+    log.info({ event: "recovery-offered", agent: agent.id, epoch: agent.epoch, parts: parts.length }, "a recovery is offered");
     this.#sendParts(parts);
     return null;
   }

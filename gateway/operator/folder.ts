@@ -4,8 +4,8 @@
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { Logger } from "pino";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
 import { createGatewayKey } from "../auth/gateway-key.ts";
 import { createStore } from "../store/store.ts";
 
@@ -59,7 +59,7 @@ export function writeOwnFile(path: string, text: string): void {
  */
 export function initFolder(
   dir: string,
-  log: Logger,
+  log: GatewayLog,
 ): { readonly config: string; readonly key: string; readonly fingerprint: string } {
   const files = { config: join(dir, "gateway.config.json"), key: join(dir, "gateway.key"), database: join(dir, "gateway.db") };
   for (const path of Object.values(files)) {

@@ -11,7 +11,7 @@ export interface ReloadOptions {
   /** @throws AgentError */
   readonly read: () => GatewayConfig;
   readonly log: Pick<Logger, "level">;
-  readonly say: (line: string) => void;
+  readonly say: (event: "config-reload" | "config-refused", line: string) => void;
 }
 
 /** @public */
@@ -35,18 +35,19 @@ export class Reload {
       next = read();
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      say(`the configuration was not taken: ${error.message}; what was there before stays in force`);
+      say("config-refused", `the configuration was not taken: ${error.message}; what was there before stays in force`);
       return;
     }
     const taken = next.logLevel !== this.#logLevel;
     if (taken) {
       this.#logLevel = next.logLevel;
       log.level = next.logLevel;
-      say(`logLevel is ${next.logLevel} from now on`);
+      say("config-reload", `logLevel is ${next.logLevel} from now on`);
     }
     const waiting = differing(this.#started, next);
-    if (waiting.length > 0) say(`the configuration is in order; restart the gateway to take: ${waiting.join(", ")}`);
-    else if (!taken) say("the configuration says what it said before; nothing was changed");
+    if (waiting.length > 0)
+      say("config-reload", `the configuration is in order; restart the gateway to take: ${waiting.join(", ")}`);
+    else if (!taken) say("config-reload", "the configuration says what it said before; nothing was changed");
   }
 }
 

@@ -221,7 +221,7 @@ function grant(service: Service, keyId: string, request: Request, nowMs: number)
   const { agent, merchant, epoch } = outcome.by;
   if (!outcome.by.isRepeat)
     service.log.info(
-      { agent, merchant, epoch, shortCode: outcome.shortCode },
+      { event: "agent-paired", agent, merchant, epoch, shortCode: outcome.shortCode },
       "an agent paired; compare the short code with the one pair printed",
     );
   return data(outcome.answer);

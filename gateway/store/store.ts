@@ -6,8 +6,8 @@
  */
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
-import type { Logger } from "pino";
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
 import { schema, schemaVersion, upgrades } from "./schema.ts";
 
 /**
@@ -156,7 +156,7 @@ function checkVersion(raw: InstanceType<typeof DatabaseSync>, path: string): voi
  * The store over an open connection whose settings are as `openStore` makes them; `path` is for people.
  * @public
  */
-export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: Logger): Store {
+export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: GatewayLog): Store {
   const database = cachedDatabase(raw);
   const listeners: (() => void)[] = [];
   let poisoned = false;
@@ -165,7 +165,7 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
   const poison = (cause: unknown): AgentError => {
     if (!poisoned) {
       poisoned = true;
-      log.fatal({ err: cause, path }, "the database failed while committing; nothing more is written");
+      log.error({ event: "store-failed", err: cause, path }, "the database failed while committing; nothing more is written");
       for (const listener of listeners) listener();
     }
     return new AgentError(
@@ -227,7 +227,7 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
  * forgotten every withdrawal), GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE, GATEWAY_STORE_BUSY.
  * @public
  */
-export function openStore(path: string, log: Logger): Store {
+export function openStore(path: string, log: GatewayLog): Store {
   if (!existsSync(path)) throw new AgentError("GATEWAY_STORE_MISSING", "none", `there is no database file ${path}`, { path });
   try {
     // Asked before it is opened, because opening turns an empty file into a database of some kind.
@@ -257,7 +257,7 @@ function invalid(path: string, reason: string, cause?: unknown): AgentError {
  * Throws GATEWAY_STORE_EXISTS.
  * @public
  */
-export function createStore(path: string, fingerprint: string, log: Logger): Store {
+export function createStore(path: string, fingerprint: string, log: GatewayLog): Store {
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch (cause) {

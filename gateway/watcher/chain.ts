@@ -1,9 +1,10 @@
 /**
  * What the watcher's rooms share about one chain: its reader, its currencies, and how a pass tells what it changed.
  */
-import type { Logger } from "pino";
+
 import type { BlockId } from "../../chains/evm/node-finality.ts";
 import type { Code } from "../../protocol/codes.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayChain, GatewayCurrency } from "../config.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import type { Signals } from "../store/signals.ts";
@@ -17,7 +18,7 @@ export interface WatchedChain {
   readonly currencies: readonly GatewayCurrency[]; // of this chain
   readonly store: Store;
   readonly signals: Signals;
-  readonly log: Logger;
+  readonly log: GatewayLog;
   readonly clock: () => number;
 }
 
@@ -35,7 +36,7 @@ export function currenciesOf(chain: GatewayChain, all: Readonly<Record<string, G
 /** Keeps an alarm for good, inside the caller's transaction, and logs it the first time. */
 export function raiseAlarm(chain: WatchedChain, database: Database, code: Code, subject: string, detail: string): void {
   const isNew = recordAlarm(database, { at: chain.clock(), actor: "watcher", code, subject, detail });
-  if (isNew) chain.log.error({ network: chain.network, code, subject }, detail);
+  if (isNew) chain.log.error({ event: "chain-alarm", network: chain.network, code, subject }, detail);
 }
 
 /** Runs `job` over all items, at most `width` at a time, in order of the items. */

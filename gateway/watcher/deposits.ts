@@ -251,5 +251,5 @@ function giveUp(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): vo
     throw new AgentError("NODE_DISAGREE", "none", "the head does not follow the final block", { block: cursor.number });
   }
   commit(chain, (database) => judgeRequests(chain, database, forgetSeen(database, chain.network, block.number, block.number), 0));
-  chain.log.info({ network: chain.network, block: block.number }, "a block was reorganised away");
+  chain.log.info({ event: "reorganised", network: chain.network, block: block.number }, "a block was reorganised away");
 }

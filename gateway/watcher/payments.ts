@@ -127,6 +127,8 @@ function judgeRequest(chain: WatchedChain, database: Database, id: string, scann
     chain.clock(),
     id,
   );
-  chain.log.info({ id, stage, received: amountReceivedUnits }, row.status === 0 ? `deposit ${stage}` : "deposit paid late");
+  const fields = { id, stage, received: amountReceivedUnits };
+  if (row.status === 0) chain.log.info({ event: "deposit-changed", ...fields }, `deposit ${stage}`);
+  else chain.log.info({ event: "deposit-late", ...fields }, "deposit paid late");
   return true;
 }

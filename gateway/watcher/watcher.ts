@@ -3,14 +3,16 @@
  * at withdrawals, balances and deposits in this order, and what one of them cannot learn does not hold up the others.
  * Sources: docs/architecture.md sections 2 and 8.
  */
-import type { Logger } from "pino";
+
 import { AgentError } from "../../protocol/fault.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayChain, GatewayConfig } from "../config.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { type BalanceMemory, readBalances } from "./balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
 import { type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
+import { nodeLog } from "./node-log.ts";
 import { createReader } from "./reader.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
 
@@ -25,7 +27,7 @@ export interface WatcherOptions {
   readonly store: Store;
   readonly signals: Signals;
   readonly config: Pick<GatewayConfig, "chains" | "currencies">;
-  readonly log: Logger;
+  readonly log: GatewayLog;
   readonly clock: () => number;
   readonly pollMs?: number; // pause between two passes, 1000 unless told
 }
@@ -97,7 +99,7 @@ class ChainWatch {
 
   constructor(name: string, chain: GatewayChain, options: WatcherOptions, currencies: GatewayConfig["currencies"]) {
     const { store, signals, log, clock } = options;
-    const reader = createReader(chain, (event, context) => log.warn({ chain: name, ...context }, event));
+    const reader = createReader(chain, nodeLog(log, name));
     this.#chain = {
       name,
       network: chain.network,
@@ -179,8 +181,9 @@ class ChainWatch {
     const detail = fault === null ? "" : `${fault.code}: ${fault.message}`;
     if (detail !== this.#detail) {
       const context = { chain: this.#chain.name, ...fault?.context };
-      if (fault === null) this.#chain.log.info(context, this.#isAway ? "the chain is read again" : "the chain is read");
-      else this.#chain.log.warn({ ...context, code: fault.code }, fault.message);
+      const words = this.#isAway ? "the chain is read again" : "the chain is read";
+      if (fault === null) this.#chain.log.info({ event: "chain-read", ...context }, words);
+      else this.#chain.log.warn({ event: "chain-unread", ...context, code: fault.code }, fault.message);
     }
     this.#detail = detail;
     this.#isAway = fault !== null;

@@ -243,6 +243,7 @@ function end(chain: WatchedChain, database: Database, row: TransactionRow, endin
     chain.clock(),
     row.id,
   );
-  if (changes > 0) chain.log.info({ id: row.id, txHash: receipt.txHash, code: ending.code }, `withdrawal ${ending.stage}`);
+  const fields = { id: row.id, txHash: receipt.txHash, code: ending.code };
+  if (changes > 0) chain.log.info({ event: "withdrawal-ended", ...fields }, `withdrawal ${ending.stage}`);
   return changes > 0;
 }

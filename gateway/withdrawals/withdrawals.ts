@@ -164,7 +164,8 @@ export async function requestWithdrawal(service: Service, request: WithdrawalReq
 
 function wake(service: Service, row: TransactionRow): void {
   const agent = agentOf(service.store.database, row.id);
-  service.log.info({ transactionId: row.id, merchant: row.merchant, mode: row.mode, agent: agent?.id }, "withdrawal made");
+  const { id, merchant, mode } = row;
+  service.log.info({ event: "withdrawal-made", transactionId: id, merchant, mode, agent: agent?.id }, "withdrawal made");
   service.signals.emit("changed", { transactionId: row.id });
   if (agent !== undefined) service.signals.emit("job", { agent: agent.id });
 }

@@ -150,13 +150,14 @@ export class Machine {
         if (!owner.isAlive) return;
         for (const socket of sockets) socket.push(message);
       },
-      log: (level, message, context) =>
-        note(`says ${level}`, `${context?.code ?? ""}`, () => `${message} ${JSON.stringify(context ?? {})}`),
+      log: (event, message, context) =>
+        note(`says ${event}`, `${context?.code ?? ""}`, () => `${message} ${JSON.stringify(context ?? {})}`),
       soon: (act) => void scheduler.after(0, owner, act),
       later: (act) => void setTimeout(act, lateMs),
       next: (act) => void setImmediate(act),
       onPoisoned: () => this.signerEnds(owner),
     });
+    const source = { configDigest: settings.config.digest, residentBytes: () => 0, syncs: () => ({ counts: [], sumUs: 0 }) };
     const surroundings = {
       isolation: "L0",
       encKeyFrom: "config",
@@ -164,7 +165,7 @@ export class Machine {
       isCourierConnected: () => true,
     } as const;
     this.signer = {
-      ...{ owner, signer, sockets, courierVerbs: courierVerbs(signer) },
+      ...{ owner, signer, sockets, courierVerbs: courierVerbs(signer, source) },
       operatorVerbs: operatorVerbs(signer, { ...surroundings, later: (act) => void scheduler.after(0, owner, act) }),
     };
     this.starts += 1;

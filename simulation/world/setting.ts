@@ -135,6 +135,6 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
       ...{ bodyBytesMax: 65_536, withdrawalWaitMs: 1_500, listMax: 100 },
     },
     lifetimes: { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 },
-    ...{ contentTypeOnGet: false, logLevel: "silent" },
+    ...{ contentTypeOnGet: false, logLevel: "silent", alerts: null, metrics: null },
   };
 }

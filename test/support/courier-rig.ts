@@ -10,6 +10,7 @@ import { join } from "node:path";
 import pino from "pino";
 import { type WebSocket, WebSocketServer } from "ws";
 import { type Courier, createCourier } from "../../agent/courier/courier.ts";
+import { createWatchman } from "../../agent/courier/events/watchman.ts";
 import { linkAddress } from "../../agent/courier/link/address.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";
 import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
@@ -145,6 +146,26 @@ export class CourierRig {
   readonly logged: string[] = [];
   readonly bugs: unknown[] = [];
   readonly metrics = createMetrics(() => performance.now());
+  /** What somebody was told. */
+  readonly notices: { readonly event: string; readonly subject: string }[] = [];
+  readonly watchman = createWatchman({
+    settings: {
+      currencies: { eth: { chain: "local", decimal: 18 } },
+      notify: {
+        target: { kind: "command", command: ["/bin/true"] },
+        stuckMinutes: 30,
+        awayMinutes: 10,
+        lowFunds: { eth: "1000000" },
+      },
+    },
+    deliver: async (body) => {
+      this.notices.push(JSON.parse(body) as { event: string; subject: string });
+      return "";
+    },
+    clock: () => Date.now(),
+    monotonic: () => performance.now(),
+    log: pino({ level: "silent" }),
+  });
   /** Changes what the signer answers, as a broken or hostile signer would. */
   tamper: (verb: string, answer: Answer) => Answer = (_verb, answer) => answer;
   readonly asked: string[] = [];
@@ -242,6 +263,7 @@ export class CourierRig {
       linkTimes,
       log: pino({ level: "debug" }, { write: (line: string) => this.logged.push(line) }),
       metrics: this.metrics,
+      watchman: this.watchman,
       connectSigner: () => createSocketClient<CourierRequests, CourierAnswers>(this.socketPath, { timeoutMs: 2000 }),
       onReady: () => undefined,
       onFatal: (fault) => this.bugs.push(fault),

@@ -217,7 +217,15 @@ export class DoctorRig {
 
 function terminal(lines: string[]): Terminal {
   const out = (text: string): void => void lines.push(text);
-  return { out, err: out, user: "alice", isInteractive: false, confirm: async () => false, now: () => nowMs, sleep: async () => false };
+  return {
+    out,
+    err: out,
+    user: "alice",
+    isInteractive: false,
+    confirm: async () => false,
+    now: () => nowMs,
+    sleep: async () => false,
+  };
 }
 
 /** `count` payments of `amountUnits` each, an hour apart. */
@@ -234,7 +242,15 @@ export function paid(count: number, amountUnits: bigint): WithdrawalView[] {
 function limitOf(currency: string): LimitView {
   return {
     ...{ currency, maxPerWithdrawal: "10", maxPerHour: "", maxPerDay: "50", holdAbove: "", maxFee: "0.01", maxFeePerDay: "0.5" },
-    ...{ allow: 0, deny: 0, usedInHour: "0", usedInDay: "0", usedFeesInDay: "0", twoApproversAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
+    ...{
+      allow: 0,
+      deny: 0,
+      usedInHour: "0",
+      usedInDay: "0",
+      usedFeesInDay: "0",
+      twoApproversAbove: "",
+      newDestination: { holdAbove: "", delayMinutes: 0 },
+    },
   };
 }
 

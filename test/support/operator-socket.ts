@@ -147,6 +147,8 @@ export const well: SignerStatus = {
     ],
     waiting: [],
     durableMedianUs: 1650,
+    notify: null,
+    lowFunds: [],
     configDigest: "c0".repeat(32),
   },
 };

@@ -27,6 +27,7 @@ import type {
   WithdrawalView,
 } from "../../agent/socket/verbs.ts";
 import { openEnvelope, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import { agentEvents } from "../../protocol/events.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Ack, Head, Job, Jobs, Statement, Welcome } from "../../protocol/messages.ts";
@@ -221,13 +222,17 @@ export class Rig {
       ...{ core, ledger, vault, run, clock, monotonic, chains: this.settings.chains },
       config: this.settings.config,
       push: (message) => this.#pushed(message),
-      log: (level, message, context) => this.logged.push(`${level} ${context?.code ?? ""} ${message}`),
+      log: (event, message, context) => this.logged.push(`${agentEvents[event][1]} ${context?.code ?? ""} ${message}`),
       ...{ soon: (act) => act(), later: (act) => act(), next: (act) => act(), ...this.#options.turns },
       onPoisoned: (fault) => {
         this.poisoned = fault.code;
       },
     });
-    this.#courier = courierVerbs(this.signer);
+    this.#courier = courierVerbs(this.signer, {
+      configDigest: "c0".repeat(32),
+      residentBytes: () => 0,
+      syncs: () => ({ counts: [], sumUs: 0 }),
+    });
     this.#operator = operatorVerbs(this.signer, {
       ...{ isolation: "L0 one user", encKeyFrom: "config", config: this.settings.config, isCourierConnected: () => true },
       later: (act) => act(),

@@ -235,9 +235,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     );
     await night.must("systemctl restart autowithdraw.target || true");
     await night.says(3, /encKey/);
-    await night.must(
-      "cp -a /srv/encKey.cred /etc/autowithdraw/encKey.cred && mv /var/lib/systemd/credential.secret /srv/secret",
-    );
+    await night.must("cp -a /srv/encKey.cred /etc/autowithdraw/encKey.cred && mv /var/lib/systemd/credential.secret /srv/secret");
     await night.must("systemctl restart autowithdraw.target || true");
     await night.says(3, /credential/);
     await night.must("mv /srv/secret /var/lib/systemd/credential.secret && systemctl restart autowithdraw.target");
@@ -320,9 +318,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
       "! systemctl is-active crypto-signer; ! test -e /etc/systemd/system/crypto.service; ! test -e /usr/local/bin/autowithdraw",
     );
     // What was left is enough to go on.
-    await night.must(
-      `cd /srv/new && ${offline} node autowithdraw.js install --yes && systemctl start autowithdraw.target`,
-    );
+    await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --yes && systemctl start autowithdraw.target`);
     await night.works();
     await night.balanceTheBooks();
   });

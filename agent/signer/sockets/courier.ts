@@ -2,7 +2,18 @@
  * The courier's verbs: a dozen requests, each read strictly, since the courier is treated as hostile. What they do is `signer.ts`.
  */
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
-import { boolean, hex, integer, list, object, oneOf, type Reader, shapeFault, string } from "../../../protocol/shape.ts";
+import {
+  boolean,
+  hex,
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  type Reader,
+  shapeFault,
+  string,
+} from "../../../protocol/shape.ts";
 import {
   type Answer,
   type CourierRequests,
@@ -13,6 +24,7 @@ import {
 } from "../../socket/verbs.ts";
 import type { Signer } from "../signer.ts";
 import { carryOut, type Verb, verb } from "./answers.ts";
+import { type SummarySource, summaryOf } from "./summary.ts";
 
 const frameTextMax = Math.ceil(agentFrameBytesMax / 3) * 4;
 /** Fees and gas are far below 2^128; more digits are nonsense. */
@@ -29,6 +41,7 @@ const transactionId = hex(16);
 const chain = string({ min: 1, max: 64 });
 const witnesses = integer({ min: 1, max: 64 });
 const text = string({ max: statusTextMax });
+const amount = string({ max: 128, pattern: /^[0-9.]*$/ });
 
 /** A whole envelope as base64. */
 const frame: Reader<Uint8Array> = (value, path) => {
@@ -59,13 +72,18 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   waiting: list(object({ transactionId, why: text }), 1024),
   durableMedianUs: integer({ min: 0 }),
   configDigest: hex(32),
+  notify: nullable(object({ ok: boolean(), detail: text })),
+  lowFunds: list(object({ currency: chain, has: amount, wanted: amount }), 512),
 });
 
 /**
  * Answers one request of the courier. A Bug passes through.
  * @public
  */
-export function courierVerbs(signer: Signer): (request: Request, answer: (answer: Answer) => void) => void {
+export function courierVerbs(
+  signer: Signer,
+  source: SummarySource,
+): (request: Request, answer: (answer: Answer) => void) => void {
   const verbs: { readonly [V in CourierVerb]: Verb } = {
     hello: verb("hello", object({}), (_, reply) => signer.hello(reply)),
     admit: verb("admit", object({ frame }), (body, reply) => signer.admit(body.frame, reply)),
@@ -91,7 +109,10 @@ export function courierVerbs(signer: Signer): (request: Request, answer: (answer
     adopt: verb("adopt", object({ chain, nonce: firstNonce, witnesses }), (body, reply) => signer.adopt(body, reply)),
     account: verb("account", object({ chain, nonce, witnesses }), (body, reply) => signer.account(body, reply)),
     report: verb("report", object({ after: integer() }), (body, reply) => signer.report(body, reply)),
-    tell: verb("tell", object({ courier: courierStatus }), (body, reply) => signer.tell(body, reply)),
+    tell: verb("tell", object({ courier: courierStatus }), (body, reply) => {
+      signer.tell(body);
+      reply({ ok: true, summary: summaryOf(signer, source, body.courier.configDigest) });
+    }),
   };
   const byName = new Map(Object.entries(verbs));
   return (request, answer) => carryOut(byName, request, answer);

@@ -43,7 +43,17 @@ const fresh = sample.gateway.texts.slice(sample.core.chain.sequence);
 const ids = [...sample.core.book.open(), ...sample.core.book.recent()].map(({ transactionId }) => transactionId);
 const txHash = sample.show(ids[0] ?? "")?.versions[0]?.txHash ?? "";
 const idOf = (random: Seeded): string => random.pick(ids);
-const courier = { at, link: "up", linkDetail: "", chains: [], waiting: [], durableMedianUs: 0, configDigest: "c0".repeat(32) };
+const courier = {
+  at,
+  link: "up",
+  linkDetail: "",
+  chains: [],
+  waiting: [],
+  durableMedianUs: 0,
+  configDigest: "c0".repeat(32),
+  notify: null,
+  lowFunds: [],
+};
 
 /** The gateway's order to recover in epoch 2, with nothing open. */
 const contents = {
@@ -124,7 +134,11 @@ export const verbs: Target = {
   run(input) {
     const rig = liveSigner();
     const sockets = {
-      c: courierVerbs(rig.signer),
+      c: courierVerbs(rig.signer, {
+        configDigest: "c0".repeat(32),
+        residentBytes: () => 0,
+        syncs: () => ({ counts: [], sumUs: 0 }),
+      }),
       o: operatorVerbs(rig.signer, {
         ...{ isolation: "L0 one user", encKeyFrom: "config", isCourierConnected: () => true },
         config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },

@@ -1,0 +1,111 @@
+/** Which conditions of notices/table.ts hold, from what the courier sees. Pure. */
+import type { Condition } from "../../../notices/core.ts";
+import type { NoticeName } from "../../../notices/table.ts";
+import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
+import type { CourierSettings, NotifySettings } from "../../settings.ts";
+import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
+import type { Outlook, OutlookItem } from "./outlook.ts";
+
+const minuteMs = 60_000;
+/** The disk counts as low below this many times what the signer needs to begin anything. */
+const roomFactor = 4;
+/** The chain gets a block or two to answer for, the fees to fall. */
+const feesMs = 5 * minuteMs;
+/** Bound to go on by themselves; later ones wait for the chain alone. */
+const moving: ReadonlySet<WithdrawalState> = new Set(["approved", "intent", "signed", "released", "broadcast"]);
+/** Why all of them wait at once: told by itself. */
+const general = /^(?:locked|link|nodes)(?: |$)/;
+
+/**
+ * All that hold, and what cannot be seen now.
+ * @public
+ */
+export function conditionsOf(
+  outlook: Outlook,
+  notify: Pick<NotifySettings, "stuckMinutes" | "awayMinutes" | "lowFunds">,
+  currencies: CourierSettings["currencies"],
+): { readonly conditions: readonly Condition[]; readonly unknown: readonly NoticeName[] } {
+  const stuckMs = notify.stuckMinutes * minuteMs;
+  const awayMs = notify.awayMinutes * minuteMs;
+  const conditions = [
+    ...lockOf(outlook),
+    ...(outlook.link === "up"
+      ? []
+      : [condition("link-down", "gateway", "the link to the gateway is down", { detail: outlook.linkDetail }, awayMs)]),
+    ...outlook.chains.flatMap(({ chain, ok, isAsking, detail }) =>
+      ok || isAsking ? [] : [condition("nodes-away", chain, `no node of ${chain} can be used`, { detail }, awayMs)],
+    ),
+    ...outlook.items.flatMap((item) => withdrawal(item, stuckMs)),
+    ...feesOf(outlook.items),
+    ...lowFundsOf(outlook, notify.lowFunds, currencies).map(({ currency, has, wanted }) =>
+      condition("funds-low", currency, `the paying account has ${has} ${currency}, less than ${wanted}`, { has, wanted }),
+    ),
+    ...signerOf(outlook),
+  ];
+  const unknown: NoticeName[] = outlook.summary === null ? ["disk-room-low", "config-differs"] : [];
+  // A chain that has not answered yet, or answers no more, says nothing of what the account has.
+  if (outlook.chains.some(({ isAsking }) => isAsking)) unknown.push("nodes-away");
+  if (outlook.chains.some(({ balances }) => balances.size === 0)) unknown.push("funds-low");
+  return { conditions, unknown };
+}
+
+/**
+ * Currencies of which the paying account has less than it should. What is not known is not low.
+ * @public
+ */
+export function lowFundsOf(
+  outlook: Outlook,
+  thresholds: NotifySettings["lowFunds"],
+  currencies: CourierSettings["currencies"],
+): CourierStatus["lowFunds"] {
+  return Object.entries(thresholds).flatMap(([id, wanted]) => {
+    const currency = currencies[id];
+    if (currency === undefined) return [];
+    const balance = outlook.chains.find(({ chain }) => chain === currency.chain)?.balances.get(currency.contract ?? "");
+    const least = parseAmount(wanted, currency.decimal);
+    if (balance === undefined || !least.ok || balance >= least.units) return [];
+    return [{ currency: id, has: formatAmount(balance, currency.decimal), wanted }];
+  });
+}
+
+function condition(event: NoticeName, subject: string, message: string, context: Condition["context"], afterMs = 0): Condition {
+  return { event, subject, message, context, afterMs };
+}
+
+function lockOf({ agent, locked }: Outlook): readonly Condition[] {
+  if (locked === "") return [];
+  if (locked === "RECOVERY_OFFERED") return [condition("recovery-offered", agent, "the gateway offers a recovery", {})];
+  return [condition("agent-locked", agent, `the agent is locked: ${locked}`, { code: locked })];
+}
+
+function withdrawal({ transactionId, state, code, currency, amount, why }: OutlookItem, stuckMs: number): readonly Condition[] {
+  const context = { state, code, currency, amount };
+  if (state === "held" || state === "quarantined") {
+    return [condition("withdrawal-held", transactionId, `a withdrawal of ${amount} ${currency} waits for a person`, context)];
+  }
+  if (!moving.has(state) || general.test(why)) return [];
+  const words = `a withdrawal of ${amount} ${currency} does not go on`;
+  return [condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs)];
+}
+
+function feesOf(items: readonly OutlookItem[]): readonly Condition[] {
+  const chains = new Map<string, number>();
+  for (const { chain, why } of items) if (why.startsWith("fee ")) chains.set(chain, (chains.get(chain) ?? 0) + 1);
+  return [...chains].map(([chain, waiting]) =>
+    condition("fees-high", chain, `fees of ${chain} are above maxFee`, { waiting }, feesMs),
+  );
+}
+
+function signerOf({ summary }: Outlook): readonly Condition[] {
+  if (summary === null) return [];
+  const { freeBytes, freeBytesMin, configDiffers } = summary;
+  const found: Condition[] = [];
+  if (freeBytes >= 0 && freeBytes < freeBytesMin * roomFactor) {
+    const words =
+      freeBytes < freeBytesMin ? "the ledger's disk is full: nothing new is begun" : "the ledger's disk is nearly full";
+    found.push(condition("disk-room-low", "ledger", words, { freeBytes, freeBytesMin }));
+  }
+  if (configDiffers)
+    found.push(condition("config-differs", "config", "signer and courier go by two versions of config.json", {}));
+  return found;
+}

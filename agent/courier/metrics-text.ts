@@ -1,0 +1,192 @@
+/**
+ * The agent's metrics as Prometheus reads them: made from the last look of the watchman at the moment somebody asks. No label comes from
+ * outside of config.json. docs/events.md section 3 names them all.
+ */
+import { Counter, Gauge, Registry } from "prom-client";
+import { givenHistogram } from "../../metrics/histogram.ts";
+import { type SignerSummary, syncBucketsMs } from "../socket/summary.ts";
+import type { Outlook } from "./events/outlook.ts";
+import type { Watchman } from "./events/watchman.ts";
+import { type Metrics, stepBoundsS } from "./metrics.ts";
+
+/** @public */
+export interface MetricsTextOptions {
+  readonly metrics: Metrics;
+  readonly watchman: Watchman;
+  readonly clock: () => number; // Unix milliseconds
+  readonly version: string;
+  readonly residentBytes: () => number; // of the courier
+}
+
+/** Numbers of one gauge: labels' values in order, then the number. */
+type Rows = readonly (readonly [...labels: string[], value: number])[];
+
+/** @public */
+export function createMetricsText(options: MetricsTextOptions): { readonly contentType: string; text(): Promise<string> } {
+  const registry = new Registry();
+  const { watchman, metrics } = options;
+  const gauge = (name: string, help: string, labelNames: readonly string[], read: (outlook: Outlook) => Rows): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: [...labelNames],
+      registers: [registry],
+      collect() {
+        this.reset();
+        const outlook = watchman.latest();
+        if (outlook !== null) for (const row of read(outlook)) setRow(this, labelNames, row);
+      },
+    });
+  };
+  ofSigner(gauge, options.clock);
+  ofOutside(gauge);
+  ofProcesses(registry, options);
+  givenHistogram(
+    registry,
+    {
+      name: "autowithdraw_ledger_sync_seconds",
+      help: "Time a write of the ledger takes until it is on disk",
+      bounds: syncBucketsMs.map((ms) => ms / 1000),
+      labelNames: [],
+    },
+    () => {
+      const syncs = watchman.latest()?.summary?.syncs;
+      return syncs === undefined ? [] : [{ labels: {}, buckets: { counts: syncs.counts, sum: syncs.sumUs / 1e6 } }];
+    },
+  );
+  givenHistogram(
+    registry,
+    {
+      name: "autowithdraw_withdrawal_step_seconds",
+      help: "Time from the arrival of a withdrawal that was approved at once to each step",
+      bounds: stepBoundsS,
+      labelNames: ["step"],
+    },
+    () => metrics.steps().map(({ step, buckets }) => ({ labels: { step }, buckets })),
+  );
+  return { contentType: registry.contentType, text: () => registry.metrics() };
+}
+
+function setRow(gauge: Gauge, labelNames: readonly string[], row: Rows[number]): void {
+  const values = [...row];
+  const value = values.pop() as number;
+  gauge.set(Object.fromEntries(labelNames.map((name, index) => [name, `${values[index]}`])), value);
+}
+
+type AddGauge = (name: string, help: string, labelNames: readonly string[], read: (outlook: Outlook) => Rows) => void;
+
+function ofSigner(gauge: AddGauge, clock: () => number): void {
+  const add = (name: string, help: string, labelNames: readonly string[], read: (summary: SignerSummary) => Rows): void =>
+    gauge(name, help, labelNames, ({ summary }) => (summary === null ? [] : read(summary)));
+  add("autowithdraw_withdrawals", "Withdrawals in the ledger by state", ["state"], ({ counts }) => Object.entries(counts));
+  add(
+    "autowithdraw_withdrawal_oldest_seconds",
+    "Age of the oldest withdrawal in a state that is not final",
+    ["state"],
+    (summary) => Object.entries(summary.oldestMs).map(([state, ms]) => [state, ms / 1000]),
+  );
+  add("autowithdraw_limit_used_ratio", "Used part of a limit: 1 is all of it", ["currency", "window"], ({ limits }) =>
+    limits.flatMap(({ currency, hour, day, feesDay }) =>
+      (
+        [
+          ["hour", hour],
+          ["day", day],
+          ["fees_day", feesDay],
+        ] as const
+      ).flatMap(([window, used]) => (used < 0 ? [] : [[currency, window, used / 1e6] as const])),
+    ),
+  );
+  add("autowithdraw_ledger_records", "Records in the ledger", [], ({ records }) => [[records]]);
+  add("autowithdraw_ledger_acknowledged", "Records that the gateway has confirmed", [], ({ acked }) => [[acked]]);
+  add("autowithdraw_ledger_free_bytes", "Room on the ledger's disk", [], ({ freeBytes }) => (freeBytes < 0 ? [] : [[freeBytes]]));
+  add("autowithdraw_ledger_free_bytes_min", "Room below which nothing new is begun", [], ({ freeBytesMin }) => [[freeBytesMin]]);
+  add("autowithdraw_signer_uptime_seconds", "Age of the signer's run", [], ({ startedAt }) => [
+    [Math.max(0, clock() - startedAt) / 1000],
+  ]);
+  add("autowithdraw_config_differs", "1 when signer and courier go by two versions of config.json", [], ({ configDiffers }) => [
+    [Number(configDiffers)],
+  ]);
+}
+
+function ofOutside(gauge: AddGauge): void {
+  gauge("autowithdraw_locked", "1 when nothing is signed until a person has looked", [], ({ locked }) => [
+    [Number(locked !== "")],
+  ]);
+  gauge("autowithdraw_link_up", "1 while the link to the gateway is up", [], ({ link }) => [[Number(link === "up")]]);
+  gauge("autowithdraw_withdrawals_waiting", "Withdrawals that do not go on by themselves now", [], ({ items }) => [
+    [items.filter(({ why }) => why !== "").length],
+  ]);
+  gauge("autowithdraw_chain_up", "1 while nodes of the chain can be used", ["chain"], ({ chains }) =>
+    chains.map(({ chain, ok }) => [chain, Number(ok)]),
+  );
+  const nodes = (read: (node: Outlook["chains"][number]["nodes"][number], head: number) => number | null) => (outlook: Outlook) =>
+    outlook.chains.flatMap(({ chain, nodes: all }) => {
+      const head = Math.max(0, ...all.map(({ block }) => block ?? 0));
+      return all.flatMap((node, index) => {
+        const value = read(node, head);
+        return value === null ? [] : [[chain, `${index}`, value] as const];
+      });
+    });
+  const labels = ["chain", "node"];
+  gauge(
+    "autowithdraw_node_up",
+    "1 while the node is used; nodes are numbered as in config.json",
+    labels,
+    nodes(({ ok }) => Number(ok)),
+  );
+  gauge(
+    "autowithdraw_node_block",
+    "Newest block the node showed",
+    labels,
+    nodes(({ block }) => block),
+  );
+  gauge(
+    "autowithdraw_node_lag_blocks",
+    "Blocks the node is behind the best of its chain",
+    labels,
+    nodes(({ block }, head) => (block === null ? null : head - block)),
+  );
+}
+
+function ofProcesses(registry: Registry, { watchman, metrics, version, residentBytes }: MetricsTextOptions): void {
+  const registers = [registry];
+  new Gauge({ name: "autowithdraw_build_info", help: "1, with the version", labelNames: ["version"], registers }).set(
+    { version },
+    1,
+  );
+  new Gauge({
+    name: "autowithdraw_resident_bytes",
+    help: "Resident memory of a process",
+    labelNames: ["process"],
+    registers,
+    collect() {
+      this.reset();
+      this.set({ process: "courier" }, residentBytes());
+      const signer = watchman.latest()?.summary?.residentBytes;
+      if (signer !== undefined) this.set({ process: "signer" }, signer);
+    },
+  });
+  new Counter({
+    name: "autowithdraw_events_total",
+    help: "What the courier counted since its start",
+    labelNames: ["event"],
+    registers,
+    collect() {
+      this.reset();
+      for (const [event, count] of Object.entries(metrics.read())) this.inc({ event }, count);
+    },
+  });
+  new Counter({
+    name: "autowithdraw_notices_total",
+    help: "Notices by outcome: told, failed tries, dropped",
+    labelNames: ["outcome"],
+    registers,
+    collect() {
+      this.reset();
+      const { told, failures, dropped } = watchman.counts();
+      this.inc({ outcome: "told" }, told);
+      this.inc({ outcome: "failed" }, failures);
+      this.inc({ outcome: "dropped" }, dropped);
+    },
+  });
+}

@@ -1,0 +1,16 @@
+/** What the nodes of a chain went through, as lines of the log at the level of their event. Touches nothing. */
+import type { NodeLog } from "../../../chains/evm/node-pool.ts";
+import type { AgentLog } from "../../../protocol/log.ts";
+
+/**
+ * A node's own words come as `detail`: `message` is the line's.
+ * @public
+ */
+export function nodeLog(log: AgentLog, chain: string): NodeLog {
+  return (event, { message: detail = "", ...context }) => {
+    const fields = { chain, ...context, detail };
+    if (event === "node-failed") log.warn({ event, ...fields }, "a node failed");
+    else if (event === "node-recovered") log.info({ event, ...fields }, "a node answers again");
+    else log.error({ event, ...fields }, "a node is of another chain");
+  };
+}

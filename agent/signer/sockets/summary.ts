@@ -1,0 +1,71 @@
+/** What the courier is told of the signer in answer to `tell`, for metrics and notices: numbers, and what it knows already. Touches nothing. */
+import { parseAmount } from "../../../protocol/amount.ts";
+import type { SignerSummary, SyncSummary } from "../../socket/summary.ts";
+import type { LimitView, WithdrawalState } from "../../socket/verbs.ts";
+import { limitsInForce } from "../policy/in-force.ts";
+import type { Signer } from "../signer.ts";
+import { isFinal, states } from "../withdrawal/withdrawal.ts";
+
+/**
+ * What only the process knows.
+ * @public
+ */
+export interface SummarySource {
+  readonly configDigest: string;
+  readonly residentBytes: () => number;
+  readonly syncs: () => SyncSummary;
+}
+
+const millionths = 1_000_000n;
+/** Whatever a limit is worth, a ratio is no more than this. */
+const ratioMax = 1_000_000_000n;
+
+/** @public */
+export function summaryOf(signer: Signer, source: SummarySource, courierDigest: string): SignerSummary {
+  const { core, ledger, run } = signer;
+  const { nowMs } = signer.turn();
+  const counts: Partial<Record<WithdrawalState, number>> = {};
+  for (const state of states) if (state !== "requested") counts[state] = core.book.count(state);
+  const oldest: Partial<Record<WithdrawalState, number>> = {};
+  for (const { state, changedAt } of core.book.open()) {
+    if (state === "requested" || isFinal(state)) continue;
+    oldest[state] = Math.max(oldest[state] ?? 0, nowMs - changedAt);
+  }
+  return {
+    counts: counts as SignerSummary["counts"],
+    oldestMs: oldest,
+    limits: limitsInForce(core.policy, nowMs).map(usedOf),
+    records: core.heads.head.seq,
+    acked: core.heads.acked.seq,
+    startedAt: run.startedAt,
+    freeBytes: ledger.freeBytes(),
+    freeBytesMin: ledger.roomBytesMin,
+    residentBytes: source.residentBytes(),
+    syncs: source.syncs(),
+    configDiffers: courierDigest !== source.configDigest,
+  };
+}
+
+function usedOf(limit: LimitView): SignerSummary["limits"][number] {
+  return {
+    currency: limit.currency,
+    hour: ratio(limit.usedInHour, limit.maxPerHour),
+    day: ratio(limit.usedInDay, limit.maxPerDay),
+    feesDay: ratio(limit.usedFeesInDay, limit.maxFeePerDay),
+  };
+}
+
+/** Millionths of the limit; -1 without one. A limit of nothing is used up. */
+function ratio(used: string, limit: string): number {
+  if (limit === "") return -1;
+  const [usedUnits, limitUnits] = [units(used), units(limit)];
+  if (limitUnits === 0n) return Number(millionths);
+  const found = (usedUnits * millionths) / limitUnits;
+  return Number(found > ratioMax ? ratioMax : found);
+}
+
+/** Both have the decimals of one currency, at most 36. */
+function units(text: string): bigint {
+  const parsed = parseAmount(text, 36);
+  return parsed.ok ? parsed.units : 0n;
+}

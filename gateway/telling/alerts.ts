@@ -1,0 +1,114 @@
+/**
+ * Tells whom `alerts` names of agents without a link, locked agents and alarms. Looks at database and hub every few seconds; what is due
+ * is decided in notices/core.ts. Touches the database for reading only.
+ */
+import { type Condition, observe, type Standings } from "../../notices/core.ts";
+import { createTeller, type Deliver, type TellerCounts } from "../../notices/teller.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
+import type { GatewayAlerts } from "../config.ts";
+import type { Hub } from "../hub/hub.ts";
+import type { Database } from "../store/store.ts";
+
+/** @public */
+export interface AlertsOptions {
+  readonly alerts: Pick<GatewayAlerts, "agentAwayMinutes">;
+  readonly database: Database;
+  readonly hub: Pick<Hub, "online">;
+  readonly deliver: Deliver;
+  readonly clock: () => number; // Unix milliseconds
+  readonly monotonic: () => number;
+  readonly log: GatewayLog;
+  readonly retryMs?: { readonly first: number; readonly most: number };
+}
+
+/** @public */
+export interface Alerts {
+  /** Looks now; harmless at any time. */
+  look(): void;
+  counts(): TellerCounts;
+  close(): void;
+}
+
+const everyMs = 5000;
+const minuteMs = 60_000;
+/** An alarm recorded so long before the start may not have been told. */
+const missedMs = 3_600_000;
+const agentsMax = 1000;
+const alarmsMax = 100; // in one look; the rest comes with the next
+
+interface AgentState {
+  readonly id: string;
+  readonly lockedCode: string;
+}
+
+interface AlarmRow {
+  readonly id: number;
+  readonly act: string;
+  readonly subject: string;
+  readonly detail: string;
+}
+
+/**
+ * Begins at once.
+ * @public
+ */
+export function startAlerts(options: AlertsOptions): Alerts {
+  const { database, clock, monotonic, log, deliver, retryMs } = options;
+  let standings: Standings = new Map();
+  let lastAlarm =
+    database.get<{ id: number | null }>("SELECT MAX(id) AS id FROM audit WHERE at < ?", clock() - missedMs)?.id ?? 0;
+  const teller = createTeller({
+    deliver,
+    onTold: ({ event, subject }) => log.info({ event: "notice-told", notice: event, subject }, "somebody was told"),
+    onFailed: ({ event, subject }, why, tries) =>
+      log.warn({ event: "notice-failed", notice: event, subject, why, tries }, "nobody could be told; it is tried again"),
+    onDropped: ({ event, subject }, why) =>
+      log.error({ event: "notice-dropped", notice: event, subject, why }, "nobody was told, and it is given up"),
+    ...(retryMs === undefined ? {} : { retryMs }),
+  });
+  const look = (): void => {
+    const times = { at: clock(), nowMs: monotonic() };
+    const origin = { process: "gateway", agent: "" } as const;
+    const seen = observe(standings, { ...times, conditions: agentConditions(options), unknown: [] }, origin);
+    standings = seen.standings;
+    const alarms = alarmsAfter(database, lastAlarm);
+    lastAlarm = alarms.at(-1)?.id ?? lastAlarm;
+    // An alarm has no end: nothing of it is kept.
+    const told = observe(new Map(), { ...times, conditions: alarms.map(alarmCondition), unknown: [] }, origin);
+    teller.take([...seen.notices, ...told.notices]);
+  };
+  const timer = setInterval(look, everyMs);
+  return {
+    look,
+    counts: teller.counts,
+    close() {
+      clearInterval(timer);
+      teller.close();
+    },
+  };
+}
+
+function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Condition[] {
+  const sql = "SELECT id, lockedCode FROM agents WHERE releasedAt IS NULL ORDER BY id LIMIT ?";
+  return database.all<AgentState>(sql, agentsMax).flatMap(({ id, lockedCode }): Condition[] => {
+    const away = hub.online(id) ? [] : [awayFor(id, alerts.agentAwayMinutes)];
+    if (lockedCode === "") return away;
+    const message = `agent ${id} is locked: ${lockedCode}`;
+    return [...away, { event: "agent-locked", subject: id, message, context: { code: lockedCode }, afterMs: 0 }];
+  });
+}
+
+function awayFor(id: string, minutes: number): Condition {
+  const message = `agent ${id} has no link to this gateway`;
+  return { event: "agent-away", subject: id, message, context: { minutes }, afterMs: minutes * minuteMs };
+}
+
+function alarmsAfter(database: Database, id: number): readonly AlarmRow[] {
+  const sql = "SELECT id, act, subject, detail FROM audit WHERE id > ? AND act LIKE 'alarm %' ORDER BY id LIMIT ?";
+  return database.all<AlarmRow>(sql, id, alarmsMax);
+}
+
+function alarmCondition({ id, act, subject, detail }: AlarmRow): Condition {
+  const code = act.slice("alarm ".length);
+  return { event: "alarm", subject: `${code} ${subject} ${id}`, message: detail, context: { code, about: subject }, afterMs: 0 };
+}

@@ -1,0 +1,55 @@
+/** What leaves the gateway for those who run it: alerts to whom `alerts` names, metrics where `metrics` says. Nothing unless configured. */
+import type { FastifyInstance } from "fastify";
+import { serveMetrics } from "../../metrics/server.ts";
+import { createDoor } from "../../notices/door.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { Hub } from "../hub/hub.ts";
+import type { Store } from "../store/store.ts";
+import type { Watcher } from "../watcher/watcher.ts";
+import { startAlerts } from "./alerts.ts";
+import { createMeasures } from "./measures.ts";
+
+/** @public */
+export interface TellingOptions {
+  readonly server: FastifyInstance; // not yet listening
+  readonly store: Store;
+  readonly hub: Hub;
+  readonly watcher: () => Watcher | null;
+  readonly config: Pick<GatewayConfig, "alerts" | "metrics">;
+  readonly log: GatewayLog;
+  readonly clock: () => number;
+}
+
+/** @public */
+export function startTelling(options: TellingOptions): { close(): void } {
+  const { server, store, hub, watcher, config, log, clock } = options;
+  const { database } = store;
+  const alerts =
+    config.alerts === null
+      ? null
+      : startAlerts({
+          ...{ alerts: config.alerts, database, hub, log, clock },
+          deliver: createDoor(config.alerts.target),
+          monotonic: () => performance.now(),
+        });
+  const served =
+    config.metrics === null
+      ? null
+      : serveMetrics({
+          place: config.metrics,
+          ...createMeasures({
+            ...{ server, database, hub, watcher, clock },
+            notices: () => alerts?.counts() ?? null,
+            residentBytes: () => process.memoryUsage.rss(),
+          }),
+          onListen: (where) => log.info({ event: "metrics-listen", where }, "metrics are served"),
+          onFailed: (why) => log.warn({ event: "metrics-failed", why }, "metrics cannot be served; it is tried again"),
+        });
+  return {
+    close() {
+      alerts?.close();
+      served?.close();
+    },
+  };
+}

@@ -1,0 +1,75 @@
+/**
+ * Serves metrics to whoever may reach its one place: a socket file of this user, or a port of this machine. GET /metrics and nothing
+ * else. A place that is taken is tried again for ever: what heals by itself ends nothing.
+ */
+import { rmSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+
+/** @public */
+export type Place = { readonly path: string } | { readonly host: string; readonly port: number };
+
+/** @public */
+export interface MetricsServerOptions {
+  readonly place: Place;
+  /** The text, made anew for each request, and its type. */
+  readonly text: () => Promise<string>;
+  readonly contentType: string;
+  readonly onListen: (where: string) => void;
+  /** Once for each row of failures. */
+  readonly onFailed: (why: string) => void;
+  readonly retryMs?: number;
+}
+
+const retryMsDefault = 5000;
+const connectionsMax = 8;
+const requestTimeoutMs = 5000;
+
+/**
+ * Begins at once.
+ * @public
+ */
+export function serveMetrics(options: MetricsServerOptions): { close(): void } {
+  const { place, onListen, onFailed, retryMs = retryMsDefault } = options;
+  let server: Server | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let isTold = false;
+  const start = (): void => {
+    server = createMetricsServer(options);
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      if (!isTold) onFailed(error.code ?? error.message);
+      isTold = true;
+      timer = setTimeout(start, retryMs);
+    });
+    server.once("listening", () => {
+      isTold = false;
+      onListen("path" in place ? place.path : `${place.host}:${place.port}`);
+    });
+    // Left by an earlier run: the folder's lock says that this one is alone.
+    if ("path" in place) rmSync(place.path, { force: true });
+    server.listen(place);
+  };
+  start();
+  return {
+    close() {
+      if (timer !== null) clearTimeout(timer);
+      server?.close();
+      server?.closeAllConnections();
+    },
+  };
+}
+
+function createMetricsServer({ text, contentType }: MetricsServerOptions): Server {
+  const server = createServer({ maxHeaderSize: 8192, requestTimeout: requestTimeoutMs }, (request, response) => {
+    const isAsked = request.url?.split("?")[0] === "/metrics";
+    if (!isAsked || request.method !== "GET") {
+      response.writeHead(isAsked ? 405 : 404, { "content-type": "text/plain", ...(isAsked ? { allow: "GET" } : {}) }).end();
+      return;
+    }
+    text().then(
+      (body) => response.writeHead(200, { "content-type": contentType }).end(body),
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.maxConnections = connectionsMax;
+  return server;
+}

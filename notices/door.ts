@@ -1,0 +1,108 @@
+/**
+ * Door of this room, and its one dangerous file: runs the configured command, or posts to the configured address. No shell, a clean
+ * environment, ten seconds, no redirects; what comes back is read up to 4 KiB. Address and arguments never show in what it says.
+ */
+import { spawn } from "node:child_process";
+import { request as plainRequest } from "node:http";
+import { request as secureRequest } from "node:https";
+import type { Deliver } from "./teller.ts";
+
+/** @public */
+export type Target =
+  | { readonly kind: "command"; readonly command: readonly string[] }
+  | { readonly kind: "url"; readonly url: string };
+
+const timeoutMsDefault = 10_000;
+const outputBytesMax = 4096;
+const whyMax = 200;
+const environment = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
+
+/**
+ * One try a call; whoever calls makes one at a time.
+ * @public
+ */
+export function createDoor(target: Target, timeoutMs = timeoutMsDefault): Deliver {
+  return target.kind === "command" ? (body) => run(target.command, body, timeoutMs) : (body) => post(target.url, body, timeoutMs);
+}
+
+function run([program = "", ...args]: readonly string[], body: string, timeoutMs: number): Promise<string> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, {
+      shell: false,
+      cwd: "/",
+      env: environment,
+      stdio: ["pipe", "pipe", "pipe"],
+      detached: true,
+    });
+    let output = "";
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      killGroup(child.pid);
+    }, timeoutMs);
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8");
+      stream.on("data", (text: string) => {
+        if (output.length < outputBytesMax) output += text.slice(0, outputBytesMax - output.length);
+      });
+    }
+    const over = (why: string): void => {
+      clearTimeout(timer);
+      // What it left running ends with it, and nobody waits for its pipes.
+      killGroup(child.pid);
+      child.stdout.destroy();
+      child.stderr.destroy();
+      resolve(why);
+    };
+    child.once("error", (error: NodeJS.ErrnoException) => over(`the command could not be started (${error.code ?? "?"})`));
+    child.once("exit", (code, signal) => {
+      if (isLate) over(`the command took longer than ${timeoutMs / 1000} s and was ended`);
+      else if (code === 0) over("");
+      else over(cut(`the command ended with ${code ?? signal}: ${oneLine(output)}`));
+    });
+    // A command need not read what it is told.
+    child.stdin.on("error", () => {});
+    child.stdin.end(`${body}\n`);
+  });
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // All of it has ended.
+  }
+}
+
+function post(url: string, body: string, timeoutMs: number): Promise<string> {
+  return new Promise((resolve) => {
+    const request = (url.startsWith("https:") ? secureRequest : plainRequest)(url, {
+      method: "POST",
+      agent: false,
+      maxHeaderSize: 8192,
+      headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body), connection: "close" },
+    });
+    const timer = setTimeout(() => over(`the address took longer than ${timeoutMs / 1000} s`), timeoutMs);
+    const over = (why: string): void => {
+      clearTimeout(timer);
+      request.destroy();
+      resolve(why);
+    };
+    request.on("error", (error: NodeJS.ErrnoException) => over(cut(`the address could not be reached (${error.code ?? "?"})`)));
+    request.on("response", (response) => {
+      // The status says all; a body of any length is of no use.
+      const { statusCode = 0 } = response;
+      over(statusCode >= 200 && statusCode < 300 ? "" : `the address answered ${statusCode}`);
+    });
+    request.end(body);
+  });
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[^\x20-\x7e]+/g, " ").trim();
+}
+
+function cut(text: string): string {
+  return text.length <= whyMax ? text : `${text.slice(0, whyMax - 3)}...`;
+}

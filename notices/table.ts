@@ -1,0 +1,79 @@
+/**
+ * What somebody is told of, by the `notify` of an agent or the `alerts` of a gateway: one frozen table; docs/events.md has the same
+ * rows. Each is told when it begins and, under its name with `-over`, when it ends. Pure.
+ */
+import type { Level } from "../protocol/events.ts";
+
+type Row = readonly [processes: string, level: Level, subject: string, meaning: string, advice: string];
+
+const table = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly<T> => Object.freeze(rows);
+
+/**
+ * By name: who tells it, how grave it is, what its subject is, what it means, what to do.
+ * @public
+ */
+export const noticeTable = table({
+  "withdrawal-held": [
+    "courier",
+    "warn",
+    "transactionId",
+    "a withdrawal waits for a person's yes or no",
+    "show, then approve or refuse it",
+  ],
+  "withdrawal-stuck": [
+    "courier",
+    "warn",
+    "transactionId",
+    "a withdrawal has not gone on for `notify.stuckMinutes`, see `why`",
+    "show it; status says what it waits for",
+  ],
+  "fees-high": [
+    "courier",
+    "warn",
+    "chain",
+    "withdrawals wait because the chain's fees are above maxFee",
+    "wait, or raise maxFee",
+  ],
+  "agent-locked": [
+    "courier, gateway",
+    "error",
+    "agent",
+    "the agent locked itself, see `code`: nothing is signed",
+    "docs/recovering.md, by `code`",
+  ],
+  "recovery-offered": [
+    "courier",
+    "warn",
+    "agent",
+    "the gateway offers a recovery: nothing is signed before it is taken",
+    "look at it with recover",
+  ],
+  "disk-room-low": ["courier", "error", "ledger", "the ledger's disk is full, or will be soon, see `freeBytes`", "make room"],
+  "link-down": [
+    "courier",
+    "warn",
+    "gateway",
+    "the link to the gateway is down for `notify.awayMinutes`",
+    "see status; is the gateway up?",
+  ],
+  "nodes-away": ["courier", "warn", "chain", "no node of a chain can be used for `notify.awayMinutes`", "see status; add a node"],
+  "funds-low": ["courier", "warn", "currency", "the paying account has less than `notify.lowFunds` says", "fund the account"],
+  "config-differs": ["courier", "warn", "config", "signer and courier go by two versions of config.json", "restart both"],
+  "agent-away": [
+    "gateway",
+    "warn",
+    "agent",
+    "an agent has had no link for `alerts.agentAwayMinutes`",
+    "ask its operator for status",
+  ],
+  alarm: [
+    "gateway",
+    "error",
+    "code and subject",
+    "an alarm was recorded, see `code`; it does not end by itself",
+    "look `code` up in docs/errors.md",
+  ],
+});
+
+/** @public */
+export type NoticeName = keyof typeof noticeTable;
