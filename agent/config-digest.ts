@@ -7,9 +7,9 @@ import type { AgentSettings } from "./settings.ts";
  * make no difference.
  * @public
  */
-export function configDigest({ gatewayUrl, chains, currencies, policy }: AgentSettings): string {
+export function configDigest(settings: AgentSettings): string {
   return createHash("sha256")
-    .update(JSON.stringify(sorted({ gatewayUrl, chains, currencies, policy })))
+    .update(JSON.stringify(sorted(settings)))
     .digest("hex");
 }
 

@@ -151,6 +151,25 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
     const { length } = courier.waiting.filter((one) => one.why === code);
     if (length > 0) findings.found(code, `approved and not signed (${code}): ${length}, ${why}`, remedyIn(code));
   }
+  moneyProblems(courier, findings);
+  if (courier.notify?.ok === false)
+    findings.found("COURIER_NOTIFY", `nobody is told of what happens: ${courier.notify.detail}`, remedyIn("COURIER_NOTIFY"));
+}
+
+/** What more money, or a higher ceiling, would let go on. */
+function moneyProblems({ waiting, lowFunds }: CourierStatus, findings: Findings): void {
+  const forFunds = waiting.filter(({ why }) => why.startsWith("funds")).length;
+  if (forFunds > 0)
+    findings.found("COURIER_FUNDS", `${forFunds} wait for funds of the paying account`, remedyIn("COURIER_FUNDS"));
+  const forFees = waiting.filter(({ why }) => why.startsWith("fee "));
+  for (const code of new Set(forFees.map(({ why }) => codeIn(why.slice("fee ".length)))))
+    findings.found(code, `${forFees.length} wait for lower fees (${code})`, remedyIn(code));
+  for (const { currency, has, wanted } of lowFunds)
+    findings.found(
+      "COURIER_FUNDS",
+      `low funds: ${has} ${currency}, less than notify.lowFunds wants (${wanted})`,
+      remedyIn("COURIER_FUNDS"),
+    );
 }
 
 /** Unlike what waits for fees or funds, these wait for a person, and everything new of the account with them. */

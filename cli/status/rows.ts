@@ -14,6 +14,7 @@ export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
     ["agent", `${status.agent}, epoch ${status.epoch}, wallet ${status.wallet}`],
     ["running", `version ${status.version}, since ${momentHere(status.startedAt)}`],
     ["config", `${config.path}, read ${momentHere(config.readAt)}`],
+    ...(status.policyChangedAt === 0 ? [] : [["", `limits last changed ${momentHere(status.policyChangedAt)}`] as const]),
     ["keys", `unlocked, encKey from ${encKeyPlaces[status.encKeyFrom] ?? status.encKeyFrom}`],
     ["isolation", status.isolation],
     ["ledger", ledgerWords(status)],
@@ -76,6 +77,10 @@ function limitRows(limits: readonly LimitView[]): readonly Row[] {
 function amountWords(one: LimitView): string {
   const hour = one.maxPerHour === "" ? [] : [`hour ${one.usedInHour} of ${one.maxPerHour}`];
   const held = one.holdAbove === "" ? [] : [`held above ${one.holdAbove}`];
+  if (one.twoApproversAbove !== "") held.push(`two people above ${one.twoApproversAbove}`);
+  const { holdAbove, delayMinutes } = one.newDestination;
+  if (holdAbove !== "") held.push(`a new destination held above ${holdAbove}`);
+  if (delayMinutes > 0) held.push(`a new destination waits ${delayMinutes} min`);
   return [`${one.maxPerWithdrawal} each`, ...hour, `day ${one.usedInDay} of ${one.maxPerDay}`, ...held].join("; ");
 }
 

@@ -27,7 +27,7 @@ export interface Project {
   readonly lock: Lock;
 }
 
-const rooms = ["protocol", "chains", "agent", "cli", "client", "gateway"];
+const rooms = ["protocol", "notices", "metrics", "notify", "chains", "agent", "cli", "client", "gateway"];
 const launchers = ["pair.js", "crypto.js", "autowithdraw.js", "gateway/gateway.js"];
 const beneath = ["scripts/launch.js", "scripts/packages.js", "scripts/stamp.js", "dist/.built"];
 const papers = ["LICENSE", "README.md", "config.example.json"];
@@ -36,7 +36,8 @@ const papers = ["LICENSE", "README.md", "config.example.json"];
 export function releaseFiles(root: string): readonly string[] {
   const built = rooms.flatMap((room) => filesUnder(root, `dist/${room}`).filter((path) => path.endsWith(".js")));
   const docs = filesUnder(root, "docs").filter((path) => path.endsWith(".md"));
-  return [...launchers, ...beneath, ...papers, ...built, ...docs, ...filesUnder(root, "systemd")].sort();
+  const whole = ["systemd", "monitoring", "dist/man"].flatMap((folder) => filesUnder(root, folder));
+  return [...launchers, ...beneath, ...papers, ...built, ...docs, ...whole].sort();
 }
 
 function filesUnder(root: string, folder: string): string[] {

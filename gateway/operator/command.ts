@@ -1,0 +1,267 @@
+/**
+ * What each command of the gateway does but `start`: asks or changes what lies on disk, prints it as lines or as one line of JSON, and
+ * sets the exit status.
+ */
+import { randomBytes } from "node:crypto";
+import { existsSync, fstatSync } from "node:fs";
+import { CommanderError } from "commander";
+import { destination, type Logger, pino } from "pino";
+import { codes } from "../../protocol/codes.ts";
+import type { Refusal } from "../../protocol/fault.ts";
+import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../protocol/log.ts";
+import { readGatewayKey } from "../auth/gateway-key.ts";
+import type { Scope } from "../auth/keys.ts";
+import { type GatewayConfig, readConfig } from "../config.ts";
+import { checkKey, runningOn } from "../store/owner.ts";
+import { openStore } from "../store/store.ts";
+import { agentConfigText } from "./agent-config.ts";
+import { backUp, checkBackup, describeCopy, keepWords } from "./backup.ts";
+import { checkGateway } from "./check.ts";
+import { initFolder, writeOwnFile } from "./folder.ts";
+import { askHealth, failedChecks } from "./health.ts";
+import { describeKeys, listKeys } from "./key-list.ts";
+import { addKey, createMerchant, listAgents, type Operator, recoverAgent, releaseAgent, revoke } from "./people.ts";
+
+/** @public */
+export const exit = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
+
+/** @public */
+export const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** @public */
+export const clock = (): number => Date.now();
+const isJournal = isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2));
+
+/**
+ * Two lines for a person or a script; one line of the log where the journal reads.
+ * @public
+ */
+export function complain(message: string, hint: string): void {
+  if (isJournal) {
+    const form = { at: clock(), level: "error", process: "gateway", event: "command-fault", message } as const;
+    process.stderr.write(`${priorityOf("error")}${logLine(form, { hint })}\n`);
+    return;
+  }
+  process.stderr.write(`gateway: ${message}\n${hint === "" ? "" : `hint: ${hint}\n`}`);
+}
+
+/** @public */
+export const printJson = (value: object): void => print(JSON.stringify(value));
+
+/** @public */
+export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Logger, "level"> {
+  const out = destination({ dest: 2, sync: true });
+  const stream = isJournal ? { write: (line: string) => void out.write(withPriority(line)) } : out;
+  return pino({ level, ...lineOptions("gateway", clock) }, stream);
+}
+
+/** @public */
+export interface ConfigOption {
+  readonly config: string;
+}
+/** @public */
+export interface JsonOption extends ConfigOption {
+  readonly json?: boolean;
+}
+
+/** Opens what an operator's command needs, and closes it after. */
+function asOperator<T>(options: ConfigOption, work: (by: Operator, config: GatewayConfig) => T): T {
+  const config = readConfig(options.config);
+  const gatewayKey = readGatewayKey(config.keyFile);
+  const store = openStore(config.database, makeLog("error"));
+  try {
+    checkKey(store.database, gatewayKey.fingerprint, config);
+    return work({ store, gatewayKey, random: randomBytes, nowMs: clock(), run: runningOn(config.database) }, config);
+  } finally {
+    store.close();
+  }
+}
+
+/** Prints a refusal and sets the exit status; true when the way is free. */
+function allowed<T extends { readonly ok: true }>(outcome: T | Refusal): outcome is T {
+  if (outcome.ok) return true;
+  const [, , , meaning, advice] = codes[outcome.code];
+  complain(outcome.detail ?? meaning, advice);
+  process.exitCode = exit.no;
+  return false;
+}
+
+/** @public */
+export function init(options: { readonly dir: string; readonly json?: boolean }): void {
+  const made = initFolder(options.dir, makeLog("error"));
+  if (options.json === true) {
+    printJson(made);
+    return;
+  }
+  print(`Made ${made.key}, an empty database, and ${made.config}.`);
+  print(`Next: set publicUrl, chains and currencies there, then: node gateway/gateway.js start --config ${made.config}`);
+}
+
+/** @public */
+export function merchantCreate(
+  name: string,
+  options: JsonOption & { readonly configOut?: string; readonly language: "en" | "tr" },
+): void {
+  const { configOut, language } = options;
+  asOperator(options, (by, config) => {
+    if (configOut !== undefined) writeOwnFile(configOut, agentConfigText(config));
+    const made = createMerchant(by, { name, language });
+    if (options.json === true) {
+      printJson(made);
+      return;
+    }
+    print(`merchantId  ${made.merchantId}\napiKey      ${made.apiKey}`);
+    print("This is the only time the apiKey is shown. It may do everything; make narrower ones with `key create`.");
+    if (configOut !== undefined) print(`Wrote ${configOut}: the merchant replaces the three secrets in it.`);
+  });
+}
+
+/** @public */
+export interface KeyOptions extends JsonOption {
+  readonly merchant: string;
+  readonly scopes: readonly Scope[];
+  readonly profile: "compatible" | "strict";
+  readonly alg: "HS256" | "EdDSA";
+  readonly publicKey?: string;
+}
+
+/** @public */
+export function keyCreate(options: KeyOptions): void {
+  const { merchant, scopes: wanted, profile, alg, publicKey } = options;
+  if (alg === "EdDSA" && wanted.includes("agent:pair"))
+    throw new CommanderError(exit.usage, "scopes", "agent:pair needs an HS256 key");
+  if (alg === "HS256" && publicKey !== undefined) throw new CommanderError(exit.usage, "alg", "--public-key needs --alg EdDSA");
+  asOperator(options, (by) => {
+    const made = addKey(by, { merchant, scopes: wanted, profile, alg, ...(publicKey === undefined ? {} : { publicKey }) });
+    if (!allowed(made)) return;
+    const { keyId, apiKey } = made;
+    if (options.json === true) {
+      printJson({ keyId, apiKey, merchantId: merchant, scopes: wanted, profile, alg });
+      return;
+    }
+    print(`keyId   ${keyId}\nscopes  ${wanted.join(",")}\nprofile ${profile}, ${alg}`);
+    if (apiKey !== "") print(`apiKey  ${apiKey}\nThis is the only time the apiKey is shown.`);
+  });
+}
+
+/** @public */
+export function keyList(options: JsonOption & { readonly merchant?: string }): void {
+  asOperator(options, (by) => {
+    const listed = listKeys(by, options.merchant);
+    if (!allowed(listed)) return;
+    if (options.json === true) printJson(listed.keys);
+    else print(describeKeys(listed.keys));
+  });
+}
+
+/** @public */
+export function backup(file: string, options: JsonOption & { readonly check?: boolean; readonly yes?: boolean }): void {
+  if (options.check === true) {
+    // Where the drill is done there may be no gateway; where there is one, the copy must be its own.
+    const config = existsSync(options.config) ? readConfig(options.config) : null;
+    const copy = checkBackup(file, config === null ? null : readGatewayKey(config.keyFile).fingerprint);
+    if (options.json === true) printJson({ file, ...copy });
+    else print(`The copy is whole.\n${describeCopy(file, copy)}`);
+    return;
+  }
+  asOperator(options, ({ store, nowMs }, { keyFile }) => {
+    const copy = backUp(store, file, nowMs, options.yes === true);
+    if (options.json === true) printJson({ file, ...copy });
+    else print(`Copied, and the copy read through.\n${describeCopy(file, copy)}\n${keepWords(keyFile, options.config)}`);
+  });
+}
+
+/** @public */
+export function keyRevoke(keyId: string, options: JsonOption): void {
+  asOperator(options, (by) => {
+    if (!allowed(revoke(by, keyId))) return;
+    if (options.json === true) printJson({ keyId, revoked: true });
+    else print(`Revoked ${keyId}.`);
+  });
+}
+
+/** @public */
+export function agentsList(options: JsonOption): void {
+  asOperator(options, (by) => {
+    const agents = listAgents(by);
+    if (options.json === true) {
+      printJson(agents);
+      return;
+    }
+    if (agents.length === 0) print("No agent has paired yet.");
+    for (const agent of agents) {
+      const state = agent.releasedAt === "" ? (agent.lockedCode === "" ? "paired" : `locked ${agent.lockedCode}`) : "released";
+      print(`${agent.agentId}  ${state}  ${agent.merchant} (${agent.merchantId})  short code ${agent.shortCode}`);
+      print(
+        `  ${agent.hotAddress}  epoch ${agent.epoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
+      );
+      if (agent.software !== "") print(`  runs ${agent.software}`);
+      if (agent.unheard === "") continue;
+      const effect = agent.releasedAt === "" ? "agents release is refused" : "the next server begins with a recovery";
+      print(`  unheard, so ${effect}: ${agent.unheard}`);
+    }
+  });
+}
+
+/** @public */
+export function agentsRelease(agentId: string, options: JsonOption & { readonly unheard?: boolean }): void {
+  asOperator(options, (by) => {
+    const unheard = options.unheard === true;
+    const released = releaseAgent(by, agentId, unheard ? "unheard" : undefined);
+    if (!allowed(released)) return;
+    const { openWithdrawals } = released;
+    if (options.json === true) {
+      printJson({ agentId, released: true, unheard, openWithdrawals });
+      return;
+    }
+    print(`Released ${agentId}${unheard ? " unheard" : ""}; its merchant may pair another server.`);
+    if (openWithdrawals > 0)
+      print(`Open withdrawals that stay with it: ${openWithdrawals}. End that server before another one is paired.`);
+    if (unheard) {
+      print(
+        "What it paid may be missing here. The server that is paired next begins with a recovery and pays nothing by itself:",
+      );
+      print("compare each of its orders with the chain before it is approved (docs/recovering.md, section 7).");
+    }
+  });
+}
+
+/** @public */
+export function agentsRecover(agentId: string, options: JsonOption & { readonly above?: number }): void {
+  asOperator(options, (by) => {
+    const begun = recoverAgent(by, agentId, options.above ?? 0);
+    if (!allowed(begun)) return;
+    const { epoch, openWithdrawals } = begun;
+    if (options.json === true) {
+      printJson({ agentId, epoch, openWithdrawals });
+      return;
+    }
+    print(`Recovery of ${agentId} begun: epoch ${epoch}. Whoever runs with an older one is refused from now on.`);
+    print(`Open withdrawals that go with the order: ${openWithdrawals}.`);
+    print("Next, on the agent's server, once status says RECOVERY_OFFERED there: node autowithdraw.js recover");
+  });
+}
+
+/** @public */
+export async function health(options: JsonOption): Promise<void> {
+  const answer = await askHealth(readConfig(options.config));
+  if (!answer.reached) {
+    complain(`cannot be reached: ${answer.text}`, "start it, or look at listen in the configuration");
+    process.exitCode = exit.unreachable;
+    return;
+  }
+  print(options.json === true ? answer.text : answer.ready ? "ready" : `not ready: ${failedChecks(answer.text)}`);
+  process.exitCode = answer.ready ? exit.fine : exit.no;
+}
+
+/** @public */
+export async function check(options: JsonOption): Promise<void> {
+  const findings = await checkGateway(options.config, clock());
+  const ok = findings.every(({ severity }) => severity !== "error");
+  if (options.json === true) printJson({ ok, config: options.config, findings });
+  else {
+    for (const { severity, code, what, hint } of findings) print(`gateway: ${severity} ${code}: ${what}; hint: ${hint}`);
+    print(`gateway: ${ok ? "would start" : "would not start, or would be wrong"} (config ${options.config})`);
+  }
+  process.exitCode = ok ? exit.fine : exit.usage;
+}
