@@ -17,6 +17,7 @@ import {
   agentsList,
   agentsRecover,
   agentsRelease,
+  answer,
   backup,
   type ConfigOption,
   check,
@@ -37,15 +38,11 @@ import { Reload } from "./operator/reload.ts";
 async function start(options: ConfigOption): Promise<void> {
   const config = readConfig(options.config);
   const log = makeLog(config.logLevel);
-  const say = (event: "config-reload" | "config-refused" | "service-manager-away", line: string): void => {
-    if (event === "config-reload") log.info({ event }, line);
-    else log.warn({ event }, line);
-  };
-  const reload = new Reload(config, { read: () => readConfig(options.config), log, say });
+  const reload = new Reload(config, { read: () => readConfig(options.config), log, say: answer });
   process.on("SIGHUP", () => reload.request());
   const gateway = await startGateway(config, { log, clock, onPoisoned: () => process.exit(exit.no) });
   print(`gateway: listens at ${gateway.url}`);
-  const manager = createServiceManager(process.env, (line) => say("service-manager-away", line));
+  const manager = createServiceManager(process.env, (line) => answer("service-manager-away", line));
   manager.ready(`listens at ${gateway.url}`);
   manager.beginAlive();
   let stopping = false;

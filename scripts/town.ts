@@ -75,7 +75,8 @@ async function carryOut(line: string): Promise<void> {
     if (act === undefined) throw new Error(`there is no act ${asked.act}`);
     say({ ok: true, answer: await act(asked) });
   } catch (error) {
-    say({ ok: false, error: error instanceof Error ? error.message : String(error) });
+    const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : "";
+    say({ ok: false, error: `${asked.act}: ${error instanceof Error ? error.message : String(error)}${cause}` });
   }
 }
 

@@ -86,7 +86,7 @@ describe("SIGHUP", () => {
     started.child.kill("SIGHUP");
     await says(started, "config.json was not taken: ");
     expect(started.output()).toMatch(
-      /crypto: config\.json was not taken: .*maxPerDai.*; the settings of before stay in force\. hint: .+\n/,
+      /config\.json was not taken: .*maxPerDai.*; the settings of before stay in force\. hint: .+\n/,
     );
     writeFileSync(agent.config, before);
     change(({ policy }) => {
@@ -114,7 +114,12 @@ describe("SIGHUP", () => {
   it("goes back to what last ran, and no further", () => {
     const said: string[] = [];
     let next = { digest: "b" };
-    const reload = new Reload({ first: { digest: "a" }, read: () => next, say: (line) => said.push(line), unchangedHint: "" });
+    const reload = new Reload({
+      first: { digest: "a" },
+      read: () => next,
+      say: (_event, line) => said.push(line),
+      unchangedHint: "",
+    });
     const verdict = { exitCode: 2, code: "X", message: "no", hint: "yes" };
     expect(reload.goBack(verdict)).toBe(false);
     reload.request();
@@ -132,7 +137,7 @@ describe("SIGHUP", () => {
       read: () => {
         throw new AgentError("CONFIG_JSON", "none", "line 3");
       },
-      say: (line) => said.push(line),
+      say: (_event, line) => said.push(line),
       unchangedHint: "",
     });
     broken.request();

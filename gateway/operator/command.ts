@@ -7,6 +7,7 @@ import { existsSync, fstatSync } from "node:fs";
 import { CommanderError } from "commander";
 import { destination, type Logger, pino } from "pino";
 import { codes } from "../../protocol/codes.ts";
+import { gatewayEvents } from "../../protocol/events.ts";
 import type { Refusal } from "../../protocol/fault.ts";
 import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../protocol/log.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
@@ -43,6 +44,16 @@ export function complain(message: string, hint: string): void {
     return;
   }
   process.stderr.write(`gateway: ${message}\n${hint === "" ? "" : `hint: ${hint}\n`}`);
+}
+
+/**
+ * The answer to what a person has just done to the running gateway: a line of the log, whatever logLevel is.
+ * @public
+ */
+export function answer(event: "config-reload" | "config-refused" | "service-manager-away", message: string): void {
+  const level = gatewayEvents[event][1];
+  const line = logLine({ at: clock(), level, process: "gateway", event, message });
+  process.stderr.write(`${isJournal ? priorityOf(level) : ""}${line}\n`);
 }
 
 /** @public */

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, renameSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -90,6 +90,8 @@ export class Machine {
   async boot(): Promise<void> {
     const network = this.#network.pid as number;
     await until("the machine's network", 5_000, async () => {
+      // Until `unshare` has done its work that process is still in the network of this machine.
+      if (readlinkSync(`/proc/${network}/ns/net`) === readlinkSync("/proc/self/ns/net")) return undefined;
       const up = spawnSync("nsenter", ["-t", `${network}`, "-n", "ip", "link", "set", "lo", "up"], { stdio: "ignore" });
       return up.status === 0 ? true : undefined;
     });

@@ -6,10 +6,10 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { run } from "../../scripts/processes.ts";
+import { run, until } from "../../scripts/processes.ts";
 import { projectRoot } from "../../scripts/rig.ts";
 import { Machine, whyNoMachine } from "./machine.ts";
-import { Night, type ProcessName, processes } from "./night.ts";
+import { Night, type Order, type ProcessName, processes } from "./night.ts";
 import { Town } from "./town.ts";
 
 const why = whyNoMachine();
@@ -141,29 +141,29 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
   });
 
   for (const signal of ["KILL", "TERM", "HUP"]) {
-    it(`goes on after SIG${signal} of each process`, async () => {
+    it(`goes on after SIG${signal} of each process, each in the middle of an order`, async () => {
+      const orders: Promise<Order>[] = [];
       for (const name of names) {
-        const order = night.order("0.001");
-        await night.must(`kill -${signal} ${await night.pid(name)}`);
-        await night.paid(await order);
+        const pid = await night.pid(name);
+        orders.push(night.order("0.001"));
+        await night.must(`kill -${signal} ${pid}`);
       }
+      for (const order of orders) await night.paid(await order);
       await night.well();
     });
   }
 
   it("ends what hangs, and goes on", async () => {
-    for (const stopped of [
-      ["signer"],
-      ["courier"],
-      ["gateway"],
-      ["signer's launcher"],
-      ["courier's launcher"],
-    ] as ProcessName[][]) {
+    const rounds: ProcessName[][] = [["signer"], ["courier"], ["gateway", "signer's launcher", "courier's launcher"]];
+    for (const stopped of rounds) {
       const before = await Promise.all(stopped.map((name) => night.pid(name)));
       await night.must(`kill -STOP ${before.join(" ")}`);
-      const order = await night.order("0.001");
-      await night.paid(order);
-      expect(await Promise.all(stopped.map((name) => night.pid(name)))).not.toEqual(before);
+      const order = night.order("0.001");
+      await until(`${stopped.join(", ")} ended and started again`, 150_000, async () => {
+        const now = await Promise.all(stopped.map((name) => night.pid(name)));
+        return now.every((pid, at) => pid !== before[at]) ? true : undefined;
+      });
+      await night.paid(await order);
     }
     await night.well();
   });
