@@ -57,7 +57,7 @@ describe("the archive", () => {
   it("is the same, byte for byte, from another folder and another umask", async () => {
     const other = join(dir, "elsewhere");
     mkdirSync(other);
-    for (const part of ["dist", "docs", "systemd", "scripts"])
+    for (const part of ["dist", "docs", "systemd", "scripts", "monitoring"])
       cpSync(join(projectRoot, part), join(other, part), { recursive: true });
     mkdirSync(join(other, "gateway"));
     for (const file of ["gateway/gateway.js", "gateway/package.json"]) cpSync(join(projectRoot, file), join(other, file));
@@ -84,7 +84,7 @@ describe("the archive", () => {
     );
     const outside = files.filter(
       (path) =>
-        !/^(dist\/(protocol|chains|agent|cli|client|gateway)\/.*\.js|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(path),
+        !/^(dist\/(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(path),
     );
     expect(outside.sort()).toEqual([
       "LICENSE",
@@ -103,7 +103,7 @@ describe("the archive", () => {
       "scripts/packages.js",
       "scripts/stamp.js",
     ]);
-    for (const room of ["protocol", "chains", "agent", "cli", "client", "gateway"])
+    for (const room of ["protocol", "notices", "metrics", "notify", "chains", "agent", "cli", "client", "gateway", "man"])
       expect(files.filter((path) => path.startsWith(`dist/${room}/`)).length, room).toBeGreaterThan(0);
     expect(readdirSync(join(unpacked, "systemd"))).toEqual(readdirSync(join(projectRoot, "systemd")));
     const listed = execFileSync("tar", ["-tvzf", join(dir, "one", `${name}.tgz`)], { encoding: "utf8" })
@@ -229,7 +229,7 @@ describe("the parts list", () => {
     expect(new Map(libraries.map((one) => [one["bom-ref"], (one.properties ?? []).map(({ value }) => value)]))).toEqual(wanted);
     for (const one of libraries) expect(one.hashes, one.name).toHaveLength(1);
     const tree = new Map(dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn]));
-    expect(tree.get("autowithdraw")).toHaveLength(11);
+    expect(tree.get("autowithdraw")).toHaveLength(12);
     expect(tree.get("autowithdraw-gateway")?.some((ref) => ref.startsWith("pkg:npm/fastify@"))).toBe(true);
     const reached = new Set(["autowithdraw", "autowithdraw-gateway"]);
     for (const ref of reached) for (const next of tree.get(ref) ?? []) reached.add(next);
