@@ -208,7 +208,7 @@ describe("without a yes", () => {
     const again = await agent.launcher("pair.js", ...args());
     expect(again.code).toBe(1);
     expect(again.output).toContain(`${left}there is no terminal to ask whether the mnemonic is written down\nhint: `);
-    expect(again.output).toContain("run node pair.js again with the same options and --yes: it does only what is left");
+    expect(again.output).toContain("run pair again with the same options and --yes: it does only what is left");
     expect(gateway.requests.length).toBe(1);
     const yes = await agent.launcher("pair.js", ...args(), "--yes", "--json");
     expect(yes.code, yes.output).toBe(0);
@@ -233,7 +233,7 @@ describe("without a yes", () => {
     expect([code, asked]).toEqual([1, "  Is it written down in another place? (yes/no) "]);
     expect(output).toContain("paired, but not done: mnemonic and apiKey not taken out of config.json");
     expect(output).toContain(`${left}nobody said whether the mnemonic is written down\nhint: `);
-    expect(output).toContain("run node pair.js again and answer yes: it does only what is left");
+    expect(output).toContain("run pair again and answer yes: it does only what is left");
     expect(output).toContain(gateway.shortCode);
     expect(output).not.toContain("send funds");
     expect(readFileSync(agent.config, "utf8")).toBe(before);
