@@ -1,4 +1,7 @@
 /** What installing would do, from what a machine has: every step made once and kept after, and refusals with their twins. */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { readInstallCommand } from "../cli/install/command-line.ts";
 import { layouts, type Part } from "../cli/install/layout.ts";
@@ -266,5 +269,23 @@ describe("the command line", () => {
     ]) {
       expect(outcomeOf(() => readInstallCommand(words)).outcome, words.join(" ")).toBe("COMMAND_USAGE");
     }
+  });
+});
+
+describe("what a part installs", () => {
+  const root = fileURLToPath(new URL("..", import.meta.url));
+  const importsOf = (room: string): readonly string[] =>
+    readdirSync(join(root, room), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .flatMap((name) => {
+        const text = readFileSync(join(root, room, name), "utf8");
+        const named = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
+        return named.map((path) => normalize(join(room, dirname(name), path)).split(sep)[0] ?? "");
+      });
+
+  it.each(Object.values(layouts))("has every room that its own rooms import: $part", ({ rooms }) => {
+    const imported = new Set(rooms.flatMap(importsOf));
+    expect(imported.size).toBeGreaterThan(3);
+    expect([...imported].filter((room) => !rooms.includes(room))).toEqual([]);
   });
 });

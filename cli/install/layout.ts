@@ -70,7 +70,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
       { path: `${agentState}/signer`, mode: 0o700, owner: "autowithdraw-signer", holds: "keystore and ledger" },
       { path: `${agentState}/courier`, mode: 0o700, owner: "autowithdraw", holds: "the link's key" },
     ],
-    rooms: ["protocol", "chains", "agent", "cli", "client"],
+    rooms: ["protocol", "notices", "metrics", "notify", "chains", "agent", "cli", "client"],
     files: [
       ...papers,
       "pair.js",
@@ -91,7 +91,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
     users: [{ name: gatewayUser, does: "the payment service" }],
     groups: [],
     folders: [{ path: gatewayState, mode: 0o700, owner: gatewayUser, holds: "its key, configuration and database" }],
-    rooms: ["protocol", "chains", "gateway"],
+    rooms: ["protocol", "notices", "metrics", "notify", "chains", "gateway"],
     files: [...papers, "gateway/gateway.js"],
   },
 };
