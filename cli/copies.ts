@@ -149,7 +149,7 @@ function nextSteps({ agent, madeAt }: Manifest, config: string): readonly string
     ...(config === ""
       ? ["the backup held no config.json: have one written at the gateway, or take yours"]
       : [`compare ${config} with the config.json you start with; encKey is not in it`]),
-    "start crypto, then: node autowithdraw.js status",
+    "start crypto, then look with status",
     `anything recorded after ${moment(madeAt)} is missing here: then status says LOCKED (LEDGER_BEHIND_GATEWAY), and docs/recovering.md, section 3, is the way on`,
     "where the gateway was put back from a backup too: order the recovery before crypto is started (docs/recovering.md, section 5)",
   ];

@@ -10,6 +10,7 @@ import { parseAddress } from "../chains/evm/address.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
 import type { Terminal } from "./terminal.ts";
+import { typed } from "./typed.ts";
 import { describe } from "./withdrawals.ts";
 
 /** @public */
@@ -81,7 +82,7 @@ function addressFrom(given: string | undefined): string {
 function addressToSend(own: string, given: string, transactionId: string): string {
   if (own === "" && given === "") {
     throw new AgentError("COMMAND_USAGE", "none", `withdrawal ${transactionId} has no address yet`, {
-      hint: `node autowithdraw.js approve ${transactionId} --address ADDRESS`,
+      hint: typed(`approve ${transactionId} --address ADDRESS`),
     });
   }
   if (own === "") return given;

@@ -6,6 +6,7 @@ import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
 import { codes } from "../protocol/codes.ts";
 import { codeIn, remedyIn } from "./status/problems.ts";
 import { momentHere } from "./terminal.ts";
+import { typed } from "./typed.ts";
 
 /** @public */
 export interface Outlook {
@@ -21,6 +22,7 @@ interface Judged {
   readonly nowMs: number;
 }
 
+const seeStatus = "look at it with status";
 const slowMs = 600_000;
 /** The courier tells of what waits every few seconds; before that its silence means nothing. */
 const soonMs = 15_000;
@@ -45,7 +47,7 @@ export function outlookOf(one: WithdrawalView, status: SignerStatus | null, nowM
       return {
         verdict: "waits for a person",
         why: "its nonce is bound from before a recovery, so it is only watched: it may have been paid",
-        what: `look the transactions above and the nonce up on the chain, then: autowithdraw approve ${one.transactionId}`,
+        what: `look the transactions above and the nonce up on the chain, then: ${typed(`approve ${one.transactionId}`)}`,
       };
     case "paid":
       return { verdict: "ended well", why: "the payment is final on chain, and the gateway is told", what: "" };
@@ -85,7 +87,7 @@ function endedOutlook(one: WithdrawalView, how: string, what: string): Outlook {
 
 function heldOutlook(one: WithdrawalView): Outlook {
   const address = one.address === "" ? " --address ADDRESS" : "";
-  const type = `autowithdraw approve ${one.transactionId}${address}, or autowithdraw refuse ${one.transactionId}`;
+  const type = `${typed(`approve ${one.transactionId}${address}`)}, or refuse in its place`;
   const isOfRecovery = one.code === "RECOVERY_HOLD" || one.code === "RECOVERY_SETTLED";
   const until = isOfRecovery ? "time does not end it" : `without an answer it expires at ${momentHere(one.expiresAt)}`;
   const first =
@@ -101,13 +103,13 @@ function hindrance({ one, status }: Judged): Outlook | null {
   if (status.locked !== "" && isSigning)
     return stuck(`the signer is locked (${status.locked}): ${status.lockedDetail}`, remedyIn(status.locked));
   if (!status.courierConnected || courier === null)
-    return stuck("the courier does not run, and nothing moves without it", "autowithdraw status says why and what to type");
+    return stuck("the courier does not run, and nothing moves without it", "status says why and what to type");
   const own = courier.waiting.find(({ transactionId }) => transactionId === one.transactionId);
   if (own !== undefined) return waitingOutlook(own.why, one);
   if (one.state === "signed" && courier.link !== "up")
     return stuck(
       `the link to the gateway is down (${courier.linkDetail}), and nothing leaves before the gateway confirms`,
-      "mend the link: autowithdraw status; nothing is lost, and it goes on by itself then",
+      "mend the link, status says how; nothing is lost, and it goes on by itself then",
     );
   const chain = courier.chains.find((known) => known.chain === one.chain);
   if (one.state !== "signed" && chain !== undefined && !chain.ok && !chain.isAsking)
@@ -134,7 +136,7 @@ function waitingOutlook(why: string, one: WithdrawalView): Outlook {
     const more = why === "funds for a higher fee" ? "a higher fee, which the chain asks for now" : "amount and fee";
     return stuck(
       `the paying account does not cover ${more} (${why})`,
-      `send funds to ${one.account || "the address of: autowithdraw address"}`,
+      `send funds to ${one.account || "the paying address, which the command address prints"}`,
     );
   }
   if (why === "others in flight")
@@ -146,8 +148,8 @@ function waitingOutlook(why: string, one: WithdrawalView): Outlook {
       `look nonce ${gap} up in a block explorer, then docs/operations.md, section 7`,
     );
   const code = codeIn(why);
-  if (code !== "") return stuck(`${codes[code][3]} (${code})`, remedyIn(code) || "autowithdraw status");
-  return stuck(why, waitRemedies[why] ?? "autowithdraw status");
+  if (code !== "") return stuck(`${codes[code][3]} (${code})`, remedyIn(code) || seeStatus);
+  return stuck(why, waitRemedies[why] ?? seeStatus);
 }
 
 const waitRemedies: Readonly<Record<string, string>> = {
@@ -183,10 +185,10 @@ const nextSteps = {
 
 const neverByHand = "never pay it by hand: it may still be paid";
 const lateWords = {
-  approved: "autowithdraw status: link, nodes and funds",
-  intent: "autowithdraw status; the next start of crypto signs it as well",
-  signed: "autowithdraw status: the gateway and the link; nothing is lost",
-  released: `autowithdraw status: the nodes; ${neverByHand}`,
+  approved: "look with status at link, nodes and funds",
+  intent: `${seeStatus}; the next start of crypto signs it as well`,
+  signed: "look with status at gateway and link; nothing is lost",
+  released: `look with status at the nodes; ${neverByHand}`,
   broadcast: `look its txHash up in a block explorer; ${neverByHand}`,
   included: "look whether the chain makes final blocks; nothing else is to be done",
 } as const;

@@ -45,7 +45,7 @@ const stateWords: Readonly<Record<WithdrawalView["state"], string>> = {
 export function transactionIdFrom(text: string): string {
   if (/^[0-9a-f]{32}$/.test(text)) return text;
   throw new AgentError("COMMAND_USAGE", "none", `${JSON.stringify(text.slice(0, 80))} is not a transactionId: 32 hex digits`, {
-    hint: "copy it whole from: autowithdraw withdrawals",
+    hint: "copy it whole from what withdrawals prints",
   });
 }
 

@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { LimitView, SignerStatus, WaitView } from "../agent/socket/verbs.ts";
 import { commandTree, runCommand } from "../cli/main.ts";
 import type { Terminal } from "../cli/terminal.ts";
 import { projectRoot } from "../scripts/rig.ts";
@@ -14,6 +15,17 @@ import { broadcast, held, OperatorSocket, recoveryPlan, transactionId, well } fr
 const signer = new OperatorSocket();
 const dir = mkdtempSync(join(tmpdir(), "aw-json-"));
 const page = readFileSync(join(projectRoot, "docs", "cli-json.md"), "utf8");
+
+const limit: LimitView = {
+  ...{ currency: "eth", maxPerWithdrawal: "1", maxPerHour: "2", maxPerDay: "5", holdAbove: "0.5", twoApproversAbove: "0.8" },
+  newDestination: { holdAbove: "0.1", delayMinutes: 60 },
+  ...{ maxFee: "0.01", maxFeePerDay: "0.05", allow: 2, deny: 1, usedInHour: "0.25", usedInDay: "1.75", usedFeesInDay: "0.004" },
+};
+const wait: WaitView = {
+  ...{ until: 0, isNew: true, needsTwo: true },
+  likeness: { address: broadcast.address, at: 1, amount: "1", currency: "eth" },
+  confirmed: { approver: "bob", address: held.address, at: 2 },
+};
 
 /** The fields in the table of a section. */
 function rowsOf(section: string): string[] {
@@ -50,10 +62,10 @@ beforeAll(async () => {
     mode: 0o600,
   });
   signer.answers = {
-    status: () => ({ status: well }),
+    status: () => ({ status: { ...well, limits: [limit] } }),
     list: () => ({ withdrawals: [broadcast, held] }),
-    show: () => ({ withdrawal: held, history: [{ seq: 12, at: 1, kind: "REQUESTED", detail: "job 7" }] }),
-    approve: () => ({ withdrawal: held }),
+    show: () => ({ withdrawal: held, history: [{ seq: 12, at: 1, kind: "REQUESTED", detail: "job 7" }], wait }),
+    approve: () => ({ withdrawal: held, wait }),
     refuse: () => ({ withdrawal: held }),
     recover: () => ({ plan: recoveryPlan, done: true }),
     verify: () => ({ records: 18, segments: 1, head: well.head }),
@@ -94,6 +106,7 @@ describe("docs/cli-json.md", () => {
     ["approve, refuse", "refuse ID --yes --state DIR"],
     ["address", "address --state DIR"],
     ["verify", "verify --state DIR"],
+    ["doctor", "doctor --state DIR"],
     ["recover", `recover --yes ${recoveryPlan.digest} --state DIR`],
     ["token", "token --api-key-file DIR/api.key"],
     ["a command that did not do it", "show 0 --state DIR"],
@@ -101,8 +114,16 @@ describe("docs/cli-json.md", () => {
     const found = fieldsOf(await answerOf(line)).map(short);
     const inOne = found.flatMap((field) => /^withdrawals?(?:\[\])?\.(.+)/.exec(field)?.[1] ?? []);
     if (inOne.length > 0) expect(rowsOf("a withdrawal")).toEqual(inOne.sort());
-    const own = found.map((field) => field.replace(/^(withdrawals?)(?:\[\])?\..+/, "$1"));
+    const inWait = found.flatMap((field) => /^wait\.([^.]+)/.exec(field)?.[1] ?? []);
+    if (inWait.length > 0) expect(rowsOf("wait")).toEqual([...new Set(inWait)].sort());
+    const own = found.map((field) => field.replace(/^(withdrawals?|wait)(?:\[\])?\..+/, "$1"));
     expect(rowsOf(section)).toEqual([...new Set(own)].sort());
+  });
+
+  it("says of a limit and of the courier what status --state DIR answers", async () => {
+    const { status } = (await answerOf("status --state DIR")) as { readonly status: SignerStatus };
+    expect(rowsOf("a limit")).toEqual(Object.keys(status.limits[0] ?? {}).sort());
+    expect(rowsOf("the courier")).toEqual(Object.keys(status.courier ?? {}).sort());
   });
 
   it("has a section for every command that takes --json", () => {

@@ -1,6 +1,7 @@
 /** Terminal manners: a table that does not fit becomes blocks with nothing shortened, and long work says that it goes on where one watches. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Terminal, table, withProgress } from "../cli/terminal.ts";
+import { typed } from "../cli/typed.ts";
 
 const heading = ["currency", "network", "address"];
 const address = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
@@ -10,7 +11,7 @@ describe("a table", () => {
     const row = ["eth", "eip155:1", address];
     const exactly = `currency  network   address`.length - "address".length + address.length;
     expect(table(heading, [row], exactly)).toBe(`currency  network   address\neth       eip155:1  ${address}`);
-    expect(table(heading, [row], exactly - 1)).toBe(`  currency   eth\n  network    eip155:1\n  address    ${address}`);
+    expect(table(heading, [row], exactly - 1)).toBe(`currency eth\n  network   eip155:1\n  address   ${address}`);
   });
 
   it("is 80 columns wide when nobody says, and shortens no value in any width", () => {
@@ -80,5 +81,12 @@ describe("progress", () => {
     await vi.advanceTimersByTimeAsync(2000);
     await caught;
     expect(said.endsWith(" \r")).toBe(true);
+  });
+});
+
+describe("a command in a hint", () => {
+  it("is typed by its short name where the agent is installed, else by the file that a checkout has", () => {
+    expect(typed("approve ID", "/var/lib/autowithdraw")).toBe("autowithdraw approve ID");
+    expect(typed("approve ID", "")).toBe("node autowithdraw.js approve ID");
   });
 });

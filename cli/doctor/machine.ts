@@ -9,6 +9,7 @@ import type { StateFolder } from "../../agent/state-folder.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import type { UnitView } from "../machine.ts";
 import { bytesWords } from "../status/problems.ts";
+import { typed } from "../typed.ts";
 import type { GatewayTime } from "./outside.ts";
 import type { Look } from "./report.ts";
 
@@ -128,7 +129,7 @@ export function lookAtOthers(state: StateFolder, folders: readonly string[]): Lo
     const wallet = walletIn(join(root, "signer"));
     if (wallet === null) return [];
     if (wallet === "" || wallet !== own) {
-      const hint = `if nothing runs on it any more, archive it; if it is another agent, look at it with: autowithdraw doctor --state ${root}`;
+      const hint = `if nothing runs on it any more, archive it; if it is another agent, look at it with: ${typed(`doctor --state ${root}`)}`;
       return [finding("DOCTOR_AGENTS_MANY", "warning", `${root} holds an agent too`, hint)];
     }
     const what = `${root} holds the same wallet: an agent started there would give out the same nonces again`;

@@ -50,7 +50,7 @@ function secretsKept(kept: PairResult["kept"], { isInteractive }: Terminal): Age
   const why = isInteractive ? "nobody said" : "there is no terminal to ask";
   const message = `this server is paired, but config.json still holds ${kept.join(" and ")}: ${why} whether the mnemonic is written down`;
   const how = isInteractive ? "again and answer yes" : "again with the same options and --yes";
-  const hint = `write the mnemonic down, then run node pair.js ${how}: it does only what is left`;
+  const hint = `write the mnemonic down, then run pair ${how}: it does only what is left`;
   return new AgentError("PAIRING_SECRETS_KEPT", "none", message, { hint });
 }
 

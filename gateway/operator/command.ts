@@ -105,7 +105,7 @@ export function init(options: { readonly dir: string; readonly json?: boolean })
     return;
   }
   print(`Made ${made.key}, an empty database, and ${made.config}.`);
-  print(`Next: set publicUrl, chains and currencies there, then: node gateway/gateway.js start --config ${made.config}`);
+  print(`Next: set publicUrl, chains and currencies there, then run this program with: start --config ${made.config}`);
 }
 
 /** @public */
@@ -249,7 +249,7 @@ export function agentsRecover(agentId: string, options: JsonOption & { readonly 
     }
     print(`Recovery of ${agentId} begun: epoch ${epoch}. Whoever runs with an older one is refused from now on.`);
     print(`Open withdrawals that go with the order: ${openWithdrawals}.`);
-    print("Next, on the agent's server, once status says RECOVERY_OFFERED there: node autowithdraw.js recover");
+    print("Next, on the agent's server, once status says RECOVERY_OFFERED there: the command recover");
   });
 }
 

@@ -1,0 +1,9 @@
+/** How a command of this program is typed where it runs: the short command of an installed agent sets AUTOWITHDRAW_STATE. */
+
+/**
+ * `words` are the command with its arguments: `approve ID`.
+ * @public
+ */
+export function typed(words: string, installedState: string | undefined = process.env.AUTOWITHDRAW_STATE): string {
+  return `${(installedState ?? "") === "" ? "node autowithdraw.js" : "autowithdraw"} ${words}`;
+}
