@@ -2,7 +2,7 @@
  * STATE/courier/link.json: what the link needs to know itself and its gateway by. Written once at each pairing, read by the
  * courier at its start. Touches that one file. The link's seed is kept out of every string: it is cut from the bytes before parsing.
  */
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { parseJson } from "../protocol/json.ts";
@@ -64,22 +64,38 @@ export function writeLinkFile(folder: string, identity: LinkIdentity): void {
 }
 
 /**
+ * The bytes of link.json in `folder`, unread; the caller wipes them. Root asks too, and the folder is the courier's, whom somebody may
+ * have taken over: no link leads to a file that only root can read, and no pipe makes root wait.
+ * @throws AgentError LINK_FILE_MISSING, LINK_FILE_OPEN (group or world may read it), LINK_FILE_INVALID
+ * @public
+ */
+export function readLinkBytes(folder: string): Buffer {
+  const path = join(folder, fileName);
+  let fd = -1;
+  try {
+    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const { mode, size } = fstatSync(fd);
+    if ((mode & 0o077) !== 0) throw new AgentError("LINK_FILE_OPEN", "none", `group or world can read ${path}`, { path });
+    if (size > fileBytesMax) throw new AgentError("LINK_FILE_INVALID", "none", `${path} is too large`, { path });
+    const bytes = Buffer.alloc(size);
+    return bytes.subarray(0, readSync(fd, bytes, 0, size, 0));
+  } catch (error) {
+    if (error instanceof AgentError) throw error;
+    throw new AgentError("LINK_FILE_MISSING", "none", `${path} cannot be read: ${reasonOf(error)}`, { path }, { cause: error });
+  } finally {
+    if (fd !== -1) closeSync(fd);
+  }
+}
+
+/**
  * Reads link.json of `folder`; the caller wipes `linkSeed`.
  * @throws AgentError LINK_FILE_MISSING, LINK_FILE_OPEN (group or world may read it), LINK_FILE_INVALID
  * @public
  */
 export function readLinkFile(folder: string): LinkIdentity {
   const path = join(folder, fileName);
-  let bytes: Buffer;
-  try {
-    const stat = statSync(path);
-    if ((stat.mode & 0o077) !== 0) throw new AgentError("LINK_FILE_OPEN", "none", `group or world can read ${path}`, { path });
-    if (stat.size > fileBytesMax) throw new AgentError("LINK_FILE_INVALID", "none", `${path} is too large`, { path });
-    bytes = readFileSync(path);
-  } catch (error) {
-    if (error instanceof AgentError) throw error;
-    throw new AgentError("LINK_FILE_MISSING", "none", `${path} cannot be read: ${reasonOf(error)}`, { path }, { cause: error });
-  }
+  const bytes = readLinkBytes(folder);
   try {
     const { linkSeed, rest } = cutSeed(bytes, path);
     const fields = readFields(parseJson(rest), "link.json");

@@ -2,12 +2,15 @@
  * Whose the files are that root makes in a folder of another user: the units give signer and courier a user each, and a person pairs
  * and recovers as root. Either what was made is handed over, or root becomes that user first.
  */
-import { closeSync, constants, type Dirent, fstatSync, lchownSync, lstatSync, openSync, readdirSync, statSync } from "node:fs";
+import { chownSync, closeSync, constants, type Dirent, fstatSync, lchownSync, openSync, readdirSync, statSync } from "node:fs";
 
 interface Owner {
   readonly uid: number;
   readonly gid: number;
 }
+
+/** O_PATH: names a file without opening it, so that neither a pipe nor a device notices. Node has no name for it. Source: open(2). */
+const openPath = 0o10000000;
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
@@ -51,12 +54,21 @@ function giveInside(folder: string, owner: Owner): void {
   }
 }
 
-/** Another name of a file may be somebody's own, so only files with one name change hands. */
+/**
+ * Another name of a file may be somebody's own, so only files with one name change hands. What was looked at is what changes: the
+ * folder's owner may put something else under the name meanwhile.
+ */
 function give(path: string, entry: Dirent, owner: Owner): void {
   if (entry.isDirectory()) {
     giveInside(path, owner);
     return;
   }
-  const { uid, nlink } = lstatSync(path);
-  if (uid !== owner.uid && nlink === 1) lchownSync(path, owner.uid, owner.gid);
+  const fd = openSync(path, openPath | constants.O_NOFOLLOW);
+  try {
+    const stat = fstatSync(fd);
+    if (stat.uid === owner.uid || stat.nlink !== 1) return;
+    chownSync(`/proc/self/fd/${fd}`, owner.uid, owner.gid);
+  } finally {
+    closeSync(fd);
+  }
 }

@@ -19,7 +19,8 @@ export function whyAway(state: StateFolder, error: unknown, machine: Machine): u
   if (error.code === "SOCKET_TIMEOUT") return hung(error, isUnderUnits);
   if (error.code === "COMMAND_RIGHT") return noRight(state, error, isUnderUnits);
   if (error.code !== "COMMAND_DAEMON_AWAY") return error;
-  const [last] = machine.lastWords(state);
+  // A courier knows nothing of why its signer is silent, and whoever took it over would have root type its hint.
+  const last = machine.lastWords(state).find(({ role }) => role !== "courier");
   if (!isUnderUnits)
     return last === undefined ? away(error.message, "start it with: node crypto.js", error) : ended(last, last.hint, error);
   const units = machine.units(unitNames);

@@ -5,6 +5,7 @@ import type { OperatorAnswers, OperatorRequests, OperatorVerb } from "../agent/s
 import { isThere, type StateFolder, socketPaths } from "../agent/state-folder.ts";
 import { type Code, codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
+import { visibleAll } from "../protocol/visible.ts";
 import { whyAway } from "./away.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 
@@ -28,7 +29,8 @@ export async function askOperator<V extends OperatorVerb>(
     timeoutMs: verb === "verify" || verb === "recover" ? verifyTimeoutMs : timeoutMs,
   });
   try {
-    const answer = await client.request(verb, body);
+    // The signer passes on what its courier says of itself, and that is anybody's.
+    const answer = visibleAll(await client.request(verb, body));
     if (answer.ok) return answer;
     const { code, detail, effect } = answer;
     throw new AgentError(code as Code, effect, wordsOf(code, detail));

@@ -1,6 +1,16 @@
 /** A backup's bytes: opened by its own encKey alone, every cut and every changed chunk refused, parts as they were; restored with owners. */
 import { createHash, hkdfSync, randomBytes } from "node:crypto";
-import { chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import nacl from "tweetnacl";
@@ -222,6 +232,23 @@ describe("on a real disk", () => {
     expect(codeOf(() => makeBackup({ ...task, file: join(dir, "no", "folder") }, null))).toBe("BACKUP_WRITE");
     expect(readFileSync(file).equals(before)).toBe(true);
     expect(readdirSync(dir).sort()).toEqual(["open.backup", "state"]);
+  });
+
+  it("a link in the courier's folder brings no other file into it", () => {
+    const state = stateFolder(join(dir, "state"));
+    const file = join(dir, "keys.backup");
+    createLedger(ledgerDisk(join(state.signer, "ledger")), paired, () => 1);
+    mkdirSync(state.courier);
+    const link = join(state.courier, "link.json");
+    const elsewhere = join(dir, "root-only");
+    writeFileSync(elsewhere, "secret", { mode: 0o600 });
+    const task = { act: "make", file, state, config: null, upTo: null, hasKeys: true, madeAt: 1 } as const;
+    symlinkSync(elsewhere, link);
+    expect(codeOf(() => makeBackup(task, null))).toBe("LINK_FILE_MISSING");
+    rmSync(link);
+    writeFileSync(link, "{}", { mode: 0o600 });
+    // A file of its own is taken, and the next is looked for.
+    expect(codeOf(() => makeBackup(task, null))).toBe("KEYSTORE_MISSING");
   });
 
   it.skipIf(process.getuid?.() !== 0)("root restores for the owners of the folders that an installation made", () => {

@@ -74,6 +74,19 @@ describe("the supervisor", () => {
     };
   };
 
+  it("passes on no character that would move a terminal's cursor", async () => {
+    const stopping = new AbortController();
+    const courier = `process.stdout.write("a\\u001b[2Jb\\n"); process.stderr.write("c\\u009bd\\u202ee\\n"); process.exit(1);`;
+    const run = options({ startCourier: script(courier), stop: stopping.signal });
+    const waiting = setInterval(() => {
+      if (run.said.some((line) => line.startsWith("a")) && run.said.some((line) => line.startsWith("c"))) stopping.abort();
+    }, 5);
+    expect(await supervise(run)).toBe(0);
+    clearInterval(waiting);
+    expect(run.said).toContain("a\ufffd[2Jb");
+    expect(run.said).toContain("c\ufffdd\ufffde");
+  });
+
   it("waits longer after every unexpected end, and stops when told", async () => {
     const stopping = new AbortController();
     const starts: number[] = [];

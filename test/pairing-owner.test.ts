@@ -1,7 +1,9 @@
 /** Pairing and recovery as root in folders of the units' users: what root makes there belongs to them, also after a run that was cut. */
+import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   chownSync,
+  lchownSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -13,8 +15,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { beforeEach, describe, expect, it } from "vitest";
 import { giveToOwner } from "../agent/owner.ts";
+import { gatherFacts } from "../cli/install/facts.ts";
+import { layouts } from "../cli/install/layout.ts";
+import { projectRoot } from "../scripts/rig.ts";
 import { agent, eachTestItsPairing, fill } from "./support/pairing.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -101,8 +107,48 @@ describe.runIf(isRoot)("handing over", () => {
     writeFileSync(join(signer, "foreign"), "");
     chownSync(join(signer, "foreign"), users.courier, users.courier);
     giveToOwner(signer);
+    expect(lstatSync(join(signer, "file-link")).uid).toBe(users.signer);
     for (const path of [outside, join(outside, "file"), join(outside, "twice")]) expect(lstatSync(path).uid, path).toBe(0);
     expect(lstatSync(join(signer, "own"))).toMatchObject({ uid: users.signer, gid: users.signer });
     expect(lstatSync(join(signer, "foreign")).uid).toBe(users.signer);
+  });
+});
+
+describe.runIf(isRoot)("looking whose all in a folder is", () => {
+  it("walks through no link, which may lead anywhere or round in circles", async () => {
+    const root = join(agent.dir, "image");
+    const courier = join(root, "var/lib/autowithdraw/courier");
+    const [id, name] = [65_534, "nobody"];
+    mkdirSync(courier, { recursive: true });
+    const outside = join(agent.dir, "elsewhere");
+    mkdirSync(outside);
+    writeFileSync(join(outside, "of-root"), "");
+    symlinkSync(outside, join(courier, "link"));
+    chownSync(courier, id, id);
+    lchownSync(join(courier, "link"), id, id);
+    const ownerNow = async (): Promise<unknown> =>
+      (await gatherFacts(layouts.agent, projectRoot, root)).folders.get("/var/lib/autowithdraw/courier")?.owner;
+    expect(await ownerNow()).toBe(name);
+    mkdirSync(join(courier, "inner"));
+    expect(await ownerNow()).toBeNull();
+    chownSync(join(courier, "inner"), id, id);
+    writeFileSync(join(courier, "inner", "of-root"), "");
+    expect(await ownerNow()).toBeNull();
+  });
+});
+
+describe("a named pipe in the place of a file that root reads in another's folder", () => {
+  it.each([
+    ["keystore.json", "agent/signer/keystore/file.js", "readKeystore", "0"],
+    ["link.json", "agent/link-file.js", "readLinkFile", "LINK_FILE_INVALID"],
+  ])("%s makes nobody wait", (name, module, read, ends) => {
+    const folder = join(agent.dir, "pipes");
+    mkdirSync(folder);
+    expect(spawnSync("mkfifo", ["-m", "600", join(folder, name)]).status).toBe(0);
+    const from = pathToFileURL(join(projectRoot, "dist", module)).href;
+    const script = `import { ${read} as read } from ${JSON.stringify(from)};
+let said = "0"; try { read(${JSON.stringify(folder)}); } catch (error) { said = error.code; } process.stdout.write(said);`;
+    const done = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8", timeout: 10_000 });
+    expect(done.stdout, done.stderr).toBe(ends);
   });
 });

@@ -1,6 +1,7 @@
 /** What a check found: a code, how grave it is, a sentence, the line to type; and how a person reads it. Pure. */
 import { type Code, codes } from "../../protocol/codes.ts";
 import type { AgentError } from "../../protocol/fault.ts";
+import { visible } from "../../protocol/visible.ts";
 
 /**
  * `error`: it does not work so, or keys or money are at risk. `warning`: it works, and should not stay so.
@@ -14,11 +15,11 @@ export interface Finding {
 }
 
 /**
- * A finding with the table's hint where `hint` is left out.
+ * A finding with the table's hint where `hint` is left out; both fit to print, whatever a node or a file's name brought into them.
  * @public
  */
 export function finding(code: Code, severity: Finding["severity"], what: string, hint: string = codes[code][4]): Finding {
-  return { code, severity, what, hint };
+  return { code, severity, what: visible(what), hint: visible(hint) };
 }
 
 /**

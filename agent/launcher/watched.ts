@@ -4,6 +4,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
+import { visible } from "../../protocol/visible.ts";
 import type { LauncherEvent } from "./speech.ts";
 import { exitCodes } from "./verdict.ts";
 import { lookMs, type Patience, Watchdog } from "./watchdog.ts";
@@ -112,7 +113,8 @@ function eachLine(stream: Readable | null, take: (line: string) => void): void {
   stream?.on("data", (text: string) => {
     const lines = (rest + text).split("\n");
     rest = (lines.pop() ?? "").slice(-lineCharactersMax);
-    for (const line of lines) take(line);
+    // A courier that was taken over prints what it likes, and this may be somebody's terminal.
+    for (const line of lines) take(visible(line));
   });
 }
 

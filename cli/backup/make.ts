@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, constants, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { blanked, withoutMembers } from "../../agent/config-text.ts";
+import { readLinkBytes } from "../../agent/link-file.ts";
 import { readPrivateFile } from "../../agent/private-file.ts";
 import { syncFolder } from "../../agent/replace-file.ts";
 import { keystoreName, readKeystore } from "../../agent/signer/keystore/file.ts";
@@ -73,7 +74,7 @@ function writeParts(writer: BackupWriter, task: BackupTask & { readonly act: "ma
     writer.part(part);
     part.bytes.fill(0);
   };
-  if (hasKeys) put({ name: "link.json", bytes: privateFile(join(state.courier, "link.json")) });
+  if (hasKeys) put({ name: "link.json", bytes: linkBytes(state.courier) });
   if (config !== null) put({ name: "config.json", bytes: configBytes(config, hasKeys) });
   if (hasKeys) {
     put({ name: keystoreName, bytes: Buffer.from(readKeystore(state.signer)) });
@@ -85,6 +86,11 @@ function writeParts(writer: BackupWriter, task: BackupTask & { readonly act: "ma
 
 function privateFile(path: string): Uint8Array {
   return asOwner(path, () => readPrivateFile(path));
+}
+
+/** The courier's folder is the courier's: a link in it must not bring a file of root's into the backup, and back to it by a restore. */
+function linkBytes(courier: string): Uint8Array {
+  return asOwner(join(courier, "link.json"), () => readLinkBytes(courier));
 }
 
 /** Without its three secrets; in a backup that anybody may read also without what stands in a node's address beside its host. */

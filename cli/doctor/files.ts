@@ -1,9 +1,10 @@
 /** Rights, owners and links in the state folder: read entry by entry, then judged. Follows no link and changes nothing. */
 import { lstatSync, readdirSync, type Stats } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { type Finding, finding } from "../../agent/check/finding.ts";
 import type { StateFolder } from "../../agent/state-folder.ts";
 import { reasonOf } from "../../protocol/fault.ts";
+import { shellWord, visible } from "../../protocol/visible.ts";
 import type { Look } from "./report.ts";
 
 /** One file or folder, `path` below the state folder, "" itself. */
@@ -34,7 +35,7 @@ export function readTree(root: string): Tree {
     } catch (error) {
       const reason = reasonOf(error);
       // What is gone between listing and look was somebody's temporary file.
-      if (reason !== "ENOENT") unseen.push(`${path} (${reason})`);
+      if (reason !== "ENOENT") unseen.push(visible(`${path} (${reason})`));
     }
   }
   return { entries, unseen };
@@ -73,6 +74,14 @@ function forbiddenBits({ path, kind }: Entry): number {
   return path === "" ? 0o066 : 0o022;
 }
 
+/** The line to type for a file. Whoever owns its folder chose its name, and may have made it part of another line. */
+function lineFor(path: string, line: (word: string) => string): string {
+  const word = shellWord(path);
+  return word === null
+    ? `its name cannot be typed as it is; look with: ls -lab ${shellWord(dirname(path)) ?? "its folder"}`
+    : line(word);
+}
+
 function rightsFindings(state: StateFolder, entry: Entry): readonly Finding[] {
   const { path, mode } = entry;
   const open = mode & forbiddenBits(entry);
@@ -82,14 +91,29 @@ function rightsFindings(state: StateFolder, entry: Entry): readonly Finding[] {
   const what = `${full} can be reached by others than its owner (mode ${mode.toString(8).padStart(4, "0")})`;
   const code =
     path === "signer/keystore.json" ? "KEYSTORE_OPEN" : path === "courier/link.json" ? "LINK_FILE_OPEN" : "DOCTOR_FILE_RIGHTS";
-  return [finding(code, code === "DOCTOR_FILE_RIGHTS" ? "warning" : "error", what, `chmod ${kept} ${full}`)];
+  return [
+    finding(
+      code,
+      code === "DOCTOR_FILE_RIGHTS" ? "warning" : "error",
+      what,
+      lineFor(full, (word) => `chmod ${kept} ${word}`),
+    ),
+  ];
 }
 
 function linkFindings(state: StateFolder, { path, kind, names }: Entry): readonly Finding[] {
   const full = join(state.root, path);
-  if (kind === "link") return [finding("DOCTOR_FILE_LINK", "warning", `${full} is a symbolic link`, `ls -l ${full}`)];
+  if (kind === "link")
+    return [
+      finding(
+        "DOCTOR_FILE_LINK",
+        "warning",
+        `${full} is a symbolic link`,
+        lineFor(full, (word) => `ls -l ${word}`),
+      ),
+    ];
   if (kind !== "file" || names < 2) return [];
-  const hint = `find / -xdev -samefile ${full}`;
+  const hint = lineFor(full, (word) => `find / -xdev -samefile ${word}`);
   return [finding("DOCTOR_FILE_LINK", "warning", `${full} has ${names} names: whoever reaches the other reaches it`, hint)];
 }
 

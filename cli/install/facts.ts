@@ -107,10 +107,12 @@ function folderFact(path: string, place: string, isUsers: boolean): readonly (re
 }
 
 function isAllOf(uid: number, folder: string): boolean {
-  const found = (readdirSync(folder, { recursive: true }) as string[]).map((name) =>
-    lstatSync(join(folder, name), { throwIfNoEntry: false }),
-  );
-  return found.every((stat) => stat === undefined || stat.uid === uid);
+  // Folder by folder: Node's own recursive listing walks through links, and the folder's owner may have put a loop of them there.
+  return readdirSync(folder, { withFileTypes: true }).every((entry) => {
+    const path = join(folder, entry.name);
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    return stat === undefined || (stat.uid === uid && (!entry.isDirectory() || isAllOf(uid, path)));
+  });
 }
 
 function textOf(path: string): string | null {

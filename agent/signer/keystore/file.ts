@@ -94,7 +94,8 @@ function assertSameWallet(folder: string, text: string): void {
 export function readText(path: string): string {
   let fd: number;
   try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    // `doctor` looks into other people's folders: a named pipe there must not make root wait.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
     if (reason === "ENOENT") throw new AgentError("KEYSTORE_MISSING", "none", `there is no keystore ${path}`);

@@ -1,0 +1,97 @@
+/** What others wrote and commands print: it moves no cursor, begins no line of its own, and is no part of the line that a person types. */
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { stateFolder } from "../agent/state-folder.ts";
+import { whyAway } from "../cli/away.ts";
+import type { Machine } from "../cli/machine.ts";
+import { askOperator } from "../cli/operator.ts";
+import { AgentError } from "../protocol/fault.ts";
+import { shellWord, visible, visibleAll } from "../protocol/visible.ts";
+import { DoctorRig } from "./support/doctor-rig.ts";
+
+const dirty = "\u001b[2J\u009b31m\neverything works\r\u202egpj\u2028\u200b";
+const unseen = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/u;
+
+describe("text of others", () => {
+  it("is shown with a sign where nothing is to be seen, and otherwise as it is", () => {
+    expect(visible(dirty)).toBe("\ufffd[2J\ufffd31m\ufffdeverything works\ufffd\ufffdgpj\ufffd\ufffd");
+    expect(visible("Zürich 東京 – ok")).toBe("Zürich 東京 – ok");
+    expect(visibleAll({ a: [dirty, 1, null, true], [dirty]: {} })).toEqual({
+      a: [visible(dirty), 1, null, true],
+      [visible(dirty)]: {},
+    });
+  });
+
+  it("is one word in a shell, or none", () => {
+    for (const name of ["/var/lib/a", "x; id #", "it's $(id) `id`", "-rf", "a\\b", "ü"]) {
+      const word = shellWord(name) ?? "";
+      expect(
+        spawnSync("sh", ["-c", `printf %s ${word === "-rf" ? `"" ${word}` : word}`], { encoding: "utf8" }).stdout,
+        name,
+      ).toBe(name);
+    }
+    expect(shellWord("/var/lib/a")).toBe("/var/lib/a");
+    expect(shellWord(dirty)).toBeNull();
+  });
+});
+
+describe("in a command", () => {
+  let rig: DoctorRig;
+  beforeEach(async () => {
+    rig = new DoctorRig();
+    await rig.open();
+  });
+  afterEach(() => rig.close());
+
+  it("what the courier says of itself forges no line of status or doctor", async () => {
+    rig.courier({ link: "down", linkDetail: `LINK_SOCKET: ${dirty}`, waiting: [{ transactionId: "1".repeat(32), why: dirty }] });
+    const { status } = await askOperator(rig.state, "status", {});
+    expect(status.courier?.linkDetail).toBe(`LINK_SOCKET: ${visible(dirty)}`);
+    expect(JSON.stringify(status)).not.toMatch(unseen);
+    const seen = await rig.run();
+    expect(seen.codes).toContain("LINK_SOCKET");
+    expect(seen.text).not.toMatch(unseen);
+    expect(seen.text).not.toMatch(/^everything works/m);
+  });
+
+  it("the name of a file in the courier's folder is no line for root to type", async () => {
+    const file = (name: string): void => writeFileSync(join(rig.state.courier, name), "", { mode: 0o644 });
+    file("plain");
+    file("x; touch owned #");
+    file(dirty);
+    const { hints, text } = await rig.run();
+    const at = rig.state.courier;
+    expect(new Set(hints)).toEqual(
+      new Set([
+        `chmod 0600 ${at}/plain`,
+        `chmod 0600 '${at}/x; touch owned #'`,
+        `its name cannot be typed as it is; look with: ls -lab ${at}`,
+      ]),
+    );
+    expect(text).not.toMatch(unseen);
+  });
+});
+
+describe("last words", () => {
+  const away = new AgentError("COMMAND_DAEMON_AWAY", "none", "crypto does not run");
+  const left = { code: "BUG", message: "its last words", hint: "its hint", at: 2 };
+  const words = (roles: readonly ("both" | "courier" | "signer")[], isUnderUnits: boolean): string => {
+    const units = new Map([["crypto-signer.service", { ActiveState: "failed", Result: "exit-code", ExecMainStatus: "1" }]]);
+    const machine: Machine = {
+      isUnderUnits: () => isUnderUnits,
+      units: () => units,
+      lastWords: () => roles.map((role) => ({ ...left, role })),
+      configOnDisk: () => ({ is: "gone" }),
+    };
+    const error = whyAway(stateFolder("/nowhere"), away, machine) as AgentError;
+    return `${error.message} ${String(error.context.hint)}`;
+  };
+
+  it.each([true, false])("of a courier are not taken for why its signer is silent (under units: %s)", (isUnderUnits) => {
+    expect(words(["courier"], isUnderUnits)).not.toMatch(/its (?:last words|hint)/);
+    expect(words(["courier", "signer"], isUnderUnits)).toMatch(/its last words.*its hint/);
+    expect(words(["both"], isUnderUnits)).toMatch(/its last words.*its hint/);
+  });
+});
