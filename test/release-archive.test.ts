@@ -84,7 +84,9 @@ describe("the archive", () => {
     );
     const outside = files.filter(
       (path) =>
-        !/^(dist\/(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(path),
+        !/^(dist\/(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(
+          path,
+        ),
     );
     expect(outside.sort()).toEqual([
       "LICENSE",
@@ -162,7 +164,8 @@ describe("the packages of a release", () => {
     expect(done.code, done.output).toBe(0);
     for (const path of namesIn(lockOf(folder))) expect(existsSync(join(place, path, "package.json")), path).toBe(true);
     // Every import of the built program is among them.
-    const rooms = folder === "" ? ["protocol", "chains", "agent", "cli", "client"] : ["protocol", "chains", "gateway"];
+    const beneath = ["protocol", "notices", "metrics", "notify", "chains"];
+    const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "client"] : ["gateway"])];
     const wanted = rooms.flatMap((room) => importsUnder(join(unpacked, "dist", room)));
     expect(new Set(wanted).size).toBeGreaterThan(4);
     expect(wanted.filter((one) => !existsSync(join(place, "node_modules", one)))).toEqual([]);
@@ -174,9 +177,11 @@ function importsUnder(folder: string): string[] {
   return (readdirSync(folder, { recursive: true }) as string[])
     .filter((path) => path.endsWith(".js"))
     .flatMap((path) =>
-      [...readFileSync(join(folder, path), "utf8").matchAll(/\bfrom "((?:@[a-z0-9-]+\/)?[a-z0-9-]+)[^":]*"/g)].map(
-        (match) => match[1]!,
-      ),
+      [
+        ...readFileSync(join(folder, path), "utf8").matchAll(
+          /^(?:import|export|\} ).*\bfrom "((?:@[a-z0-9-]+\/)?[a-z0-9-]+)[^":]*"/gm,
+        ),
+      ].map((match) => match[1]!),
     )
     .filter((one) => !["buffer"].includes(one));
 }
