@@ -179,8 +179,8 @@ describe("a damaged state folder", () => {
       }
       const after = agent.contents();
       expect(after.get(lastWords)).toContain(name);
-      for (const contents of [before, after]) contents.delete(lastWords);
-      expect(after).toEqual(before);
+      const rest = [before, after].map((contents) => [...contents].filter(([path]) => path !== lastWords));
+      expect(rest[1]).toEqual(rest[0]);
     }
   });
 
