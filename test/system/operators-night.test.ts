@@ -305,7 +305,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.must(`cd /srv/new && ${offline} node autowithdraw.js upgrade --yes`);
     await night.paid(order);
     await night.well();
-    expect(await night.must("autowithdraw --version")).toMatch(/^\d+\.\d+\.\d+/);
+    expect(await night.must("autowithdraw --version")).toMatch(/^autowithdraw \d+\.\d+\.\d+\n$/);
     await night.must("autowithdraw doctor || test $? -eq 1");
     const books = await night.balanceTheBooks();
     expect(books.paid).toBeGreaterThan(40);
