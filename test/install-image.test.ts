@@ -130,7 +130,9 @@ describe.runIf(isRoot)("install --root", () => {
       "package.json",
       "systemd",
     ]);
-    expect(readdirSync(at(`${program}/dist`))).toEqual([".built", "chains", "gateway", "protocol"]);
+    expect(readdirSync(at(`${program}/dist`))).toEqual([
+      ...[".built", "chains", "gateway", "metrics", "notices", "notify", "protocol"],
+    ]);
     expect(existsSync(at(`${program}/node_modules/ethers`))).toBe(false);
     const asked = execFileSync(process.execPath, [at(`${program}/gateway/gateway.js`), "--version"], { encoding: "utf8" });
     expect(asked).toBe(`autowithdraw ${version}\n`);

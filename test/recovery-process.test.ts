@@ -89,7 +89,9 @@ describe("recovery", () => {
     expect(await world.balance(receiver(0x15))).toBe(tenth);
     expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(6);
     expect(await world.order("lost-and-paid", "0.1", receiver(0x12))).toBe(paid);
-    expect((await world.status()).exitCode).toBe(0);
+    // All that is not well is who runs this test: root.
+    const isRoot = process.getuid?.() === 0;
+    expect((await world.status()).problems.map(({ code }) => code)).toEqual(isRoot ? ["DOCTOR_ISOLATION"] : []);
 
     // The copy once more: its epoch is over, and nobody greets it.
     await world.stopAll();

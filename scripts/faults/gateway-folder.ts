@@ -97,7 +97,7 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
 
 /** Starts the gateway, under a tracer where told, and waits until it listens; rejects when it ends first. */
 export async function startGateway(folder: GatewayFolder, within: readonly string[] = []): Promise<Started> {
-  const program = join(projectRoot, "dist", "gateway", "command.js");
+  const program = join(projectRoot, "gateway", "gateway.js");
   const [command = process.execPath, ...args] = [...within, process.execPath, program, "start", "--config", folder.configPath];
   const started = start(command, args, {
     cwd: folder.dir,

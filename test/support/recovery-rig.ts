@@ -65,9 +65,10 @@ export class RecoveryRig {
     return { ...(JSON.parse(line) as T & { code: string }), exitCode: code };
   }
 
-  async status(): Promise<SignerStatus & { readonly exitCode: number | null }> {
-    const { status, exitCode } = await this.operator<{ status: SignerStatus }>("status");
-    return { ...status, exitCode };
+  async status(): Promise<SignerStatus & { readonly exitCode: number | null; readonly problems: readonly { code: string }[] }> {
+    type Told = { status: SignerStatus; problems: readonly { code: string }[] };
+    const { status, exitCode, problems } = await this.operator<Told>("status");
+    return { ...status, exitCode, problems };
   }
 
   statusIs(what: string, holds: (status: SignerStatus) => boolean): Promise<SignerStatus> {
