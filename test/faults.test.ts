@@ -90,7 +90,7 @@ describe.skipIf(missing !== "")("faults on real processes", () => {
     const file = join(world.folder.dir, "listening");
     const traced = await startGateway(world.folder, startedUnder(file, { syscalls: ["fsync", "fdatasync", "listen"] }));
     const calls = callsIn(readTrace(file));
-    for (const pid of childrenOf(traced.pid, "command.js")) process.kill(pid, "SIGKILL");
+    for (const pid of childrenOf(traced.pid, "gateway.js")) process.kill(pid, "SIGKILL");
     await traced.ended;
     const listens = calls.findIndex(({ syscall }) => syscall === "listen");
     const synced = calls.findIndex(({ syscall, args }) => syscall !== "listen" && args.includes("gateway.db-wal"));

@@ -136,7 +136,7 @@ export class GatewayWorld {
     const file = join(this.#dir, "speech");
     const started = await startGateway(this.folder, startedUnder(file, this.#options("data")));
     await this.agent.connect(this.folder.port);
-    for (const pid of childrenOf(started.pid, "command.js")) process.kill(pid, "SIGKILL");
+    for (const pid of childrenOf(started.pid, "gateway.js")) process.kill(pid, "SIGKILL");
     await started.ended;
     return readTrace(file);
   }
