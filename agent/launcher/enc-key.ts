@@ -1,6 +1,7 @@
 /**
  * Where encKey comes from, in this order: a systemd credential, a file or descriptor named by option, config.json, the credential
- * that installing sealed for this machine, and, when none has it and a person sits there, the terminal. Bytes only; one line end behind the key, as editors leave it, is no part of it.
+ * that installing sealed for this machine, and, when none has it and a person sits there, the terminal. Bytes only; one line end
+ * behind the key, as editors leave it, is no part of it.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, fstatSync, readFileSync } from "node:fs";

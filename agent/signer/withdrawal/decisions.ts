@@ -1,7 +1,7 @@
 /**
- * What a person or the clock decides: approve or refuse what is held, judge anew what a delay held, and let run out what was never bound. Only written by a signer
- * that the gateway has greeted: a refusal and an expiry say "nothing was ever signed", which a restored ledger may have forgotten.
- * Touches nothing: records leave through the turn.
+ * What a person or the clock decides: approve or refuse what is held, judge anew what a delay held, and let run out what was never
+ * bound. Only a signer that the gateway has greeted writes any of it: a refusal and an expiry say "nothing was ever signed", which a
+ * restored ledger may have forgotten. Touches nothing: records leave through the turn.
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { RecordBody } from "../ledger/records.ts";
