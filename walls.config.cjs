@@ -16,7 +16,7 @@ const only = (name, from, may) => ({
 const ours = { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway|simulation|scripts)/" };
 const pure = [...builtin("crypto", "buffer", "util")];
 const offlineChain = { path: "^chains/", pathNot: "^chains/[^/]+/(node|rpc)[^/]*\\.ts$" };
-const signer = { path: "^agent/signer/" };
+const signer = { path: "^agent/(signer|ledger|keystore)/" };
 
 module.exports = {
   forbidden: [
@@ -41,18 +41,34 @@ module.exports = {
     only("signer", signer, [
       "^protocol/",
       "^chains/(?!.*/(node|rpc)[^/]*\\.ts$)",
-      "^agent/(signer|socket)/",
-      "^agent/settings\\.ts$",
+      "^agent/(signer|ledger|keystore|socket)/",
+      "^agent/config/settings\\.ts$",
       ...pure,
       ...builtin("fs", "fs/promises", "path", "os", "net", "process"),
       ...packages("@noble/curves", "@noble/hashes", "@scure/bip32", "tiny-secp256k1", "tweetnacl"),
     ]),
+    only("ledger", { path: "^agent/ledger/" }, ["^protocol/", "^agent/(ledger|socket)/", ...pure, ...builtin("fs", "path")]),
+    only("keystore", { path: "^agent/keystore/" }, [
+      "^protocol/",
+      "^chains/(?!.*/(node|rpc)[^/]*\\.ts$)",
+      "^agent/keystore/",
+      ...pure,
+      ...builtin("fs", "fs/promises", "path"),
+      ...packages("@scure/bip32", "tiny-secp256k1", "tweetnacl"),
+    ]),
+    {
+      name: "no-two-rooms-import-each-other",
+      severity: "error",
+      scope: "folder",
+      from: { path: "^(protocol|notices|metrics|notify|chains|agent|client)(/|$)" },
+      to: { circular: true },
+    },
     only("courier", { path: "^agent/courier/" }, [
       "^protocol/",
       "^chains/",
       "^agent/(courier|socket)/",
       "^(notices|metrics)/",
-      "^agent/(settings|link-file|replace-file)\\.ts$",
+      "^agent/(config/(settings|link-file)|files/replace-file)\\.ts$",
       ...pure,
       ...builtin("fs", "fs/promises", "path", "os", "net", "process", "events", "timers/promises"),
       ...packages("ws", "@types/ws", "pino", "prom-client", "ethers"),
@@ -85,10 +101,10 @@ module.exports = {
     only("notify", { path: "^notify/" }, ["^notify/", ...builtin("child_process")]),
     only("client", { path: "^client/" }, ["^protocol/", "^client/", ...pure]),
     {
-      name: "cli-takes-only-keystore-ledger-and-sockets-of-the-signer",
+      name: "cli-takes-keystore-and-ledger-and-nothing-of-signer-or-courier",
       severity: "error",
       from: { path: "^cli/" },
-      to: { path: "^agent/(signer/(?!(keystore|ledger)/)|courier/)" },
+      to: { path: "^agent/(signer|courier)/" },
     },
     {
       // It runs on a bare server, before any package is there.
@@ -128,7 +144,7 @@ module.exports = {
       name: "courier-reaches-no-key-room",
       severity: "error",
       from: { path: "^agent/courier/" },
-      to: { path: "^(agent/signer|cli|gateway)/", reachable: true },
+      to: { path: "^(agent/(signer|ledger|keystore)|cli|gateway)/", reachable: true },
     },
   ],
   options: {

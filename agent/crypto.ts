@@ -14,9 +14,11 @@ import { AgentError } from "../protocol/fault.ts";
 import { isJournalStream } from "../protocol/log.ts";
 import { programVersion } from "../protocol/version.ts";
 import { check } from "./check/check.ts";
-import { readConfig } from "./config.ts";
-import { configDigest } from "./config-digest.ts";
-import { findConfigFile } from "./config-place.ts";
+import { readConfig } from "./config/config.ts";
+import { configDigest } from "./config/digest.ts";
+import { findConfigFile } from "./config/place.ts";
+import type { AgentSettings, ConfigSource, CourierSettings, SignerSettings } from "./config/settings.ts";
+import { makeSocketPaths, type SocketPaths, type StateFolder, socketPaths, stateFolder } from "./files/state-folder.ts";
 import { lastWordsFolder, removeLastWords, writeLastWords } from "./last-words.ts";
 import { programPath, startChild } from "./launcher/child.ts";
 import { type EncKey, findEncKey } from "./launcher/enc-key.ts";
@@ -30,9 +32,7 @@ import { createSpeech } from "./launcher/speech.ts";
 import { supervise } from "./launcher/supervisor.ts";
 import { foreignFolderWarning, terminalIsGone } from "./launcher/surroundings.ts";
 import { exitCodes, type Verdict, verdictOn } from "./launcher/verdict.ts";
-import type { AgentSettings, ConfigSource, CourierSettings, SignerSettings } from "./settings.ts";
 import { readRules } from "./signer/policy/rules.ts";
-import { makeSocketPaths, type SocketPaths, type StateFolder, socketPaths, stateFolder } from "./state-folder.ts";
 
 interface Options {
   readonly config?: string;

@@ -6,8 +6,8 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseJson } from "../protocol/json.ts";
-import { replaceFile } from "./replace-file.ts";
-import type { StateFolder } from "./state-folder.ts";
+import { replaceFile } from "./files/replace-file.ts";
+import type { StateFolder } from "./files/state-folder.ts";
 
 /** @public */
 export type LastWordsRole = "both" | "signer" | "courier";

@@ -2,8 +2,9 @@
  * `address`: where this agent is funded, from what pairing wrote down; needs no running daemon. A user who may not read that asks the
  * signer, which knows the accounts.
  */
+
+import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import type { StateFolder } from "../agent/state-folder.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
 import { type Progress, readProgress } from "./pair/progress.ts";

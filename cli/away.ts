@@ -1,6 +1,7 @@
 /** Why nobody answers on the signer's socket, as far as this user can tell: ended with a reason, stopped, failing, hung, not allowed. */
+
+import { type StateFolder, socketPaths } from "../agent/files/state-folder.ts";
 import type { LastWords } from "../agent/last-words.ts";
-import { type StateFolder, socketPaths } from "../agent/state-folder.ts";
 import { AgentError } from "../protocol/fault.ts";
 import type { Machine, UnitView } from "./machine.ts";
 import { momentHere } from "./terminal.ts";

@@ -4,9 +4,9 @@
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { findConfigFile } from "../agent/config-place.ts";
+import { findConfigFile } from "../agent/config/place.ts";
+import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import type { StateFolder } from "../agent/state-folder.ts";
 import { AgentError } from "../protocol/fault.ts";
 import type { Head } from "../protocol/messages.ts";
 import type { BackupAnswers, BackupTask } from "./backup/answer.ts";

@@ -3,9 +3,9 @@
  * what was shown, so that nothing can change between look and word.
  */
 
+import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { approverMax, type WaitView, type WithdrawalView } from "../agent/socket/verbs.ts";
-import type { StateFolder } from "../agent/state-folder.ts";
 import { parseAddress } from "../chains/evm/address.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";

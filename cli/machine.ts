@@ -4,10 +4,10 @@
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
-import { readConfig } from "../agent/config.ts";
-import { configDigest } from "../agent/config-digest.ts";
+import { readConfig } from "../agent/config/config.ts";
+import { configDigest } from "../agent/config/digest.ts";
+import type { StateFolder } from "../agent/files/state-folder.ts";
 import { type LastWords, readLastWords } from "../agent/last-words.ts";
-import type { StateFolder } from "../agent/state-folder.ts";
 import { AgentError } from "../protocol/fault.ts";
 
 /**

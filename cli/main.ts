@@ -3,8 +3,8 @@
  * one clear line with a hint and an exit code. Reaches the agent over its operator socket alone.
  */
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { stateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/verdict.ts";
-import { stateFolder } from "../agent/state-folder.ts";
 import { lifetimeSecondsMax } from "../client/signature-token.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { programVersion } from "../protocol/version.ts";

@@ -1,8 +1,8 @@
 /** The CLI's end of the operator socket: one request, one answer, faults in words a person can act on. */
 import { join } from "node:path";
+import { isThere, type StateFolder, socketPaths } from "../agent/files/state-folder.ts";
 import { createSocketClient } from "../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests, OperatorVerb } from "../agent/socket/verbs.ts";
-import { isThere, type StateFolder, socketPaths } from "../agent/state-folder.ts";
 import { type Code, codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { visibleAll } from "../protocol/visible.ts";

@@ -4,13 +4,13 @@
  */
 import { renameSync } from "node:fs";
 import { join } from "node:path";
+import { becomeOwner } from "../agent/files/owner.ts";
+import { isThere, makePrivateFolder, type StateFolder } from "../agent/files/state-folder.ts";
 import { lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import { becomeOwner } from "../agent/owner.ts";
-import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
-import { createLockedLedger } from "../agent/signer/ledger/ledger.ts";
+import { ledgerDisk } from "../agent/ledger/disk.ts";
+import { createLockedLedger } from "../agent/ledger/ledger.ts";
 import type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
-import { isThere, makePrivateFolder, type StateFolder } from "../agent/state-folder.ts";
 import { AgentError, namingFile } from "../protocol/fault.ts";
 import type { Head } from "../protocol/messages.ts";
 import { askOperator } from "./operator.ts";

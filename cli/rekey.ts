@@ -4,13 +4,13 @@
  */
 import { existsSync, fchownSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { findConfigFile } from "../agent/config-place.ts";
+import { findConfigFile } from "../agent/config/place.ts";
+import { isThere, type StateFolder } from "../agent/files/state-folder.ts";
+import { keystoreName } from "../agent/keystore/file.ts";
+import type { Rekeyed } from "../agent/keystore/rekey.ts";
 import type { EncKey } from "../agent/launcher/enc-key.ts";
 import { type Lock, lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import { keystoreName } from "../agent/signer/keystore/file.ts";
-import type { Rekeyed } from "../agent/signer/keystore/rekey.ts";
-import { isThere, type StateFolder } from "../agent/state-folder.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askClosedChild } from "./child.ts";
 import { assertOneNewKey, type EncKeyOptions, encKeyInUse, type NewEncKey, type NewEncKeyOptions, newEncKey } from "./enc-key.ts";

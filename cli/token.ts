@@ -1,7 +1,7 @@
 /** `token`: makes one signatureToken for a shop that has no JWT library at hand. apiKey comes from a private file or stdin. */
 import { readFileSync } from "node:fs";
+import { readPrivateFile } from "../agent/files/private-file.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import { readPrivateFile } from "../agent/private-file.ts";
 import { createTokenMaker, type TokenFor } from "../client/signature-token.ts";
 import { AgentError } from "../protocol/fault.ts";
 import type { Terminal } from "./terminal.ts";

@@ -1,10 +1,10 @@
 /** `verify`: reads the whole ledger back and checks every hash; by the running signer, or from the folder when none runs. */
 import { join } from "node:path";
+import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
-import { verifyLedger } from "../agent/signer/ledger/verify.ts";
+import { ledgerDisk } from "../agent/ledger/disk.ts";
+import { verifyLedger } from "../agent/ledger/verify.ts";
 import type { OperatorAnswers } from "../agent/socket/verbs.ts";
-import type { StateFolder } from "../agent/state-folder.ts";
 import { AgentError, namingFile } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal, withProgress } from "./terminal.ts";

@@ -1,7 +1,8 @@
 /** `withdrawals` and `show`: what was asked of this agent and what became of it. Nothing is shortened. */
+
+import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { LedgerLine, SignerStatus, VersionView, WaitView, WithdrawalView } from "../agent/socket/verbs.ts";
-import type { StateFolder } from "../agent/state-folder.ts";
 import { nativeDecimal } from "../chains/evm/network.ts";
 import { formatAmount } from "../protocol/amount.ts";
 import { AgentError } from "../protocol/fault.ts";

@@ -7,7 +7,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { RecordBody } from "../agent/signer/ledger/records.ts";
+import type { RecordBody } from "../agent/ledger/records.ts";
 import { Counterpart } from "./faults/counterpart.ts";
 import { type GatewayFault, GatewayWorld } from "./faults/gateway-world.ts";
 import { restoreLedgers, runTwice } from "./faults/restores.ts";

@@ -12,7 +12,7 @@ import type { Run } from "./run.ts";
 
 /** A change of one source file: `find` must be there exactly once. */
 export interface Patch {
-  readonly file: string; // from the root, as "agent/signer/run.ts"
+  readonly file: string; // from the root, as "agent/signer/acts/run.ts"
   readonly find: string;
   readonly replace: string;
 }
@@ -31,7 +31,7 @@ const standIns: readonly StandIn[] = [
   { from: "node:crypto", to: "simulation/stand-ins/crypto.ts" },
   { from: "tiny-secp256k1", to: "simulation/stand-ins/curve.ts" },
   { from: "ws", to: "simulation/stand-ins/socket.ts" },
-  { file: "agent/signer/ledger/disk.ts", from: "node:fs", to: "simulation/stand-ins/files.ts" },
+  { file: "agent/ledger/disk.ts", from: "node:fs", to: "simulation/stand-ins/files.ts" },
   { file: "chains/evm/node-pool.ts", from: "./rpc.ts", to: "simulation/stand-ins/rpc.ts" },
   { file: "protocol/envelope.ts", from: "./point.ts", to: "simulation/stand-ins/point.ts" },
 ];

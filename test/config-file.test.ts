@@ -13,8 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { stringBytes, withoutMembers } from "../agent/config-text.ts";
-import { replaceFile } from "../agent/replace-file.ts";
+import { stringBytes, withoutMembers } from "../agent/config/text.ts";
+import { replaceFile } from "../agent/files/replace-file.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-config-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
 /** The keys `notify` and `metrics` of config.json, `alerts` and `metrics` of gateway.config.json: each way of being wrong beside one that is right. */
 import { describe, expect, it } from "vitest";
-import { readMetrics, readNotify } from "../agent/config-notify.ts";
+import { readMetrics, readNotify } from "../agent/config/notify.ts";
 import { parseConfig } from "../gateway/config.ts";
 import type { JsonValue } from "../protocol/json.ts";
 import { testConfig } from "./support/gateway-server.ts";

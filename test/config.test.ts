@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { type ConfigOptions, readConfig } from "../agent/config.ts";
+import { type ConfigOptions, readConfig } from "../agent/config/config.ts";
 import { AgentError } from "../protocol/fault.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-config-"));

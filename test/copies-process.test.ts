@@ -7,8 +7,8 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rm
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { openKeystoreIn } from "../agent/signer/keystore/file.ts";
-import { wipeKeystore } from "../agent/signer/keystore/keystore.ts";
+import { openKeystoreIn } from "../agent/keystore/file.ts";
+import { wipeKeystore } from "../agent/keystore/keystore.ts";
 import { run as runProgram, type Started, stop, until } from "../scripts/processes.ts";
 import { projectRoot } from "../scripts/rig.ts";
 import { AgentFolder, knownMnemonic, type Ran } from "./support/agent-folder.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { writeLinkFile } from "../agent/link-file.ts";
+import { writeLinkFile } from "../agent/config/link-file.ts";
 import { publicKeyHex } from "../protocol/envelope.ts";
 import { balanceWei } from "../scripts/rpc.ts";
 import { startsTheBuild } from "./support/built.ts";

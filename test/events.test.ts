@@ -50,6 +50,7 @@ function callsIn(paths: readonly string[]): readonly { readonly path: string; re
 
 const agentSources = [
   ...sourcesUnder("agent/signer"),
+  ...sourcesUnder("agent/ledger"),
   ...sourcesUnder("agent/courier"),
   ...sourcesUnder("agent/launcher"),
   "agent/crypto.ts",

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { readConfig as readAgentConfig } from "../agent/config.ts";
+import { readConfig as readAgentConfig } from "../agent/config/config.ts";
 import { createPeers } from "../gateway/api/peers.ts";
 import { parseConfig } from "../gateway/config.ts";
 import { agentConfigText } from "../gateway/operator/agent-config.ts";

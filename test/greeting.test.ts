@@ -1,7 +1,7 @@
 /** What the gateway's word is worth to the signer: greeting, echo, acknowledgement, and the time they lend the ledger. */
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { ledgerTime } from "../agent/signer/ledger-time.ts";
+import { ledgerTime } from "../agent/signer/state/ledger-time.ts";
 import type { Statement } from "../protocol/messages.ts";
 import { parseStatement } from "../protocol/payloads.ts";
 import { begun, facts, Rig } from "./support/signer-rig.ts";

@@ -6,7 +6,7 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { encKeyCredential } from "../agent/config-place.ts";
+import { encKeyCredential } from "../agent/config/place.ts";
 import { findEncKey, openSealed } from "../agent/launcher/enc-key.ts";
 import { type CredentialPlaces, sealEncKey } from "../cli/install/credential.ts";
 import type { Terminal } from "../cli/terminal.ts";

@@ -3,7 +3,7 @@
  * where its sentence does not hold. Used after every step of the random commands, and by whoever has a ledger and wants to know.
  */
 import { Transaction } from "ethers";
-import type { LedgerRecord, RecordKind } from "../agent/signer/ledger/records.ts";
+import type { LedgerRecord, RecordKind } from "../agent/ledger/records.ts";
 import { jobHashOf, zeroHash } from "../protocol/identity.ts";
 import type { Job } from "../protocol/messages.ts";
 

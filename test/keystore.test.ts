@@ -10,17 +10,17 @@ import { inspect } from "node:util";
 import { HDNodeWallet, Mnemonic } from "ethers";
 import nacl from "tweetnacl";
 import { afterEach, describe, expect, it } from "vitest";
-import { assertEncKey, rawKey } from "../agent/signer/keystore/enckey.ts";
-import { hasKeystore, keystoreName, openKeystoreIn, readKeystore, writeKeystore } from "../agent/signer/keystore/file.ts";
+import { assertEncKey, rawKey } from "../agent/keystore/enckey.ts";
+import { hasKeystore, keystoreName, openKeystoreIn, readKeystore, writeKeystore } from "../agent/keystore/file.ts";
 import {
   type KeystoreContents,
   openKeystore,
   readKeystoreHeader,
   sealKeystore,
   wipeKeystore,
-} from "../agent/signer/keystore/keystore.ts";
-import { depositXpub, deriveNodes, hotAddress, hotKey, walletOf } from "../agent/signer/keystore/nodes.ts";
-import { Secret } from "../agent/signer/keystore/secret.ts";
+} from "../agent/keystore/keystore.ts";
+import { depositXpub, deriveNodes, hotAddress, hotKey, walletOf } from "../agent/keystore/nodes.ts";
+import { Secret } from "../agent/keystore/secret.ts";
 import { AgentError } from "../protocol/fault.ts";
 
 const vector = JSON.parse(readFileSync(new URL("vectors/keystore.json", import.meta.url), "utf8")) as {

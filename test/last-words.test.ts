@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
+import { stateFolder } from "../agent/files/state-folder.ts";
 import { lastWordsFolder, readLastWords, removeLastWords, writeLastWords } from "../agent/last-words.ts";
-import { stateFolder } from "../agent/state-folder.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-words-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

@@ -4,6 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
+import { makeSocketPaths, socketPaths, stateFolder } from "../agent/files/state-folder.ts";
 import { findEncKey } from "../agent/launcher/enc-key.ts";
 import { handOver } from "../agent/launcher/frames.ts";
 import { takeLock } from "../agent/launcher/lock.ts";
@@ -11,7 +12,6 @@ import { newsOf } from "../agent/launcher/news.ts";
 import { type SupervisorOptions, supervise } from "../agent/launcher/supervisor.ts";
 import { verdictFor, verdictLines, verdictOn } from "../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../agent/socket/verbs.ts";
-import { makeSocketPaths, socketPaths, stateFolder } from "../agent/state-folder.ts";
 import { AgentError, Bug } from "../protocol/fault.ts";
 import { AgentFolder } from "./support/agent-folder.ts";
 

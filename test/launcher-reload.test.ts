@@ -2,10 +2,10 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { stateFolder } from "../agent/files/state-folder.ts";
 import { readLastWords } from "../agent/last-words.ts";
 import { Reload } from "../agent/launcher/reload.ts";
 import { foreignFolderWarning, terminalIsGone } from "../agent/launcher/surroundings.ts";
-import { stateFolder } from "../agent/state-folder.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { childrenOf, type Started, stop, until } from "../scripts/processes.ts";
 import { AgentFolder, knownMnemonic } from "./support/agent-folder.ts";

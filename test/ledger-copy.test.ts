@@ -1,8 +1,8 @@
 /** A ledger copied while its signer appends: up to a record that is durable, in whole files that a start takes; judged again where it arrives. */
 import { describe, expect, it } from "vitest";
-import { CopyCheck, copyLedger, type LedgerPart } from "../agent/signer/ledger/copy.ts";
-import type { LedgerDisk } from "../agent/signer/ledger/disk.ts";
-import { verifyLedger } from "../agent/signer/ledger/verify.ts";
+import { CopyCheck, copyLedger, type LedgerPart } from "../agent/ledger/copy.ts";
+import type { LedgerDisk } from "../agent/ledger/disk.ts";
+import { verifyLedger } from "../agent/ledger/verify.ts";
 import type { Head } from "../protocol/messages.ts";
 import { MemoryDisk } from "./support/ledger-disk.ts";
 import { bodies, codeOf, fresh, paired, reopen, write } from "./support/memory-ledger.ts";

@@ -4,9 +4,9 @@
  */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createLedger, type openLedger } from "../agent/signer/ledger/ledger.ts";
-import type { LedgerRecord } from "../agent/signer/ledger/records.ts";
-import { verifyLedger } from "../agent/signer/ledger/verify.ts";
+import { createLedger, type openLedger } from "../agent/ledger/ledger.ts";
+import type { LedgerRecord } from "../agent/ledger/records.ts";
+import { verifyLedger } from "../agent/ledger/verify.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { MemoryDisk } from "./support/ledger-disk.ts";
 import { bodies, codeOf, fresh, hex, id, paired, reopen, write } from "./support/memory-ledger.ts";

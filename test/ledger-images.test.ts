@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { openKeystore } from "../agent/signer/keystore/keystore.ts";
+import { openKeystore } from "../agent/keystore/keystore.ts";
 import { AgentError } from "../protocol/fault.ts";
 import * as make from "../scripts/images/image.ts";
 import { type Fate, Judge } from "../scripts/images/judge.ts";

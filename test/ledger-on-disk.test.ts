@@ -8,10 +8,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "vite";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { ledgerDisk } from "../agent/signer/ledger/disk.ts";
-import { createLedger, openLedger } from "../agent/signer/ledger/ledger.ts";
-import { assertStateLocked } from "../agent/signer/ledger/lock.ts";
-import { verifyLedger } from "../agent/signer/ledger/verify.ts";
+import { ledgerDisk } from "../agent/ledger/disk.ts";
+import { createLedger, openLedger } from "../agent/ledger/ledger.ts";
+import { assertStateLocked } from "../agent/ledger/lock.ts";
+import { verifyLedger } from "../agent/ledger/verify.ts";
 import type { AgentError } from "../protocol/fault.ts";
 import { bodies, codeOf, id, paired } from "./support/memory-ledger.ts";
 

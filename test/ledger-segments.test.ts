@@ -1,7 +1,7 @@
 /** The ledger's segments and checkpoints: where one begins, what is durable before it, and what is missing or changed among them. */
 import { describe, expect, it } from "vitest";
-import type { LedgerRecord } from "../agent/signer/ledger/records.ts";
-import { verifyLedger } from "../agent/signer/ledger/verify.ts";
+import type { LedgerRecord } from "../agent/ledger/records.ts";
+import { verifyLedger } from "../agent/ledger/verify.ts";
 import { MemoryDisk } from "./support/ledger-disk.ts";
 import { bodies, codeOf, fresh, reopen, write } from "./support/memory-ledger.ts";
 

@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { isReceipt } from "../agent/signer/ledger/receipt.ts";
-import type { RecordBody } from "../agent/signer/ledger/records.ts";
-import { verifyLedger } from "../agent/signer/ledger/verify.ts";
+import { isReceipt } from "../agent/ledger/receipt.ts";
+import type { RecordBody } from "../agent/ledger/records.ts";
+import { verifyLedger } from "../agent/ledger/verify.ts";
 import { type AgentError, Bug } from "../protocol/fault.ts";
 import { bodies, codeOf, fresh, hex, id, reopen, write } from "./support/memory-ledger.ts";
 

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { readLinkFile, writeLinkFile } from "../agent/config/link-file.ts";
 import { software } from "../agent/courier/software.ts";
-import { readLinkFile, writeLinkFile } from "../agent/link-file.ts";
 import { keyPair } from "./support/link-gateway.ts";
 
 const agent = "ab".repeat(8);

@@ -17,7 +17,7 @@ import {
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { beforeEach, describe, expect, it } from "vitest";
-import { giveToOwner } from "../agent/owner.ts";
+import { giveToOwner } from "../agent/files/owner.ts";
 import { gatherFacts } from "../cli/install/facts.ts";
 import { layouts } from "../cli/install/layout.ts";
 import { projectRoot } from "../scripts/rig.ts";
@@ -139,8 +139,8 @@ describe.runIf(isRoot)("looking whose all in a folder is", () => {
 
 describe("a named pipe in the place of a file that root reads in another's folder", () => {
   it.each([
-    ["keystore.json", "agent/signer/keystore/file.js", "readKeystore", "0"],
-    ["link.json", "agent/link-file.js", "readLinkFile", "LINK_FILE_INVALID"],
+    ["keystore.json", "agent/keystore/file.js", "readKeystore", "0"],
+    ["link.json", "agent/config/link-file.js", "readLinkFile", "LINK_FILE_INVALID"],
   ])("%s makes nobody wait", (name, module, read, ends) => {
     const folder = join(agent.dir, "pipes");
     mkdirSync(folder);

@@ -1,6 +1,6 @@
 /** Which rules are in force: what status says of them and of what is used, and what the ledger says of when they changed. */
 import { describe, expect, it } from "vitest";
-import type { SignerSettings } from "../agent/settings.ts";
+import type { SignerSettings } from "../agent/config/settings.ts";
 import { limitsInForce } from "../agent/signer/policy/in-force.ts";
 import { Policy } from "../agent/signer/policy/policy.ts";
 import { readRules } from "../agent/signer/policy/rules.ts";

@@ -1,8 +1,8 @@
 /** What is not policy's alone to decide: new destinations, those that look like paid ones, amounts for two people; and who they say they are. */
 import { describe, expect, it } from "vitest";
-import type { PolicySettings, SignerSettings } from "../agent/settings.ts";
-import { Core } from "../agent/signer/core.ts";
+import type { PolicySettings, SignerSettings } from "../agent/config/settings.ts";
 import { readRules } from "../agent/signer/policy/rules.ts";
+import { Core } from "../agent/signer/state/core.ts";
 import { backup, databaseOf, recovered, restore } from "./support/recovery-order.ts";
 import { facts, hot, other, Rig, type RigOptions, settings, shop, twin } from "./support/signer-rig.ts";
 

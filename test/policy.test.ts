@@ -1,6 +1,6 @@
 /** Limits, lists and ceilings: each at its very edge, in one step that passes and one that does not. */
 import { describe, expect, it } from "vitest";
-import type { PolicySettings } from "../agent/settings.ts";
+import type { PolicySettings } from "../agent/config/settings.ts";
 import { isApproval } from "../agent/signer/policy/approval.ts";
 import { isClearance } from "../agent/signer/policy/clearance.ts";
 import { Policy } from "../agent/signer/policy/policy.ts";

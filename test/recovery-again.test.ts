@@ -1,8 +1,8 @@
 /** Recoveries that are not the first: one cut anywhere and done again, one after another, and what an earlier one took over. */
 import { describe, expect, it } from "vitest";
-import { Core, type CoreSnapshot } from "../agent/signer/core.ts";
-import type { LedgerRecord } from "../agent/signer/ledger/records.ts";
+import type { LedgerRecord } from "../agent/ledger/records.ts";
 import { readRules } from "../agent/signer/policy/rules.ts";
+import { Core, type CoreSnapshot } from "../agent/signer/state/core.ts";
 import { assertWhole } from "./support/forgetful-signer.ts";
 import { MemoryDisk } from "./support/ledger-disk.ts";
 import { backup, type Contents, databaseOf, ledgerOf, offer, recovered, restore, taken } from "./support/recovery-order.ts";

@@ -1,6 +1,6 @@
 /** Recoveries one after another, where the gateway's head is of a ledger that parted from this one: what it may lack is told again. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Heads } from "../agent/signer/heads.ts";
+import { Heads } from "../agent/signer/state/heads.ts";
 import { approve } from "./support/forgetful-signer.ts";
 import type { MemoryDisk } from "./support/ledger-disk.ts";
 import { backup, restore } from "./support/recovery-order.ts";

@@ -1,7 +1,7 @@
 /** What a recovery took for ended at the gateway, and the gateway asks for once more: a person decides it, and nothing else does. */
 import { describe, expect, it } from "vitest";
-import { Core, type CoreSnapshot } from "../agent/signer/core.ts";
 import { readRules } from "../agent/signer/policy/rules.ts";
+import { Core, type CoreSnapshot } from "../agent/signer/state/core.ts";
 import { approve, assertWhole } from "./support/forgetful-signer.ts";
 import { MemoryDisk } from "./support/ledger-disk.ts";
 import {

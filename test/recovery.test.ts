@@ -4,7 +4,7 @@
  */
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { createLockedLedger } from "../agent/signer/ledger/ledger.ts";
+import { createLockedLedger } from "../agent/ledger/ledger.ts";
 import { publicKeyHex } from "../protocol/envelope.ts";
 import type { Recovery } from "../protocol/recovery.ts";
 import { approve, assertWhole, forgetful, locked } from "./support/forgetful-signer.ts";

@@ -7,11 +7,11 @@ import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, s
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { keystoreName } from "../agent/signer/keystore/file.ts";
-import { openKeystore, sealKeystore, wipeKeystore } from "../agent/signer/keystore/keystore.ts";
-import { deriveNodes, hotAddress, walletOf } from "../agent/signer/keystore/nodes.ts";
-import { type KeystoreDisk, keystoreDisk, rekeyKeystore } from "../agent/signer/keystore/rekey.ts";
-import { Secret } from "../agent/signer/keystore/secret.ts";
+import { keystoreName } from "../agent/keystore/file.ts";
+import { openKeystore, sealKeystore, wipeKeystore } from "../agent/keystore/keystore.ts";
+import { deriveNodes, hotAddress, walletOf } from "../agent/keystore/nodes.ts";
+import { type KeystoreDisk, keystoreDisk, rekeyKeystore } from "../agent/keystore/rekey.ts";
+import { Secret } from "../agent/keystore/secret.ts";
 import { AgentError } from "../protocol/fault.ts";
 
 const oldKey = Buffer.from(randomBytes(32).toString("hex"));

@@ -1,6 +1,6 @@
 /** The simulator's own reckoning of how long limits hold a withdrawal back, beside the moment at which the signer binds it. */
 import { describe, expect, it } from "vitest";
-import type { PolicySettings } from "../agent/settings.ts";
+import type { PolicySettings } from "../agent/config/settings.ts";
 import { RecordSentences } from "../simulation/sentences/records.ts";
 import { begun, facts, Rig, settings } from "./support/signer-rig.ts";
 

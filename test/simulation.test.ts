@@ -54,17 +54,17 @@ async function inTree<T>(patch: Patch | null, script: string): Promise<T> {
 }
 
 const withoutSync: Patch = {
-  file: "agent/signer/ledger/disk.ts",
+  file: "agent/ledger/disk.ts",
   find: "      fdatasync(fd, done);",
   replace: "      process.nextTick(done, null);",
 };
 const withoutGate: Patch = {
-  file: "agent/signer/admission/admission.ts",
+  file: "agent/signer/acts/ack.ts",
   find: "  const releasable = book.releasable(held.seq);",
   replace: "  const releasable = book.releasable(heads.head.seq);",
 };
 const deafToFailures: Patch = {
-  file: "agent/signer/ledger/disk.ts",
+  file: "agent/ledger/disk.ts",
   find: "      fdatasync(fd, done);",
   replace: "      fdatasync(fd, () => done(null));",
 };

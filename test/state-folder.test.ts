@@ -3,8 +3,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
+import { isThere, type StateFolder, stateFolder } from "../agent/files/state-folder.ts";
 import { assertPaired, assertWhole } from "../agent/launcher/paired.ts";
-import { isThere, type StateFolder, stateFolder } from "../agent/state-folder.ts";
 import { askOperator } from "../cli/operator.ts";
 import { readProgress } from "../cli/pair/progress.ts";
 import { AgentError } from "../protocol/fault.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { readConfig } from "../agent/config.ts";
+import { readConfig } from "../agent/config/config.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = join(root, "systemd");

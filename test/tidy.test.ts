@@ -112,7 +112,18 @@ describe("the house", () => {
 
   it("lists every room of the table in the architecture document", () => {
     const page = read("docs/architecture.md");
-    for (const room of ["protocol", "chains/evm", "agent/signer", "agent/courier", "agent/socket", "cli", "client", "gateway"]) {
+    for (const room of [
+      "protocol",
+      "chains/evm",
+      "agent/signer",
+      "agent/ledger",
+      "agent/keystore",
+      "agent/courier",
+      "agent/socket",
+      "cli",
+      "client",
+      "gateway",
+    ]) {
       expect(page).toContain(`\`${room}\``);
     }
   });

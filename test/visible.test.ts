@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { stateFolder } from "../agent/state-folder.ts";
+import { stateFolder } from "../agent/files/state-folder.ts";
 import { whyAway } from "../cli/away.ts";
 import type { Machine } from "../cli/machine.ts";
 import { askOperator } from "../cli/operator.ts";

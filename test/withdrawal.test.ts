@@ -1,13 +1,13 @@
 /** The state machine against its own drawing; tokens and versions over the signer's verbs; and a state folded from any checkpoint. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { Core, type CoreSnapshot } from "../agent/signer/core.ts";
 import { readRules } from "../agent/signer/policy/rules.ts";
-import { isFinal, isUnfinished, type State, type Step, states, step } from "../agent/signer/withdrawal/withdrawal.ts";
+import { Core, type CoreSnapshot } from "../agent/signer/state/core.ts";
+import { isFinal, isUnfinished, type State, type Step, states, step } from "../agent/signer/state/withdrawal.ts";
 import { Seeded, seedsOfRun } from "./support/seeded.ts";
 import { facts, hot, Rig, settings, shop } from "./support/signer-rig.ts";
 
-const lines = readFileSync(new URL("../agent/signer/withdrawal/withdrawal.ts", import.meta.url), "utf8").split("\n");
+const lines = readFileSync(new URL("../agent/signer/state/withdrawal.ts", import.meta.url), "utf8").split("\n");
 
 describe("the drawn machine", () => {
   const start = lines.findIndex((line) => line.startsWith(" * state "));

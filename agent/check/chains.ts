@@ -3,7 +3,7 @@
  * the chains' own door; the judgement is pure.
  */
 import { blockHashAt, lookAtNode, type NodeView } from "../../chains/evm/node-check.ts";
-import type { AgentSettings } from "../settings.ts";
+import type { AgentSettings } from "../config/settings.ts";
 import { type Finding, finding } from "./finding.ts";
 
 /**

@@ -3,12 +3,12 @@
  * Reaches no network and changes nothing.
  */
 import { AgentError } from "../../protocol/fault.ts";
-import type { AgentSettings } from "../settings.ts";
-import { openKeystoreIn, readKeystore } from "../signer/keystore/file.ts";
-import { readKeystoreHeader, wipeKeystore } from "../signer/keystore/keystore.ts";
-import { hotAddress } from "../signer/keystore/nodes.ts";
+import type { AgentSettings } from "../config/settings.ts";
+import type { StateFolder } from "../files/state-folder.ts";
+import { openKeystoreIn, readKeystore } from "../keystore/file.ts";
+import { readKeystoreHeader, wipeKeystore } from "../keystore/keystore.ts";
+import { hotAddress } from "../keystore/nodes.ts";
 import { networkOf, readRules } from "../signer/policy/rules.ts";
-import type { StateFolder } from "../state-folder.ts";
 import { type Finding, faultFound, finding } from "./finding.ts";
 
 /**

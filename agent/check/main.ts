@@ -2,7 +2,7 @@
  * The half of `crypto --check` that has a network, in a process without a key: settings as JSON on stdin, findings as JSON on stdout.
  */
 import { readFileSync } from "node:fs";
-import type { AgentSettings } from "../settings.ts";
+import type { AgentSettings } from "../config/settings.ts";
 import { judgeChains, lookAtChains } from "./chains.ts";
 
 const settings = JSON.parse(readFileSync(0, "utf8")) as Pick<AgentSettings, "chains" | "currencies">;

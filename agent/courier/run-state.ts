@@ -2,7 +2,7 @@
 import type { KeyObject } from "node:crypto";
 import type { AgentLog } from "../../protocol/log.ts";
 import type { Head, OpenTokens } from "../../protocol/messages.ts";
-import type { CourierSettings } from "../settings.ts";
+import type { CourierSettings } from "../config/settings.ts";
 import type { SignerSummary } from "../socket/summary.ts";
 import type { CourierAnswers } from "../socket/verbs.ts";
 import type { DeskEvent, DeskNo } from "./desk/desk.ts";

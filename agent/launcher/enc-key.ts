@@ -8,9 +8,9 @@ import { existsSync, fstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ReadStream } from "node:tty";
 import { AgentError } from "../../protocol/fault.ts";
-import { fixedCopy } from "../fixed-bytes.ts";
-import { readPrivateFile } from "../private-file.ts";
-import type { SignerSettings } from "../settings.ts";
+import type { SignerSettings } from "../config/settings.ts";
+import { fixedCopy } from "../files/fixed-bytes.ts";
+import { readPrivateFile } from "../files/private-file.ts";
 import { askSecret } from "./secret-prompt.ts";
 
 /** @public */

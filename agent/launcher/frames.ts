@@ -1,7 +1,7 @@
 /** How a parent gives a child its settings and secrets over stdin: parts of u32be length ‖ bytes, one after the other. */
 import { readFileSync } from "node:fs";
 import type { Writable } from "node:stream";
-import { fixedBytes, fixedCopy } from "../fixed-bytes.ts";
+import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 
 const headerBytes = 4;
 

@@ -7,7 +7,7 @@ import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync,
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentError } from "../../protocol/fault.ts";
-import { makePrivateFolder } from "../state-folder.ts";
+import { makePrivateFolder } from "../files/state-folder.ts";
 
 /**
  * A held lock. Passing `fd` to a child shares it: the lock lives as long as either.

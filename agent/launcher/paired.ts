@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
-import { isThere, namesIn, type StateFolder } from "../state-folder.ts";
+import { isThere, namesIn, type StateFolder } from "../files/state-folder.ts";
 
 type Role = "both" | "signer" | "courier";
 

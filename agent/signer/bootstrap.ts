@@ -6,7 +6,7 @@ import { decimalMax } from "../../protocol/amount.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import { hex, integer, list, object, oneOf, type Reader, record, string } from "../../protocol/shape.ts";
-import type { CurrencySettings, PolicySettings, SignerSettings } from "../settings.ts";
+import type { CurrencySettings, PolicySettings, SignerSettings } from "../config/settings.ts";
 
 const settingsBytesMax = 1_048_576;
 const encKeyBytesMax = 4_096;

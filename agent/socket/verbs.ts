@@ -186,7 +186,7 @@ export interface SignerStatus {
   readonly encKeyFrom: string; // credential | file | terminal | config
   readonly version: string; // of the program
   readonly startedAt: number;
-  /** The config.json in force: where it lies for a person, what it says as a digest (agent/config-digest.ts), when it was read. */
+  /** The config.json in force: where it lies for a person, what it says as a digest (agent/config/digest.ts), when it was read. */
   readonly config: { readonly path: string; readonly digest: string; readonly readAt: number };
   readonly policyChangedAt: number; // ledger time of the first decision under another config.json than before, 0 before any
   readonly limits: readonly LimitView[]; // one a currency that has a policy

@@ -1,5 +1,5 @@
 /** What goes into the backup's own process beside encKey, and what comes out: nothing secret. Only types. */
-import type { StateFolder } from "../../agent/state-folder.ts";
+import type { StateFolder } from "../../agent/files/state-folder.ts";
 import type { Head } from "../../protocol/messages.ts";
 import type { Manifest } from "./manifest.ts";
 

@@ -1,6 +1,6 @@
 /** A backup file read from its first byte to its last: every box, every hash, the ledger's whole chain. Changes nothing. */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-import { CopyCheck } from "../../agent/signer/ledger/copy.ts";
+import { CopyCheck } from "../../agent/ledger/copy.ts";
 import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
 import { isSealed, type Part, type ReadAt, readBackup } from "./format.ts";
 import type { Manifest } from "./manifest.ts";

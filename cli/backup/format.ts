@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import nacl from "tweetnacl";
-import { assertCost, boxKey, hkdfFields, type KeystoreKdf, newKdf, scryptFields } from "../../agent/signer/keystore/box-key.ts";
+import { assertCost, boxKey, hkdfFields, type KeystoreKdf, newKdf, scryptFields } from "../../agent/keystore/box-key.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import { hex, integer, nullable, object, oneOf } from "../../protocol/shape.ts";

@@ -2,9 +2,9 @@
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { type Finding, faultFound, finding } from "../../agent/check/finding.ts";
-import { readConfig } from "../../agent/config.ts";
-import type { AgentSettings } from "../../agent/settings.ts";
-import type { StateFolder } from "../../agent/state-folder.ts";
+import { readConfig } from "../../agent/config/config.ts";
+import type { AgentSettings } from "../../agent/config/settings.ts";
+import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import type { Look } from "./report.ts";
 

@@ -5,11 +5,11 @@
 
 import { judgeChains } from "../../agent/check/chains.ts";
 import { type Finding, faultFound } from "../../agent/check/finding.ts";
-import { findConfigFile } from "../../agent/config-place.ts";
+import { findConfigFile } from "../../agent/config/place.ts";
+import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { assertPaired } from "../../agent/launcher/paired.ts";
 import { exitCodes } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
-import type { StateFolder } from "../../agent/state-folder.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { askOperator } from "../operator.ts";
 import { isPast, readProgress } from "../pair/progress.ts";

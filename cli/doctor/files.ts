@@ -2,7 +2,7 @@
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { type Finding, finding } from "../../agent/check/finding.ts";
-import type { StateFolder } from "../../agent/state-folder.ts";
+import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { reasonOf } from "../../protocol/fault.ts";
 import { shellWord, visible } from "../../protocol/visible.ts";
 import type { Look } from "./report.ts";

@@ -4,7 +4,7 @@ import { closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, 
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { type ChainView, lookAtChains } from "../../agent/check/chains.ts";
-import type { AgentSettings } from "../../agent/settings.ts";
+import type { AgentSettings } from "../../agent/config/settings.ts";
 import { reasonOf } from "../../protocol/fault.ts";
 import { type Machine, thisMachine } from "../machine.ts";
 

@@ -5,11 +5,11 @@
 import { spawnSync } from "node:child_process";
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { chmodSync, existsSync, renameSync, rmSync } from "node:fs";
-import { findMembers, stringBytes } from "../../agent/config-text.ts";
+import { findMembers, stringBytes } from "../../agent/config/text.ts";
+import { readPrivateFile } from "../../agent/files/private-file.ts";
+import { replaceFile, syncFolder } from "../../agent/files/replace-file.ts";
+import { assertEncKey } from "../../agent/keystore/enckey.ts";
 import { openSealed } from "../../agent/launcher/enc-key.ts";
-import { readPrivateFile } from "../../agent/private-file.ts";
-import { replaceFile, syncFolder } from "../../agent/replace-file.ts";
-import { assertEncKey } from "../../agent/signer/keystore/enckey.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { scrub } from "../pair/scrub.ts";
 import type { Terminal } from "../terminal.ts";

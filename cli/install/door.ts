@@ -2,9 +2,9 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { giveToOwner } from "../../agent/owner.ts";
-import { readPrivateFile } from "../../agent/private-file.ts";
-import { replaceFile } from "../../agent/replace-file.ts";
+import { giveToOwner } from "../../agent/files/owner.ts";
+import { readPrivateFile } from "../../agent/files/private-file.ts";
+import { replaceFile } from "../../agent/files/replace-file.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { Act } from "./plan.ts";
 import { placeProgram } from "./program.ts";

@@ -1,5 +1,5 @@
 /** What pairing binds of config.json: networks and payable currencies, in the order and form the transcript demands. Pure. */
-import type { AgentSettings } from "../../agent/settings.ts";
+import type { AgentSettings } from "../../agent/config/settings.ts";
 import { nativeDecimal, networkOf } from "../../chains/evm/network.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { invariant } from "../../protocol/fault.ts";

@@ -3,8 +3,8 @@
  * addresses, what the gateway granted. `address` reads it too.
  */
 import { readFileSync } from "node:fs";
-import { replaceFile } from "../../agent/replace-file.ts";
-import { makePrivateFolder, type StateFolder } from "../../agent/state-folder.ts";
+import { replaceFile } from "../../agent/files/replace-file.ts";
+import { makePrivateFolder, type StateFolder } from "../../agent/files/state-folder.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";

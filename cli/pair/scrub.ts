@@ -3,9 +3,9 @@
  * for byte. The old file's blocks are overwritten as far as a program can; what a disk keeps beyond that, nobody can promise.
  */
 import { chownSync, closeSync, constants, fstatSync, fsyncSync, openSync, realpathSync, writeSync } from "node:fs";
-import { blanked, withoutMembers } from "../../agent/config-text.ts";
-import { readPrivateFile } from "../../agent/private-file.ts";
-import { replaceFile } from "../../agent/replace-file.ts";
+import { blanked, withoutMembers } from "../../agent/config/text.ts";
+import { readPrivateFile } from "../../agent/files/private-file.ts";
+import { replaceFile } from "../../agent/files/replace-file.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { type JsonObject, parseJson } from "../../protocol/json.ts";
 

@@ -4,11 +4,11 @@
  * mnemonic, encKey, each u32be length ‖ bytes. Answers one line of JSON that holds nothing secret.
  */
 import { randomBytes } from "node:crypto";
+import { hasKeystore, openKeystoreIn, writeKeystore } from "../../agent/keystore/file.ts";
+import { type KeystoreContents, sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
+import { depositXpub, deriveNodes, hotAddress, walletOf, wipeNodes } from "../../agent/keystore/nodes.ts";
+import { Secret } from "../../agent/keystore/secret.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
-import { hasKeystore, openKeystoreIn, writeKeystore } from "../../agent/signer/keystore/file.ts";
-import { type KeystoreContents, sealKeystore, wipeKeystore } from "../../agent/signer/keystore/keystore.ts";
-import { depositXpub, deriveNodes, hotAddress, walletOf, wipeNodes } from "../../agent/signer/keystore/nodes.ts";
-import { Secret } from "../../agent/signer/keystore/secret.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { answerWith, type SealingAnswer, type SealingSettings } from "./answer.ts";

@@ -3,8 +3,8 @@
  * folder, the old encKey, the new one. Answers one line of JSON that holds nothing secret.
  */
 import { randomBytes } from "node:crypto";
+import { keystoreDisk, rekeyKeystore } from "../../agent/keystore/rekey.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
-import { keystoreDisk, rekeyKeystore } from "../../agent/signer/keystore/rekey.ts";
 import { invariant } from "../../protocol/fault.ts";
 import { answerWith } from "./answer.ts";
 

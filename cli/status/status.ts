@@ -1,7 +1,8 @@
 /** `status`: whether everything works, and if not, what does not; in one screen of plain words. */
+
+import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { exitCodes } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
-import type { StateFolder } from "../../agent/state-folder.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { Machine } from "../machine.ts";
 import { askOperator } from "../operator.ts";

@@ -5,7 +5,7 @@
 import { cpSync, existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import type { AgentRow } from "../../gateway/store/rows.ts";
 import { type Asked, ask, judge, post } from "../crash.ts";
 import { run, type Started, stop, until } from "../processes.ts";

@@ -3,9 +3,9 @@
  * database is at its true state, and pressed by a courier that asks for every signature there could be. An image may be refused,
  * stopped by the gateway's echo, or recovered; a payment that the gateway has heard of is never forgotten.
  */
-import { openLedger } from "../../agent/signer/ledger/ledger.ts";
-import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
-import { verifyLedger } from "../../agent/signer/ledger/verify.ts";
+import { openLedger } from "../../agent/ledger/ledger.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { MemoryDisk } from "../../test/support/ledger-disk.ts";

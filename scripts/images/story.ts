@@ -2,7 +2,7 @@
  * A ledger with a past: the real signer lives through withdrawals of every kind, crashes and new segments, and at many moments its
  * folder is kept together with what the gateway's database truly held then. The same seed gives the same bytes.
  */
-import { isFinal } from "../../agent/signer/withdrawal/withdrawal.ts";
+import { isFinal } from "../../agent/signer/state/withdrawal.ts";
 import { privateKeyFromSeed, sealEnvelope } from "../../protocol/envelope.ts";
 import { invariant } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";

@@ -80,7 +80,7 @@ export class Reduction {
 
   /**
    * Where positions stand that the gateway signed for in this agent's epoch. Another epoch's frames are refused unread
-   * (agent/signer/admission/admission.ts, `foreignTo`).
+   * (agent/signer/acts/echo.ts, `foreignTo`).
    */
   acknowledgedOf(state: Uint16Array, agent: number): readonly number[] {
     const held = heldOf(state, agent);

@@ -85,7 +85,7 @@ export class Rules {
     return this.#is("no-epoch") && ownerOf(state, agent) === 0;
   }
 
-  /** agent/signer/run.ts (`beginRun`): a new process is greeted by nobody; agent/signer/ledger: what was not synced is gone. */
+  /** agent/signer/acts/run.ts (`beginRun`): a new process is greeted by nobody; agent/ledger: what was not synced is gone. */
   #crash(agent: number): void {
     const next = this.#steps.begin();
     const base = agentBases[agent] as number;
@@ -101,7 +101,7 @@ export class Rules {
     this.#steps.end(() => `${names[agent]} crashes and starts again`);
   }
 
-  /** gateway/hub/session.ts (`#greet`) and agent/signer/admission/admission.ts (`admitWelcome`, `holdEcho`). */
+  /** gateway/hub/session.ts (`#greet`) and agent/signer/acts (`admitWelcome`, `holdEcho`). */
   #greet(agent: number): void {
     const state = this.#steps.state;
     const base = agentBases[agent] as number;
@@ -133,7 +133,7 @@ export class Rules {
     this.#steps.end(() => `${names[agent]} is greeted although the gateway went back`);
   }
 
-  /** agent/signer/run.ts (`lock`): a record, so it survives a crash. */
+  /** agent/signer/acts/run.ts (`lock`): a record, so it survives a crash. */
   #lock(agent: number, why: string): void {
     const next = this.#steps.begin();
     next[(agentBases[agent] as number) + field.lock] = this.#is("lock-in-memory") ? locks.memory : locks.recorded;
@@ -141,7 +141,7 @@ export class Rules {
   }
 
   /**
-   * agent/signer/admission/admission.ts (`acknowledge`, `release`), record by record. The courier keeps every acknowledgement, and
+   * agent/signer/acts/ack.ts (`acknowledge`, `release`), record by record. The courier keeps every acknowledgement, and
    * the gateway may have signed for every prefix of what it held: so any such prefix may be acknowledged at any time.
    */
   #acknowledged(agent: number): void {
@@ -205,7 +205,7 @@ export class Rules {
   }
 
   /**
-   * agent/signer/withdrawal/claims.ts (`adopt`), accounts.ts and tokens.ts (`prepareSign`): the first nonce is the courier's word, every later one
+   * agent/signer/acts (`adopt`, `prepareSign`) and state/accounts.ts: the first nonce is the courier's word, every later one
    * the next. The job is not asked for: the courier keeps all lists, and the sentences hold even if anyone may be asked anything.
    */
   #intend(agent: number, withdrawal: number): void {
@@ -238,7 +238,7 @@ export class Rules {
     return greet === greets.stale ? "signed while behind" : null;
   }
 
-  /** agent/signer/withdrawal/tokens.ts (`recorded`, `prepareReplace`) and signer.ts (`#signRecorded`). */
+  /** agent/signer/acts (`recorded`, `prepareReplace`) and rim/signer.ts (`signBound`). */
   #sign(agent: number, withdrawal: number): void {
     const state = this.#steps.state;
     const base = agentBases[agent] as number;

@@ -157,7 +157,7 @@ export class World {
     );
   }
 
-  /** gateway/pairing (`again`) and agent/signer/core.ts (PAIRED): the same keys, a new epoch. */
+  /** gateway/pairing (`again`) and agent/signer/state/core.ts (PAIRED): the same keys, a new epoch. */
   #pairAgain(state: Uint16Array, found: Found): void {
     for (const agent of [0, 1]) {
       const base = agentBases[agent] as number;

@@ -1,7 +1,7 @@
 /** Mutants of the way in: jobs that come twice, out of order or half, and the time everything is judged by. */
 import type { Mutant } from "./mutant.ts";
 
-const jobs = "agent/signer/admission/jobs.ts";
+const jobs = "agent/signer/acts/jobs.ts";
 
 export const admissionMutants: readonly Mutant[] = [
   {
@@ -20,7 +20,7 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: "judged-by-the-local-clock",
-    file: "agent/signer/signer.ts",
+    file: "agent/signer/rim/signer.ts",
     find: "        return Math.max(core.heads.at, ledgerTime(run, localMs, monotonicMs));",
     replace: "        return Math.max(core.heads.at, localMs);",
     sentence: "Limits are judged by a clock that may jump, and counted by one that does not: a jump opens a new day (policy).",
@@ -28,7 +28,7 @@ export const admissionMutants: readonly Mutant[] = [
   },
   {
     name: "ledger-time-follows-any-clock",
-    file: "agent/signer/ledger-time.ts",
+    file: "agent/signer/state/ledger-time.ts",
     find: "Math.floor(Math.min(localMs, gatewayAt + (monotonicMs - heardAt) + skewMaxMs))",
     replace: "Math.floor(localMs)",
     sentence: "Ledger time leaps with the local clock, so a day's limit can be spent many times in one day (policy).",

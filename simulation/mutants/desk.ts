@@ -95,7 +95,7 @@ export const deskMutants: readonly Mutant[] = [
   },
   {
     name: "hello-hides-intents",
-    file: "agent/signer/signer.ts",
+    file: "agent/signer/rim/signer.ts",
     find: "if (!isFinal(withdrawal.state)) open.push(this.view(withdrawal));",
     replace: 'if (!isFinal(withdrawal.state) && withdrawal.state !== "intent") open.push(this.view(withdrawal));',
     sentence: "After a restart the courier does not hear of intents without a signature, and nobody finishes them (liveness).",

@@ -2,10 +2,10 @@
 import type { Mutant } from "./mutant.ts";
 import { rotatesAndRestarts } from "./plans.ts";
 
-const ledger = "agent/signer/ledger/ledger.ts";
-const signer = "agent/signer/signer.ts";
-const core = "agent/signer/core.ts";
-const disk = "agent/signer/ledger/disk.ts";
+const ledger = "agent/ledger/ledger.ts";
+const signer = "agent/signer/rim/signer.ts";
+const core = "agent/signer/state/core.ts";
+const disk = "agent/ledger/disk.ts";
 
 export const ledgerMutants: readonly Mutant[] = [
   {
@@ -152,14 +152,14 @@ export const ledgerMutants: readonly Mutant[] = [
   },
   {
     name: "stated-before-the-sync",
-    file: "agent/signer/statements.ts",
+    file: "agent/signer/rim/statements.ts",
     find: "core.outbox.batches(after, ledger.durableHead, (seq)",
     replace: "core.outbox.batches(after, core.heads.head, (seq)",
     sentence: "Statements name records that are not on disk, so after a crash the gateway is ahead of the ledger (write-ahead).",
   },
   {
     name: "two-askers-two-signatures",
-    file: "agent/signer/signatures.ts",
+    file: "agent/signer/rim/signatures.ts",
     find: `    if (others !== undefined) {
       others.push(reply);
       return;
@@ -188,7 +188,7 @@ export const ledgerMutants: readonly Mutant[] = [
   },
   {
     name: "checkpoint-forgets-the-gate",
-    file: "agent/signer/withdrawal/book.ts",
+    file: "agent/signer/state/book.ts",
     find: "      unreleased: this.#unreleased.toArray(),",
     replace: "      unreleased: [],",
     sentence: "After a rotation and a restart what waited at the gate waits there for ever (liveness).",

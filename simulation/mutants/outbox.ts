@@ -1,7 +1,7 @@
 /** Mutants of what the gateway hears: entries that are forgotten, told too early, or never again. */
 import type { Mutant } from "./mutant.ts";
 
-const outbox = "agent/signer/withdrawal/outbox.ts";
+const outbox = "agent/signer/state/entries.ts";
 const report = "agent/courier/report/report.ts";
 
 export const outboxMutants: readonly Mutant[] = [
@@ -50,7 +50,7 @@ export const outboxMutants: readonly Mutant[] = [
   },
   {
     name: "said-once-is-said",
-    file: "agent/signer/statements.ts",
+    file: "agent/signer/rim/statements.ts",
     find: "    const asked = Math.max(after, core.heads.acked.seq);",
     replace: "    const asked = Math.max(after, core.heads.acked.seq, this.#statedSeq);",
     sentence: "Statements that a broken link swallowed are not made again while the signer lives (liveness).",

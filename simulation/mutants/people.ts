@@ -4,7 +4,6 @@ import { rotatesAndRestarts } from "./plans.ts";
 
 const holds = "agent/signer/policy/holds.ts";
 const destinations = "agent/signer/policy/destinations.ts";
-const decisions = "agent/signer/withdrawal/decisions.ts";
 const isOfDestinations: Mutant["when"] = ({ rules }) => rules === "destinations";
 const isOfApprovers: Mutant["when"] = ({ rules }) => rules === "approvers";
 
@@ -35,7 +34,7 @@ export const peopleMutants: readonly Mutant[] = [
   },
   {
     name: "delay-never-over",
-    file: "agent/signer/signer.ts",
+    file: "agent/signer/rim/signer.ts",
     find: "    this.changed(reconsider(this.turn()));\n",
     replace: "",
     sentence: "What a delay holds waits for a person for ever (liveness).",
@@ -43,7 +42,7 @@ export const peopleMutants: readonly Mutant[] = [
   },
   {
     name: "paid-as-soon-as-sent",
-    file: "agent/signer/core.ts",
+    file: "agent/signer/state/core.ts",
     find: '    if (record.kind === "OBSERVED" && record.outcome === "paid") this.#learn(withdrawal, record.at);',
     replace: '    if (record.kind === "SIGNED") this.#learn(withdrawal, record.at);',
     sentence: "A destination counts as paid while the first payment to it is on its way (policy).",
@@ -51,7 +50,7 @@ export const peopleMutants: readonly Mutant[] = [
   },
   {
     name: "failed-counts-as-paid",
-    file: "agent/signer/core.ts",
+    file: "agent/signer/state/core.ts",
     find: '    if (record.kind === "OBSERVED" && record.outcome === "paid") this.#learn(withdrawal, record.at);',
     replace: '    if (record.kind === "OBSERVED" && record.outcome !== "") this.#learn(withdrawal, record.at);',
     sentence: "A destination counts as paid after a payment to it that failed (policy).",
@@ -107,7 +106,7 @@ export const peopleMutants: readonly Mutant[] = [
   },
   {
     name: "one-name-twice",
-    file: decisions,
+    file: "agent/signer/acts/approve.ts",
     find: '  else if (!needsTwo || !isSameName(first?.approver ?? "", approver)) turn.commit([body]);',
     replace: "  else turn.commit([body]);",
     sentence: "One person says yes twice to what wants two (policy).",
@@ -115,7 +114,7 @@ export const peopleMutants: readonly Mutant[] = [
   },
   {
     name: "one-name-in-two-cases",
-    file: decisions,
+    file: "agent/signer/acts/approve.ts",
     find: "  return a.toLowerCase() === b.toLowerCase();",
     replace: "  return a === b;",
     sentence: "One person who writes their name in two ways counts as two (policy).",
@@ -123,7 +122,7 @@ export const peopleMutants: readonly Mutant[] = [
   },
   {
     name: "rules-not-recorded",
-    file: "agent/signer/signer.ts",
+    file: "agent/signer/rim/signer.ts",
     find: '      this.#append([{ kind: "POLICY", digest, path }]);\n',
     replace: "",
     sentence: "Nobody can tell later by which rules a decision was made (policy).",

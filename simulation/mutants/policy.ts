@@ -140,7 +140,7 @@ export const policyMutants: readonly Mutant[] = [
   },
   {
     name: "another-destination-than-named",
-    file: "agent/signer/withdrawal/decisions.ts",
+    file: "agent/signer/acts/approve.ts",
     find: '  const destination = named === "" ? address : named;',
     replace: '  const destination = named === "" ? "0x70997970C51812dc3A010C7d01b50e0d17dc79C8" : named;',
     sentence: "What an operator says yes to goes to another address than the one they named (bijection).",

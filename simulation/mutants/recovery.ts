@@ -2,15 +2,13 @@
 import type { Mutant } from "./mutant.ts";
 import { isCompared, isOfHeld, isOfSent, isRescued } from "./plans.ts";
 
-const plan = "agent/signer/recovery/plan.ts";
-const decisions = "agent/signer/withdrawal/decisions.ts";
-const withdrawal = "agent/signer/withdrawal/withdrawal.ts";
-const tokens = "agent/signer/withdrawal/tokens.ts";
+const plan = "agent/signer/acts/recovery/plan.ts";
+const withdrawal = "agent/signer/state/withdrawal.ts";
 
 export const recoveryMutants: readonly Mutant[] = [
   {
     name: "recovered-next-one-too-low",
-    file: "agent/signer/withdrawal/accounts.ts",
+    file: "agent/signer/state/accounts.ts",
     find: "    found.next = to;\n",
     replace: "    found.next = to > found.next ? to - 1n : to;\n",
     sentence: "After a recovery the newest nonce that the gateway knows of is given out once more (bijection).",
@@ -18,7 +16,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "recovery-overlooks-the-chain",
-    file: "agent/signer/recovery/watermarks.ts",
+    file: "agent/signer/acts/recovery/watermarks.ts",
     find: "BigInt(gatewayNext), chainCount ?? 0n]) if",
     replace: "BigInt(gatewayNext)]) if",
     sentence:
@@ -27,7 +25,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "recovered-hold-runs-out",
-    file: decisions,
+    file: "agent/signer/acts/decide.ts",
     find: "    if (isHeldByRecovery(withdrawal)) continue;\n",
     replace: "",
     sentence: "What a recovery held runs out by time once it has ended, and is called Failed without a person (truth).",
@@ -35,7 +33,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "policy-decides-in-a-recovery",
-    file: "agent/signer/admission/request.ts",
+    file: "agent/signer/acts/request.ts",
     find: '  if (turn.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };\n',
     replace: "",
     sentence:
@@ -44,7 +42,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "policy-decides-what-came-late",
-    file: "agent/signer/core.ts",
+    file: "agent/signer/state/core.ts",
     find: "    return this.#recovery !== null || issuedAt < this.#heldBefore;\n",
     replace: "    return this.#recovery !== null;\n",
     sentence:
@@ -62,7 +60,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "lost-while-the-ledger-lacks-something",
-    file: "agent/signer/withdrawal/claims.ts",
+    file: "agent/signer/acts/observe.ts",
     find: '  if (core.locked !== null && core.locked.code !== "CHAIN_NONCE_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);\n  if (!run.greeted && run.echoed === null)',
     replace: "  if (core.locked === null && !run.greeted)",
     sentence: "A locked ledger calls lost what a version paid that it has forgotten, before its recovery names that (truth).",
@@ -78,7 +76,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "settled-waits-for-ever",
-    file: "agent/signer/admission/request.ts",
+    file: "agent/signer/acts/request.ts",
     find: '  if (known === undefined || (isSettled && code === "")) {\n',
     replace: "  if (known === undefined) {\n",
     sentence: "What a recovery took for ended, and the shop asks for again, is answered by nobody (liveness).",
@@ -86,7 +84,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "policy-decides-what-was-settled",
-    file: "agent/signer/admission/request.ts",
+    file: "agent/signer/acts/request.ts",
     find: '  if (wasSettled) return { kind: "HELD", transactionId, code: "RECOVERY_SETTLED" };\n',
     replace: "",
     sentence: "What a recovery took for ended, and is asked for after it, is approved by policy though it may be paid (truth).",
@@ -110,7 +108,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "quarantined-on-a-new-nonce",
-    file: tokens,
+    file: "agent/signer/acts/replace.ts",
     find: "  return intend(turn, approval, account, BigInt(withdrawal.nonce), above + 1, unlike(",
     replace:
       "  const isTaken = newest.feeMax !== undefined;\n  return intend(turn, approval, account, isTaken ? account.next : BigInt(withdrawal.nonce), above + 1, unlike(",
@@ -127,7 +125,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "finished-before-it-is-taken",
-    file: "agent/signer/recovery/recover.ts",
+    file: "agent/signer/acts/recovery/recover.ts",
     find: '  if (core.heads.acked.seq < recovery.seq) return refuse("RECOVERY_NOT_TAKEN");\n',
     replace: "",
     sentence: "A recovery ends before the gateway has heard of it, and policy decides on what nobody has compared (monotone).",
@@ -143,7 +141,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "lock-outlives-the-recovery",
-    file: "agent/signer/core.ts",
+    file: "agent/signer/state/core.ts",
     find: "    this.#locked = null;\n    this.#recovery = { seq: record.seq };",
     replace: "    this.#recovery = { seq: record.seq };",
     sentence: "A recovery lifts no lock, so that a locked agent never pays again (liveness).",
@@ -151,7 +149,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "forgotten-bytes-made-again",
-    file: tokens,
+    file: "agent/signer/acts/replace.ts",
     find: "above + 1, unlike(withdrawal, raised(newest, facts)));",
     replace: "above + 1, raised(newest, facts));",
     sentence: "The forgotten bytes are signed again as another version, which contradicts what the gateway holds (liveness).",
@@ -175,7 +173,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "signs-while-offered",
-    file: "agent/signer/run.ts",
+    file: "agent/signer/acts/run.ts",
     find: '  if (run.orders.isWhole) return refuse("RECOVERY_OFFERED");',
     replace: "  if (run.orders.isWhole) return null;",
     sentence: "An agent signs on under the epoch that a recovery's order has taken away, before anybody said yes (monotone).",

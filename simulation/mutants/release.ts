@@ -2,13 +2,12 @@
 import type { Mutant } from "./mutant.ts";
 import { mayLock } from "./plans.ts";
 
-const admission = "agent/signer/admission/admission.ts";
-const book = "agent/signer/withdrawal/book.ts";
+const book = "agent/signer/state/book.ts";
 
 export const releaseMutants: readonly Mutant[] = [
   {
     name: "no-release-gate",
-    file: "agent/signer/withdrawal/view.ts",
+    file: "agent/signer/state/view.ts",
     find: "  if (!version.released) return view;",
     replace: '  if (!version.released && version.raw === "") return view;',
     sentence:
@@ -16,7 +15,7 @@ export const releaseMutants: readonly Mutant[] = [
   },
   {
     name: "any-ack-opens-the-gate",
-    file: admission,
+    file: "agent/signer/acts/ack.ts",
     find: "const releasable = book.releasable(held.seq);",
     replace: "const releasable = book.releasable(heads.head.seq);",
     sentence: "An acknowledgement of any head lets out everything that is signed, known to the gateway or not (release).",
@@ -37,7 +36,7 @@ export const releaseMutants: readonly Mutant[] = [
   },
   {
     name: "ack-while-locked",
-    file: admission,
+    file: "agent/signer/acts/ack.ts",
     find: "  const closed = closedGate(turn) ?? skewOf(turn, ack);",
     replace: "  const closed = skewOf(turn, ack);",
     sentence:
@@ -46,7 +45,7 @@ export const releaseMutants: readonly Mutant[] = [
   },
   {
     name: "locked-but-greeted",
-    file: "agent/signer/run.ts",
+    file: "agent/signer/acts/run.ts",
     find: '  if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);',
     replace: '  if (core.locked !== null && !run.greeted) return refuse("SIGNER_LOCKED", core.locked.code);',
     sentence: "A lock that is found while the link is up stops nothing until the next start (monotone).",
@@ -54,7 +53,7 @@ export const releaseMutants: readonly Mutant[] = [
   },
   {
     name: "signed-after-the-lock",
-    file: "agent/signer/signatures.ts",
+    file: "agent/signer/rim/signatures.ts",
     find: "    const closed = closedGate(this.#options);",
     replace: "    const closed: ReturnType<typeof closedGate> = null;",
     sentence: "What was recorded before a lock is signed after it (monotone).",
@@ -62,7 +61,7 @@ export const releaseMutants: readonly Mutant[] = [
   },
   {
     name: "gate-never-asked-again",
-    file: "agent/signer/withdrawal/outbox.ts",
+    file: "agent/signer/state/entries.ts",
     find: "    if (entries.length > 0) batches.push({ after: from, previous: at(from), head: durable, entries });",
     replace: "    if (entries.length > 1) batches.push({ after: from, previous: at(from), head: durable, entries });",
     sentence: "A single entry is never stated, so its acknowledgement never comes and its gate stays shut (liveness).",

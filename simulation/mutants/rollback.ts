@@ -2,14 +2,10 @@
 import type { Mutant } from "./mutant.ts";
 import { isPutBackTogether, isRescued, mayLock } from "./plans.ts";
 
-const admission = "agent/signer/admission/admission.ts";
-const decisions = "agent/signer/withdrawal/decisions.ts";
-const claims = "agent/signer/withdrawal/claims.ts";
-
 export const rollbackMutants: readonly Mutant[] = [
   {
     name: "no-greeting-needed",
-    file: "agent/signer/run.ts",
+    file: "agent/signer/acts/run.ts",
     find: '  return run.greeted ? null : refuse("SIGNER_NOT_GREETED");',
     replace: "  return null;",
     sentence: "A restored ledger signs before the gateway has told what it holds (monotone).",
@@ -17,7 +13,7 @@ export const rollbackMutants: readonly Mutant[] = [
   },
   {
     name: "greeting-of-another-run",
-    file: admission,
+    file: "agent/signer/acts/welcome.ts",
     find: '  if (welcome.answers !== run.nonce) return refuse("WELCOME_OTHER_RUN");\n',
     replace: "",
     sentence: "An old welcome, kept by the courier, greets a restored ledger, whose echo it fits (monotone).",
@@ -25,7 +21,7 @@ export const rollbackMutants: readonly Mutant[] = [
   },
   {
     name: "echo-ahead-is-fine",
-    file: admission,
+    file: "agent/signer/acts/echo.ts",
     find: "  if (seq > heads.head.seq) {",
     replace: "  if (seq > heads.head.seq) return null;\n  if (seq > heads.head.seq) {",
     sentence: "A gateway that holds more of the ledger than there is goes unnoticed, and its nonces are used again (bijection).",
@@ -33,7 +29,7 @@ export const rollbackMutants: readonly Mutant[] = [
   },
   {
     name: "echo-hash-unread",
-    file: admission,
+    file: "agent/signer/acts/echo.ts",
     find: "  if (heads.hashAt(seq) !== echo.hash) return lock(",
     replace: "  if (heads.hashAt(seq) === null) return lock(",
     sentence: "Only the number of the echoed record is compared, so a ledger that went another way is not noticed (monotone).",
@@ -41,7 +37,7 @@ export const rollbackMutants: readonly Mutant[] = [
   },
   {
     name: "late-echo-is-a-fork",
-    file: admission,
+    file: "agent/signer/acts/echo.ts",
     find: '  if (seq < heads.acked.seq) return "stale";\n',
     replace: '  if (seq < heads.acked.seq && echo === null) return "stale";\n',
     sentence:
@@ -50,7 +46,7 @@ export const rollbackMutants: readonly Mutant[] = [
   },
   {
     name: "stale-echo-greets",
-    file: admission,
+    file: "agent/signer/acts/welcome.ts",
     find: `  if (echoed === "stale") return behind(\`the gateway holds the ledger only up to \${welcome.echo?.seq ?? 0}\`);\n`,
     replace: "",
     sentence: "A gateway restored from a backup greets, and goes on as if it held the signatures it has lost (monotone).",
@@ -58,7 +54,7 @@ export const rollbackMutants: readonly Mutant[] = [
   },
   {
     name: "restored-ledger-expires",
-    file: decisions,
+    file: "agent/signer/acts/decide.ts",
     find: "  if (closedGate(turn) !== null || turn.core.recovery !== null) return [];\n",
     replace: "",
     sentence: "A locked or ungreeted signer says that nothing was ever signed, which it may have forgotten (truth).",
@@ -66,7 +62,7 @@ export const rollbackMutants: readonly Mutant[] = [
   },
   {
     name: "restored-ledger-declines",
-    file: claims,
+    file: "agent/signer/acts/decline.ts",
     find: `  const closed = closedGate(turn);
   if (closed !== null) return closed;
   const withdrawal = turn.core.book.find(transactionId);
@@ -80,7 +76,7 @@ export const rollbackMutants: readonly Mutant[] = [
   },
   {
     name: "person-decides-before-the-greeting",
-    file: decisions,
+    file: "agent/signer/acts/approve.ts",
     find: `  // Before the greeting ledger time stands: a yes would count for the day of the newest record.
   const closed = closedGate(turn);
   if (closed !== null) return closed;
@@ -91,7 +87,7 @@ export const rollbackMutants: readonly Mutant[] = [
   },
   {
     name: "foreign-count-only-alarms",
-    file: claims,
+    file: "agent/signer/acts/adopt.ts",
     find: '  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_NONCE_FOREIGN", detail);',
     replace: "  return { ok: true };",
     sentence: "Somebody else signs with the same key, the chain says so for minutes, and signing goes on (monotone).",
@@ -117,7 +113,7 @@ export const rollbackMutants: readonly Mutant[] = [
   },
   {
     name: "later-run-begins-further-on",
-    file: claims,
+    file: "agent/signer/acts/adopt.ts",
     find: "  const isLater = known !== undefined && nonce > known.adopted && !run.adopted.has(network);\n",
     replace: "  const isLater = false;\n",
     sentence:

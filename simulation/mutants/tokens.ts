@@ -1,14 +1,12 @@
 /** Mutants of exclusion tokens: which nonce a withdrawal gets, that it keeps it for life, and that no other ever gets it. */
 import type { Mutant } from "./mutant.ts";
 
-const tokens = "agent/signer/withdrawal/tokens.ts";
-const accounts = "agent/signer/withdrawal/accounts.ts";
-const claims = "agent/signer/withdrawal/claims.ts";
+const accounts = "agent/signer/state/accounts.ts";
 
 export const tokenMutants: readonly Mutant[] = [
   {
     name: "nonce-anew-after-a-crash",
-    file: tokens,
+    file: "agent/signer/acts/sign.ts",
     find: "  if (first !== undefined) return waitingBelow(core, placeOf(withdrawal)) ?? recorded(turn, withdrawal, first);\n",
     replace: `  if (first !== undefined) {
     const again = core.policy.approval(transactionId);
@@ -20,7 +18,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "bound-waits-while-others-are-signed",
-    file: "agent/signer/signer.ts",
+    file: "agent/signer/rim/signer.ts",
     find: "    if (this.run.greeted && (!greeted || this.run.greeting !== greeting)) this.signBound();\n",
     replace: "",
     sentence:
@@ -29,16 +27,16 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "unsigned-intent-is-closed",
-    file: tokens,
+    file: "agent/signer/acts/intent.ts",
     find: '  const unsigned = Uint8Array.from(Buffer.from(hex.slice(2), "hex"));\n',
     replace:
-      '  if (version === 1) return refuse("WITHDRAWAL_CLOSED");\n  const unsigned = Uint8Array.from(Buffer.from(hex.slice(2), "hex"));\n',
+      '  if (version === 1) return { ok: false, code: "WITHDRAWAL_CLOSED" };\n  const unsigned = Uint8Array.from(Buffer.from(hex.slice(2), "hex"));\n',
     sentence: "An intent without a signature is never finished, and every later nonce waits behind it (liveness).",
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
   {
     name: "bump-with-a-new-nonce",
-    file: tokens,
+    file: "agent/signer/acts/replace.ts",
     find: "return intend(turn, approval, account, BigInt(withdrawal.nonce), above + 1, unlike(withdrawal, raised(newest, facts)));",
     replace: "return intend(turn, approval, account, account.next, above + 1, unlike(withdrawal, raised(newest, facts)));",
     sentence: "A dearer version gets a nonce of its own, so both versions can be paid (one token for life).",
@@ -74,7 +72,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "counter-follows-the-courier",
-    file: claims,
+    file: "agent/signer/acts/adopt.ts",
     find: "  if (count <= account.next) {",
     replace: "  if (count > account.next) account.next = count;\n  if (count <= account.next) {",
     sentence:
@@ -82,7 +80,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "lost-only-alarms",
-    file: claims,
+    file: "agent/signer/acts/observe.ts",
     find: '  if (core.recovery === null) lock(turn, "CHAIN_NONCE_FOREIGN", detail);\n',
     replace: "",
     sentence: "Somebody else uses a nonce that is bound, which the count never shows, and signing goes on (monotone).",
@@ -90,14 +88,14 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "nonce-by-what-is-pending",
-    file: tokens,
+    file: "agent/signer/acts/sign.ts",
     find: "  return intend(turn, approval, account, account.next, 1, facts);",
     replace: "  return intend(turn, approval, account, account.adopted + BigInt(account.pending), 1, facts);",
     sentence: "The next nonce is counted from what is unfinished, and is wrong as soon as something is final (bijection).",
   },
   {
     name: "refused-after-the-intent",
-    file: "agent/signer/withdrawal/withdrawal.ts",
+    file: "agent/signer/state/withdrawal.ts",
     find: '  intent: { signed: "signed" },',
     replace: '  intent: { signed: "signed", refused: "refused" },',
     sentence: "A decline is taken after the token was bound, and says that nothing was ever signed (truth).",
@@ -105,14 +103,14 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "refused-at-the-gate",
-    file: "agent/signer/withdrawal/withdrawal.ts",
+    file: "agent/signer/state/withdrawal.ts",
     find: '  signed: { released: "released" },',
     replace: '  signed: { released: "released", refused: "refused" },',
     sentence: "A person may refuse what is signed and waits at the gate, and its nonce is left out for ever (truth).",
   },
   {
     name: "refused-when-it-is-out",
-    file: "agent/signer/withdrawal/withdrawal.ts",
+    file: "agent/signer/state/withdrawal.ts",
     find: '  released: { ...seen, intent: "released", signed: "released", released: "released" },',
     replace: '  released: { ...seen, intent: "released", signed: "released", released: "released", refused: "refused" },',
     sentence:
@@ -120,7 +118,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "bound-runs-out",
-    file: "agent/signer/withdrawal/withdrawal.ts",
+    file: "agent/signer/state/withdrawal.ts",
     find: '  signed: { released: "released" },',
     replace: '  signed: { released: "released", expired: "expired" },',
     sentence: "What is signed runs out while the gateway is away: expired says that nothing was ever signed (truth).",
@@ -128,7 +126,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "runs-out-by-the-wall-clock",
-    file: "agent/signer/withdrawal/decisions.ts",
+    file: "agent/signer/acts/decide.ts",
     find: "  const { nowMs } = turn;\n",
     replace: "  const nowMs = turn.localMs;\n",
     sentence: "A local clock that jumps ends withdrawals whose time has not come (truth).",

@@ -2,7 +2,7 @@
  * What is durable in one agent's ledger, followed record by record as it becomes durable: the write-ahead of every signature, and an
  * order of records that never goes back.
  */
-import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Head } from "../../protocol/messages.ts";
 import type { Terms } from "./limits.ts";

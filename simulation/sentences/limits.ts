@@ -1,5 +1,5 @@
 /** What may be paid in an hour and in a day, and for how much in fees, as a ledger's own records count it. */
-import type { PolicySettings } from "../../agent/settings.ts";
+import type { PolicySettings } from "../../agent/config/settings.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { must } from "./violation.ts";
 

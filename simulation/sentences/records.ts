@@ -3,7 +3,7 @@
  * ledger record by record and reads nothing else, so that it says the same of a ledger whoever wrote it.
  */
 
-import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { Limits, type Terms, type Version, type Withdrawal } from "./limits.ts";
 import { People } from "./people.ts";

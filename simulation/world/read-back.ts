@@ -1,6 +1,7 @@
 /** Reads bytes back before they are sent, as the courier does with ethers, by the simulated chain's own reader. */
+
+import type { CourierSettings } from "../../agent/config/settings.ts";
 import type { ReadBack } from "../../agent/courier/nodes/read-back.ts";
-import type { CourierSettings } from "../../agent/settings.ts";
 import { readRaw } from "./raw.ts";
 
 export function readBack({ chains, currencies }: Pick<CourierSettings, "chains" | "currencies">): ReadBack {

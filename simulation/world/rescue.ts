@@ -4,8 +4,8 @@
  * the product's own verbs; what they see is what `status`, `agents` and a block explorer show.
  */
 
-import { ledgerDisk } from "../../agent/signer/ledger/disk.ts";
-import { createLockedLedger } from "../../agent/signer/ledger/ledger.ts";
+import { ledgerDisk } from "../../agent/ledger/disk.ts";
+import { createLockedLedger } from "../../agent/ledger/ledger.ts";
 import type { RecoveryPlan, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { type AgentLine, listAgents, recoverAgent } from "../../gateway/operator/people.ts";
 import { kernel, note } from "../kernel/kernel.ts";

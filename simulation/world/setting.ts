@@ -3,9 +3,9 @@
  * since deriving takes longer than a whole run.
  */
 
-import type { CourierSettings, PolicySettings, SignerSettings } from "../../agent/settings.ts";
-import { depositXpub, deriveNodes, walletOf } from "../../agent/signer/keystore/nodes.ts";
-import { Secret } from "../../agent/signer/keystore/secret.ts";
+import type { CourierSettings, PolicySettings, SignerSettings } from "../../agent/config/settings.ts";
+import { depositXpub, deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
+import { Secret } from "../../agent/keystore/secret.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
 import type { GatewayKey } from "../../gateway/auth/gateway-key.ts";
 import type { GatewayConfig } from "../../gateway/config.ts";

@@ -4,8 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import { expect } from "vitest";
-import { createLedger, type Ledger, openLedger } from "../../agent/signer/ledger/ledger.ts";
-import type { LedgerRecord, RecordBody } from "../../agent/signer/ledger/records.ts";
+import { createLedger, type Ledger, openLedger } from "../../agent/ledger/ledger.ts";
+import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { MemoryDisk } from "./ledger-disk.ts";
 

@@ -1,7 +1,7 @@
 /** The gateway's side of a recovery for a signer in memory: what its database would hold, and the order made of it. */
 import type { KeyObject } from "node:crypto";
-import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
-import { isFinal } from "../../agent/signer/withdrawal/withdrawal.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { isFinal } from "../../agent/signer/state/withdrawal.ts";
 import type { RecoveryPlan } from "../../agent/socket/verbs.ts";
 import { sealEnvelope } from "../../protocol/envelope.ts";
 import type { Head } from "../../protocol/messages.ts";

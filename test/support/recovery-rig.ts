@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import type { RecoveryPlan, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { stop, until } from "../../scripts/processes.ts";
 import { type Rig, startPairedRig } from "../../scripts/rig.ts";

@@ -4,18 +4,18 @@
  */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mnemonicToSeedSync } from "bip39";
-import type { SignerSettings } from "../../agent/settings.ts";
-import { Core, type CoreSnapshot } from "../../agent/signer/core.ts";
-import { deriveNodes, walletOf } from "../../agent/signer/keystore/nodes.ts";
-import { Secret } from "../../agent/signer/keystore/secret.ts";
-import { createLedger, openLedger } from "../../agent/signer/ledger/ledger.ts";
-import type { LedgerRecord } from "../../agent/signer/ledger/records.ts";
-import { ledgerTime } from "../../agent/signer/ledger-time.ts";
+import type { SignerSettings } from "../../agent/config/settings.ts";
+import { deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
+import { Secret } from "../../agent/keystore/secret.ts";
+import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { beginRun } from "../../agent/signer/acts/run.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
-import { beginRun } from "../../agent/signer/run.ts";
-import { Signer, type SignerOptions } from "../../agent/signer/signer.ts";
+import { Signer, type SignerOptions } from "../../agent/signer/rim/signer.ts";
 import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
 import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
+import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
+import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import { unlockVault } from "../../agent/signer/vault/vault.ts";
 import type {
   AccountView,

@@ -2,7 +2,7 @@
 import type { Condition } from "../../../notices/core.ts";
 import type { NoticeName } from "../../../notices/table.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
-import type { CourierSettings, NotifySettings } from "../../settings.ts";
+import type { CourierSettings, NotifySettings } from "../../config/settings.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
 import type { Outlook, OutlookItem } from "./outlook.ts";
 

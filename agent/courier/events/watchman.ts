@@ -5,7 +5,7 @@
 import { observe, type Standings } from "../../../notices/core.ts";
 import { createTeller, type Deliver, type TellerCounts } from "../../../notices/teller.ts";
 import type { AgentLog } from "../../../protocol/log.ts";
-import type { CourierSettings } from "../../settings.ts";
+import type { CourierSettings } from "../../config/settings.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";
 import { conditionsOf, lowFundsOf } from "./conditions.ts";
 import type { Outlook } from "./outlook.ts";

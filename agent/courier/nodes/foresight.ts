@@ -6,7 +6,7 @@ import { parseAmount } from "../../../protocol/amount.ts";
 import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
 import { AgentError } from "../../../protocol/fault.ts";
 import { parseJob, parseJobs } from "../../../protocol/payloads.ts";
-import type { CourierSettings } from "../../settings.ts";
+import type { CourierSettings } from "../../config/settings.ts";
 import type { AccountView } from "../../socket/verbs.ts";
 import type { ChainDoor } from "./chain.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { Interface, Transaction } from "ethers";
 import { parseAmount } from "../../../protocol/amount.ts";
-import type { CourierSettings } from "../../settings.ts";
+import type { CourierSettings } from "../../config/settings.ts";
 import type { VersionView, WithdrawalView } from "../../socket/verbs.ts";
 
 /**

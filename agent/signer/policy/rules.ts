@@ -5,7 +5,7 @@
 import { parseAddress } from "../../../chains/evm/address.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { AgentError } from "../../../protocol/fault.ts";
-import type { PolicySettings, SignerSettings } from "../../settings.ts";
+import type { PolicySettings, SignerSettings } from "../../config/settings.ts";
 
 /** Decimals of every EVM chain's native coin; fees are in it. */
 const nativeDecimal = 18;

@@ -22,7 +22,7 @@ import {
   type Request,
   statusTextMax,
 } from "../../socket/verbs.ts";
-import type { Signer } from "../signer.ts";
+import type { Signer } from "../rim/signer.ts";
 import { carryOut, type Verb, verb } from "./answers.ts";
 import { type SummarySource, summaryOf } from "./summary.ts";
 

@@ -14,13 +14,14 @@ import {
   type SignerStatus,
   type WithdrawalState,
 } from "../../socket/verbs.ts";
+import { approve } from "../acts/approve.ts";
+import { finish, recover, showRecovery } from "../acts/recovery/recover.ts";
+import { refuseByOperator } from "../acts/refuse.ts";
 import { limitsInForce } from "../policy/in-force.ts";
-import { finish, recover, showRecovery } from "../recovery/recover.ts";
-import type { Signer } from "../signer.ts";
-import { approve, refuseByOperator } from "../withdrawal/decisions.ts";
-import { approvalDigestOf } from "../withdrawal/digest.ts";
-import { unitsOf, waitOf } from "../withdrawal/view.ts";
-import { isFinal, states, type Withdrawal } from "../withdrawal/withdrawal.ts";
+import type { Signer } from "../rim/signer.ts";
+import { approvalDigestOf } from "../state/digest.ts";
+import { unitsOf, waitOf } from "../state/view.ts";
+import { isFinal, states, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
 
 const listMax = 500;

@@ -3,8 +3,8 @@ import { parseAmount } from "../../../protocol/amount.ts";
 import type { SignerSummary, SyncSummary } from "../../socket/summary.ts";
 import type { LimitView, WithdrawalState } from "../../socket/verbs.ts";
 import { limitsInForce } from "../policy/in-force.ts";
-import type { Signer } from "../signer.ts";
-import { isFinal, states } from "../withdrawal/withdrawal.ts";
+import type { Signer } from "../rim/signer.ts";
+import { isFinal, states } from "../state/withdrawal.ts";
 
 /**
  * What only the process knows.

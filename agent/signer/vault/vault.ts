@@ -5,10 +5,10 @@
 import type { KeyObject } from "node:crypto";
 import { privateKeyFromSeed } from "../../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../../protocol/fault.ts";
-import { type KeystoreContents, wipeKeystore } from "../keystore/keystore.ts";
-import { hotAddress, hotKey } from "../keystore/nodes.ts";
-import type { Secret } from "../keystore/secret.ts";
-import { isReceipt, type Receipt } from "../ledger/receipt.ts";
+import { type KeystoreContents, wipeKeystore } from "../../keystore/keystore.ts";
+import { hotAddress, hotKey } from "../../keystore/nodes.ts";
+import type { Secret } from "../../keystore/secret.ts";
+import { isReceipt, type Receipt } from "../../ledger/receipt.ts";
 import { type Clearance, isClearance } from "../policy/clearance.ts";
 import { type SignDigest, signDigest } from "./curve.ts";
 

@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readConfig } from "../../../agent/config.ts";
-import { withoutMembers } from "../../../agent/config-text.ts";
+import { readConfig } from "../../../agent/config/config.ts";
+import { withoutMembers } from "../../../agent/config/text.ts";
 import { parseConfig } from "../../../gateway/config.ts";
 import { testConfig } from "../../../test/support/gateway-server.ts";
 import type { Seeded } from "../../../test/support/seeded.ts";

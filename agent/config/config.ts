@@ -1,0 +1,111 @@
+/**
+ * Reads config.json, strictly: only its owner may read the file, every key is known, every value checked, and the three secrets
+ * come out as bytes that never were strings. Touches that one file. The format is in docs/operations.md.
+ */
+import { resolve } from "node:path";
+import { AgentError, namingFile } from "../../protocol/fault.ts";
+import { type JsonValue, parseJson } from "../../protocol/json.ts";
+import { privateFileBytesMax, readPrivateFile } from "../files/private-file.ts";
+import type { AgentSettings } from "./settings.ts";
+import { readSettings, secretNames } from "./shape.ts";
+import { blanked, findMembers, stringBytes } from "./text.ts";
+
+/** @public */
+export type SecretName = (typeof secretNames)[number];
+
+/**
+ * The secrets that stand in the file, as bytes; whoever asked for them wipes them.
+ * @public
+ */
+export type ConfigSecrets = { readonly [name in SecretName]?: Uint8Array };
+
+/** @public */
+export interface Config {
+  readonly path: string; // absolute
+  readonly settings: AgentSettings;
+  readonly secrets: ConfigSecrets;
+}
+
+/** @public */
+export interface ConfigOptions {
+  /** Secrets that must stand in the file; a placeholder or nothing in their place is a fault. */
+  readonly requireSecrets: readonly SecretName[];
+  /** A folder the service manager made for this process alone ($CREDENTIALS_DIRECTORY): its files are private by the folder. */
+  readonly privateFolder?: string | undefined;
+}
+
+const placeholders: Readonly<Record<SecretName, string>> = {
+  mnemonic: "<MNEMONIC>",
+  apiKey: "<API_KEY>",
+  encKey: "<ENCRYPTION_KEY>",
+};
+
+/**
+ * Reads and checks the whole file. Reading changes nothing.
+ * @throws AgentError CONFIG_*; context `hint` where there is a better one than the code's own.
+ * @public
+ */
+export function readConfig(file: string, options: ConfigOptions): Config {
+  const path = resolve(file);
+  const bytes = readPrivateFile(path, options.privateFolder);
+  try {
+    const value = parseText(path, bytes);
+    const settings = namingFile(path, () => readSettings(value));
+    const secrets = namingFile(path, () => takeSecrets(bytes, value, options.requireSecrets));
+    return { path, settings, secrets };
+  } finally {
+    bytes.fill(0);
+  }
+}
+
+function parseText(path: string, bytes: Uint8Array): JsonValue {
+  if (bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09)) {
+    throw new AgentError("CONFIG_JSON", "none", `${path} is empty`, {
+      hint: "copy config.example.json, or write it anew at the gateway",
+    });
+  }
+  const safe = blanked(bytes, secretNames);
+  try {
+    return parseJson(safe, { bytesMax: privateFileBytesMax, keysMax: 1024, itemsMax: 4096 });
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    const at = Number(error.context.at ?? 0);
+    const text = error.code === "JSON_UTF8" ? "" : Buffer.from(safe).toString("utf8").slice(0, at);
+    const line = text.split("\n").length;
+    const column = at - (text.lastIndexOf("\n") + 1) + 1;
+    const place =
+      error.code === "JSON_UTF8" || error.code === "JSON_TOO_LARGE" ? path : `${path}, line ${line}, column ${column}`;
+    const problem = error.message.replace(/^JSON: /, "").replace(/, at position \d+$/, "");
+    const code = error.code === "JSON_DUPLICATE_KEY" ? "CONFIG_DUPLICATE_KEY" : "CONFIG_JSON";
+    throw new AgentError(code, "none", `${place}: ${problem}`, { line });
+  }
+}
+
+function takeSecrets(bytes: Uint8Array, value: JsonValue, required: readonly SecretName[]): ConfigSecrets {
+  const found: { [name in SecretName]?: Uint8Array } = {};
+  const places = new Map(findMembers(bytes).map((member) => [member.key, member]));
+  const open: SecretName[] = [];
+  for (const name of secretNames) {
+    const place = places.get(name);
+    const stands = (value as Readonly<Record<string, JsonValue>>)[name] !== undefined;
+    if (stands && place === undefined)
+      throw new AgentError("CONFIG_SECRET", "none", `the key ${name} must be written without escapes`);
+    const secret = place === undefined ? new Uint8Array(0) : stringBytes(bytes.subarray(place.valueStart, place.end));
+    if (secret === null)
+      throw new AgentError("CONFIG_SECRET", "none", `${name} holds an escape or a character that JSON does not have`);
+    if (secret.length > 0 && !isPlaceholder(secret, name)) found[name] = secret;
+    else if (required.includes(name)) {
+      if (secret.length === 0) throw new AgentError("CONFIG_SECRET_MISSING", "none", `${name} is missing`);
+      open.push(name);
+    }
+  }
+  if (open.length > 0) {
+    const which = open.map((name) => `${name} (${placeholders[name]})`).join(", ");
+    throw new AgentError("CONFIG_PLACEHOLDER", "none", `still to be replaced with your own: ${which}`);
+  }
+  return found;
+}
+
+function isPlaceholder(secret: Uint8Array, name: SecretName): boolean {
+  return Buffer.from(placeholders[name]).equals(secret) || (secret[0] === 0x3c && secret.at(-1) === 0x3e);
+}

@@ -1,0 +1,142 @@
+/**
+ * STATE/courier/link.json: what the link needs to know itself and its gateway by. Written once at each pairing, read by the
+ * courier at its start. Touches that one file. The link's seed is kept out of every string: it is cut from the bytes before parsing.
+ */
+import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync } from "node:fs";
+import { join } from "node:path";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { parseJson } from "../../protocol/json.ts";
+import { hex, integer, object, string } from "../../protocol/shape.ts";
+import { replaceFile } from "../files/replace-file.ts";
+
+/**
+ * Who the link is. `linkSeed` is the caller's to wipe.
+ * @public
+ */
+export interface LinkIdentity {
+  readonly agent: string; // 8 bytes hex
+  readonly epoch: number; // as granted at pairing; the ledger's is the one in force
+  readonly gatewayKey: string; // Ed25519 public key, hex
+  readonly linkSeed: Uint8Array; // 32 bytes
+  readonly gatewayUrl: string; // origin
+}
+
+const fileName = "link.json";
+const fileBytesMax = 4096;
+const seedBytes = 32;
+/** The seed's field as `writeLinkFile` writes it; its value is always 64 hex digits. */
+const seedField = Buffer.from('"linkSeed":"');
+
+const readFields = object({
+  agent: hex(8),
+  epoch: integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  gatewayKey: hex(32),
+  linkSeed: string({ max: 0 }),
+  gatewayUrl: string({ min: 8, max: 512 }),
+});
+
+/**
+ * Writes link.json into `folder` (made with 0700 when missing): temporary file with 0600, fsync, rename, fsync of the folder.
+ * Calling twice with the same identity is harmless. @throws AgentError LINK_FILE_WRITE
+ * @public
+ */
+export function writeLinkFile(folder: string, identity: LinkIdentity): void {
+  const seed = Buffer.from(identity.linkSeed);
+  const seedHex = Buffer.alloc(seedBytes * 2);
+  const head = JSON.stringify({ agent: identity.agent, epoch: identity.epoch, gatewayKey: identity.gatewayKey });
+  const bytes = Buffer.concat([
+    Buffer.from(`${head.slice(0, -1)},`),
+    seedField,
+    writeHex(seed, seedHex),
+    Buffer.from(`",${JSON.stringify({ gatewayUrl: identity.gatewayUrl }).slice(1)}\n`),
+  ]);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    replaceFile(join(folder, fileName), bytes, 0o600);
+  } catch (error) {
+    const message = `${join(folder, fileName)} could not be written: ${reasonOf(error)}`;
+    throw new AgentError("LINK_FILE_WRITE", "unknown", message, { folder }, { cause: error });
+  } finally {
+    seed.fill(0);
+    seedHex.fill(0);
+    bytes.fill(0);
+  }
+}
+
+/**
+ * The bytes of link.json in `folder`, unread; the caller wipes them. Root asks too, and the folder is the courier's, whom somebody may
+ * have taken over: no link leads to a file that only root can read, and no pipe makes root wait.
+ * @throws AgentError LINK_FILE_MISSING, LINK_FILE_OPEN (group or world may read it), LINK_FILE_INVALID
+ * @public
+ */
+export function readLinkBytes(folder: string): Buffer {
+  const path = join(folder, fileName);
+  let fd = -1;
+  try {
+    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const { mode, size } = fstatSync(fd);
+    if ((mode & 0o077) !== 0) throw new AgentError("LINK_FILE_OPEN", "none", `group or world can read ${path}`, { path });
+    if (size > fileBytesMax) throw new AgentError("LINK_FILE_INVALID", "none", `${path} is too large`, { path });
+    const bytes = Buffer.alloc(size);
+    return bytes.subarray(0, readSync(fd, bytes, 0, size, 0));
+  } catch (error) {
+    if (error instanceof AgentError) throw error;
+    throw new AgentError("LINK_FILE_MISSING", "none", `${path} cannot be read: ${reasonOf(error)}`, { path }, { cause: error });
+  } finally {
+    if (fd !== -1) closeSync(fd);
+  }
+}
+
+/**
+ * Reads link.json of `folder`; the caller wipes `linkSeed`.
+ * @throws AgentError LINK_FILE_MISSING, LINK_FILE_OPEN (group or world may read it), LINK_FILE_INVALID
+ * @public
+ */
+export function readLinkFile(folder: string): LinkIdentity {
+  const path = join(folder, fileName);
+  const bytes = readLinkBytes(folder);
+  try {
+    const { linkSeed, rest } = cutSeed(bytes, path);
+    const fields = readFields(parseJson(rest), "link.json");
+    const { agent, epoch, gatewayKey, gatewayUrl } = fields;
+    return { agent, epoch, gatewayKey, linkSeed, gatewayUrl };
+  } catch (error) {
+    throw new AgentError("LINK_FILE_INVALID", "none", `${path} does not hold a link`, { path }, { cause: error });
+  } finally {
+    bytes.fill(0);
+  }
+}
+
+/** Decodes the seed from the bytes and returns the text around it with the value left empty. */
+function cutSeed(bytes: Buffer, path: string): { readonly linkSeed: Uint8Array; readonly rest: Uint8Array } {
+  const invalid = (): AgentError => new AgentError("LINK_FILE_INVALID", "none", `${path} has no link seed`, { path });
+  const at = bytes.indexOf(seedField);
+  if (at < 0) throw invalid();
+  const from = at + seedField.length;
+  const to = from + seedBytes * 2;
+  const linkSeed = new Uint8Array(seedBytes);
+  for (let i = 0; i < seedBytes; i++) {
+    const high = hexDigit(bytes[from + i * 2]);
+    const low = hexDigit(bytes[from + i * 2 + 1]);
+    if (high < 0 || low < 0) throw invalid();
+    linkSeed[i] = high * 16 + low;
+  }
+  return { linkSeed, rest: Buffer.concat([bytes.subarray(0, from), bytes.subarray(to)]) };
+}
+
+function hexDigit(byte: number | undefined): number {
+  if (byte === undefined) return -1;
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  if (byte >= 0x61 && byte <= 0x66) return byte - 0x61 + 10;
+  return -1;
+}
+
+function writeHex(bytes: Uint8Array, into: Buffer): Buffer {
+  const digits = Buffer.from("0123456789abcdef");
+  bytes.forEach((byte, i) => {
+    into[i * 2] = digits[byte >> 4] ?? 0;
+    into[i * 2 + 1] = digits[byte & 15] ?? 0;
+  });
+  return into;
+}

@@ -1,0 +1,111 @@
+/**
+ * config.json as types: what the agent reads, without its three secrets. Parsing is `config.ts`.
+ */
+
+/** @public */
+export interface ChainSettings {
+  readonly family: "evm";
+  readonly chainId: number; // 1 … 2^53-1
+  readonly nodes: readonly string[]; // 1 … 8 http or https addresses
+  readonly confirmations: number | "finalized"; // 1 … 10000
+}
+
+/** @public */
+export interface CurrencySettings {
+  readonly chain: string; // a key of chains
+  readonly decimal: number; // 0 … 36
+  readonly contract?: string; // EIP-55; absent for the native coin
+}
+
+/**
+ * Amounts are decimal strings of the currency; fees of the chain's native coin (18 decimals on EVM).
+ * @public
+ */
+export interface PolicySettings {
+  readonly maxPerWithdrawal: string;
+  readonly maxPerHour?: string;
+  readonly maxPerDay: string;
+  readonly maxFee: string; // for one withdrawal, its dearest version
+  readonly maxFeePerDay: string;
+  readonly holdAbove?: string;
+  readonly twoApproversAbove?: string;
+  /** Of destinations that this agent has never paid; at least one of the two. */
+  readonly newDestination?: { readonly holdAbove?: string; readonly delayMinutes?: number }; // 1 … 10080
+  readonly allow?: readonly string[]; // when not empty, only these destinations
+  readonly deny?: readonly string[];
+}
+
+/** @public */
+export interface AgentSettings {
+  readonly gatewayUrl: string; // origin, https unless loopback
+  readonly chains: Readonly<Record<string, ChainSettings>>;
+  readonly currencies: Readonly<Record<string, CurrencySettings>>;
+  readonly policy: Readonly<Record<string, PolicySettings>>;
+  readonly notify?: NotifySettings;
+  readonly metrics?: MetricsSettings;
+}
+
+/**
+ * Whom the courier tells of events: a program, its arguments, or an address.
+ * @public
+ */
+export type NotifyTarget =
+  | { readonly kind: "command"; readonly command: readonly string[] }
+  | { readonly kind: "url"; readonly url: string }; // https unless loopback; its path may be a secret
+
+/** @public */
+export interface NotifySettings {
+  readonly target: NotifyTarget;
+  readonly stuckMinutes: number; // a withdrawal that does not go on for so long is stuck
+  readonly awayMinutes: number; // link or nodes
+  readonly lowFunds: Readonly<Record<string, string>>; // by currency, decimal strings: less than that is little
+}
+
+/**
+ * Where metrics are served: metrics.sock in the courier's folder, or a port of this machine.
+ * @public
+ */
+export interface MetricsSettings {
+  readonly listen: { readonly kind: "unix" } | { readonly kind: "tcp"; readonly host: string; readonly port: number };
+}
+
+/**
+ * What the courier gets from the launcher: no secret, and nothing it does not need.
+ * @public
+ */
+export interface CourierSettings {
+  readonly gatewayUrl: string;
+  readonly chains: Readonly<Record<string, ChainSettings>>;
+  readonly currencies: Readonly<Record<string, CurrencySettings>>;
+  readonly stateDir: string; // its own folder: link.json
+  readonly signerSocket: string;
+  readonly logLevel: "debug" | "info" | "warn" | "error";
+  readonly configDigest: string; // agent/config/digest.ts
+  readonly notify?: NotifySettings;
+  readonly metrics?: MetricsSettings;
+}
+
+/**
+ * What the signer gets: no address of any node or gateway.
+ * @public
+ */
+export interface SignerSettings {
+  readonly chains: Readonly<Record<string, Pick<ChainSettings, "family" | "chainId">>>;
+  readonly currencies: Readonly<Record<string, CurrencySettings>>;
+  readonly policy: Readonly<Record<string, PolicySettings>>;
+  readonly stateDir: string; // its own folder: keystore.json, ledger/
+  readonly courierSocket: string; // path, or "fd:N" when inherited
+  readonly operatorSocket: string;
+  readonly encKeyFrom: "credential" | "file" | "terminal" | "config";
+  readonly config: ConfigSource;
+}
+
+/**
+ * Which config.json a process goes by.
+ * @public
+ */
+export interface ConfigSource {
+  readonly path: string; // absolute: the file a person edits, also where the service manager handed over a copy of it
+  readonly digest: string; // agent/config/digest.ts
+  readonly readAt: number; // Unix milliseconds
+}

@@ -1,0 +1,174 @@
+/**
+ * What config.json may say, field by field: every field known, bounded and checked against the others, each way of being wrong
+ * with its own code and the place it stands at. Pure: value in, settings out. Sources: EIP-55, EIP-155, CAIP-2.
+ */
+import { parseAddress } from "../../chains/evm/address.ts";
+import { nativeDecimal } from "../../chains/evm/network.ts";
+import { decimalMax, parseAmount } from "../../protocol/amount.ts";
+import { currencyPattern } from "../../protocol/fields.ts";
+import type { JsonValue } from "../../protocol/json.ts";
+import { readMetrics, readNotify } from "./notify.ts";
+import type { AgentSettings, ChainSettings, CurrencySettings, PolicySettings } from "./settings.ts";
+import { asInteger, asList, asObject, asText, fault, isLoopback, needed, parseUrl, quoted } from "./values.ts";
+
+/** The keys of config.json that are secrets. */
+export const secretNames = ["mnemonic", "apiKey", "encKey"] as const;
+
+const topKeys = ["gatewayUrl", ...secretNames, "chains", "currencies", "policy", "notify", "metrics"];
+const chainKeys = ["family", "chainId", "nodes", "confirmations"];
+const currencyKeys = ["chain", "decimal", "contract"];
+const feeKeys = ["maxFee", "maxFeePerDay"] as const;
+const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove"] as const;
+const newDestinationKeys = ["holdAbove", "delayMinutes"];
+const listKeys = ["allow", "deny"] as const;
+const neededPolicyKeys = ["maxPerWithdrawal", "maxPerDay", "maxFee", "maxFeePerDay"];
+
+const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+const nodesMax = 8;
+const confirmationsMax = 10_000;
+/** A week: the gateway waits no longer for a person. */
+const delayMinutesMax = 10_080;
+const addressesMax = 4096;
+
+/** Reads the whole value; secrets are looked at for their type alone. @throws AgentError CONFIG_*. */
+export function readSettings(value: JsonValue): AgentSettings {
+  const top = asObject(value, "the file", topKeys);
+  for (const name of secretNames) if (top[name] !== undefined) asText(top[name], name);
+  const gatewayUrl = readGatewayUrl(needed(top, "gatewayUrl", ""));
+  const chains = readEach(needed(top, "chains", ""), "chains", readChain);
+  const networks = new Map<number, string>();
+  for (const [name, chain] of Object.entries(chains)) {
+    const other = networks.get(chain.chainId);
+    if (other !== undefined) throw fault("CONFIG_CHAIN_TWICE", `chains ${other} and ${name} have the same chainId`);
+    networks.set(chain.chainId, name);
+  }
+  const currencies = readEach(needed(top, "currencies", ""), "currencies", (entry, path) => readCurrency(entry, path, chains));
+  const assets = new Map<string, string>();
+  for (const [id, currency] of Object.entries(currencies)) {
+    const asset = `${currency.chain} ${currency.contract ?? ""}`;
+    const other = assets.get(asset);
+    if (other !== undefined) throw fault("CONFIG_ASSET_TWICE", `currencies ${other} and ${id} are the same asset`);
+    assets.set(asset, id);
+  }
+  const policy = readEach(needed(top, "policy", ""), "policy", (entry, path, id) => {
+    const currency = currencies[id];
+    if (currency === undefined)
+      throw fault("CONFIG_POLICY_CURRENCY", `${path}: there is no currency ${id}`, Object.keys(currencies));
+    return readPolicy(entry, path, currency);
+  });
+  const notify = top.notify === undefined ? {} : { notify: readNotify(top.notify, currencies) };
+  const metrics = top.metrics === undefined ? {} : { metrics: readMetrics(top.metrics) };
+  return { gatewayUrl, chains, currencies, policy, ...notify, ...metrics };
+}
+
+function readGatewayUrl(value: JsonValue): string {
+  const text = asText(value, "gatewayUrl");
+  const url = parseUrl(text);
+  if (url === null) throw fault("CONFIG_GATEWAY_URL", "gatewayUrl is not an http or https address");
+  if (url.username !== "" || url.password !== "" || url.pathname !== "/" || url.search !== "" || url.hash !== "") {
+    throw fault("CONFIG_GATEWAY_URL", "gatewayUrl must be scheme, host and port alone, such as https://pay.example.com");
+  }
+  if (url.protocol !== "https:" && !isLoopback(url.hostname)) {
+    throw fault("CONFIG_GATEWAY_PLAINTEXT", `gatewayUrl is http, and ${url.hostname} is not this machine`);
+  }
+  return url.origin;
+}
+
+function readChain(value: JsonValue, path: string): ChainSettings {
+  const chain = asObject(value, path, chainKeys);
+  if (needed(chain, "family", path) !== "evm") throw fault("CONFIG_VALUE", `${path}.family must be "evm"`);
+  const chainId = asInteger(needed(chain, "chainId", path), `${path}.chainId`, 1, Number.MAX_SAFE_INTEGER);
+  const nodes = asList(needed(chain, "nodes", path), `${path}.nodes`, nodesMax).map((node, index) => {
+    const text = asText(node, `${path}.nodes[${index}]`);
+    if (parseUrl(text) === null) throw fault("CONFIG_NODE_URL", `${path}.nodes[${index}] is not an http or https address`);
+    return text;
+  });
+  if (nodes.length === 0) throw fault("CONFIG_VALUE", `${path}.nodes is empty`);
+  if (new Set(nodes).size < nodes.length) throw fault("CONFIG_VALUE", `${path}.nodes names one node twice`);
+  const wanted = needed(chain, "confirmations", path);
+  if (typeof wanted === "string" && wanted !== "finalized") {
+    throw fault("CONFIG_VALUE", `${path}.confirmations must be a whole number or "finalized"`);
+  }
+  const confirmations = wanted === "finalized" ? wanted : asInteger(wanted, `${path}.confirmations`, 1, confirmationsMax);
+  return { family: "evm", chainId, nodes, confirmations };
+}
+
+function readCurrency(value: JsonValue, path: string, chains: Readonly<Record<string, ChainSettings>>): CurrencySettings {
+  const currency = asObject(value, path, currencyKeys);
+  const chain = asText(needed(currency, "chain", path), `${path}.chain`);
+  if (chains[chain] === undefined)
+    throw fault("CONFIG_CURRENCY_CHAIN", `${path}: there is no chain ${quoted(chain)}`, Object.keys(chains));
+  const decimal = asInteger(needed(currency, "decimal", path), `${path}.decimal`, 0, decimalMax);
+  if (currency.contract === undefined) {
+    if (decimal !== nativeDecimal) {
+      throw fault(
+        "CONFIG_DECIMAL",
+        `${path} has no contract, so it is the chain's own coin, which has ${nativeDecimal} decimals, not ${decimal}`,
+      );
+    }
+    return { chain, decimal };
+  }
+  return { chain, decimal, contract: readAddress(currency.contract, `${path}.contract`, "CONFIG_CONTRACT") };
+}
+
+function readPolicy(value: JsonValue, path: string, currency: CurrencySettings): PolicySettings {
+  const policy = asObject(value, path, [...amountKeys, ...feeKeys, ...listKeys, "newDestination"]);
+  for (const key of neededPolicyKeys) needed(policy, key, path);
+  const result: Record<string, string | readonly string[] | PolicySettings["newDestination"]> = {};
+  for (const key of amountKeys)
+    if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, currency.decimal);
+  for (const key of feeKeys) if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, nativeDecimal);
+  for (const key of listKeys) {
+    const given = policy[key];
+    if (given === undefined) continue;
+    const at = `${path}.${key}`;
+    result[key] = asList(given, at, addressesMax).map((entry, index) => readAddress(entry, `${at}[${index}]`, "CONFIG_ADDRESS"));
+  }
+  if (policy.newDestination !== undefined)
+    result.newDestination = readNewDestination(policy.newDestination, `${path}.newDestination`, currency);
+  return result as unknown as PolicySettings;
+}
+
+function readNewDestination(value: JsonValue, path: string, currency: CurrencySettings): PolicySettings["newDestination"] {
+  const { holdAbove, delayMinutes } = asObject(value, path, newDestinationKeys);
+  if (holdAbove === undefined && delayMinutes === undefined)
+    throw fault("CONFIG_MISSING_KEY", `${path} needs holdAbove, delayMinutes or both`);
+  return {
+    ...(holdAbove === undefined ? {} : { holdAbove: asAmount(holdAbove, `${path}.holdAbove`, currency.decimal) }),
+    ...(delayMinutes === undefined ? {} : { delayMinutes: asInteger(delayMinutes, `${path}.delayMinutes`, 1, delayMinutesMax) }),
+  };
+}
+
+/** An amount as text; nothing is a limit too: a fee of zero, or "hold everything above 0". */
+function asAmount(given: JsonValue, at: string, decimal: number): string {
+  if (typeof given === "number") throw fault("CONFIG_AMOUNT", `${at} is a number; write amounts as text, such as "${given}"`);
+  const text = asText(given, at);
+  const parsed = parseAmount(text, decimal);
+  if (parsed.ok || parsed.code === "AMOUNT_ZERO") return text;
+  if (parsed.code === "AMOUNT_PRECISION") throw fault("CONFIG_AMOUNT", `${at} has more than ${decimal} digits after the point`);
+  throw fault("CONFIG_AMOUNT", `${at} is not a plain decimal number such as "1.5"`);
+}
+
+function readAddress(value: JsonValue, path: string, code: "CONFIG_CONTRACT" | "CONFIG_ADDRESS"): string {
+  const parsed = parseAddress(asText(value, path));
+  if (parsed.ok) return parsed.address;
+  if (parsed.code === "ADDRESS_CHECKSUM") throw fault(code, `${path} is mistyped: its upper and lower case do not fit (EIP-55)`);
+  if (parsed.code === "ADDRESS_ZERO") throw fault(code, `${path} is the zero address`);
+  throw fault(code, `${path} is not an address: 0x and 40 hex digits`);
+}
+
+function readEach<T>(
+  value: JsonValue,
+  path: string,
+  read: (entry: JsonValue, path: string, name: string) => T,
+): Record<string, T> {
+  const entries = Object.entries(asObject(value, path));
+  if (entries.length === 0 && path !== "policy") throw fault("CONFIG_VALUE", `${path} is empty`);
+  const result: Record<string, T> = Object.create(null);
+  const pattern = path === "chains" ? namePattern : currencyPattern;
+  for (const [name, entry] of entries) {
+    if (!pattern.test(name)) throw fault("CONFIG_VALUE", `${path}: ${quoted(name)} is not a name: a-z, 0-9, - and _, at most 64`);
+    result[name] = read(entry, `${path}.${name}`, name);
+  }
+  return result;
+}

@@ -1,0 +1,99 @@
+/**
+ * The kinds of value in config.json, each read strictly: what is wrong is said with the place it stands at, and with the name that would
+ * have been right. Pure.
+ */
+import type { Code } from "../../protocol/codes.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import type { JsonObject, JsonValue } from "../../protocol/json.ts";
+
+/** Whether a host name means this machine and nothing else. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+export function parseUrl(text: string): URL | null {
+  if (!/^https?:\/\/[!-~]+$/.test(text) || text.length > 2048) return null;
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
+}
+
+export function needed(object: JsonObject, key: string, path: string): JsonValue {
+  const value = object[key];
+  if (value === undefined) throw fault("CONFIG_MISSING_KEY", `${path === "" ? "" : `${path}.`}${key} is missing`);
+  return value;
+}
+
+export function asObject(value: JsonValue, path: string, known?: readonly string[]): JsonObject {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw typeFault(path, "an object, { … }", value);
+  const object = value as JsonObject;
+  for (const key of Object.keys(object)) {
+    if (known !== undefined && !known.includes(key)) {
+      throw fault(
+        "CONFIG_UNKNOWN_KEY",
+        `${path === "the file" ? "" : `${path}.`}${shownKey(key)} is not a known key`,
+        known,
+        key,
+      );
+    }
+  }
+  return object;
+}
+
+export function asList(value: JsonValue, path: string, itemsMax: number): readonly JsonValue[] {
+  if (!Array.isArray(value)) throw typeFault(path, "a list, [ … ]", value);
+  if (value.length > itemsMax) throw fault("CONFIG_VALUE", `${path} has more than ${itemsMax} entries`);
+  return value as readonly JsonValue[];
+}
+
+export function asText(value: JsonValue, path: string): string {
+  if (typeof value !== "string") throw typeFault(path, 'text in quotes, "…"', value);
+  return value;
+}
+
+export function asInteger(value: JsonValue, path: string, min: number, max: number): number {
+  if (typeof value !== "number") throw typeFault(path, "a whole number without quotes", value);
+  if (value < min || value > max) throw fault("CONFIG_VALUE", `${path} must be between ${min} and ${max}`);
+  return value;
+}
+
+function typeFault(path: string, wanted: string, value: JsonValue): AgentError {
+  const found =
+    value === null ? "null" : Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
+  return fault("CONFIG_TYPE", `${path} must be ${wanted}, not ${found.replace("a string", "text")}`);
+}
+
+type ConfigCode = Extract<Code, `CONFIG_${string}`>;
+
+/** `known` are the names that would have been right; the nearest one to `given` becomes the hint. */
+export function fault(code: ConfigCode, message: string, known?: readonly string[], given?: string): AgentError {
+  if (known === undefined || known.length === 0) return new AgentError(code, "none", message);
+  const near = given === undefined ? undefined : known.find((name) => distance(name.toLowerCase(), given.toLowerCase()) <= 2);
+  const hint = near === undefined ? `known here: ${known.join(", ")}` : `did you mean ${near}?`;
+  return new AgentError(code, "none", message, { hint });
+}
+
+/** A key of the file may be a secret pasted at the wrong place, so only what looks like a name is shown. */
+function shownKey(key: string): string {
+  return /^[A-Za-z][A-Za-z0-9_-]{0,31}$/.test(key) ? key : "a key that is no name";
+}
+
+export function quoted(text: string): string {
+  return JSON.stringify(text.length > 64 ? `${text.slice(0, 61)}...` : text);
+}
+
+/** Levenshtein distance: single-letter changes from one name to the other. */
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= one.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j += 1) {
+      const change = (row[j - 1] ?? 0) + (one[i - 1] === other[j - 1] ? 0 : 1);
+      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] ?? 0;
+}

@@ -1,0 +1,98 @@
+/**
+ * From encKey to the key of one box: HKDF when encKey is 32 random bytes, scrypt first when it is a passphrase. The label and the hash of
+ * a readable header go into it, so that a box opens under its own header and for its own use only. docs/keystore.md section 3.
+ * Sources: RFC 5869 (HKDF), RFC 7914 (scrypt). Touches nothing.
+ */
+import { createHash, hkdfSync, scryptSync } from "node:crypto";
+import nacl from "tweetnacl";
+import { AgentError } from "../../protocol/fault.ts";
+import { hex, integer, object, oneOf } from "../../protocol/shape.ts";
+import { rawKey } from "./enckey.ts";
+
+/** @public */
+export type KeystoreKdf =
+  | { readonly name: "hkdf"; readonly salt: string } // encKey is 32 random bytes
+  | { readonly name: "scrypt"; readonly logN: number; readonly r: number; readonly p: number; readonly salt: string };
+
+/**
+ * Cost of a passphrase: N = 2^18 takes 256 MiB and about a second. Bounds of what is read: 2^17 … 2^20.
+ * @public
+ */
+export const scryptLogNDefault = 18;
+const scryptLogNMin = 17;
+const scryptLogNMax = 20;
+const scryptR = 8;
+const scryptP = 1;
+const saltBytes = 32;
+
+/** @public */
+export const scryptFields = object({ name: oneOf("scrypt"), logN: integer(), r: integer(), p: integer(), salt: hex(saltBytes) });
+/** @public */
+export const hkdfFields = object({ name: oneOf("hkdf"), salt: hex(saltBytes) });
+
+/**
+ * The derivation that fits this encKey, with a new salt.
+ * @throws AgentError KEYSTORE_COST
+ * @public
+ */
+export function newKdf(input: {
+  readonly encKey: Uint8Array;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly scryptLogN?: number;
+}): KeystoreKdf {
+  const { encKey, random, scryptLogN = scryptLogNDefault } = input;
+  const salt = Buffer.from(random(saltBytes)).toString("hex");
+  const raw = rawKey(encKey);
+  const kdf: KeystoreKdf =
+    raw === null ? { name: "scrypt", logN: scryptLogN, r: scryptR, p: scryptP, salt } : { name: "hkdf", salt };
+  raw?.fill(0);
+  assertCost(kdf);
+  return kdf;
+}
+
+/**
+ * Too cheap would help a thief who edited the file; too dear would stop the start.
+ * @throws AgentError KEYSTORE_COST
+ * @public
+ */
+export function assertCost(kdf: KeystoreKdf): void {
+  if (kdf.name === "hkdf") return;
+  const { logN, r, p } = kdf;
+  if (logN < scryptLogNMin || logN > scryptLogNMax || r !== scryptR || p !== scryptP) {
+    throw new AgentError("KEYSTORE_COST", "none", "the keystore asks for a key derivation outside the allowed costs", {
+      logN,
+      r,
+      p,
+    });
+  }
+}
+
+/**
+ * The 32 bytes of a box's key; the caller wipes them. The header's hash goes in here because secretbox itself binds nothing beside its
+ * contents. Takes about a second for a passphrase.
+ * @throws AgentError KEYSTORE_ENCKEY when 32 bytes are wanted and encKey is a passphrase
+ * @public
+ */
+export function boxKey(input: {
+  readonly label: string;
+  readonly header: string;
+  readonly kdf: KeystoreKdf;
+  readonly encKey: Uint8Array;
+}): Uint8Array {
+  const { label, header, kdf, encKey } = input;
+  const salt = Uint8Array.from(Buffer.from(kdf.salt, "hex"));
+  const secret = kdf.name === "scrypt" ? stretched(encKey, salt, kdf) : rawKey(encKey);
+  if (secret === null)
+    throw new AgentError("KEYSTORE_ENCKEY", "none", "the keystore was sealed with a key of 32 bytes, this is none");
+  const headerHash = createHash("sha256").update(header).digest();
+  const info = Buffer.concat([Buffer.from(`${label}\n`), headerHash]);
+  const key = new Uint8Array(hkdfSync("sha256", secret, salt, info, nacl.secretbox.keyLength));
+  secret.fill(0);
+  return key;
+}
+
+function stretched(encKey: Uint8Array, salt: Uint8Array, { logN, r, p }: { logN: number; r: number; p: number }): Uint8Array {
+  const N = 2 ** logN;
+  // Node's own limit is 32 MiB; scrypt needs 128 · N · r and a little.
+  return scryptSync(encKey, salt, 32, { N, r, p, maxmem: 128 * N * r + 64 * 1024 * 1024 });
+}

@@ -1,0 +1,123 @@
+/**
+ * What an encKey is: 32 random bytes written as hex or base64, or a passphrase; and whether it is strong enough to be either.
+ * Works on bytes, since the key must never become a string. Rules: docs/keystore.md section 2.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+
+/** Distinct byte values among 32 bytes: random ones have fewer than 20 once in 10^9. */
+const distinctMin = 16;
+/** By a coarse count of letters and kinds of letters; scrypt adds the work of about 18 more. */
+const passphraseBitsMin = 64;
+const passphraseBytesMin = 12;
+
+/**
+ * @throws AgentError ENCKEY_WEAK when the key is a placeholder, repetitive or too short
+ * @public
+ */
+export function assertEncKey(encKey: Uint8Array): void {
+  if (encKey.length === 0) throw weak("it is empty");
+  if (encKey[0] === 0x3c && encKey.at(-1) === 0x3e) throw weak("it is a placeholder in angle brackets");
+  const raw = rawKey(encKey);
+  try {
+    if (raw !== null && new Set(raw).size < distinctMin) throw weak("its bytes are not random");
+    const tooShort = raw === null && (encKey.length < passphraseBytesMin || passphraseBits(encKey) < passphraseBitsMin);
+    if (tooShort) throw weak("the passphrase is too short or too regular");
+  } finally {
+    raw?.fill(0);
+  }
+}
+
+/**
+ * The 32 bytes that 64 hex digits, or 43 base64 or base64url digits with or without `=`, stand for; null for a passphrase. The
+ * caller wipes them. Text without a capital, a small letter and a digit is no base64 key, however long: words are not random.
+ */
+export function rawKey(encKey: Uint8Array): Uint8Array | null {
+  if (encKey.length === 64 && encKey.every((byte) => hexDigit(byte) >= 0)) return decode(encKey, hexDigit, 4);
+  const digits = encKey.length === 44 && encKey[43] === 0x3d ? encKey.subarray(0, 43) : encKey;
+  if (digits.length !== 43 || !isMixed(digits)) return null;
+  for (const digit of [base64Digit, base64urlDigit]) {
+    const last = digit(digits[42] as number);
+    if (digits.every((byte) => digit(byte) >= 0) && last % 4 === 0) return decode(digits, digit, 6);
+  }
+  return null;
+}
+
+function decode(digits: Uint8Array, digit: (byte: number) => number, bits: number): Uint8Array {
+  const bytes = new Uint8Array(32);
+  let held = 0;
+  let count = 0;
+  let at = 0;
+  for (const each of digits) {
+    held = ((held << bits) | digit(each)) & 0xffff;
+    count += bits;
+    if (count < 8) continue;
+    count -= 8;
+    bytes[at] = (held >> count) & 0xff;
+    at += 1;
+  }
+  return bytes;
+}
+
+function hexDigit(byte: number): number {
+  if (isDigit(byte)) return byte - 0x30;
+  const lower = byte | 0x20;
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+}
+
+function alphanumeric(byte: number): number {
+  if (isUpper(byte)) return byte - 0x41;
+  if (isLower(byte)) return byte - 0x61 + 26;
+  return isDigit(byte) ? byte - 0x30 + 52 : -1;
+}
+
+function base64Digit(byte: number): number {
+  if (byte === 0x2b) return 62;
+  return byte === 0x2f ? 63 : alphanumeric(byte);
+}
+
+function base64urlDigit(byte: number): number {
+  if (byte === 0x2d) return 62;
+  return byte === 0x5f ? 63 : alphanumeric(byte);
+}
+
+function isMixed(bytes: Uint8Array): boolean {
+  return bytes.some(isUpper) && bytes.some(isLower) && bytes.some(isDigit);
+}
+
+function isUpper(byte: number): boolean {
+  return byte >= 0x41 && byte <= 0x5a;
+}
+
+function isLower(byte: number): boolean {
+  return byte >= 0x61 && byte <= 0x7a;
+}
+
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
+}
+
+/** A coarse upper bound: bytes that neither repeat nor follow their neighbour, times the bits of the kinds in use. */
+function passphraseBits(passphrase: Uint8Array): number {
+  const text = passphrase.subarray(0, periodOf(passphrase));
+  let kinds = 0;
+  if (text.some(isUpper)) kinds += 26;
+  if (text.some(isLower)) kinds += 26;
+  if (text.some(isDigit)) kinds += 10;
+  if (text.some((byte) => byte < 0x80 && alphanumeric(byte) < 0)) kinds += 33;
+  if (text.some((byte) => byte >= 0x80)) kinds += 64;
+  const fresh = text.filter((byte, index) => index === 0 || Math.abs(byte - (text[index - 1] as number)) > 1).length;
+  const varied = Math.min(fresh, new Set(text).size * 3);
+  return varied * Math.log2(Math.max(2, kinds));
+}
+
+/** The shortest length after which the bytes only repeat. */
+function periodOf(bytes: Uint8Array): number {
+  for (let period = 1; period <= bytes.length / 2; period++) {
+    if (bytes.every((byte, index) => byte === bytes[index % period])) return period;
+  }
+  return bytes.length;
+}
+
+function weak(reason: string): AgentError {
+  return new AgentError("ENCKEY_WEAK", "none", `encKey is too easy to guess: ${reason}`, { reason });
+}

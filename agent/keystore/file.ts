@@ -1,0 +1,168 @@
+/**
+ * The keystore's file: keystore.json in the signer's folder, 0600. Written beside, synced, read back, opened and only then given
+ * its name, so that a keystore which does not open never stands in the place of one that does. docs/keystore.md section 5.
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
+import { type KeystoreContents, openKeystore, readKeystoreHeader, wipeKeystore } from "./keystore.ts";
+
+/** @public */
+export const keystoreName = "keystore.json";
+/** A keystore has about one KiB. */
+const fileBytesMax = 65_536;
+
+/**
+ * Reads the keystore's text.
+ * @throws AgentError KEYSTORE_MISSING, KEYSTORE_OPEN when group or world have any right on it, KEYSTORE_FORMAT when it cannot be one
+ * @public
+ */
+export function readKeystore(folder: string): string {
+  return readText(join(folder, keystoreName));
+}
+
+/**
+ * Reads and opens the keystore; as with `openKeystore`, the caller wipes the contents.
+ * @throws AgentError as `readKeystore` and `openKeystore` do
+ * @public
+ */
+export function openKeystoreIn(folder: string, encKey: Uint8Array): KeystoreContents {
+  const text = readKeystore(folder);
+  return namingFile(join(folder, keystoreName), () => openKeystore(text, encKey));
+}
+
+/**
+ * True when there is a keystore file, whatever is in it. @throws AgentError KEYSTORE_FORMAT when the folder cannot be read
+ * @public
+ */
+export function hasKeystore(folder: string): boolean {
+  try {
+    readKeystore(folder);
+    return true;
+  } catch (cause) {
+    if (!(cause instanceof AgentError) || (cause.code === "KEYSTORE_FORMAT" && cause.context.reason !== "size")) throw cause;
+    return cause.code !== "KEYSTORE_MISSING";
+  }
+}
+
+/**
+ * Puts a sealed keystore in its place: temporary file, sync, read back, open with `encKey`, rename, sync of the folder. The same
+ * wallet may be written again; nothing has changed when it throws.
+ * @throws AgentError KEYSTORE_EXISTS when another wallet's keystore is there, KEYSTORE_WRITE
+ * @public
+ */
+export function writeKeystore(input: { readonly folder: string; readonly text: string; readonly encKey: Uint8Array }): void {
+  const { folder, text, encKey } = input;
+  const path = join(folder, keystoreName);
+  const unfinished = `${path}.tmp`;
+  assertSameWallet(folder, text);
+  try {
+    if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(dirname(folder));
+    writeText(unfinished, text);
+    if (readText(unfinished) !== text) throw new Error("read back differently");
+    wipeKeystore(openKeystore(text, encKey));
+    renameSync(unfinished, path);
+    syncFolder(folder);
+  } catch (cause) {
+    removeQuietly(unfinished);
+    throw new AgentError("KEYSTORE_WRITE", "none", `${path} could not be written: ${reasonOf(cause)}`, {}, { cause });
+  }
+}
+
+function assertSameWallet(folder: string, text: string): void {
+  if (!hasKeystore(folder)) return;
+  const path = join(folder, keystoreName);
+  const { wallet } = namingFile(path, () => readKeystoreHeader(readKeystore(folder)));
+  if (wallet !== readKeystoreHeader(text).wallet) {
+    throw new AgentError("KEYSTORE_EXISTS", "none", `${path} is the keystore of another wallet`, { wallet });
+  }
+}
+
+/** As `readKeystore`, of any file. */
+export function readText(path: string): string {
+  let fd: number;
+  try {
+    // `doctor` looks into other people's folders: a named pipe there must not make root wait.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? "";
+    if (reason === "ENOENT") throw new AgentError("KEYSTORE_MISSING", "none", `there is no keystore ${path}`);
+    if (reason === "EACCES") throw notOurs(path, cause);
+    throw new AgentError("KEYSTORE_FORMAT", "none", `${path} cannot be read (${reason})`, { reason }, { cause });
+  }
+  try {
+    const { mode, size } = fstatSync(fd);
+    if ((mode & 0o077) !== 0) throw new AgentError("KEYSTORE_OPEN", "none", `group or world can reach ${path}`);
+    if (size > fileBytesMax)
+      throw new AgentError("KEYSTORE_FORMAT", "none", `${path} is too large for a keystore`, { reason: "size" });
+    const bytes = Buffer.alloc(size);
+    return bytes.toString("utf8", 0, readSync(fd, bytes, 0, size, 0));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Nothing is wrong with the keystore itself, so the code's own hint, a backup, would be the wrong one. */
+function notOurs(path: string, cause: unknown): AgentError {
+  const folder = dirname(path);
+  const user = outerUid();
+  const message = `${path} cannot be read (EACCES): it and ${folder} must belong to the user that runs crypto (uid ${user})`;
+  const hint = `as root: chown -R ${user} ${folder} && chmod -R u=rwX,go= ${folder}`;
+  return new AgentError("KEYSTORE_FORMAT", "none", message, { reason: "EACCES", hint }, { cause });
+}
+
+/** This process's user as root sees it: `pair` seals in a user namespace of its own, where everybody is root. user_namespaces(7). */
+function outerUid(): number {
+  const uid = process.geteuid?.() ?? 0;
+  try {
+    for (const row of readFileSync("/proc/self/uid_map", "utf8").trim().split("\n")) {
+      const [inside = 0, outside = 0, count = 0] = row.trim().split(/\s+/).map(Number);
+      if (uid >= inside && uid < inside + count) return outside + uid - inside;
+    }
+  } catch {
+    // No such namespaces here: the number is the one root sees.
+  }
+  return uid;
+}
+
+function writeText(path: string, text: string): void {
+  removeQuietly(path); // Made anew, so that mode and owner are ours.
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const fd = openSync(path, flags, 0o600);
+  try {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+export function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Not there, or not removable: then making it anew fails and says why.
+  }
+}
+
+export function syncFolder(folder: string): void {
+  const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * The encrypted wallet: account nodes and the signer's seed in a secretbox under a key from encKey, bound to a readable header.
+ * Seals and opens texts; files are file.ts. Touches no disk and no randomness of its own. Format: docs/keystore.md.
+ * Sources: NaCl secretbox (XSalsa20-Poly1305), RFC 5869 (HKDF), RFC 7914 (scrypt).
+ */
+import nacl from "tweetnacl";
+import { AgentError, invariant } from "../../protocol/fault.ts";
+import { parseJson } from "../../protocol/json.ts";
+import { hex, integer, list, object, string } from "../../protocol/shape.ts";
+import { assertCost, boxKey, hkdfFields, type KeystoreKdf, newKdf, scryptFields } from "./box-key.ts";
+import { assertEncKey } from "./enckey.ts";
+import { type AccountNodes, nodeBytes, walletOf, wipeNodes } from "./nodes.ts";
+import { Secret } from "./secret.ts";
+
+/**
+ * What a keystore holds. `wallet` and `networks` stand readable in its header, the rest in the box.
+ * @public
+ */
+export interface KeystoreContents {
+  readonly wallet: string; // fingerprint, 16 bytes as hex
+  readonly networks: readonly string[]; // CAIP-2, sorted
+  readonly evm: AccountNodes;
+  readonly signerSeed: Secret; // 32 bytes, Ed25519
+}
+
+/** @public */
+export interface KeystoreHeader {
+  readonly version: 1;
+  readonly wallet: string;
+  readonly networks: readonly string[];
+  readonly kdf: KeystoreKdf;
+}
+
+const version = 1;
+const boxNonceBytes = 24;
+const boxTagBytes = 16;
+const evmFamily = 1;
+/** version(1) ‖ signerSeed(32) ‖ family(1) ‖ account0(68) ‖ account1(68) */
+const contentsBytes = 1 + 32 + 1 + 2 * nodeBytes;
+
+const network = string({ min: 3, max: 41, pattern: /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/ });
+const boxFields = {
+  version: integer(),
+  wallet: hex(16),
+  networks: list(network, 64),
+  boxNonce: hex(boxNonceBytes),
+  box: hex(contentsBytes + boxTagBytes),
+};
+const scryptFile = object({ ...boxFields, kdf: scryptFields });
+const hkdfFile = object({ ...boxFields, kdf: hkdfFields });
+
+/**
+ * Seals a wallet into the keystore's text. `contents` and `encKey` stay the caller's to wipe.
+ * @throws AgentError ENCKEY_WEAK; KEYSTORE_WALLET when `wallet` is not the fingerprint of the nodes
+ * @public
+ */
+export function sealKeystore(input: {
+  readonly contents: KeystoreContents;
+  readonly encKey: Uint8Array;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly scryptLogN?: number;
+}): string {
+  const { contents, encKey, random, scryptLogN } = input;
+  assertEncKey(encKey);
+  assertWallet(contents);
+  const kdf = newKdf({ encKey, random, ...(scryptLogN === undefined ? {} : { scryptLogN }) });
+  const header: KeystoreHeader = { version, wallet: contents.wallet, networks: contents.networks, kdf };
+  const boxNonce = random(boxNonceBytes);
+  const key = keyOf(header, encKey);
+  const plain = encodeContents(contents);
+  const box = nacl.secretbox(plain, boxNonce, key);
+  plain.fill(0);
+  key.fill(0);
+  const file = { ...header, boxNonce: Buffer.from(boxNonce).toString("hex"), box: Buffer.from(box).toString("hex") };
+  return `${JSON.stringify(file, null, 2)}\n`;
+}
+
+/**
+ * Opens a keystore's text and checks that the keys inside are those of the wallet its header names. The caller wipes the contents
+ * (`wipeKeystore`). Takes about a second for a passphrase.
+ * @throws AgentError KEYSTORE_FORMAT, KEYSTORE_NEWER, KEYSTORE_COST, KEYSTORE_ENCKEY, KEYSTORE_WALLET
+ * @public
+ */
+export function openKeystore(text: string, encKey: Uint8Array): KeystoreContents {
+  const { header, boxNonce, box } = parseKeystore(text);
+  const key = keyOf(header, encKey);
+  const plain = nacl.secretbox.open(box, boxNonce, key);
+  key.fill(0);
+  if (plain === null)
+    throw new AgentError("KEYSTORE_ENCKEY", "none", "the keystore does not open: wrong encKey, or it was changed");
+  const contents = decodeContents(header, plain);
+  plain.fill(0);
+  try {
+    assertWallet(contents);
+  } catch (cause) {
+    wipeKeystore(contents);
+    throw cause;
+  }
+  return contents;
+}
+
+/**
+ * What a keystore says about itself without being opened; nothing of it is proved. @throws as `openKeystore` does before the key
+ * @public
+ */
+export function readKeystoreHeader(text: string): KeystoreHeader {
+  return parseKeystore(text).header;
+}
+
+/**
+ * Zeroes every secret in it. Twice is harmless.
+ * @public
+ */
+export function wipeKeystore(contents: KeystoreContents): void {
+  wipeNodes(contents.evm);
+  contents.signerSeed.wipe();
+}
+
+function parseKeystore(text: string): {
+  readonly header: KeystoreHeader;
+  readonly boxNonce: Uint8Array;
+  readonly box: Uint8Array;
+} {
+  let file: ReturnType<typeof scryptFile> | ReturnType<typeof hkdfFile>;
+  try {
+    const value = parseJson(text);
+    const fields =
+      typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Readonly<Record<string, unknown>>) : {};
+    if (typeof fields.version === "number" && fields.version > version) {
+      throw new AgentError("KEYSTORE_NEWER", "none", "the keystore is of a newer version", { version: fields.version });
+    }
+    const kdf = fields.kdf as { readonly name?: unknown } | null | undefined;
+    file = kdf?.name === "hkdf" ? hkdfFile(value, "keystore") : scryptFile(value, "keystore");
+  } catch (cause) {
+    if (cause instanceof AgentError && cause.code === "KEYSTORE_NEWER") throw cause;
+    throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore file is damaged or not a keystore", {}, { cause });
+  }
+  if (file.version !== version) throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore has no known version");
+  assertCost(file.kdf);
+  const header: KeystoreHeader = { version, wallet: file.wallet, networks: file.networks, kdf: file.kdf };
+  return { header, boxNonce: bytesOf(file.boxNonce), box: bytesOf(file.box) };
+}
+
+function keyOf(header: KeystoreHeader, encKey: Uint8Array): Uint8Array {
+  return boxKey({ label: "autowithdraw/1 keystore", header: headerText(header), kdf: header.kdf, encKey });
+}
+
+/** The header as it is hashed: this order, no spaces. */
+function headerText({ version: own, wallet, networks, kdf }: KeystoreHeader): string {
+  const cost =
+    kdf.name === "hkdf"
+      ? { name: kdf.name, salt: kdf.salt }
+      : { name: kdf.name, logN: kdf.logN, r: kdf.r, p: kdf.p, salt: kdf.salt };
+  return JSON.stringify({ version: own, wallet, networks, kdf: cost });
+}
+
+function encodeContents({ evm, signerSeed }: KeystoreContents): Uint8Array {
+  invariant(signerSeed.bytes.length === 32, "an Ed25519 seed has 32 bytes");
+  const plain = new Uint8Array(contentsBytes);
+  plain[0] = version;
+  plain.set(signerSeed.bytes, 1);
+  plain[33] = evmFamily;
+  plain.set(evm.account0.bytes, 34);
+  plain.set(evm.account1.bytes, 34 + nodeBytes);
+  return plain;
+}
+
+function decodeContents({ wallet, networks }: KeystoreHeader, plain: Uint8Array): KeystoreContents {
+  if (plain.length !== contentsBytes || plain[0] !== version || plain[33] !== evmFamily) {
+    throw new AgentError("KEYSTORE_NEWER", "none", "the keystore's contents are of a newer version");
+  }
+  const account0 = new Secret(plain.slice(34, 34 + nodeBytes));
+  const account1 = new Secret(plain.slice(34 + nodeBytes));
+  return { wallet, networks, evm: { account0, account1 }, signerSeed: new Secret(plain.slice(1, 33)) };
+}
+
+function assertWallet({ wallet, evm }: KeystoreContents): void {
+  if (walletOf(evm) !== wallet)
+    throw new AgentError("KEYSTORE_WALLET", "none", "the keys are not those of the wallet named", { wallet });
+}
+
+function bytesOf(text: string): Uint8Array {
+  return Uint8Array.from(Buffer.from(text, "hex"));
+}

@@ -1,0 +1,175 @@
+/**
+ * Seals the keystore anew under another encKey. The new one is written beside, synced, read back, opened and compared, and only then
+ * takes the name; so at every moment one keystore stands there that opens with the old encKey or with the new one.
+ * Touches the keystore's folder only, through KeystoreDisk. docs/keystore.md section 5.
+ */
+import { closeSync, constants, fchmodSync, fchownSync, fstatSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
+import { assertEncKey } from "./enckey.ts";
+import { keystoreName, readText, removeQuietly, syncFolder } from "./file.ts";
+import { type KeystoreContents, openKeystore, sealKeystore, wipeKeystore } from "./keystore.ts";
+import { hotAddress } from "./nodes.ts";
+
+/**
+ * A folder as rekeying needs it. What changes something throws what the disk said, and is durable only after its sync.
+ * @public
+ */
+export interface KeystoreDisk {
+  /** @throws AgentError KEYSTORE_MISSING, KEYSTORE_OPEN, KEYSTORE_FORMAT */
+  read(name: string): string;
+  /** Makes a file that was not there, with owner and mode of the file `like`. */
+  create(name: string, text: string, like: string): void;
+  sync(name: string): void;
+  rename(from: string, to: string): void;
+  syncFolder(): void;
+  /** What cannot be removed stays: making it anew then fails and says why. */
+  remove(name: string): void;
+}
+
+/** @public */
+export interface Rekeyed {
+  readonly wallet: string; // fingerprint
+  readonly address: string; // paying address, EIP-55
+  /** The keystore opened with the new encKey already: an earlier run had come that far. */
+  readonly isFromBefore: boolean;
+}
+
+/** Beside the keystore; a crash may leave one, which the next run removes. */
+const unfinishedName = `${keystoreName}.tmp`;
+
+/** @public */
+export function keystoreDisk(folder: string): KeystoreDisk {
+  const path = (name: string): string => join(folder, name);
+  return {
+    read: (name) => readText(path(name)),
+    create: (name, text, like) => {
+      const old = withFile(path(like), constants.O_RDONLY, (fd) => fstatSync(fd));
+      withFile(path(name), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, (fd) => {
+        const made = fstatSync(fd);
+        // Root may do this to the file of the signer's user, who must be able to read it afterwards.
+        if (made.uid !== old.uid || made.gid !== old.gid) fchownSync(fd, old.uid, old.gid);
+        fchmodSync(fd, old.mode & 0o777);
+        const bytes = Buffer.from(text);
+        for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+      });
+    },
+    sync: (name) => withFile(path(name), constants.O_RDONLY, (fd) => fsyncSync(fd)),
+    rename: (from, to) => renameSync(path(from), path(to)),
+    syncFolder: () => syncFolder(folder),
+    remove: (name) => removeQuietly(path(name)),
+  };
+}
+
+function withFile<T>(path: string, flags: number, use: (fd: number) => T): T {
+  const fd = openSync(path, flags | constants.O_NOFOLLOW, 0o600);
+  try {
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Seals the keystore under `newKey`; the caller holds the signer's lock, and wipes both keys. Doing it again after a crash is harmless
+ * and finishes what was begun.
+ * @throws AgentError ENCKEY_WEAK, ENCKEY_SAME, KEYSTORE_* with nothing changed; KEYSTORE_UNCONFIRMED when the disk failed so late that
+ * either may be in place after a power failure
+ * @public
+ */
+export function rekeyKeystore(input: {
+  readonly disk: KeystoreDisk;
+  readonly path: string; // of the folder, for people
+  readonly oldKey: Uint8Array;
+  readonly newKey: Uint8Array;
+  readonly random: (bytes: number) => Uint8Array;
+}): Rekeyed {
+  const { disk, oldKey, newKey, random } = input;
+  const path = join(input.path, keystoreName);
+  assertEncKey(newKey);
+  if (Buffer.from(oldKey).equals(newKey)) throw new AgentError("ENCKEY_SAME", "none", "the new encKey is the old one");
+  const text = disk.read(keystoreName);
+  const opened = namingFile(path, () => openWithEither(text, oldKey, newKey));
+  const { contents } = opened;
+  try {
+    const done = { wallet: contents.wallet, address: hotAddress(contents.evm.account0), isFromBefore: opened.by === "new" };
+    if (opened.by === "old") makeBeside(disk, path, sealKeystore({ contents, encKey: newKey, random }), contents, newKey);
+    try {
+      if (opened.by === "old") disk.rename(unfinishedName, keystoreName);
+      // Also for a run before this one that was cut here: its rename may be in the kernel's memory alone.
+      disk.sync(keystoreName);
+      disk.syncFolder();
+    } catch (cause) {
+      throw unconfirmed(disk, path, input, cause);
+    }
+    if (opened.by === "new") disk.remove(unfinishedName);
+    return done;
+  } finally {
+    wipeKeystore(contents);
+  }
+}
+
+interface Opened {
+  readonly by: "old" | "new";
+  readonly contents: KeystoreContents;
+}
+
+function openWithEither(text: string, oldKey: Uint8Array, newKey: Uint8Array): Opened {
+  try {
+    return { by: "old", contents: openKeystore(text, oldKey) };
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code !== "KEYSTORE_ENCKEY") throw error;
+    try {
+      return { by: "new", contents: openKeystore(text, newKey) };
+    } catch {
+      throw error;
+    }
+  }
+}
+
+/** The new keystore under its own name, durable and found right. */
+function makeBeside(disk: KeystoreDisk, path: string, text: string, contents: KeystoreContents, newKey: Uint8Array): void {
+  try {
+    disk.remove(unfinishedName);
+    disk.create(unfinishedName, text, keystoreName);
+    disk.sync(unfinishedName);
+    const back = openKeystore(disk.read(unfinishedName), newKey);
+    const isSame = holdsSame(back, contents);
+    wipeKeystore(back);
+    if (!isSame) throw new Error("read back, it holds other keys");
+  } catch (cause) {
+    disk.remove(unfinishedName);
+    const message = `${path} stays as it was and opens with the old encKey: the new one could not be written: ${reasonOf(cause)}`;
+    throw new AgentError("KEYSTORE_WRITE", "none", message, {}, { cause });
+  }
+}
+
+function holdsSame(a: KeystoreContents, b: KeystoreContents): boolean {
+  return (
+    a.wallet === b.wallet &&
+    JSON.stringify(a.networks) === JSON.stringify(b.networks) &&
+    hotAddress(a.evm.account0) === hotAddress(b.evm.account0) &&
+    Buffer.from(a.evm.account0.bytes).equals(b.evm.account0.bytes) &&
+    Buffer.from(a.evm.account1.bytes).equals(b.evm.account1.bytes) &&
+    Buffer.from(a.signerSeed.bytes).equals(b.signerSeed.bytes)
+  );
+}
+
+/** Says which of the two stands there now; which one a power failure leaves, nobody knows. */
+function unconfirmed(
+  disk: KeystoreDisk,
+  path: string,
+  { oldKey, newKey }: { readonly oldKey: Uint8Array; readonly newKey: Uint8Array },
+  cause: unknown,
+): AgentError {
+  let which = "cannot be read back";
+  try {
+    const now = openWithEither(disk.read(keystoreName), oldKey, newKey);
+    wipeKeystore(now.contents);
+    which = `opens with the ${now.by} encKey now`;
+  } catch {
+    // Said as it is.
+  }
+  const message = `${path} ${which}, but the disk did not confirm that it stays so: ${reasonOf(cause)}`;
+  return new AgentError("KEYSTORE_UNCONFIRMED", "unknown", message, {}, { cause });
+}

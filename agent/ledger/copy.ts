@@ -1,0 +1,113 @@
+/**
+ * A ledger copied while its signer appends: whole files up to a record that is known to be durable, and the same files judged again
+ * where they arrive, with nothing of the place they came from. Reads only. docs/backup.md section 3.
+ */
+import { createHash } from "node:crypto";
+import { AgentError } from "../../protocol/fault.ts";
+import type { Head } from "../../protocol/messages.ts";
+import { damaged } from "./codec.ts";
+import type { LedgerDisk } from "./disk.ts";
+import { type ChainPlace, chainStart, checkpointName, newestSegment, readSegment, segmentName } from "./segment.ts";
+
+/**
+ * One file of the ledger's folder.
+ * @public
+ */
+export interface LedgerPart {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/** @public */
+export interface CopiedLedger {
+  readonly head: Head;
+  readonly segments: number;
+  readonly agent: string; // as its first record names it
+  readonly wallet: string;
+}
+
+/**
+ * Gives the segments in order, then the checkpoints that a start needs or may look at. With `upTo`, the durable head of the signer that
+ * runs, the copy ends with exactly that record; with null, nobody writes, and the copy ends with the last whole line.
+ * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED, also when `upTo` is not in these files; LEDGER_NEWER, LEDGER_UNREADABLE
+ * @public
+ */
+export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<LedgerPart, void> {
+  const names = disk.list();
+  const newest = newestSegment(names);
+  // Before the long work: while that goes on, later checkpoints may come and these be removed.
+  const checkpoints = new Map(
+    names.filter((name) => name.startsWith("checkpoint-")).map((name) => [name, disk.read(name, 0, disk.size(name))]),
+  );
+  let place: ChainPlace = chainStart;
+  let last = 0;
+  for (let segment = 1; segment <= newest && (upTo === null || place.seq < upTo.seq); segment++) {
+    const name = segmentName(segment);
+    const bytes = disk.read(name, 0, disk.size(name));
+    const { map, records, bytes: good } = readSegment(bytes, segment, place);
+    const isEnd = upTo !== null && map.has(upTo.seq);
+    if (isEnd && map.hashAt(upTo.seq) !== upTo.hash) throw notThese(name, upTo);
+    yield { name, bytes: bytes.subarray(0, isEnd ? map.spanAt(upTo.seq).end : good) };
+    place = records.at(-1) ?? place;
+    last = segment;
+  }
+  if (last === 0) throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
+  if (upTo !== null && place.seq < upTo.seq) throw notThese(segmentName(last), upTo);
+  for (const name of [checkpointName(last), checkpointName(last - 1)]) {
+    const bytes = checkpoints.get(name);
+    if (bytes !== undefined) yield { name, bytes };
+  }
+}
+
+function notThese(file: string, { seq }: Head): AgentError {
+  return damaged(`the running signer's record ${seq} is not in these files, so they are another ledger's`, { file });
+}
+
+/**
+ * Judges files as `copyLedger` gives them, one after the other.
+ * @public
+ */
+export class CopyCheck {
+  #place: ChainPlace = chainStart;
+  #segments = 0;
+  #agent = "";
+  #wallet = "";
+  readonly #checkpoints = new Map<string, { readonly sha256: string; isFound: boolean }>();
+  #newest: string | null = null;
+
+  /** @throws AgentError LEDGER_DAMAGED, LEDGER_NEWER */
+  take({ name, bytes }: LedgerPart): void {
+    const segment = this.#segments + 1;
+    if (name !== segmentName(segment)) {
+      this.#takeCheckpoint(name, bytes);
+      return;
+    }
+    const read = readSegment(bytes, segment, this.#place);
+    const [first] = read.records;
+    if (read.torn || first === undefined) throw damaged("the segment is empty or ends in the middle of a line", { file: name });
+    if (first.kind === "PAIRED") [this.#agent, this.#wallet] = [first.agent, first.wallet];
+    if (first.kind === "CHECKPOINT") {
+      this.#newest = first.file;
+      this.#checkpoints.set(first.file, { sha256: first.sha256, isFound: false });
+    }
+    this.#segments = segment;
+    this.#place = read.records.at(-1) ?? first;
+  }
+
+  #takeCheckpoint(name: string, bytes: Uint8Array): void {
+    const wanted = this.#checkpoints.get(name);
+    if (wanted === undefined) throw damaged("the file does not belong to the ledger here", { file: name });
+    if (createHash("sha256").update(bytes).digest("hex") !== wanted.sha256)
+      throw damaged("the checkpoint is not what was written", { file: name });
+    wanted.isFound = true;
+  }
+
+  /** @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED when the newest checkpoint is not among the files */
+  finish(): CopiedLedger {
+    if (this.#segments === 0) throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
+    if (this.#newest !== null && this.#checkpoints.get(this.#newest)?.isFound !== true)
+      throw damaged("the checkpoint is missing", { file: this.#newest });
+    const { seq, hash } = this.#place;
+    return { head: { seq, hash }, segments: this.#segments, agent: this.#agent, wallet: this.#wallet };
+  }
+}

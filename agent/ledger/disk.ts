@@ -1,0 +1,178 @@
+/**
+ * The ledger's small interface to its folder, and the real one over node:fs. Files are 0600 in a folder of 0700, opened without
+ * following links; a name appears only after its bytes are durable, and is durable itself when the call returns.
+ * Sources: fsync(2), rename(2); docs/ledger.md section 4.
+ */
+import {
+  close,
+  closeSync,
+  constants,
+  fdatasync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { AgentError } from "../../protocol/fault.ts";
+
+/**
+ * A file open for appending.
+ * @public
+ */
+export interface LedgerFile {
+  /** Appends the bytes and syncs; `done` is called once, when they are durable or have failed. One call at a time. */
+  append(bytes: Uint8Array, done: (error: Error | null) => void): void;
+  close(): void;
+}
+
+/**
+ * A folder as the ledger needs it. Calls that change something are durable when they return and throw what the disk said; calls
+ * that read throw AgentError LEDGER_UNREADABLE.
+ * @public
+ */
+export interface LedgerDisk {
+  /** Names of finished files in the folder; none when there is no folder. */
+  list(): readonly string[];
+  size(name: string): number;
+  /** The bytes from `start` up to `end`, fewer where the file ends before. */
+  read(name: string, start: number, end: number): Uint8Array;
+  /** Makes a whole file appear under its name at once; an earlier one of that name is replaced. */
+  create(name: string, bytes: Uint8Array): void;
+  /** Cuts a file to its first `size` bytes, all of them and the file's name durable then, whoever wrote them. */
+  truncate(name: string, size: number): void;
+  remove(name: string): void;
+  open(name: string): LedgerFile;
+  freeBytes(): number;
+}
+
+/** Ends the name of a file still being made. A crash may leave one; it is replaced when its file is made again. */
+const unfinishedSuffix = ".tmp";
+
+/**
+ * The ledger's folder on a real disk; it is made when the first file is.
+ * @public
+ */
+export function ledgerDisk(folder: string): LedgerDisk {
+  const path = (name: string): string => join(folder, name);
+  return {
+    list: () => listing(folder),
+    size: (name) => reading(folder, name, () => withFile(path(name), constants.O_RDONLY, (fd) => fstatSync(fd).size)),
+    read: (name, start, end) =>
+      reading(folder, name, () => withFile(path(name), constants.O_RDONLY, (fd) => readRange(fd, start, end))),
+    create: (name, bytes) => {
+      makeFolder(folder);
+      const unfinished = path(name + unfinishedSuffix);
+      rmSync(unfinished, { force: true }); // Made anew, so that mode and owner are ours.
+      withFile(unfinished, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, (fd) => {
+        writeAll(fd, bytes);
+        fsyncSync(fd);
+      });
+      renameSync(unfinished, path(name));
+      syncFolder(folder);
+    },
+    truncate: (name, size) => {
+      withFile(path(name), constants.O_WRONLY, (fd) => {
+        ftruncateSync(fd, size);
+        fsyncSync(fd);
+      });
+      syncFolder(folder);
+    },
+    remove: (name) => {
+      unlinkSync(path(name));
+      syncFolder(folder);
+    },
+    open: (name) => appendable(openSync(path(name), constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW)),
+    freeBytes: () => {
+      const { bavail, bsize } = statfsSync(folder);
+      return bavail * bsize;
+    },
+  };
+}
+
+function appendable(fd: number): LedgerFile {
+  return {
+    // Writing only fills the kernel's cache and is done at once; waiting for the disk is what others may use the time of.
+    append: (bytes, done) => {
+      try {
+        writeAll(fd, bytes);
+      } catch (cause) {
+        process.nextTick(done, cause as Error);
+        return;
+      }
+      fdatasync(fd, done);
+    },
+    close: () => close(fd, () => {}), // Nothing is left to lose: every append was synced or has failed already.
+  };
+}
+
+function listing(folder: string): readonly string[] {
+  return reading(folder, ".", () => {
+    try {
+      return readdirSync(folder).filter((name) => !name.endsWith(unfinishedSuffix));
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "ENOENT") return [];
+      throw cause;
+    }
+  });
+}
+
+function reading<T>(folder: string, file: string, act: () => T): T {
+  try {
+    return act();
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code ?? "";
+    throw new AgentError(
+      "LEDGER_UNREADABLE",
+      "none",
+      `${join(folder, file)} cannot be read (${reason})`,
+      { file, reason },
+      { cause },
+    );
+  }
+}
+
+function makeFolder(folder: string): void {
+  if (mkdirSync(folder, { recursive: true, mode: 0o700 }) !== undefined) syncFolder(dirname(folder));
+}
+
+function syncFolder(folder: string): void {
+  const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function withFile<T>(path: string, flags: number, use: (fd: number) => T): T {
+  const fd = openSync(path, flags | constants.O_NOFOLLOW, 0o600);
+  try {
+    return use(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function writeAll(fd: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at);
+}
+
+function readRange(fd: number, start: number, end: number): Uint8Array {
+  const bytes = Buffer.allocUnsafe(Math.max(0, Math.min(end, fstatSync(fd).size) - start));
+  let at = 0;
+  while (at < bytes.length) {
+    const got = readSync(fd, bytes, at, bytes.length - at, start + at);
+    if (got === 0) break;
+    at += got;
+  }
+  return bytes.subarray(0, at);
+}

@@ -1,0 +1,158 @@
+/**
+ * What each kind of record must carry, no more and no less. Used when writing as well as when reading: what cannot be read back is
+ * never written. Plain predicates rather than protocol's readers, which cost more than the rest of a record together.
+ */
+import type { JsonValue } from "../../protocol/json.ts";
+import { approverMax } from "../socket/verbs.ts";
+import type { RecordBody, RecordKind } from "./records.ts";
+
+type Check = (value: JsonValue | undefined) => boolean;
+type Body<K extends RecordKind> = Extract<RecordBody, { kind: K }>;
+type Checks<K extends RecordKind> = { readonly [F in Exclude<keyof Body<K>, "kind">]: Check };
+
+/** Longest text of one field, in UTF-16 units; a job comes in a frame of 64 KiB with its quotes escaped. */
+export const textMax = 32_768;
+/** Most versions one RELEASED record names. */
+export const listMax = 4096;
+
+const decimalMax = 78;
+const importedVersionsMax = 64;
+/** Accounts or currencies of one RECOVERED record. */
+const recoveredListMax = 256;
+
+export const isHash: Check = hex(32);
+export const isTime: Check = (value) => typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+export const isOrdinal: Check = (value) => isTime(value) && (value as number) >= 1;
+const isId: Check = hex(16);
+const isVisible: Check = text(1, 128, /^[\x21-\x7e]+$/);
+const isOptionalVisible: Check = text(0, 128, /^[\x21-\x7e]*$/);
+const isCode: Check = text(0, 64, /^[A-Z0-9_]*$/);
+const isDecimal: Check = text(1, decimalMax, /^(?:0|[1-9][0-9]*)$/);
+const isOptionalDecimal: Check = text(0, decimalMax, /^(?:|0|[1-9][0-9]*)$/);
+const isBoolean: Check = (value) => typeof value === "boolean";
+const isPayload: Check = text(2, textMax, /^(?:0x)?(?:[0-9a-f]{2})+$/);
+const isTxHash: Check = text(0, 130, /^[0-9A-Za-z]*$/);
+const isName: Check = text(1, approverMax, /^[\x21-\x7e]+$/);
+const isOptionalName: Check = text(0, approverMax, /^[\x21-\x7e]*$/);
+const isDetail: Check = text(0, 4096, /^/);
+const isHead: Check = fields({ seq: isTime, hash: isHash });
+const isVersion: Check = fields({ transactionId: isId, version: isOrdinal });
+const isReleased: Check = (value) => Array.isArray(value) && value.length <= listMax && value.every(isVersion);
+
+const checks: { readonly [K in RecordKind]: Checks<K> } = {
+  PAIRED: { agent: hex(8), merchant: isVisible, wallet: isId, epoch: isOrdinal, gatewayKey: isHash },
+  ADOPTED: { network: isVisible, account: isVisible, nonce: isDecimal },
+  REQUESTED: { transactionId: isId, sequence: isOrdinal, jobHash: isHash, job: text(2, textMax, /^\{/) },
+  REPEATED: { transactionId: isId, sequence: isOrdinal, jobHash: isHash, code: isCode },
+  APPROVED: {
+    transactionId: isId,
+    by: oneOf("policy", "operator"),
+    approver: isOptionalName,
+    chain: isVisible,
+    network: isVisible,
+    contract: isOptionalVisible,
+    address: isVisible,
+    amountUnits: isDecimal,
+  },
+  HELD: { transactionId: isId, code: isCode },
+  CONFIRMED: { transactionId: isId, approver: isName, digest: isHash, address: isVisible },
+  REFUSED: { transactionId: isId, by: oneOf("policy", "operator", "courier"), approver: isOptionalName, code: isCode },
+  EXPIRED: { transactionId: isId },
+  INTENT: {
+    transactionId: isId,
+    version: isOrdinal,
+    network: isVisible,
+    account: isVisible,
+    nonce: isDecimal,
+    contract: isOptionalVisible,
+    address: isVisible,
+    amountUnits: isDecimal,
+    gasLimit: isDecimal,
+    maxFeePerGas: isDecimal,
+    maxPriorityFeePerGas: isDecimal,
+    digest: isHash,
+    unsigned: isPayload,
+  },
+  SIGNED: { transactionId: isId, version: isOrdinal, digest: isHash, txHash: isTxHash, raw: isPayload },
+  RELEASED: { acked: isHead, released: isReleased },
+  OBSERVED: {
+    transactionId: isId,
+    stage: oneOf("broadcast", "included", "final"),
+    outcome: oneOf("", "paid", "reverted", "lost"),
+    txHash: isTxHash,
+    block: isTime,
+  },
+  REPORTED: { acked: isHead },
+  ALARM: { code: isCode, detail: isDetail },
+  LOCKED: { code: isCode, detail: isDetail },
+  RECOVERING: { order: isHash, epoch: isOrdinal, held: isHead, sequence: isTime, jobHash: isHash },
+  RESTATED: { fact: text(2, textMax, /^\{/) },
+  IMPORTED: {
+    transactionId: isId,
+    job: text(0, textMax, /^(?:|\{.*)$/s),
+    network: isVisible,
+    address: isOptionalVisible,
+    account: isOptionalVisible,
+    nonce: isOptionalDecimal,
+    amountUnits: isOptionalDecimal,
+    versions: listOf({ txHash: isTxHash, feeMax: isDecimal, own: isBoolean, out: isBoolean }, importedVersionsMax),
+  },
+  SETTLED: { transactionId: isId },
+  RECOVERED: {
+    order: isHash,
+    epoch: isOrdinal,
+    accounts: listOf({ network: isVisible, account: isVisible, next: isDecimal }, recoveredListMax),
+    spent: listOf({ currency: isVisible, units: isDecimal, feesWei: isDecimal }, recoveredListMax),
+  },
+  RESUMED: { issuedBefore: isTime },
+  POLICY: { digest: isHash, path: isDetail },
+  CHECKPOINT: { file: isVisible, sha256: isHash },
+};
+
+const checksOf = new Map(Object.entries(checks).map(([kind, each]) => [kind, Object.entries(each as Record<string, Check>)]));
+
+export function isKnownKind(kind: JsonValue | undefined): kind is RecordKind {
+  return typeof kind === "string" && checksOf.has(kind);
+}
+
+/** What is wrong with a record of a known kind that has `others` fields beside its kind and its own; null when it is sound. */
+export function problemOf(record: Readonly<Record<string, JsonValue>>, others: number): string | null {
+  const own = checksOf.get(record.kind as RecordKind) ?? [];
+  for (const [field, check] of own) if (!check(record[field])) return field;
+  let count = 0;
+  for (const _ in record) count += 1;
+  return count === own.length + 1 + others ? null : "another field";
+}
+
+function text(min: number, max: number, pattern: RegExp): Check {
+  return (value) =>
+    typeof value === "string" && value.length >= min && value.length <= max && pattern.test(value) && isWellFormed(value);
+}
+
+function hex(bytes: number): Check {
+  const pattern = new RegExp(`^[0-9a-f]{${bytes * 2}}$`);
+  return (value) => typeof value === "string" && pattern.test(value);
+}
+
+function oneOf(...literals: readonly string[]): Check {
+  return (value) => typeof value === "string" && literals.includes(value);
+}
+
+function fields(shape: Readonly<Record<string, Check>>): Check {
+  const own = Object.entries(shape);
+  return (value) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+    const record = value as Readonly<Record<string, JsonValue>>;
+    return Object.keys(record).length === own.length && own.every(([field, check]) => check(record[field]));
+  };
+}
+
+function listOf(shape: Readonly<Record<string, Check>>, itemsMax: number): Check {
+  const item = fields(shape);
+  return (value) => Array.isArray(value) && value.length <= itemsMax && value.every(item);
+}
+
+/** Half a surrogate pair has no UTF-8: it would be read back as something else. */
+function isWellFormed(value: string): boolean {
+  return !/[\ud800-\udfff]/u.test(value);
+}

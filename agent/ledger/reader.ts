@@ -1,0 +1,83 @@
+/**
+ * Records read back from a live ledger: any number, any age, each checked again against its own hash and the one before. The
+ * newest two segments are mapped in memory; an older one is mapped when asked for, one kept.
+ */
+import { invariant } from "../../protocol/fault.ts";
+import { closesItself, damaged, decodeRecord } from "./codec.ts";
+import type { LedgerDisk } from "./disk.ts";
+import type { LedgerRecord } from "./records.ts";
+import { mapSegment, type SegmentMap, segmentName } from "./segment.ts";
+
+/**
+ * Most records one call reads.
+ * @public
+ */
+export const recordsReadMax = 10_000;
+
+/** The ledger room's own. */
+export class LedgerReader {
+  readonly #disk: LedgerDisk;
+  #newest: SegmentMap;
+  #before: SegmentMap | null = null;
+  #older: SegmentMap | null = null;
+
+  constructor(disk: LedgerDisk, newest: SegmentMap) {
+    this.#disk = disk;
+    this.#newest = newest;
+  }
+
+  /** A new segment began. */
+  follow(newest: SegmentMap): void {
+    this.#before = this.#newest;
+    this.#newest = newest;
+  }
+
+  hashAt(seq: number): string {
+    return this.#mapOf(seq).hashAt(seq);
+  }
+
+  read(seqFrom: number, seqTo: number): readonly LedgerRecord[] {
+    invariant(seqFrom >= 1 && seqTo - seqFrom < recordsReadMax, "a read is within the ledger and bounded");
+    const records: LedgerRecord[] = [];
+    for (let seq = seqFrom; seq <= seqTo; ) {
+      const map = this.#mapOf(seq);
+      const last = Math.min(seqTo, map.seqLast);
+      records.push(...this.#readRun(map, seq, last));
+      seq = last + 1;
+    }
+    return records;
+  }
+
+  /** The segment a record stands in, and where its line ends. */
+  endOf(seq: number): { readonly segment: number; readonly bytes: number } {
+    const map = this.#mapOf(seq);
+    return { segment: map.segment, bytes: map.spanAt(seq).end };
+  }
+
+  #readRun(map: SegmentMap, seqFrom: number, seqTo: number): readonly LedgerRecord[] {
+    const file = segmentName(map.segment);
+    const offset = map.spanAt(seqFrom).start;
+    const bytes = this.#disk.read(file, offset, map.spanAt(seqTo).end);
+    const records: LedgerRecord[] = [];
+    for (let seq = seqFrom; seq <= seqTo; seq++) {
+      const { start, end } = map.spanAt(seq);
+      const where = { file, line: seq - map.seqFirst + 1 };
+      const line = bytes.subarray(start - offset, end - offset - 1);
+      if (!closesItself(line)) throw damaged("the line is not what was written", where);
+      const record = decodeRecord(line, where);
+      if (record.hash !== map.hashAt(seq)) throw damaged("the line is not what was written", where);
+      records.push(record);
+    }
+    return records;
+  }
+
+  #mapOf(seq: number): SegmentMap {
+    for (const map of [this.#newest, this.#before, this.#older]) if (map?.has(seq) === true) return map;
+    for (let segment = this.#newest.segment - 1; segment >= 1; segment--) {
+      const map = mapSegment(this.#disk, segment);
+      this.#older = map;
+      if (map.has(seq)) return map;
+    }
+    throw damaged("a record is missing", { file: segmentName(this.#newest.segment) });
+  }
+}

@@ -1,0 +1,237 @@
+/**
+ * One segment file read back: every line checked against its own hash and its place in the chain, and a torn tail told from
+ * damage. Also the map from record numbers to hashes and places. Algorithm: docs/ledger.md section 6.
+ */
+import { createHash } from "node:crypto";
+import { AgentError } from "../../protocol/fault.ts";
+import { zeroHash } from "../../protocol/identity.ts";
+import { closesItself, closingBytes, damaged, decodeRecord, hashStart, lineBytesMax, lineStart } from "./codec.ts";
+import type { LedgerDisk } from "./disk.ts";
+import type { LedgerRecord } from "./records.ts";
+
+const newline = 0x0a;
+
+/** `00000001.jsonl`, the number being the segment's. */
+export function segmentName(segment: number): string {
+  return `${String(segment).padStart(8, "0")}.jsonl`;
+}
+
+/** The folded state before segment `segment` begins. */
+export function checkpointName(segment: number): string {
+  return `checkpoint-${String(segment).padStart(8, "0")}.json`;
+}
+
+/**
+ * The number of the newest segment, 0 when there is none.
+ * @throws AgentError LEDGER_DAMAGED when one before it is gone; LEDGER_NEWER when a later format's file is there
+ */
+export function newestSegment(names: readonly string[]): number {
+  const segments = new Set<number>();
+  for (const name of names) {
+    const match = /^(\d{8})\.jsonl(\d*)$/.exec(name);
+    if (match === null) continue;
+    if (match[2] !== "") throw new AgentError("LEDGER_NEWER", "none", `${name} is of a later format`, { file: name });
+    segments.add(Number(match[1]));
+  }
+  const newest = Math.max(0, ...segments);
+  for (let segment = 1; segment <= newest; segment++) {
+    if (!segments.has(segment)) throw damaged("the segment is missing", { file: segmentName(segment) });
+  }
+  return newest;
+}
+
+/** Where the chain stands after a record, and so what the next one must continue. */
+export interface ChainPlace {
+  readonly seq: number;
+  readonly hash: string;
+  readonly at: number;
+}
+
+export const chainStart: ChainPlace = { seq: 0, hash: zeroHash, at: 0 };
+
+/** Hash and place of each record of one segment, 36 bytes each. */
+export class SegmentMap {
+  readonly segment: number;
+  readonly seqFirst: number;
+  #count = 0;
+  #hashes: Buffer = Buffer.alloc(32 * 1024);
+  #ends: Uint32Array = new Uint32Array(1024);
+
+  constructor(segment: number, seqFirst: number) {
+    this.segment = segment;
+    this.seqFirst = seqFirst;
+  }
+
+  get seqLast(): number {
+    return this.seqFirst + this.#count - 1;
+  }
+
+  /** Bytes from the file's start to the end of the last record. */
+  get bytes(): number {
+    return this.#count === 0 ? 0 : (this.#ends[this.#count - 1] as number);
+  }
+
+  add(hash: string, lineBytes: number): void {
+    if (this.#count === this.#ends.length) {
+      this.#hashes = Buffer.concat([this.#hashes, Buffer.alloc(this.#hashes.length)]);
+      const ends = new Uint32Array(this.#ends.length * 2);
+      ends.set(this.#ends);
+      this.#ends = ends;
+    }
+    const end = this.bytes + lineBytes;
+    this.#hashes.write(hash, this.#count * 32, "hex");
+    this.#ends[this.#count] = end;
+    this.#count += 1;
+  }
+
+  has(seq: number): boolean {
+    return seq >= this.seqFirst && seq <= this.seqLast;
+  }
+
+  hashAt(seq: number): string {
+    const at = (seq - this.seqFirst) * 32;
+    return this.#hashes.toString("hex", at, at + 32);
+  }
+
+  /** Start and end of a record's line in the file, newline included. */
+  spanAt(seq: number): { readonly start: number; readonly end: number } {
+    const index = seq - this.seqFirst;
+    return { start: index === 0 ? 0 : (this.#ends[index - 1] as number), end: this.#ends[index] as number };
+  }
+}
+
+/** A segment read to its last good line. */
+export interface ReadSegment {
+  readonly records: readonly LedgerRecord[];
+  readonly map: SegmentMap;
+  readonly bytes: number; // good ones
+  readonly torn: boolean; // something that was never durable follows them
+}
+
+/**
+ * Reads a whole segment that continues the chain after `before`.
+ * @throws AgentError LEDGER_DAMAGED naming file and line for anything but a torn tail; LEDGER_NEWER
+ */
+export function readSegment(bytes: Uint8Array, segment: number, before: ChainPlace): ReadSegment {
+  const file = segmentName(segment);
+  const map = new SegmentMap(segment, before.seq + 1);
+  const records: LedgerRecord[] = [];
+  let place = before;
+  let start = 0;
+  while (start < bytes.length) {
+    const end = bytes.indexOf(newline, start);
+    const line = bytes.subarray(start, end < 0 ? bytes.length : end);
+    const where = { file, line: records.length + 1 };
+    if (end < 0 || !closesItself(line)) {
+      assertTorn(bytes, start, where);
+      return { records, map, bytes: start, torn: true };
+    }
+    const record = decodeRecord(line, where);
+    assertContinues(record, place, where);
+    assertFirst(record, records.length === 0, segment, where);
+    records.push(record);
+    map.add(record.hash, line.length + 1);
+    place = record;
+    start = end + 1;
+  }
+  return { records, map, bytes: start, torn: false };
+}
+
+function assertContinues(record: LedgerRecord, place: ChainPlace, where: { readonly file: string; readonly line: number }): void {
+  if (record.seq !== place.seq + 1) throw damaged(`record ${record.seq} stands where ${place.seq + 1} belongs`, where);
+  if (record.prev !== place.hash) throw damaged("the record does not continue the one before it", where);
+  if (record.at < place.at) throw damaged("time goes back", where);
+}
+
+function assertFirst(
+  record: LedgerRecord,
+  first: boolean,
+  segment: number,
+  where: { readonly file: string; readonly line: number },
+): void {
+  if (first && segment === 1 && record.kind !== "PAIRED") throw damaged("a ledger begins with its pairing", where);
+  if (first !== (record.kind === "CHECKPOINT") && !(first && segment === 1)) {
+    throw damaged("a checkpoint stands first in every later segment, and nowhere else", where);
+  }
+}
+
+/**
+ * What begins at `start` is not a good line. It is a torn write, cut and never durable, only when each of its lines that is ended
+ * by a newline has a zero byte, and no whole record can be found in it: a write cut by a power failure lacks its end or has holes,
+ * while a changed or edited line has neither.
+ */
+function assertTorn(bytes: Uint8Array, start: number, where: { readonly file: string; readonly line: number }): void {
+  if (where.line === 1) throw damaged("the first line of a segment is never torn", where);
+  for (let at = start; at < bytes.length; ) {
+    const newlineAt = bytes.indexOf(newline, at);
+    const end = newlineAt < 0 ? bytes.length : newlineAt;
+    const line = bytes.subarray(at, end);
+    if (newlineAt >= 0 && !line.includes(0)) throw damaged("the line is not what was written", where);
+    if (hasWholeRecord(line, at === start && newlineAt < 0))
+      throw damaged("bytes before a good record are not what was written", where);
+    at = end + 1;
+  }
+}
+
+/** Searches a bad line for a record that closes itself. `unended`: being one itself, without its newline, does not count. */
+function hasWholeRecord(line: Uint8Array, unended: boolean): boolean {
+  const text = Buffer.from(line.buffer, line.byteOffset, line.length);
+  for (let from = text.indexOf(lineStart); from >= 0; from = text.indexOf(lineStart, from + 1)) {
+    const limit = Math.min(from + lineBytesMax, text.length);
+    for (let hash = text.indexOf(hashStart, from); hash >= 0 && hash < limit; hash = text.indexOf(hashStart, hash + 1)) {
+      const end = hash + closingBytes;
+      if (unended && from === 0 && end === text.length) continue;
+      if (end <= text.length && closesItself(text.subarray(from, end))) return true;
+    }
+  }
+  return false;
+}
+
+/**
+ * The map of an older segment, without reading its records: each line's own hash is checked by `verify`, here only that the
+ * numbers run on. @throws AgentError LEDGER_DAMAGED
+ */
+export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
+  const file = segmentName(segment);
+  const bytes = Buffer.from(disk.read(file, 0, disk.size(file)));
+  const map = new SegmentMap(segment, seqAt(bytes, 0, { file, line: 1 }));
+  for (let start = 0, line = 1; start < bytes.length; line++) {
+    const end = bytes.indexOf(newline, start);
+    const where = { file, line };
+    const hash = end < 0 ? "" : bytes.toString("latin1", end - 66, end - 2);
+    if (!/^[0-9a-f]{64}$/.test(hash) || seqAt(bytes, start, where) !== map.seqLast + 1) throw damaged("not a record", where);
+    map.add(hash, end + 1 - start);
+    start = end + 1;
+  }
+  return map;
+}
+
+function seqAt(bytes: Buffer, start: number, where: { readonly file: string; readonly line: number }): number {
+  const match = /^\{"seq":([1-9]\d{0,15}),/.exec(bytes.toString("latin1", start, start + 32));
+  if (match === null) throw damaged("not a record", where);
+  return Number(match[1]);
+}
+
+/** The last record of a complete older segment. @throws AgentError LEDGER_DAMAGED, LEDGER_NEWER */
+export function lastRecord(disk: LedgerDisk, segment: number): LedgerRecord {
+  const file = segmentName(segment);
+  const size = disk.size(file);
+  const tail = Buffer.from(disk.read(file, Math.max(0, size - lineBytesMax), size));
+  const start = tail.length < 2 ? 0 : tail.lastIndexOf(newline, tail.length - 2) + 1;
+  const line = tail.subarray(start, -1);
+  if (tail.at(-1) !== newline || !closesItself(line)) throw damaged("the last line is not what was written", { file });
+  return decodeRecord(line, { file, line: 0 });
+}
+
+/** Checks that a CHECKPOINT record's file is there and is what was written. @throws AgentError LEDGER_DAMAGED */
+export function assertCheckpoint(
+  disk: LedgerDisk,
+  names: readonly string[],
+  { file, sha256 }: { readonly file: string; readonly sha256: string },
+): void {
+  if (!names.includes(file)) throw damaged("the checkpoint is missing", { file });
+  const hash = createHash("sha256")
+    .update(disk.read(file, 0, disk.size(file)))
+    .digest("hex");
+  if (hash !== sha256) throw damaged("the checkpoint is not what was written", { file });
+}

@@ -1,0 +1,67 @@
+/**
+ * A person says yes to a withdrawal that waits for one. Only a signer that the gateway has greeted records it: before that, ledger
+ * time stands. Touches nothing: records leave through the turn.
+ */
+import { refuse } from "../../../protocol/fault.ts";
+import { canonicalAddress } from "../state/content.ts";
+import { confirmationOf } from "../state/digest.ts";
+import { isFinal, type Withdrawal } from "../state/withdrawal.ts";
+import { closedGate, type Done, type Turn } from "./run.ts";
+
+/** A person's word. */
+interface Yes {
+  readonly transactionId: string;
+  readonly digest: string; // of what they saw
+  readonly address: string; // "" where the withdrawal has one
+  readonly approver: string; // their name, as they gave it
+  readonly expected: string; // digest of the withdrawal as it is
+}
+
+/**
+ * A person's yes to a held withdrawal. `digest` is that of the view they saw; `address` is the destination when the withdrawal has
+ * none, else "". Every limit still holds; what is above one stays held. Where the amount wants two people, the first yes is recorded and
+ * the withdrawal stays as it is, and the second is another name's to the same content. The same yes twice is harmless.
+ * @public
+ */
+export function approve(turn: Turn, { transactionId, digest, address, approver, expected }: Yes): Done {
+  // Before the greeting ledger time stands: a yes would count for the day of the newest record.
+  const closed = closedGate(turn);
+  if (closed !== null) return closed;
+  const { core } = turn;
+  const withdrawal = core.book.find(transactionId);
+  if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
+  const isBound = withdrawal.state === "quarantined";
+  if (withdrawal.state !== "held" && !isBound) {
+    const isSame = withdrawal.amountUnits !== "" && (address === "" || canonicalAddress(address) === withdrawal.address);
+    return isSame && !isFinal(withdrawal.state) ? { ok: true, withdrawal } : refuse("WITHDRAWAL_NOT_HELD", withdrawal.state);
+  }
+  if (digest !== expected) return refuse("WITHDRAWAL_DIGEST", "it is not what was shown");
+  const first = confirmationOf(withdrawal, expected);
+  const named = withdrawal.address || (first?.address ?? "");
+  if (named !== "" && address !== "" && canonicalAddress(address) !== named) return refuse("WITHDRAWAL_HAS_ADDRESS", named);
+  const destination = named === "" ? address : named;
+  if (destination === "") return refuse("WITHDRAWAL_NEEDS_ADDRESS");
+  const judged = core.policy.judgeHeld(withdrawal.job, { address: destination, approver }, turn.nowMs, isBound);
+  if (!judged.ok) return judged;
+  const { body, needsTwo } = judged;
+  if (isBound && !isAsBefore(withdrawal, body)) {
+    return refuse("POLICY_NOT_AS_APPROVED", "the currency's table changed since the token was bound");
+  }
+  if (needsTwo && first === null) turn.commit([{ kind: "CONFIRMED", transactionId, approver, digest, address: body.address }]);
+  else if (!needsTwo || !isSameName(first?.approver ?? "", approver)) turn.commit([body]);
+  return { ok: true, withdrawal };
+}
+
+/** Nobody becomes two people by another case of their letters. */
+function isSameName(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
+}
+
+/** Versions made before a recovery pay what was approved then; a new yes cannot be to anything else. */
+function isAsBefore(
+  { amountUnits, contract, address, job }: Withdrawal,
+  now: { readonly amountUnits: string; readonly contract: string; readonly address: string; readonly network: string },
+): boolean {
+  if (job.network !== now.network) return false;
+  return amountUnits === "" || (amountUnits === now.amountUnits && contract === now.contract && address === now.address);
+}

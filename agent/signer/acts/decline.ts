@@ -1,0 +1,30 @@
+/**
+ * The courier gives a withdrawal up before a slot is bound. Touches nothing: records leave through the turn.
+ */
+import { type Code, codes } from "../../../protocol/codes.ts";
+import { refuse } from "../../../protocol/fault.ts";
+import { isFinal, step } from "../state/withdrawal.ts";
+import { closedGate, type Done, type Turn } from "./run.ts";
+
+/**
+ * The courier will not have this one signed, for a reason from the table of codes. Only before a token is bound. Twice is harmless.
+ * @public
+ */
+export function decline(turn: Turn, transactionId: string, code: string): Done {
+  const closed = closedGate(turn);
+  if (closed !== null) return closed;
+  const withdrawal = turn.core.book.find(transactionId);
+  if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
+  if (!isCode(code)) return refuse("WITHDRAWAL_OBSERVATION", "a reason is a code of the table");
+  if (withdrawal.state === "refused" && withdrawal.code === code) return { ok: true, withdrawal };
+  if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
+  if (isFinal(withdrawal.state)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
+  if (step(withdrawal.state, "refused") === null) return refuse("WITHDRAWAL_BOUND", `nonce ${withdrawal.nonce}`);
+  turn.commit([{ kind: "REFUSED", transactionId, by: "courier", approver: "", code }]);
+  return { ok: true, withdrawal };
+}
+
+/** Whether a text is a code of the table. */
+function isCode(text: string): text is Code {
+  return Object.hasOwn(codes, text);
+}

@@ -1,0 +1,72 @@
+/**
+ * The jobs of one envelope against our end of their chain: which are new, which were here, whether one is missing, or whether the
+ * gateway's jobs forked. All or nothing: an envelope that does not fit records nothing. Touches nothing: records leave through the turn.
+ * Source: docs/protocol.md section 6.
+ */
+import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import { jobHashOf } from "../../../protocol/identity.ts";
+import type { Jobs } from "../../../protocol/messages.ts";
+import { parseJob } from "../../../protocol/payloads.ts";
+import { openMax } from "../state/book.ts";
+import type { Core } from "../state/core.ts";
+import { foreignTo, holdEcho, otherWallet, skewOf } from "./echo.ts";
+import { type FreshJob, record } from "./request.ts";
+import { type Admitted, closedGate, hearTime, lock, type Turn } from "./run.ts";
+
+export function admitJobs(turn: Turn, envelope: Jobs): Admitted {
+  const { core } = turn;
+  const foreign = foreignTo(turn, envelope) ?? otherWallet(turn, envelope.wallet);
+  if (foreign !== null) return foreign;
+  const closed = closedGate(turn) ?? skewOf(turn, envelope);
+  if (closed !== null) return closed;
+  const echoed = holdEcho(turn, envelope.echo);
+  if (echoed === "stale") return refuse("JOB_ECHO_STALE");
+  if (echoed !== null) return echoed;
+  hearTime(turn, envelope.at);
+  const read = readJobs(core, envelope);
+  if (!read.ok) return "forked" in read ? lock(turn, "JOB_CHAIN_FORKED", read.forked) : read.refusal;
+  if (read.fresh.length > 0 && !turn.hasRoom()) return refuse("LEDGER_DISK_FULL");
+  if (core.book.openCount + read.fresh.length > openMax) return refuse("JOB_TOO_MANY_OPEN");
+  for (const fresh of read.fresh) record(turn, fresh);
+  return { ok: true, touched: read.touched };
+}
+
+type ReadJobs =
+  | { readonly ok: true; readonly fresh: readonly FreshJob[]; readonly touched: readonly string[] }
+  | { readonly ok: false; readonly refusal: Refusal }
+  | { readonly ok: false; readonly forked: string };
+
+/** @throws AgentError JSON_* when a text is no job */
+function readJobs(core: Core, envelope: Jobs): ReadJobs {
+  const fresh: FreshJob[] = [];
+  const touched: string[] = [];
+  let next = core.chain.sequence + 1;
+  let previous = core.chain.hash;
+  let expected = 0;
+  for (const text of envelope.jobs) {
+    const job = parseJob(text);
+    const hash = jobHashOf(text);
+    if (job.agent !== core.paired.agent) return no("JOB_OTHER_AGENT");
+    if (job.wallet !== core.paired.wallet) return no("JOB_OTHER_WALLET");
+    if (job.epoch > envelope.epoch) return no("JOB_OTHER_EPOCH");
+    if (expected !== 0 && job.sequence !== expected) return no("JOB_ORDER");
+    expected = job.sequence + 1;
+    touched.push(job.transactionId);
+    if (job.sequence < next) {
+      const known = core.chain.at(job.sequence);
+      if (known === undefined) return no("JOB_TOO_OLD");
+      if (known.hash !== hash) return { ok: false, forked: `job ${job.sequence} came again with another content` };
+      continue;
+    }
+    if (job.sequence > next) return no("JOB_GAP", `waits for job ${next}`);
+    if (job.previous !== previous) return { ok: false, forked: `job ${job.sequence} does not follow ours` };
+    fresh.push({ job, hash, text });
+    previous = hash;
+    next += 1;
+  }
+  return { ok: true, fresh, touched };
+}
+
+function no(code: Refusal["code"], detail?: string): ReadJobs {
+  return { ok: false, refusal: refuse(code, detail) };
+}

@@ -1,0 +1,63 @@
+/**
+ * A verified job becomes records: REQUESTED and the decision in one write, or REPEATED when its order is here already. A job that
+ * cannot be done is recorded as refused, so that the chain of jobs never jams. What a recovery had settled as ended at the gateway is
+ * not ended there if the gateway asks for it again: it is requested once more, and held for a person. Touches nothing.
+ */
+import { transactionIdOf } from "../../../protocol/identity.ts";
+import type { Job } from "../../../protocol/messages.ts";
+import type { RecordBody } from "../../ledger/records.ts";
+import { contentOf, differenceOf } from "../state/content.ts";
+import { decisionBody } from "./decide.ts";
+import type { Turn } from "./run.ts";
+
+/** A job that comes next in the chain, with its exact text. */
+export interface FreshJob {
+  readonly job: Job;
+  readonly hash: string;
+  readonly text: string;
+}
+
+/** Records one job at its place in the chain. */
+export function record(turn: Turn, { job, hash, text }: FreshJob): void {
+  const { core } = turn;
+  const { transactionId, sequence } = job;
+  const place = { transactionId, sequence, jobHash: hash };
+  const known = core.book.contentOf(transactionId);
+  // An id that its own order does not lead to contradicts whatever is here under it.
+  const code = known === undefined ? "" : differenceOf(known, contentOf(job)) || (isOwnId(turn, job) ? "" : "JOB_ID_MISMATCH");
+  const isSettled = core.book.stateOf(transactionId) === "settled";
+  if (known === undefined || (isSettled && code === "")) {
+    core.expectJob(hash, job);
+    turn.commit([{ kind: "REQUESTED", ...place, job: text }, decide(turn, job, turn.nowMs, isSettled)]);
+    return;
+  }
+  const repeated: RecordBody = { kind: "REPEATED", ...place, code };
+  if (code === "") turn.commit([repeated]);
+  else turn.commit([repeated, { kind: "ALARM", code, detail: `job ${sequence} contradicts withdrawal ${transactionId}` }]);
+}
+
+/**
+ * Decides what a crash left undecided between a job's record and its decision. Only once the gateway has greeted: a restored ledger
+ * may have forgotten a decision and more. Harmless when there is nothing.
+ */
+export function resume(turn: Turn): void {
+  const undecided = [...turn.core.book.open()].filter((withdrawal) => withdrawal.state === "requested");
+  for (const { job, requestedAt, code } of undecided) turn.commit([decide(turn, job, requestedAt, code === "RECOVERY_SETTLED")]);
+}
+
+function decide(turn: Turn, job: Job, requestedAt: number, wasSettled: boolean): RecordBody {
+  const { transactionId } = job;
+  if (!isOwnId(turn, job)) return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_ID_MISMATCH" };
+  // What a restored ledger or gateway forgot may be asked for again, under other limits than when it was paid: policy says neither yes
+  // nor no, and a person looks, at all that was issued until one ended the recovery; and whenever it is what a recovery took for ended,
+  // perhaps as paid.
+  if (wasSettled) return { kind: "HELD", transactionId, code: "RECOVERY_SETTLED" };
+  if (turn.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
+  return decisionBody(transactionId, turn.core.policy.judge(job, requestedAt, turn.nowMs));
+}
+
+/** An id is derived from the order, so a gateway that lost its database cannot ask for one order under two ids. */
+function isOwnId({ core }: Turn, job: Job): boolean {
+  const { merchant } = core.paired;
+  return job.transactionId === transactionIdOf({ merchant, operation: "withdraw", orderId: job.orderId });
+}

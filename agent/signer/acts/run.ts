@@ -1,0 +1,143 @@
+/**
+ * What this run knows that is no fact of the ledger, and what one request may use. All of it starts anew with the process, so a
+ * restored ledger begins ungreeted and signs nothing before the gateway has told what it holds.
+ */
+
+import type { Code } from "../../../protocol/codes.ts";
+import { type AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
+import type { CourierStatus } from "../../socket/verbs.ts";
+import type { Core } from "../state/core.ts";
+import type { Withdrawal } from "../state/withdrawal.ts";
+import { Orders } from "./orders.ts";
+
+/**
+ * The run's own knowledge.
+ * @public
+ */
+export interface Run {
+  readonly nonce: string; // 32 random bytes, hex; the welcome must answer it
+  readonly startedAt: number; // local clock
+  greeted: boolean;
+  echoed: number | null; // while locked: up to where the gateway holds this ledger, null unless the newest welcome fits it
+  greeting: string; // challenge of the newest welcome that was taken, "" before the first
+  behindAt: number; // of the newest welcome that showed a gateway that went back, 0 for none: only a later one greets
+  gatewayAt: number; // newest time in a verified envelope of this run
+  heardAt: number; // monotonic, when that came
+  gatewayLeadMs: number; // most that a verified envelope's time was ahead of the monotonic clock: by the one least long on its way
+  adoptions: number; // first counters recorded in this run
+  readonly adopted: Set<string>; // networks that had no counter before this run
+  courier: CourierStatus | null;
+  readonly alarms: Set<string>; // recorded once per run
+  readonly aheadSince: Map<string, number>; // network → monotonic time when the chain's count was first ahead
+  readonly witnesses: Map<string, number>; // chain → most nodes that ever agreed in this run
+  readonly counts: Map<string, bigint>; // network → newest final transaction count that nodes agreed on
+  readonly orders: Orders;
+}
+
+/**
+ * An answer, given when everything it says is on disk.
+ * @public
+ */
+export type Reply<A> = (answer: ({ readonly ok: true } & A) | Refusal | AgentError) => void;
+
+/** @public */
+export function beginRun(nonce: string, startedAt: number): Run {
+  return {
+    nonce,
+    startedAt,
+    greeted: false,
+    echoed: null,
+    greeting: "",
+    behindAt: 0,
+    gatewayAt: 0,
+    heardAt: 0,
+    gatewayLeadMs: Number.NEGATIVE_INFINITY,
+    adoptions: 0,
+    adopted: new Set(),
+    courier: null,
+    alarms: new Set(),
+    aheadSince: new Map(),
+    witnesses: new Map(),
+    counts: new Map(),
+    orders: new Orders(),
+  };
+}
+
+/**
+ * What an act leaves of a withdrawal, or why it did nothing.
+ * @public
+ */
+export type Done = { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal;
+
+/**
+ * The withdrawals that an envelope touched, by transactionId, or why it did nothing.
+ * @public
+ */
+export type Admitted = { readonly ok: true; readonly touched: readonly string[] } | Refusal;
+
+/**
+ * One request's view: the state, the run, ledger time, the paying account, and the way to make facts. `commit` numbers and folds
+ * records at once; whoever answers waits until they are on disk.
+ * @public
+ */
+export interface Turn {
+  readonly core: Core;
+  readonly run: Run;
+  readonly nowMs: number; // ledger time, read anew each time: never before the newest record
+  readonly localMs: number; // the local clock, for comparing it with the gateway's and for nothing else
+  readonly monotonicMs: number;
+  readonly account: string; // hot address, EIP-55
+  /** Whether the disk has room to bind something new. */
+  hasRoom(): boolean;
+  commit(bodies: readonly RecordBody[]): readonly LedgerRecord[];
+}
+
+/**
+ * Why nothing may be signed, released or decided now; null when it may.
+ * @public
+ */
+export function closedGate({ core, run }: Pick<Turn, "core" | "run">): Refusal | null {
+  if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
+  if (run.orders.isWhole) return refuse("RECOVERY_OFFERED");
+  return run.greeted ? null : refuse("SIGNER_NOT_GREETED");
+}
+
+/**
+ * As `closedGate`, and the disk must have room: asked before anything new is bound, so that what is open can still be recorded to
+ * its end.
+ * @public
+ */
+export function closedToNew(turn: Turn): Refusal | null {
+  return closedGate(turn) ?? (turn.hasRoom() ? null : refuse("LEDGER_DISK_FULL"));
+}
+
+/**
+ * The gateway's verified word of what time it is. An older one than before changes nothing.
+ * @public
+ */
+export function hearTime({ run, monotonicMs }: Turn, at: number): void {
+  run.gatewayLeadMs = Math.max(run.gatewayLeadMs, at - monotonicMs);
+  if (at <= run.gatewayAt) return;
+  run.gatewayAt = at;
+  run.heardAt = monotonicMs;
+}
+
+/**
+ * Stops signing for good: recorded once, and it survives restarts.
+ * @public
+ */
+export function lock(turn: Turn, code: Code, detail: string): Refusal {
+  if (turn.core.locked === null) turn.commit([{ kind: "LOCKED", code, detail }]);
+  return refuse("SIGNER_LOCKED", turn.core.locked?.code ?? code);
+}
+
+/**
+ * Something a person must see; the same one is recorded once per run, so that repeating it cannot fill the disk.
+ * @public
+ */
+export function alarm(turn: Turn, code: Code, detail: string): void {
+  if (turn.run.alarms.has(code)) return;
+  turn.run.alarms.add(code);
+  turn.commit([{ kind: "ALARM", code, detail }]);
+}

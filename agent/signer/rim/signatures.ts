@@ -1,0 +1,130 @@
+/**
+ * INTENT on disk, then the key, then SIGNED on disk, then the answer. Many wait for one sync and then for the one core that signs:
+ * a few at a time, so that the first are on disk, reported and on their way while the next are made. Reaches disk and keys only
+ * through ledger and vault.
+ */
+import { attachSignature } from "../../../chains/evm/transaction.ts";
+import { AgentError, refuse } from "../../../protocol/fault.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { WithdrawalStep } from "../../socket/verbs.ts";
+import type { Prepared, SignWork } from "../acts/intent.ts";
+import { closedGate, type Reply, type Run, type Turn } from "../acts/run.ts";
+import type { Core } from "../state/core.ts";
+import { Fifo } from "../state/fifo.ts";
+import { isFinal, type Withdrawal } from "../state/withdrawal.ts";
+import type { Vault } from "../vault/vault.ts";
+
+/** Signatures made in one turn of the process: about ten milliseconds, in which nobody else is heard. */
+const perTurnMax = 32;
+
+type SignReply = Reply<{ readonly withdrawal: WithdrawalStep }>;
+
+interface SignaturesOptions {
+  readonly core: Core;
+  readonly ledger: Ledger;
+  readonly vault: Vault;
+  readonly run: Run;
+  readonly commit: Turn["commit"];
+  /** Calls back when everything recorded so far is on disk. */
+  readonly whenDurable: (act: () => void) => void;
+  readonly stepOf: (withdrawal: Withdrawal) => WithdrawalStep;
+  /** Calls back once, when what came meanwhile has been heard. */
+  readonly next: (act: () => void) => void;
+}
+
+/** One signer's signatures under way. */
+export class Signatures {
+  readonly #options: SignaturesOptions;
+  /** Everyone who waits for a signature, by withdrawal and version: those who ask for the same one share it. */
+  readonly #waiting = new Map<string, SignReply[]>();
+  /** Those whose INTENT is on disk, oldest first. */
+  readonly #ripe = new Fifo<SignWork>();
+  #leftInTurn = perTurnMax;
+  #isTurnEnding = false;
+
+  constructor(options: SignaturesOptions) {
+    this.#options = options;
+  }
+
+  /** Answers with what there is, or once it is signed and on disk. */
+  carryOut(prepared: Prepared, transactionId: string, reply: SignReply): void {
+    const { core, whenDurable, stepOf } = this.#options;
+    if (!prepared.ok) {
+      whenDurable(() => reply(prepared));
+      return;
+    }
+    const { work } = prepared;
+    if (work === null) {
+      const withdrawal = core.book.find(transactionId);
+      const answer =
+        withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : { ok: true as const, withdrawal: stepOf(withdrawal) };
+      whenDurable(() => reply(answer));
+      return;
+    }
+    const others = this.#waiting.get(keyOf(work));
+    if (others !== undefined) {
+      others.push(reply);
+      return;
+    }
+    this.#waiting.set(keyOf(work), [reply]);
+    whenDurable(() => {
+      this.#ripe.push(work);
+      this.#goOn();
+    });
+  }
+
+  #goOn(): void {
+    while (this.#leftInTurn > 0) {
+      const work = this.#ripe.shift();
+      if (work === undefined) break;
+      this.#leftInTurn -= 1;
+      this.#sign(work);
+    }
+    if (this.#isTurnEnding || this.#leftInTurn === perTurnMax) return;
+    this.#isTurnEnding = true;
+    this.#options.next(() => {
+      this.#isTurnEnding = false;
+      this.#leftInTurn = perTurnMax;
+      this.#goOn();
+    });
+  }
+
+  #sign(work: SignWork): void {
+    const { core, commit, whenDurable, stepOf } = this.#options;
+    const waiting = this.#waiting.get(keyOf(work)) ?? [];
+    this.#waiting.delete(keyOf(work));
+    const withdrawal = core.book.find(work.transactionId);
+    // Between record and signature others may have been heard: a lock, the end of an earlier version, or a recovery.
+    const closed = closedGate(this.#options);
+    const isOver = withdrawal === undefined || isFinal(withdrawal.state) || withdrawal.state === "quarantined";
+    if (closed !== null || isOver) {
+      for (const reply of waiting) reply(closed ?? refuse("WITHDRAWAL_CLOSED"));
+      return;
+    }
+    try {
+      const { raw, txHash } = this.#signature(work);
+      const { transactionId, version, clearance } = work;
+      const rawHex = `0x${Buffer.from(raw.buffer, raw.byteOffset, raw.length).toString("hex")}`;
+      commit([{ kind: "SIGNED", transactionId, version, digest: clearance.digest, txHash, raw: rawHex }]);
+    } catch (cause) {
+      if (!(cause instanceof AgentError)) throw cause;
+      for (const reply of waiting) reply(cause);
+      return;
+    }
+    const answer = { ok: true as const, withdrawal: stepOf(withdrawal) };
+    whenDurable(() => {
+      for (const reply of waiting) reply(answer);
+    });
+  }
+
+  /** Checked to be the account's before it is recorded: what a faulty machine or another key made never gets as far as SIGNED. */
+  #signature(work: SignWork): { readonly raw: Uint8Array; readonly txHash: string } {
+    const { vault, ledger } = this.#options;
+    const signature = vault.sign(work.clearance, ledger.receipt(work.intentSeq));
+    return attachSignature(work.unsigned, signature, work.account);
+  }
+}
+
+function keyOf({ transactionId, version }: SignWork): string {
+  return `${transactionId} ${version}`;
+}

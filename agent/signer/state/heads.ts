@@ -1,0 +1,104 @@
+/**
+ * The ledger's head, and the hashes from the newest acknowledged record on: what an echo or an acknowledgement is held against.
+ * Folded from records. Touches nothing.
+ */
+import { zeroHash } from "../../../protocol/identity.ts";
+import type { Head } from "../../../protocol/messages.ts";
+
+/** `from` is the seq of the first hash. */
+export interface HeadsSnapshot {
+  readonly acked: Head;
+  readonly from: number;
+  readonly hashes: readonly string[];
+  readonly at: number;
+  /** Of each recovery: how far the gateway's head stood in the ledger that it went by then, and what it had acknowledged here before. */
+  readonly before?: readonly (readonly [number, number])[];
+}
+
+/** Where we are, and what the gateway is known to have. */
+export class Heads {
+  #acked: Head;
+  #from: number;
+  #first = 0;
+  #hashes: string[];
+  #at: number;
+  readonly #before: (readonly [number, number])[];
+
+  constructor(snapshot?: HeadsSnapshot) {
+    this.#acked = snapshot?.acked ?? { seq: 0, hash: zeroHash };
+    this.#from = snapshot?.from ?? 1;
+    this.#hashes = [...(snapshot?.hashes ?? [])];
+    this.#at = snapshot?.at ?? 0;
+    this.#before = [...(snapshot?.before ?? [])];
+  }
+
+  /** The newest record, on disk or on its way there. Seq 0 before the first. */
+  get head(): Head {
+    const last = this.#hashes.length - 1;
+    return last < this.#first ? this.#acked : { seq: this.#from + last - this.#first, hash: this.#hashes[last] as string };
+  }
+
+  /** The newest head that the gateway has said it holds. */
+  get acked(): Head {
+    return this.#acked;
+  }
+
+  /** Ledger time: that of the newest record. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** The hash of a record, null when it is to come or lies before the acknowledged one. */
+  hashAt(seq: number): string | null {
+    if (seq === this.#acked.seq) return this.#acked.hash;
+    return seq < this.#from ? null : (this.#hashes[this.#first + seq - this.#from] ?? null);
+  }
+
+  fold(record: { readonly seq: number; readonly hash: string; readonly at: number }): void {
+    if (this.#hashes.length === this.#first) this.#from = record.seq;
+    this.#hashes.push(record.hash);
+    this.#at = record.at;
+  }
+
+  acknowledge(acked: Head): void {
+    this.#acked = acked;
+    const known = this.#hashes.length - this.#first;
+    const gone = Math.min(Math.max(acked.seq + 1 - this.#from, 0), known);
+    this.#first += gone;
+    this.#from += gone;
+    if (this.#first > 1024 && this.#first * 2 > this.#hashes.length) {
+      this.#hashes = this.#hashes.slice(this.#first);
+      this.#first = 0;
+    }
+  }
+
+  /** A recovery: in its epoch the gateway has acknowledged nothing yet. `held` is what the order called its head. */
+  restart(held: number): void {
+    this.#before.push([held, this.everAcked]);
+    this.#acked = { seq: 0, hash: zeroHash };
+  }
+
+  /**
+   * Up to where a gateway has this ledger whose head `held` is none of its records: it holds another ledger that left this one further
+   * on. That may have been before a recovery, where another was given up for this one: then the gateway was put back to before that,
+   * and what it has acknowledged since says nothing.
+   */
+  sharedWith(held: number): number {
+    return this.#before.find(([then]) => then >= held)?.[1] ?? this.everAcked;
+  }
+
+  /** An acknowledgement says the same of a ledger after a recovery as before: the gateway had this much of it. */
+  get everAcked(): number {
+    return Math.max(this.#acked.seq, this.#before.at(-1)?.[1] ?? 0);
+  }
+
+  snapshot(): HeadsSnapshot {
+    return {
+      acked: this.#acked,
+      from: this.#from,
+      hashes: this.#hashes.slice(this.#first),
+      at: this.#at,
+      before: [...this.#before],
+    };
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Records as lines for a person: what `show` prints about one withdrawal. Touches nothing.
+ */
+
+import type { LedgerRecord } from "../../ledger/records.ts";
+import type { LedgerLine } from "../../socket/verbs.ts";
+
+/** One record in words, without bytes that say nothing to a person. */
+export function lineOf(record: LedgerRecord): LedgerLine {
+  return { seq: record.seq, at: record.at, kind: record.kind, detail: detailOf(record) };
+}
+
+function detailOf(record: LedgerRecord): string {
+  switch (record.kind) {
+    case "REQUESTED":
+      return `job ${record.sequence}`;
+    case "REPEATED":
+      return record.code === "" ? `job ${record.sequence} again` : `job ${record.sequence}: ${record.code}`;
+    case "APPROVED":
+      return `${byWords(record)}: ${record.amountUnits} base units to ${record.address} on ${record.network}`;
+    case "HELD":
+      return record.code;
+    case "CONFIRMED":
+      return `the first yes of two, ${byWords(record)}, to ${record.address}`;
+    case "REFUSED":
+      return `${byWords(record)}: ${record.code}`;
+    case "INTENT":
+      return (
+        `version ${record.version}, nonce ${record.nonce} of ${record.account}, gas ${record.gasLimit}, ` +
+        `at most ${record.maxFeePerGas} wei per gas`
+      );
+    case "SIGNED":
+      return `version ${record.version}, ${record.txHash}`;
+    case "RELEASED":
+      return `the gateway holds the ledger up to ${record.acked.seq}`;
+    case "OBSERVED": {
+      const where = record.block === 0 ? "" : ` in block ${record.block}`;
+      return `${record.outcome === "" ? record.stage : `final, ${record.outcome}`}${where}${record.txHash === "" ? "" : ` ${record.txHash}`}`;
+    }
+    case "IMPORTED": {
+      const hashes = record.versions.map(({ txHash }) => txHash || "an intent without signature");
+      return record.nonce === "" ? "held, nothing is bound" : `quarantined on nonce ${record.nonce}: ${hashes.join(", ")}`;
+    }
+    case "SETTLED":
+      return "the gateway does not call it open any more";
+    default:
+      return "";
+  }
+}
+
+/** A person by the name they gave. Node has no way to ask a socket who is at its other end. */
+function byWords(said: { readonly by?: string; readonly approver: string }): string {
+  return said.approver === "" ? `by ${said.by}` : `by ${said.approver} (claimed: the socket does not prove names)`;
+}
