@@ -9,7 +9,7 @@ import { outcomesOf } from "../../notices/teller.ts";
 import { type SignerSummary, syncBucketsMs } from "../socket/summary.ts";
 import type { Outlook } from "./events/outlook.ts";
 import type { Watchman } from "./events/watchman.ts";
-import { type Metrics, stepBoundsS } from "./metrics.ts";
+import { type Metrics, milestoneBoundsS } from "./metrics.ts";
 
 /** @public */
 export interface MetricsTextOptions {
@@ -50,10 +50,10 @@ export function createMetricsText(options: MetricsTextOptions): { readonly conte
     {
       name: "autowithdraw_withdrawal_step_seconds",
       help: "Time from the arrival of a withdrawal that was approved at once to each step",
-      bounds: stepBoundsS,
+      bounds: milestoneBoundsS,
       labelNames: ["step"],
     },
-    () => metrics.steps().map(({ step, buckets }) => ({ labels: { step }, buckets })),
+    () => metrics.durations().map(({ milestone, buckets }) => ({ labels: { step: milestone }, buckets })),
   );
   return { contentType: registry.contentType, text: () => registry.metrics() };
 }

@@ -1,5 +1,5 @@
 /** The running agent by its own word: what `status` finds wrong, its ledger read back, isolation, version, limits against what was paid. */
-import { type Finding, faultFound, finding } from "../../agent/check/finding.ts";
+import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
 import type { LimitView, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { type Code, codes } from "../../protocol/codes.ts";

@@ -1,7 +1,7 @@
 /** config.json and what lies beside it: whether it reads, which secrets are still in it, copies of it, encKey in a wrong place. */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { type Finding, faultFound, finding } from "../../agent/check/finding.ts";
+import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
 import { readConfig } from "../../agent/config.ts";
 import type { AgentSettings } from "../../agent/settings.ts";
 import type { StateFolder } from "../../agent/state-folder.ts";

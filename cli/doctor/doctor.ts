@@ -4,7 +4,7 @@
  */
 
 import { judgeChains } from "../../agent/check/chains.ts";
-import { type Finding, faultFound } from "../../agent/check/finding.ts";
+import { type Finding, faultFound } from "../../protocol/finding.ts";
 import { findConfigFile } from "../../agent/config-place.ts";
 import { assertPaired } from "../../agent/launcher/paired.ts";
 import { exitCodes } from "../../agent/launcher/verdict.ts";

@@ -1,7 +1,7 @@
 /** Rights, owners and links in the state folder: read entry by entry, then judged. Follows no link and changes nothing. */
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { type Finding, finding } from "../../agent/check/finding.ts";
+import { type Finding, finding } from "../../protocol/finding.ts";
 import type { StateFolder } from "../../agent/state-folder.ts";
 import { reasonOf } from "../../protocol/fault.ts";
 import { shellWord, visible } from "../../protocol/visible.ts";

@@ -2,7 +2,7 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { ChainView } from "../../agent/check/chains.ts";
-import { type Finding, finding } from "../../agent/check/finding.ts";
+import { type Finding, finding } from "../../protocol/finding.ts";
 import { readKeystore } from "../../agent/signer/keystore/file.ts";
 import { readKeystoreHeader } from "../../agent/signer/keystore/keystore.ts";
 import type { StateFolder } from "../../agent/state-folder.ts";

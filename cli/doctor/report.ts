@@ -1,5 +1,5 @@
 /** What a look gives: findings, and what this user could not look at. */
-import type { Finding } from "../../agent/check/finding.ts";
+import type { Finding } from "../../protocol/finding.ts";
 
 export interface Look {
   readonly findings: readonly Finding[];
