@@ -6,6 +6,7 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseJson } from "../protocol/json.ts";
+import { installedRuntime, installedState } from "./installed.ts";
 import { replaceFile } from "./replace-file.ts";
 import type { StateFolder } from "./state-folder.ts";
 
@@ -27,8 +28,6 @@ export interface LastWords {
 const roles: readonly LastWordsRole[] = ["both", "signer", "courier"];
 const charactersMax = 1_000;
 const bytesMax = 16_384;
-const installedState = "/var/lib/autowithdraw";
-const installedRuntime = "/run/autowithdraw";
 
 const fileIn = (folder: string, role: LastWordsRole): string => join(folder, `last-words.${role}.json`);
 

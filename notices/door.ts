@@ -22,7 +22,9 @@ const environment = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
  * @public
  */
 export function createDoor(target: Target, timeoutMs = timeoutMsDefault): Deliver {
-  return target.kind === "command" ? (body) => tellCommand(target.command, body, timeoutMs) : (body) => post(target.url, body, timeoutMs);
+  return target.kind === "command"
+    ? (body) => tellCommand(target.command, body, timeoutMs)
+    : (body) => post(target.url, body, timeoutMs);
 }
 
 function tellCommand([program = "", ...args]: readonly string[], body: string, timeoutMs: number): Promise<string> {

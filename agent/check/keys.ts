@@ -17,7 +17,8 @@ import type { StateFolder } from "../state-folder.ts";
  */
 export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: Uint8Array | null): readonly Finding[] {
   try {
-    const networks = encKey === null ? readKeystoreHeader(readKeystore(state.signer)).networks : networksInside(state, settings, encKey);
+    const networks =
+      encKey === null ? readKeystoreHeader(readKeystore(state.signer)).networks : networksInside(state, settings, encKey);
     return Object.entries(settings.chains).flatMap(([chain, { chainId }]) =>
       networks.includes(networkOf(chainId))
         ? []

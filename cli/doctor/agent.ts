@@ -1,9 +1,10 @@
 /** Judges the running agent by its own answers: `status`, isolation, version, and limits against past payments. Pure. */
-import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
+
 import type { LimitView, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
 import { version } from "../../protocol/version.ts";
 import { problemsOf, type Seen } from "../status/problems.ts";
 

@@ -1,11 +1,11 @@
 /** Looks at config.json and its neighbours: whether the file reads, secrets that are still in it, copies of it, a misplaced encKey. */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
 import { readConfig } from "../../agent/config.ts";
 import type { AgentSettings } from "../../agent/settings.ts";
 import type { StateFolder } from "../../agent/state-folder.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
 import type { Look } from "./report.ts";
 
 export interface ConfigLook extends Look {
@@ -23,7 +23,11 @@ export function lookAtConfig(path: string, state: StateFolder, isPaired: boolean
     const { settings, secrets } = readConfig(path, { requireSecrets: [] });
     const secretsFound = Object.keys(secrets);
     for (const secret of Object.values(secrets)) secret.fill(0);
-    const findings = [...secretFindings(path, secretsFound, isPaired, isUnderUnits), ...policyFindings(settings), ...beside.findings];
+    const findings = [
+      ...secretFindings(path, secretsFound, isPaired, isUnderUnits),
+      ...policyFindings(settings),
+      ...beside.findings,
+    ];
     return { settings, findings, unseen: beside.unseen };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;

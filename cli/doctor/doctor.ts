@@ -3,13 +3,13 @@
  * to type. Works as root or as an operator. Changes nothing; one scratch file is written and removed.
  */
 import { judgeChains } from "../../agent/check/chains.ts";
-import { type Finding, faultFound } from "../../protocol/finding.ts";
 import { findConfigFile } from "../../agent/config-place.ts";
 import { assertPaired } from "../../agent/launcher/paired.ts";
 import { exitCodes } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
 import type { StateFolder } from "../../agent/state-folder.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { type Finding, faultFound } from "../../protocol/finding.ts";
 import { askOperator } from "../operator.ts";
 import { isPast, readProgress } from "../pair/progress.ts";
 import type { Terminal } from "../terminal.ts";

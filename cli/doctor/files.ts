@@ -1,9 +1,9 @@
 /** Looks at rights, owners and links in the state folder: reads every entry, then judges. Follows no link and changes nothing. */
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { type Finding, finding } from "../../protocol/finding.ts";
 import type { StateFolder } from "../../agent/state-folder.ts";
 import { reasonOf } from "../../protocol/fault.ts";
+import { type Finding, finding } from "../../protocol/finding.ts";
 import { shellWord, visible } from "../../protocol/visible.ts";
 import type { Look } from "./report.ts";
 

@@ -2,11 +2,11 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { ChainView } from "../../agent/check/chains.ts";
-import { type Finding, finding } from "../../protocol/finding.ts";
 import { readKeystore } from "../../agent/signer/keystore/file.ts";
 import { readKeystoreHeader } from "../../agent/signer/keystore/keystore.ts";
 import type { StateFolder } from "../../agent/state-folder.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { type Finding, finding } from "../../protocol/finding.ts";
 import type { UnitView } from "../machine.ts";
 import { bytesWords } from "../status/problems.ts";
 import { typed } from "../typed.ts";

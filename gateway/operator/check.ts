@@ -52,7 +52,11 @@ function publicFindings({ publicUrl, listen }: GatewayConfig): readonly Finding[
   const isLocal = isLoopback(hostname);
   if (isLocal && !isLoopback(listen.host))
     return [
-      finding("GATEWAY_PUBLIC_URL", "warning", `publicUrl ${publicUrl} is this machine only, though the gateway listens to others`),
+      finding(
+        "GATEWAY_PUBLIC_URL",
+        "warning",
+        `publicUrl ${publicUrl} is this machine only, though the gateway listens to others`,
+      ),
     ];
   if (listen.tls !== null && protocol === "http:")
     return [finding("GATEWAY_PUBLIC_URL", "error", `publicUrl ${publicUrl} is plain http, and listen.tls speaks https alone`)];

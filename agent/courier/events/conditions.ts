@@ -78,7 +78,10 @@ function lockConditions({ agent, locked }: Outlook): readonly Condition[] {
   return [condition("agent-locked", agent, `the agent is locked: ${locked}`, { code: locked })];
 }
 
-function withdrawalConditions({ transactionId, state, code, currency, amount, why }: OutlookItem, stuckMs: number): readonly Condition[] {
+function withdrawalConditions(
+  { transactionId, state, code, currency, amount, why }: OutlookItem,
+  stuckMs: number,
+): readonly Condition[] {
   const context = { state, code, currency, amount };
   if (state === "held" || state === "quarantined") {
     return [condition("withdrawal-held", transactionId, `a withdrawal of ${amount} ${currency} waits for a person`, context)];

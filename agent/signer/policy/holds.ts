@@ -18,7 +18,10 @@ interface Candidate {
 }
 
 /** The reason for a hold, the most alarming first; null when policy may approve by itself. */
-export function holdReason({ limits, units, mode, network, address, requestedAt, nowMs }: Candidate, paid: Destinations): Code | null {
+export function holdReason(
+  { limits, units, mode, network, address, requestedAt, nowMs }: Candidate,
+  paid: Destinations,
+): Code | null {
   if (likenessOf(network, address, limits, paid) !== null) return "POLICY_LOOKALIKE";
   if (mode === "manual") return "POLICY_MANUAL";
   if (isAbove(units, limits.holdAboveUnits)) return "POLICY_HOLD_ABOVE";
