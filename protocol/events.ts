@@ -145,7 +145,7 @@ export const agentEvents = table({
     "signer or courier gave no sign of life and is killed",
     "nothing; report it if it repeats",
   ],
-  "config-unchanged": ["crypto", "info", "config.json was read again and says what it said before", nothing],
+  "config-unchanged": ["crypto", "info", "config.json was read again and has not changed", nothing],
   "config-taken": ["crypto", "info", "a changed config.json is in order: signer and courier start again with it", nothing],
   "config-refused": ["crypto", "warn", "a changed config.json was not taken", "do what the message says"],
   "folder-foreign": ["crypto", "warn", "root runs crypto on another user's state folder", "run it as that user, or by the units"],

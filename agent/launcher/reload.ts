@@ -42,7 +42,7 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
     try {
       const next = read();
       if (next.digest === this.#current.digest) {
-        say("config-unchanged", `config.json says what it said before; nothing was changed${unchangedHint}`);
+        say("config-unchanged", `config.json has not changed; nothing was done${unchangedHint}`);
         return;
       }
       // A second change may come before the first has come up: the way back leads to the settings that last ran.
@@ -77,7 +77,7 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
   #sayNotTaken({ message, hint }: Verdict): void {
     this.#options.say(
       "config-refused",
-      `config.json was not taken: ${message}; the settings of before stay in force. hint: ${hint}`,
+      `config.json was not taken: ${message}; the old settings stay in force. hint: ${hint}`,
     );
   }
 }

@@ -38,7 +38,7 @@ export class Reload {
       next = read();
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      say("config-refused", `the configuration was not taken: ${error.message}; what was there before stays in force`);
+      say("config-refused", `the configuration was not taken: ${error.message}; the old configuration stays in force`);
       return;
     }
     const taken = next.logLevel !== this.#logLevel;
@@ -50,7 +50,7 @@ export class Reload {
     const waiting = changedKeys(this.#started, next);
     if (waiting.length > 0)
       say("config-reload", `the configuration is in order; restart the gateway to take: ${waiting.join(", ")}`);
-    else if (!taken) say("config-reload", "the configuration says what it said before; nothing was changed");
+    else if (!taken) say("config-reload", "the configuration has not changed; nothing was done");
   }
 }
 
