@@ -61,9 +61,7 @@ describe("SIGHUP", () => {
     });
     started.child.kill("SIGHUP");
     await says(started, "config.json was not taken: ");
-    expect(started.output()).toMatch(
-      /config\.json was not taken: .*maxPerDai.*; the old settings stay in force\. hint: .+\n/,
-    );
+    expect(started.output()).toMatch(/config\.json was not taken: .*maxPerDai.*; the old settings stay in force\. hint: .+\n/);
     writeFileSync(agent.config, before);
     change(({ policy }) => {
       policy.eth.maxPerDay = "1.0000000000000000001";
@@ -78,9 +76,7 @@ describe("SIGHUP", () => {
     });
     started.child.kill("SIGHUP");
     await says(started, "config.json was not taken: ", 3);
-    expect(started.output()).toContain(
-      "is not among the networks this wallet was paired for; the old settings stay in force",
-    );
+    expect(started.output()).toContain("is not among the networks this wallet was paired for; the old settings stay in force");
     await says(started, "crypto: ready", 2);
     expect(childOf(started, "signer")).not.toBe(first);
     writeFileSync(agent.config, before);

@@ -75,9 +75,6 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
   }
 
   #sayNotTaken({ message, hint }: Verdict): void {
-    this.#options.say(
-      "config-refused",
-      `config.json was not taken: ${message}; the old settings stay in force. hint: ${hint}`,
-    );
+    this.#options.say("config-refused", `config.json was not taken: ${message}; the old settings stay in force. hint: ${hint}`);
   }
 }
