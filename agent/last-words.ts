@@ -1,19 +1,20 @@
 /**
- * Why an agent's process ended for good or did not start, in a small file that everybody may read: where nobody runs, nobody answers,
- * and the journal is not for every user. Written by the launcher, removed when that role is ready. Best effort: a disk that does not
- * take it changes nothing. What is read back is another user's word and is trusted in nothing but its size.
+ * Last words: why an agent's process ended for good or did not start, in a small file that every user may read, since the journal is
+ * closed to some. The launcher writes the file, and removes it when the role is ready. Best effort: a full disk changes nothing.
+ * A reader trusts another user's file in nothing but its size.
  */
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseJson } from "../protocol/json.ts";
 import { replaceFile } from "./files/replace-file.ts";
 import type { StateFolder } from "./files/state-folder.ts";
+import { installedRuntime, installedState } from "./installed.ts";
 
 /** @public */
 export type LastWordsRole = "both" | "signer" | "courier";
 
 /**
- * No secret is ever part of it: messages carry none.
+ * Messages of faults carry no secret, so neither do these.
  * @public
  */
 export interface LastWords {
@@ -27,13 +28,11 @@ export interface LastWords {
 const roles: readonly LastWordsRole[] = ["both", "signer", "courier"];
 const charactersMax = 1_000;
 const bytesMax = 16_384;
-const installedState = "/var/lib/autowithdraw";
-const installedRuntime = "/run/autowithdraw";
 
 const fileIn = (folder: string, role: LastWordsRole): string => join(folder, `last-words.${role}.json`);
 
 /**
- * Puts them in the place of older ones, mode 0644, making the folder when it is missing.
+ * Replaces the role's older words. Mode 0644; makes the folder when it is missing. Never throws.
  * @public
  */
 export function writeLastWords(folder: string, words: LastWords): void {
@@ -43,24 +42,24 @@ export function writeLastWords(folder: string, words: LastWords): void {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     replaceFile(fileIn(folder, role), Buffer.from(`${text}\n`), 0o644);
   } catch {
-    // The journal has them too.
+    // The journal has the reason too.
   }
 }
 
 /**
- * Twice is harmless, and so is a folder that is not there.
+ * Removes the role's words. Never throws; twice is harmless, and so is a folder that is missing.
  * @public
  */
 export function removeLastWords(folder: string, role: LastWordsRole): void {
   try {
     rmSync(fileIn(folder, role), { force: true });
   } catch {
-    // They stay, with the time they were written at.
+    // Words that stay tell by their time that they are old.
   }
 }
 
 /**
- * Where a launcher leaves them: the folder that systemd made for it to outlive it, else `run/` of the state folder.
+ * The folder for a launcher's last words: $RUNTIME_DIRECTORY, which the units keep after an end, else `run/` of the state folder.
  * @public
  */
 export function lastWordsFolder(state: StateFolder, env: Readonly<Record<string, string | undefined>>): string {
@@ -69,19 +68,19 @@ export function lastWordsFolder(state: StateFolder, env: Readonly<Record<string,
 }
 
 /**
- * All that are there for a state folder, newest first; also those of the units when it is the one they use.
+ * All last words about a state folder, newest first; for the installed one also those of the units.
  * @public
  */
 export function readLastWords(state: StateFolder): readonly LastWords[] {
   const found = roles.map((role) => readOne(state.run, role));
   if (state.root === installedState) {
-    // Each folder is one role's own, and one role has no say about the other.
+    // Each folder belongs to one role's user, who must not speak for the other role.
     for (const role of ["signer", "courier"] as const) found.push(readOne(join(installedRuntime, role), role));
   }
   return found.flatMap((words) => words ?? []).sort((a, b) => b.at - a.at);
 }
 
-/** Null for anything that is not exactly what `writeLastWords` writes. */
+/** Null for a file of any other form than `writeLastWords` gives it. */
 function readOne(folder: string, role: LastWordsRole): LastWords | null {
   try {
     const words = parseJson(readSmallFile(fileIn(folder, role)), { bytesMax }) as Readonly<Record<string, unknown>> | null;
@@ -96,7 +95,7 @@ function readOne(folder: string, role: LastWordsRole): LastWords | null {
   }
 }
 
-/** A link, a pipe or a device of that name is not followed, waited for or read. */
+/** Follows no link, waits for no pipe and reads no device. */
 function readSmallFile(path: string): Uint8Array {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -110,7 +109,7 @@ function readSmallFile(path: string): Uint8Array {
   }
 }
 
-/** Nothing in it moves a cursor, colours a terminal or turns the direction of what follows. */
+/** Without control, format and line-breaking characters, which could move the cursor of a reader's terminal. */
 function oneLine(text: string): string {
   return [...text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")].slice(0, charactersMax).join("");
 }

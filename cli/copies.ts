@@ -1,6 +1,6 @@
 /**
- * `backup` and `restore`: one file with all that a server must not lose, made while crypto runs; looked through as a drill; put into an
- * empty state folder on the day it is needed. Says each time what restoring means.
+ * `backup` and `restore`: make one file of everything that a server must not lose, while crypto runs; read it through as a drill; put it
+ * into an empty state folder. Each prints what a restore means.
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -26,7 +26,7 @@ export interface BackupOptions extends EncKeyOptions {
 }
 
 /**
- * Makes a backup, or with `check` looks one through.
+ * Makes a backup, or reads one through with `check`. Resolves with the exit code.
  * @throws AgentError BACKUP_*, ENCKEY_*, CONFIG_*, KEYSTORE_*, LEDGER_*, COMMAND_*, STATE_NOT_PAIRED
  */
 export async function backup(state: StateFolder, named: string, options: BackupOptions, terminal: Terminal): Promise<number> {
@@ -45,25 +45,35 @@ export async function backup(state: StateFolder, named: string, options: BackupO
     hasKeys,
     madeAt: terminal.now(),
   };
-  const { manifest } = await asked<"make">(task, hasKeys, options, terminal, "copying, and reading the copy back");
+  const { manifest } = await askBackup<"make">(task, hasKeys, options, terminal, "copying, and reading the copy back");
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, file, manifest })}\n`);
-  else terminal.out(`backed up, and read back whole\n\n${shown(file, manifest)}\n\n${keepWords(manifest, config, task.config)}`);
+  else
+    terminal.out(
+      `backed up, and read back whole\n\n${manifestRows(file, manifest)}\n\n${keepWords(manifest, config, task.config)}`,
+    );
   return exitCodes.fine;
 }
 
 async function check(file: string, options: BackupOptions, terminal: Terminal): Promise<number> {
-  const { manifest } = await asked<"check">({ act: "check", file }, isSealedFile(file), options, terminal, "reading it through");
+  const { manifest } = await askBackup<"check">(
+    { act: "check", file },
+    isSealedFile(file),
+    options,
+    terminal,
+    "reading it through",
+  );
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, file, manifest })}\n`);
   else {
     const parts = manifest.parts.map(({ name, bytes }) => `  ${name}, ${bytes} bytes`).join("\n");
     terminal.out(
-      `the backup is whole: every part and the ledger's chain are as they were\n\n${shown(file, manifest)}\n\n${parts}\n`,
+      `the backup is whole: every part and the ledger's chain are as they were\n\n${manifestRows(file, manifest)}\n\n${parts}\n`,
     );
   }
   return exitCodes.fine;
 }
 
 /**
+ * Restores a backup into an empty state folder, and prints the next steps. Resolves with the exit code.
  * @throws AgentError STATE_NOT_EMPTY, BACKUP_*, ENCKEY_*, CONFIG_*, LEDGER_*, COMMAND_CHILD
  */
 export async function restore(
@@ -74,7 +84,7 @@ export async function restore(
 ): Promise<number> {
   const file = resolve(named);
   const task: BackupTask = { act: "restore", file, state };
-  const { manifest, config } = await asked<"restore">(
+  const { manifest, config } = await askBackup<"restore">(
     task,
     isSealedFile(file),
     options,
@@ -85,12 +95,12 @@ export async function restore(
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, state: state.root, manifest, config, next })}\n`);
   else {
     const lines = next.map((line) => `  - ${line}\n`).join("");
-    terminal.out(`restored into ${state.root}\n\n${shown(file, manifest)}\n\nbefore anything is paid:\n${lines}`);
+    terminal.out(`restored into ${state.root}\n\n${manifestRows(file, manifest)}\n\nbefore anything is paid:\n${lines}`);
   }
   return exitCodes.fine;
 }
 
-/** Null where no signer runs. @throws AgentError COMMAND_RIGHT, STATE_NOT_PAIRED, SOCKET_* */
+/** The running signer's durable head; null where none runs. @throws AgentError COMMAND_RIGHT, STATE_NOT_PAIRED, SOCKET_* */
 async function runningHead(state: StateFolder): Promise<Head | null> {
   try {
     return (await askOperator(state, "status", {})).status.head;
@@ -100,7 +110,8 @@ async function runningHead(state: StateFolder): Promise<Head | null> {
   }
 }
 
-async function asked<A extends keyof BackupAnswers>(
+/** Gives the task to the backup's own process, with encKey where the file is sealed. */
+async function askBackup<A extends keyof BackupAnswers>(
   task: BackupTask & { readonly act: A },
   needsKey: boolean,
   options: EncKeyOptions,
@@ -116,7 +127,7 @@ async function asked<A extends keyof BackupAnswers>(
   }
 }
 
-function shown(file: string, manifest: Manifest): string {
+function manifestRows(file: string, manifest: Manifest): string {
   const { agent, wallet, head, madeAt, software, hasKeys, isRunning, parts } = manifest;
   const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
   return fields([

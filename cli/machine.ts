@@ -1,12 +1,14 @@
 /**
- * What the commands look at on this machine beside the signer's socket: the service manager's word about the units, the last words of a
- * signer that ended, config.json as it lies on disk. Reads, and changes nothing; whatever cannot be looked at is an answer too.
+ * The commands' view of this machine beside the signer's socket: the units as the service manager knows them, the last words of a
+ * process that ended, config.json on disk. Changes nothing, and never throws: "unknown" is an answer too.
  */
+
 import { spawnSync } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { readConfig } from "../agent/config/config.ts";
 import { configDigest } from "../agent/config/digest.ts";
 import type { StateFolder } from "../agent/files/state-folder.ts";
+import { installedState } from "../agent/installed.ts";
 import { type LastWords, readLastWords } from "../agent/last-words.ts";
 import { AgentError } from "../protocol/fault.ts";
 
@@ -17,38 +19,38 @@ import { AgentError } from "../protocol/fault.ts";
 export type UnitView = Readonly<Record<string, string>>;
 
 /**
- * config.json as far as this user may look: its digest, or why there is none and when the file last changed.
+ * config.json as far as this user may look. `digest` as of agent/config/digest.ts; `changedAtMs` in Unix milliseconds.
  * @public
  */
 export type ConfigOnDisk =
   | { readonly is: "read"; readonly digest: string }
   | { readonly is: "invalid"; readonly code: string; readonly message: string }
-  | { readonly is: "closed"; readonly changedAtMs: number } // there, and not for this user to read
+  | { readonly is: "closed"; readonly changedAtMs: number } // this user may not read it
   | { readonly is: "gone" }
-  | { readonly is: "unseen" }; // in a folder that is closed to this user
+  | { readonly is: "unseen" }; // this user may not look into its folder
 
 /**
- * The outside of the commands; tests put their own in its place.
+ * The view as one object, so that tests can give their own.
  * @public
  */
 export interface Machine {
-  /** The agent on this state folder is started and stopped by the service manager. */
+  /** Whether the service manager starts and stops the agent on this state folder. */
   isUnderUnits(state: StateFolder): boolean;
-  /** The units asked for, by name; empty where there is no service manager to ask. */
+  /** The units by name; empty where no service manager answers within three seconds. */
   units(names: readonly string[]): ReadonlyMap<string, UnitView>;
+  /** Newest first. */
   lastWords(state: StateFolder): readonly LastWords[];
   configOnDisk(path: string): ConfigOnDisk;
 }
 
-/** Where the units keep the agent (systemd/): the folder that `install` makes, and one of the places unit files lie at. */
-const installedState = "/var/lib/autowithdraw";
+/** The folders that systemd reads units from. */
 const unitFolders = ["/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"];
 const systemctl = ["/usr/bin/systemctl", "/bin/systemctl"];
 const properties = "Id,ActiveState,SubState,Result,ExecMainStatus,NRestarts,StatusText,StateChangeTimestamp";
 const unitsMs = 3_000;
 
 /**
- * This machine. Asking twice is harmless.
+ * This machine.
  * @public
  */
 export const thisMachine: Machine = {
@@ -70,7 +72,7 @@ export const thisMachine: Machine = {
 };
 
 /**
- * What `systemctl show` printed, by unit: blocks of NAME=VALUE apart by empty lines.
+ * Parses the output of `systemctl show`: blocks of NAME=VALUE, apart by empty lines. By unit; a block without Id is passed over.
  * @public
  */
 export function unitsIn(text: string): ReadonlyMap<string, UnitView> {

@@ -1,6 +1,6 @@
 /**
- * What `show` says last: whether a withdrawal goes on, waits for a person, is stuck or has ended, why, and what to do now. Judges a view
- * and, where there is one, the status; asks nobody.
+ * The last lines of `show`: a verdict on a withdrawal (it goes on, waits, is stuck or has ended), the reason, and the line to type.
+ * Judges the withdrawal and, where there is one, the status. Pure: asks nobody.
  */
 import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
 import { codes } from "../protocol/codes.ts";
@@ -12,23 +12,23 @@ import { typed } from "./typed.ts";
 export interface Outlook {
   readonly verdict: "goes on" | "waits for a person" | "waits" | "STUCK" | "ended well" | "ended, nothing paid" | "FAILED";
   readonly why: string;
-  readonly what: string; // to do now; "" for nothing
+  readonly what: string; // what to do now; "" for nothing
 }
 
-/** What a withdrawal is judged by. */
+/** A withdrawal, and the facts that it is judged by. */
 interface Judged {
   readonly one: WithdrawalView;
-  readonly status: SignerStatus | null; // null when it could not be had
+  readonly status: SignerStatus | null; // null when no signer answered
   readonly nowMs: number;
 }
 
 const seeStatus = "look at it with status";
 const slowMs = 600_000;
-/** The courier tells of what waits every few seconds; before that its silence means nothing. */
+/** The courier reports waiting withdrawals every few seconds; a younger withdrawal may not be in its report yet. */
 const soonMs = 15_000;
 
 /**
- * `status` may be null: then only what the withdrawal says itself counts.
+ * Without `status` the withdrawal alone is judged. `nowMs` in Unix milliseconds.
  * @public
  */
 export function outlookOf(one: WithdrawalView, status: SignerStatus | null, nowMs: number): Outlook {
@@ -95,7 +95,7 @@ function heldOutlook(one: WithdrawalView): Outlook {
   return { verdict: "waits for a person", why: `nothing is signed before a yes, and ${until}`, what: `${first}${type}` };
 }
 
-/** What stops everything, or this withdrawal, whatever it is at; null for nothing. */
+/** The verdict on a withdrawal that something stops, in whatever state; null when nothing does. */
 function hindrance({ one, status }: Judged): Outlook | null {
   if (status === null) return null;
   const { courier } = status;
@@ -121,7 +121,7 @@ function stuck(why: string, what: string): Outlook {
   return { verdict: "STUCK", why, what };
 }
 
-/** What the courier says a withdrawal waits for (agent/courier/desk), in words for a person. */
+/** Puts the courier's reason for waiting (agent/courier/desk) into words for a person. */
 function waitingOutlook(why: string, one: WithdrawalView): Outlook {
   const fee = /^fee (POLICY_[A-Z_]+)/.exec(why)?.[1];
   if (fee !== undefined)
@@ -173,7 +173,7 @@ function movingOutlook({ one, status, nowMs }: Judged): Outlook {
   return { verdict: "waits", why: late, what: lateWords[one.state as keyof typeof lateWords] };
 }
 
-/** What happens next by itself. */
+/** The next event, which comes by itself. */
 const nextSteps = {
   approved: "it is signed as soon as its turn comes, within seconds",
   intent: "its signature is made and recorded next, within a second",

@@ -1,11 +1,13 @@
 /**
- * `rekey`: the keystore under another encKey, while crypto does not run. Says afterwards what else must change before crypto finds the
- * new one, line for line.
+ * `rekey`: seals the keystore under another encKey while crypto does not run. Prints the further lines to type, without which crypto
+ * would not find the new encKey.
  */
+
 import { existsSync, fchownSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { findConfigFile } from "../agent/config/place.ts";
 import { isThere, type StateFolder } from "../agent/files/state-folder.ts";
+import { installedCredential, installedState } from "../agent/installed.ts";
 import { keystoreName } from "../agent/keystore/file.ts";
 import type { Rekeyed } from "../agent/keystore/rekey.ts";
 import type { EncKey } from "../agent/launcher/enc-key.ts";
@@ -21,12 +23,8 @@ export interface RekeyOptions extends EncKeyOptions, NewEncKeyOptions {
   readonly json?: boolean | undefined;
 }
 
-/** Where `install` puts things (docs/operations.md). */
-const installedState = "/var/lib/autowithdraw";
-const credential = "/etc/autowithdraw/encKey.cred";
-
 /**
- * Seals the keystore under another encKey. Twice with the same two keys is harmless.
+ * Seals the keystore under another encKey, and resolves with the exit code. Twice with the same two keys is harmless.
  * @throws AgentError COMMAND_USAGE, STATE_*, ENCKEY_*, CONFIG_*, KEYSTORE_*, COMMAND_CHILD
  */
 export async function rekey(state: StateFolder, options: RekeyOptions, terminal: Terminal): Promise<number> {
@@ -60,11 +58,12 @@ export async function rekey(state: StateFolder, options: RekeyOptions, terminal:
   }
 }
 
+/** The signer's lock. @throws AgentError STATE_IN_USE while crypto runs, with the line that stops it as hint */
 async function stoppedSigner(state: StateFolder): Promise<Lock> {
   try {
     const lock = await takeLock(state.signer, lockWaitMs);
     const { uid, gid } = statSync(state.signer);
-    // A lock file that root just made would keep the signer's own user from taking it.
+    // Root may just have made the lock file, and the signer's own user could not open it.
     if (process.geteuid?.() === 0) fchownSync(lock.fd, uid, gid);
     return lock;
   } catch (error) {
@@ -87,7 +86,7 @@ async function sealedAnew(
     const done = await askClosedChild<Rekeyed & { readonly ok: true }>("./sealing/rekey", parts);
     return { done, from: old.from, made };
   } catch (error) {
-    // A key that seals nothing would only be in the way; where nobody knows, it stays.
+    // The new key is removed only when it certainly seals nothing.
     if (made?.isMade === true && made.file !== null && error instanceof AgentError && error.effect === "none")
       rmSync(made.file, { force: true });
     throw error;
@@ -97,13 +96,13 @@ async function sealedAnew(
   }
 }
 
-/** The credential is told of wherever there is one: the old one in it keeps crypto from starting. */
+/** The lines that are left to do. A credential is named wherever one may be: with the old encKey in it crypto does not start. */
 function nextSteps(state: StateFolder, options: RekeyOptions, from: EncKey["from"], made: NewEncKey): readonly string[] {
   const isInstalled = state.root === installedState;
   const steps: string[] = [];
-  if (existsSync(credential) || from === "credential" || isInstalled) {
+  if (existsSync(installedCredential) || from === "credential" || isInstalled) {
     const typed = made.file === null ? " (type the new encKey, then Ctrl-D)" : "";
-    steps.push(`the credential: systemd-creds encrypt --name=encKey ${made.file ?? "-"} ${credential}${typed}`);
+    steps.push(`the credential: systemd-creds encrypt --name=encKey ${made.file ?? "-"} ${installedCredential}${typed}`);
   }
   if (from === "config") {
     const config = findConfigFile(options.config);

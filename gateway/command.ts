@@ -1,8 +1,7 @@
 /**
- * The gateway's command line and process entry: `init`, `start`, `merchant`, `key`, `agents`, `backup`, `health`, `check`. Says what is
- * wrong in one line and what to do in a second. Exit: 0 fine, 1 a clear no or what passes by itself, 2 usage or configuration, 3 not
- * reached, 70 a bug.
- * Source: docs/api.md, section on running it.
+ * The gateway's command line and process entry: `init`, `start`, `merchant`, `key`, `agents`, `backup`, `health`, `check`. An error is
+ * two lines, the second a hint. Exit: 0 fine, 1 a clear no or a trouble that passes by itself, 2 usage or configuration, 3 not
+ * reached, 70 a bug. Source: docs/api.md, section on running it.
  */
 import { existsSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
@@ -89,7 +88,7 @@ function newFile(path: string): string {
 }
 
 /**
- * Every command and its options; the manual is made from it too.
+ * Every command and its options. The manual page is made of them too.
  * @public
  */
 export function tree(): Command {
@@ -146,16 +145,16 @@ export function tree(): Command {
   return program;
 }
 
-/** Commander prints usage itself; everything is told in the same two lines. */
-function quiet(command: Command): void {
+/** Keeps commander from printing errors in its own form. */
+function silence(command: Command): void {
   command.exitOverride().configureOutput({ outputError: () => {} });
-  for (const child of command.commands) quiet(child);
+  for (const child of command.commands) silence(child);
 }
 
-/** A service manager tries these again, and nothing else that stands in its way at the start. */
+/** The faults of a start that may pass by themselves, so that a service manager tries again. */
 const passing: readonly string[] = ["GATEWAY_LISTEN_TAKEN", "GATEWAY_STORE_OWNED", "GATEWAY_STORE_BUSY"];
 
-/** Says on stderr what was thrown. @returns the exit code */
+/** Tells a thrown value on stderr. @returns the exit code */
 function complainOf(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exit.fine;
@@ -172,17 +171,17 @@ function complainOf(error: unknown): number {
 }
 
 /**
- * What gateway.js runs; sets the exit status.
+ * The entry for gateway.js. Sets the exit status; never rejects.
  * @public
  */
 export async function main(): Promise<void> {
-  // A reader such as head may have enough before all was written.
+  // A reader such as head may close the pipe early.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
     process.exit(exit.fine);
   });
   const program = tree();
-  quiet(program);
+  silence(program);
   try {
     await program.parseAsync();
   } catch (error) {

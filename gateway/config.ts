@@ -11,6 +11,7 @@ import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
 import { parseJson } from "../protocol/json.ts";
+import { isLoopback } from "../protocol/loopback.ts";
 import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
 
 /** @public */
@@ -116,7 +117,7 @@ const publicUrl: Reader<string> = (value, path) => {
   const parsed = new URL(text);
   if (parsed.search !== "" || parsed.hash !== "" || parsed.username !== "")
     throw shapeFault(path, "must be a bare origin or folder");
-  if (parsed.protocol === "http:" && !isLoopbackHost(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
+  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
   return text;
 };
 
@@ -125,7 +126,7 @@ const alertUrl: Reader<string> = (value, path) => {
   const parsed = new URL(url(value, path));
   if (parsed.username !== "" || parsed.password !== "" || parsed.hash !== "")
     throw shapeFault(path, "must have no user name and no #");
-  if (parsed.protocol === "http:" && !isLoopbackHost(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
+  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
   return parsed.href;
 };
 
@@ -213,14 +214,6 @@ const defaultLimits: GatewayLimits = {
 };
 
 const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 };
-
-/**
- * Whether a host name or address of a URL is this machine only.
- * @public
- */
-export function isLoopbackHost(host: string): boolean {
-  return host === "localhost" || host === "::1" || host === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
-}
 
 type File = ReturnType<typeof file>;
 
@@ -328,7 +321,7 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
   }
   const tls = raw.listen.tls;
   const trustProxy = raw.trustProxy ?? [];
-  if (tls === undefined && trustProxy.length === 0 && !isLoopbackHost(raw.listen.host)) {
+  if (tls === undefined && trustProxy.length === 0 && !isLoopback(raw.listen.host)) {
     throw shapeFault("config.listen", "needs tls, or trustProxy, off loopback");
   }
   return {

@@ -1,14 +1,15 @@
-/** Counts in buckets: kept by hand where they are made, and shown to the Prometheus library as they are. */
+/** A histogram whose buckets are counted elsewhere, in another process even, and given to the Prometheus library as they are. */
 import { Histogram, type Registry } from "prom-client";
 
 /** @public */
 export interface Buckets {
-  readonly counts: readonly number[]; // one a bucket, each for itself; one more than there are bounds
+  readonly counts: readonly number[]; // one a bucket, not cumulative; the last is above every bound
   readonly sum: number;
 }
 
 /**
- * A histogram whose numbers are given at each scrape, one row a set of labels. `bounds` ascending.
+ * A histogram whose numbers the caller gives at each scrape, one row a set of labels. `bounds` are upper ones, ascending, in the
+ * unit that the name ends with.
  * @public
  */
 export function givenHistogram<L extends string>(
@@ -32,6 +33,6 @@ export function givenHistogram<L extends string>(
     });
     return { name, help, type: "histogram", aggregator: "sum", values };
   };
-  // What the registry prints, and what it gives as JSON.
+  // The library has no such histogram; the registry prints by one of these methods and gives JSON by the other.
   Object.assign(metric, { get: shown, getForPromString: shown });
 }

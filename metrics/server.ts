@@ -1,6 +1,6 @@
 /**
- * Serves metrics to whoever may reach its one place: a socket file of this user, or a port of this machine. GET /metrics and nothing
- * else. A place that is taken is tried again for ever: what heals by itself ends nothing.
+ * Serves metrics at one place: a socket file of this user, or a port of this machine. Answers GET /metrics and nothing else. A place
+ * in use is tried again for ever, since a process must not end for a trouble that passes by itself.
  */
 import { rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -11,11 +11,10 @@ export type Place = { readonly path: string } | { readonly host: string; readonl
 /** @public */
 export interface MetricsServerOptions {
   readonly place: Place;
-  /** The text, made anew for each request, and its type. */
-  readonly text: () => Promise<string>;
+  readonly text: () => Promise<string>; // called for each request
   readonly contentType: string;
   readonly onListen: (where: string) => void;
-  /** Once for each row of failures. */
+  /** Called at the first failure, and again only after the server has listened. */
   readonly onFailed: (why: string) => void;
   readonly retryMs?: number;
 }
@@ -25,7 +24,7 @@ const connectionsMax = 8;
 const requestTimeoutMs = 5000;
 
 /**
- * Begins at once.
+ * Begins at once. `close` twice is harmless.
  * @public
  */
 export function serveMetrics(options: MetricsServerOptions): { close(): void } {
@@ -44,7 +43,7 @@ export function serveMetrics(options: MetricsServerOptions): { close(): void } {
       isTold = false;
       onListen("path" in place ? place.path : `${place.host}:${place.port}`);
     });
-    // Left by an earlier run: the folder's lock says that this one is alone.
+    // A file that an earlier process left: the lock of the state folder excludes another one now.
     if ("path" in place) rmSync(place.path, { force: true });
     server.listen(place);
   };

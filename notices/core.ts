@@ -1,46 +1,45 @@
 /**
- * What is told, and when: from the conditions that hold now to the notices that are due. The same event for the same subject is told once
- * when it has lasted long enough, again every 24 hours while it lasts, and once more, as `-over`, when it ends. Pure: a function of
- * state and observation, with the time in the observation.
+ * Turns the conditions of this moment into the notices that are due. An event about a subject is told once it has lasted long enough,
+ * again every 24 hours, and as `-over` at its end. Pure: a function of state and observation, with the time in the observation.
  */
-import type { NoticeName } from "./table.ts";
-import { noticeTable } from "./table.ts";
+import type { Level } from "../protocol/events.ts";
+import { type NoticeName, noticeTable } from "./table.ts";
 
 /**
- * Something that holds now. No text of it may be a secret.
+ * An event that holds now, about one subject. Its texts leave the machine, so none may be a secret.
  * @public
  */
 export interface Condition {
   readonly event: NoticeName;
-  readonly subject: string; // one event about two subjects is two conditions
+  readonly subject: string; // the transactionId, chain, currency … of the table; two subjects are two conditions
   readonly message: string; // a sentence
   readonly context: Readonly<Record<string, string | number>>;
-  readonly afterMs: number; // told once it has lasted so long
+  readonly afterMs: number; // told only after this long
 }
 
 /** @public */
 export interface Observation {
   readonly at: number; // Unix milliseconds, for the reader
-  readonly nowMs: number; // monotonic, for what lasts
+  readonly nowMs: number; // monotonic, for durations
   readonly conditions: readonly Condition[];
-  /** What cannot be seen now: whatever stood stays as it was. */
+  /** Events that cannot be seen now: their standings stay as they were. */
   readonly unknown: readonly NoticeName[];
 }
 
 /**
- * What goes out, as JSON. `notice` is the version of this form.
+ * The body that the receiver gets, as JSON. `notice` is the version of this form.
  * @public
  */
 export interface Notice {
   readonly notice: 1;
   readonly at: string; // ISO 8601
   readonly event: NoticeName | `${NoticeName}-over`;
-  readonly level: string;
+  readonly level: Level; // info for `-over`
   readonly process: "courier" | "gateway";
   readonly agent: string; // "" at a gateway
   readonly subject: string;
-  readonly since: string; // ISO 8601: when it was first seen
-  readonly again: boolean; // told before, and lasting
+  readonly since: string; // ISO 8601: of the first look that saw it
+  readonly again: boolean; // true from the second time on
   readonly message: string;
   readonly context: Readonly<Record<string, string | number>>;
 }
@@ -49,7 +48,7 @@ interface Standing {
   readonly condition: Condition;
   readonly since: number; // Unix milliseconds
   readonly sinceMs: number; // monotonic
-  readonly toldMs: number | null; // monotonic, when it was told last
+  readonly toldMs: number | null; // monotonic, of the last notice; null before the first
 }
 
 /** @public */
@@ -58,13 +57,13 @@ export type Standings = ReadonlyMap<string, Standing>;
 /** @public */
 export type Origin = Pick<Notice, "process" | "agent">;
 
-/** Told again while it lasts. */
+/** A lasting event is told again after this. */
 const againMs = 24 * 3_600_000;
-/** Most conditions that are followed at once; what begins beyond them waits until others have ended. */
+/** Conditions followed at once; a new one beyond them is passed over until another has ended. */
 const standingsMax = 1000;
 
 /**
- * One look. Gives the new state and what is due, in the order of the conditions, ends first.
+ * Advances the state by one look. Gives the notices that are due: ends first, then the conditions in their order.
  * @public
  */
 export function observe(
@@ -96,18 +95,20 @@ function keyOf({ event, subject }: Condition): string {
   return `${event}\n${subject}`;
 }
 
-function noticeOf({ condition, since }: Standing, at: number, origin: Origin, what: "begun" | "again" | "over"): Notice {
+type Phase = "begun" | "again" | "over";
+
+function noticeOf({ condition, since }: Standing, at: number, origin: Origin, phase: Phase): Notice {
   const { event, subject, message, context } = condition;
   return {
     notice: 1,
     at: new Date(at).toISOString(),
-    event: what === "over" ? `${event}-over` : event,
-    level: what === "over" ? "info" : noticeTable[event][1],
+    event: phase === "over" ? `${event}-over` : event,
+    level: phase === "over" ? "info" : noticeTable[event][1],
     ...origin,
     subject,
     since: new Date(since).toISOString(),
-    again: what === "again",
-    message: what === "over" ? `over: ${message}` : message,
+    again: phase === "again",
+    message: phase === "over" ? `over: ${message}` : message,
     context,
   };
 }

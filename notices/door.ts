@@ -1,6 +1,6 @@
 /**
- * Door of this room, and its one dangerous file: runs the configured command, or posts to the configured address. No shell, a clean
- * environment, ten seconds, no redirects; what comes back is read up to 4 KiB. Address and arguments never show in what it says.
+ * Door of this room, and its one dangerous file: starts the configured command, or posts to the configured address. No shell, a clean
+ * environment, ten seconds, no redirects, at most 4 KiB of output read. Reasons of failure name neither address nor arguments.
  */
 import { spawn } from "node:child_process";
 import { request as plainRequest } from "node:http";
@@ -14,18 +14,20 @@ export type Target =
 
 const timeoutMsDefault = 10_000;
 const outputBytesMax = 4096;
-const whyMax = 200;
+const whyCharactersMax = 200;
 const environment = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
 
 /**
- * One try a call; whoever calls makes one at a time.
+ * Each call is one try; the teller makes one at a time. A receiver takes by exit status 0 or by a status of 200 to 299.
  * @public
  */
 export function createDoor(target: Target, timeoutMs = timeoutMsDefault): Deliver {
-  return target.kind === "command" ? (body) => run(target.command, body, timeoutMs) : (body) => post(target.url, body, timeoutMs);
+  return target.kind === "command"
+    ? (body) => tellCommand(target.command, body, timeoutMs)
+    : (body) => post(target.url, body, timeoutMs);
 }
 
-function run([program = "", ...args]: readonly string[], body: string, timeoutMs: number): Promise<string> {
+function tellCommand([program = "", ...args]: readonly string[], body: string, timeoutMs: number): Promise<string> {
   return new Promise((resolve) => {
     const child = spawn(program, args, {
       shell: false,
@@ -48,7 +50,7 @@ function run([program = "", ...args]: readonly string[], body: string, timeoutMs
     }
     const over = (why: string): void => {
       clearTimeout(timer);
-      // What it left running ends with it, and nobody waits for its pipes.
+      // Grandchildren would hold the pipes open: they end with the command.
       killGroup(child.pid);
       child.stdout.destroy();
       child.stderr.destroy();
@@ -60,7 +62,7 @@ function run([program = "", ...args]: readonly string[], body: string, timeoutMs
       else if (code === 0) over("");
       else over(cut(`the command ended with ${code ?? signal}: ${oneLine(output)}`));
     });
-    // A command need not read what it is told.
+    // A command that does not read its stdin breaks the pipe, and may have told all the same.
     child.stdin.on("error", () => {});
     child.stdin.end(`${body}\n`);
   });
@@ -71,7 +73,7 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // All of it has ended.
+    // The whole group has ended.
   }
 }
 
@@ -91,7 +93,7 @@ function post(url: string, body: string, timeoutMs: number): Promise<string> {
     };
     request.on("error", (error: NodeJS.ErrnoException) => over(cut(`the address could not be reached (${error.code ?? "?"})`)));
     request.on("response", (response) => {
-      // The status says all; a body of any length is of no use.
+      // The status is the whole answer; the body may be of any length and stays unread.
       const { statusCode = 0 } = response;
       over(statusCode >= 200 && statusCode < 300 ? "" : `the address answered ${statusCode}`);
     });
@@ -104,5 +106,5 @@ function oneLine(text: string): string {
 }
 
 function cut(text: string): string {
-  return text.length <= whyMax ? text : `${text.slice(0, whyMax - 3)}...`;
+  return text.length <= whyCharactersMax ? text : `${text.slice(0, whyCharactersMax - 3)}...`;
 }

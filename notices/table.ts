@@ -1,6 +1,6 @@
 /**
- * What somebody is told of, by the `notify` of an agent or the `alerts` of a gateway: one frozen table; docs/events.md has the same
- * rows. Each is told when it begins and, under its name with `-over`, when it ends. Pure.
+ * Every event that an agent tells its `notify` or a gateway its `alerts`: one frozen table; docs/events.md has the same rows. An
+ * event's end is told under its name with `-over`. Pure.
  */
 import type { Level } from "../protocol/events.ts";
 
@@ -9,7 +9,7 @@ type Row = readonly [processes: string, level: Level, subject: string, meaning: 
 const table = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly<T> => Object.freeze(rows);
 
 /**
- * By name: who tells it, how grave it is, what its subject is, what it means, what to do.
+ * By name: teller, level, kind of subject, meaning, advice.
  * @public
  */
 export const noticeTable = table({

@@ -1,11 +1,11 @@
 /**
- * Hands notices to whoever is to be told, one at a time, in order, at least once: a failed try is repeated, later and later, up to a
- * bound; more than a bounded number do not wait. Touches nothing but timers: the door is passed in.
+ * Hands notices to a door, one at a time, in order, at least once. A failed try is repeated, later and later; tries and queue are
+ * bounded. Touches nothing but timers: the door is passed in.
  */
 import type { Notice } from "./core.ts";
 
 /**
- * Tries once. Resolves with "" when it was taken, else with why not: no secret, one line. Never rejects.
+ * Tries once. Resolves with "" when the receiver took the body, else with the reason, one line without a secret. Never rejects.
  * @public
  */
 export type Deliver = (body: string) => Promise<string>;
@@ -42,6 +42,18 @@ const waitingMax = 256;
 /** With the pauses below, about an hour. */
 const triesMax = 18;
 const retryDefault = { first: 1000, most: 300_000 };
+
+/**
+ * The fates of notices, for a counter: outcome and number.
+ * @public
+ */
+export function outcomesOf({ told, failures, dropped }: TellerCounts): readonly (readonly [outcome: string, count: number])[] {
+  return [
+    ["told", told],
+    ["failed", failures],
+    ["dropped", dropped],
+  ];
+}
 
 /** @public */
 export function createTeller(options: TellerOptions): Teller {
@@ -89,7 +101,7 @@ export function createTeller(options: TellerOptions): Teller {
   return {
     take(notices) {
       for (const notice of notices) queue.push({ notice, tries: 0 });
-      // The one under way may be taken at any moment: the oldest of the others goes.
+      // The first is with the door and may be taken at any moment, so the oldest of the others goes.
       while (queue.length > waitingMax) drop(isBusy ? 1 : 0, "too many are waiting");
       void next();
     },

@@ -1,23 +1,23 @@
 /**
- * Tells systemd that a daemon is ready and that it is alive, by its own `systemd-notify`, because Node opens no datagram sockets of
- * that kind. Says nothing where no service manager listens. Source: sd_notify(3), systemd-notify(1).
+ * Tells systemd that a daemon is ready and alive, through `systemd-notify`, because Node cannot open unix datagram sockets. Silent
+ * where no service manager listens. Source: sd_notify(3), systemd-notify(1).
  */
 import { spawn } from "node:child_process";
 
 /** @public */
 export interface ServiceManager {
-  /** What it runs as, in a few words for `systemctl status`. Twice is harmless. */
+  /** The daemon is ready; `words` are for `systemctl status`, cut at 200 characters. Twice is harmless. */
   ready(words: string): void;
-  /** Signs of life go out from now on, from this process's own event loop, until it ends. Twice is harmless. */
+  /** Sends signs of life from now on, from this event loop, so that a loop that hangs falls silent. Twice is harmless. */
   beginAlive(): void;
 }
 
-/** Three signs of life in the shortest WatchdogSec= of the shipped units. */
+/** A third of the shortest WatchdogSec= of the shipped units. */
 const aliveMs = 20_000;
-const wordsMax = 200;
+const wordsCharactersMax = 200;
 
 /**
- * `say` is told once when `systemd-notify` cannot be started or does not get through.
+ * `env` is the process's own. `say` gets one line, once, when `systemd-notify` cannot be started or fails.
  * @public
  */
 export function createServiceManager(
@@ -44,7 +44,7 @@ export function createServiceManager(
     });
   };
   return {
-    ready: (words) => send("--ready", `--status=${words.replace(/\p{C}/gu, " ").slice(0, wordsMax)}`),
+    ready: (words) => send("--ready", `--status=${words.replace(/\p{C}/gu, " ").slice(0, wordsCharactersMax)}`),
     beginAlive: () => {
       if (watchdog === "" || timer !== null) return;
       send("WATCHDOG=1");

@@ -1,12 +1,12 @@
 /**
- * Every event that a log line of ours may name, one frozen table for each side. `event` of a line is one of these names, its level is
- * the table's; docs/events.md has the same rows. What is told to somebody (`notify`, `alerts`) is `notices.ts`. Pure.
+ * Every event that a log line may name, one frozen table for each side. A line's `event` is one of these names and its level the
+ * table's; docs/events.md has the same rows. Events for `notify` and `alerts` stand in notices/table.ts. Pure.
  */
 
 /** @public */
 export type Level = "debug" | "info" | "warn" | "error";
 
-/** Which processes say it, at which level, what it means, what the operator does. */
+/** Meaning and advice are for the operator. */
 type Row = readonly [processes: string, level: Level, meaning: string, advice: string];
 
 const table = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly<T> => Object.freeze(rows);
@@ -14,7 +14,7 @@ const table = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly
 const nothing = "nothing";
 
 /**
- * Of signer, courier and the launcher `crypto`.
+ * The events of signer, courier and the launcher `crypto`.
  * @public
  */
 export const agentEvents = table({
@@ -145,7 +145,7 @@ export const agentEvents = table({
     "signer or courier gave no sign of life and is killed",
     "nothing; report it if it repeats",
   ],
-  "config-unchanged": ["crypto", "info", "config.json was read again and says what it said before", nothing],
+  "config-unchanged": ["crypto", "info", "config.json was read again and has not changed", nothing],
   "config-taken": ["crypto", "info", "a changed config.json is in order: signer and courier start again with it", nothing],
   "config-refused": ["crypto", "warn", "a changed config.json was not taken", "do what the message says"],
   "folder-foreign": ["crypto", "warn", "root runs crypto on another user's state folder", "run it as that user, or by the units"],
@@ -157,7 +157,7 @@ export const agentEvents = table({
 });
 
 /**
- * Of the gateway.
+ * The events of the gateway.
  * @public
  */
 export const gatewayEvents = table({

@@ -1,16 +1,16 @@
 /**
- * The one form of a log line in all processes: one JSON object with `at`, `level`, `process`, `event`, `message` and a context, and
- * before it, where the journal reads, the priority it knows. Pure: lines go out elsewhere.
+ * The one form of a log line in all processes: a JSON object with `at`, `level`, `process`, `event`, `message` and a context. Where
+ * the journal reads, its priority stands before the object. Pure: the caller writes the lines.
  * Sources: sd-daemon(3) for the prefixes, systemd.exec(5) for JOURNAL_STREAM; docs/events.md.
  */
 import type { agentEvents, gatewayEvents, Level } from "./events.ts";
 
 type Table = Readonly<Record<string, readonly [string, Level, string, string]>>;
 
-/** Events of a table at one level. */
+/** The names of a table's events at one level. */
 type NamesAt<T extends Table, L extends Level> = { [N in keyof T]: T[N][1] extends L ? N : never }[keyof T];
 
-/** A call's context: the keys of the form itself are not for it. */
+/** A call's context. The keys of the form itself are not allowed in it. */
 interface Context<E> {
   readonly event: E;
   readonly at?: never;
@@ -22,7 +22,7 @@ interface Context<E> {
 
 type Say<E> = (context: Context<E>, message: string) => void;
 
-/** A pino logger as our rooms use it: an event that the table does not have at this level does not compile. */
+/** A pino logger as our rooms see it: an event at another level than the table's does not compile. */
 type EventLog<T extends Table> = { readonly [L in Level]: Say<NamesAt<T, L>> };
 
 /** @public */
@@ -33,12 +33,12 @@ export type GatewayLog = EventLog<typeof gatewayEvents>;
 /** @public */
 export type ProcessName = "signer" | "courier" | "gateway" | "crypto";
 
-/** Texts of a context are cut at this many characters. */
-const textMax = 512;
+/** Texts of a context are cut here. */
+const textCharactersMax = 512;
 const digits: Readonly<Record<string, number>> = { debug: 7, info: 6, warn: 4, error: 3 };
 
 /**
- * One line, without a newline, of a process that has no logger of its own. The form's own keys win over a context's.
+ * A line for a process without a pino logger; no newline at its end. The form's own keys win over a context's.
  * @public
  */
 export function logLine(
@@ -54,12 +54,12 @@ export function logLine(
   const { at, level, process, event, message } = form;
   const own = { at: new Date(at).toISOString(), level, process, event, message };
   const rest = Object.entries(context).filter(([name]) => !Object.hasOwn(own, name));
-  const cut = rest.map(([name, value]) => [name, typeof value === "string" ? value.slice(0, textMax) : value]);
+  const cut = rest.map(([name, value]) => [name, typeof value === "string" ? value.slice(0, textCharactersMax) : value]);
   return JSON.stringify({ ...own, ...Object.fromEntries(cut) });
 }
 
 /**
- * What makes pino write the same form.
+ * Options by which pino writes the same form. `clock` in Unix milliseconds.
  * @public
  */
 export function lineOptions(process: ProcessName, clock: () => number) {
@@ -72,14 +72,14 @@ export function lineOptions(process: ProcessName, clock: () => number) {
 }
 
 /**
- * What the journal reads before a line of this level; a line that is none of ours counts as an error.
+ * The journal's prefix for a level: `<3>` to `<7>`. An unknown level counts as an error.
  * @public
  */
 export function priorityOf(level: unknown): string {
   return `<${digits[String(level)] ?? 3}>`;
 }
 
-/** The level of a line as pino writes it. */
+/** Pino writes the level first. */
 const levelPattern = /^\{"level":"(debug|info|warn|error)"/;
 
 /**
@@ -91,8 +91,8 @@ export function withPriority(line: string): string {
 }
 
 /**
- * Whether the stream with this device and inode is the one that the service manager connected to the journal: the variable alone is
- * inherited by whoever was started with another stderr. `variable` is $JOURNAL_STREAM.
+ * Whether this device and inode are the stream that the service manager connected to the journal. `variable` is $JOURNAL_STREAM; its
+ * presence alone proves nothing, since a child with another stderr inherits it too.
  * @public
  */
 export function isJournalStream(

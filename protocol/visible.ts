@@ -1,13 +1,13 @@
 /**
- * Words of somebody else made safe to print: a courier, a node, a file's name may hold what moves a cursor, clears a screen, begins a
- * line of its own or turns the direction of what follows. Pure.
+ * Makes foreign words safe to print: those of a courier or a node, or a file's name, may hold characters that move a cursor, clear a
+ * screen, begin a line or turn the direction of the text. Pure.
  */
 import type { JsonValue } from "./json.ts";
 
 const unseen = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /**
- * The same text with U+FFFD for every character that is not itself to be seen.
+ * The same text with U+FFFD in the place of every control, format and line-breaking character.
  * @public
  */
 export function visible(text: string): string {
@@ -15,7 +15,7 @@ export function visible(text: string): string {
 }
 
 /**
- * An answer with each text in it made visible, names of members as well; numbers and shape stay.
+ * The same JSON value with every text in it made visible, members' names too.
  * @public
  */
 export function visibleAll<T>(answer: T): T {
@@ -30,7 +30,7 @@ function cleaned(value: JsonValue): JsonValue {
 }
 
 /**
- * A path as one word of a shell's line, for a hint that a person copies; null for a name that cannot be typed as it is shown.
+ * A path as one word of a shell command, for a hint that a person copies. Null for a path with characters that do not show.
  * @public
  */
 export function shellWord(path: string): string | null {

@@ -1,6 +1,6 @@
 /**
- * `npm run release [-- --out FOLDER]`: the archive that a server installs from, its checksum, and its parts list. Made twice from the
- * same commit it is the same, byte for byte; SOURCE_DATE_EPOCH takes the place of the commit's time where there is no git.
+ * `npm run release [-- --out FOLDER]`: makes the archive that a server installs from, its checksum, and its parts list. The same commit
+ * gives the same bytes; SOURCE_DATE_EPOCH takes the place of the commit's time where there is no git.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -16,6 +16,7 @@ const { values, stop } = readCommandLine({
   options: { out: { takes: "FOLDER", default: "release", says: "where they are put" } },
 });
 
+/** Seconds since 1970. */
 function releaseTime(): number {
   const given = process.env.SOURCE_DATE_EPOCH ?? "";
   const text =
@@ -28,7 +29,7 @@ function releaseTime(): number {
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major * 1000 + minor < 20_018) stop(`the parts list's library needs Node 20.18 or later, this is ${process.versions.node}`);
-// Only here: an older Node cannot load its library.
+// Imported after the check of the version, since an older Node cannot load its library.
 const { sbomText } = await import("./release/sbom.ts");
 const name = `autowithdraw-${treeVersion(projectRoot)}`;
 const out = resolve(projectRoot, values.out);

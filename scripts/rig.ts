@@ -63,12 +63,9 @@ export interface Rig {
 
 const ether = 10n ** 18n;
 
-function gatewayConfig(
-  rig: { port: number; nodeUrl: string; token: string; confirmations: number | "finalized" },
-  base: Record<string, unknown>,
-) {
+/** The members of gateway.config.json that make a gateway on `port` serve ether and a token of the local chain. */
+export function localGateway(rig: { port: number; nodeUrl: string; token: string; confirmations: number | "finalized" }): object {
   return {
-    ...base,
     listen: { host: "127.0.0.1", port: rig.port },
     publicUrl: `http://127.0.0.1:${rig.port}`,
     chains: { local: { family: "evm", chainId: 31337, nodes: [rig.nodeUrl], confirmations: rig.confirmations } },
@@ -135,7 +132,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const base = JSON.parse(readFileSync(gatewayConfigPath, "utf8")) as Record<string, unknown>;
   writeFileSync(
     gatewayConfigPath,
-    `${JSON.stringify(gatewayConfig({ port, nodeUrl: anvil.url, token, confirmations }, base), null, 2)}\n`,
+    `${JSON.stringify({ ...base, ...localGateway({ port, nodeUrl: anvil.url, token, confirmations }) }, null, 2)}\n`,
   );
 
   const configPath = join(dir, "config.json");

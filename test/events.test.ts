@@ -48,16 +48,23 @@ function callsIn(paths: readonly string[]): readonly { readonly path: string; re
   });
 }
 
+/** Logs for both sides. */
+const loggedTeller = "notices/logged-teller.ts";
 const agentSources = [
   ...sourcesUnder("agent/signer"),
   ...sourcesUnder("agent/ledger"),
   ...sourcesUnder("agent/courier"),
   ...sourcesUnder("agent/launcher"),
   "agent/crypto.ts",
+  loggedTeller,
 ];
 const sides = [
   { name: "agent", table: agentEvents as Readonly<Record<string, readonly string[]>>, sources: agentSources },
-  { name: "gateway", table: gatewayEvents as Readonly<Record<string, readonly string[]>>, sources: sourcesUnder("gateway") },
+  {
+    name: "gateway",
+    table: gatewayEvents as Readonly<Record<string, readonly string[]>>,
+    sources: [...sourcesUnder("gateway"), loggedTeller],
+  },
 ] as const;
 
 describe("events", () => {

@@ -247,14 +247,14 @@ describe("the command line", () => {
         () => said,
       );
     };
-    await hup("the configuration says what it said before; nothing was changed");
+    await hup("the configuration has not changed; nothing was done");
     write({ logLevel: "error" });
     await hup("logLevel is error from now on");
     write({ logLevel: "error", publicUrl: "https://pay.example" });
     await hup("the configuration is in order; restart the gateway to take: publicUrl");
     writeFileSync(own, "{");
     await hup("the configuration was not taken: ");
-    expect(said).toContain("what was there before stays in force");
+    expect(said).toContain("the old configuration stays in force");
     expect(child.exitCode).toBeNull();
     child.kill("SIGTERM");
     expect(await once(child, "exit")).toEqual([0, null]);

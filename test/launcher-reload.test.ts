@@ -1,43 +1,20 @@
 /** SIGHUP and last words of a running `crypto`: a changed config.json is taken when it is in order, else the old one stays in force. */
+
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { stateFolder } from "../agent/files/state-folder.ts";
 import { readLastWords } from "../agent/last-words.ts";
 import { Reload } from "../agent/launcher/reload.ts";
 import { foreignFolderWarning, terminalIsGone } from "../agent/launcher/surroundings.ts";
 import { AgentError } from "../protocol/fault.ts";
-import { childrenOf, type Started, stop, until } from "../scripts/processes.ts";
-import { AgentFolder, knownMnemonic } from "./support/agent-folder.ts";
 import { startsTheBuild } from "./support/built.ts";
-import { PairingGateway } from "./support/pairing-gateway.ts";
+import { childOf, pairsOnce, says } from "./support/paired-crypto.ts";
 
 startsTheBuild();
 
-const gateway = new PairingGateway();
-const agent = new AgentFolder();
-const running: Started[] = [];
+const { agent, begin } = pairsOnce();
 
-beforeAll(async () => {
-  await gateway.open();
-  agent.writeConfig(gateway.url, { mnemonic: knownMnemonic, apiKey: gateway.apiKey, encKey: agent.encKey });
-  const done = await agent.pair();
-  if (done.code !== 0) throw new Error(done.output);
-  await gateway.close();
-});
-afterEach(async () => {
-  for (const started of running.splice(0)) await stop(started);
-});
-afterAll(() => agent.remove());
-
-const begin = (): Started => {
-  const started = agent.crypto();
-  running.push(started);
-  return started;
-};
-const says = (started: Started, text: string, times = 1): Promise<true> =>
-  until(text, 20_000, async () => (started.output().split(text).length > times ? true : undefined), started.output);
-const signerOf = (started: Started): number => childrenOf(started.pid, join("agent", "signer", "main.js"))[0] ?? 0;
 const policyOf = async (): Promise<string> => {
   const { output } = await agent.cli("status", "--json");
   return output;
@@ -55,10 +32,10 @@ describe("SIGHUP", () => {
   it("takes a lowered limit, and says when there is nothing to take", async () => {
     const started = begin();
     await says(started, "crypto: ready");
-    const first = signerOf(started);
+    const first = childOf(started, "signer");
     started.child.kill("SIGHUP");
-    await says(started, "config.json says what it said before; nothing was changed");
-    expect(signerOf(started)).toBe(first);
+    await says(started, "config.json has not changed; nothing was done");
+    expect(childOf(started, "signer")).toBe(first);
     expect(await policyOf()).not.toContain("0.0625");
     const before = change(({ policy }) => {
       policy.eth.maxPerWithdrawal = "0.0625";
@@ -66,7 +43,7 @@ describe("SIGHUP", () => {
     started.child.kill("SIGHUP");
     await says(started, "config.json was changed and is in order; starting again with it");
     await says(started, "crypto: ready", 2);
-    expect(signerOf(started)).not.toBe(first);
+    expect(childOf(started, "signer")).not.toBe(first);
     expect(started.child.exitCode).toBeNull();
     expect(await policyOf()).toContain("0.0625");
     // The same launcher, lock and encKey serve the way back.
@@ -79,22 +56,20 @@ describe("SIGHUP", () => {
   it("keeps the old settings, and says why, when the new ones do not check or the signer refuses them", async () => {
     const started = begin();
     await says(started, "crypto: ready");
-    const first = signerOf(started);
+    const first = childOf(started, "signer");
     const before = change(({ policy }) => {
       policy.eth.maxPerDai = "7";
     });
     started.child.kill("SIGHUP");
     await says(started, "config.json was not taken: ");
-    expect(started.output()).toMatch(
-      /config\.json was not taken: .*maxPerDai.*; the settings of before stay in force\. hint: .+\n/,
-    );
+    expect(started.output()).toMatch(/config\.json was not taken: .*maxPerDai.*; the old settings stay in force\. hint: .+\n/);
     writeFileSync(agent.config, before);
     change(({ policy }) => {
       policy.eth.maxPerDay = "1.0000000000000000001";
     });
     started.child.kill("SIGHUP");
     await says(started, "config.json was not taken: ", 2);
-    expect(signerOf(started)).toBe(first);
+    expect(childOf(started, "signer")).toBe(first);
     // In order by itself, and yet no network that this wallet was sealed for: only the signer knows that.
     writeFileSync(agent.config, before);
     change(({ chains }) => {
@@ -102,11 +77,9 @@ describe("SIGHUP", () => {
     });
     started.child.kill("SIGHUP");
     await says(started, "config.json was not taken: ", 3);
-    expect(started.output()).toContain(
-      "is not among the networks this wallet was paired for; the settings of before stay in force",
-    );
+    expect(started.output()).toContain("is not among the networks this wallet was paired for; the old settings stay in force");
     await says(started, "crypto: ready", 2);
-    expect(signerOf(started)).not.toBe(first);
+    expect(childOf(started, "signer")).not.toBe(first);
     writeFileSync(agent.config, before);
     expect((await agent.cli("verify")).output).toContain("the ledger is whole");
   }, 90_000);
@@ -141,7 +114,7 @@ describe("SIGHUP", () => {
       unchangedHint: "",
     });
     broken.request();
-    expect(said.at(-1)).toContain("line 3; the settings of before stay in force");
+    expect(said.at(-1)).toContain("line 3; the old settings stay in force");
   });
 });
 

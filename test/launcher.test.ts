@@ -3,53 +3,25 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { inheritedSockets } from "../agent/launcher/inherited.ts";
 import { createSocketClient } from "../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests } from "../agent/socket/verbs.ts";
-import { childrenOf, type Started, stop, until } from "../scripts/processes.ts";
+import { type Started, stop, until } from "../scripts/processes.ts";
 import { projectRoot } from "../scripts/rig.ts";
-import { AgentFolder, knownMnemonic } from "./support/agent-folder.ts";
 import { startsTheBuild } from "./support/built.ts";
 import { countInMemory } from "./support/memory.ts";
-import { PairingGateway } from "./support/pairing-gateway.ts";
+import { childOf, pairsOnce, says } from "./support/paired-crypto.ts";
 
 startsTheBuild();
 
-const gateway = new PairingGateway();
-const agent = new AgentFolder();
-const running: Started[] = [];
+const { agent, begin } = pairsOnce();
 const spawned: ChildProcess[] = [];
-
-beforeAll(async () => {
-  await gateway.open();
-  agent.writeConfig(gateway.url, { mnemonic: knownMnemonic, apiKey: gateway.apiKey, encKey: agent.encKey });
-  const done = await agent.pair();
-  if (done.code !== 0) throw new Error(done.output);
-  // From here on nobody answers: the agent must run all the same.
-  await gateway.close();
-});
-afterEach(async () => {
-  for (const started of running.splice(0)) await stop(started);
+afterEach(() => {
   for (const child of spawned.splice(0)) child.kill("SIGTERM");
 });
-afterAll(() => agent.remove());
 
-function begin(args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Started {
-  const started = agent.crypto(args, env);
-  running.push(started);
-  return started;
-}
-
-const ready = (started: Started, times = 1): Promise<true> =>
-  until(
-    "crypto ready",
-    20_000,
-    async () => (started.output().split("crypto: ready").length > times ? true : undefined),
-    started.output,
-  );
-const childOf = (started: Started, room: "signer" | "courier"): number =>
-  childrenOf(started.pid, join("agent", room, "main.js"))[0] ?? 0;
+const ready = (started: Started, times = 1): Promise<true> => says(started, "crypto: ready", times);
 const isGone = (pid: number): boolean => {
   try {
     return / \(.*\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));

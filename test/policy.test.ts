@@ -1,6 +1,7 @@
 /** Limits, lists and ceilings: each at its very edge, in one step that passes and one that does not. */
 import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../agent/config/settings.ts";
+import type { LedgerRecord } from "../agent/ledger/records.ts";
 import { isApproval } from "../agent/signer/policy/approval.ts";
 import { isClearance } from "../agent/signer/policy/clearance.ts";
 import { Policy } from "../agent/signer/policy/policy.ts";
@@ -99,7 +100,7 @@ describe("limits on amounts", () => {
     ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
     ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
   ])(
-    "count once more when a token is bound, so that no %s's worth is saved up and let out at once",
+    "count once more when a nonce is bound, so that no %s's worth is saved up and let out at once",
     (_, policy, spanMs, code) => {
       const rig = withPolicy(policy);
       const saved = [0, 1, 2].map(() => {
@@ -124,7 +125,7 @@ describe("limits on amounts", () => {
     },
   );
 
-  it("give back what was declined, refused or ran out before a token was bound, and nothing else", () => {
+  it("give back what was declined, refused or ran out before a nonce was bound, and nothing else", () => {
     const rig = withPolicy({ maxPerDay: "10" });
     const first = rig.request({ amount: "10" });
     expect(outcome(rig, "10")).toBe("refused POLICY_ABOVE_DAY");
@@ -238,6 +239,18 @@ describe("fee ceilings", () => {
   });
 });
 
+describe("the fees of a day", () => {
+  it("count a withdrawal's dearest version, though a cheaper one comes after it", () => {
+    const policy = new Policy(readRules(settings, hot));
+    const fields = { kind: "INTENT", transactionId: "01".repeat(16), gasLimit: "50000", amountUnits: "1", at: begun };
+    const fold = (version: number, maxFeePerGas: string): void =>
+      policy.fold({ ...fields, version, maxFeePerGas } as unknown as LedgerRecord, "usdt");
+    fold(1, "3");
+    fold(2, "2");
+    expect(policy.usedAt("usdt", begun).feesWei).toBe(150_000n);
+  });
+});
+
 describe("a clearance", () => {
   const approved = () => {
     const policy = new Policy(readRules(settings, hot));
@@ -301,7 +314,7 @@ describe("a clearance", () => {
     ["its amount above the limit", { maxPerWithdrawal: "1.499999" }, "POLICY_ABOVE_WITHDRAWAL"],
     ["its amount above the day's limit", { maxPerDay: "1.499999" }, "POLICY_ABOVE_DAY"],
     ["its amount above the hour's limit", { maxPerHour: "1.499999" }, "POLICY_ABOVE_HOUR"],
-  ])("is refused before a token is bound when the policy has %s by now", (_, change, code) => {
+  ])("is refused before a nonce is bound when the policy has %s by now", (_, change, code) => {
     const { approval } = approved();
     const edited = { ...settings, policy: { usdt: { ...settings.policy.usdt!, ...change } } };
     const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, nonce: 5n };

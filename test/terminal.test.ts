@@ -1,6 +1,6 @@
-/** Terminal manners: a table that does not fit becomes blocks with nothing shortened, and long work says that it goes on where one watches. */
+/** Terminal manners: a table that does not fit becomes blocks with nothing shortened, a moment is told in two zones, long work shows that it goes on. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Terminal, table, withProgress } from "../cli/terminal.ts";
+import { momentHere, type Terminal, table, withProgress } from "../cli/terminal.ts";
 import { typed } from "../cli/typed.ts";
 
 const heading = ["currency", "network", "address"];
@@ -21,6 +21,30 @@ describe("a table", () => {
     for (let columns = 1; columns < 120; columns++) {
       for (const value of wide) expect(table(heading, [wide], columns)).toContain(value);
     }
+  });
+});
+
+describe("a table with long cells", () => {
+  it("that is too wide loses no character of a cell", () => {
+    const row = ["1", "x".repeat(42), "y".repeat(64)];
+    for (const columns of [200, 80, 20]) {
+      const text = table(["a", "b", "c"], [row], columns);
+      for (const cell of row) expect(text).toContain(cell);
+      if (columns === 80) expect(text.split("\n").every((line) => line.length <= 80)).toBe(true);
+    }
+    const wordy = table(["a", "words"], [["1", "several words ".repeat(12).trim()]], 60);
+    expect(wordy.split("\n").length).toBeGreaterThan(3);
+    expect(wordy.split("\n").every((line) => line.length <= 60)).toBe(true);
+  });
+});
+
+describe("a moment", () => {
+  it("is told in local time too where that is another", () => {
+    const atMs = 1795210863000;
+    expect(momentHere(atMs, 0)).toBe("2026-11-20 21:41:03 UTC");
+    expect(momentHere(atMs, 60)).toBe("2026-11-20 21:41:03 UTC (22:41:03 here)");
+    expect(momentHere(atMs, 180)).toBe("2026-11-20 21:41:03 UTC (2026-11-21 00:41:03 here)");
+    expect(momentHere(0, 180)).toBe("never");
   });
 });
 

@@ -1,36 +1,37 @@
 /**
- * Whether the nodes in config.json serve the chains they stand for, say the same, and whether its tokens count as it says. Looks through
- * the chains' own door; the judgement is pure.
+ * Checks config.json against its nodes: each serves its chain, keeps up and agrees with the others, and each token's contract has the
+ * decimals of config.json. Looks through the chains' own door; the judgement is pure.
  */
 import { blockHashAt, lookAtNode, type NodeView } from "../../chains/evm/node-check.ts";
+import { type Finding, finding } from "../../protocol/finding.ts";
+import { isLoopback } from "../../protocol/loopback.ts";
 import type { AgentSettings } from "../config/settings.ts";
-import { type Finding, finding } from "./finding.ts";
 
 /**
- * A chain of config.json and what its nodes showed, in the order of the file. `hashes`: of the block that all of them should have alike.
+ * The answers of a chain's nodes, in the order of config.json. `hashes` are of one block, which all nodes should have alike.
  * @public
  */
 export interface ChainView {
   readonly chain: string;
   readonly chainId: number;
   readonly nodes: readonly NodeView[];
-  readonly hashes: readonly string[]; // "" where a node did not say
+  readonly hashes: readonly string[]; // one a node, "" where it did not answer
 }
 
-type Asked = Pick<AgentSettings, "chains" | "currencies">;
+type ChainSettings = Pick<AgentSettings, "chains" | "currencies">;
 
 const timeoutMsDefault = 3_000;
-/** Deep enough that honest nodes which are level have it alike. */
+/** Blocks below the lowest node's newest one: honest nodes have no two branches there. */
 const agreedDepth = 6;
-/** Behind the newest node by this much of the chain's own time, and by more than a block or two. */
+/** A node lags when its newest block is older than the newest node's by this time, and by more than a few blocks. */
 const lagMsMax = 120_000;
 const lagBlocksMax = 3;
 
 /**
- * Asks every node once, all at the same time. Bounded by three exchanges of `timeoutMs`. Rejects for bugs alone.
+ * Asks every node, all at the same time, within three exchanges of `timeoutMs` each. Rejects for bugs alone.
  * @public
  */
-export function lookAtChains(settings: Asked, timeoutMs = timeoutMsDefault): Promise<readonly ChainView[]> {
+export function lookAtChains(settings: ChainSettings, timeoutMs = timeoutMsDefault): Promise<readonly ChainView[]> {
   return Promise.all(
     Object.entries(settings.chains).map(async ([chain, { chainId, nodes: urls }]) => {
       const contracts = tokensOn(settings, chain).map(({ contract }) => contract);
@@ -56,17 +57,17 @@ interface Token {
   readonly decimal: number;
 }
 
-function tokensOn({ currencies }: Asked, chain: string): readonly Token[] {
+function tokensOn({ currencies }: ChainSettings, chain: string): readonly Token[] {
   return Object.entries(currencies).flatMap(([id, { chain: on, contract = "", decimal }]) =>
     on === chain && contract !== "" ? [{ id, contract, decimal }] : [],
   );
 }
 
 /**
- * What does not work is an error, and what may come back a warning: a node that is away never stops a start.
+ * Judges the answers. A wrong chain or token is an error; a trouble that may pass by itself is a warning, since no start needs a node.
  * @public
  */
-export function judgeChains(settings: Asked, views: readonly ChainView[]): readonly Finding[] {
+export function judgeChains(settings: ChainSettings, views: readonly ChainView[]): readonly Finding[] {
   return views.flatMap((view) => [
     ...view.nodes.flatMap((node) => nodeFindings(view, node)),
     ...plainFindings(settings, view.chain),
@@ -87,7 +88,7 @@ function nodeFindings({ chain, nodes }: ChainView, node: NodeView): readonly Fin
   return [finding("DOCTOR_CHAIN_LAG", "warning", `${node.url} of ${chain} is ${by} behind ${best.url}`, hint)];
 }
 
-function plainFindings({ chains }: Asked, chain: string): readonly Finding[] {
+function plainFindings({ chains }: ChainSettings, chain: string): readonly Finding[] {
   return (chains[chain]?.nodes ?? []).flatMap((text) => {
     const { protocol, hostname, origin } = new URL(text);
     if (protocol !== "http:" || isLoopback(hostname)) return [];
@@ -95,19 +96,11 @@ function plainFindings({ chains }: Asked, chain: string): readonly Finding[] {
   });
 }
 
-/**
- * Whether a host name or address of a URL is this machine only.
- * @public
- */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
-
 function agreementFindings({ chain, nodes, hashes }: ChainView): readonly Finding[] {
   const said = hashes.map((hash, at) => ({ hash, url: nodes[at]?.url ?? "" })).filter(({ hash }) => hash !== "");
   if (new Set(said.map(({ hash }) => hash)).size < 2) return [];
-  const which = said.map(({ url, hash }) => `${url} ${hash.slice(0, 12)}…`).join(", ");
-  const what = `the nodes of ${chain} have different blocks at one height: ${which}`;
+  const branches = said.map(({ url, hash }) => `${url} ${hash.slice(0, 12)}…`).join(", ");
+  const what = `the nodes of ${chain} have different blocks at one height: ${branches}`;
   return [
     finding("NODE_DISAGREE", "warning", what, "find out which of them is on the wrong branch, and take it out of config.json"),
   ];

@@ -1,11 +1,12 @@
 /**
- * `crypto --check`: what the next start would find, without starting and without the state folder's lock. Holds encKey for a moment; the
- * chains' nodes are asked by a process of its own that never has it.
+ * `crypto --check`: finds the faults of the next start without starting, and without the state folder's lock. Has encKey for a moment;
+ * another process, which never has it, asks the chains' nodes.
  */
 import { spawnSync } from "node:child_process";
 import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { AgentError } from "../../protocol/fault.ts";
+import { type Finding, faultFound, finding, findingLine, orFinding } from "../../protocol/finding.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import { findConfigFile } from "../config/place.ts";
@@ -15,13 +16,15 @@ import { programPath } from "../launcher/child.ts";
 import { findEncKey } from "../launcher/enc-key.ts";
 import { assertPaired } from "../launcher/paired.ts";
 import { exitCodes } from "../launcher/verdict.ts";
-import { type Finding, faultFound, finding, findingLine } from "./finding.ts";
 import { checkKeys } from "./keys.ts";
 
-/** @public */
+/**
+ * The options of `crypto`, as far as they bear on a start.
+ * @public
+ */
 export interface CheckOptions {
   readonly config?: string;
-  readonly configSource?: string;
+  readonly configSource?: string; // shown in the place of `config`, a copy that the service manager made
   readonly state?: string;
   readonly encKeyFile?: string;
   readonly encKeyFd?: number;
@@ -32,7 +35,7 @@ export interface CheckOptions {
 const chainsMs = 20_000;
 
 /**
- * Prints one line a finding, or one line of JSON, and resolves with 0 or, when there is an error among them, 2. Twice is harmless.
+ * Prints one line a finding, or one line of JSON. Resolves with the exit code: 2 when a finding is an error, else 0. Twice is harmless.
  * @public
  */
 export async function check(options: CheckOptions, out: (text: string) => void): Promise<number> {
@@ -53,17 +56,17 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
   const state = stateFolder(options.state);
   const credentials = process.env.CREDENTIALS_DIRECTORY;
   const findings: Finding[] = [];
-  const config = tried(findings, () => readConfig(path, { requireSecrets: [], privateFolder: credentials }));
+  const config = orFinding(findings, () => readConfig(path, { requireSecrets: [], privateFolder: credentials }));
   if (config === null) return findings;
-  const held = Object.keys(config.secrets);
+  const secretsFound = Object.keys(config.secrets);
   config.secrets.mnemonic?.fill(0);
   config.secrets.apiKey?.fill(0);
   try {
-    if (role === "courier" && held.length > 0)
-      findings.push(finding("CONFIG_SECRET_PRESENT", "error", `${path} holds ${held.join(", ")}`));
-    if (tried(findings, () => assertPaired(state, role) ?? true) === null) return findings;
+    if (role === "courier" && secretsFound.length > 0)
+      findings.push(finding("CONFIG_SECRET_PRESENT", "error", `${path} holds ${secretsFound.join(", ")}`));
+    if (orFinding(findings, () => assertPaired(state, role) ?? true) === null) return findings;
     if (role !== "courier") {
-      const encKey = await encKeyHere(options, config, findings);
+      const encKey = await encKeyOrFinding(options, config, findings);
       findings.push(...checkKeys(state, config.settings, encKey));
       encKey?.fill(0);
     }
@@ -71,24 +74,13 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
     config.secrets.encKey?.fill(0);
   }
   if (role === "signer") return findings;
-  tried(findings, () => readLinkFile(state.courier).linkSeed.fill(0));
+  orFinding(findings, () => readLinkFile(state.courier).linkSeed.fill(0));
   findings.push(...checkChains(config.settings));
   return findings;
 }
 
-/** What `act` gives; null, and a finding, for its fault. */
-function tried<T>(findings: Finding[], act: () => T): T | null {
-  try {
-    return act();
-  } catch (error) {
-    if (!(error instanceof AgentError)) throw error;
-    findings.push(faultFound(error));
-    return null;
-  }
-}
-
-/** Nobody may have given one to a check by hand; then the keystore stays shut, and that is said. */
-async function encKeyHere(options: CheckOptions, { secrets }: Config, findings: Finding[]): Promise<Uint8Array | null> {
+/** Null, and a finding, without encKey: a check by hand may lack one, and then leaves the keystore shut. The caller wipes it. */
+async function encKeyOrFinding(options: CheckOptions, { secrets }: Config, findings: Finding[]): Promise<Uint8Array | null> {
   try {
     const key = await findEncKey({
       credentials: process.env.CREDENTIALS_DIRECTORY,
@@ -112,7 +104,7 @@ async function encKeyHere(options: CheckOptions, { secrets }: Config, findings: 
   }
 }
 
-/** By a process of its own, bounded as a whole: whatever the nodes do, a check ends. */
+/** Has another process ask the nodes, within one bound for all of them, so that the check ends whatever a node does. */
 function checkChains({ chains, currencies }: AgentSettings): readonly Finding[] {
   const done = spawnSync(process.execPath, [fileURLToPath(programPath(import.meta.url, "./main"))], {
     input: JSON.stringify({ chains, currencies }),

@@ -1,23 +1,24 @@
 /**
- * Whether keystore, encKey and config.json fit together, as the signer would find when it starts: opens the keystore, looks, wipes.
+ * Checks that keystore, encKey and config.json fit together, as the signer does at its start. Opens the keystore and wipes it.
  * Reaches no network and changes nothing.
  */
 import { AgentError } from "../../protocol/fault.ts";
+import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
 import type { AgentSettings } from "../config/settings.ts";
 import type { StateFolder } from "../files/state-folder.ts";
 import { openKeystoreIn, readKeystore } from "../keystore/file.ts";
 import { readKeystoreHeader, wipeKeystore } from "../keystore/keystore.ts";
 import { hotAddress } from "../keystore/nodes.ts";
 import { networkOf, readRules } from "../signer/policy/rules.ts";
-import { type Finding, faultFound, finding } from "./finding.ts";
 
 /**
- * `encKey` null: nobody gave one here, so only what stands readable is looked at. The caller wipes it.
+ * Without `encKey` only the readable header of the keystore is checked. The caller wipes `encKey`.
  * @public
  */
 export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: Uint8Array | null): readonly Finding[] {
   try {
-    const networks = encKey === null ? readKeystoreHeader(readKeystore(state.signer)).networks : opened(state, settings, encKey);
+    const networks =
+      encKey === null ? readKeystoreHeader(readKeystore(state.signer)).networks : networksInside(state, settings, encKey);
     return Object.entries(settings.chains).flatMap(([chain, { chainId }]) =>
       networks.includes(networkOf(chainId))
         ? []
@@ -29,8 +30,8 @@ export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: U
   }
 }
 
-/** Limits and addresses are read as the signer reads them, which needs its own paying address. */
-function opened(state: StateFolder, settings: AgentSettings, encKey: Uint8Array): readonly string[] {
+/** The networks of the opened keystore. Reads the rules too, which needs the paying address inside. */
+function networksInside(state: StateFolder, settings: AgentSettings, encKey: Uint8Array): readonly string[] {
   const contents = openKeystoreIn(state.signer, encKey);
   try {
     readRules(settings, hotAddress(contents.evm.account0));

@@ -1,5 +1,5 @@
 /**
- * The half of `crypto --check` that has a network, in a process without a key: settings as JSON on stdin, findings as JSON on stdout.
+ * The half of `crypto --check` with a network, in a process without a key: settings as JSON on stdin, findings as JSON on stdout.
  */
 import { readFileSync } from "node:fs";
 import type { AgentSettings } from "../config/settings.ts";

@@ -1,10 +1,10 @@
-/** One short value for what config.json says, so that two readers of it can tell whether they go by the same. Pure. */
+/** A digest of config.json, by which signer, courier and commands compare the settings they go by. Pure. */
 import { createHash } from "node:crypto";
 import type { AgentSettings } from "./settings.ts";
 
 /**
- * SHA-256, lower-case hex, over the settings as JSON with sorted keys. Secrets are no part of them; order and white space of the file
- * make no difference.
+ * SHA-256 as lower-case hex over the settings as JSON with sorted keys. Settings hold no secret; order and white space of the file make
+ * no difference.
  * @public
  */
 export function configDigest(settings: AgentSettings): string {

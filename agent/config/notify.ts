@@ -1,8 +1,9 @@
-/** The keys `notify` and `metrics` of config.json: who is told of events, and where metrics are served. Pure. docs/events.md. */
+/** Reads `notify` and `metrics` of config.json: the receiver of events, and the place of the metrics. Pure. docs/events.md. */
 import { parseAmount } from "../../protocol/amount.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
+import { isLoopback } from "../../protocol/loopback.ts";
 import type { CurrencySettings, MetricsSettings, NotifySettings, NotifyTarget } from "./settings.ts";
-import { asInteger, asList, asObject, asText, fault, isLoopback, needed, parseUrl } from "./values.ts";
+import { asInteger, asList, asObject, asText, fault, needed, parseUrl } from "./values.ts";
 
 const notifyKeys = ["command", "url", "stuckMinutes", "awayMinutes", "lowFunds"];
 const wordsMax = 32;
@@ -39,7 +40,7 @@ function readTarget({ command, url }: JsonObject): NotifyTarget {
   return { kind: "command", command: words };
 }
 
-/** Its path may be a secret of the receiver's, so no message shows it. */
+/** No message shows the URL: its path may be a secret of the receiver. */
 function readUrl(text: string): string {
   const url = parseUrl(text);
   if (url === null || url.username !== "" || url.password !== "" || url.hash !== "") {

@@ -1,13 +1,13 @@
 /**
- * Which config.json is meant when none is named: that of AUTOWITHDRAW_CONFIG (as the installed command sets it), else the one in the
- * working folder, else the one beside the launchers. And where the sealed encKey lies beside it.
+ * Finds config.json when none is named: the one of AUTOWITHDRAW_CONFIG (the installed command sets that), else the one in the working
+ * folder, else the one beside the launchers. Finds the sealed encKey beside it.
  */
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * An absolute path; whether a file is there is the reader's business.
+ * The absolute path of config.json, which may be missing there.
  * @public
  */
 export function findConfigFile(named?: string): string {
@@ -21,8 +21,8 @@ export function findConfigFile(named?: string): string {
 }
 
 /**
- * encKey as systemd-creds sealed it for this machine, beside config.json where installing puts it; undefined when there is none, or
- * when this user is not root, who alone may open it.
+ * The path of encKey sealed by systemd-creds, beside config.json; undefined when the file is missing, or when this user is not root,
+ * since only root may open it.
  * @public
  */
 export function encKeyCredential(configPath: string): string | undefined {
@@ -30,7 +30,7 @@ export function encKeyCredential(configPath: string): string | undefined {
   return process.getuid?.() === 0 && existsSync(path) ? path : undefined;
 }
 
-/** Where pair.js, crypto.js and autowithdraw.js lie: above agent/ in the source tree, above dist/ once built. */
+/** The folder of pair.js, crypto.js and autowithdraw.js: above agent/ in the source tree, above dist/ once built. */
 function projectRoot(): string {
   const above = dirname(dirname(fileURLToPath(import.meta.url)));
   return above.endsWith("dist") ? dirname(above) : above;

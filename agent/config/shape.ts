@@ -1,15 +1,16 @@
 /**
- * What config.json may say, field by field: every field known, bounded and checked against the others, each way of being wrong
- * with its own code and the place it stands at. Pure: value in, settings out. Sources: EIP-55, EIP-155, CAIP-2.
+ * Reads config.json field by field. Every field is known, bounded and checked against the others; each mistake has its own code and
+ * names its place. Pure: value in, settings out. Sources: EIP-55, EIP-155, CAIP-2.
  */
 import { parseAddress } from "../../chains/evm/address.ts";
 import { nativeDecimal } from "../../chains/evm/network.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 import type { JsonValue } from "../../protocol/json.ts";
+import { isLoopback } from "../../protocol/loopback.ts";
 import { readMetrics, readNotify } from "./notify.ts";
 import type { AgentSettings, ChainSettings, CurrencySettings, PolicySettings } from "./settings.ts";
-import { asInteger, asList, asObject, asText, fault, isLoopback, needed, parseUrl, quoted } from "./values.ts";
+import { asInteger, asList, asObject, asText, fault, needed, parseUrl, quoted } from "./values.ts";
 
 /** The keys of config.json that are secrets. */
 export const secretNames = ["mnemonic", "apiKey", "encKey"] as const;
@@ -30,7 +31,7 @@ const confirmationsMax = 10_000;
 const delayMinutesMax = 10_080;
 const addressesMax = 4096;
 
-/** Reads the whole value; secrets are looked at for their type alone. @throws AgentError CONFIG_*. */
+/** Reads the whole file. Of a secret only the type is checked. @throws AgentError CONFIG_* */
 export function readSettings(value: JsonValue): AgentSettings {
   const top = asObject(value, "the file", topKeys);
   for (const name of secretNames) if (top[name] !== undefined) asText(top[name], name);
@@ -139,7 +140,7 @@ function readNewDestination(value: JsonValue, path: string, currency: CurrencySe
   };
 }
 
-/** An amount as text; nothing is a limit too: a fee of zero, or "hold everything above 0". */
+/** An amount as text. "0" is allowed: a fee of zero, or "hold everything above 0". */
 function asAmount(given: JsonValue, at: string, decimal: number): string {
   if (typeof given === "number") throw fault("CONFIG_AMOUNT", `${at} is a number; write amounts as text, such as "${given}"`);
   const text = asText(given, at);

@@ -1,11 +1,11 @@
 /**
- * config.json as bytes: finds its outermost members, so that secrets are taken out as bytes before anything becomes a string,
- * and so that scrubbing leaves every other byte as the person wrote it. Finds places only; the strict parser judges the grammar.
+ * config.json as bytes. Finds its outermost members, so that secrets leave as bytes before anything becomes a string, and so that
+ * scrubbing keeps every other byte as the person wrote it. Finds places only; the strict parser judges the grammar.
  */
 import { isUtf8 } from "node:buffer";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 
-/** One member of the outermost object, as half-open byte ranges; the key's quotes are inside `start`. */
+/** A member of the outermost object: key from `start`, quotes included; value from `valueStart` up to but not including `end`. */
 export interface Member {
   readonly key: string; // as written, escapes unresolved
   readonly start: number;
@@ -78,9 +78,9 @@ export function withoutMembers(bytes: Uint8Array, names: readonly string[]): Uin
 }
 
 /**
- * The bytes a JSON string stands for, escapes resolved to UTF-8, without ever making it a string. `text` includes both quotes.
- * Null for what no JSON string holds: an escape that does not exist, half of a surrogate pair, a control character, bytes that are
- * not UTF-8. The caller wipes the result.
+ * The bytes of a JSON string, escapes resolved to UTF-8, without ever making a string of them. `text` includes both quotes. Null for
+ * text that is no JSON string: an unknown escape, half a surrogate pair, a control character, bytes outside UTF-8. The caller wipes
+ * the result.
  * @public
  */
 export function stringBytes(text: Uint8Array): Uint8Array | null {
@@ -161,7 +161,7 @@ function skipSpace(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** The place after a string's closing quote, or the end of the text. */
+/** The place after the closing quote, or the end of the text. */
 function skipString(bytes: Uint8Array, from: number): number {
   let at = from + 1;
   while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;

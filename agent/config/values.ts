@@ -1,16 +1,12 @@
 /**
- * The kinds of value in config.json, each read strictly: what is wrong is said with the place it stands at, and with the name that would
- * have been right. Pure.
+ * Readers for each kind of value in config.json. A fault names the place in the file and, for a mistyped key, the nearest right one.
+ * Pure. `path` is a value's place, such as `policy.eth.maxFee`.
  */
 import type { Code } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 
-/** Whether a host name means this machine and nothing else. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host);
-}
-
+/** An http or https URL of at most 2048 printable characters; null for any other text. */
 export function parseUrl(text: string): URL | null {
   if (!/^https?:\/\/[!-~]+$/.test(text) || text.length > 2048) return null;
   try {
@@ -20,12 +16,14 @@ export function parseUrl(text: string): URL | null {
   }
 }
 
+/** The member `key`. @throws AgentError CONFIG_MISSING_KEY */
 export function needed(object: JsonObject, key: string, path: string): JsonValue {
   const value = object[key];
   if (value === undefined) throw fault("CONFIG_MISSING_KEY", `${path === "" ? "" : `${path}.`}${key} is missing`);
   return value;
 }
 
+/** An object, all of whose keys are in `known` where that is given. @throws AgentError CONFIG_TYPE, CONFIG_UNKNOWN_KEY */
 export function asObject(value: JsonValue, path: string, known?: readonly string[]): JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw typeFault(path, "an object, { … }", value);
   const object = value as JsonObject;
@@ -42,17 +40,20 @@ export function asObject(value: JsonValue, path: string, known?: readonly string
   return object;
 }
 
+/** @throws AgentError CONFIG_TYPE; CONFIG_VALUE for more than `itemsMax` */
 export function asList(value: JsonValue, path: string, itemsMax: number): readonly JsonValue[] {
   if (!Array.isArray(value)) throw typeFault(path, "a list, [ … ]", value);
   if (value.length > itemsMax) throw fault("CONFIG_VALUE", `${path} has more than ${itemsMax} entries`);
   return value as readonly JsonValue[];
 }
 
+/** @throws AgentError CONFIG_TYPE */
 export function asText(value: JsonValue, path: string): string {
   if (typeof value !== "string") throw typeFault(path, 'text in quotes, "…"', value);
   return value;
 }
 
+/** A whole number from `min` to `max`, both included. @throws AgentError CONFIG_TYPE, CONFIG_VALUE */
 export function asInteger(value: JsonValue, path: string, min: number, max: number): number {
   if (typeof value !== "number") throw typeFault(path, "a whole number without quotes", value);
   if (value < min || value > max) throw fault("CONFIG_VALUE", `${path} must be between ${min} and ${max}`);
@@ -67,7 +68,7 @@ function typeFault(path: string, wanted: string, value: JsonValue): AgentError {
 
 type ConfigCode = Extract<Code, `CONFIG_${string}`>;
 
-/** `known` are the names that would have been right; the nearest one to `given` becomes the hint. */
+/** A fault whose hint is the name of `known` nearest to `given`, else all of `known`. */
 export function fault(code: ConfigCode, message: string, known?: readonly string[], given?: string): AgentError {
   if (known === undefined || known.length === 0) return new AgentError(code, "none", message);
   const near = given === undefined ? undefined : known.find((name) => distance(name.toLowerCase(), given.toLowerCase()) <= 2);
@@ -75,11 +76,12 @@ export function fault(code: ConfigCode, message: string, known?: readonly string
   return new AgentError(code, "none", message, { hint });
 }
 
-/** A key of the file may be a secret pasted at the wrong place, so only what looks like a name is shown. */
+/** A key may be a secret pasted at the wrong place, so only a key with the form of a name is shown. */
 function shownKey(key: string): string {
   return /^[A-Za-z][A-Za-z0-9_-]{0,31}$/.test(key) ? key : "a key that is no name";
 }
 
+/** The text in quotes, cut at 64 characters. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 64 ? `${text.slice(0, 61)}...` : text);
 }

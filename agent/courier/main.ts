@@ -11,6 +11,7 @@ import { privateKeyFromSeed, publicKeyFromHex } from "../../protocol/envelope.ts
 import { agentEvents } from "../../protocol/events.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { type AgentLog, lineOptions, logLine } from "../../protocol/log.ts";
+import { isLoopback } from "../../protocol/loopback.ts";
 import { version } from "../../protocol/version.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import type { CourierSettings, MetricsSettings } from "../config/settings.ts";
@@ -18,7 +19,7 @@ import { createSocketClient } from "../socket/client.ts";
 import type { CourierAnswers, CourierRequests } from "../socket/verbs.ts";
 import { createCourier } from "./courier.ts";
 import { createWatchman, type Watchman } from "./events/watchman.ts";
-import { isLoopback, linkAddress } from "./link/address.ts";
+import { linkAddress } from "./link/address.ts";
 import { createMetrics, type Metrics } from "./metrics.ts";
 import { createMetricsText } from "./metrics-text.ts";
 import { createChainDoor } from "./nodes/chain.ts";

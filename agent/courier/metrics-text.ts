@@ -1,13 +1,15 @@
 /**
- * The agent's metrics as Prometheus reads them: made from the last look of the watchman at the moment somebody asks. No label comes from
- * outside of config.json. docs/events.md section 3 names them all.
+ * The agent's metrics as Prometheus reads them, made at each scrape from the watchman's last outlook. Labels come from config.json
+ * alone. docs/events.md section 3 lists them.
  */
-import { Counter, Gauge, Registry } from "prom-client";
+import { Registry } from "prom-client";
+import { givenCounter, givenGauge, type Rows } from "../../metrics/given.ts";
 import { givenHistogram } from "../../metrics/histogram.ts";
+import { outcomesOf } from "../../notices/teller.ts";
 import { type SignerSummary, syncBucketsMs } from "../socket/summary.ts";
 import type { Outlook } from "./events/outlook.ts";
 import type { Watchman } from "./events/watchman.ts";
-import { type Metrics, stepBoundsS } from "./metrics.ts";
+import { type Metrics, milestoneBoundsS } from "./metrics.ts";
 
 /** @public */
 export interface MetricsTextOptions {
@@ -18,29 +20,18 @@ export interface MetricsTextOptions {
   readonly residentBytes: () => number; // of the courier
 }
 
-/** Numbers of one gauge: labels' values in order, then the number. */
-type Rows = readonly (readonly [...labels: string[], value: number])[];
-
 /** @public */
 export function createMetricsText(options: MetricsTextOptions): { readonly contentType: string; text(): Promise<string> } {
   const registry = new Registry();
   const { watchman, metrics } = options;
-  const gauge = (name: string, help: string, labelNames: readonly string[], read: (outlook: Outlook) => Rows): void => {
-    new Gauge({
-      name,
-      help,
-      labelNames: [...labelNames],
-      registers: [registry],
-      collect() {
-        this.reset();
-        const outlook = watchman.latest();
-        if (outlook !== null) for (const row of read(outlook)) setRow(this, labelNames, row);
-      },
+  const gauge: AddGauge = (name, help, labelNames, read) =>
+    givenGauge(registry, { name, help, labelNames }, () => {
+      const outlook = watchman.latest();
+      return outlook === null ? [] : read(outlook);
     });
-  };
-  ofSigner(gauge, options.clock);
-  ofOutside(gauge);
-  ofProcesses(registry, options);
+  addSignerGauges(gauge, options.clock);
+  addOutsideGauges(gauge);
+  addProcessMetrics(registry, options);
   givenHistogram(
     registry,
     {
@@ -59,23 +50,17 @@ export function createMetricsText(options: MetricsTextOptions): { readonly conte
     {
       name: "autowithdraw_withdrawal_step_seconds",
       help: "Time from the arrival of a withdrawal that was approved at once to each step",
-      bounds: stepBoundsS,
+      bounds: milestoneBoundsS,
       labelNames: ["step"],
     },
-    () => metrics.steps().map(({ step, buckets }) => ({ labels: { step }, buckets })),
+    () => metrics.durations().map(({ milestone, buckets }) => ({ labels: { step: milestone }, buckets })),
   );
   return { contentType: registry.contentType, text: () => registry.metrics() };
 }
 
-function setRow(gauge: Gauge, labelNames: readonly string[], row: Rows[number]): void {
-  const values = [...row];
-  const value = values.pop() as number;
-  gauge.set(Object.fromEntries(labelNames.map((name, index) => [name, `${values[index]}`])), value);
-}
-
 type AddGauge = (name: string, help: string, labelNames: readonly string[], read: (outlook: Outlook) => Rows) => void;
 
-function ofSigner(gauge: AddGauge, clock: () => number): void {
+function addSignerGauges(gauge: AddGauge, clock: () => number): void {
   const add = (name: string, help: string, labelNames: readonly string[], read: (summary: SignerSummary) => Rows): void =>
     gauge(name, help, labelNames, ({ summary }) => (summary === null ? [] : read(summary)));
   add("autowithdraw_withdrawals", "Withdrawals in the ledger by state", ["state"], ({ counts }) => Object.entries(counts));
@@ -108,7 +93,7 @@ function ofSigner(gauge: AddGauge, clock: () => number): void {
   ]);
 }
 
-function ofOutside(gauge: AddGauge): void {
+function addOutsideGauges(gauge: AddGauge): void {
   gauge("autowithdraw_locked", "1 when nothing is signed until a person has looked", [], ({ locked }) => [
     [Number(locked !== "")],
   ]);
@@ -148,45 +133,20 @@ function ofOutside(gauge: AddGauge): void {
   );
 }
 
-function ofProcesses(registry: Registry, { watchman, metrics, version, residentBytes }: MetricsTextOptions): void {
-  const registers = [registry];
-  new Gauge({ name: "autowithdraw_build_info", help: "1, with the version", labelNames: ["version"], registers }).set(
-    { version },
-    1,
-  );
-  new Gauge({
-    name: "autowithdraw_resident_bytes",
-    help: "Resident memory of a process",
-    labelNames: ["process"],
-    registers,
-    collect() {
-      this.reset();
-      this.set({ process: "courier" }, residentBytes());
-      const signer = watchman.latest()?.summary?.residentBytes;
-      if (signer !== undefined) this.set({ process: "signer" }, signer);
-    },
+function addProcessMetrics(registry: Registry, { watchman, metrics, version, residentBytes }: MetricsTextOptions): void {
+  const build = { name: "autowithdraw_build_info", help: "1, with the version", labelNames: ["version"] };
+  givenGauge(registry, build, () => [[version, 1]]);
+  const resident = { name: "autowithdraw_resident_bytes", help: "Resident memory of a process", labelNames: ["process"] };
+  givenGauge(registry, resident, () => {
+    const signerBytes = watchman.latest()?.summary?.residentBytes;
+    return [["courier", residentBytes()], ...(signerBytes === undefined ? [] : [["signer", signerBytes] as const])];
   });
-  new Counter({
-    name: "autowithdraw_events_total",
-    help: "What the courier counted since its start",
-    labelNames: ["event"],
-    registers,
-    collect() {
-      this.reset();
-      for (const [event, count] of Object.entries(metrics.read())) this.inc({ event }, count);
-    },
-  });
-  new Counter({
+  const events = { name: "autowithdraw_events_total", help: "What the courier counted since its start", labelNames: ["event"] };
+  givenCounter(registry, events, () => Object.entries(metrics.read()));
+  const notices = {
     name: "autowithdraw_notices_total",
     help: "Notices by outcome: told, failed tries, dropped",
     labelNames: ["outcome"],
-    registers,
-    collect() {
-      this.reset();
-      const { told, failures, dropped } = watchman.counts();
-      this.inc({ outcome: "told" }, told);
-      this.inc({ outcome: "failed" }, failures);
-      this.inc({ outcome: "dropped" }, dropped);
-    },
-  });
+  };
+  givenCounter(registry, notices, () => outcomesOf(watchman.counts()));
 }

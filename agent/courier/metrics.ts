@@ -1,7 +1,8 @@
 /**
- * Small counters of one courier process, for its log and for Prometheus, and how long withdrawals take: until they are signed, for
- * `status`, and to each step. Pure.
+ * The counters of one courier process, for its log and for Prometheus, and the durations of withdrawals: to the signature, for
+ * `status`, and to each milestone. Pure.
  */
+import type { Buckets } from "../../metrics/histogram.ts";
 
 const names = [
   "linkUp",
@@ -23,56 +24,60 @@ const names = [
 
 type Counter = (typeof names)[number];
 
-const steps = ["approved", "signed", "released", "broadcast", "included", "final"] as const;
+const milestones = ["approved", "signed", "released", "broadcast", "included", "final"] as const;
 
 /** @public */
-export type Step = (typeof steps)[number];
+export type Milestone = (typeof milestones)[number];
 
 /**
  * Upper bounds of the buckets, seconds: from a signature on a fast disk to finality on a slow chain.
  * @public
  */
-export const stepBoundsS = [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 30, 60, 180, 600, 1800, 7200] as const;
+export const milestoneBoundsS = [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 30, 60, 180, 600, 1800, 7200] as const;
 
-/** The newest this many make the median. */
+/** The median is of the newest this many. */
 const timedMax = 256;
-/** Jobs whose signature is awaited; beyond it the oldest is no longer timed. */
-const awaitedMax = 10_000;
+/** Withdrawals timed at once; beyond it the oldest is no longer timed. */
+const timedAtOnceMax = 10_000;
 
 /** @public */
 export interface Metrics {
   count(name: Counter): void;
   read(): Readonly<Record<Counter, number>>;
-  /** A job frame came at `atMs` (monotonic) and the signer approved this withdrawal of it. Asked twice, the first counts. */
+  /** The signer approved a withdrawal whose job frame came at `atMs` (monotonic). The first call for an id counts. */
   approved(transactionId: string, atMs: number): void;
-  /** The signer has its first version on disk. Others than those approved here are not timed. */
+  /** The signer has the first version on disk. An id that was not approved here is not timed. */
   durable(transactionId: string): void;
-  /** A withdrawal of those approved here came to this step. Again is harmless. */
-  reached(transactionId: string, step: Step): void;
-  steps(): readonly { readonly step: Step; readonly buckets: { readonly counts: readonly number[]; readonly sum: number } }[];
-  /** Median time from frame to signature on disk, whole microseconds; 0 before the first. */
+  /** A withdrawal came to a milestone. Twice is harmless, and an id that was not approved here is passed over. */
+  reached(transactionId: string, milestone: Milestone): void;
+  /** Durations in seconds from the job frame to each milestone, by the bounds of `milestoneBoundsS`. */
+  durations(): readonly { readonly milestone: Milestone; readonly buckets: Buckets }[];
+  /** Median time from job frame to signature on disk, whole microseconds; 0 before the first. */
   durableMedianUs(): number;
 }
 
-/** @public */
+/**
+ * `monotonic` in milliseconds.
+ * @public
+ */
 export function createMetrics(monotonic: () => number): Metrics {
   const counts = Object.fromEntries(names.map((name) => [name, 0])) as Record<Counter, number>;
   const awaited = new Map<string, number>();
-  const journeys = new Map<string, { readonly atMs: number; readonly done: Set<Step> }>();
-  const times = new Map(steps.map((step) => [step, { counts: [...stepBoundsS, 0].map(() => 0), sum: 0 }]));
-  const reached = (transactionId: string, step: Step): void => {
+  const journeys = new Map<string, { readonly atMs: number; readonly done: Set<Milestone> }>();
+  const times = new Map(milestones.map((milestone) => [milestone, { counts: [...milestoneBoundsS, 0].map(() => 0), sum: 0 }]));
+  const reached = (transactionId: string, milestone: Milestone): void => {
     const journey = journeys.get(transactionId);
-    if (journey === undefined || journey.done.has(step)) return;
-    journey.done.add(step);
+    if (journey === undefined || journey.done.has(milestone)) return;
+    journey.done.add(milestone);
     const seconds = Math.max(0, monotonic() - journey.atMs) / 1000;
-    const time = times.get(step);
-    const found = stepBoundsS.findIndex((bound) => seconds <= bound);
-    const at = found === -1 ? stepBoundsS.length : found;
+    const time = times.get(milestone);
+    const found = milestoneBoundsS.findIndex((bound) => seconds <= bound);
+    const at = found === -1 ? milestoneBoundsS.length : found;
     if (time !== undefined) {
       time.counts[at] = (time.counts[at] ?? 0) + 1;
       time.sum += seconds;
     }
-    if (step === "final") journeys.delete(transactionId);
+    if (milestone === "final") journeys.delete(transactionId);
   };
   const timesUs: number[] = [];
   let timed = 0;
@@ -87,11 +92,11 @@ export function createMetrics(monotonic: () => number): Metrics {
       journeys.set(transactionId, { atMs, done: new Set() });
       reached(transactionId, "approved");
       for (const oldest of awaited.keys()) {
-        if (awaited.size <= awaitedMax) break;
+        if (awaited.size <= timedAtOnceMax) break;
         awaited.delete(oldest);
       }
       for (const oldest of journeys.keys()) {
-        if (journeys.size <= awaitedMax) break;
+        if (journeys.size <= timedAtOnceMax) break;
         journeys.delete(oldest);
       }
     },
@@ -104,7 +109,7 @@ export function createMetrics(monotonic: () => number): Metrics {
       timed += 1;
     },
     reached,
-    steps: () => [...times].map(([step, { counts, sum }]) => ({ step, buckets: { counts: [...counts], sum } })),
+    durations: () => [...times].map(([milestone, { counts, sum }]) => ({ milestone, buckets: { counts: [...counts], sum } })),
     durableMedianUs: () => [...timesUs].sort((a, b) => a - b)[timesUs.length >> 1] ?? 0,
   };
 }

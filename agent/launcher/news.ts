@@ -1,6 +1,6 @@
 /**
- * Says in plain words, once per change, what a person who watches `crypto` must know: link down or up, a chain without a node, the
- * signer locked, withdrawals that wait for a person. Asks the signer as any operator would; an answer that does not come is no news.
+ * Tells a person who watches `crypto`, in plain words and once per change: link down or up, a chain without a node, the signer locked,
+ * withdrawals held. Asks the signer over the operators' socket; a missing answer is no news.
  */
 import { createSocketClient } from "../socket/client.ts";
 import type { OperatorAnswers, OperatorRequests, SignerStatus } from "../socket/verbs.ts";
@@ -9,7 +9,10 @@ import type { Speech } from "./speech.ts";
 const everyMs = 2_000;
 const timeoutMs = 5_000;
 
-/** @public */
+/**
+ * Asks every two seconds between `begin` and `end`.
+ * @public
+ */
 export class News {
   readonly #socket: string;
   readonly #say: Speech["say"];
@@ -37,13 +40,13 @@ export class News {
       const answer = await client.request("status", {});
       if (answer.ok) for (const [topic, words] of newsOf(answer.status)) this.#sayChange(topic, words);
     } catch {
-      // The supervisor tells of a signer that is gone.
+      // A signer that is gone is the supervisor's to tell.
     } finally {
       client.close();
     }
   }
 
-  /** What is well is told only after it was not. */
+  /** A topic that is well from the beginning says nothing. */
   #sayChange(topic: string, { bad, good, detail = "" }: Words): void {
     const words = bad === "" ? good : bad;
     const before = this.#told.get(topic) ?? good;
@@ -57,7 +60,7 @@ export class News {
 interface Words {
   readonly bad: string; // "" when all is well
   readonly good: string;
-  readonly detail?: string; // may change at every look: told with the trouble, never by itself
+  readonly detail?: string; // may change at every look, so a change of it alone says nothing
 }
 
 const recoveryNews: Readonly<Record<string, string>> = {
@@ -65,7 +68,7 @@ const recoveryNews: Readonly<Record<string, string>> = {
   RECOVERY_HOLD: "in recovery: every withdrawal is held, until recover --finish",
 };
 
-/** One entry a topic. */
+/** The words for each topic: "lock", "recovery", "held", "link", "chain NAME". */
 export function newsOf({ locked, lockedDetail, recovery, courier, counts }: SignerStatus): ReadonlyMap<string, Words> {
   const news = new Map<string, Words>();
   news.set("lock", {

@@ -1,13 +1,13 @@
 /**
- * A changed config.json while `crypto` runs: checked first, then taken by starting the children again; what does not check, or what a
- * child refuses at its start, leaves the settings of before in force. Changes no file.
+ * Takes a changed config.json while `crypto` runs: checks the file, then has the children started again. A file that does not check,
+ * or one that a child refuses at its start, leaves the old settings in force. Changes no file.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Renewal } from "./supervisor.ts";
 import { type Verdict, verdictOn } from "./verdict.ts";
 
 /**
- * `T` is what the children are started with; `digest` tells two of them apart.
+ * `T` is the settings that the children are started with; equal digests mean equal settings.
  * @public
  */
 export interface ReloadOptions<T extends { readonly digest: string }> {
@@ -15,7 +15,7 @@ export interface ReloadOptions<T extends { readonly digest: string }> {
   /** Reads and checks the file. @throws AgentError */
   readonly read: () => T;
   readonly say: (event: "config-unchanged" | "config-taken" | "config-refused", line: string) => void;
-  /** What to type when nothing has changed here, "" for nothing: a service manager hands over a copy made at the start. */
+  /** Words for the end of "nothing was changed", or "". A service manager hands over a copy made at the start, never a new file. */
   readonly unchangedHint: string;
 }
 
@@ -31,21 +31,21 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
     this.#current = options.first;
   }
 
-  /** What the next start goes by. */
+  /** The settings for the next start of a child. */
   get current(): T {
     return this.#current;
   }
 
-  /** Reads the file again and has the children started again when it says something else. Twice is harmless. */
+  /** Reads the file again, and has the children started again when its settings differ. Twice is harmless. */
   request(): void {
     const { read, say, unchangedHint } = this.#options;
     try {
       const next = read();
       if (next.digest === this.#current.digest) {
-        say("config-unchanged", `config.json says what it said before; nothing was changed${unchangedHint}`);
+        say("config-unchanged", `config.json has not changed; nothing was done${unchangedHint}`);
         return;
       }
-      // A second change before the first has come up: the way back leads to what last ran.
+      // A second change may come before the first has come up: the way back leads to the settings that last ran.
       this.#before ??= this.#current;
       this.#current = next;
       say("config-taken", "config.json was changed and is in order; starting again with it");
@@ -75,9 +75,6 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
   }
 
   #sayNotTaken({ message, hint }: Verdict): void {
-    this.#options.say(
-      "config-refused",
-      `config.json was not taken: ${message}; the settings of before stay in force. hint: ${hint}`,
-    );
+    this.#options.say("config-refused", `config.json was not taken: ${message}; the old settings stay in force. hint: ${hint}`);
   }
 }

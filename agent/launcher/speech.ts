@@ -1,22 +1,23 @@
 /**
- * How the launcher speaks: plain lines on a terminal, else the one form of docs/events.md; with priorities where the journal reads,
- * also before what signer and courier log through it. Pure: where its lines go is passed in.
+ * The launcher's voice: plain lines on a terminal, else the form of docs/events.md. Where the journal reads, a priority stands before
+ * each line, those of signer and courier too. Pure: `write` is passed in.
  */
 import { type AgentEvent, agentEvents } from "../../protocol/events.ts";
 import { logLine, priorityOf } from "../../protocol/log.ts";
 import { type Verdict, verdictLines } from "./verdict.ts";
 
-type Of<P extends string> = { [N in AgentEvent]: (typeof agentEvents)[N][0] extends P ? N : never }[AgentEvent];
+type EventsOf<P extends string> = { [N in AgentEvent]: (typeof agentEvents)[N][0] extends P ? N : never }[AgentEvent];
 
 /** @public */
-export type LauncherEvent = Of<"crypto">;
+export type LauncherEvent = EventsOf<"crypto">;
 
 /** @public */
 export interface Speech {
+  /** Tells an event, at the level of the table. */
   say(event: LauncherEvent, message: string): void;
-  /** The reason of an end: two lines for a person or a script; one line of the log where the journal reads. */
+  /** Tells why `crypto` ends: two lines for a person or a script, one line of the log where the journal reads. */
   verdict(verdict: Verdict): void;
-  /** A line of a child; one without a level is none of ours, and so counts as an error. */
+  /** Passes on a line of a child. Without a known level the journal takes it for an error. */
   relayLine(line: string, level: unknown): void;
 }
 

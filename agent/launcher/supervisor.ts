@@ -1,7 +1,6 @@
 /**
- * Keeps signer and courier running: signer first, the courier while there is a signer, each again after an unexpected end, later
- * and later. A signer that is locked or misconfigured is not started again, unless settings of before are there to go back to.
- * Ending: pipes close, then SIGTERM, then SIGKILL.
+ * Keeps signer and courier running: first the signer, then the courier for as long as the signer lives. After an unexpected end each
+ * is started again, later and later. A child that ends locked or misconfigured is not, unless older settings are there to go back to.
  */
 import type { ChildProcess } from "node:child_process";
 import { exitCodes, type Verdict, verdictFor } from "./verdict.ts";
@@ -12,36 +11,37 @@ import { alwaysUp, type Exit, type Watched, type WatchOptions, watch, within } f
  * @public
  */
 export interface Renewal {
-  /** Settles when the children are to be started again with settings that were just taken. */
+  /** Resolves when new settings were taken, so that the children must be started again. */
   next(): Promise<unknown>;
-  /** All that runs here came up with the newest settings: there is no way back to those of before. */
+  /** The children came up with the newest settings, so the older ones are forgotten. */
   keep(): void;
-  /** Goes back to the settings of before, when those that a child has just refused were new; false when there are none. */
+  /** Goes back to the older settings after a child refused the new ones; false when the refused ones are all there are. */
   goBack(verdict: Verdict): boolean;
 }
 
 /** @public */
 export interface SupervisorOptions extends WatchOptions {
-  /** Starts one process and gives it its settings; null when this launcher does not run that one. */
+  /** Starts the signer and gives it its settings; null when another launcher runs it. */
   readonly startSigner: (() => ChildProcess) | null;
+  /** Likewise for the courier. */
   readonly startCourier: (() => ChildProcess) | null;
-  /** Why it ends for good: once, before the promise resolves. */
+  /** Called once, before the promise resolves, when a child ends for good. */
   readonly verdict: (verdict: Verdict) => void;
-  /** Called each time all of what this launcher runs gives signs of life; for the courier also while nobody answers it. */
+  /** Called each time all children of this launcher give signs of life, a courier even before signer or gateway answer. */
   readonly up: () => void;
-  /** Called each time all of what this launcher runs is ready; `locked` is the signer's lock code, "" when it signs. */
+  /** Called each time all children of this launcher are ready; `locked` is the signer's lock code, "" when it signs. */
   readonly ready: (locked: string) => void;
   readonly renewal: Renewal;
   readonly stop: AbortSignal;
   readonly backoffMs?: { readonly first: number; readonly most: number };
 }
 
-/** A run this long counts as healthy, so that the next unexpected end is the first again. */
+/** A child that lived this long was healthy: the pause after its end is the first one again. */
 const healthyMs = 3_000;
 
 /**
- * Runs until `stop` or until an end that starting again cannot mend. Resolves with the exit code: 0 after `stop`, else that of
- * the child that ended it.
+ * Runs until `stop`, or until a child ends in a way that a new start cannot mend. Resolves with the exit code: 0 after `stop`, else
+ * the child's own.
  * @public
  */
 export async function supervise(options: SupervisorOptions): Promise<number> {
@@ -71,7 +71,7 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   }
 }
 
-/** Couriers come and go until the signer ends, a courier ends for good, or the launcher was told something. */
+/** Starts couriers one after another, until the signer ends, a courier ends for good, or `told` resolves. */
 async function runCouriers<T>(signer: Watched, locked: string, told: Promise<T>, options: SupervisorOptions): Promise<Exit | T> {
   const isUp = (): void => {
     options.renewal.keep();
@@ -112,7 +112,7 @@ function verdictOf({ of, code, words, fault }: Exit): Verdict {
   return { exitCode: code ?? exitCodes.bug, code: "BUG", message, hint: "look at the lines before this one in the log" };
 }
 
-/** Each wait twice as long as the one before, until a healthy run. */
+/** Pauses between starts: each twice as long as the one before, until a child was healthy. */
 class Backoff {
   readonly #first: number;
   readonly #most: number;
@@ -124,7 +124,7 @@ class Backoff {
     this.#nextMs = this.#first;
   }
 
-  /** "due" when the time was up, else what came first. */
+  /** "due" after the whole pause, else the first of `unless` to resolve. `ranMs` is how long the child lived. */
   wait<T extends readonly Promise<unknown>[]>(ranMs: number, unless: T): Promise<Awaited<T[number]> | "due"> {
     if (ranMs >= healthyMs) this.#nextMs = this.#first;
     const ms = this.#nextMs;

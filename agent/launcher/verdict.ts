@@ -1,5 +1,5 @@
 /**
- * How an error ends a command: the lines a person reads and the exit code a script reads. Lower case, no stack, no secret:
+ * The end of a command that fails: two lines for a person and an exit code for a script. Lower case, no stack, no secret:
  * `crypto: what is wrong`, then `hint: what to do`. Pure.
  */
 import { codes } from "../../protocol/codes.ts";
@@ -46,7 +46,7 @@ const exitByRoom: Readonly<Record<string, number>> = {
 };
 
 /**
- * The verdict on anything that was thrown.
+ * The verdict on a thrown value. A value other than an AgentError is a bug.
  * @public
  */
 export function verdictOn(error: unknown): Verdict {
@@ -61,7 +61,7 @@ export function verdictOn(error: unknown): Verdict {
 }
 
 /**
- * The verdict on a code that came from elsewhere, e.g. over a socket.
+ * The verdict on a code that came from elsewhere, e.g. over a socket. Without `hint` the table's own is taken.
  * @public
  */
 export function verdictFor(code: string, message: string, hint?: unknown): Verdict {
@@ -76,7 +76,7 @@ export function verdictFor(code: string, message: string, hint?: unknown): Verdi
 }
 
 /**
- * The two lines.
+ * The two lines, each with its newline.
  * @public
  */
 export function verdictLines(verdict: Verdict): string {

@@ -1,11 +1,11 @@
 /**
- * How long a child process may be silent before it counts as hung. Counts only time in which its watcher itself ran, so that a machine
- * or a session that was suspended whole finds nobody guilty when it wakes up. Pure.
+ * Decides when a silent child process counts as hung. Only time in which the watcher ran counts as silence: a suspended machine must
+ * not kill its children when it wakes up. Pure.
  */
 
 /** @public */
 export interface Patience {
-  readonly beforeFirstMs: number; // until the first sign of life: a long ledger is read back before it
+  readonly beforeFirstMs: number; // until the first sign of life; a long ledger is read back before it
   readonly afterMs: number; // between two signs of life
 }
 
@@ -13,14 +13,17 @@ export interface Patience {
 export const patience: Patience = { beforeFirstMs: 1_800_000, afterMs: 20_000 };
 
 /**
- * How often to look.
+ * The pause between two looks.
  * @public
  */
 export const lookMs = 1_000;
-/** Two looks further apart than this were not silence but a watcher that did not run. */
+/** A longer time between two looks means that the watcher did not run; only this much of it counts. */
 const gapMs = 3 * lookMs;
 
-/** @public */
+/**
+ * Watches one child.
+ * @public
+ */
 export class Watchdog {
   readonly #patience: Patience;
   readonly #clock: () => number;
@@ -41,7 +44,7 @@ export class Watchdog {
     this.#silentMs = 0;
   }
 
-  /** Looked at every `lookMs`: 0 while the child may go on, else the seconds for which it was silent. */
+  /** To be called every `lookMs`. 0 while the child may go on, else the seconds of its silence. */
   overdueSeconds(): number {
     const now = this.#clock();
     this.#silentMs += Math.min(now - this.#lookedAt, gapMs);

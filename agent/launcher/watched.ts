@@ -1,6 +1,6 @@
 /**
- * One child process of `crypto`, heard and watched. It speaks in lines of JSON: on stdout `{"ready":true}`, a short `{"alive":true}`
- * every few seconds; its log on stderr has its faults. Who falls silent is killed.
+ * Listens to a child process of `crypto`, and kills a silent one. A child writes lines of JSON: on stdout `{"ready":true}` once and
+ * `{"alive":true}` every few seconds, on stderr its log, from which the last fault is kept.
  */
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
@@ -12,9 +12,9 @@ import { lookMs, type Patience, Watchdog } from "./watchdog.ts";
 export interface WatchOptions {
   readonly clock: () => number; // monotonic, milliseconds
   readonly say: (event: LauncherEvent, message: string) => void;
-  /** What the child prints beside its protocol. */
+  /** Passes on a line of stdout that is not of the protocol, with its newline. */
   readonly relay: (text: string) => void;
-  /** A line of its log, and the level it names: null for a line of another form. */
+  /** Passes on a line of stderr; `level` is null for a line of another form. */
   readonly relayLine: (line: string, level: unknown) => void;
   readonly patience?: Patience;
 }
@@ -22,8 +22,8 @@ export interface WatchOptions {
 export interface Exit {
   readonly of: "signer" | "courier";
   readonly code: number | null;
-  readonly words: string;
-  readonly fault: Fault | null; // the last one it told
+  readonly words: string; // as in "the signer ended with status 4"
+  readonly fault: Fault | null; // the last one of its log
 }
 
 interface Fault {
@@ -37,13 +37,14 @@ export interface Ready {
 }
 
 export interface Watched {
-  readonly up: Promise<unknown>; // its first sign of life; pending for ever when the child ends first
+  readonly up: Promise<unknown>; // the first sign of life; pending for ever when the child ends before
   readonly ready: Promise<Ready>; // likewise
-  readonly ended: Promise<Exit>;
+  readonly ended: Promise<Exit>; // never rejects
+  /** Closes stdin, then SIGTERM, then SIGKILL. Resolves when the child has ended; twice is harmless. */
   end(): Promise<void>;
 }
 
-/** Both processes one after the other stay within the five seconds a clean stop may take. */
+/** Ending both processes, one after the other, takes four seconds at most; a clean stop may take five. */
 const graceMs = 1_500;
 const killMs = 500;
 const lineCharactersMax = 65_536;
@@ -54,7 +55,7 @@ export function alwaysUp(): Watched {
   return { up: ready, ready, ended: new Promise(() => {}), end: () => Promise.resolve() };
 }
 
-/** Listens to a child that was just started; resolves, kills and reports as the header says. */
+/** Begins to listen to a child that was just started. */
 export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions): Watched {
   let fault: Fault | null = null;
   const watchdog = new Watchdog(options.clock, options.patience);
@@ -113,12 +114,12 @@ function eachLine(stream: Readable | null, take: (line: string) => void): void {
   stream?.on("data", (text: string) => {
     const lines = (rest + text).split("\n");
     rest = (lines.pop() ?? "").slice(-lineCharactersMax);
-    // A courier that was taken over prints what it likes, and this may be somebody's terminal.
+    // This may reach a terminal, and a courier that was taken over prints any character.
     for (const line of lines) take(visible(line));
   });
 }
 
-/** Both processes speak in lines of JSON; null for anything else. */
+/** The object of a JSON line; null for any other line. */
 function parsed(line: string): Readonly<Record<string, unknown>> | null {
   if (!line.startsWith("{")) return null;
   try {
@@ -128,7 +129,7 @@ function parsed(line: string): Readonly<Record<string, unknown>> | null {
   }
 }
 
-/** "due" when the time was up before the other settled. */
+/** `other`, or "due" when `ms` pass before it settles. */
 export async function within<T>(ms: number, other: Promise<T>): Promise<T | "due"> {
   let timer: NodeJS.Timeout | undefined;
   const due = new Promise<"due">((resolve) => {

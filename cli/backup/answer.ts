@@ -1,4 +1,4 @@
-/** What goes into the backup's own process beside encKey, and what comes out: nothing secret. Only types. */
+/** The task and the answers of the backup's own process. encKey travels beside the task; neither holds a secret. Types alone. */
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import type { Head } from "../../protocol/messages.ts";
 import type { Manifest } from "./manifest.ts";
@@ -9,10 +9,10 @@ export type BackupTask =
       readonly act: "make";
       readonly file: string;
       readonly state: StateFolder;
-      readonly config: string | null; // config.json, when there is one
+      readonly config: string | null; // path of config.json; null for none
       readonly upTo: Head | null; // the running signer's durable head; null when none runs
       readonly hasKeys: boolean;
-      readonly madeAt: number;
+      readonly madeAt: number; // Unix milliseconds
     }
   | { readonly act: "check"; readonly file: string }
   | { readonly act: "restore"; readonly file: string; readonly state: StateFolder };
@@ -21,5 +21,5 @@ export type BackupTask =
 export interface BackupAnswers {
   make: { readonly ok: true; readonly manifest: Manifest };
   check: { readonly ok: true; readonly manifest: Manifest };
-  restore: { readonly ok: true; readonly manifest: Manifest; readonly config: string }; // where config.json was put, "" for none
+  restore: { readonly ok: true; readonly manifest: Manifest; readonly config: string }; // path of the restored config.json, "" for none
 }

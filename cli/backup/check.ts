@@ -1,15 +1,16 @@
-/** A backup file read from its first byte to its last: every box, every hash, the ledger's whole chain. Changes nothing. */
+/** Reads a backup from its first byte to its last: every box, every hash, every link of the ledger. Changes nothing. */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { CopyCheck } from "../../agent/ledger/copy.ts";
 import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
 import { isSealed, type Part, type ReadAt, readBackup } from "./format.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** Begins the name of each part that is a file of the ledger. */
+/** The names of the ledger's files begin with it. */
 export const ledgerPrefix = "ledger/";
 
 /**
- * Opens a backup for reading. @throws AgentError BACKUP_DAMAGED when there is none to read
+ * Opens a backup for `use`, and closes it after. `use` must not keep `read`.
+ * @throws AgentError BACKUP_DAMAGED for a file that cannot be read; the faults of `use`, with the file's name
  */
 export function withBackup<T>(file: string, use: (read: ReadAt) => T): T {
   let fd: number;
@@ -38,7 +39,7 @@ function readRange(fd: number, at: number, length: number): Uint8Array {
 }
 
 /**
- * Whether encKey is needed to open it. @throws AgentError BACKUP_DAMAGED, BACKUP_NEWER
+ * Whether encKey is needed to open the file. @throws AgentError BACKUP_DAMAGED, BACKUP_NEWER
  * @public
  */
 export function isSealedFile(file: string): boolean {
@@ -46,7 +47,7 @@ export function isSealedFile(file: string): boolean {
 }
 
 /**
- * Reads all of it; `take` gets each part, checked but for the manifest at the end.
+ * Reads the whole file. `take` gets each part before the manifest has confirmed it, and must not keep its bytes: they are wiped.
  * @throws AgentError BACKUP_*, LEDGER_*
  */
 export function checkBackup(file: string, encKey: Uint8Array | null, take: (part: Part) => void = () => {}): Manifest {
@@ -54,17 +55,18 @@ export function checkBackup(file: string, encKey: Uint8Array | null, take: (part
     const ledger = new CopyCheck();
     const parts = readBackup(read, encKey);
     for (;;) {
-      const step = parts.next();
-      if (step.done === true) return held(step.value, ledger);
-      const { name, bytes } = step.value;
+      const next = parts.next();
+      if (next.done === true) return confirmed(next.value, ledger);
+      const { name, bytes } = next.value;
       if (name.startsWith(ledgerPrefix)) ledger.take({ name: name.slice(ledgerPrefix.length), bytes });
-      take(step.value);
+      take(next.value);
       bytes.fill(0);
     }
   });
 }
 
-function held(manifest: Manifest, ledger: CopyCheck): Manifest {
+/** The manifest, once the ledger ends with its head. @throws AgentError BACKUP_DAMAGED, LEDGER_* */
+function confirmed(manifest: Manifest, ledger: CopyCheck): Manifest {
   const { head, agent, wallet } = ledger.finish();
   const isItsOwn = head.hash === manifest.head.hash && agent === manifest.agent && wallet === manifest.wallet;
   if (isItsOwn) return manifest;

@@ -1,6 +1,6 @@
 /**
  * The bytes of a backup file: a readable first line, then chunks, each in a box of its own under a key from encKey, or plain when the
- * backup holds no keys. The last chunk is marked in its box nonce, so that a file cut short is known for one.
+ * backup holds no keys. The box nonce marks the last chunk, so that a file which was cut short does not open to its end.
  * Touches no disk. Format: docs/backup.md section 2. Source: NaCl secretbox; the STREAM construction (Hoang et al., 2015).
  */
 import { createHash } from "node:crypto";
@@ -14,10 +14,10 @@ import { type Manifest, type ManifestPart, manifestBytesMax, partName, readManif
 const version = 1;
 const label = "autowithdraw/1 backup";
 const headerBytesMax = 1024;
-/** Plain bytes of a chunk; large enough to be quick, small enough to be held in memory with its box. */
+/** Plain bytes of a chunk: large enough to be quick, small enough for memory to hold chunk and box. */
 const chunkBytesMax = 1024 * 1024;
 const boxNoncePrefixBytes = 16;
-/** No file of a state folder comes near it: a segment has 16 MiB. */
+/** The largest file of a state folder is a segment of 16 MiB. */
 const partBytesMax = 128 * 1024 * 1024;
 
 const kinds = { begin: 1, bytes: 2, manifest: 3 } as const;
@@ -47,20 +47,20 @@ interface Box {
   readonly prefix: Uint8Array;
 }
 
-/** A part of a backup, whole. */
+/** One whole file in a backup. Whoever takes it wipes its bytes. */
 export interface Part {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
-/** Puts a backup together, piece by piece, in the order of the calls. */
+/** Writes a backup: each `part` in the order of the calls, then `finish`. `wipe` is for the way out after an error. */
 export class BackupWriter {
   readonly #write: (bytes: Uint8Array) => void;
   readonly #box: Box | null;
   readonly #parts: ManifestPart[] = [];
   #chunks = 0;
 
-  /** `encKey` null: nothing is boxed. Takes about a second for a passphrase. */
+  /** Without `encKey` nothing is boxed. Deriving a key from a passphrase takes about a second. */
   constructor(encKey: Uint8Array | null, random: (bytes: number) => Uint8Array, write: (bytes: Uint8Array) => void) {
     this.#write = write;
     const kdf = encKey === null ? null : newKdf({ encKey, random });
@@ -71,6 +71,7 @@ export class BackupWriter {
     write(Buffer.from(`${header}\n`));
   }
 
+  /** Writes one file; the caller keeps and wipes its bytes. */
   part({ name, bytes }: Part): void {
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     this.#parts.push({ name, bytes: bytes.length, sha256 });
@@ -79,7 +80,7 @@ export class BackupWriter {
       this.#chunk(kinds.bytes, bytes.subarray(at, at + chunkBytesMax), false);
   }
 
-  /** Ends the backup; answers its manifest. */
+  /** Writes the manifest as the last chunk, and wipes the key. */
   finish(facts: Omit<Manifest, "parts">): Manifest {
     const manifest = { ...facts, parts: this.#parts };
     this.#chunk(kinds.manifest, Buffer.from(JSON.stringify(manifest)), true);
@@ -106,7 +107,7 @@ export class BackupWriter {
   }
 }
 
-/** prefix(16) ‖ last(1) ‖ zero(1) ‖ chunk number(6) */
+/** prefix(16) ‖ last(1) ‖ zero(1) ‖ chunk number(6), big-endian, from 0. */
 function boxNonceOf({ prefix }: Box, chunk: number, isLast: boolean): Uint8Array {
   const boxNonce = Buffer.alloc(nacl.secretbox.nonceLength);
   boxNonce.set(prefix);
@@ -115,7 +116,7 @@ function boxNonceOf({ prefix }: Box, chunk: number, isLast: boolean): Uint8Array
   return boxNonce;
 }
 
-/** Bytes of the file from `at` on, fewer at its end. */
+/** Reads `length` bytes of the file from `at` on, fewer at its end. */
 export type ReadAt = (at: number, length: number) => Uint8Array;
 
 interface Header {
@@ -125,7 +126,7 @@ interface Header {
 }
 
 /**
- * Whether encKey is needed to read it. @throws AgentError BACKUP_DAMAGED, BACKUP_NEWER
+ * Whether encKey is needed to read the file. @throws AgentError BACKUP_DAMAGED, BACKUP_NEWER
  */
 export function isSealed(read: ReadAt): boolean {
   return readHeader(read).kdf !== null;
@@ -154,8 +155,8 @@ function readHeader(read: ReadAt): Header {
 }
 
 /**
- * Gives each part as soon as it is whole, then the manifest, which every part has been held against. Parts are good only once the
- * manifest came: who acts on one before has read the file to its end already.
+ * Gives each part as soon as it is whole, and returns the manifest after comparing every part with it. A part counts as good only
+ * after that: a caller that writes parts to disk reads the file twice.
  * @throws AgentError BACKUP_DAMAGED, BACKUP_ENCKEY, BACKUP_NEWER
  */
 export function* readBackup(read: ReadAt, encKey: Uint8Array | null): Generator<Part, Manifest> {
@@ -213,6 +214,7 @@ function closePart(
   return { name, bytes };
 }
 
+/** The manifest, when it lists exactly the parts that were found. */
 function matched(manifest: Manifest, found: readonly ManifestPart[]): Manifest {
   const isTwice = new Set(found.map(({ name }) => name)).size < found.length;
   if (isTwice || JSON.stringify(manifest.parts) !== JSON.stringify(found))
@@ -225,7 +227,7 @@ interface Chunk {
   readonly bytes: Uint8Array;
 }
 
-/** Every chunk to the last, which ends the file. */
+/** Every chunk, opened; the last one ends the file. Layout: length(4), big-endian ‖ box or plain(length), of kind(1) ‖ bytes. */
 function* chunksOf(read: ReadAt, start: number, box: Box | null): Generator<Chunk> {
   let at = start;
   for (let chunk = 0; ; chunk++) {

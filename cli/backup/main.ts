@@ -1,6 +1,6 @@
 /**
- * The backup's own process, without a network where the machine permits it: makes, checks or restores one file. Reads stdin: its task,
- * and encKey where the backup is sealed. Answers one line of JSON that holds nothing secret.
+ * The backup's own process, without a network where the machine permits it: makes, checks or restores one file. Stdin has the task,
+ * and encKey for a sealed backup. The answer is one line of JSON without a secret.
  */
 import { readFrames } from "../../agent/launcher/frames.ts";
 import { invariant } from "../../protocol/fault.ts";

@@ -1,6 +1,6 @@
 /**
- * Makes a backup beside a signer that may run: the ledger up to a durable record, keystore, link, progress of pairing and config.json
- * without its secrets. Written under another name, synced, read back whole, and only then given its name.
+ * Makes a backup, also beside a running signer: the ledger up to a durable record, keystore, link, progress of pairing, and config.json
+ * without its secrets. The file is written under another name, synced and read back whole before it gets its own.
  */
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
@@ -24,11 +24,12 @@ import type { Manifest } from "./manifest.ts";
 const secretMembers = ["mnemonic", "apiKey", "encKey"];
 
 /**
- * @throws AgentError KEYSTORE_*, LEDGER_*, CONFIG_*, BACKUP_*, COMMAND_RIGHT; an earlier file of that name is untouched then
+ * Makes the file of `task`; an earlier file of that name stays until the new one is read back. The caller wipes `encKey`.
+ * @throws AgentError KEYSTORE_*, LEDGER_*, CONFIG_*, BACKUP_*, COMMAND_RIGHT; the earlier file is untouched then
  */
 export function makeBackup(task: BackupTask & { readonly act: "make" }, encKey: Uint8Array | null): Manifest {
   const { file, state } = task;
-  // Sealed under a mistyped key, a backup would be worth nothing on the day it is needed.
+  // A backup sealed under a mistyped key would open for nobody, so the key must open the keystore first.
   if (encKey !== null)
     wipeKeystore(
       openKeystore(
@@ -38,7 +39,7 @@ export function makeBackup(task: BackupTask & { readonly act: "make" }, encKey: 
     );
   const unfinished = `${file}.tmp`;
   try {
-    const made = written(unfinished, (write) => {
+    const made = writeWhole(unfinished, (write) => {
       const writer = new BackupWriter(encKey, (bytes) => randomBytes(bytes), write);
       try {
         return writeParts(writer, task);
@@ -48,7 +49,7 @@ export function makeBackup(task: BackupTask & { readonly act: "make" }, encKey: 
     });
     if (JSON.stringify(checkBackup(unfinished, encKey)) !== JSON.stringify(made))
       throw new AgentError("BACKUP_WRITE", "none", `${unfinished} read back differs from what was written: check the disk`);
-    writing(file, () => {
+    orWriteFault(file, () => {
       renameSync(unfinished, file);
       syncFolder(dirname(file));
     });
@@ -59,7 +60,7 @@ export function makeBackup(task: BackupTask & { readonly act: "make" }, encKey: 
   }
 }
 
-/** The ledger first and pairing.json last: a restore in this order that is cut leaves nothing that would start. */
+/** Ledger first, pairing.json last: after a restore that was cut short in this order nothing starts. */
 function writeParts(writer: BackupWriter, task: BackupTask & { readonly act: "make" }): Manifest {
   const { state, config, hasKeys, madeAt, upTo } = task;
   const ledger = new CopyCheck();
@@ -88,12 +89,12 @@ function privateFile(path: string): Uint8Array {
   return asOwner(path, () => readPrivateFile(path));
 }
 
-/** The courier's folder is the courier's: a link in it must not bring a file of root's into the backup, and back to it by a restore. */
+/** The courier owns its folder, so link.json may be a symbolic link to a file of root's, which a restore would hand to the courier. */
 function linkBytes(courier: string): Uint8Array {
   return asOwner(join(courier, "link.json"), () => readLinkBytes(courier));
 }
 
-/** Without its three secrets; in a backup that anybody may read also without what stands in a node's address beside its host. */
+/** config.json without its three secrets; in a backup without keys, which anybody may read, nodes' addresses lose path and password. */
 function configBytes(path: string, hasKeys: boolean): Uint8Array {
   const all = privateFile(path);
   const rest = withoutMembers(all, secretMembers);
@@ -108,7 +109,7 @@ function hostsOf(nodes: unknown): unknown {
   return Array.isArray(nodes) ? nodes.map((node) => (URL.canParse(String(node)) ? new URL(String(node)).origin : "")) : nodes;
 }
 
-/** What this user may not read is a missing right, whatever room noticed it. */
+/** Turns EACCES, which each room reports by a code of its own, into COMMAND_RIGHT. */
 function asOwner<T>(path: string, act: () => T): T {
   try {
     return namingFile(path, act);
@@ -120,25 +121,25 @@ function asOwner<T>(path: string, act: () => T): T {
   }
 }
 
-/** Everything that `fill` writes, durable in a new file for its owner alone. */
-function written<T>(path: string, fill: (write: (bytes: Uint8Array) => void) => T): T {
+/** Writes a new file of mode 0600 through `fill`; durable when it returns. */
+function writeWhole<T>(path: string, fill: (write: (bytes: Uint8Array) => void) => T): T {
   rmSync(path, { force: true });
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-  const fd = writing(path, () => openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600));
+  const fd = orWriteFault(path, () => openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600));
   try {
     const done = fill((bytes) =>
-      writing(path, () => {
+      orWriteFault(path, () => {
         for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
       }),
     );
-    writing(path, () => fsyncSync(fd));
+    orWriteFault(path, () => fsyncSync(fd));
     return done;
   } finally {
     closeSync(fd);
   }
 }
 
-function writing<T>(path: string, act: () => T): T {
+function orWriteFault<T>(path: string, act: () => T): T {
   try {
     return act();
   } catch (cause) {

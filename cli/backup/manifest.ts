@@ -1,4 +1,4 @@
-/** What a backup says of itself: the agent, the ledger's head, the time, and every part with its hash. Shapes only. */
+/** The manifest of a backup: the agent, the ledger's head, the time, and every part with its hash. Shapes alone. */
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Head } from "../../protocol/messages.ts";
@@ -8,16 +8,16 @@ import { boolean, hex, integer, list, object, oneOf, type Reader, string } from 
 export interface ManifestPart {
   readonly name: string;
   readonly bytes: number;
-  readonly sha256: string;
+  readonly sha256: string; // hex
 }
 
 /** @public */
 export interface Manifest {
   readonly version: 1;
   readonly software: string; // version of the program that made it
-  readonly madeAt: number; // milliseconds since 1970
-  readonly agent: string;
-  readonly wallet: string;
+  readonly madeAt: number; // Unix milliseconds
+  readonly agent: string; // 8 bytes, hex
+  readonly wallet: string; // 16 bytes, hex
   readonly head: Head; // the newest record in it
   readonly hasKeys: boolean;
   readonly isRunning: boolean; // the signer ran, and named the head
@@ -27,10 +27,10 @@ export interface Manifest {
 const nameMax = 64;
 /** A ledger of 50,000 segments has paid some 250 million withdrawals. */
 const partsMax = 50_000;
-/** Also the longest chunk of a file. */
+/** No chunk of a backup is longer. */
 export const manifestBytesMax = 16 * 1024 * 1024;
 
-/** A part's name: one that could lead out of a folder is none. */
+/** The name of a part. No slash but the ledger's and no leading dot, so that it never leads out of a folder. */
 export function partName(): Reader<string> {
   return string({ min: 1, max: nameMax, pattern: /^(?:ledger\/)?[a-z0-9][a-z0-9.-]*$/ });
 }
@@ -47,7 +47,7 @@ const shape: Reader<Manifest> = object({
   parts: list(object({ name: partName(), bytes: integer(), sha256: hex(32) }), partsMax),
 });
 
-/** @throws AgentError BACKUP_DAMAGED */
+/** Parses a manifest. @throws AgentError BACKUP_DAMAGED */
 export function readManifest(bytes: Uint8Array): Manifest {
   try {
     return shape(parseJson(bytes, { bytesMax: manifestBytesMax, itemsMax: partsMax }), "manifest");

@@ -1,6 +1,6 @@
 /**
- * Puts a backup into an empty state folder: read whole first, then written file by file, the ledger before the keys, so that a restore
- * which is cut leaves nothing that would start. Each file gets the owner of the folder it goes to.
+ * Puts a backup into an empty state folder. Reads it whole first, then writes file by file, the ledger before the keys, so that nothing
+ * starts after a restore that was cut short. Each file gets the owner of its folder.
  */
 import { chownSync, closeSync, constants, fchownSync, fsyncSync, openSync, statSync, writeSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -11,11 +11,12 @@ import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { checkBackup, ledgerPrefix } from "./check.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** Beside the state, for a person to look at: which config.json is in force is theirs to decide. */
+/** The restored config.json lies beside the state: a person decides which one comes into force. */
 const configName = "config.from-backup.json";
 
 /**
- * @throws AgentError STATE_NOT_EMPTY, BACKUP_*, LEDGER_*, STATE_FOLDER
+ * Restores `file`. `config` of the result: the path of the restored config.json, "" for none. The caller wipes `encKey`.
+ * @throws AgentError STATE_NOT_EMPTY, BACKUP_*, LEDGER_*, STATE_FOLDER; after the last one a part of the files may be there
  */
 export function restoreBackup(
   file: string,
@@ -27,12 +28,12 @@ export function restoreBackup(
   if (!hasKeys) throw new AgentError("BACKUP_NO_KEYS", "none", `${file} was made with --without-keys`);
   const ledger = join(state.signer, "ledger");
   for (const folder of [state.root, state.signer, state.courier]) makePrivateFolder(folder);
-  writing(ledger, () => makeOwnFolder(ledger));
+  orFolderFault(ledger, () => makeOwnFolder(ledger));
   let config = "";
   const manifest = checkBackup(file, encKey, ({ name, bytes }) => {
     const path = placeOf(name, state);
     if (name === "config.json") config = path;
-    writing(path, () => writeNew(path, bytes));
+    orFolderFault(path, () => writeNew(path, bytes));
   });
   return { manifest, config };
 }
@@ -46,7 +47,7 @@ function placeOf(name: string, state: StateFolder): string {
   throw new AgentError("BACKUP_DAMAGED", "none", `the backup holds ${name}, which belongs nowhere`);
 }
 
-/** Folders that an installation or a start made are no state yet, nor are locks and sockets. */
+/** Folders, locks and sockets are no state: an installation, or a start that failed, makes them. */
 function assertEmpty(state: StateFolder): void {
   const kept: readonly (readonly [string, readonly string[]])[] = [
     [state.root, ["signer", "courier", "run"]],
@@ -67,7 +68,7 @@ function makeOwnFolder(path: string): void {
   syncFolder(dirname(path));
 }
 
-/** A new file of mode 0600, durable, its owner that of its folder. */
+/** Writes a new file of mode 0600 with the owner of its folder; durable when it returns. */
 function writeNew(path: string, bytes: Uint8Array): void {
   const { uid, gid } = statSync(dirname(path));
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
@@ -82,7 +83,7 @@ function writeNew(path: string, bytes: Uint8Array): void {
   syncFolder(dirname(path));
 }
 
-function writing(path: string, act: () => void): void {
+function orFolderFault(path: string, act: () => void): void {
   try {
     act();
   } catch (cause) {

@@ -1,13 +1,14 @@
-/** The running agent by its own word: what `status` finds wrong, its ledger read back, isolation, version, limits against what was paid. */
-import { type Finding, faultFound, finding } from "../../agent/check/finding.ts";
+/** Judges the running agent by its own answers: `status`, isolation, version, and limits against past payments. Pure. */
+
 import type { LimitView, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
 import { version } from "../../protocol/version.ts";
 import { problemsOf, type Seen } from "../status/problems.ts";
 
-/** Whatever keeps `status` from "everything works". */
+/** A finding for every problem of `status`, and for isolation and version. */
 export function judgeStatus(status: SignerStatus, seen: Seen): readonly Finding[] {
   const problems = problemsOf(status, seen).map(({ code, what, hint, isWarning }) => {
     const known = (Object.hasOwn(codes, code) ? code : "SOCKET_FORMAT") as Code;
@@ -16,7 +17,7 @@ export function judgeStatus(status: SignerStatus, seen: Seen): readonly Finding[
   return [...problems, ...isolationFindings(status, seen), ...versionFindings(status, seen)];
 }
 
-/** Root is said by `status` itself. */
+/** A signer that runs as root is one of the problems of `status`, so not a finding here. */
 function isolationFindings({ isolation }: SignerStatus, { isUnderUnits }: Seen): readonly Finding[] {
   if (/^L0\b.*\broot\b/.test(isolation)) return [];
   if (/^L[2-9]\b/.test(isolation)) return [];
@@ -41,11 +42,12 @@ function versionFindings(status: SignerStatus, { isUnderUnits }: Seen): readonly
 }
 
 const dayMs = 86_400_000;
-/** Fewer payments say nothing about what is usual. */
+/** Fewer payments show no habit. */
 const paymentsMin = 10;
+/** A limit this many times the largest payment is wide. */
 const factorMax = 100n;
 
-/** `withdrawals` are the newest that the signer still lists; refused and expired ones were never paid. */
+/** Finds limits far above all payments. `withdrawals`: the newest ones of the signer's list, in any state. */
 export function judgeLimits(limits: readonly LimitView[], withdrawals: readonly WithdrawalView[]): readonly Finding[] {
   return limits.flatMap((limit) => {
     const paid = withdrawals.filter((one) => one.currency === limit.currency && one.nonce !== "");
@@ -53,12 +55,13 @@ export function judgeLimits(limits: readonly LimitView[], withdrawals: readonly 
     if (first === undefined || paid.length < paymentsMin) return [];
     const largest = paid.reduce((most, one) => (BigInt(one.amountUnits) > most ? BigInt(one.amountUnits) : most), 0n);
     return [
-      ...wide(limit, "maxPerWithdrawal", first, largest, "the largest payment"),
-      ...wide(limit, "maxPerDay", first, largestDay(paid), "the most in 24 hours"),
+      ...wideFindings(limit, "maxPerWithdrawal", first, largest, "the largest payment"),
+      ...wideFindings(limit, "maxPerDay", first, largestDay(paid), "the most in 24 hours"),
     ];
   });
 }
 
+/** The largest sum within 24 hours, in base units. */
 function largestDay(paid: readonly WithdrawalView[]): bigint {
   const byTime = [...paid].sort((a, b) => a.requestedAt - b.requestedAt);
   let most = 0n;
@@ -75,18 +78,18 @@ function largestDay(paid: readonly WithdrawalView[]): bigint {
   return most;
 }
 
-function wide(
+function wideFindings(
   limit: LimitView,
   key: "maxPerWithdrawal" | "maxPerDay",
   { decimal }: WithdrawalView,
   usedUnits: bigint,
-  ofWhat: string,
+  usedWords: string,
 ): readonly Finding[] {
   const most = parseAmount(limit[key], decimal);
   if (!most.ok || usedUnits === 0n) return [];
   const factor = most.units / usedUnits;
   if (factor < factorMax) return [];
-  const what = `${key} of ${limit.currency}, ${limit[key]}, is ${factor} times ${ofWhat} so far`;
+  const what = `${key} of ${limit.currency}, ${limit[key]}, is ${factor} times ${usedWords} so far`;
   return [
     finding(
       "DOCTOR_LIMIT_WIDE",
@@ -97,7 +100,7 @@ function wide(
   ];
 }
 
-/** A fault of asking: the signer away or silent is a finding; a missing right is something not looked at, and null. */
+/** The finding for a signer that is away or silent; null for a missing right, by which something stays unseen. */
 export function awayFinding(error: unknown): Finding | null {
   if (!(error instanceof AgentError)) throw error;
   return error.code === "COMMAND_RIGHT" ? null : faultFound(error);

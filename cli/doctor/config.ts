@@ -1,11 +1,11 @@
-/** config.json and what lies beside it: whether it reads, which secrets are still in it, copies of it, encKey in a wrong place. */
+/** Looks at config.json and its neighbours: whether the file reads, secrets that are still in it, copies of it, a misplaced encKey. */
 import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { type Finding, faultFound, finding } from "../../agent/check/finding.ts";
 import { readConfig } from "../../agent/config/config.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
 import type { Look } from "./report.ts";
 
 export interface ConfigLook extends Look {
@@ -16,14 +16,18 @@ const bytesMax = 1_048_576;
 const namesMax = 4_096;
 const secretNames = ["mnemonic", "apiKey", "encKey"];
 
-/** `isPaired`: then mnemonic and apiKey have no business in the file any more. */
+/** `isPaired`: mnemonic and apiKey must be gone from the file by now. `settings` is null when the file does not read. */
 export function lookAtConfig(path: string, state: StateFolder, isPaired: boolean, isUnderUnits: boolean): ConfigLook {
   const beside = besideFindings(path, state);
   try {
     const { settings, secrets } = readConfig(path, { requireSecrets: [] });
-    const held = Object.keys(secrets);
+    const secretsFound = Object.keys(secrets);
     for (const secret of Object.values(secrets)) secret.fill(0);
-    const findings = [...secretFindings(path, held, isPaired, isUnderUnits), ...policyFindings(settings), ...beside.findings];
+    const findings = [
+      ...secretFindings(path, secretsFound, isPaired, isUnderUnits),
+      ...policyFindings(settings),
+      ...beside.findings,
+    ];
     return { settings, findings, unseen: beside.unseen };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
@@ -37,7 +41,7 @@ export function lookAtConfig(path: string, state: StateFolder, isPaired: boolean
   }
 }
 
-/** Who may not read it may still see that others may. */
+/** The mode shows even to a user without the right to read the file. */
 function exposedFindings(path: string): readonly Finding[] {
   try {
     if ((statSync(path).mode & 0o077) === 0) return [];
@@ -47,16 +51,21 @@ function exposedFindings(path: string): readonly Finding[] {
   return [finding("CONFIG_EXPOSED", "error", `${path} can be reached by others than its owner`, `chmod 600 ${path}`)];
 }
 
-function secretFindings(path: string, held: readonly string[], isPaired: boolean, isUnderUnits: boolean): readonly Finding[] {
+function secretFindings(
+  path: string,
+  secretsFound: readonly string[],
+  isPaired: boolean,
+  isUnderUnits: boolean,
+): readonly Finding[] {
   const findings: Finding[] = [];
-  const left = held.filter((name) => name !== "encKey");
+  const left = secretsFound.filter((name) => name !== "encKey");
   if (isPaired && left.length > 0) {
     const hint = "write the mnemonic down, then run pair again and answer yes: it does only what is left";
     findings.push(
       finding("PAIRING_SECRETS_KEPT", "error", `${path} still holds ${left.join(" and ")}, though this server is paired`, hint),
     );
   }
-  if (!held.includes("encKey")) return findings;
+  if (!secretsFound.includes("encKey")) return findings;
   const what = `${path} holds encKey, on the same machine as the keystore that it opens`;
   const code = isUnderUnits ? "CONFIG_SECRET_PRESENT" : "DOCTOR_ENCKEY_BESIDE";
   findings.push(finding(code, isUnderUnits ? "error" : "warning", what));
@@ -76,7 +85,7 @@ function policyFindings({ currencies, policy }: AgentSettings): readonly Finding
     );
 }
 
-/** Copies of config.json in its folder, and encKey where it must not lie. */
+/** Finds copies of config.json in its folder, and encKey beside the keystore or beside its credential. */
 function besideFindings(path: string, state: StateFolder): Look {
   const folder = dirname(path);
   const unseen: string[] = [];
@@ -103,7 +112,7 @@ function besideFindings(path: string, state: StateFolder): Look {
 const isEncKey = (name: string): boolean => /^\.?enc[-_]?key(?:\.(?:txt|hex|key|bin))?$/i.test(name);
 
 /**
- * What editors, people and package managers call a copy of a file: name~, .name.swp, #name#, name.bak, name (1), name-old.
+ * Whether editors, people or package managers give a copy this name: name~, .name.swp, #name#, name.bak, name (1), name-old.
  * @public
  */
 export function isCopyOf(name: string, original: string): boolean {
@@ -123,19 +132,19 @@ export function isCopyOf(name: string, original: string): boolean {
 }
 
 function copyFinding(path: string): Finding {
-  const held = secretsIn(path);
-  if (held === null)
+  const secretsFound = secretsIn(path);
+  if (secretsFound === null)
     return finding(
       "DOCTOR_CONFIG_COPY",
       "warning",
       `${path} looks like a copy of config.json, and this user may not read it`,
       `ls -l ${path}`,
     );
-  if (held.length > 0)
+  if (secretsFound.length > 0)
     return finding(
       "DOCTOR_CONFIG_COPY_SECRET",
       "error",
-      `${path} is a copy of config.json and holds ${held.join(", ")}`,
+      `${path} is a copy of config.json and holds ${secretsFound.join(", ")}`,
       `shred -u ${path}`,
     );
   return finding("DOCTOR_CONFIG_COPY", "warning", `${path} looks like a copy of config.json, without secrets`, `rm ${path}`);
@@ -155,7 +164,7 @@ function besideFinding(path: string): Finding {
   return finding("DOCTOR_ENCKEY_BESIDE", "error", `${path} lies in the state folder, beside the keystore that it opens`, hint);
 }
 
-/** Which secrets stand in a file, by their keys alone: no value becomes a string. Null when it cannot be read. */
+/** The secrets in a file, found by their keys: no value becomes a string. Null for a file that cannot be read. */
 function secretsIn(path: string): readonly string[] | null {
   const bytes = Buffer.alloc(bytesMax);
   try {
@@ -174,7 +183,7 @@ function secretsIn(path: string): readonly string[] | null {
   }
 }
 
-/** `"name" : "x…`, where x does not begin a placeholder. */
+/** Whether the text has `"name" : "x…`, where x begins no placeholder. */
 function holds(text: Buffer, name: string): boolean {
   const key = `"${name}"`;
   for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at + 1)) {

@@ -1,16 +1,16 @@
 /**
- * `doctor`: looks at everything that is known to go wrong with an agent on its server before it hurts, and says each with a code, a
- * sentence and the line to type. Looks as root or as an operator; changes nothing but a scratch file that it takes away again.
+ * `doctor`: looks for every known trouble of an agent on its server before it hurts, and tells each with a code, a sentence and the line
+ * to type. Works as root or as an operator. Changes nothing; one scratch file is written and removed.
  */
 
 import { judgeChains } from "../../agent/check/chains.ts";
-import { type Finding, faultFound } from "../../agent/check/finding.ts";
 import { findConfigFile } from "../../agent/config/place.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { assertPaired } from "../../agent/launcher/paired.ts";
 import { exitCodes } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { type Finding, faultFound } from "../../protocol/finding.ts";
 import { askOperator } from "../operator.ts";
 import { isPast, readProgress } from "../pair/progress.ts";
 import type { Terminal } from "../terminal.ts";
@@ -41,7 +41,7 @@ const listMax = 500;
 const quietMs = 1_000;
 
 /**
- * 0 when there is nothing to say, 1 when there is.
+ * Prints the findings, errors first, and whatever this user could not look at. Resolves with 0 without a finding, else with 1.
  * @throws AgentError COMMAND_RIGHT when this user could look at nothing
  * @public
  */
@@ -67,7 +67,7 @@ export async function doctor(state: StateFolder, options: DoctorOptions, termina
   return findings.length === 0 ? exitCodes.fine : exitCodes.no;
 }
 
-/** Says on a terminal what it is at, once it takes longer than a moment. */
+/** Names on a terminal the look that begins, once a second has passed. */
 function progress(terminal: Terminal, now: () => number): (what: string) => void {
   const from = now();
   return (what) => {
@@ -111,7 +111,7 @@ async function lookAtAgent(state: StateFolder, outside: Outside, say: (what: str
   });
   const known = status as SignerStatus | null;
   const isAnswering = known !== null;
-  // One that hangs or is not paired would only say so again.
+  // A signer that hangs, or a folder without an agent, would give the same finding again.
   if (!isAnswering && findings.some(({ code }) => code !== "COMMAND_DAEMON_AWAY")) return { status, isSeen, findings, unseen };
   await attempt("the ledger, read back whole", async () => void (await verified(state)));
   if (isAnswering)
@@ -163,7 +163,7 @@ function lookAtMachine(state: StateFolder, status: SignerStatus | null, outside:
   }
 }
 
-/** Where nobody says which file is meant, none where one would be is no fault. */
+/** Without --config and without a signer, a missing config.json is no finding: the real one may lie elsewhere. */
 function configOf(state: StateFolder, named: string | undefined, isPaired: boolean, { machine }: Outside): ConfigLook {
   const path = findConfigFile(named);
   if (named === undefined && machine.configOnDisk(path).is === "gone")

@@ -1,13 +1,13 @@
-/** Rights, owners and links in the state folder: read entry by entry, then judged. Follows no link and changes nothing. */
+/** Looks at rights, owners and links in the state folder: reads every entry, then judges. Follows no link and changes nothing. */
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { type Finding, finding } from "../../agent/check/finding.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { reasonOf } from "../../protocol/fault.ts";
+import { type Finding, finding } from "../../protocol/finding.ts";
 import { shellWord, visible } from "../../protocol/visible.ts";
 import type { Look } from "./report.ts";
 
-/** One file or folder, `path` below the state folder, "" itself. */
+/** A file or folder. `path` is relative to the state folder, "" for the folder itself. */
 export interface Entry {
   readonly path: string;
   readonly kind: "file" | "folder" | "socket" | "link" | "other";
@@ -23,6 +23,7 @@ interface Tree {
 
 const entriesMax = 20_000;
 
+/** Reads at most 20,000 entries, parents before their children. */
 export function readTree(root: string): Tree {
   const entries: Entry[] = [];
   const unseen: string[] = [];
@@ -34,7 +35,7 @@ export function readTree(root: string): Tree {
       if (entry.kind === "folder") for (const name of readdirSync(path)) queue.push(join(path, name));
     } catch (error) {
       const reason = reasonOf(error);
-      // What is gone between listing and look was somebody's temporary file.
+      // An entry that is gone between listing and look was a temporary file.
       if (reason !== "ENOENT") unseen.push(visible(`${path} (${reason})`));
     }
   }
@@ -54,6 +55,7 @@ function entryOf(path: string, stat: Stats): Entry {
   return { path, kind, mode: stat.mode & 0o777, uid: stat.uid, names: stat.nlink };
 }
 
+/** Judges every entry by its own rights and by the owner of its room. */
 export function judgeTree(state: StateFolder, { entries, unseen }: Tree): Look {
   const owners = new Map(entries.filter(({ kind }) => kind === "folder").map(({ path, uid }) => [path, uid]));
   const findings = entries.flatMap((entry) => [
@@ -66,7 +68,7 @@ export function judgeTree(state: StateFolder, { entries, unseen }: Tree): Look {
 
 const isOfRoom = (path: string): boolean => /^(?:signer|courier)(?:\/|$)/.test(path);
 
-/** Nothing of signer and courier is for others; the folder above may be passed through, the sockets are for their group. */
+/** Bits that must not be set. Signer and courier share nothing; the state folder may be passed through; sockets serve their group. */
 function forbiddenBits({ path, kind }: Entry): number {
   if (kind === "link") return 0;
   if (isOfRoom(path)) return 0o077;
@@ -74,7 +76,7 @@ function forbiddenBits({ path, kind }: Entry): number {
   return path === "" ? 0o066 : 0o022;
 }
 
-/** The line to type for a file. Whoever owns its folder chose its name, and may have made it part of another line. */
+/** The hint with the path as one word. The owner of the folder chose the name, so a path that needs more than quotes is not printed. */
 function lineFor(path: string, line: (word: string) => string): string {
   const word = shellWord(path);
   return word === null
@@ -117,7 +119,7 @@ function linkFindings(state: StateFolder, { path, kind, names }: Entry): readonl
   return [finding("DOCTOR_FILE_LINK", "warning", `${full} has ${names} names: whoever reaches the other reaches it`, hint)];
 }
 
-/** The signer cannot read what root made in its folder, as a command run by root once did. */
+/** A file that root made in the signer's folder is closed to the signer. */
 function ownerFindings(state: StateFolder, { path, uid }: Entry, owners: ReadonlyMap<string, number>): readonly Finding[] {
   const room = /^(signer|courier)\//.exec(path)?.[1];
   const owner = room === undefined ? undefined : owners.get(room);

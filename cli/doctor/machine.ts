@@ -1,12 +1,12 @@
-/** The machine under the agent: Node, the disk, the units, other state folders, the clocks. Readings in, findings out. */
+/** Judges the machine under the agent: Node, the disk, the units, other state folders, the clocks. Readings in, findings out. */
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { ChainView } from "../../agent/check/chains.ts";
-import { type Finding, finding } from "../../agent/check/finding.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { readKeystore } from "../../agent/keystore/file.ts";
 import { readKeystoreHeader } from "../../agent/keystore/keystore.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { type Finding, finding } from "../../protocol/finding.ts";
 import type { UnitView } from "../machine.ts";
 import { bytesWords } from "../status/problems.ts";
 import { typed } from "../typed.ts";
@@ -28,7 +28,7 @@ const nodeEnds: Readonly<Record<string, string>> = {
   26: "2029-04-30",
 };
 
-/** A version newer than the table is newer than this program, and well. */
+/** A finding 90 days before the last security update and after it. A major version beyond the table is newer than this program. */
 export function judgeNode(version: string, nowMs: number): readonly Finding[] {
   const end = nodeEnds[/^v(\d+)\./.exec(version)?.[1] ?? ""];
   if (end === undefined) return [];
@@ -39,7 +39,9 @@ export function judgeNode(version: string, nowMs: number): readonly Finding[] {
   return [finding("DOCTOR_NODEJS_END", "warning", `Node ${version.slice(1)} ${when}`, hint)];
 }
 
+/** Types of file systems in memory. */
 const forgetful = /^(?:tmpfs|ramfs|devtmpfs)$/;
+/** Types of file systems on other machines, or in user space. */
 const remote = /^(?:nfs\d?|cifs|smb\d?|9p|afs|ceph|glusterfs|fuse\..+|fuse)$/;
 
 /** The type of the file system that holds `path`, by the longest mount point above it; "" unknown. */
@@ -49,6 +51,7 @@ export function fileSystemOf(path: string, mounts: string): string {
   return above.reduce((best, row) => ((row[1]?.length ?? 0) >= (best[1]?.length ?? 0) ? row : best), ["", "", ""])[2] ?? "";
 }
 
+/** `mounts` as in /proc/self/mounts. */
 export function judgeFileSystem(path: string, mounts: string): readonly Finding[] {
   const type = fileSystemOf(path, mounts);
   const trouble = forgetful.test(type)
@@ -65,6 +68,7 @@ export function judgeFileSystem(path: string, mounts: string): readonly Finding[
 
 const syncMsMax = 50;
 
+/** Judges the median of the writes. */
 export function judgeSyncs(path: string, syncsMs: readonly number[]): readonly Finding[] {
   const median = [...syncsMs].sort((a, b) => a - b)[Math.floor(syncsMs.length / 2)] ?? 0;
   if (median <= syncMsMax) return [];
@@ -73,9 +77,10 @@ export function judgeSyncs(path: string, syncsMs: readonly number[]): readonly F
   ];
 }
 
-/** As the signer's own least room is (docs/operations.md section 4); asked for here only where no signer can tell. */
+/** The signer's own least room (docs/operations.md section 4). Used only where no signer answers. */
 const freeBytesMin = 67_108_864;
 
+/** `freeBytes` below 0: unknown. */
 export function judgeRoom(path: string, freeBytes: number): readonly Finding[] {
   if (freeBytes < 0 || freeBytes >= freeBytesMin * 4) return [];
   const what = `${bytesWords(freeBytes)} free on the disk of ${path}; below ${bytesWords(freeBytesMin)} nothing new is signed`;
@@ -90,13 +95,14 @@ export function judgeRoom(path: string, freeBytes: number): readonly Finding[] {
 
 const unitNames = ["crypto-signer.service", "crypto.service"] as const;
 export const unitsLookedAt = [...unitNames, "crypto-signer.socket", "crypto-operator.socket"] as const;
-/** What the units of systemd/ have, and a little for other versions of systemd. */
+/** The exposure of the units of systemd/, and a little more for other versions of systemd. */
 const exposures = [
   ["crypto-signer.service", 0.4],
   ["crypto.service", 1.5],
 ] as const;
 const restartsMany = 10;
 
+/** `exposure` gives 0 to 10, null for unknown. A unit that runs and was never restarted often has no finding. */
 export function judgeUnits(units: ReadonlyMap<string, UnitView>, exposure: (unit: string) => number | null): readonly Finding[] {
   const findings = [...units].flatMap(([name, { ActiveState, Result = "", ExecMainStatus = "", NRestarts = "0" }]): Finding[] => {
     const hint = `journalctl -u ${name} -n 20; then: systemctl reset-failed ${name} && systemctl start autowithdraw.target`;
@@ -123,6 +129,7 @@ export function judgeUnits(units: ReadonlyMap<string, UnitView>, exposure: (unit
   return findings;
 }
 
+/** Finds other agents in `folders`; one with the same wallet is an error. */
 export function lookAtOthers(state: StateFolder, folders: readonly string[]): Look {
   const own = walletIn(state.signer);
   const findings = folders.flatMap((root): Finding[] => {
@@ -145,7 +152,7 @@ export function lookAtOthers(state: StateFolder, folders: readonly string[]): Lo
   return { findings, unseen: [] };
 }
 
-/** Null where there is no keystore, "" where it says nothing to this user. */
+/** The wallet of a keystore; null without a keystore, "" for one that this user cannot read. */
 function walletIn(signer: string): string | null {
   try {
     if (lstatSync(join(signer, "keystore.json"), { throwIfNoEntry: false }) === undefined) return null;
@@ -158,28 +165,28 @@ function walletIn(signer: string): string | null {
 }
 
 const skewMsMax = 30_000;
-/** Beyond it nothing is signed (docs/operations.md, CLOCK_SKEW). */
+/** Nothing is signed beyond this (docs/operations.md, CLOCK_SKEW). */
 const skewMsStops = 600_000;
-/** A newest block is this fresh by a clock that is right; chains let block times run ahead a little. */
+/** By a right clock the newest block is this fresh. A chain lets block times be ahead a little. */
 const freshMs = 120_000;
 const aheadMs = 15_000;
 
-/** The newest block's time on any chain is the third witness: that much time has surely passed. */
+/** Compares this machine's clock with the gateway's. The newest block of any chain decides which is off: its time has surely passed. */
 export function judgeClocks(nowMs: number, gateway: GatewayTime | null, chains: readonly ChainView[]): readonly Finding[] {
   const blockAtMs = Math.max(0, ...chains.flatMap(({ nodes }) => nodes.map((node) => node.blockAtMs)));
   const isBehindBlock = blockAtMs > nowMs + aheadMs * 4;
   if (gateway === null || !gateway.ok) {
     return isBehindBlock
       ? [
-          off(
+          clockFinding(
             "DOCTOR_CLOCK_HERE",
-            `this machine's clock is at least ${words(blockAtMs - nowMs)} behind the newest block`,
+            `this machine's clock is at least ${durationWords(blockAtMs - nowMs)} behind the newest block`,
             blockAtMs - nowMs,
           ),
         ]
       : [];
   }
-  // A date has whole seconds, and the answer was on its way for a while.
+  // The header has whole seconds, and the answer took a while: only a difference beyond both counts.
   const apartMs =
     gateway.dateMs > gateway.latestMs
       ? gateway.dateMs - gateway.latestMs
@@ -189,19 +196,19 @@ export function judgeClocks(nowMs: number, gateway: GatewayTime | null, chains: 
   const gatewayNowMs = isAhead ? nowMs + apartMs : nowMs - apartMs;
   const fitsHere = blockAtMs > 0 && blockAtMs <= nowMs + aheadMs && nowMs - blockAtMs <= freshMs;
   const fitsGateway = blockAtMs > 0 && blockAtMs <= gatewayNowMs + aheadMs && gatewayNowMs - blockAtMs <= freshMs;
-  const apart = `the gateway's clock is ${words(apartMs)} ${isAhead ? "ahead of" : "behind"} this machine's`;
+  const apart = `the gateway's clock is ${durationWords(apartMs)} ${isAhead ? "ahead of" : "behind"} this machine's`;
   if (fitsHere && !fitsGateway)
-    return [off("DOCTOR_CLOCK_GATEWAY", `${apart}, and the newest block says that this machine is right`, apartMs)];
+    return [clockFinding("DOCTOR_CLOCK_GATEWAY", `${apart}, and the newest block says that this machine is right`, apartMs)];
   if (fitsGateway && !fitsHere)
-    return [off("DOCTOR_CLOCK_HERE", `${apart}, and the newest block says that the gateway is right`, apartMs)];
-  return [off("CLOCK_SKEW", `${apart}, and no chain says which of the two is right`, apartMs)];
+    return [clockFinding("DOCTOR_CLOCK_HERE", `${apart}, and the newest block says that the gateway is right`, apartMs)];
+  return [clockFinding("CLOCK_SKEW", `${apart}, and no chain says which of the two is right`, apartMs)];
 }
 
-function off(code: "DOCTOR_CLOCK_HERE" | "DOCTOR_CLOCK_GATEWAY" | "CLOCK_SKEW", what: string, apartMs: number): Finding {
+function clockFinding(code: "DOCTOR_CLOCK_HERE" | "DOCTOR_CLOCK_GATEWAY" | "CLOCK_SKEW", what: string, apartMs: number): Finding {
   const isStop = apartMs > skewMsStops;
   return finding(code, isStop ? "error" : "warning", `${what}${isStop ? "; beyond ten minutes nothing is signed" : ""}`);
 }
 
-function words(ms: number): string {
+function durationWords(ms: number): string {
   return ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} minutes`;
 }

@@ -1,4 +1,4 @@
-/** What `doctor` reads of this machine and its neighbours, beside what it is given a path or an address of; tests put their own in place. */
+/** The readings that `doctor` takes of this machine and its neighbours, as one object, so that tests can give their own. */
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, rmSync, statfsSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
@@ -15,21 +15,21 @@ export interface Outside {
   readonly nodeVersion: string; // v20.11.0
   /** Mounted file systems as /proc/self/mounts lists them. */
   mounts(): string;
-  /** How long each of a few small writes to a scratch file in `folder` took to become durable. Throws what the disk said. */
+  /** Milliseconds that each of a few small writes to a scratch file in `folder` takes to be durable. Throws the disk's error. */
   syncsMs(folder: string): readonly number[];
-  /** Room for others than root on the disk of `folder`; -1 when it cannot be told. */
+  /** Bytes free for others than root on the disk of `folder`; -1 for unknown. */
   freeBytes(folder: string): number;
-  /** Folders in which an agent may lie, beside the one that is looked at. */
+  /** Folders other than `root` in which an agent may lie. They need not exist. */
   stateFolders(root: string): readonly string[];
-  /** What systemd-analyze security gives a unit, 0 to 10; null where it cannot be asked. */
+  /** A unit's exposure by systemd-analyze security, 0 to 10; null for unknown. */
   exposure(unit: string): number | null;
-  /** The time in the gateway's answer, whatever else it answers. */
+  /** The date in the gateway's answer, of whatever status. Never rejects. */
   gatewayTime(url: string): Promise<GatewayTime>;
   chains(settings: Pick<AgentSettings, "chains" | "currencies">): Promise<readonly ChainView[]>;
 }
 
 /**
- * `earliestMs` and `latestMs`: this machine's clock when it was asked and when it had answered.
+ * `earliestMs` and `latestMs`: this machine's clock before the question and after the answer.
  * @public
  */
 export type GatewayTime =
@@ -43,7 +43,7 @@ const analyzers = ["/usr/bin/systemd-analyze", "/bin/systemd-analyze"];
 const analyzeMs = 10_000;
 
 /**
- * This machine. Writes one scratch file, and takes it away again.
+ * This machine. Writes one scratch file, and removes it.
  * @public
  */
 export const thisOutside: Outside = {
@@ -82,7 +82,7 @@ function syncsMs(folder: string): readonly number[] {
   }
 }
 
-/** The folder's neighbours, where copies are made, and the places that commands and units take when none is named. */
+/** The default places of commands and units, and the folder's neighbours, where people make copies. */
 function stateFolders(root: string): readonly string[] {
   const homes = ["/root", homedir(), ...namesOrNone("/home").map((name) => join("/home", name))];
   const usual = ["/var/lib/autowithdraw", ...homes.map((home) => join(home, ".local/share/autowithdraw"))];
@@ -111,7 +111,7 @@ function exposure(unit: string): number | null {
 }
 
 /**
- * The level in what systemd-analyze prints last; null when it printed none.
+ * The level in the last line of systemd-analyze; null without one.
  * @public
  */
 export function exposureIn(text: string): number | null {
@@ -120,7 +120,7 @@ export function exposureIn(text: string): number | null {
 }
 
 /**
- * Asks for the gateway's first page; any answer has a date (RFC 9110 section 6.6.1).
+ * Asks for the gateway's first page, since any answer has a date (RFC 9110 section 6.6.1). Never rejects.
  * @public
  */
 export async function gatewayTime(url: string, now: () => number): Promise<GatewayTime> {

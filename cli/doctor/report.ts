@@ -1,5 +1,5 @@
-/** What a look gives: findings, and what this user could not look at. */
-import type { Finding } from "../../agent/check/finding.ts";
+/** The result of a look: findings, and in words whatever this user could not look at. */
+import type { Finding } from "../../protocol/finding.ts";
 
 export interface Look {
   readonly findings: readonly Finding[];
@@ -8,7 +8,7 @@ export interface Look {
 
 export const nothing: Look = { findings: [], unseen: [] };
 
-/** What several looks give together; the same finding twice is one. */
+/** Joins several looks; a finding with the same code and sentence counts once. */
 export function together(looks: readonly Look[]): Look {
   const seen = new Set<string>();
   const findings = looks

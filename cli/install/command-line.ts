@@ -1,4 +1,4 @@
-/** The options of install, upgrade and uninstall, and their help. Read without any package, since there may be none yet. Pure. */
+/** The options of install, upgrade and uninstall, and their help. Parsed without a package, since a bare server has none. Pure. */
 import { parseArgs } from "node:util";
 import { AgentError } from "../../protocol/fault.ts";
 import type { Part } from "./layout.ts";
@@ -26,7 +26,7 @@ const options = {
 } as const;
 
 /**
- * @throws AgentError COMMAND_USAGE
+ * Parses the words after `autowithdraw`. @throws AgentError COMMAND_USAGE
  * @public
  */
 export function readInstallCommand(argv: readonly string[]): InstallCommand {

@@ -1,6 +1,7 @@
 /**
- * encKey as a credential that systemd-creds seals for this machine: taken from a file, from config.json or newly made, opened again
- * and compared before it counts, and only then taken out of config.json. Bytes only, never on a command line. Source: systemd-creds(1).
+ * Seals encKey as a credential for this machine, by systemd-creds. encKey comes from a file, from config.json or is newly made; the
+ * credential is opened again and compared before encKey leaves config.json. Bytes alone, never on a command line. Source:
+ * systemd-creds(1).
  */
 import { spawnSync } from "node:child_process";
 import { randomBytes, timingSafeEqual } from "node:crypto";
@@ -28,8 +29,8 @@ interface Found {
 }
 
 /**
- * Seals encKey, or makes sure that the sealed one is the one given. Running it again after a crash goes on.
- * @returns what was done, in words
+ * Seals encKey, or makes sure that a credential holds the encKey given. Again after a crash it goes on.
+ * @returns words for the step
  * @throws AgentError ENCKEY_*, CONFIG_*, INSTALL_ENCKEY, INSTALL_STEP, COMMAND_DECLINED, COMMAND_USAGE, PAIRING_SCRUB
  * @public
  */
@@ -52,7 +53,7 @@ export async function sealEncKey(places: CredentialPlaces, isYes: boolean, termi
   }
 }
 
-/** One that came with a backup opens nowhere any more; whoever gives encKey means it to be sealed anew. */
+/** Whether a credential that came with another machine's files is to be sealed anew: it does not open, and encKey is given. */
 function isOfAnotherMachine(credential: string, given: Found | null): boolean {
   if (given === null) return false;
   try {
@@ -78,7 +79,7 @@ function compared(places: CredentialPlaces, given: Found | null): string {
   }
 }
 
-/** Two that differ would seal the keystore under one and open it with the other. */
+/** encKey of the file, else of config.json, else null. Two that differ are a fault: one would seal, the other open. */
 function encKeyGiven({ encKeyFile, config }: CredentialPlaces): Found | null {
   const inConfig = encKeyInConfig(config);
   if (encKeyFile === undefined) return inConfig;
@@ -99,14 +100,14 @@ function encKeyInConfig(config: string): Found | null {
   try {
     const member = findMembers(text).find(({ key }) => key === "encKey");
     const bytes = member === undefined ? null : stringBytes(text.subarray(member.valueStart, member.end));
-    // "<ENCRYPTION_KEY>" stands where nobody has put one.
+    // "<ENCRYPTION_KEY>" is the placeholder.
     return bytes === null || bytes.length === 0 || bytes[0] === 0x3c ? null : { bytes, from: config };
   } finally {
     text.fill(0);
   }
 }
 
-/** Made once: a run that was cut finds it again, so that what a person took away is what is sealed. */
+/** Makes encKey once: after a crash the file is read again, so that the sealed key is the one a person may have taken away. */
 function newEncKey(takeAway: string): Found {
   if (!existsSync(takeAway)) {
     const random = randomBytes(32);
@@ -142,7 +143,7 @@ async function assertKeptElsewhere(from: string, isYes: boolean, terminal: Termi
   }
 }
 
-/** Beside first: a credential that does not open again never takes the place. */
+/** Seals into a file beside, opens that again, and only then renames it. */
 function seal(credential: string, encKey: Uint8Array): void {
   const beside = `${credential}.new`;
   rmSync(beside, { force: true });
@@ -174,7 +175,7 @@ function isSame(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** A secret's file, without the line end that editors leave. */
+/** Without the line end that editors leave in a file. */
 function oneLine(bytes: Uint8Array): Uint8Array {
   let end = bytes.length;
   while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;

@@ -1,4 +1,4 @@
-/** Does what the plan says: the one place where installing changes a machine. No shell; every path comes from the layout. */
+/** Carries out the acts of a plan: the one place where installing changes a machine. No shell; every path comes from the layout. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,20 +14,20 @@ export interface Door {
   readonly from: string; // the copy that is installed
   readonly root: string; // of --root, "" for this machine
   readonly node: string;
-  /** Seals encKey; gives words for the step. */
+  /** Seals encKey; resolves with words for the step. */
   readonly seal: () => Promise<string>;
 }
 
 /**
- * Carries out one act; twice is harmless for each of them. Gives words that only doing it could find, or "".
- * @throws AgentError INSTALL_STEP and what the act itself throws
+ * Carries out one act; each is harmless twice. Resolves with words for the step, "" for the plan's own.
+ * @throws AgentError INSTALL_STEP, and the faults of the files and of `seal`
  * @public
  */
 export async function carryOut(act: Act, door: Door): Promise<string> {
   const at = (path: string): string => join(door.root, path);
   switch (act.kind) {
     case "run":
-      run(act, door);
+      runProgram(act, door);
       return "";
     case "folder":
       makeFolder(at(act.path), act.mode, act.owner);
@@ -53,7 +53,7 @@ export async function carryOut(act: Act, door: Door): Promise<string> {
   }
 }
 
-function run({ program, args, as }: Extract<Act, { kind: "run" }>, { node }: Door): void {
+function runProgram({ program, args, as }: Extract<Act, { kind: "run" }>, { node }: Door): void {
   const identity = as === undefined ? {} : { ...ids(as), cwd: "/" };
   const done = spawnSync(program === "node" ? node : program, args, {
     ...identity,

@@ -1,21 +1,22 @@
-/** Looks at this machine and at the copy that installing was started from; changes nothing. */
+/** Gathers the facts of this machine and of the copy to be installed. Changes nothing. */
 import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type Layout, partOfUnit, unitFolder } from "./layout.ts";
+import { installedConfig, installedCredential } from "../../agent/installed.ts";
+import { gatewayConfig, type Layout, partOfUnit, unitFolder } from "./layout.ts";
 import type { Facts, FolderFact } from "./plan.ts";
 import { isSameProgram, programVersion } from "./program.ts";
 import { type RemovalFacts, removalPaths } from "./removal.ts";
 import { commandText, unitText } from "./texts.ts";
 
-/** What a program printed, "" when it did not end well. */
-function asked(program: string, ...args: readonly string[]): string {
+/** The stdout of a program; "" when it fails or takes longer than 30 s. */
+function outputOf(program: string, ...args: readonly string[]): string {
   const done = spawnSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], timeout: 30_000 });
   return done.status === 0 ? done.stdout : "";
 }
 
 /**
- * @param from the copy that is to be installed, @param root the folder of --root, "" for this machine
+ * `from`: the copy to be installed. `root`: the folder of --root, "" for this machine.
  * @public
  */
 export async function gatherFacts(layout: Layout, from: string, root: string): Promise<Facts> {
@@ -27,15 +28,14 @@ export async function gatherFacts(layout: Layout, from: string, root: string): P
       unitText(readFileSync(join(from, "systemd", name), "utf8"), node, layout),
     ]),
   );
-  const hasConfig =
-    layout.part === "agent" ? "/etc/autowithdraw/config.json" : "/var/lib/autowithdraw-gateway/gateway.config.json";
+  const config = layout.part === "agent" ? installedConfig : gatewayConfig;
   return {
     isRoot: process.getuid?.() === 0,
     platform: process.platform,
     systemd: systemdVersion(),
     node,
     nodeVersion: process.versions.node,
-    npm: asked("npm", "--version").trim() || null,
+    npm: outputOf("npm", "--version").trim() || null,
     root,
     accounts: accountsThere(layout),
     folders: new Map(layout.folders.flatMap(({ path, owner }) => folderFact(path, at(path), owner !== "root"))),
@@ -54,15 +54,15 @@ export async function gatherFacts(layout: Layout, from: string, root: string): P
           .map((name) => [name, readFileSync(at(`${unitFolder}/${name}`), "utf8")]),
       ),
       command: textOf(at(layout.command)),
-      isEnabled: root === "" && asked("systemctl", "is-enabled", layout.unit).trim() === "enabled",
-      isActive: root === "" && asked("systemctl", "is-active", layout.unit).trim() === "active",
-      hasConfig: existsSync(at(hasConfig)),
-      hasCredential: existsSync(at("/etc/autowithdraw/encKey.cred")),
+      isEnabled: root === "" && outputOf("systemctl", "is-enabled", layout.unit).trim() === "enabled",
+      isActive: root === "" && outputOf("systemctl", "is-active", layout.unit).trim() === "active",
+      hasConfig: existsSync(at(config)),
+      hasCredential: existsSync(at(installedCredential)),
     },
   };
 }
 
-/** @public */
+/** The facts for uninstalling. `from`: the copy that the command was started from. @public */
 export function gatherRemovalFacts(layout: Layout, from: string): RemovalFacts {
   const ours = new Set([join(from, "systemd"), join(layout.program, "systemd")].flatMap((folder) => unitNames(folder, layout)));
   return {
@@ -77,7 +77,7 @@ function unitNames(folder: string, { part }: Layout): readonly string[] {
   return readdirSync(folder).filter((name) => /\.(service|socket|target|timer|path)$/.test(name) && partOfUnit(name) === part);
 }
 
-/** The name that a distribution's upgrade keeps, where it is this very binary. */
+/** /usr/bin/node where that is this binary, since an upgrade of the distribution keeps the name; else the real path. */
 function nodePath(): string {
   const own = realpathSync(process.execPath);
   return existsSync("/usr/bin/node") && realpathSync("/usr/bin/node") === own ? "/usr/bin/node" : own;
@@ -85,29 +85,29 @@ function nodePath(): string {
 
 function systemdVersion(): number | null {
   if (!existsSync("/run/systemd/system")) return null;
-  const found = /^systemd (\d+)/.exec(asked("systemctl", "--version"));
+  const found = /^systemd (\d+)/.exec(outputOf("systemctl", "--version"));
   return found === null ? null : Number(found[1]);
 }
 
 function accountsThere({ users, groups }: Layout): ReadonlySet<string> {
   const there = [
-    ...users.filter(({ name }) => asked("getent", "passwd", name) !== ""),
-    ...groups.filter(({ name }) => asked("getent", "group", name) !== ""),
+    ...users.filter(({ name }) => outputOf("getent", "passwd", name) !== ""),
+    ...groups.filter(({ name }) => outputOf("getent", "group", name) !== ""),
   ];
   return new Set(there.map(({ name }) => name));
 }
 
-/** A user's folder counts as that user's when all in it is: a copy put back by root may not be. */
+/** The folder as an entry of Facts. Its owner is null when something in it is another user's, as after a copy made by root. */
 function folderFact(path: string, place: string, isUsers: boolean): readonly (readonly [string, FolderFact])[] {
   const stat = statSync(place, { throwIfNoEntry: false });
   if (stat === undefined) return [];
   const isWhole = !isUsers || process.getuid?.() !== 0 || isAllOf(stat.uid, place);
-  const owner = isWhole ? asked("getent", "passwd", String(stat.uid)).split(":")[0] || null : null;
+  const owner = isWhole ? outputOf("getent", "passwd", String(stat.uid)).split(":")[0] || null : null;
   return [[path, { mode: stat.mode & 0o7777, owner }]];
 }
 
 function isAllOf(uid: number, folder: string): boolean {
-  // Folder by folder: Node's own recursive listing walks through links, and the folder's owner may have put a loop of them there.
+  // Node's own recursive listing follows links, and the folder's owner may have made a loop of them.
   return readdirSync(folder, { withFileTypes: true }).every((entry) => {
     const path = join(folder, entry.name);
     const stat = lstatSync(path, { throwIfNoEntry: false });

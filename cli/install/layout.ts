@@ -1,7 +1,8 @@
 /**
- * Where installing puts what, for the agent and for the gateway: the one list that install, upgrade and uninstall go by. The units of
- * systemd/ name the same paths. Pure.
+ * The places of an installation, for the agent and for the gateway: the one list that install, upgrade and uninstall go by. The units
+ * of systemd/ name the same paths. Pure.
  */
+import { installedState } from "../../agent/installed.ts";
 
 /** @public */
 export type Part = "agent" | "gateway";
@@ -23,25 +24,19 @@ export interface Layout {
   readonly part: Part;
   readonly program: string;
   readonly launcher: string; // in the program's folder
-  readonly command: string; // the short command in the path
-  readonly unit: string; // the one name that starts and stops all of it
+  readonly command: string; // the short command, in the path
+  readonly unit: string; // starts and stops every unit of the part
   readonly users: readonly Account[];
   readonly groups: readonly Account[];
   readonly folders: readonly Folder[];
-  readonly rooms: readonly string[]; // of dist/
-  readonly files: readonly string[]; // copied as they are, besides rooms, units and documents
+  readonly rooms: readonly string[]; // folders of dist/
+  readonly files: readonly string[]; // copied besides rooms, units and documents
 }
 
-/** @public */
-export const configFile = "/etc/autowithdraw/config.json";
-/** @public */
-export const credentialFile = "/etc/autowithdraw/encKey.cred";
-/** A new encKey lies here until a person has taken it away: the units cannot see this folder. @public */
+/** A new encKey lies here until a person takes it away. The units cannot see this folder. @public */
 export const takeAwayFile = "/root/autowithdraw-encKey";
 /** @public */
 export const unitFolder = "/etc/systemd/system";
-/** @public */
-export const agentState = "/var/lib/autowithdraw";
 /** @public */
 export const gatewayState = "/var/lib/autowithdraw-gateway";
 /** @public */
@@ -66,9 +61,9 @@ export const layouts: Readonly<Record<Part, Layout>> = {
     groups: [{ name: "autowithdraw-operators", does: "people who may look, approve and refuse" }],
     folders: [
       { path: "/etc/autowithdraw", mode: 0o711, owner: "root", holds: "config.json and the sealed encKey" },
-      { path: agentState, mode: 0o711, owner: "root", holds: "the state" },
-      { path: `${agentState}/signer`, mode: 0o700, owner: "autowithdraw-signer", holds: "keystore and ledger" },
-      { path: `${agentState}/courier`, mode: 0o700, owner: "autowithdraw", holds: "the link's key" },
+      { path: installedState, mode: 0o711, owner: "root", holds: "the state" },
+      { path: `${installedState}/signer`, mode: 0o700, owner: "autowithdraw-signer", holds: "keystore and ledger" },
+      { path: `${installedState}/courier`, mode: 0o700, owner: "autowithdraw", holds: "the link's key" },
     ],
     rooms: ["protocol", "notices", "metrics", "notify", "chains", "agent", "cli", "client"],
     files: [
@@ -96,7 +91,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
   },
 };
 
-/** Whose a file of systemd/ is. @public */
+/** The part that a file of systemd/ belongs to. @public */
 export function partOfUnit(name: string): Part {
   return name.includes("gateway") ? "gateway" : "agent";
 }

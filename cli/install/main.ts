@@ -1,10 +1,11 @@
 /**
- * `autowithdraw install`, `upgrade` and `uninstall`: looks, plans, does step by step and says each, then what to type next. Loads no
- * package, since a bare server has none until this has run.
+ * `autowithdraw install`, `upgrade` and `uninstall`: looks at the machine, plans, carries out step by step and prints each, then the
+ * lines to type next. Loads no package, since a bare server has none before.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
 import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { processTerminal, type Terminal } from "../terminal.ts";
@@ -12,18 +13,18 @@ import { type InstallCommand, installHelp, readInstallCommand } from "./command-
 import { sealEncKey } from "./credential.ts";
 import { carryOut, type Door } from "./door.ts";
 import { gatherFacts, gatherRemovalFacts } from "./facts.ts";
-import { agentState, configFile, credentialFile, gatewayConfig, type Layout, layouts, takeAwayFile } from "./layout.ts";
+import { gatewayConfig, type Layout, layouts, takeAwayFile } from "./layout.ts";
 import { assertFit, type Facts, needsRestart, planInstall, type Step } from "./plan.ts";
 import { sourceRoot } from "./program.ts";
 import { leftBehind, planRemoval } from "./removal.ts";
 
 /**
- * Runs one of the three; resolves with the exit code.
+ * The entry of the three commands. Resolves with the exit code; never rejects.
  * @public
  */
 export async function main(argv: readonly string[]): Promise<number> {
   const terminal = processTerminal();
-  // What is made for all to read must be readable for all, whatever whoever calls is used to.
+  // Root's own umask may be stricter, and every user must be able to read program and units.
   process.umask(0o022);
   try {
     const command = readInstallCommand(argv);
@@ -48,7 +49,7 @@ async function install(command: InstallCommand, terminal: Terminal): Promise<voi
   terminal.out(`  checked  Node ${facts.nodeVersion} in ${facts.node}, ${npm}, ${systemd}\n`);
   const steps = planInstall(facts, layout, { config: command.config, encKeyFile: command.encKeyFile, yes: command.isYes });
   const { encKeyFile } = command;
-  const places = { credential: credentialFile, config: configFile, takeAway: takeAwayFile, encKeyFile };
+  const places = { credential: installedCredential, config: installedConfig, takeAway: takeAwayFile, encKeyFile };
   const door = { from, root: command.root, node: facts.node, seal: () => sealEncKey(places, command.isYes, terminal) };
   for (const step of steps) await carry(step, door, command.isDry, terminal);
   if (command.isDry) {
@@ -72,9 +73,9 @@ async function carry({ state, name, says, acts }: Step, door: Door, isDry: boole
 
 const readyTimeoutSeconds = 60;
 
-/** What runs is restarted by its one name, and asked until it answers. */
+/** Restarts the unit, and asks it until it answers. @throws AgentError INSTALL_NOT_READY after 60 s, with the way back as hint */
 function restart({ unit, program, launcher, part }: Layout, node: string, terminal: Terminal): void {
-  const asked = part === "agent" ? ["status", "--state", agentState, "--json"] : ["health", "--config", gatewayConfig];
+  const asked = part === "agent" ? ["status", "--state", installedState, "--json"] : ["health", "--config", gatewayConfig];
   const isAway = (): boolean =>
     spawnSync(node, [join(program, launcher), ...asked], { stdio: "ignore" }).status === exitCodes.unreachable;
   const back = `mv ${program} ${program}.failed && mv ${program}.old ${program} && systemctl restart ${unit}`;
@@ -97,7 +98,7 @@ function nextWords({ installed, root }: Facts, { part, unit }: Layout, { config 
   }
   if (installed.isActive) return "next:\n  autowithdraw status\n";
   const hasConfig = installed.hasConfig || config !== undefined;
-  const first = hasConfig ? "" : `  install -m 0600 YOUR-CONFIG.json ${configFile}\n`;
+  const first = hasConfig ? "" : `  install -m 0600 YOUR-CONFIG.json ${installedConfig}\n`;
   const taken = existsSync(takeAwayFile) ? `  shred -u ${takeAwayFile}      once encKey is kept in another place\n` : "";
   return `next:
 ${taken}${first}  autowithdraw pair

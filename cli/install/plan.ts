@@ -1,11 +1,12 @@
 /**
- * What installing has to do, worked out from what a machine has: each step with what it finds and the acts that carry it out. Pure, so
- * that a test can show every case and `--dry-run` can print it.
+ * The plan of an installation, made from the facts of a machine: steps, each with its state and the acts that carry it out. Pure, so
+ * that a test can show every case and `--dry-run` can print the plan.
  */
+import { installedConfig, installedCredential } from "../../agent/installed.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import { configFile, credentialFile, gatewayConfig, gatewayState, gatewayUser, type Layout, takeAwayFile } from "./layout.ts";
+import { gatewayConfig, gatewayState, gatewayUser, type Layout, takeAwayFile, unitFolder } from "./layout.ts";
 
-/** What is to be done, as data; cli/install/door.ts does it. @public */
+/** One change of the machine, as data; cli/install/door.ts carries it out. @public */
 export type Act =
   | { readonly kind: "run"; readonly program: string; readonly args: readonly string[]; readonly as?: string }
   | { readonly kind: "folder"; readonly path: string; readonly mode: number; readonly owner: string | null }
@@ -17,19 +18,19 @@ export type Act =
 
 /** @public */
 export interface Step {
-  readonly state: "make" | "change" | "keep" | "leave"; // leave: not done here, and `says` why
+  readonly state: "make" | "change" | "keep" | "leave"; // leave: not done, `says` has the reason
   readonly name: string;
   readonly says: string;
   readonly acts: readonly Act[];
 }
 
-/** What stands at a path that is a folder. @public */
+/** A folder that exists. @public */
 export interface FolderFact {
   readonly mode: number;
-  readonly owner: string | null; // a user's name; null for a number without one, or when not all in it is that user's
+  readonly owner: string | null; // a user's name; null for a number without a name, or when something in it is another user's
 }
 
-/** What installing looks at. @public */
+/** The facts of the machine, and of the copy that is installed from. @public */
 export interface Facts {
   readonly isRoot: boolean;
   readonly platform: string;
@@ -42,13 +43,13 @@ export interface Facts {
   readonly folders: ReadonlyMap<string, FolderFact>;
   readonly source: {
     readonly version: string;
-    readonly hasPart: boolean; // a copy of the agent alone holds no gateway
-    readonly units: ReadonlyMap<string, string>; // texts as they are to be written
+    readonly hasPart: boolean; // false in a copy of the other part alone
+    readonly units: ReadonlyMap<string, string>; // texts to be written, by name
     readonly command: string;
   };
   readonly installed: {
     readonly version: string | null; // of the program
-    readonly isSame: boolean; // file for file and package for package what would be put there
+    readonly isSame: boolean; // same files and packages as the source
     readonly units: ReadonlyMap<string, string>;
     readonly command: string | null;
     readonly isEnabled: boolean;
@@ -68,7 +69,7 @@ export interface InstallOptions {
 const systemdLeast = 250; // credentials sealed by systemd-creds
 
 /**
- * Refuses a machine that cannot hold what is installed.
+ * Refuses a machine that cannot run the part. `isForced` allows an older version than the installed one.
  * @throws AgentError INSTALL_MACHINE, INSTALL_DOWNGRADE, COMMAND_RIGHT
  * @public
  */
@@ -130,14 +131,14 @@ const image = "not in an image; run install on the machine itself once";
 
 function accountSteps({ accounts, root }: Facts, { users, groups }: Layout): readonly Step[] {
   const noHome = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"];
-  const made = (kind: "user" | "group", name: string, does: string, program: string, args: readonly string[]): Step => {
+  const accountStep = (kind: "user" | "group", name: string, does: string, program: string, args: readonly string[]): Step => {
     if (root !== "") return { state: "leave", name: `${kind} ${name}`, says: image, acts: [] };
     if (accounts.has(name)) return { state: "keep", name: `${kind} ${name}`, says: does, acts: [] };
     return { state: "make", name: `${kind} ${name}`, says: does, acts: [{ kind: "run", program, args: [...args, name] }] };
   };
   return [
-    ...users.map(({ name, does }) => made("user", name, does, "useradd", noHome)),
-    ...groups.map(({ name, does }) => made("group", name, does, "groupadd", ["--system"])),
+    ...users.map(({ name, does }) => accountStep("user", name, does, "useradd", noHome)),
+    ...groups.map(({ name, does }) => accountStep("group", name, does, "groupadd", ["--system"])),
   ];
 }
 
@@ -163,26 +164,26 @@ function folderStep({ folders, root }: Facts, { path, mode, owner, holds }: Layo
 function configStep({ installed }: Facts, { config }: InstallOptions): Step {
   if (installed.hasConfig) {
     const says = config === undefined ? "as it is" : `as it is; ${config} is not taken over it, since pairing changes this one`;
-    return { state: "keep", name: configFile, says, acts: [] };
+    return { state: "keep", name: installedConfig, says, acts: [] };
   }
   if (config === undefined) {
     const says =
       "the payment service makes it (merchant create … --config-out); give it with --config FILE, or put it there, mode 0600";
-    return { state: "leave", name: configFile, says, acts: [] };
+    return { state: "leave", name: installedConfig, says, acts: [] };
   }
   return {
     state: "make",
-    name: configFile,
+    name: installedConfig,
     says: `from ${config}, mode 0600; that one still holds what is secret in it`,
-    acts: [{ kind: "copy-private", from: config, to: configFile }],
+    acts: [{ kind: "copy-private", from: config, to: installedConfig }],
   };
 }
 
 function credentialStep({ installed, root }: Facts, { encKeyFile }: InstallOptions): Step {
-  const name = credentialFile;
+  const name = installedCredential;
   if (root !== "") return { state: "leave", name, says: image, acts: [] };
   const acts = [{ kind: "credential" }] as const;
-  // Looked into again: a run that was cut may have left encKey in config.json.
+  // The act stays: an installation that was cut short may have left encKey in config.json.
   if (installed.hasCredential) return { state: "keep", name, says: "opens here, and on no other machine", acts };
   const from = encKeyFile ?? `encKey of config.json, else a new one, also written to ${takeAwayFile} for you to take away`;
   return { state: "make", name, says: `sealed for this machine from ${from}`, acts };
@@ -203,7 +204,7 @@ function unitSteps({ source, installed }: Facts, { unit }: Layout): readonly Ste
     .map(([name, text]) => {
       const there = installed.units.get(name);
       const says = name === unit ? "the one name for all of it" : "";
-      const path = `/etc/systemd/system/${name}`;
+      const path = `${unitFolder}/${name}`;
       if (there === text) return { state: "keep", name: path, says, acts: [] };
       return {
         state: there === undefined ? "make" : "change",
@@ -222,7 +223,7 @@ function commandStep({ source, installed }: Facts, { command, part }: Layout): S
   return { state: installed.command === null ? "make" : "change", name: command, says, acts };
 }
 
-/** What is running goes on with the old program until it is restarted; that is a step of its own, after all of these. */
+/** Enables the unit. A running one goes on with the old program; its restart comes after all steps. */
 function startSteps({ installed, source, root }: Facts, { unit }: Layout): readonly Step[] {
   if (root !== "") return [{ state: "leave", name: `enable ${unit}`, says: image, acts: [] }];
   const isReread = [...source.units].every(([name, text]) => installed.units.get(name) === text);
@@ -234,7 +235,7 @@ function startSteps({ installed, source, root }: Facts, { unit }: Layout): reado
     : [{ state: "make", name: "systemctl daemon-reload", says: "", acts: [systemctl("daemon-reload")] }, enable];
 }
 
-/** Whether a running service has to be started again for what was installed. @public */
+/** Whether a running service must be restarted to take the new program or units. @public */
 export function needsRestart({ installed, source }: Facts): boolean {
   const isReread = [...source.units].every(([name, text]) => installed.units.get(name) === text);
   return installed.isActive && !(installed.isSame && isReread);

@@ -1,6 +1,6 @@
 /**
- * The program's own files: which of a checkout or an unpacked release are installed, whether they are there already, and putting them
- * in place beside and by rename, so that what starts meanwhile finds the old program or the new one.
+ * The program's own files: chooses those of a checkout or an unpacked release that are installed, compares them with the installed ones,
+ * and puts them in place by rename, so that a start meanwhile finds the old program or the new one.
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -44,7 +44,7 @@ export function programVersion(folder: string): string | null {
 }
 
 async function projectOf(from: string, part: Part): Promise<Project> {
-  // Plain JavaScript, which the compiler is not asked to read.
+  // Imported by path, since it is plain JavaScript outside of the compiler's reach.
   const packages = (await import(pathToFileURL(join(from, "scripts", "packages.js")).href)) as {
     productionProject(root: string, part: Part): Project;
   };
@@ -68,7 +68,7 @@ function filesUnder(root: string, folder: string): readonly string[] {
 
 const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** Every file by its path, with its bytes: what is copied, and the two that name the packages. */
+/** The bytes of every installed file by its path: the copied ones, package.json and package-lock.json. */
 async function wantedFiles(layout: Layout, from: string): Promise<ReadonlyMap<string, Uint8Array>> {
   const { manifest, lock } = await projectOf(from, layout.part);
   const copied = programFiles(layout, from).map((path) => [path, readFileSync(join(from, path))] as const);
@@ -80,7 +80,7 @@ async function wantedFiles(layout: Layout, from: string): Promise<ReadonlyMap<st
 }
 
 /**
- * Whether a folder holds exactly this program, whole and readable for all, with its packages.
+ * Whether `place` holds this very program, whole and readable for all, with its packages.
  * @public
  */
 export async function isSameProgram(layout: Layout, from: string, place: string): Promise<boolean> {
@@ -102,9 +102,8 @@ function hasPackages(folder: string, lock: Lock): boolean {
 }
 
 /**
- * Puts the program into `place`; the one that was there stays in `place`.old until the next time. Running it again after a crash
- * begins the new folder anew.
- * @throws AgentError INSTALL_STEP
+ * Puts the program into `place`, and the older one into `place`.old. Again after a crash is harmless: the new folder begins anew.
+ * @throws AgentError INSTALL_STEP when npm fails or leaves packages out
  * @public
  */
 export async function placeProgram(layout: Layout, from: string, place: string): Promise<void> {
@@ -127,7 +126,7 @@ export async function placeProgram(layout: Layout, from: string, place: string):
   renameSync(fresh, place);
 }
 
-/** Package by package, since a checkout has others beside them, also below some of these. */
+/** Copies package by package, since a checkout has packages for building among them. */
 function copyPackages(from: string, fresh: string, lock: Lock): void {
   for (const path of packagePaths(lock)) {
     const within = join(from, path);
@@ -138,6 +137,7 @@ function copyPackages(from: string, fresh: string, lock: Lock): void {
   }
 }
 
+/** Has npm install the packages of the lock file, without their scripts. */
 function bringPackages(fresh: string, { part }: Layout): void {
   const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const { NODE_OPTIONS: _options, NODE_PATH: _path, ...env } = process.env;
@@ -149,7 +149,7 @@ function bringPackages(fresh: string, { part }: Layout): void {
   });
 }
 
-/** Whoever may run the commands must be able to read the program, whatever the modes were where it came from. */
+/** Makes everything readable for all: the modes of the source do not count. */
 function openForAll(path: string): void {
   for (const entry of readdirSync(path, { withFileTypes: true })) {
     const inner = join(path, entry.name);

@@ -1,15 +1,15 @@
-/** What uninstalling takes away, and what it leaves: never a ledger, never a key, nothing that pairing or a person made. Pure. */
+/** The plan of an uninstallation. It leaves every ledger, every key, and every file that pairing or a person made. Pure. */
 import { type Layout, takeAwayFile, unitFolder } from "./layout.ts";
 import { type Step, systemctl } from "./plan.ts";
 
-/** What uninstalling looks at. @public */
+/** The facts that uninstalling goes by. @public */
 export interface RemovalFacts {
   readonly units: readonly string[]; // of this part, in /etc/systemd/system
-  readonly paths: ReadonlySet<string>; // of the layout that are there
+  readonly paths: ReadonlySet<string>; // those of the layout that exist
   readonly accounts: ReadonlySet<string>;
 }
 
-/** @public */
+/** Something that stays, with the reason and the command that would remove it. @public */
 export interface Left {
   readonly what: string;
   readonly why: string;
@@ -21,12 +21,12 @@ export function removalPaths({ program, command, folders }: Layout): readonly st
   return [program, `${program}.old`, `${program}.new`, command, takeAwayFile, ...folders.map(({ path }) => path)];
 }
 
-/** @public */
+/** Steps that remove units, command and program. @public */
 export function planRemoval(facts: RemovalFacts, layout: Layout): readonly Step[] {
   const { unit, program, command } = layout;
   const steps: Step[] = [];
   if (facts.units.length > 0) {
-    // The one name first, so that nothing starts the others again meanwhile.
+    // The target first, so that it does not start the others again meanwhile.
     const names = [...facts.units].sort((a, b) => Number(b === unit) - Number(a === unit));
     const acts = [systemctl("disable", "--quiet", "--now", ...names), ...names.map((name) => removed(`${unitFolder}/${name}`))];
     steps.push({
@@ -44,7 +44,7 @@ export function planRemoval(facts: RemovalFacts, layout: Layout): readonly Step[
 
 const removed = (path: string) => ({ kind: "remove", path }) as const;
 
-/** @public */
+/** Everything that stays on the machine. @public */
 export function leftBehind(facts: RemovalFacts, { part, folders, users, groups }: Layout): readonly Left[] {
   const why =
     part === "agent"

@@ -1,8 +1,9 @@
-/** The files that installing writes itself: units made to fit this machine, and the short commands. Pure. */
-import { agentState, configFile, gatewayConfig, gatewayState, gatewayUser, type Layout } from "./layout.ts";
+/** The texts that installing writes: units made to fit this machine, and the short commands. Pure. */
+import { installedConfig, installedState } from "../../agent/installed.ts";
+import { gatewayConfig, gatewayState, gatewayUser, type Layout } from "./layout.ts";
 
 /**
- * A unit of systemd/ with this machine's Node and the folder of its own program.
+ * A unit of systemd/ with the path of this machine's Node and of the part's program.
  * @public
  */
 export function unitText(text: string, node: string, { part, program }: Layout): string {
@@ -16,14 +17,15 @@ unset NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS LD_PRELOAD
 `;
 
 /**
- * The short command. The gateway's runs as the gateway's user when root calls it, so that no file of root's gets into its folder.
+ * The short command, a shell script. Root's call of the gateway's becomes the gateway's user, so that no file of root's gets into
+ * its folder.
  * @public
  */
 export function commandText(node: string, { part, program, launcher }: Layout): string {
   const call = `${node} ${program}/${launcher}`;
   if (part === "agent") {
-    return `${head}AUTOWITHDRAW_STATE=${agentState}
-AUTOWITHDRAW_CONFIG=${configFile}
+    return `${head}AUTOWITHDRAW_STATE=${installedState}
+AUTOWITHDRAW_CONFIG=${installedConfig}
 export AUTOWITHDRAW_STATE AUTOWITHDRAW_CONFIG
 exec ${call} "$@"
 `;

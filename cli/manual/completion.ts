@@ -1,7 +1,7 @@
 /**
- * Completion for a shell from the definitions that the command line itself is read by. Pure: definitions in, a script out. Commands, their
- * options and an option's choices are completed by name; everything else as a file. Sources: bash(1) Programmable Completion;
- * zshcompsys(1); fish's complete.
+ * Completion for a shell, made of the definitions that parse the command line. Pure: definitions in, a script out. Commands, options and
+ * an option's choices are completed by name; everything else as a file. Sources: bash(1) Programmable Completion; zshcompsys(1);
+ * fish's complete.
  */
 import type { Command, Option } from "commander";
 
@@ -18,7 +18,7 @@ interface Known {
 }
 
 /**
- * The script for one shell; `program` is what is typed.
+ * The script for one shell. `program`: the command's name as typed.
  * @public
  */
 export function completionScript(shell: Shell, root: Command, program: string): string {

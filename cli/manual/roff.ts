@@ -1,12 +1,12 @@
 /**
- * A manual page from the definitions that the command line itself is read by, so that nothing is written twice. Pure: definitions in,
- * roff out. Source: man(7), groff_man(7).
+ * A manual page, made of the definitions that parse the command line, so that nothing is written twice. Pure: definitions in, roff out.
+ * Source: man(7), groff_man(7).
  */
 import type { Argument, Command, Option } from "commander";
 
 /** @public */
 export interface ManualFacts {
-  readonly program: string; // as it is typed
+  readonly program: string; // as typed
   readonly version: string;
   readonly exitCodes: readonly (readonly [code: string, meaning: string])[];
   readonly seeAlso: readonly string[]; // other pages, such as crypto(1)
@@ -36,13 +36,13 @@ export function manualPage(root: Command, facts: ManualFacts): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A command that does something, and how it is typed. */
+/** A command that acts by itself, and the words to type. */
 interface Leaf {
   readonly words: string;
   readonly command: Command;
 }
 
-/** A command that only holds others takes no options; one that does something itself as well, as `agents` does, takes some. */
+/** The commands that act. One with subcommands acts only if it takes options, as `agents` does. */
 function leavesOf(command: Command, words: string): readonly Leaf[] {
   const inner = command.commands.flatMap((child) => leavesOf(child, `${words} ${child.name()}`));
   return inner.length === 0 || command.options.length > 0 ? [{ words, command }, ...inner] : inner;
@@ -80,7 +80,7 @@ function optionLines(command: Command): readonly string[] {
 }
 
 /**
- * What an option does, with what it may be and what it is when left out.
+ * The words about an option: its description, its choices and its default.
  * @public
  */
 export function wordsOf(option: Option): string {
@@ -91,7 +91,7 @@ export function wordsOf(option: Option): string {
   return `${option.description}${choices}${isTold ? "" : ` (default: ${String(value)})`}`;
 }
 
-/** A backslash, a hyphen and a line's first dot or quote mean something to roff. */
+/** Escapes a backslash, a hyphen and a line's first dot or quote, which are roff's own signs. */
 function inRoff(text: string): string {
   return text
     .replaceAll("\\", "\\e")

@@ -1,11 +1,11 @@
-/** What keeps a status from "everything works", each with the line to type. Judges what it is given and asks nobody. */
+/** Finds the problems that keep a status from "everything works", each with the line to type. Pure: asks nobody. */
 import type { CourierStatus, SignerStatus } from "../../agent/socket/verbs.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { moment } from "../terminal.ts";
 
 /**
- * `hint` is what to do about it, "" when nothing but time helps. A warning leaves the exit code as it is.
+ * `what` is a sentence in lower case; `hint` the line to type, "" when only time helps. A warning leaves the exit code as it is.
  * @public
  */
 export interface Problem {
@@ -16,18 +16,18 @@ export interface Problem {
 }
 
 /**
- * What is known beside the status itself.
+ * Facts beside the status itself.
  * @public
  */
 export interface Seen {
-  readonly nowMs: number;
+  readonly nowMs: number; // Unix milliseconds
   readonly isUnderUnits: boolean;
   readonly config: ConfigOnDisk;
 }
 
-/** The courier tells what it sees every few seconds; older than this, it has stopped. */
+/** The courier sends its view every few seconds; an older view means that it has stopped. */
 const courierWordMsMax = 60_000;
-/** Below this many times the least room there is a warning. */
+/** A warning comes below this many times the least room. */
 const roomWarned = 4;
 
 class Findings {
@@ -115,7 +115,7 @@ function configProblems({ config, courier }: SignerStatus, { config: disk, isUnd
 }
 
 /**
- * Such as 64 MiB; -1 cannot be told.
+ * Such as "64 MiB"; "unknown room" for -1.
  * @public
  */
 export function bytesWords(bytes: number): string {
@@ -125,7 +125,7 @@ export function bytesWords(bytes: number): string {
 }
 
 /**
- * Where the unit, or the terminal, keeps what a process said.
+ * The hint to read the log: by journalctl under the units, else on the terminal of crypto.
  * @public
  */
 export function logWords(unit: "crypto" | "crypto-signer", { isUnderUnits }: Pick<Seen, "isUnderUnits">): string {
@@ -156,7 +156,7 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
     findings.found("COURIER_NOTIFY", `nobody is told of what happens: ${courier.notify.detail}`, remedyIn("COURIER_NOTIFY"));
 }
 
-/** What more money, or a higher ceiling, would let go on. */
+/** Withdrawals that wait for funds or for lower fees, and currencies below their threshold. */
 function moneyProblems({ waiting, lowFunds }: CourierStatus, findings: Findings): void {
   const forFunds = waiting.filter(({ why }) => why.startsWith("funds")).length;
   if (forFunds > 0)
@@ -172,7 +172,7 @@ function moneyProblems({ waiting, lowFunds }: CourierStatus, findings: Findings)
     );
 }
 
-/** Unlike what waits for fees or funds, these wait for a person, and everything new of the account with them. */
+/** Reasons that wait for a person, and hold up everything new of the account. */
 const standstills = [
   ["ACCOUNT_BEHIND", "the chain has seen more transactions than the ledger"],
   ["ACCOUNT_WAITS", "behind a lower nonce that is quarantined"],
@@ -180,7 +180,7 @@ const standstills = [
   ["LEDGER_POISONED", "until the ledger can be written"],
 ] as const;
 
-/** What a close code of the gateway asks of a person (docs/protocol.md section 4.3); the others mend themselves. */
+/** Hints for close codes of the gateway (docs/protocol.md section 4.3); the other codes pass by themselves. */
 const closeRemedies: Readonly<Record<string, string>> = {
   4001: "the gateway has released this agent, or does not know it: ask its operator; if another server took its place, stop crypto here",
   4003: "the gateway has a newer epoch: another copy of this agent was paired or recovered; end one of the two (docs/recovering.md)",
@@ -189,17 +189,17 @@ const closeRemedies: Readonly<Record<string, string>> = {
 };
 
 /**
- * What to do about a link that is down for this reason.
+ * The hint for a link that is down, "" when only time helps. `detail` as in the status.
  * @public
  */
 export function linkRemedy(detail: string): string {
   const closed = /^LINK_ENDED: closed by the gateway, (\d{4})\b/.exec(detail)?.[1] ?? "";
-  // What the signer did not take says more than that it did not.
+  // The signer's own code says more than LINK_REFUSED before it.
   return closeRemedies[closed] ?? remedyIn(detail.replace(/^LINK_REFUSED: (?=[A-Z])/, ""));
 }
 
 /**
- * The code that `detail` begins with; "" when it begins with none.
+ * The code at the beginning of `detail`; "" without one.
  * @public
  */
 export function codeIn(detail: string): Code | "" {
@@ -208,7 +208,7 @@ export function codeIn(detail: string): Code | "" {
 }
 
 /**
- * What the table says to do about the code that `detail` begins with; "" when it begins with none, or nothing is to be done.
+ * The table's advice for the code at the beginning of `detail`; "" without a code, or when only time helps.
  * @public
  */
 export function remedyIn(detail: string): string {

@@ -1,4 +1,4 @@
-/** What a status shows line by line: who, since when, by which config.json and limits, what waits. Pure. */
+/** The rows of a status: agent, version, config.json, limits, ledger, gateway, chains and waiting withdrawals. Pure. */
 import type { LimitView, SignerStatus } from "../../agent/socket/verbs.ts";
 import { nativeDecimal } from "../../chains/evm/network.ts";
 import { formatAmount } from "../../protocol/amount.ts";
@@ -7,6 +7,7 @@ import { bytesWords } from "./problems.ts";
 
 type Row = readonly [name: string, text: string];
 
+/** Names and texts; a row with the name "" goes on the one before. `nowMs` in Unix milliseconds. */
 export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
   const { config } = status;
   return [
@@ -37,15 +38,15 @@ const encKeyPlaces: Readonly<Record<string, string>> = {
 
 function ledgerWords(status: SignerStatus): string {
   const { head, acked, ledgerWritable } = status;
-  const held = heldByGateway(status);
-  const isOnlyItsWord = held === String(acked) && acked === head.seq - 1;
-  const gateway = acked === head.seq && held === String(acked) ? "all of them" : held;
+  const atGateway = recordsAtGateway(status);
+  const isOnlyItsWord = atGateway === String(acked) && acked === head.seq - 1;
+  const gateway = acked === head.seq && atGateway === String(acked) ? "all of them" : atGateway;
   const why = isOnlyItsWord ? " (the newest only says that the gateway has those before it)" : "";
   return `${ledgerWritable ? "writable" : "NOT WRITABLE"}, ${head.seq} records, the gateway has ${gateway}${why}`;
 }
 
-/** A ledger that is behind has forgotten what was acknowledged; then the lock's own words have the number. */
-function heldByGateway({ locked, lockedDetail, acked }: SignerStatus): string {
+/** The number of records at the gateway. A ledger put back from a copy has forgotten it; then the lock's words have the number. */
+function recordsAtGateway({ locked, lockedDetail, acked }: SignerStatus): string {
   const told = locked === "" ? null : /^the gateway holds record (\d+)\b/.exec(lockedDetail);
   return told?.[1] ?? String(acked);
 }
@@ -65,7 +66,7 @@ function chainRows({ courier }: SignerStatus): readonly Row[] {
   });
 }
 
-/** Two lines a currency: what it pays and how much of that is used, then fees and lists. */
+/** Two lines a currency: amounts with their used parts, then fees and lists. */
 function limitRows(limits: readonly LimitView[]): readonly Row[] {
   if (limits.length === 0) return [["limits", "none: no currency has a policy, so nothing is paid"]];
   return limits.flatMap((one): Row[] => [

@@ -1,5 +1,4 @@
-/** `status`: whether everything works, and if not, what does not; in one screen of plain words. */
-
+/** `status`: tells in one screen of plain words whether everything works, and each problem if not. */
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { exitCodes } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
@@ -11,7 +10,7 @@ import { type Problem, problemsOf } from "./problems.ts";
 import { rowsOf } from "./rows.ts";
 
 const watchMs = 2_000;
-const heldMax = 500;
+const heldIdsMax = 500;
 const clearScreen = "\u001b[H\u001b[2J";
 
 /** @public */
@@ -21,14 +20,15 @@ export interface StatusOptions {
   readonly json?: boolean | undefined;
 }
 
-/** 0 everything works, 1 something does not, 4 locked or in recovery. Warnings alone are 0. */
+/** 0 when everything works, 1 when something does not, 4 when locked or in recovery. Warnings do not count. */
 export function exitCodeOf(status: SignerStatus, problems: readonly Problem[]): number {
   if (status.locked !== "" || status.recovery !== "") return exitCodes.locked;
   return problems.every((one) => one.isWarning) ? exitCodes.fine : exitCodes.no;
 }
 
 /**
- * @throws AgentError COMMAND_DAEMON_AWAY with the reason as far as it can be told, COMMAND_RIGHT, SOCKET_TIMEOUT, STATE_NOT_PAIRED
+ * Prints the status, and resolves with the exit code. With `watch` it prints until the terminal ends the sleep.
+ * @throws AgentError COMMAND_DAEMON_AWAY with the reason where one is known, COMMAND_RIGHT, SOCKET_TIMEOUT, STATE_NOT_PAIRED
  * @public
  */
 export async function showStatus(
@@ -75,12 +75,12 @@ function show(state: StateFolder, status: SignerStatus, options: StatusOptions, 
   return exitCode;
 }
 
-/** For scripts: the ids that wait for a person, one a line; 1 when there are any. */
+/** For scripts: prints the ids that wait for a person, one a line. Resolves with 1 when there are any. */
 async function showHeld(state: StateFolder, isJson: boolean, terminal: Terminal, machine: Machine): Promise<number> {
   const status = await ask(state, machine);
   const waits = status.counts.held + status.counts.quarantined;
   const { withdrawals } =
-    waits === 0 ? { withdrawals: [] } : await askOperator(state, "list", { openOnly: true, limit: heldMax });
+    waits === 0 ? { withdrawals: [] } : await askOperator(state, "list", { openOnly: true, limit: heldIdsMax });
   const held = withdrawals.filter((one) => one.state === "held" || one.state === "quarantined").map((one) => one.transactionId);
   if (isJson) terminal.out(`${JSON.stringify({ ok: waits === 0, count: waits, held })}\n`);
   else for (const id of held) terminal.out(`${id}\n`);

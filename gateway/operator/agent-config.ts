@@ -1,6 +1,6 @@
 /**
- * The config.json that the service supplies to a merchant: chains, currencies and a cautious policy, complete but for the three
- * secrets. Limits are worth a fixed sum where a price is known, else multiples of the smallest withdrawal the operator set.
+ * The config.json that the service gives a merchant: chains, currencies and a cautious policy, complete but for the three secrets.
+ * Limits are worth a fixed sum of dollars where a price is known, else multiples of the smallest withdrawal.
  * Source: docs/api.md, section on running it.
  */
 import { nativeDecimal } from "../../chains/evm/network.ts";
@@ -12,11 +12,11 @@ const usd = { perWithdrawal: 5_000n, perHour: 15_000n, perDay: 50_000n, hold: 3_
 const multiples = { perWithdrawal: 1_000n, perHour: 3_000n, perDay: 10_000n, hold: 600n };
 const feeWithoutPrice = { maxFee: "0.01", maxFeePerDay: "0.2" };
 
-/** Down to two significant digits, so that a limit reads like one; never below one unit. */
+/** Rounds down to two significant digits, so that a person reads the limit easily; never below one unit. */
 function rounded(units: bigint): bigint {
   const digits = units.toString().length;
-  const step = 10n ** BigInt(Math.max(0, digits - 2));
-  const down = (units / step) * step;
+  const grain = 10n ** BigInt(Math.max(0, digits - 2));
+  const down = (units / grain) * grain;
   return down > 0n ? down : 1n;
 }
 
@@ -26,7 +26,7 @@ function priceUnits(config: GatewayConfig, currency: GatewayCurrency): bigint | 
   return parsed?.ok === true ? parsed.units : null;
 }
 
-/** So many dollars of a currency, as an amount of it. */
+/** The amount of a currency that is worth so many dollars. `price` is in dollars, with 18 decimals. */
 function worth(dollars: bigint, price: bigint, decimal: number): string {
   const units = (dollars * 10n ** BigInt(priceDecimal) * 10n ** BigInt(decimal)) / price;
   return formatAmount(rounded(units), decimal);
@@ -54,7 +54,7 @@ function feesOf(config: GatewayConfig, network: string): Record<string, string> 
 }
 
 /**
- * The text of config.json for an agent of this gateway; currencies that are switched off are left out.
+ * The text of config.json for an agent of this gateway, without the currencies that are switched off.
  * @public
  */
 export function agentConfigText(config: GatewayConfig): string {

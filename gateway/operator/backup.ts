@@ -1,4 +1,4 @@
-/** `backup`: a copy of the database while the gateway runs, or the look through one that was kept; and what people are told of it. */
+/** `backup`: copies the database while the gateway runs, or reads a kept copy through; and the words for the person who does so. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { AgentError } from "../../protocol/fault.ts";
@@ -38,7 +38,10 @@ export function checkBackup(file: string, fingerprint: string | null): StoreCopy
   );
 }
 
-/** @public */
+/**
+ * The rows about a copy, for a person; no newline at the end.
+ * @public
+ */
 export function describeCopy(file: string, copy: StoreCopy): string {
   const when = copy.copiedAt === 0 ? "not a copy that backup made" : new Date(copy.copiedAt).toISOString();
   const rows = [
@@ -52,7 +55,10 @@ export function describeCopy(file: string, copy: StoreCopy): string {
   return rows.map(([name = "", text = ""]) => `  ${name.padEnd(9)}${text}`).join("\n");
 }
 
-/** @public */
+/**
+ * The advice for a person who has just made a copy; no newline at the end.
+ * @public
+ */
 export function keepWords(keyFile: string, configFile: string): string {
   return [
     "  - not in it: the gateway's key and its configuration. Keep a copy of each apart from this file:",

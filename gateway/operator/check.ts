@@ -1,40 +1,31 @@
 /**
- * `check`: what the next start of the gateway would find, without starting: configuration, key, database, port, certificate, the chains'
- * nodes and tokens. Changes nothing; a gateway that runs already is not in its way.
+ * `check`: finds the faults of the gateway's next start without starting: in configuration, key, database, port, certificate, the
+ * chains' nodes and tokens. Changes nothing, and works beside a running gateway.
  */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, isIP } from "node:net";
 import { lookAtNode, type NodeView } from "../../chains/evm/node-check.ts";
-import { type Code, codes } from "../../protocol/codes.ts";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { reasonOf } from "../../protocol/fault.ts";
+import { type Finding, finding, orFinding } from "../../protocol/finding.ts";
+import { isLoopback } from "../../protocol/loopback.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
-import { type GatewayChain, type GatewayConfig, isLoopbackHost, readConfig } from "../config.ts";
+import { type GatewayChain, type GatewayConfig, readConfig } from "../config.ts";
 import { keyOfStore } from "../store/look.ts";
 import { runningOn } from "../store/owner.ts";
-
-/**
- * `error`: the gateway would not start, or would be wrong. `warning`: it starts, and somebody should look.
- * @public
- */
-export interface GatewayFinding {
-  readonly code: Code;
-  readonly severity: "error" | "warning";
-  readonly what: string;
-  readonly hint: string;
-}
 
 const nodeMs = 3_000;
 const dayMs = 86_400_000;
 const certificateDays = 14;
 
 /**
- * Rejects for bugs alone. Twice is harmless.
+ * Checks the configuration at `path` and what it names. An error: the gateway would not start, or would be wrong. A warning: it starts,
+ * and somebody should look. Rejects for bugs alone. Twice is harmless.
  * @public
  */
-export async function checkGateway(path: string, nowMs: number): Promise<readonly GatewayFinding[]> {
-  const findings: GatewayFinding[] = [];
-  const config = tried(findings, () => readConfig(path));
+export async function checkGateway(path: string, nowMs: number): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  const config = orFinding(findings, () => readConfig(path));
   if (config === null) return findings;
   const isRunning = storeFindings(config, findings);
   findings.push(...publicFindings(config), ...certificateFindings(config, nowMs));
@@ -43,48 +34,36 @@ export async function checkGateway(path: string, nowMs: number): Promise<readonl
   return findings;
 }
 
-function found(code: Code, severity: GatewayFinding["severity"], what: string, hint: string = codes[code][4]): GatewayFinding {
-  return { code, severity, what, hint };
-}
-
-/** What `act` gives; null, and a finding, for its fault. */
-function tried<T>(findings: GatewayFinding[], act: () => T): T | null {
-  try {
-    return act();
-  } catch (error) {
-    if (!(error instanceof AgentError)) throw error;
-    const path = String(error.context.path ?? "<file>");
-    findings.push(found(error.code, "error", error.message, codes[error.code][4].replace("<file>", path)));
-    return null;
-  }
-}
-
-/** Key and database, and that they belong together. @returns whether a gateway runs on them now */
-function storeFindings(config: GatewayConfig, findings: GatewayFinding[]): boolean {
-  const key = tried(findings, () => readGatewayKey(config.keyFile));
-  const made = tried(findings, () => keyOfStore(config.database));
+/** Checks that key and database belong together. @returns whether a gateway runs on them now */
+function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
+  const key = orFinding(findings, () => readGatewayKey(config.keyFile));
+  const made = orFinding(findings, () => keyOfStore(config.database));
   if (made === null) return false;
   if (key !== null && key.fingerprint !== made)
     findings.push(
-      found("GATEWAY_KEY_OTHER", "error", `the key ${config.keyFile} is not the one ${config.database} was made with`),
+      finding("GATEWAY_KEY_OTHER", "error", `the key ${config.keyFile} is not the one ${config.database} was made with`),
     );
-  return (tried(findings, () => runningOn(config.database) ?? "") ?? "") !== "";
+  return (orFinding(findings, () => runningOn(config.database) ?? "") ?? "") !== "";
 }
 
-/** Shops and agents are told publicUrl; one that only this machine can reach is right for trying things out alone. */
-function publicFindings({ publicUrl, listen }: GatewayConfig): readonly GatewayFinding[] {
+/** Shops and agents reach the gateway at publicUrl, so one of this machine alone is right only while nobody else is served. */
+function publicFindings({ publicUrl, listen }: GatewayConfig): readonly Finding[] {
   const { hostname, protocol } = new URL(publicUrl);
-  const isLocal = isLoopbackHost(hostname);
-  if (isLocal && !isLoopbackHost(listen.host))
+  const isLocal = isLoopback(hostname);
+  if (isLocal && !isLoopback(listen.host))
     return [
-      found("GATEWAY_PUBLIC_URL", "warning", `publicUrl ${publicUrl} is this machine only, though the gateway listens to others`),
+      finding(
+        "GATEWAY_PUBLIC_URL",
+        "warning",
+        `publicUrl ${publicUrl} is this machine only, though the gateway listens to others`,
+      ),
     ];
   if (listen.tls !== null && protocol === "http:")
-    return [found("GATEWAY_PUBLIC_URL", "error", `publicUrl ${publicUrl} is plain http, and listen.tls speaks https alone`)];
+    return [finding("GATEWAY_PUBLIC_URL", "error", `publicUrl ${publicUrl} is plain http, and listen.tls speaks https alone`)];
   return [];
 }
 
-function certificateFindings({ listen, publicUrl }: GatewayConfig, nowMs: number): readonly GatewayFinding[] {
+function certificateFindings({ listen, publicUrl }: GatewayConfig, nowMs: number): readonly Finding[] {
   if (listen.tls === null) return [];
   const { certificate, key } = listen.tls;
   let read: X509Certificate;
@@ -92,33 +71,33 @@ function certificateFindings({ listen, publicUrl }: GatewayConfig, nowMs: number
     readFileSync(key);
     read = new X509Certificate(readFileSync(certificate));
   } catch (cause) {
-    return [found("GATEWAY_TLS", "error", `certificate or key of listen.tls cannot be used: ${reasonOf(cause)}`)];
+    return [finding("GATEWAY_TLS", "error", `certificate or key of listen.tls cannot be used: ${reasonOf(cause)}`)];
   }
   const { hostname } = new URL(publicUrl);
   const name = hostname.replace(/^\[|\]$/g, "");
-  const findings: GatewayFinding[] = [];
+  const findings: Finding[] = [];
   if ((isIP(name) === 0 ? read.checkHost(name) : read.checkIP(name)) === undefined)
-    findings.push(found("GATEWAY_CERTIFICATE", "error", `${certificate} is not for ${name}`));
+    findings.push(finding("GATEWAY_CERTIFICATE", "error", `${certificate} is not for ${name}`));
   const leftMs = Date.parse(read.validTo) - nowMs;
   if (leftMs < certificateDays * dayMs) {
     const when = leftMs < 0 ? "ended" : "ends";
-    findings.push(found("GATEWAY_CERTIFICATE", leftMs < 0 ? "error" : "warning", `${certificate} ${when} at ${read.validTo}`));
+    findings.push(finding("GATEWAY_CERTIFICATE", leftMs < 0 ? "error" : "warning", `${certificate} ${when} at ${read.validTo}`));
   }
   return findings;
 }
 
-/** Takes the port for a moment, as the gateway would. */
-function portFindings({ listen: { host, port } }: GatewayConfig): Promise<readonly GatewayFinding[]> {
+/** Listens on the port for a moment. */
+function portFindings({ listen: { host, port } }: GatewayConfig): Promise<readonly Finding[]> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once("error", (error) =>
-      resolve([found("GATEWAY_LISTEN", "error", `${host} port ${port} cannot be listened on: ${reasonOf(error)}`)]),
+      resolve([finding("GATEWAY_LISTEN", "error", `${host} port ${port} cannot be listened on: ${reasonOf(error)}`)]),
     );
     server.listen(port, host, () => server.close(() => resolve([])));
   });
 }
 
-async function chainFindings(config: GatewayConfig, name: string, chain: GatewayChain): Promise<readonly GatewayFinding[]> {
+async function chainFindings(config: GatewayConfig, name: string, chain: GatewayChain): Promise<readonly Finding[]> {
   const tokens = Object.values(config.currencies).filter((one) => one.chain === name && one.contract !== "");
   const contracts = tokens.map(({ contract }) => contract);
   const { chainId } = chain;
@@ -126,10 +105,10 @@ async function chainFindings(config: GatewayConfig, name: string, chain: Gateway
   return [...nodes.flatMap((node) => nodeFindings(name, node)), ...tokens.flatMap((token) => tokenFindings(nodes, token))];
 }
 
-function nodeFindings(name: string, { url, code, detail }: NodeView): readonly GatewayFinding[] {
+function nodeFindings(name: string, { url, code, detail }: NodeView): readonly Finding[] {
   if (code === "") return [];
-  // A node that is away comes back, and the gateway waits for it.
-  return [found(code, code === "NODE_WRONG_CHAIN" ? "error" : "warning", `${url} of ${name}: ${detail}`)];
+  // The gateway waits for a node that is away.
+  return [finding(code, code === "NODE_WRONG_CHAIN" ? "error" : "warning", `${url} of ${name}: ${detail}`)];
 }
 
 interface Token {
@@ -138,13 +117,13 @@ interface Token {
   readonly decimal: number;
 }
 
-function tokenFindings(nodes: readonly NodeView[], { id, contract, decimal }: Token): readonly GatewayFinding[] {
+function tokenFindings(nodes: readonly NodeView[], { id, contract, decimal }: Token): readonly Finding[] {
   const said = nodes
     .flatMap(({ tokens }) => tokens.filter((token) => token.contract === contract))
     .map((token) => token.decimals);
   const other = said.find((decimals) => decimals >= 0 && decimals !== decimal);
   if (other !== undefined)
-    return [found("WATCHER_DECIMALS", "error", `the contract of ${id} has ${other} decimals, not ${decimal}`)];
+    return [finding("WATCHER_DECIMALS", "error", `the contract of ${id} has ${other} decimals, not ${decimal}`)];
   if (said.length === 0 || said.some((decimals) => decimals >= 0)) return [];
-  return [found("WATCHER_DECIMALS", "error", `${contract} of ${id} is no token's contract`)];
+  return [finding("WATCHER_DECIMALS", "error", `${contract} of ${id} is no token's contract`)];
 }

@@ -1,6 +1,6 @@
 /**
- * What each command of the gateway does but `start`: asks or changes what lies on disk, prints it as lines or as one line of JSON, and
- * sets the exit status.
+ * The commands of the gateway other than `start`: each reads or changes the files and the database, prints lines or one line of JSON,
+ * and sets the exit status.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, fstatSync } from "node:fs";
@@ -9,6 +9,7 @@ import { destination, type Logger, pino } from "pino";
 import { codes } from "../../protocol/codes.ts";
 import { gatewayEvents } from "../../protocol/events.ts";
 import type { Refusal } from "../../protocol/fault.ts";
+import { findingLine } from "../../protocol/finding.ts";
 import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../protocol/log.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import type { Scope } from "../auth/keys.ts";
@@ -34,7 +35,7 @@ export const clock = (): number => Date.now();
 const isJournal = isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2));
 
 /**
- * Two lines for a person or a script; one line of the log where the journal reads.
+ * Tells an error: in two lines for a person or a script, in one line of the log where the journal reads.
  * @public
  */
 export function complain(message: string, hint: string): void {
@@ -47,7 +48,7 @@ export function complain(message: string, hint: string): void {
 }
 
 /**
- * The answer to what a person has just done to the running gateway: a line of the log, whatever logLevel is.
+ * Answers a person's signal to the running gateway, with a line of the log that no logLevel suppresses.
  * @public
  */
 export function answer(event: "config-reload" | "config-refused" | "service-manager-away", message: string): void {
@@ -75,7 +76,7 @@ export interface JsonOption extends ConfigOption {
   readonly json?: boolean;
 }
 
-/** Opens what an operator's command needs, and closes it after. */
+/** Opens configuration, key and database for `work`, and closes the database after it. */
 function asOperator<T>(options: ConfigOption, work: (by: Operator, config: GatewayConfig) => T): T {
   const config = readConfig(options.config);
   const gatewayKey = readGatewayKey(config.keyFile);
@@ -88,7 +89,7 @@ function asOperator<T>(options: ConfigOption, work: (by: Operator, config: Gatew
   }
 }
 
-/** Prints a refusal and sets the exit status; true when the way is free. */
+/** True for a success; prints a refusal and sets the exit status. */
 function allowed<T extends { readonly ok: true }>(outcome: T | Refusal): outcome is T {
   if (outcome.ok) return true;
   const [, , , meaning, advice] = codes[outcome.code];
@@ -168,7 +169,7 @@ export function keyList(options: JsonOption & { readonly merchant?: string }): v
 /** @public */
 export function backup(file: string, options: JsonOption & { readonly check?: boolean; readonly yes?: boolean }): void {
   if (options.check === true) {
-    // Where the drill is done there may be no gateway; where there is one, the copy must be its own.
+    // A drill may be done on another machine; beside a gateway the copy must be of this gateway.
     const config = existsSync(options.config) ? readConfig(options.config) : null;
     const copy = checkBackup(file, config === null ? null : readGatewayKey(config.keyFile).fingerprint);
     if (options.json === true) printJson({ file, ...copy });
@@ -271,7 +272,7 @@ export async function check(options: JsonOption): Promise<void> {
   const ok = findings.every(({ severity }) => severity !== "error");
   if (options.json === true) printJson({ ok, config: options.config, findings });
   else {
-    for (const { severity, code, what, hint } of findings) print(`gateway: ${severity} ${code}: ${what}; hint: ${hint}`);
+    for (const one of findings) print(`gateway: ${findingLine(one)}`);
     print(`gateway: ${ok ? "would start" : "would not start, or would be wrong"} (config ${options.config})`);
   }
   process.exitCode = ok ? exit.fine : exit.usage;

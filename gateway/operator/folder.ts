@@ -1,6 +1,5 @@
 /**
- * What `init` writes: the gateway's key, its configuration with every part a first run needs, and an empty database; nothing that is
- * there already is touched.
+ * `init`: makes the gateway's key, its first configuration and an empty database. Never touches a file that exists.
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +33,8 @@ const firstConfig = {
 };
 
 /**
- * Writes a new file that only its owner may read, durable when it returns. Throws GATEWAY_FILE_EXISTS, also when it cannot be made.
+ * Writes a new file of mode 0600, durable when it returns.
+ * @throws AgentError GATEWAY_FILE_EXISTS, also for a file that cannot be made
  * @public
  */
 export function writeOwnFile(path: string, text: string): void {
@@ -53,8 +53,8 @@ export function writeOwnFile(path: string, text: string): void {
 }
 
 /**
- * Makes the gateway's folder, which may exist. @throws AgentError GATEWAY_FILE_EXISTS before anything is written when one of the
- * three files is there.
+ * Makes the gateway's folder, which may exist, and the three files in it.
+ * @throws AgentError GATEWAY_FILE_EXISTS before anything is written when one of the three exists, or when the folder cannot be made
  * @public
  */
 export function initFolder(

@@ -16,7 +16,7 @@ export type Health =
 const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
- * Never throws: a gateway that cannot be reached is an answer too.
+ * Asks within five seconds. Never rejects: a gateway out of reach is an answer too.
  * @public
  */
 export function askHealth(config: GatewayConfig): Promise<Health> {
@@ -40,7 +40,7 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
 }
 
 /**
- * Which checks of an answer failed, and how; the answer itself when it is none of ours.
+ * The failed checks of an answer, in words; an answer of another form is given back whole.
  * @public
  */
 export function failedChecks(text: string): string {

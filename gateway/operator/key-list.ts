@@ -1,4 +1,4 @@
-/** `key list`: which API keys there are and what each may do; never a secret. */
+/** `key list`: the API keys and the rights of each; never a secret. */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
 import { dateOf, type Operator } from "./people.ts";
@@ -13,12 +13,12 @@ export interface KeyLine {
   readonly alg: "HS256" | "EdDSA";
   readonly createdAt: string;
   readonly lastUsedAt: string; // "" never
-  readonly revokedAt: string; // "" while it is good
-  readonly pairingUsed: boolean; // its right to pair is used up
+  readonly revokedAt: string; // "" while the key is good
+  readonly pairingUsed: boolean; // true when its right to pair is used up
 }
 
 /**
- * Every key, or one merchant's, those that are good first. Never a secret. Refuses GATEWAY_UNKNOWN_MERCHANT.
+ * Every key, or one merchant's; the good ones first. Refuses GATEWAY_UNKNOWN_MERCHANT.
  * @public
  */
 export function listKeys(

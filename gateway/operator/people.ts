@@ -1,6 +1,6 @@
 /**
- * What the operator does to merchants, keys and agents, each in one database transaction with its line in the audit table. Works
- * beside a running gateway: it reads the same rows at its next request.
+ * The operator's acts on merchants, keys and agents, each in one database transaction with its line in the audit table. They work
+ * beside a running gateway, which reads the same rows at its next request.
  */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
@@ -60,7 +60,7 @@ export function addKey(
 }
 
 /**
- * Refuses GATEWAY_UNKNOWN_KEY, also for one that is revoked already.
+ * Revokes a key. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked one.
  * @public
  */
 export function revoke(by: Operator, keyId: string): { readonly ok: true } | Refusal {
@@ -83,9 +83,9 @@ export interface AgentLine {
   readonly pairedAt: string;
   readonly lastSeenAt: string; // "" never
   readonly releasedAt: string; // "" while paired
-  readonly lockedCode: string;
-  readonly software: string; // name and version as its newest greeting said; "" before the first
-  readonly unheard: string; // why this database may lack payments of it; "" when it was heard
+  readonly lockedCode: string; // "" while it is not locked
+  readonly software: string; // name and version of its newest greeting; "" before the first
+  readonly unheard: string; // why this database may lack its payments; "" once it was heard
   readonly openWithdrawals: number;
 }
 
@@ -130,9 +130,9 @@ function openWithdrawals(database: Database, agentId: string): number {
 }
 
 /**
- * Releases an agent, so that the merchant may pair another server, and gives its pairing keys their right back. Withdrawals already
- * handed to it stay with it. Refuses GATEWAY_UNKNOWN_AGENT, also for one that is released already, and GATEWAY_AGENT_UNHEARD while
- * the database may lack what the agent paid. With `unheard` it is released all the same, and until it is heard again every agent that
+ * Releases an agent, so that the merchant may pair another server, and gives the merchant's keys their right to pair back. The agent
+ * keeps the withdrawals that were handed to it. Refuses GATEWAY_UNKNOWN_AGENT, also for a released one, and GATEWAY_AGENT_UNHEARD while
+ * the database may lack payments of the agent. `unheard` releases the agent all the same; until it is heard again, every agent that
  * pairs for the merchant begins with a recovery.
  * @public
  */
@@ -162,8 +162,8 @@ export function releaseAgent(
 }
 
 /**
- * Begins an agent's recovery: its epoch rises, above `above` as well, and its next link is offered the order. Twice is harmless: the
- * second replaces the first. Refuses GATEWAY_UNKNOWN_AGENT, also for one that is released.
+ * Begins an agent's recovery: raises its epoch, also above `above`, and offers the order to its next link. Twice is harmless: the
+ * second order replaces the first. Refuses GATEWAY_UNKNOWN_AGENT, also for a released one.
  * @public
  */
 export function recoverAgent(

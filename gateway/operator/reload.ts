@@ -1,6 +1,6 @@
 /**
- * A changed gateway.config.json while the gateway runs: read and checked again on SIGHUP. The log's level is taken at once; of the rest
- * it is said what wants a restart. A configuration that does not check changes nothing. Touches the log's level and nothing else.
+ * Reads and checks gateway.config.json again on SIGHUP. Takes the log's level at once, and names the other changes, which want a
+ * restart. A configuration that does not check changes nothing. Touches the log's level and nothing else.
  */
 import type { Logger } from "pino";
 import { AgentError } from "../../protocol/fault.ts";
@@ -14,20 +14,23 @@ export interface ReloadOptions {
   readonly say: (event: "config-reload" | "config-refused", line: string) => void;
 }
 
-/** @public */
+/**
+ * One for the life of the process.
+ * @public
+ */
 export class Reload {
   readonly #options: ReloadOptions;
   readonly #started: GatewayConfig;
   #logLevel: GatewayConfig["logLevel"];
 
-  /** `started` is what the running gateway goes by. */
+  /** `started` is the configuration that the running gateway began with. */
   constructor(started: GatewayConfig, options: ReloadOptions) {
     this.#options = options;
     this.#started = started;
     this.#logLevel = started.logLevel;
   }
 
-  /** Twice is harmless. */
+  /** Reads the file once and tells the outcome. Never throws for a file that does not check. Twice is harmless. */
   request(): void {
     const { read, log, say } = this.#options;
     let next: GatewayConfig;
@@ -35,7 +38,7 @@ export class Reload {
       next = read();
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      say("config-refused", `the configuration was not taken: ${error.message}; what was there before stays in force`);
+      say("config-refused", `the configuration was not taken: ${error.message}; the old configuration stays in force`);
       return;
     }
     const taken = next.logLevel !== this.#logLevel;
@@ -44,15 +47,15 @@ export class Reload {
       log.level = next.logLevel;
       say("config-reload", `logLevel is ${next.logLevel} from now on`);
     }
-    const waiting = differing(this.#started, next);
+    const waiting = changedKeys(this.#started, next);
     if (waiting.length > 0)
       say("config-reload", `the configuration is in order; restart the gateway to take: ${waiting.join(", ")}`);
-    else if (!taken) say("config-reload", "the configuration says what it said before; nothing was changed");
+    else if (!taken) say("config-reload", "the configuration has not changed; nothing was done");
   }
 }
 
-/** The keys that a restart would take. When a price was last changed is the file's own time and no setting. */
-function differing(started: GatewayConfig, next: GatewayConfig): readonly string[] {
+/** The changed keys, which a restart would take. The time of a price is the file's own and no setting. */
+function changedKeys(started: GatewayConfig, next: GatewayConfig): readonly string[] {
   const settings = ({ prices, logLevel: _taken, ...rest }: GatewayConfig): Readonly<Record<string, unknown>> => ({
     ...rest,
     prices: prices.manual,

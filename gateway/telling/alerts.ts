@@ -1,9 +1,10 @@
 /**
- * Tells whom `alerts` names of agents without a link, locked agents and alarms. Looks at database and hub every few seconds; what is due
- * is decided in notices/core.ts. Touches the database for reading only.
+ * Tells the receiver of `alerts` of agents without a link, of locked agents and of alarms. Looks at database and hub every few
+ * seconds; notices/core.ts decides which are due. Reads the database only.
  */
 import { type Condition, observe, type Standings } from "../../notices/core.ts";
-import { createTeller, type Deliver, type TellerCounts } from "../../notices/teller.ts";
+import { createLoggedTeller } from "../../notices/logged-teller.ts";
+import type { Deliver, TellerCounts } from "../../notices/teller.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayAlerts } from "../config.ts";
 import type { Hub } from "../hub/hub.ts";
@@ -16,7 +17,7 @@ export interface AlertsOptions {
   readonly hub: Pick<Hub, "online">;
   readonly deliver: Deliver;
   readonly clock: () => number; // Unix milliseconds
-  readonly monotonic: () => number;
+  readonly monotonic: () => number; // milliseconds
   readonly log: GatewayLog;
   readonly retryMs?: { readonly first: number; readonly most: number };
 }
@@ -31,7 +32,7 @@ export interface Alerts {
 
 const everyMs = 5000;
 const minuteMs = 60_000;
-/** An alarm recorded so long before the start may not have been told. */
+/** An alarm recorded within this time before the start is told again: the process before may have ended first. */
 const missedMs = 3_600_000;
 const agentsMax = 1000;
 const alarmsMax = 100; // in one look; the rest comes with the next
@@ -49,7 +50,7 @@ interface AlarmRow {
 }
 
 /**
- * Begins at once.
+ * Looks every few seconds until `close`, for the first time after one such pause.
  * @public
  */
 export function startAlerts(options: AlertsOptions): Alerts {
@@ -57,15 +58,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
   let standings: Standings = new Map();
   let lastAlarm =
     database.get<{ id: number | null }>("SELECT MAX(id) AS id FROM audit WHERE at < ?", clock() - missedMs)?.id ?? 0;
-  const teller = createTeller({
-    deliver,
-    onTold: ({ event, subject }) => log.info({ event: "notice-told", notice: event, subject }, "somebody was told"),
-    onFailed: ({ event, subject }, why, tries) =>
-      log.warn({ event: "notice-failed", notice: event, subject, why, tries }, "nobody could be told; it is tried again"),
-    onDropped: ({ event, subject }, why) =>
-      log.error({ event: "notice-dropped", notice: event, subject, why }, "nobody was told, and it is given up"),
-    ...(retryMs === undefined ? {} : { retryMs }),
-  });
+  const teller = createLoggedTeller(deliver, log, retryMs);
   const look = (): void => {
     const times = { at: clock(), nowMs: monotonic() };
     const origin = { process: "gateway", agent: "" } as const;
@@ -73,7 +66,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
     standings = seen.standings;
     const alarms = alarmsAfter(database, lastAlarm);
     lastAlarm = alarms.at(-1)?.id ?? lastAlarm;
-    // An alarm has no end: nothing of it is kept.
+    // An alarm has no end, so it is observed from an empty state that is thrown away.
     const told = observe(new Map(), { ...times, conditions: alarms.map(alarmCondition), unknown: [] }, origin);
     teller.take([...seen.notices, ...told.notices]);
   };

@@ -1,4 +1,4 @@
-/** What leaves the gateway for those who run it: alerts to whom `alerts` names, metrics where `metrics` says. Nothing unless configured. */
+/** The gateway's alerts and metrics for the people who run it. The configuration names receiver and place; without them nothing starts. */
 import type { FastifyInstance } from "fastify";
 import { serveMetrics } from "../../metrics/server.ts";
 import { createDoor } from "../../notices/door.ts";
@@ -18,7 +18,7 @@ export interface TellingOptions {
   readonly watcher: () => Watcher | null;
   readonly config: Pick<GatewayConfig, "alerts" | "metrics">;
   readonly log: GatewayLog;
-  readonly clock: () => number;
+  readonly clock: () => number; // Unix milliseconds
 }
 
 /** @public */

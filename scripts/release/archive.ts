@@ -1,4 +1,4 @@
-/** A folder as one archive whose bytes depend on names and contents alone: sorted, one owner, two modes, one time, no name in gzip. */
+/** Archives a folder so that the bytes depend on names and contents alone: sorted, one owner, two modes, one time, no name in gzip. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
@@ -10,15 +10,15 @@ export function writeArchive(parent: string, name: string, archive: string, atSe
   try {
     const tar = join(aside, "release.tar");
     const same = ["--format=ustar", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", `--mtime=@${atSeconds}`];
-    done("tar", ["--create", `--file=${tar}`, ...same, "--mode=u=rwX,go=rX", `--directory=${parent}`, name]);
-    done("gzip", ["--no-name", "--best", tar]);
+    mustEndWell("tar", ["--create", `--file=${tar}`, ...same, "--mode=u=rwX,go=rX", `--directory=${parent}`, name]);
+    mustEndWell("gzip", ["--no-name", "--best", tar]);
     renameSync(`${tar}.gz`, archive);
   } finally {
     rmSync(aside, { recursive: true, force: true });
   }
 }
 
-function done(program: string, args: readonly string[]): void {
+function mustEndWell(program: string, args: readonly string[]): void {
   const { status, error } = spawnSync(program, args, {
     stdio: ["ignore", "ignore", "inherit"],
     env: { PATH: process.env.PATH, LC_ALL: "C" },
@@ -26,7 +26,7 @@ function done(program: string, args: readonly string[]): void {
   if (status !== 0) throw new Error(`${program} did not end well: ${error?.message ?? `status ${status}`}`);
 }
 
-/** The line of sha256sum for a file. */
+/** The line of sha256sum for the file `archive`, under `name`. */
 export function checksumLine(archive: string, name: string): string {
   return `${createHash("sha256").update(readFileSync(archive)).digest("hex")}  ${name}\n`;
 }

@@ -1,6 +1,6 @@
 /**
- * What a release holds: the built program of agent and gateway, their launchers, units, documents, and a lock file each for their
- * production packages. No source, no test, nothing that builds: whatever is on a server with keys can be misused there.
+ * The contents of a release: the built program of agent and gateway, their launchers, units, documents, and a lock file each for their
+ * production packages. No source, no test, nothing that builds: a thief on a server with keys uses whatever lies there.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -32,7 +32,7 @@ const launchers = ["pair.js", "crypto.js", "autowithdraw.js", "gateway/gateway.j
 const beneath = ["scripts/launch.js", "scripts/packages.js", "scripts/stamp.js", "dist/.built"];
 const papers = ["LICENSE", "README.md", "config.example.json"];
 
-/** Every file that is copied as it is, by its path from the root, sorted. */
+/** The copied files by their paths from the root, sorted. */
 export function releaseFiles(root: string): readonly string[] {
   const built = rooms.flatMap((room) => filesUnder(root, `dist/${room}`).filter((path) => path.endsWith(".js")));
   const docs = filesUnder(root, "docs").filter((path) => path.endsWith(".md"));
@@ -47,9 +47,9 @@ function filesUnder(root: string, folder: string): string[] {
   });
 }
 
-/** The two projects that a server installs from. */
+/** package.json and lock file of the two parts, with production packages alone. */
 export async function productionProjects(root: string): Promise<{ readonly agent: Project; readonly gateway: Project }> {
-  // Plain JavaScript, which the compiler is not asked to read.
+  // Imported by path, since it is plain JavaScript outside of the compiler's reach.
   const packages = (await import(pathToFileURL(join(root, "scripts", "packages.js")).href)) as {
     productionProject(root: string, part: "agent" | "gateway"): Project;
   };

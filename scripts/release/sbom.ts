@@ -1,6 +1,6 @@
 /**
- * The parts list of a release (CycloneDX 1.6, JSON): each production package of agent and gateway with version, hash, licence and what
- * it depends on. The same release gives the same bytes: number and time come from what is listed. Source: cyclonedx.org/docs/1.6/json.
+ * The parts list of a release (CycloneDX 1.6, JSON): each production package of agent and gateway with version, hash, licence and
+ * dependencies. The same release gives the same bytes, serial number included. Source: cyclonedx.org/docs/1.6/json.
  */
 import { createHash } from "node:crypto";
 import { Enums, Models, Serialize, Spec } from "@cyclonedx/cyclonedx-library";
@@ -8,7 +8,7 @@ import type { LockEntry, Project } from "./contents.ts";
 
 const nodeModules = "node_modules/";
 
-/** `atSeconds` since 1970. */
+/** The document. `atSeconds` since 1970. */
 export function sbomText(projects: { readonly agent: Project; readonly gateway: Project }, atSeconds: number): string {
   const { agent, gateway } = projects;
   const main = new Models.Component(Enums.ComponentType.Application, agent.manifest.name, {
@@ -67,7 +67,7 @@ function licence(expression: string | undefined): Models.LicenseRepository {
   return new Models.LicenseRepository(expression === undefined ? [] : [new Models.LicenseExpression(expression)]);
 }
 
-/** Who depends on whom, as Node would look it up from where each lies. */
+/** Adds the dependencies of each package, found as Node looks them up from its folder. */
 function link(main: Models.Component, { lock }: Project, components: ReadonlyMap<string, Models.Component>): void {
   const componentAt = (path: string): Models.Component | undefined => {
     const entry = lock.packages[path];
@@ -84,7 +84,7 @@ function link(main: Models.Component, { lock }: Project, components: ReadonlyMap
   }
 }
 
-/** Where Node looks for a package from `path`, nearest first. */
+/** The paths at which Node looks for a package from `path`, nearest first. */
 function lookUp(path: string, name: string): readonly string[] {
   const places: string[] = [];
   for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf(nodeModules) - 1)))
@@ -92,7 +92,7 @@ function lookUp(path: string, name: string): readonly string[] {
   return [...places, `${nodeModules}${name}`];
 }
 
-/** A UUID of version 8, from what the list is about. Source: RFC 9562, section 5.8. */
+/** A UUID of version 8, the hash of `parts`. Source: RFC 9562, section 5.8. */
 function serialOf(...parts: readonly string[]): string {
   const bytes = createHash("sha256").update(parts.join("\0")).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;

@@ -196,9 +196,9 @@ export const ledgerMutants: readonly Mutant[] = [
   },
   {
     name: "checkpoint-forgets-what-was-bound",
-    file: "agent/signer/policy/policy.ts",
-    find: "              ...([hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const),",
-    replace: "              ...([[], [], fees.entriesAt(nowMs)] as const),",
+    file: "agent/signer/policy/sums.ts",
+    find: "            ...([hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const),",
+    replace: "            ...([[], [], fees.entriesAt(nowMs)] as const),",
     sentence: "After a rotation and a restart the windows are empty, and a day is approved a second time (policy).",
     when: (plan) => rotatesAndRestarts(plan) && plan.policy === "narrow" && plan.orders.length > 1,
   },

@@ -9,7 +9,7 @@ const sums = "agent/signer/policy/sums.ts";
 export const policyMutants: readonly Mutant[] = [
   {
     name: "day-counted-at-signing",
-    file: policy,
+    file: sums,
     find: "        for (const window of [windows.hour, windows.day]) {",
     replace: "        for (const window of [windows.hour]) {",
     sentence: "An approval does not count until it is bound, so more is approved in a day than the limit (policy).",
@@ -17,7 +17,7 @@ export const policyMutants: readonly Mutant[] = [
   },
   {
     name: "hour-counted-at-signing",
-    file: policy,
+    file: sums,
     find: "        for (const window of [windows.hour, windows.day]) {",
     replace: "        for (const window of [windows.day]) {",
     sentence: "An approval does not count until it is bound, so more is approved in an hour than the limit (policy).",
@@ -25,7 +25,7 @@ export const policyMutants: readonly Mutant[] = [
   },
   {
     name: "hour-of-what-was-bound-not-counted",
-    file: policy,
+    file: sums,
     find: "        hourBound.add(record.transactionId, record.at, amountUnits);\n",
     replace: "",
     sentence: "Approvals that waited are all bound in one hour, above its limit (policy).",
@@ -70,8 +70,8 @@ export const policyMutants: readonly Mutant[] = [
     find: '        if (record.stage === "final") this.#approvals.delete(record.transactionId);',
     replace: `        if (record.stage === "final") this.#approvals.delete(record.transactionId);
         if (record.stage === "final" && record.outcome !== "paid") {
-          this.#windowsOf(currency).hour.remove(record.transactionId);
-          this.#windowsOf(currency).day.remove(record.transactionId);
+          this.#sums.of(currency).hour.remove(record.transactionId);
+          this.#sums.of(currency).day.remove(record.transactionId);
         }`,
     sentence: "The courier's word that a payment failed gives its amount back to the day (policy).",
     when: ({ rates, policy, orders }) =>
@@ -108,7 +108,7 @@ export const policyMutants: readonly Mutant[] = [
   },
   {
     name: "fees-of-bumps-not-counted",
-    file: policy,
+    file: sums,
     find: "        const before = fees.unitsOf(record.transactionId, record.at);",
     replace: "        if (record.version > 1) return;\n        const before = fees.unitsOf(record.transactionId, record.at);",
     sentence: "Only first versions count for the day's fees, which bumps then exceed (policy).",

@@ -18,7 +18,7 @@ import { thisMachine, type UnitView } from "../../cli/machine.ts";
 import type { Terminal } from "../../cli/terminal.ts";
 import { version } from "../../protocol/version.ts";
 import { type FakeNode, type RpcCall, startFakeNode } from "./fake-node.ts";
-import { broadcast, OperatorSocket, refusal, well } from "./operator-socket.ts";
+import { broadcast, OperatorSocket, pairedProgress, refusal, well } from "./operator-socket.ts";
 
 export const nowMs = 1795210863000; // 2026-11-20 21:41:03 UTC
 const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
@@ -276,24 +276,7 @@ function answered(chain: Chain, { method, params }: RpcCall): { result: unknown 
 
 export { refusal };
 
-const paired = {
-  version: 1,
-  step: "scrubbed",
-  wallet: {
-    wallet: well.wallet,
-    address: well.accounts[0]?.address,
-    depositXpub: `xpub${"6".repeat(107)}`,
-    signerKey: "11".repeat(32),
-  },
-  networks: ["eip155:31337"],
-  currencies: [{ id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" }],
-  gatewayUrl: "https://pay.example.com",
-  granted: {
-    agent: well.agent,
-    merchant: "m_1",
-    epoch: 1,
-    gatewayKey: "22".repeat(32),
-    keyId: "k_0123456789abcdef",
-    shortCode: "ABCD-EFGH",
-  },
-};
+const paired = pairedProgress(
+  ["eip155:31337"],
+  [{ id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" }],
+);

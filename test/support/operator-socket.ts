@@ -193,3 +193,24 @@ export const recoveryPlan: RecoveryPlan = {
   ],
   ...{ held: 1, quarantined: 1, settled: 0, imported: 1, restated: 0 },
 };
+
+/** The text of pairing.json, as an object, for a server that is paired on these networks; the agent of `well`. */
+export function pairedProgress(networks: readonly string[], currencies: readonly object[]): object {
+  const address = well.accounts[0]?.address;
+  return {
+    version: 1,
+    step: "scrubbed",
+    wallet: { wallet: well.wallet, address, depositXpub: `xpub${"6".repeat(107)}`, signerKey: "11".repeat(32) },
+    networks,
+    currencies,
+    gatewayUrl: "https://pay.example.com",
+    granted: {
+      agent: well.agent,
+      merchant: "m_1",
+      epoch: 1,
+      gatewayKey: "22".repeat(32),
+      keyId: "k_0123456789abcdef",
+      shortCode: "ABCD-EFGH",
+    },
+  };
+}

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { Mnemonic } from "ethers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run, until } from "../../scripts/processes.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { localGateway, projectRoot } from "../../scripts/rig.ts";
 import { Machine, whyNoMachine } from "./machine.ts";
 import { Night, type Order, type ProcessName, processes } from "./night.ts";
 import { Town } from "./town.ts";
@@ -50,32 +50,7 @@ async function installGateway(token: string): Promise<string> {
     "mkdir -p /srv/new && tar -xzf /mnt/release/*.tgz --strip-components=1 -C /srv/new && cp -a /mnt/npm /srv/npm-cache",
   );
   await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --gateway --yes`);
-  const config = {
-    listen: { host: "127.0.0.1", port: 8080 },
-    publicUrl: gatewayUrl,
-    chains: { local: { family: "evm", chainId: 31337, nodes: ["http://127.0.0.1:8545"], confirmations: "finalized" } },
-    currencies: {
-      eth: {
-        chain: "local",
-        decimal: 18,
-        name: "Ether",
-        symbol: "ETH",
-        minPaymentAmount: "0.001",
-        minWithdrawAmount: "0.000001",
-      },
-      usdt: {
-        chain: "local",
-        decimal: 6,
-        contract: token,
-        name: "Tether USD",
-        symbol: "USDT",
-        minPaymentAmount: "1",
-        minWithdrawAmount: "0.01",
-      },
-    },
-    prices: { manual: { eth: { usd: "3000", eur: "2600", try: "126000" }, usdt: { usd: "1", eur: "0.87", try: "42" } } },
-    limits: { readsPerSecond: 1000, writesPerSecond: 1000, burst: 5 },
-  };
+  const config = localGateway({ port: 8080, nodeUrl: "http://127.0.0.1:8545", token, confirmations: "finalized" });
   const place = "/var/lib/autowithdraw-gateway/gateway.config.json";
   const merge = `const fs=require("fs");const f="${place}";fs.writeFileSync(f,JSON.stringify({...JSON.parse(fs.readFileSync(f)),...JSON.parse(process.argv[1])},null,2))`;
   const wrote = await night.machine.run(["node", "-e", merge, JSON.stringify(config)]);

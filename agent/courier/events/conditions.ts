@@ -1,4 +1,4 @@
-/** Which conditions of notices/table.ts hold, from what the courier sees. Pure. */
+/** Finds the conditions of notices/table.ts that hold, by the courier's outlook. Pure. */
 import type { Condition } from "../../../notices/core.ts";
 import type { NoticeName } from "../../../notices/table.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
@@ -7,17 +7,17 @@ import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
 import type { Outlook, OutlookItem } from "./outlook.ts";
 
 const minuteMs = 60_000;
-/** The disk counts as low below this many times what the signer needs to begin anything. */
+/** The disk counts as low below this many times the room without which the signer begins nothing. */
 const roomFactor = 4;
-/** The chain gets a block or two to answer for, the fees to fall. */
+/** Fees that fall again within this time are not told of. */
 const feesMs = 5 * minuteMs;
-/** Bound to go on by themselves; later ones wait for the chain alone. */
+/** States that a withdrawal must leave by itself; the later ones wait for the chain alone. */
 const moving: ReadonlySet<WithdrawalState> = new Set(["approved", "intent", "signed", "released", "broadcast"]);
-/** Why all of them wait at once: told by itself. */
+/** Reasons by which every withdrawal waits; each of them has an event of its own. */
 const general = /^(?:locked|link|nodes)(?: |$)/;
 
 /**
- * All that hold, and what cannot be seen now.
+ * Every condition that holds, and the events that cannot be seen now.
  * @public
  */
 export function conditionsOf(
@@ -28,29 +28,29 @@ export function conditionsOf(
   const stuckMs = notify.stuckMinutes * minuteMs;
   const awayMs = notify.awayMinutes * minuteMs;
   const conditions = [
-    ...lockOf(outlook),
+    ...lockConditions(outlook),
     ...(outlook.link === "up"
       ? []
       : [condition("link-down", "gateway", "the link to the gateway is down", { detail: outlook.linkDetail }, awayMs)]),
     ...outlook.chains.flatMap(({ chain, ok, isAsking, detail }) =>
       ok || isAsking ? [] : [condition("nodes-away", chain, `no node of ${chain} can be used`, { detail }, awayMs)],
     ),
-    ...outlook.items.flatMap((item) => withdrawal(item, stuckMs)),
-    ...feesOf(outlook.items),
+    ...outlook.items.flatMap((item) => withdrawalConditions(item, stuckMs)),
+    ...feeConditions(outlook.items),
     ...lowFundsOf(outlook, notify.lowFunds, currencies).map(({ currency, has, wanted }) =>
       condition("funds-low", currency, `the paying account has ${has} ${currency}, less than ${wanted}`, { has, wanted }),
     ),
-    ...signerOf(outlook),
+    ...signerConditions(outlook),
   ];
   const unknown: NoticeName[] = outlook.summary === null ? ["disk-room-low", "config-differs"] : [];
-  // A chain that has not answered yet, or answers no more, says nothing of what the account has.
+  // Before its first answer, and after its last, a chain says nothing of the balance.
   if (outlook.chains.some(({ isAsking }) => isAsking)) unknown.push("nodes-away");
   if (outlook.chains.some(({ balances }) => balances.size === 0)) unknown.push("funds-low");
   return { conditions, unknown };
 }
 
 /**
- * Currencies of which the paying account has less than it should. What is not known is not low.
+ * The currencies of which the paying account has less than its threshold. An unknown balance is not low.
  * @public
  */
 export function lowFundsOf(
@@ -72,13 +72,16 @@ function condition(event: NoticeName, subject: string, message: string, context:
   return { event, subject, message, context, afterMs };
 }
 
-function lockOf({ agent, locked }: Outlook): readonly Condition[] {
+function lockConditions({ agent, locked }: Outlook): readonly Condition[] {
   if (locked === "") return [];
   if (locked === "RECOVERY_OFFERED") return [condition("recovery-offered", agent, "the gateway offers a recovery", {})];
   return [condition("agent-locked", agent, `the agent is locked: ${locked}`, { code: locked })];
 }
 
-function withdrawal({ transactionId, state, code, currency, amount, why }: OutlookItem, stuckMs: number): readonly Condition[] {
+function withdrawalConditions(
+  { transactionId, state, code, currency, amount, why }: OutlookItem,
+  stuckMs: number,
+): readonly Condition[] {
   const context = { state, code, currency, amount };
   if (state === "held" || state === "quarantined") {
     return [condition("withdrawal-held", transactionId, `a withdrawal of ${amount} ${currency} waits for a person`, context)];
@@ -88,7 +91,7 @@ function withdrawal({ transactionId, state, code, currency, amount, why }: Outlo
   return [condition("withdrawal-stuck", transactionId, words, { ...context, why }, stuckMs)];
 }
 
-function feesOf(items: readonly OutlookItem[]): readonly Condition[] {
+function feeConditions(items: readonly OutlookItem[]): readonly Condition[] {
   const chains = new Map<string, number>();
   for (const { chain, why } of items) if (why.startsWith("fee ")) chains.set(chain, (chains.get(chain) ?? 0) + 1);
   return [...chains].map(([chain, waiting]) =>
@@ -96,7 +99,7 @@ function feesOf(items: readonly OutlookItem[]): readonly Condition[] {
   );
 }
 
-function signerOf({ summary }: Outlook): readonly Condition[] {
+function signerConditions({ summary }: Outlook): readonly Condition[] {
   if (summary === null) return [];
   const { freeBytes, freeBytesMin, configDiffers } = summary;
   const found: Condition[] = [];

@@ -1,4 +1,4 @@
-/** What the courier sees of everything at one moment, gathered once for notices and metrics. Pure. */
+/** The courier's outlook: everything it sees at one moment, gathered once for notices and metrics. Types alone. */
 import type { NodeStatus } from "../../../chains/evm/node-pool.ts";
 import type { SignerSummary } from "../../socket/summary.ts";
 import type { WithdrawalState } from "../../socket/verbs.ts";
@@ -7,22 +7,25 @@ import type { WithdrawalState } from "../../socket/verbs.ts";
 export interface OutlookChain {
   readonly chain: string;
   readonly ok: boolean;
-  readonly isAsking: boolean; // not ok yet only because no node has answered or failed to
-  readonly detail: string;
-  readonly block: number;
+  readonly isAsking: boolean; // not ok, because no node has answered or failed yet
+  readonly detail: string; // why it is not ok
+  readonly block: number; // newest
   readonly balances: ReadonlyMap<string, bigint>; // base units by contract, "" for the native coin; empty when unknown
   readonly nodes: readonly NodeStatus[];
 }
 
-/** @public */
+/**
+ * One withdrawal that is not final.
+ * @public
+ */
 export interface OutlookItem {
   readonly transactionId: string;
   readonly state: WithdrawalState;
   readonly code: string;
   readonly currency: string;
   readonly chain: string;
-  readonly amount: string;
-  readonly why: string; // why it does not go on, "" when it does
+  readonly amount: string; // decimal
+  readonly why: string; // the reason why it waits, "" while it goes on
 }
 
 /** @public */
@@ -32,6 +35,6 @@ export interface Outlook {
   readonly link: "up" | "down";
   readonly linkDetail: string;
   readonly chains: readonly OutlookChain[];
-  readonly items: readonly OutlookItem[]; // what is not final
+  readonly items: readonly OutlookItem[];
   readonly summary: SignerSummary | null; // null before the first answer to `tell`
 }

@@ -1,9 +1,10 @@
 /**
- * Looks at what the courier sees, every few seconds, tells whom `notify` names, and keeps the last look for the metrics. Lives as long as
- * the process: a new run of the signer begins nothing anew here. Clock and door are passed in.
+ * Turns each outlook of the courier into notices for the receiver of `notify`, and keeps the last outlook for the metrics. Lives as
+ * long as the process: a new run of the signer begins nothing anew here. Clocks and door are passed in.
  */
 import { observe, type Standings } from "../../../notices/core.ts";
-import { createTeller, type Deliver, type TellerCounts } from "../../../notices/teller.ts";
+import { createLoggedTeller } from "../../../notices/logged-teller.ts";
+import type { Deliver, TellerCounts } from "../../../notices/teller.ts";
 import type { AgentLog } from "../../../protocol/log.ts";
 import type { CourierSettings } from "../../config/settings.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";
@@ -12,10 +13,13 @@ import type { Outlook } from "./outlook.ts";
 
 /** @public */
 export interface Watchman {
+  /** Called every few seconds; tells of every condition that is due. */
   look(outlook: Outlook): void;
+  /** Null before the first look. */
   latest(): Outlook | null;
-  /** For `status`: null where nobody is to be told. */
+  /** For `status`: null where config.json has no `notify`. */
   notify(): CourierStatus["notify"];
+  /** For `status`: by the last look, empty before it and without `notify`. */
   lowFunds(): CourierStatus["lowFunds"];
   counts(): TellerCounts;
   close(): void;
@@ -24,9 +28,9 @@ export interface Watchman {
 /** @public */
 export interface WatchmanOptions {
   readonly settings: Pick<CourierSettings, "notify" | "currencies">;
-  readonly deliver: Deliver | null; // null where nobody is to be told
+  readonly deliver: Deliver | null; // null where config.json has no `notify`
   readonly clock: () => number; // Unix milliseconds
-  readonly monotonic: () => number;
+  readonly monotonic: () => number; // milliseconds
   readonly log: AgentLog;
   readonly retryMs?: { readonly first: number; readonly most: number };
 }
@@ -39,18 +43,7 @@ export function createWatchman(options: WatchmanOptions): Watchman {
   const { notify, currencies } = settings;
   let standings: Standings = new Map();
   let latest: Outlook | null = null;
-  const teller =
-    deliver === null
-      ? null
-      : createTeller({
-          deliver,
-          onTold: ({ event, subject }) => log.info({ event: "notice-told", notice: event, subject }, "somebody was told"),
-          onFailed: ({ event, subject }, why, tries) =>
-            log.warn({ event: "notice-failed", notice: event, subject, why, tries }, "nobody could be told; it is tried again"),
-          onDropped: ({ event, subject }, why) =>
-            log.error({ event: "notice-dropped", notice: event, subject, why }, "nobody was told, and it is given up"),
-          ...(retryMs === undefined ? {} : { retryMs }),
-        });
+  const teller = deliver === null ? null : createLoggedTeller(deliver, log, retryMs);
   return {
     look(outlook) {
       latest = outlook;

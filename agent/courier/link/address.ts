@@ -1,5 +1,6 @@
 /** Where the link is dialled: the gateway's origin with the link's path. Plaintext is for loopback only, on this side too. */
 import { AgentError } from "../../../protocol/fault.ts";
+import { isLoopback } from "../../../protocol/loopback.ts";
 import { linkPath } from "../../../protocol/messages.ts";
 
 /**
@@ -21,12 +22,4 @@ export function linkAddress(gatewayUrl: string): string {
     throw new AgentError("LINK_PLAINTEXT", "none", "off loopback the link is TLS only", { host: url.host });
   }
   return `${url.protocol === "https:" ? "wss:" : "ws:"}//${url.host}${url.pathname.replace(/\/$/, "")}${linkPath}`;
-}
-
-/**
- * 127.0.0.0/8, ::1 and the name localhost; URL has already brought other spellings of an IPv4 address into dotted form.
- * @public
- */
-export function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
 }

@@ -1,10 +1,10 @@
 /**
- * Approval: policy has said yes to what was asked. A sealed type: the class leaves this room as a type only, its one maker runs
- * where the APPROVED record is folded, and an object that merely looks like one fails `isApproval`. Touches nothing.
+ * Approval: policy's yes to a job. A sealed type: the class leaves this room as a type only, its one maker is called where the
+ * APPROVED record is folded, and a look-alike object fails `isApproval`. Touches nothing.
  */
 import { invariant } from "../../../protocol/fault.ts";
 
-/** What was approved, as it stands in the ledger. */
+/** The fields of an APPROVED record that the built transaction is held against. */
 export interface ApprovedFields {
   readonly transactionId: string;
   readonly seq: number; // the APPROVED record
@@ -46,20 +46,20 @@ class SealedApproval implements ApprovedFields {
 }
 
 /**
- * Policy's recorded yes to a withdrawal: these amount, destination, contract and network and no others.
+ * Policy's recorded yes to a withdrawal: to this amount, destination, contract and network and to no others.
  * @public
  */
 export type Approval = SealedApproval;
 
 /**
- * Whether a value was made by this room; a look-alike is not.
+ * Whether this room made the value.
  * @public
  */
 export function isApproval(value: unknown): value is Approval {
   return SealedApproval.made(value);
 }
 
-/** The only maker, for the policy room. */
+/** The only maker, for the policy room. An amount of 0 is a bug. */
 export function makeApproval(fields: ApprovedFields): Approval {
   return new SealedApproval(fields);
 }

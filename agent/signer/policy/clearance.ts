@@ -1,10 +1,10 @@
 /**
- * Clearance: policy has compared what was built, described back from the bytes, with the Approval, and the fees with their
- * ceilings. A sealed type: only this room makes one, and the vault takes nothing else. Touches nothing.
+ * Clearance: policy described the built bytes back, and compared them with the Approval and the fees with their ceilings. A sealed
+ * type: only this room makes one, and the vault takes nothing else. Touches nothing.
  */
 import { invariant } from "../../../protocol/fault.ts";
 
-/** What a clearance names. The digest is that of the very bytes which were described. */
+/** The fields of a clearance. `digest` is of the very bytes that policy described. */
 export interface ClearedFields {
   readonly transactionId: string;
   readonly version: number; // 1 first
@@ -44,14 +44,14 @@ class SealedClearance implements ClearedFields {
 export type Clearance = SealedClearance;
 
 /**
- * Whether a value was made by this room; a look-alike is not.
+ * Whether this room made the value.
  * @public
  */
 export function isClearance(value: unknown): value is Clearance {
   return SealedClearance.made(value);
 }
 
-/** The only maker, for the policy room. */
+/** The only maker, for the policy room. A digest of another form, or a version below 1, is a bug. */
 export function makeClearance(fields: ClearedFields): Clearance {
   return new SealedClearance(fields);
 }

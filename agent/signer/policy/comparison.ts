@@ -1,5 +1,5 @@
 /**
- * Reads bytes back and holds them against the approval: the clearance names the digest of these same bytes. Touches nothing.
+ * Describes unsigned bytes and holds them against the approval. The clearance names the digest of the same bytes. Touches nothing.
  */
 import { type Description, describe, digestOf } from "../../../chains/evm/transaction.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
@@ -7,18 +7,18 @@ import type { Approval } from "./approval.ts";
 import { type Clearance, makeClearance } from "./clearance.ts";
 
 /**
- * What was built, to be compared with what was approved.
+ * A transaction that was built for an approval. Whoever calls keeps the buffer.
  * @public
  */
 export interface Built {
   readonly approval: Approval;
   readonly unsigned: Uint8Array;
-  readonly version: number;
+  readonly version: number; // 1 first
   readonly account: string; // paying address, EIP-55
-  readonly nonce: bigint; // the token bound, or about to be bound, to this withdrawal
+  readonly nonce: bigint; // bound to this withdrawal, or about to be
 }
 
-/** Bytes that say what was approved, and what they say. */
+/** The bytes agree with the approval; `description` is read back from them. */
 export interface Compared {
   readonly ok: true;
   readonly clearance: Clearance;

@@ -1,12 +1,12 @@
 /**
- * Destinations that this agent has paid, by network: what is new, and what only looks like one of them. Folded from observations of
- * final payments. Asking costs the same however many there are. Touches nothing.
+ * The destinations that this agent has paid, by network: tells a new one, and one that resembles a paid one. Folded from
+ * observations of final payments. A question costs the same however many there are. Touches nothing.
  */
 
 /**
- * Hex digits that two addresses must share at their beginning and at their end to look alike. Wallets and explorers shorten an address
- * to about four at each end, and people compare what they are shown: whoever poisons a history with such an address tries some 2^32
- * keys, minutes of one graphics card. An honest address has both ends of one of 10,000 paid ones twice in a million.
+ * Hex digits that two addresses must share at their beginning and at their end to look alike. Wallets and explorers show about four
+ * at each end, so people compare those. A thief finds such an address within some 2^32 keys, minutes of one graphics card; an honest
+ * address has both ends of one of 10,000 paid ones twice in a million.
  */
 const startDigits = 4;
 const endDigits = 4;
@@ -40,6 +40,7 @@ export class Destinations {
     }
   }
 
+  /** Notes a final payment. The same destination again replaces its last payment. */
   pay(network: string, paid: Paid): void {
     let known = this.#networks.get(network);
     if (known === undefined) {
@@ -47,23 +48,24 @@ export class Destinations {
       this.#networks.set(network, known);
     }
     const key = paid.address.toLowerCase();
-    // To the end: a checkpoint lists them in the order of their last payments, from which the ends follow.
+    // Deleted first so that it goes to the end: a checkpoint keeps the order of last payments, and `byEnds` is rebuilt in that order.
     known.paid.delete(key);
     known.paid.set(key, paid);
     known.byEnds.set(endsOf(key), paid);
   }
 
-  /** Whether nothing was ever paid to it on this network. */
+  /** Whether no payment to the address was ever final on this network. Any case of its letters. */
   isNew(network: string, address: string): boolean {
     return this.#networks.get(network)?.paid.has(address.toLowerCase()) !== true;
   }
 
-  /** The paid destination that a new one could be taken for; null for one that was paid itself. */
+  /** The paid destination that a new one resembles, null for none; of several the one paid last. A paid one resembles none. */
   likeness(network: string, address: string): Paid | null {
     if (!this.isNew(network, address)) return null;
     return this.#networks.get(network)?.byEnds.get(endsOf(address.toLowerCase())) ?? null;
   }
 
+  /** For a checkpoint. */
   entries(): PaidEntries {
     return [...this.#networks].map(([network, { paid }]) => [
       network,

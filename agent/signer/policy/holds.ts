@@ -1,14 +1,13 @@
 /**
- * What policy does not decide by itself: for which reason a withdrawal waits for a person or for its time, and what that person should
- * know of its destination. Touches nothing.
+ * Why policy holds a withdrawal for a person or for a time, and which paid destination its address resembles. Touches nothing.
  */
 import type { Code } from "../../../protocol/codes.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { Destinations, Paid } from "./destinations.ts";
 import type { Limits } from "./rules.ts";
 
-/** What a hold goes by, in the agent's own terms. Both times are ledger time. */
-interface Held {
+/** A job in the agent's own terms. Both times are ledger time. */
+interface Candidate {
   readonly limits: Limits;
   readonly units: bigint;
   readonly mode: Job["mode"];
@@ -18,8 +17,11 @@ interface Held {
   readonly nowMs: number;
 }
 
-/** Why policy says no yes by itself, the most alarming reason first; null when it may. */
-export function heldFor({ limits, units, mode, network, address, requestedAt, nowMs }: Held, paid: Destinations): Code | null {
+/** The reason for a hold, the most alarming first; null when policy may approve by itself. */
+export function holdReason(
+  { limits, units, mode, network, address, requestedAt, nowMs }: Candidate,
+  paid: Destinations,
+): Code | null {
   if (likenessOf(network, address, limits, paid) !== null) return "POLICY_LOOKALIKE";
   if (mode === "manual") return "POLICY_MANUAL";
   if (isAbove(units, limits.holdAboveUnits)) return "POLICY_HOLD_ABOVE";
@@ -29,11 +31,12 @@ export function heldFor({ limits, units, mode, network, address, requestedAt, no
   return fresh !== null && nowMs < requestedAt + fresh.delayMs ? "POLICY_NEW_DESTINATION_DELAY" : null;
 }
 
-/** The paid destination that an address could be taken for. Whoever wrote one into the allow list has looked at all of it. */
+/** The paid destination that an address resembles; none for an address on the allow list, which a person read whole. */
 export function likenessOf(network: string, address: string, limits: Limits | undefined, paid: Destinations): Paid | null {
   return limits?.allow.has(address) === true ? null : paid.likeness(network, address);
 }
 
+/** Whether an amount is above a limit; null is no limit. */
 export function isAbove(units: bigint, mostUnits: bigint | null): boolean {
   return mostUnits !== null && units > mostUnits;
 }

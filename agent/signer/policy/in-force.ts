@@ -1,4 +1,4 @@
-/** The limits of this run and how much of them is used, as a person reads them. Touches nothing. */
+/** The limits of this run and their used parts, as a person reads them. Touches nothing. */
 import { nativeDecimal } from "../../../chains/evm/network.ts";
 import { formatAmount } from "../../../protocol/amount.ts";
 import { invariant } from "../../../protocol/fault.ts";

@@ -1,6 +1,7 @@
 /**
- * Policy: approve, hold or refuse what is asked; then clear what was built, or refuse it. Nothing is payable by default. Sums are
- * folded from the ledger on ledger time, so no clock, crash or repeat loosens a limit. Pure: state and question in, answer out.
+ * Policy: approves, holds or refuses a job; later clears the transaction built for it, or refuses that. Nothing is payable by
+ * default. Sums are folded from the ledger on ledger time, so no clock, crash or repeat loosens a limit. Pure: state and question
+ * in, answer out.
  * Sources: docs/architecture.md sections 2 and 3.
  */
 import { parseAddress } from "../../../chains/evm/address.ts";
@@ -13,15 +14,14 @@ import { type Approval, makeApproval } from "./approval.ts";
 import type { Clearance } from "./clearance.ts";
 import { type Built, type Compared, compare } from "./comparison.ts";
 import { Destinations, type Paid, type PaidEntries } from "./destinations.ts";
-import { heldFor, isAbove, likenessOf } from "./holds.ts";
+import { holdReason, isAbove, likenessOf } from "./holds.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
-import { aboveWindow, countAtLeast, dearer, makeWindows, type Windows } from "./sums.ts";
-import type { WindowEntries } from "./window.ts";
+import { aboveWindow, dearer, type SpentDay, Sums, type SumsEntries } from "./sums.ts";
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
 
 /**
- * What policy looks at in a job.
+ * The fields of a job that policy decides by.
  * @public
  */
 export type Question = Pick<Job, "transactionId" | "network" | "mode" | "currency" | "amount" | "address" | "tag" | "expiresAt">;
@@ -49,30 +49,28 @@ interface Asked {
  */
 export interface PolicySnapshot {
   readonly approvals: readonly (readonly [string, number, string, string, string, string, string, string])[];
-  /** Currency; then approved in the hour and the day, fees, bound in the hour and the day. */
-  readonly windows: readonly (readonly [string, WindowEntries, WindowEntries, WindowEntries, WindowEntries?, WindowEntries?])[];
+  readonly windows: SumsEntries;
   readonly paid: PaidEntries;
 }
 
 /**
- * The rules of this run and what the ledger says was approved. Only `fold` changes it.
+ * The rules of this run, and every approval, sum and paid destination that the ledger records. Only `fold`, `recover`, `learn`,
+ * `voidApproval` and `countSpent` change it, each for one record.
  * @public
  */
 export class Policy {
   readonly #rules: Rules;
   readonly #approvals = new Map<string, Approval>();
-  readonly #windows = new Map<string, Windows>();
+  readonly #sums: Sums;
   readonly #paid: Destinations;
 
   constructor(rules: Rules, snapshot?: PolicySnapshot) {
     this.#rules = rules;
+    this.#sums = new Sums(snapshot?.windows);
     this.#paid = new Destinations(snapshot?.paid);
     for (const [transactionId, seq, currency, chain, network, contract, address, units] of snapshot?.approvals ?? []) {
       const fields = { transactionId, seq, currency, chain, network, contract, address, amountUnits: BigInt(units) };
       this.#approvals.set(transactionId, makeApproval(fields));
-    }
-    for (const [currency, hour, day, fees, hourBound, dayBound] of snapshot?.windows ?? []) {
-      this.#windows.set(currency, makeWindows({ hour, day, fees, hourBound, dayBound }));
     }
   }
 
@@ -86,8 +84,9 @@ export class Policy {
     return this.#approvals.get(transactionId);
   }
 
-  /** `currency` is that of the withdrawal the record is about. */
+  /** Folds one record of the ledger; `currency` is that of the record's withdrawal. */
   fold(record: LedgerRecord, currency: string): void {
+    this.#sums.fold(record, currency);
     switch (record.kind) {
       case "APPROVED": {
         const { transactionId, seq, chain, network, contract, address } = record;
@@ -96,36 +95,12 @@ export class Policy {
           transactionId,
           makeApproval({ transactionId, seq, currency, chain, network, contract, address, amountUnits }),
         );
-        const windows = this.#windowsOf(currency);
-        // After a recovery it may be counting already: then from now on, as a whole, and once.
-        for (const window of [windows.hour, windows.day]) {
-          window.remove(transactionId);
-          window.add(transactionId, record.at, amountUnits);
-        }
         return;
       }
       case "REFUSED":
-      case "EXPIRED": {
-        // Both come before any INTENT only, so the amount can no longer be paid and stops counting.
+      case "EXPIRED":
         this.#approvals.delete(record.transactionId);
-        const windows = this.#windowsOf(currency);
-        windows.hour.remove(record.transactionId);
-        windows.day.remove(record.transactionId);
         return;
-      }
-      case "INTENT": {
-        const feeMaxWei = BigInt(record.gasLimit) * BigInt(record.maxFeePerGas);
-        const { fees, hourBound, dayBound } = this.#windowsOf(currency);
-        const before = fees.unitsOf(record.transactionId, record.at);
-        // The dearest version counts, from the newest one's time: never less than what the chain may take.
-        fees.remove(record.transactionId);
-        fees.add(record.transactionId, record.at, dearer(feeMaxWei, before));
-        if (record.version > 1) return;
-        const amountUnits = BigInt(record.amountUnits);
-        hourBound.add(record.transactionId, record.at, amountUnits);
-        dayBound.add(record.transactionId, record.at, amountUnits);
-        return;
-      }
       case "OBSERVED":
         if (record.stage === "final") this.#approvals.delete(record.transactionId);
         return;
@@ -134,46 +109,25 @@ export class Policy {
     }
   }
 
-  /**
-   * A recovery holds a withdrawal: an earlier yes is void. With a token its amount and fee count from now on, unless they do already,
-   * whatever the limits say; without one nothing of it counts.
-   */
+  /** Folds one withdrawal that a recovery holds: an earlier yes is void, and `Sums.recover` says how its amount counts. */
   recover(record: Imported, currency: string, atMs: number): void {
-    const { transactionId, nonce } = record;
-    this.#approvals.delete(transactionId);
-    const windows = this.#windowsOf(currency);
-    if (nonce === "") {
-      windows.hour.remove(transactionId);
-      windows.day.remove(transactionId);
-      return;
-    }
-    const units = record.amountUnits === "" ? 0n : BigInt(record.amountUnits);
-    for (const window of [windows.hour, windows.day, windows.hourBound, windows.dayBound]) {
-      countAtLeast(window, transactionId, units, atMs);
-    }
-    const feeMaxWei = record.versions.reduce((most, { feeMax }) => dearer(most, BigInt(feeMax)), 0n);
-    countAtLeast(windows.fees, transactionId, feeMaxWei, atMs);
+    this.#approvals.delete(record.transactionId);
+    this.#sums.recover(record, currency, atMs);
   }
 
-  /** A withdrawal was seen paid for good: its destination is no new one any more. */
+  /** Folds a final payment: its destination is no new one any more. */
   learn(network: string, paid: Paid): void {
     this.#paid.pay(network, paid);
   }
 
-  /** An earlier yes to what a recovery found ended is void; it counts on, since it may have been paid. */
+  /** Voids the yes to a withdrawal that a recovery found ended; its amount counts on, since the payment may have happened. */
   voidApproval(transactionId: string): void {
     this.#approvals.delete(transactionId);
   }
 
-  /** What a forgotten day came to counts from now on, under a name of its own. */
-  countSpent(
-    name: string,
-    spent: { readonly currency: string; readonly units: string; readonly feesWei: string },
-    atMs: number,
-  ): void {
-    const { hour, day, hourBound, dayBound, fees } = this.#windowsOf(spent.currency);
-    for (const window of [hour, day, hourBound, dayBound]) countAtLeast(window, name, BigInt(spent.units), atMs);
-    countAtLeast(fees, name, BigInt(spent.feesWei), atMs);
+  /** Counts a day that the ledger has forgotten from `atMs` on, under a name of its own. */
+  countSpent(name: string, spent: SpentDay, atMs: number): void {
+    this.#sums.countSpent(name, spent, atMs);
   }
 
   /** Every currency with limits. */
@@ -181,29 +135,17 @@ export class Policy {
     return this.#rules.limits;
   }
 
-  /** What counts against the limits as of `nowMs`: the larger of approved and bound. Base units, fees in wei. */
-  usedAt(currency: string, nowMs: number): { readonly hourUnits: bigint; readonly dayUnits: bigint; readonly feesWei: bigint } {
-    const { hour, day, hourBound, dayBound, fees } = this.#windowsOf(currency);
-    return {
-      hourUnits: dearer(hour.sumAt(nowMs), hourBound.sumAt(nowMs)),
-      dayUnits: dearer(day.sumAt(nowMs), dayBound.sumAt(nowMs)),
-      feesWei: fees.sumAt(nowMs),
-    };
+  /** The sums that the limits are held against as of `nowMs`: the larger of approved and bound. Base units, fees in wei. */
+  usedAt(currency: string, nowMs: number): ReturnType<Sums["usedAt"]> {
+    return this.#sums.usedAt(currency, nowMs);
   }
 
-  /** What counts in the day's windows beside the withdrawals named: base units and wei. */
-  countedBeside(currency: string, open: Iterable<string>, nowMs: number): { readonly units: bigint; readonly feesWei: bigint } {
-    const { dayBound, fees } = this.#windowsOf(currency);
-    let units = dayBound.sumAt(nowMs);
-    let feesWei = fees.sumAt(nowMs);
-    for (const id of open) {
-      units -= dayBound.unitsOf(id, nowMs);
-      feesWei -= fees.unitsOf(id, nowMs);
-    }
-    return { units, feesWei };
+  /** The day's sums without the withdrawals of `open`, which the caller counts by itself: base units and wei. */
+  countedBeside(currency: string, open: Iterable<string>, nowMs: number): ReturnType<Sums["countedBeside"]> {
+    return this.#sums.countedBeside(currency, open, nowMs);
   }
 
-  /** Answers a new job, or one whose delay is over. Both times are ledger time. */
+  /** Decides on a new job, or on one whose delay is over. Both times are ledger time. */
   judge(question: Question, requestedAt: number, nowMs: number): Decision {
     const asked = this.#asked(question);
     if (!asked.ok) return { decision: "refuse", code: asked.code };
@@ -217,17 +159,17 @@ export class Policy {
     }
     if (units > limits.maxPerWithdrawalUnits) return { decision: "refuse", code: "POLICY_ABOVE_WITHDRAWAL" };
     const { network, mode } = question;
-    const code = heldFor({ limits, units, mode, network, address, requestedAt, nowMs }, this.#paid);
+    const code = holdReason({ limits, units, mode, network, address, requestedAt, nowMs }, this.#paid);
     if (code !== null) return { decision: "hold", code };
-    const above = aboveWindow(this.#windowsOf(asset.currency), limits, { id: question.transactionId, units }, nowMs);
+    const above = aboveWindow(this.#sums.of(asset.currency), limits, { id: question.transactionId, units }, nowMs);
     if (above !== null) return { decision: "refuse", code: above.code };
     return { decision: "approve", body: approvedBody(question.transactionId, "", asset, address, units) };
   }
 
   /**
-   * A person says yes to a held withdrawal with this destination: every limit holds but what held it. A bound one, from
-   * before a recovery, does not expire, and a sum in which it counts already is not made larger by the yes. `needsTwo` says that the
-   * amount wants the yes of a second person beside this one.
+   * Decides on a person's yes to a held withdrawal: every limit applies except the one that held it. A withdrawal bound before a
+   * recovery does not expire, and the yes does not count its amount a second time. `needsTwo`: the amount wants the yes of a second
+   * person too.
    */
   judgeHeld(
     question: Question,
@@ -242,21 +184,21 @@ export class Policy {
     const destination = this.#destination(address, limits);
     if (!destination.ok) return destination;
     if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
-    const windows = this.#windowsOf(asset.currency);
+    const windows = this.#sums.of(asset.currency);
     const above = aboveWindow(windows, limits, { id: question.transactionId, units }, nowMs);
     if (above !== null) return above;
     const body = approvedBody(question.transactionId, approver, asset, destination.address, units);
     return { ok: true, body, needsTwo: isAbove(units, limits.twoApproversAboveUnits) };
   }
 
-  /** When the delay for new destinations ends, ledger time; the time of the request itself where there is none. */
+  /** When the delay for new destinations ends, ledger time; `requestedAt` where the currency has no delay. */
   delayEndsAt(currency: string, requestedAt: number): number {
     return requestedAt + (this.#rules.limits.get(currency)?.newDestination?.delayMs ?? 0);
   }
 
   /**
-   * What a person should know of a destination, beside the address itself: whether it is new, and what it could be taken for. `needsTwo`
-   * as `judgeHeld`; false where the currency has no limits.
+   * Facts of a destination for the person who decides: whether it is new, and the paid destination it resembles. `needsTwo` as in
+   * `judgeHeld`; false where the currency has no limits.
    */
   regard(
     { currency, network, amount }: Pick<Question, "currency" | "network" | "amount">,
@@ -273,7 +215,7 @@ export class Policy {
   }
 
   /**
-   * Compares the bytes of a new version with the approval, its fee with the ceilings and, before a token is bound, the approval with
+   * Compares the bytes of a new version with the approval, its fee with the ceilings and, before a nonce is bound, the approval with
    * today's rules. Refuses with POLICY_NOT_AS_APPROVED, POLICY_FEE_ABOVE_WITHDRAWAL, POLICY_FEE_ABOVE_DAY, POLICY_NONE, a code of
    * `describe`, or as `judge` does.
    */
@@ -291,7 +233,7 @@ export class Policy {
     if (!compared.ok) return compared;
     const { feeMaxWei } = compared.description;
     if (feeMaxWei > limits.maxFeeWei) return refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxWei} wei`);
-    const { fees } = this.#windowsOf(currency);
+    const { fees } = this.#sums.of(currency);
     const counted = fees.unitsOf(transactionId, nowMs);
     const dearest = dearer(feeMaxWei, counted);
     if (fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayWei) return refuse("POLICY_FEE_ABOVE_DAY", `${feeMaxWei} wei`);
@@ -299,8 +241,8 @@ export class Policy {
   }
 
   /**
-   * Clears bytes whose INTENT stands in the ledger already, after a restart: the fees were weighed then and count since then, the
-   * comparison is made again.
+   * Clears bytes whose INTENT stands in the ledger already, after a restart. The fees were weighed before the INTENT and count since
+   * then; only the comparison is made again.
    */
   clearRecorded(built: Built, digest: string): Clearance {
     const compared = compare(built);
@@ -322,22 +264,12 @@ export class Policy {
         approval.address,
         approval.amountUnits.toString(),
       ]),
-      windows: [...this.#windows]
-        .map(
-          ([currency, { hour, day, fees, hourBound, dayBound }]) =>
-            [
-              currency,
-              ...([hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const),
-              ...([hourBound.entriesAt(nowMs), dayBound.entriesAt(nowMs)] as const),
-            ] as const,
-        )
-        .filter(([, , day, fees]) => day.length + fees.length > 0)
-        .sort(([a], [b]) => (a < b ? -1 : 1)),
+      windows: this.#sums.entriesAt(nowMs),
       paid: this.#paid.entries(),
     };
   }
 
-  /** What a job asks for, in the agent's own terms. */
+  /** Translates a job into the agent's own terms, or refuses it. */
   #asked(question: Question): Asked | Refusal {
     const asset = this.#rules.assets.get(question.currency);
     if (asset === undefined) return refuse("POLICY_CURRENCY_UNKNOWN", question.currency);
@@ -359,22 +291,13 @@ export class Policy {
     return parsed;
   }
 
-  /** Why what was approved may not be bound now: the table may have been edited since, or too much is bound already. */
+  /** The reason why an approval may not be bound now, or null: the table may have been edited since, or too much is bound already. */
   #outdated({ transactionId, currency, address, amountUnits }: Approval, limits: Limits, nowMs: number): Refusal | null {
     const destination = this.#destination(address, limits);
     if (!destination.ok) return destination;
     if (amountUnits > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
-    const { hourBound, dayBound } = this.#windowsOf(currency);
+    const { hourBound, dayBound } = this.#sums.of(currency);
     return aboveWindow({ hour: hourBound, day: dayBound }, limits, { id: transactionId, units: amountUnits }, nowMs);
-  }
-
-  #windowsOf(currency: string): Windows {
-    let windows = this.#windows.get(currency);
-    if (windows === undefined) {
-      windows = makeWindows();
-      this.#windows.set(currency, windows);
-    }
-    return windows;
   }
 }
 

@@ -1,17 +1,15 @@
 /**
- * The agent's own table of currencies and limits, read once from its settings. What a currency is (chain, contract, decimals) comes
- * from here and never from a job. Touches nothing.
+ * The agent's own table of currencies and limits, read once from its settings. A currency's chain, contract and decimals come from
+ * here and never from a job. Touches nothing.
  */
 import { parseAddress } from "../../../chains/evm/address.ts";
+import { nativeDecimal } from "../../../chains/evm/network.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { AgentError } from "../../../protocol/fault.ts";
 import type { PolicySettings, SignerSettings } from "../../config/settings.ts";
 
-/** Decimals of every EVM chain's native coin; fees are in it. */
-const nativeDecimal = 18;
-
 /**
- * One currency as this agent understands it.
+ * A currency as this agent understands it.
  * @public
  */
 export interface Asset {
@@ -38,7 +36,7 @@ export interface Limits {
 }
 
 /**
- * Everything policy decides by.
+ * The settings that policy decides by.
  * @public
  */
 export interface Rules {
@@ -57,7 +55,8 @@ export function networkOf(chainId: number): string {
 }
 
 /**
- * Reads settings into rules. @throws AgentError POLICY_SETTINGS naming the field
+ * Reads settings into rules. `hotAddress` is the paying account, in any case of its letters.
+ * @throws AgentError POLICY_SETTINGS, with the field's path in message and context
  * @public
  */
 export function readRules(settings: Pick<SignerSettings, "chains" | "currencies" | "policy">, hotAddress: string): Rules {
@@ -116,7 +115,7 @@ function limitsOf(policy: PolicySettings, path: string, decimal: number): Limits
 function unitsAt(path: string, text: string, decimal: number): bigint {
   const amount = parseAmount(text, decimal);
   if (amount.ok) return amount.units;
-  // A limit of nothing is a limit; an amount of nothing is not an amount.
+  // A withdrawal of zero is refused as an amount; a limit of zero is meant, and pays nothing.
   if (amount.code === "AMOUNT_ZERO") return 0n;
   throw wrong(path, `is not an amount (${amount.code})`);
 }

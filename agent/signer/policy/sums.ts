@@ -1,25 +1,26 @@
 /**
- * The sums of one currency: what was approved and what was bound to a token, in the hour and the day, and the fees of the day.
- * Touches nothing.
+ * The sums of each currency: the amounts approved and the amounts bound to a nonce, in the hour and the day, and the fees of the day.
+ * Both count, because an approval may wait for days and those that waited must not all be paid in one hour. Touches nothing.
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { Imported, LedgerRecord } from "../../ledger/records.ts";
 import type { Limits } from "./rules.ts";
 import { SlidingWindow, type WindowEntries } from "./window.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 
-/** What was approved, and what was bound to a token: an approval may wait for days, and those that waited are not let out at once. */
+/** The windows of one currency. Base units; fees in wei. */
 export interface Windows {
-  readonly hour: SlidingWindow;
-  readonly day: SlidingWindow;
-  readonly fees: SlidingWindow;
+  readonly hour: SlidingWindow; // approved
+  readonly day: SlidingWindow; // approved
+  readonly fees: SlidingWindow; // the day's, each withdrawal by its dearest version
   readonly hourBound: SlidingWindow;
   readonly dayBound: SlidingWindow;
 }
 
-/** Windows with what a checkpoint kept of them, empty without one. */
-export function makeWindows(kept: { readonly [K in keyof Windows]?: WindowEntries | undefined } = {}): Windows {
+/** Windows with the entries that a checkpoint kept, empty without one. */
+function makeWindows(kept: { readonly [K in keyof Windows]?: WindowEntries | undefined } = {}): Windows {
   return {
     hour: new SlidingWindow(hourMs, kept.hour),
     day: new SlidingWindow(dayMs, kept.day),
@@ -29,7 +30,148 @@ export function makeWindows(kept: { readonly [K in keyof Windows]?: WindowEntrie
   };
 }
 
-/** Why an amount must not be added; one that counts already makes no sum larger. */
+/** By currency: approved in the hour and the day, fees, bound in the hour and the day. */
+export type SumsEntries = readonly (readonly [
+  string,
+  WindowEntries,
+  WindowEntries,
+  WindowEntries,
+  WindowEntries?,
+  WindowEntries?,
+])[];
+
+/** The sum that a recovery's order names for a day which the ledger has forgotten. Both decimal. */
+export interface SpentDay {
+  readonly currency: string;
+  readonly units: string; // base units
+  readonly feesWei: string;
+}
+
+/** Only `fold`, `recover` and `countSpent` change it. Every time is ledger time. */
+export class Sums {
+  readonly #windows = new Map<string, Windows>();
+
+  constructor(entries: SumsEntries = []) {
+    for (const [currency, hour, day, fees, hourBound, dayBound] of entries) {
+      this.#windows.set(currency, makeWindows({ hour, day, fees, hourBound, dayBound }));
+    }
+  }
+
+  /** The windows of a currency, empty ones where nothing was counted yet. */
+  of(currency: string): Windows {
+    let windows = this.#windows.get(currency);
+    if (windows === undefined) {
+      windows = makeWindows();
+      this.#windows.set(currency, windows);
+    }
+    return windows;
+  }
+
+  /** Counts one record of the ledger; `currency` is that of the record's withdrawal. */
+  fold(record: LedgerRecord, currency: string): void {
+    switch (record.kind) {
+      case "APPROVED": {
+        const { transactionId } = record;
+        const windows = this.of(currency);
+        // A recovery may have counted it before: then it counts as a whole, once, from this record on.
+        for (const window of [windows.hour, windows.day]) {
+          window.remove(transactionId);
+          window.add(transactionId, record.at, BigInt(record.amountUnits));
+        }
+        return;
+      }
+      case "REFUSED":
+      case "EXPIRED": {
+        // Both come before any INTENT only, so the amount can no longer be paid and stops counting.
+        const windows = this.of(currency);
+        windows.hour.remove(record.transactionId);
+        windows.day.remove(record.transactionId);
+        return;
+      }
+      case "INTENT": {
+        const feeMaxWei = BigInt(record.gasLimit) * BigInt(record.maxFeePerGas);
+        const { fees, hourBound, dayBound } = this.of(currency);
+        const before = fees.unitsOf(record.transactionId, record.at);
+        // The dearest version counts, from the newest one's time: never less than the chain may take.
+        fees.remove(record.transactionId);
+        fees.add(record.transactionId, record.at, dearer(feeMaxWei, before));
+        if (record.version > 1) return;
+        const amountUnits = BigInt(record.amountUnits);
+        hourBound.add(record.transactionId, record.at, amountUnits);
+        dayBound.add(record.transactionId, record.at, amountUnits);
+        return;
+      }
+      default:
+        return;
+    }
+  }
+
+  /**
+   * Counts one withdrawal that a recovery holds. Bound to a nonce, its amount and fee count from `atMs` on, unless they count already,
+   * and no limit stops them. Without a nonce nothing of it counts.
+   */
+  recover(record: Imported, currency: string, atMs: number): void {
+    const { transactionId, nonce } = record;
+    const windows = this.of(currency);
+    if (nonce === "") {
+      windows.hour.remove(transactionId);
+      windows.day.remove(transactionId);
+      return;
+    }
+    const units = record.amountUnits === "" ? 0n : BigInt(record.amountUnits);
+    for (const window of [windows.hour, windows.day, windows.hourBound, windows.dayBound]) {
+      countAtLeast(window, transactionId, units, atMs);
+    }
+    const feeMaxWei = record.versions.reduce((most, { feeMax }) => dearer(most, BigInt(feeMax)), 0n);
+    countAtLeast(windows.fees, transactionId, feeMaxWei, atMs);
+  }
+
+  /** Counts a forgotten day from `atMs` on. `name` takes the place of a withdrawal's id; the same name again is harmless. */
+  countSpent(name: string, spent: SpentDay, atMs: number): void {
+    const { hour, day, hourBound, dayBound, fees } = this.of(spent.currency);
+    for (const window of [hour, day, hourBound, dayBound]) countAtLeast(window, name, BigInt(spent.units), atMs);
+    countAtLeast(fees, name, BigInt(spent.feesWei), atMs);
+  }
+
+  /** The larger of approved and bound as of `nowMs`. */
+  usedAt(currency: string, nowMs: number): { readonly hourUnits: bigint; readonly dayUnits: bigint; readonly feesWei: bigint } {
+    const { hour, day, hourBound, dayBound, fees } = this.of(currency);
+    return {
+      hourUnits: dearer(hour.sumAt(nowMs), hourBound.sumAt(nowMs)),
+      dayUnits: dearer(day.sumAt(nowMs), dayBound.sumAt(nowMs)),
+      feesWei: fees.sumAt(nowMs),
+    };
+  }
+
+  /** The bound amounts and the fees of the day, without those of the withdrawals in `open`. */
+  countedBeside(currency: string, open: Iterable<string>, nowMs: number): { readonly units: bigint; readonly feesWei: bigint } {
+    const { dayBound, fees } = this.of(currency);
+    let units = dayBound.sumAt(nowMs);
+    let feesWei = fees.sumAt(nowMs);
+    for (const id of open) {
+      units -= dayBound.unitsOf(id, nowMs);
+      feesWei -= fees.unitsOf(id, nowMs);
+    }
+    return { units, feesWei };
+  }
+
+  /** For a checkpoint: the entries that still count at `nowMs`, currencies in order of their names. */
+  entriesAt(nowMs: number): SumsEntries {
+    return [...this.#windows]
+      .map(
+        ([currency, { hour, day, fees, hourBound, dayBound }]) =>
+          [
+            currency,
+            ...([hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const),
+            ...([hourBound.entriesAt(nowMs), dayBound.entriesAt(nowMs)] as const),
+          ] as const,
+      )
+      .filter(([, , day, fees]) => day.length + fees.length > 0)
+      .sort(([a], [b]) => (a < b ? -1 : 1));
+  }
+}
+
+/** The refusal of an amount that would lift a sum above its limit, or null. An amount that counts already lifts no sum. */
 export function aboveWindow(
   { hour, day }: Pick<Windows, "hour" | "day">,
   { maxPerHourUnits, maxPerDayUnits }: Limits,
@@ -44,8 +186,8 @@ export function aboveWindow(
   return isAbove(day, maxPerDayUnits) ? refuse("POLICY_ABOVE_DAY") : null;
 }
 
-/** Counts at least so much for an id from `atMs` on; what counts as much already is left as it is. */
-export function countAtLeast(window: SlidingWindow, id: string, units: bigint, atMs: number): void {
+/** Makes an id count for at least `units` from `atMs` on; an id that counts for as much already is left as it is. */
+function countAtLeast(window: SlidingWindow, id: string, units: bigint, atMs: number): void {
   if (window.unitsOf(id, atMs) >= units) return;
   window.remove(id);
   window.add(id, atMs, units);

@@ -1,19 +1,19 @@
 /**
- * A sliding window of sums: what counted within the last `spanMs` of ledger time, kept as a running total so that asking costs
- * nothing however much is in it. A cache of the ledger, rebuilt by folding it. Touches nothing.
+ * A sliding window: the sum of the amounts recorded within the last `spanMs` of ledger time, kept as a running total so that a
+ * question costs the same however many there are. A cache of the ledger, rebuilt by folding it. Touches nothing.
  */
 import { invariant } from "../../../protocol/fault.ts";
 
 interface Entry {
   readonly id: string;
   readonly atMs: number;
-  units: bigint; // 0 once taken back
+  units: bigint; // 0 once removed
 }
 
 /** `[id, ledger time, units]`, oldest first. */
 export type WindowEntries = readonly (readonly [string, number, string])[];
 
-/** Holds at most one amount per id; counts those recorded later than now - spanMs. */
+/** At most one amount an id; the amounts recorded later than now - spanMs count. */
 export class SlidingWindow {
   readonly #spanMs: number;
   readonly #byId = new Map<string, Entry>();
@@ -26,7 +26,7 @@ export class SlidingWindow {
     for (const [id, atMs, units] of entries) this.add(id, atMs, BigInt(units));
   }
 
-  /** `atMs` is ledger time, so it never goes back. An id that counts already is a bug: it was to be taken back first. */
+  /** Adds an amount. A bug: an id that counts already, or a time before the last one, since ledger time never goes back. */
   add(id: string, atMs: number, units: bigint): void {
     invariant(!this.#byId.has(id), "one id counts once in a window");
     const last = this.#entries[this.#entries.length - 1];
@@ -38,7 +38,7 @@ export class SlidingWindow {
     this.#sum += units;
   }
 
-  /** Takes an amount back; unknown or outlived ids are harmless. */
+  /** Removes an amount; an id that is unknown or has left the window is harmless. */
   remove(id: string): void {
     const entry = this.#byId.get(id);
     if (entry === undefined) return;
@@ -47,7 +47,7 @@ export class SlidingWindow {
     entry.units = 0n;
   }
 
-  /** The sum as of `nowMs`, changing nothing. */
+  /** The sum as of `nowMs`. */
   sumAt(nowMs: number): bigint {
     let sum = this.#sum;
     for (let i = this.#first; i < this.#entries.length; i++) {
@@ -58,13 +58,13 @@ export class SlidingWindow {
     return sum;
   }
 
-  /** What one id counts as of `nowMs`, 0 when it does not. */
+  /** The amount of one id as of `nowMs`, 0 when it does not count. */
   unitsOf(id: string, nowMs: number): bigint {
     const entry = this.#byId.get(id);
     return entry !== undefined && entry.atMs > nowMs - this.#spanMs ? entry.units : 0n;
   }
 
-  /** Everything that still counts at `nowMs`. */
+  /** Every amount that still counts at `nowMs`, and drops the others. */
   entriesAt(nowMs: number): WindowEntries {
     this.#prune(nowMs);
     const live = this.#entries.slice(this.#first).filter((entry) => this.#byId.get(entry.id) === entry);
@@ -79,7 +79,7 @@ export class SlidingWindow {
       this.#sum -= entry.units;
       this.#first += 1;
     }
-    // Moved as a whole now and then, so that leaving the window costs a constant on average.
+    // The list is cut only now and then, so that leaving the window costs a constant on average.
     if (this.#first > 1024 && this.#first * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#first);
       this.#first = 0;

@@ -1,0 +1,35 @@
+/**
+ * A teller that logs the fate of each notice. Courier and gateway log it under the same events, which stand in both tables of
+ * protocol/events.ts. Touches nothing: door and log are passed in.
+ */
+import type { Notice } from "./core.ts";
+import { createTeller, type Deliver, type Teller, type TellerOptions } from "./teller.ts";
+
+type Fate<E> = { readonly event: E; readonly notice: Notice["event"]; readonly subject: string };
+type Failure<E> = Fate<E> & { readonly why: string };
+
+/**
+ * The part of a process's log that a teller writes to.
+ * @public
+ */
+export interface NoticeLog {
+  readonly info: (context: Fate<"notice-told">, message: string) => void;
+  readonly warn: (context: Failure<"notice-failed"> & { readonly tries: number }, message: string) => void;
+  readonly error: (context: Failure<"notice-dropped">, message: string) => void;
+}
+
+/**
+ * `retryMs` is `createTeller`'s own when left out.
+ * @public
+ */
+export function createLoggedTeller(deliver: Deliver, log: NoticeLog, retryMs?: TellerOptions["retryMs"]): Teller {
+  return createTeller({
+    deliver,
+    onTold: ({ event, subject }) => log.info({ event: "notice-told", notice: event, subject }, "somebody was told"),
+    onFailed: ({ event, subject }, why, tries) =>
+      log.warn({ event: "notice-failed", notice: event, subject, why, tries }, "nobody could be told; it is tried again"),
+    onDropped: ({ event, subject }, why) =>
+      log.error({ event: "notice-dropped", notice: event, subject, why }, "nobody was told, and it is given up"),
+    ...(retryMs === undefined ? {} : { retryMs }),
+  });
+}

@@ -1,0 +1,351 @@
+/**
+ * Scenes for the commands: each gives the scripted signer of command-rig.ts its answers, and the machine its view. The transcripts of
+ * test/cli name them.
+ */
+import type { CourierStatus, LedgerLine, LimitView, SignerStatus, WaitView, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { Machine, UnitView } from "../../cli/machine.ts";
+import { nowMs, ordinary, rig } from "./command-rig.ts";
+import { broadcast, held, recoveryPlan, refusal, transactionId, well } from "./operator-socket.ts";
+
+const courierWell = well.courier as NonNullable<typeof well.courier>;
+const chain = courierWell.chains[0] as (typeof courierWell.chains)[number];
+
+const limits: LimitView = {
+  ...{
+    currency: "eth",
+    maxPerWithdrawal: "1",
+    maxPerHour: "2",
+    maxPerDay: "5",
+    holdAbove: "0.5",
+    maxFee: "0.02",
+    maxFeePerDay: "1",
+  },
+  ...{ allow: 2, deny: 1, usedInHour: "0.25", usedInDay: "1.75", usedFeesInDay: "0.004" },
+  ...{ twoApproversAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
+};
+
+function linkDown(linkDetail: string): void {
+  const courier = { ...courierWell, link: "down" as const, linkDetail };
+  rig.signer.answers = { status: () => ({ status: { ...well, courier } }) };
+}
+
+/** Begins and ends as the address of `held` does. */
+export const twin = "0x7099abababababAbaBaBABaBaBabAbAbaBA179c8";
+const waiting: WaitView = { until: 0, isNew: false, likeness: null, needsTwo: false, confirmed: null };
+const likeness = { address: held.address, at: held.requestedAt - 86_400_000, amount: "120", currency: held.currency };
+/** A status that differs from a healthy one, with the withdrawal of the transcripts in it. */
+function ill(change: Partial<SignerStatus>, courier: Partial<CourierStatus> | null = {}): () => void {
+  return () => {
+    const status = { ...well, ...change, courier: courier === null ? null : { ...courierWell, ...courier } };
+    rig.signer.answers = { ...rig.signer.answers, status: () => ({ status }) };
+  };
+}
+
+/** One withdrawal in this state, behind a healthy signer or one that `status` makes ill. */
+function shown(change: Partial<WithdrawalView>, status: () => void = ill({})): () => void {
+  return () => {
+    status();
+    rig.signer.answers = {
+      ...rig.signer.answers,
+      show: () => ({ withdrawal: { ...held, code: "", ...change }, history: [], wait: null }),
+    };
+  };
+}
+
+const bound = { nonce: "41", versions: broadcast.versions };
+const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId, why }] });
+const noNode = {
+  chains: [{ ...chain, ok: false, detail: "NODE_UNREACHABLE; http://10.0.0.7:8545 ECONNREFUSED", nativeBalance: "" }],
+};
+const away = { link: "down" as const, linkDetail: "LINK_SOCKET: ECONNREFUSED" };
+const long = { requestedAt: nowMs - 7_200_000, changedAt: nowMs - 3_600_000 };
+
+/** A withdrawal in every state as it should be, and one for each reason that can keep it there. */
+export const states: Readonly<Record<string, () => void>> = {
+  "held above": shown({ state: "held", code: "POLICY_HOLD_ABOVE" }),
+  "held manual": shown({ state: "held", code: "POLICY_MANUAL", mode: "manual", address: "" }),
+  "held after a recovery": shown({ state: "held", code: "RECOVERY_HOLD" }),
+  "held though settled": shown({ state: "held", code: "RECOVERY_SETTLED" }),
+  approved: shown({ state: "approved", changedAt: nowMs - 1000 }),
+  "approved without funds": shown({ state: "approved" }, waits("funds")),
+  "approved above fees": shown({ state: "approved" }, waits("fee POLICY_FEE_ABOVE_WITHDRAWAL")),
+  "approved above the day's fees": shown({ state: "approved" }, waits("fee POLICY_FEE_ABOVE_DAY")),
+  "approved above the hour": shown({ state: "approved" }, waits("POLICY_ABOVE_HOUR")),
+  "approved behind others": shown({ state: "approved" }, waits("others in flight")),
+  "approved and would revert": shown({ state: "approved" }, waits("the chain would revert it")),
+  "approved on an account behind": shown({ state: "approved" }, waits("ACCOUNT_BEHIND")),
+  "approved behind a quarantined one": shown({ state: "approved" }, waits("ACCOUNT_WAITS")),
+  "approved and a full disk": shown({ state: "approved" }, waits("LEDGER_DISK_FULL")),
+  "approved and no node": shown({ state: "approved" }, ill({}, noNode)),
+  "approved and locked": shown(
+    { state: "approved" },
+    ill({ locked: "LEDGER_FORKED", lockedDetail: "record 18 has another hash at the gateway" }),
+  ),
+  "approved and no courier": shown({ state: "approved" }, ill({ courierConnected: false })),
+  "approved long ago": shown({ state: "approved", ...long }),
+  intent: shown({ state: "intent", nonce: "41", changedAt: nowMs - 1000 }),
+  signed: shown({ state: "signed", ...bound, changedAt: nowMs - 1000 }),
+  "signed without a link": shown({ state: "signed", ...bound }, ill({}, away)),
+  released: shown({ state: "released", ...bound, changedAt: nowMs - 1000 }),
+  "released that no node takes": shown({ state: "released", ...bound }, waits("no node takes it")),
+  broadcast: shown({ state: "broadcast", ...bound }),
+  "broadcast long ago": shown({ state: "broadcast", ...bound, ...long }),
+  "broadcast behind a gap": shown({ state: "broadcast", ...bound }, waits("nonce 40 of the account comes first")),
+  "broadcast too cheap": shown({ state: "broadcast", ...bound }, waits("funds for a higher fee")),
+  included: shown({ state: "included", ...bound }),
+  "included and read back differently": shown({ state: "included", ...bound }, waits("COURIER_TOKEN_MOVED")),
+  paid: shown({ state: "paid", ...bound }),
+  reverted: shown({ state: "reverted", ...bound }),
+  lost: shown({ state: "lost", ...bound }),
+  refused: shown({ state: "refused", code: "POLICY_ABOVE_DAY" }),
+  "refused by a person": shown({ state: "refused", code: "OPERATOR_REFUSED" }),
+  expired: shown({ state: "expired", code: "JOB_EXPIRED" }),
+  quarantined: shown({ state: "quarantined", code: "RECOVERY_HOLD", ...bound }),
+  settled: shown({ state: "settled", code: "RECOVERY_SETTLED" }),
+};
+
+const unit = (change: UnitView): ReadonlyMap<string, UnitView> => new Map([["crypto-signer.service", change]]);
+const lastWords = {
+  role: "signer" as const,
+  code: "KEYSTORE_ENCKEY",
+  message: "the keystore does not open: wrong encKey, or it was changed",
+  hint: "give the encKey it was sealed with",
+  at: nowMs - 90_000,
+};
+
+/** A signer that does not answer, and the machine's view of it. */
+function nobody(change: Partial<Machine>): () => Promise<void> {
+  return async () => {
+    rig.machine = { ...ordinary, ...change };
+    await rig.signer.close();
+  };
+}
+
+const underUnits = (view: UnitView, words: Machine["lastWords"] = () => []): (() => Promise<void>) =>
+  nobody({ isUnderUnits: () => true, units: () => unit(view), lastWords: words });
+
+function onDisk(config: ReturnType<Machine["configOnDisk"]>, isUnderUnits = false): () => void {
+  return () => {
+    rig.machine = { ...ordinary, configOnDisk: () => config, isUnderUnits: () => isUnderUnits };
+    ill({})();
+  };
+}
+
+/** The faults of an agent; each shows in `status` alone. */
+export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
+  "the limits in force": ill({ limits: [limits] }),
+  "one record more": ill({ acked: 17 }),
+  "config changed": onDisk({ is: "read", digest: "ee".repeat(32) }),
+  "config changed under the units": onDisk({ is: "closed", changedAtMs: nowMs }, true),
+  "config broken on disk": onDisk({
+    is: "invalid",
+    code: "CONFIG_JSON",
+    message: "/etc/autowithdraw/config.json, line 3, column 7: a comma is missing",
+  }),
+  "config gone": onDisk({ is: "gone" }),
+  "two configs": ill({}, { configDigest: "ee".repeat(32) }),
+  "disk full": ill({ freeBytes: 40_000_000, ledgerWritable: false }),
+  "disk nearly full": ill({ freeBytes: 200_000_000 }),
+  "disk failed": ill({ ledgerWritable: false }),
+  "orders wait for the disk": ill({}, { linkDetail: "LEDGER_DISK_FULL: the signer does not take new orders" }),
+  "one waits for the disk": waits("LEDGER_DISK_FULL"),
+  "signer is root": ill({ isolation: "L0 one user, and it is root" }),
+  "courier gone": ill({ courierConnected: false }),
+  "courier not heard yet": ill({}, null),
+  "courier silent": ill({}, { at: nowMs - 300_000 }),
+  "clocks apart": ill({}, { link: "down", linkDetail: "LINK_REFUSED: CLOCK_SKEW" }),
+  "newer epoch": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4003 epoch" }),
+  "locked at the gateway": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4004 locked" }),
+  "gateway forgot": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4009 behind" }),
+  "wrong chain": ill(
+    {},
+    {
+      chains: [
+        { ...chain, ok: false, detail: "NODE_WRONG_CHAIN; http://10.0.0.7:8545 NODE_WRONG_CHAIN: chain id 5 instead of 1" },
+      ],
+    },
+  ),
+  "nodes disagree": ill({}, { chains: [{ ...chain, ok: false, detail: "NODE_DISAGREE" }] }),
+  "account with code": ill({}, { chains: [{ ...chain, ok: false, detail: "COURIER_ACCOUNT_CODE" }] }),
+  "forked ledger": ill({ locked: "LEDGER_FORKED", lockedDetail: "record 18 has another hash at the gateway" }),
+  "new ledger": ill({ locked: "LEDGER_NEW", lockedDetail: "begun anew" }),
+  "foreign nonce": ill({ locked: "CHAIN_NONCE_FOREIGN", lockedDetail: "eip155:1 counts 44, the ledger 41" }),
+  "forked jobs": ill({ locked: "JOB_CHAIN_FORKED", lockedDetail: "job 7" }),
+  "recovery offered": ill({ recovery: "RECOVERY_OFFERED" }),
+  "in recovery": ill({ recovery: "RECOVERY_HOLD" }),
+  "a person is waited for": () => {
+    ill({ counts: { ...well.counts, held: 1, quarantined: 1 } })();
+    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "RECOVERY_HOLD" };
+    rig.signer.answers = {
+      ...rig.signer.answers,
+      list: () => ({ withdrawals: [held, quarantined, { ...broadcast, transactionId: "1".repeat(32) }] }),
+    };
+  },
+  "nobody is waited for": ill({ counts: { ...well.counts, held: 0 } }),
+  "ended with a reason": nobody({ lastWords: () => [lastWords] }),
+  "stopped on purpose": underUnits({ ActiveState: "inactive", SubState: "dead", Result: "success", ExecMainStatus: "0" }),
+  "failed with a reason": underUnits(
+    { ActiveState: "failed", SubState: "failed", Result: "exit-code", ExecMainStatus: "2" },
+    () => [lastWords],
+  ),
+  "failed without a word": underUnits({ ActiveState: "failed", SubState: "failed", Result: "signal", ExecMainStatus: "9" }),
+  "credential of another machine": underUnits({
+    ActiveState: "failed",
+    SubState: "failed",
+    Result: "exit-code",
+    ExecMainStatus: "243",
+  }),
+  "restarting in a loop": underUnits(
+    { ActiveState: "activating", SubState: "auto-restart", ExecMainStatus: "1", NRestarts: "12" },
+    () => [lastWords],
+  ),
+  starting: underUnits({ ActiveState: "active", SubState: "running", ExecMainStatus: "0" }),
+  "no service manager answers": nobody({ isUnderUnits: () => true }),
+  "killed from outside": underUnits({ ActiveState: "inactive", SubState: "dead", Result: "signal", ExecMainStatus: "15" }),
+};
+
+/** The scripted answers of the signer in each scene. A transcript names one by `# scene:`. */
+export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
+  working: () => {
+    rig.signer.answers = {
+      status: () => ({ status: well }),
+      list: ({ openOnly, limit }) => ({
+        withdrawals: openOnly === true ? [held, broadcast].slice(0, limit as number) : [held, broadcast],
+      }),
+      show: ({ transactionId: id }) => {
+        const withdrawal = [held, broadcast].find((one) => one.transactionId === id);
+        const wait = withdrawal === held ? waiting : null;
+        if (withdrawal === undefined) return refusal("WITHDRAWAL_UNKNOWN", "");
+        return { withdrawal, history: [{ seq: 12, at: withdrawal.requestedAt, kind: "REQUESTED", detail: "job 7" }], wait };
+      },
+      approve: () => ({ withdrawal: { ...held, state: "approved", code: "" }, wait: null }),
+      refuse: () => ({ withdrawal: { ...held, state: "refused", code: "OPERATOR_REFUSED" } }),
+      verify: () => ({ records: 18, segments: 1, head: well.head }),
+    };
+  },
+  empty: () => {
+    rig.signer.answers = { list: () => ({ withdrawals: [] }) };
+  },
+  degraded: () => {
+    const courier = {
+      ...courierWell,
+      link: "down" as const,
+      linkDetail: "LINK_SOCKET: ECONNREFUSED",
+      chains: [{ ...chain, ok: false, detail: "NODE_UNREACHABLE; http://10.0.0.7:8545 ECONNREFUSED", nativeBalance: "" }],
+      waiting: [{ transactionId, why: "funds: 3200.5 usdt-erc20 needed, 100 there" }],
+    };
+    rig.signer.answers = { status: () => ({ status: { ...well, courier, acked: 12, courierConnected: true } }) };
+  },
+  released: () => linkDown("LINK_ENDED: closed by the gateway, 4001 refused"),
+  replaced: () => linkDown("LINK_ENDED: closed by the gateway, 4000 replaced"),
+  behind: () => linkDown("LINK_REFUSED: GATEWAY_BEHIND"),
+  // A recovery quarantined what was never signed, and a person has approved others before it.
+  waits: () => {
+    const courier = { ...courierWell, waiting: [{ transactionId, why: "ACCOUNT_WAITS" }] };
+    const counts = { ...well.counts, held: 0, broadcast: 0, approved: 1, quarantined: 1 };
+    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "RECOVERY_HOLD", versions: [] };
+    rig.signer.answers = {
+      status: () => ({ status: { ...well, courier, counts } }),
+      list: () => ({ withdrawals: [{ ...held, state: "approved", code: "" }, quarantined] }),
+      show: ({ transactionId: id }) => {
+        const withdrawal = id === transactionId ? { ...held, code: "RECOVERY_HOLD" } : quarantined;
+        return { withdrawal, history: [], wait: waiting };
+      },
+      refuse: () => refusal("WITHDRAWAL_BOUND", "nonce 41"),
+      finish: () => ({ held: 0, quarantined: 1 }),
+    };
+  },
+  overtaken: () => {
+    const courier = { ...courierWell, waiting: [{ transactionId, why: "ACCOUNT_BEHIND" }] };
+    const together = { isGatewayBehind: true, isOnlyUnheard: true, gatewayHead: recoveryPlan.head };
+    rig.signer.answers = {
+      status: () => ({ status: { ...well, courier } }),
+      recover: () => ({ plan: { ...recoveryPlan, ...together } }),
+    };
+  },
+  asking: () => {
+    const courier = { ...courierWell, chains: [{ ...chain, ok: false, isAsking: true, detail: "asking", nativeBalance: "" }] };
+    rig.signer.answers = { status: () => ({ status: { ...well, courier } }) };
+  },
+  decided: () => {
+    rig.signer.answers = {
+      show: () => ({ withdrawal: { ...broadcast, transactionId }, history: [], wait: null }),
+      approve: () => refusal("WITHDRAWAL_NOT_HELD", "broadcast"),
+      refuse: () => refusal("WITHDRAWAL_BOUND", "nonce 41"),
+    };
+  },
+  locked: () => {
+    const locked = { locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25, the ledger ends at 18" };
+    rig.signer.answers = {
+      status: () => ({ status: { ...well, ...locked } }),
+      show: () => ({ withdrawal: held, history: [], wait: waiting }),
+      approve: () => refusal("SIGNER_LOCKED", "LEDGER_BEHIND_GATEWAY"),
+    };
+  },
+  offered: () => {
+    const locked = { locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25, the ledger ends at 18" };
+    rig.signer.answers = {
+      status: () => ({ status: { ...well, ...locked, recovery: "RECOVERY_OFFERED" } }),
+      recover: ({ digest }) => ({ plan: recoveryPlan, done: digest !== "" }),
+      finish: () => refusal("SIGNER_LOCKED", "LEDGER_BEHIND_GATEWAY"),
+    };
+  },
+  recovering: () => {
+    rig.signer.answers = {
+      status: () => ({ status: { ...well, recovery: "RECOVERY_HOLD", counts: { ...well.counts, quarantined: 1 } } }),
+      recover: () => refusal("RECOVERY_NONE", ""),
+      finish: () => ({ held: 1, quarantined: 1 }),
+    };
+  },
+  manual: () => {
+    const withdrawal = { ...held, mode: "manual", address: "", code: "POLICY_MANUAL" };
+    rig.signer.answers = {
+      show: ({ address }) => {
+        const isTwin = String(address) === twin;
+        return { withdrawal, history: [], wait: { ...waiting, isNew: isTwin, likeness: isTwin ? likeness : null } };
+      },
+      approve: ({ address }) => ({ withdrawal: { ...withdrawal, address, state: "approved", code: "" }, wait: null }),
+    };
+  },
+  // Two people are wanted; the first yes is there as soon as somebody has given it.
+  two: () => {
+    let wait: WaitView | null = { ...waiting, needsTwo: true };
+    let withdrawal: WithdrawalView = { ...held, code: "POLICY_TWO_APPROVERS" };
+    const history: LedgerLine[] = [];
+    rig.signer.answers = {
+      show: () => ({ withdrawal, history, wait }),
+      approve: ({ approver }) => {
+        const first = wait?.confirmed?.approver ?? "";
+        const by = `by ${approver} (claimed: the socket does not prove names)`;
+        if (first === "") {
+          wait = { ...waiting, needsTwo: true, confirmed: { approver: String(approver), address: held.address, at: nowMs } };
+          withdrawal = { ...held, code: "POLICY_CONFIRMED", changedAt: nowMs };
+          history.push({ seq: 19, at: nowMs, kind: "CONFIRMED", detail: `the first yes of two, ${by}, to ${held.address}` });
+        } else if (first !== approver) {
+          wait = null;
+          withdrawal = { ...held, state: "approved", code: "", changedAt: nowMs };
+          const what = `${held.amountUnits} base units to ${held.address} on ${held.network}`;
+          history.push({ seq: 20, at: nowMs, kind: "APPROVED", detail: `${by}: ${what}` });
+        }
+        return { withdrawal, wait };
+      },
+    };
+  },
+  alike: () => {
+    const withdrawal: WithdrawalView = { ...held, address: twin, code: "POLICY_LOOKALIKE" };
+    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, likeness } }) };
+  },
+  delayed: () => {
+    const withdrawal: WithdrawalView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
+    const until = held.requestedAt + 3_600_000;
+    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until } }) };
+  },
+  "delayed beyond": () => {
+    const withdrawal: WithdrawalView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
+    const until = held.expiresAt + 3_600_000;
+    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until } }) };
+  },
+  stopped: () => rig.signer.close(),
+  ...states,
+  ...faults,
+};
