@@ -6,6 +6,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
+import { readPrivateFile } from "../../agent/private-file.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { processTerminal, type Terminal } from "../terminal.ts";
 import { type InstallCommand, installHelp, readInstallCommand } from "./command-line.ts";
@@ -13,7 +14,7 @@ import { sealEncKey } from "./credential.ts";
 import { carryOut, type Door } from "./door.ts";
 import { gatherFacts, gatherRemovalFacts } from "./facts.ts";
 import { agentState, configFile, credentialFile, gatewayConfig, type Layout, layouts, takeAwayFile } from "./layout.ts";
-import { assertFit, type Facts, needsRestart, planInstall, type Step } from "./plan.ts";
+import { assertFit, assertUpgrade, type Facts, needsRestart, planInstall, type Step } from "./plan.ts";
 import { sourceRoot } from "./program.ts";
 import { leftBehind, planRemoval } from "./removal.ts";
 
@@ -43,6 +44,8 @@ async function install(command: InstallCommand, terminal: Terminal): Promise<voi
   const from = sourceRoot();
   const facts = await gatherFacts(layout, from, command.root);
   if (!command.isDry) assertFit(facts, layout, command.isYes);
+  if (command.command === "upgrade") assertUpgrade(facts, layout, from);
+  assertReadable(command, facts);
   const npm = facts.npm === null ? "npm is not here" : `npm ${facts.npm}`;
   const systemd = facts.systemd === null ? "no systemd" : `systemd ${facts.systemd}`;
   terminal.out(`  checked  Node ${facts.nodeVersion} in ${facts.node}, ${npm}, ${systemd}\n`);
@@ -57,6 +60,13 @@ async function install(command: InstallCommand, terminal: Terminal): Promise<voi
   }
   if (command.root === "" && needsRestart(facts)) restart(layout, facts.node, terminal);
   terminal.out(nextWords(facts, layout, command));
+}
+
+/** Before the first step, so that a mistyped name leaves nothing half done; also for --dry-run, which would promise too much. */
+function assertReadable({ config, encKeyFile }: InstallCommand, { installed }: Facts): void {
+  const named = (option: string): string => `name the file with ${option}, readable by this user`;
+  if (config !== undefined && !installed.hasConfig) readPrivateFile(config, undefined, named("--config")).fill(0);
+  if (encKeyFile !== undefined) readPrivateFile(encKeyFile, undefined, named("--enc-key-file")).fill(0);
 }
 
 const doneWords = { make: "made", change: "changed", keep: "kept", leave: "skipped" } as const;
