@@ -7,6 +7,7 @@ import { existsSync, statSync } from "node:fs";
 import { readConfig } from "../agent/config.ts";
 import { configDigest } from "../agent/config-digest.ts";
 import { type LastWords, readLastWords } from "../agent/last-words.ts";
+import { verdictOn } from "../agent/launcher/verdict.ts";
 import type { StateFolder } from "../agent/state-folder.ts";
 import { AgentError } from "../protocol/fault.ts";
 
@@ -22,7 +23,7 @@ export type UnitView = Readonly<Record<string, string>>;
  */
 export type ConfigOnDisk =
   | { readonly is: "read"; readonly digest: string }
-  | { readonly is: "invalid"; readonly code: string; readonly message: string }
+  | { readonly is: "invalid"; readonly code: string; readonly message: string; readonly hint: string }
   | { readonly is: "closed"; readonly changedAtMs: number } // there, and not for this user to read
   | { readonly is: "gone" }
   | { readonly is: "unseen" }; // in a folder that is closed to this user
@@ -38,6 +39,8 @@ export interface Machine {
   units(names: readonly string[]): ReadonlyMap<string, UnitView>;
   lastWords(state: StateFolder): readonly LastWords[];
   configOnDisk(path: string): ConfigOnDisk;
+  /** False also where this user may not look. */
+  isThere(path: string): boolean;
 }
 
 /** Where the units keep the agent (systemd/): the folder that `install` makes, and one of the places unit files lie at. */
@@ -67,6 +70,7 @@ export const thisMachine: Machine = {
   },
   lastWords: readLastWords,
   configOnDisk,
+  isThere: existsSync,
 };
 
 /**
@@ -94,7 +98,10 @@ function configOnDisk(path: string): ConfigOnDisk {
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     if (error.code === "CONFIG_MISSING") return { is: "gone" };
-    if (error.code !== "CONFIG_UNREADABLE") return { is: "invalid", code: error.code, message: error.message };
+    if (error.code !== "CONFIG_UNREADABLE") {
+      const { code, message, hint } = verdictOn(error);
+      return { is: "invalid", code, message, hint };
+    }
     try {
       return { is: "closed", changedAtMs: statSync(path).ctimeMs };
     } catch {

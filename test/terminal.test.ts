@@ -1,6 +1,6 @@
 /** Terminal manners: a table that does not fit becomes blocks with nothing shortened, and long work says that it goes on where one watches. */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Terminal, table, withProgress } from "../cli/terminal.ts";
+import { fields, type Terminal, table, withProgress } from "../cli/terminal.ts";
 import { typed } from "../cli/typed.ts";
 
 const heading = ["currency", "network", "address"];
@@ -21,6 +21,19 @@ describe("a table", () => {
     for (let columns = 1; columns < 120; columns++) {
       for (const value of wide) expect(table(heading, [wide], columns)).toContain(value);
     }
+  });
+});
+
+describe("fields", () => {
+  it("go on below themselves where a line would be wider than the terminal, with every word whole", () => {
+    const rows = [
+      ["account", `${address} on a chain with a long name`],
+      ["now", "well"],
+    ] as const;
+    const indent = " ".repeat(12);
+    expect(fields(rows, 80)).toBe(`  account   ${address} on a chain with a long\n${indent}name\n  now       well`);
+    expect(fields(rows, 120).split("\n")).toHaveLength(2);
+    expect(fields(rows, 20)).toContain(address);
   });
 });
 

@@ -84,6 +84,7 @@ describe("last words", () => {
       units: () => units,
       lastWords: () => roles.map((role) => ({ ...left, role })),
       configOnDisk: () => ({ is: "gone" }),
+      isThere: () => true,
     };
     const error = whyAway(stateFolder("/nowhere"), away, machine) as AgentError;
     return `${error.message} ${String(error.context.hint)}`;

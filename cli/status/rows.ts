@@ -11,7 +11,8 @@ export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
   const { config } = status;
   return [
     ["now", momentHere(nowMs)],
-    ["agent", `${status.agent}, epoch ${status.epoch}, wallet ${status.wallet}`],
+    ["agent", `${status.agent}, epoch ${status.epoch}`],
+    ["wallet", status.wallet],
     ["running", `version ${status.version}, since ${momentHere(status.startedAt)}`],
     ["config", `${config.path}, read ${momentHere(config.readAt)}`],
     ...(status.policyChangedAt === 0 ? [] : [["", `limits last changed ${momentHere(status.policyChangedAt)}`] as const]),
@@ -20,7 +21,7 @@ export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
     ["ledger", ledgerWords(status)],
     ["room", `${bytesWords(status.freeBytes)} free, nothing new is begun below ${bytesWords(status.freeBytesMin)}`],
     ["gateway", gatewayWords(status)],
-    ...status.accounts.map((account): Row => ["account", `${account.address} on ${account.chain} (${account.network})`]),
+    ...status.accounts.map((account): Row => ["account", `${account.address}, ${account.chain} ${account.network}`]),
     ...chainRows(status),
     ...limitRows(status.limits),
     ["withdrawals", countsOf(status)],
@@ -38,10 +39,11 @@ const encKeyPlaces: Readonly<Record<string, string>> = {
 function ledgerWords(status: SignerStatus): string {
   const { head, acked, ledgerWritable } = status;
   const held = heldByGateway(status);
-  const isOnlyItsWord = held === String(acked) && acked === head.seq - 1;
+  // The first record says what was paired, and nothing of the gateway.
+  const isOnlyItsWord = held === String(acked) && acked === head.seq - 1 && acked > 0;
   const gateway = acked === head.seq && held === String(acked) ? "all of them" : held;
-  const why = isOnlyItsWord ? " (the newest only says that the gateway has those before it)" : "";
-  return `${ledgerWritable ? "writable" : "NOT WRITABLE"}, ${head.seq} records, the gateway has ${gateway}${why}`;
+  const why = isOnlyItsWord ? " (and the newest says so)" : "";
+  return `${ledgerWritable ? "writable" : "NOT WRITABLE"}, ${head.seq} ${head.seq === 1 ? "record" : "records"}, the gateway has ${gateway}${why}`;
 }
 
 /** A ledger that is behind has forgotten what was acknowledged; then the lock's own words have the number. */
