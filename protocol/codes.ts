@@ -105,7 +105,7 @@ export const codes = {
   ENCKEY_SAME: ["refusal", "none", "operator", "the new encKey is the one in use", "give another one; openssl rand -hex 32 makes one"],
   VAULT_LOCKED: ["fault", "none", "operator", "the keys were wiped from memory", "restart crypto"],
   SOCKET_UNREACHABLE: ["fault", "none", "operator", "the daemon's socket does not answer", "start crypto"],
-  SOCKET_CLOSED: ["fault", "unknown", "log", "the socket closed before the answer came", "ask again: every verb is idempotent"],
+  SOCKET_CLOSED: ["fault", "unknown", "log", "the socket closed before the answer came", "ask again in some seconds: asking twice does no harm"],
   SOCKET_TIMEOUT: ["fault", "unknown", "operator", "no answer in time over the socket", "ask again; when it stays, the process hangs: restart it"],
   SOCKET_BUSY: ["fault", "none", "log", "too many requests wait on this socket", "wait for answers, then ask again"],
   SOCKET_FORMAT: ["fault", "none", "log", "a line on the socket is not what was agreed", "run both ends from the same build"],

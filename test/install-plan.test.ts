@@ -286,13 +286,11 @@ describe("an upgrade", () => {
   };
 
   it("from an unpacked release goes on; the installed program cannot upgrade itself, nor what is not installed", () => {
-    expect(said({}, "agent", "/root/autowithdraw-0.2.0")).toBe("");
+    expect(said({}, "agent", "/srv/autowithdraw-0.2.0")).toBe("");
     expect(said({}, "agent", "/opt/autowithdraw")).toMatch(/no newer release in the folder .*: node autowithdraw\.js upgrade$/);
     expect(said({ root: "/image" }, "agent", "/opt/autowithdraw")).toBe("");
     const none = { installed: { version: null } };
-    expect(said(none, "gateway", "/root/new")).toMatch(
-      /^no gateway is installed here.* node autowithdraw\.js install --gateway$/,
-    );
+    expect(said(none, "gateway", "/srv/new")).toMatch(/^no gateway is installed here.* node autowithdraw\.js install --gateway$/);
   });
 });
 

@@ -254,18 +254,18 @@ describe("what is left to do after it", () => {
     isMade: true,
     installed,
   } as const;
-  const told = (stateRoot: string): string => nextSteps({ ...after, stateRoot, newFile: "/root/encKey.new" }).join("\n");
+  const told = (stateRoot: string): string => nextSteps({ ...after, stateRoot, newFile: "/srv/encKey.new" }).join("\n");
 
   it("for the installed agent is its credential, and a start", () => {
-    expect(told(installed)).toContain("systemd-creds encrypt --name=encKey /root/encKey.new /etc/autowithdraw/encKey.cred");
+    expect(told(installed)).toContain("systemd-creds encrypt --name=encKey /srv/encKey.new /etc/autowithdraw/encKey.cred");
     expect(told(installed)).toContain("systemctl start autowithdraw.target");
-    expect(told(installed)).toContain("shred -u /root/encKey.new");
+    expect(told(installed)).toContain("shred -u /srv/encKey.new");
     // Copies made before open with the old one alone.
     expect(told(installed)).not.toContain("install -m 0600");
   });
 
   it("for a copy on which somebody tries it leaves the installed agent's credential and file alone, and starts nothing", () => {
-    expect(told("/root/drill")).not.toMatch(/systemd-creds|install -m|node crypto\.js|systemctl start/);
-    expect(told("/root/drill")).toContain("start nothing on /root/drill");
+    expect(told("/srv/drill")).not.toMatch(/systemd-creds|install -m|node crypto\.js|systemctl start/);
+    expect(told("/srv/drill")).toContain("start nothing on /srv/drill");
   });
 });
