@@ -301,7 +301,12 @@ export async function main(argv: readonly string[]): Promise<number> {
     const options = commandLine(argv);
     if (options.json === true && options.check !== true)
       throw new AgentError("COMMAND_USAGE", "none", "--json goes with --check alone");
-    if (options.check === true) return await check(options, (text) => process.stdout.write(text));
+    if (options.check === true)
+      return await check(
+        options,
+        (text) => process.stdout.write(text),
+        isJournalStream(process.env.JOURNAL_STREAM, fstatSync(1)),
+      );
     return await run(options, (verdict) => lastWords(options, verdict)).catch((error: unknown) => {
       const verdict = verdictOn(error);
       lastWords(options, verdict);

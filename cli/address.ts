@@ -2,8 +2,8 @@
  * `address`: where this agent is funded, from what pairing wrote down; needs no running daemon. A user who may not read that asks the
  * signer, which knows the accounts.
  */
-
 import type { StateFolder } from "../agent/files/state-folder.ts";
+import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
@@ -57,7 +57,7 @@ function readable(state: StateFolder): Progress | null | "closed" {
 }
 
 function fromPairing(state: StateFolder, progress: Progress | null, currency: string | undefined): readonly Funded[] {
-  if (progress === null) throw new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
+  if (progress === null) throw unpaired(state);
   const { address } = progress.wallet;
   const known = progress.currencies.map(({ id, network, contract }) => ({ currency: id, network, contract, address }));
   const wanted = currency === undefined ? known : known.filter((one) => one.currency === currency);

@@ -12,9 +12,17 @@ const startAll = "systemctl start autowithdraw.target";
 /** systemd.exec(5): EXIT_CREDENTIALS. */
 const exitCredentials = "243";
 const restartsMany = 3;
+const configFile = "/etc/autowithdraw/config.json";
+const credential = "/etc/autowithdraw/encKey.cred";
+const sealAnew = `write the encKey that is kept elsewhere into FILE, mode 0600, then: autowithdraw install --enc-key-file FILE`;
 
 /** The same fault with the reason and the line to type, for a signer that does not run or does not answer; any other as it is. */
-export function whyAway(state: StateFolder, error: unknown, machine: Machine): unknown {
+export function whyAway(
+  state: StateFolder,
+  error: unknown,
+  machine: Machine,
+  installed: string | undefined = process.env.AUTOWITHDRAW_STATE,
+): unknown {
   if (!(error instanceof AgentError)) return error;
   const isUnderUnits = machine.isUnderUnits(state);
   if (error.code === "SOCKET_TIMEOUT") return hung(error, isUnderUnits);
@@ -23,9 +31,33 @@ export function whyAway(state: StateFolder, error: unknown, machine: Machine): u
   // A courier knows nothing of why its signer is silent, and whoever took it over would have root type its hint.
   const last = machine.lastWords(state).find(({ role }) => role !== "courier");
   if (!isUnderUnits)
-    return last === undefined ? away(error.message, "start it with: node crypto.js", error) : ended(last, last.hint, error);
+    return last === undefined ? away(error.message, startWords(state, installed), error) : ended(last, last.hint, error);
   const units = machine.units(unitNames);
-  return byUnits(units.get(unitNames[0]), units.get(unitNames[1]), last, error);
+  const signer = units.get(unitNames[0]);
+  if (signer?.ExecMainStatus === exitCredentials) return withoutCredential(machine, error);
+  return byUnits(signer, units.get(unitNames[1]), last, error);
+}
+
+/** A folder beside the installed agent's is a copy of it as a rule, and starting that one is the worst thing to do. */
+function startWords({ root }: StateFolder, installed: string | undefined): string {
+  if ((installed ?? "") === "" || root === installed) return "start it with: node crypto.js";
+  return `the installed agent is in ${installed}: leave --state out to ask it; start nothing on a copy of its folder`;
+}
+
+/** systemd says the same of a file that is gone and of one that does not open. */
+function withoutCredential(machine: Machine, cause: AgentError): AgentError {
+  const cannot = (why: string, hint: string): AgentError =>
+    away(`crypto-signer cannot start: ${why}`, `${hint}; then: ${startAll}; more in: ${signerLog}`, cause);
+  if (!machine.isThere(configFile)) return cannot(`${configFile} is not there`, "put it back, mode 0600");
+  if (!machine.isThere(credential)) return cannot(`${credential} is not there`, sealAnew);
+  return cannot("the credential encKey does not open on this machine (status 243)", sealAnew);
+}
+
+/** The keystore's own hint knows nothing of where units take encKey from. */
+function remedyOf({ code, hint }: LastWords): string {
+  return code === "KEYSTORE_ENCKEY"
+    ? `write the encKey that it was sealed with into FILE, then: systemd-creds encrypt --name=encKey FILE ${credential}`
+    : hint;
 }
 
 function hung(cause: AgentError, isUnderUnits: boolean): AgentError {
@@ -59,16 +91,11 @@ function byUnits(
   last: LastWords | undefined,
   cause: AgentError,
 ): AgentError {
-  const hint = last === undefined ? signerLog : `${last.hint}; more in: ${signerLog}`;
+  const hint = last === undefined ? signerLog : `${remedyOf(last)}; then: ${startAll}; more in: ${signerLog}`;
   if (signer === undefined)
     return last === undefined ? away("crypto-signer does not run", signerLog, cause) : ended(last, hint, cause);
   const { ActiveState: active = "", SubState: sub = "", Result: result = "", ExecMainStatus: exit = "0" } = signer;
   const restarts = Number(signer.NRestarts ?? 0);
-  if (exit === exitCredentials) {
-    const words = "crypto-signer cannot start: the credential encKey does not open on this machine (status 243)";
-    const anew = "make it anew from the copy of encKey that is kept elsewhere (docs/operations.md, section 3)";
-    return away(words, `${anew}; ${signerLog}`, cause);
-  }
   const why = last === undefined ? "" : `: ${last.message}`;
   if (sub === "auto-restart" || (active === "activating" && restarts > restartsMany))
     return away(`crypto-signer ends and is started again, ${restarts} times by now${why}`, hint, cause);

@@ -148,8 +148,8 @@ function keepWords({ hasKeys }: Manifest, config: string, copied: string | null)
     : ["  - no keys are in it: it shows what was done, and cannot bring an agent back"];
   const rest = [
     "  - keep it on another machine; try it now and then: backup --check FILE",
-    "  - the ledger in it is old from the next payment on. Restored after that it locks the agent, and a person",
-    "    carries out a recovery (docs/recovering.md, section 3)",
+    "  - the ledger in it is old from the next payment on. Restored after that it locks",
+    "    the agent, and a person carries out a recovery (docs/recovering.md, section 3)",
   ];
   return `${[...missing, ...keys, ...rest].join("\n")}\n`;
 }

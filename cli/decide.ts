@@ -7,6 +7,7 @@ import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { approverMax, type WaitView, type WithdrawalView } from "../agent/socket/verbs.ts";
 import { parseAddress } from "../chains/evm/address.ts";
+import { codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
 import type { Terminal } from "./terminal.ts";
@@ -53,10 +54,21 @@ export async function refuse(
 ): Promise<number> {
   const approver = approverOf(options, terminal);
   const { withdrawal, wait } = await askOperator(state, "show", { transactionId });
+  assertRefusable(withdrawal);
   await confirmed("refuse", withdrawal, wait, options, terminal);
   const answer = await askOperator(state, "refuse", { transactionId, approver });
   return done(answer.withdrawal, null, options, terminal);
 }
+
+/** Nobody is asked for a yes that changes nothing. The signer judges again by itself. */
+function assertRefusable({ state, nonce }: WithdrawalView): void {
+  if (state === "held" || state === "approved" || state === "refused") return;
+  const isClosed = closed.includes(state);
+  const code = isClosed ? "WITHDRAWAL_CLOSED" : "WITHDRAWAL_BOUND";
+  throw new AgentError(code, "none", `${codes[code][3]} (${isClosed ? state : `nonce ${nonce}`})`);
+}
+
+const closed: readonly WithdrawalView["state"][] = ["paid", "reverted", "lost", "expired", "settled"];
 
 /** The name that stands in the ledger. Whoever may use the socket may give any: it is a claim, and `show` says so. */
 function approverOf({ as }: DecideOptions, terminal: Terminal): string {
@@ -103,7 +115,7 @@ async function confirmed(
   if (options.yes === true) return;
   if (!terminal.isInteractive) {
     throw new AgentError("COMMAND_USAGE", "none", `${act} asks for a yes on a terminal, and this is none`, {
-      hint: "look at it with show, then give --yes",
+      hint: `when all of it is right: ${typed(`${act} ${withdrawal.transactionId} --yes`)}`,
     });
   }
   const question = act === "approve" ? "approve it, so that it is paid? (yes/no) " : "refuse it for good? (yes/no) ";

@@ -30,6 +30,7 @@ export async function encKeyInUse(options: EncKeyOptions, terminal: Terminal): P
   mnemonic?.fill(0);
   apiKey?.fill(0);
   const found = await findEncKey({
+    missingHint: "name the file that holds it with --enc-key-file FILE; on a terminal it is asked for",
     credentials,
     file: options.encKeyFile,
     fd: options.encKeyFd,

@@ -10,6 +10,7 @@ import { configDigest } from "../agent/config/digest.ts";
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { installedState } from "../agent/installed.ts";
 import { type LastWords, readLastWords } from "../agent/last-words.ts";
+import { verdictOn } from "../agent/launcher/verdict.ts";
 import { AgentError } from "../protocol/fault.ts";
 
 /**
@@ -24,8 +25,8 @@ export type UnitView = Readonly<Record<string, string>>;
  */
 export type ConfigOnDisk =
   | { readonly is: "read"; readonly digest: string }
-  | { readonly is: "invalid"; readonly code: string; readonly message: string }
-  | { readonly is: "closed"; readonly changedAtMs: number } // this user may not read it
+  | { readonly is: "invalid"; readonly code: string; readonly message: string; readonly hint: string }
+  | { readonly is: "closed"; readonly changedAtMs: number } // there, and not for this user to read
   | { readonly is: "gone" }
   | { readonly is: "unseen" }; // this user may not look into its folder
 
@@ -41,6 +42,8 @@ export interface Machine {
   /** Newest first. */
   lastWords(state: StateFolder): readonly LastWords[];
   configOnDisk(path: string): ConfigOnDisk;
+  /** False also where this user may not look. */
+  isThere(path: string): boolean;
 }
 
 /** The folders that systemd reads units from. */
@@ -69,6 +72,7 @@ export const thisMachine: Machine = {
   },
   lastWords: readLastWords,
   configOnDisk,
+  isThere: existsSync,
 };
 
 /**
@@ -96,7 +100,10 @@ function configOnDisk(path: string): ConfigOnDisk {
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     if (error.code === "CONFIG_MISSING") return { is: "gone" };
-    if (error.code !== "CONFIG_UNREADABLE") return { is: "invalid", code: error.code, message: error.message };
+    if (error.code !== "CONFIG_UNREADABLE") {
+      const { code, message, hint } = verdictOn(error);
+      return { is: "invalid", code, message, hint };
+    }
     try {
       return { is: "closed", changedAtMs: statSync(path).ctimeMs };
     } catch {

@@ -50,7 +50,7 @@ function onState(name: string, description: string): Command {
 
 function lookingCommands(run: Run, machine: Machine): readonly Command[] {
   return [
-    onState("status", "Whether everything works: exit code 0 yes, 1 not quite, 3 not running, 4 locked.")
+    onState("status", "Whether everything works: exit code 0 yes, 1 not quite, 3 not running, 4 locked, 5 no right.")
       .option("--watch", "show it again every two seconds")
       .option("--held", "only the ids that wait for a person; exit code 1 when there are any")
       .action((options: Common & StatusOptions) =>
@@ -235,7 +235,7 @@ function program({ run, ended, terminal, machine }: World): Command {
     .version(programVersion, "--version", "print the version")
     .addHelpText(
       "after",
-      "\nExit codes: 0 fine, 1 a clear no, 2 wrong usage or configuration, 3 not reachable, 4 locked, 5 a right is missing, 70 a bug.",
+      "\nExit codes: 0 fine, 1 a clear no, 2 wrong usage or configuration,\n3 not reachable, 4 locked, 5 a right is missing, 70 a bug.",
     );
   const commands = [
     ...[...installingCommands(ended), pairCommand(run), ...lookingCommands(run, machine), doctorCommand(run, machine)],

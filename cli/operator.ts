@@ -1,6 +1,9 @@
 /** The CLI's end of the operator socket: one request, one answer, faults in words a person can act on. */
+
 import { join } from "node:path";
-import { isThere, type StateFolder, socketPaths } from "../agent/files/state-folder.ts";
+import type { StateFolder } from "../agent/files/state-folder.ts";
+import { isThere, socketPaths } from "../agent/files/state-folder.ts";
+import { unpaired } from "../agent/launcher/paired.ts";
 import { createSocketClient } from "../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests, OperatorVerb } from "../agent/socket/verbs.ts";
 import { type Code, codes } from "../protocol/codes.ts";
@@ -53,7 +56,7 @@ function wordsOf(code: string, detail: string): string {
 function away(state: StateFolder, cause: AgentError): AgentError {
   if (cause.context.reason === "EACCES")
     return new AgentError("COMMAND_RIGHT", "none", "this user may not use crypto's operator socket", {}, { cause });
-  if (isUnpaired(state)) return new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
+  if (isUnpaired(state)) return unpaired(state);
   return new AgentError("COMMAND_DAEMON_AWAY", "none", `crypto does not run on ${state.root}`, {}, { cause });
 }
 

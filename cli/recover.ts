@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { becomeOwner } from "../agent/files/owner.ts";
 import { isThere, makePrivateFolder, type StateFolder } from "../agent/files/state-folder.ts";
 import { lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
+import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { ledgerDisk } from "../agent/ledger/disk.ts";
 import { createLockedLedger } from "../agent/ledger/ledger.ts";
@@ -106,7 +107,7 @@ function assertNames(agent: string, yes: string | undefined): void {
 async function newLedger(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
   const progress = readProgress(state);
   if (progress === null || progress.granted === null) {
-    throw new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
+    throw unpaired(state);
   }
   const { agent, merchant, epoch, gatewayKey } = progress.granted;
   assertNames(agent, options.yes);

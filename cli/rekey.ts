@@ -2,8 +2,7 @@
  * `rekey`: seals the keystore under another encKey while crypto does not run. Prints the further lines to type, without which crypto
  * would not find the new encKey.
  */
-
-import { existsSync, fchownSync, rmSync, statSync } from "node:fs";
+import { fchownSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { findConfigFile } from "../agent/config/place.ts";
 import { isThere, type StateFolder } from "../agent/files/state-folder.ts";
@@ -12,6 +11,7 @@ import { keystoreName } from "../agent/keystore/file.ts";
 import type { Rekeyed } from "../agent/keystore/rekey.ts";
 import type { EncKey } from "../agent/launcher/enc-key.ts";
 import { type Lock, lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
+import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askClosedChild } from "./child.ts";
@@ -30,12 +30,20 @@ export interface RekeyOptions extends EncKeyOptions, NewEncKeyOptions {
 export async function rekey(state: StateFolder, options: RekeyOptions, terminal: Terminal): Promise<number> {
   const path = join(state.signer, keystoreName);
   assertOneNewKey(options, terminal);
-  if (!isThere(path)) throw new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
+  if (!isThere(path)) throw unpaired(state);
   const lock = await stoppedSigner(state);
   try {
     const { done, from, made } = await sealedAnew(state, options, terminal);
     const { wallet, address, isFromBefore } = done;
-    const next = nextSteps(state, options, from, made);
+    const next = nextSteps({
+      stateRoot: state.root,
+      from,
+      oldFile: options.encKeyFile,
+      configFile: findConfigFile(options.config),
+      newFile: made.file,
+      isMade: made.isMade,
+      installed: process.env.AUTOWITHDRAW_STATE || undefined,
+    });
     if (options.json === true) {
       terminal.out(
         `${JSON.stringify({ ok: true, keystore: path, wallet, address, isFromBefore, encKeyFile: made.file ?? "", next })}\n`,
@@ -96,25 +104,42 @@ async function sealedAnew(
   }
 }
 
-/** The lines that are left to do. A credential is named wherever one may be: with the old encKey in it crypto does not start. */
-function nextSteps(state: StateFolder, options: RekeyOptions, from: EncKey["from"], made: NewEncKey): readonly string[] {
-  const isInstalled = state.root === installedState;
+/** What is known of the keystore that was sealed anew. */
+export interface AfterRekey {
+  readonly stateRoot: string;
+  readonly from: EncKey["from"]; // where the old encKey was
+  readonly oldFile: string | undefined; // of --enc-key-file
+  readonly configFile: string;
+  readonly newFile: string | null; // that holds the new encKey; null when it was typed
+  readonly isMade: boolean; // by this command
+  /** The state folder of the agent that `install` put here; undefined in a checkout. */
+  readonly installed: string | undefined;
+}
+
+/**
+ * What else must change, each a line. A copy that somebody tries rekey on names neither the credential nor a start: both are the
+ * installed agent's.
+ */
+export function nextSteps({ stateRoot, from, oldFile, configFile, newFile, isMade, installed }: AfterRekey): readonly string[] {
+  if (installed !== undefined && stateRoot !== installed) {
+    return [
+      `nothing for the installed agent: ${installed} opens with its own encKey as before, so leave ${installedCredential} as it is`,
+      `start nothing on ${stateRoot}: two agents on one wallet take each other's nonces`,
+    ];
+  }
+  const isInstalled = stateRoot === installedState;
   const steps: string[] = [];
-  if (existsSync(installedCredential) || from === "credential" || isInstalled) {
-    const typed = made.file === null ? " (type the new encKey, then Ctrl-D)" : "";
-    steps.push(`the credential: systemd-creds encrypt --name=encKey ${made.file ?? "-"} ${installedCredential}${typed}`);
+  if (isInstalled || from === "credential") {
+    const typed = newFile === null ? " (type the new encKey, then Ctrl-D)" : "";
+    steps.push(`the credential: systemd-creds encrypt --name=encKey ${newFile ?? "-"} ${installedCredential}${typed}`);
   }
-  if (from === "config") {
-    const config = findConfigFile(options.config);
-    steps.push(`config.json: put the new encKey in the place of the old one in ${config}`);
-  }
-  if (from === "file" && options.encKeyFile !== undefined && options.encKeyFile !== made.file) {
-    const file = options.encKeyFile;
+  if (from === "config") steps.push(`config.json: put the new encKey in the place of the old one in ${configFile}`);
+  if (from === "file" && !isInstalled && oldFile !== undefined && oldFile !== newFile)
     steps.push(
-      `the file: install -m 0600 ${made.file ?? "NEW-ENCKEY-FILE"} ${file}, or start crypto with --enc-key-file on the new one`,
+      `the file: install -m 0600 ${newFile ?? "NEW-ENCKEY-FILE"} ${oldFile}, or start crypto with --enc-key-file on the new one`,
     );
-  }
   steps.push("a copy of the new encKey, kept apart from this server and from every copy of the keystore");
+  if (isInstalled && isMade) steps.push(`when that copy is kept: shred -u ${newFile}`);
   steps.push(
     "the old encKey stays needed for backups and copies of the keystore made before now: keep it as long as those, or make new ones",
   );

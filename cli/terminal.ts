@@ -76,12 +76,15 @@ export function processTerminal(): Terminal {
 }
 
 /**
- * Names in one column, what they say in the next: `  name      text`.
+ * Names in one column, what they say in the next: `  name      text`. What is wider than `columns` goes on below itself.
  * @public
  */
-export function fields(rows: readonly (readonly [name: string, text: string])[]): string {
+export function fields(rows: readonly (readonly [name: string, text: string])[], columns = columnsMin): string {
   const width = Math.max(...rows.map(([name]) => name.length)) + 3;
-  return rows.map(([name, text]) => `  ${name.padEnd(width)}${text}`.trimEnd()).join("\n");
+  const indent = `\n${" ".repeat(width + 2)}`;
+  return rows
+    .map(([name, text]) => `  ${name.padEnd(width)}${wrapped(text, columns - width - 2).join(indent)}`.trimEnd())
+    .join("\n");
 }
 
 /**

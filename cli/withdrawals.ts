@@ -152,7 +152,8 @@ function destinationRows(wait: WaitView | null): readonly (readonly [string, str
   if (likeness !== null) {
     return [
       ["LOOKS LIKE", likeness.address],
-      ["was paid", `${likeness.amount} ${likeness.currency} at ${moment(likeness.at)}, the last time; the one above, never`],
+      ["was paid", `${likeness.amount} ${likeness.currency} at ${moment(likeness.at)}`],
+      ["", "to address was never paid"],
     ];
   }
   return wait?.isNew === true ? [["", "never paid before"]] : [];

@@ -159,7 +159,7 @@ function complainOf(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exit.fine;
     if (error.code === "commander.help") return exit.usage; // no subcommand: the help was printed
-    complain(error.message.replace(/^error: /, ""), "see --help");
+    complain(error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " "), "see --help");
     return exit.usage;
   }
   if (error instanceof AgentError) {

@@ -57,7 +57,7 @@ export async function launch(program) {
   if (isAnsweredUnready()) return;
   if (!existsSync(stampFile)) stop("this copy is not built yet", how);
   const missing = missingPackages(root);
-  if (missing.length > 0) stop(`packages are missing: ${missing.join(", ")}`, how);
+  if (missing.length > 0) stop(`${missing.length} packages are missing here, such as ${missing[0]}`, how);
   await run(program);
 }
 

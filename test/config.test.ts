@@ -150,6 +150,13 @@ describe("the file itself", () => {
     expect(faultOf(write(JSON.stringify(sample()), 0o000)).code).toBe("CONFIG_UNREADABLE");
   });
 
+  it("asks for quotes where an amount is a number, at the place where it stands", () => {
+    const text = JSON.stringify(sample(), null, 2).replace(/"maxPerWithdrawal": "[^"]+"/, '"maxPerWithdrawal": 0.5');
+    const error = faultOf(write(text));
+    expect([error.code, error.message]).toEqual(["CONFIG_JSON", expect.stringMatching(/, line \d+, column \d+: /)]);
+    expect(error.context.hint).toContain("in quotes");
+  });
+
   it("is far too large", () => {
     expect(faultOf(write(" ".repeat(1_048_577))).code).toBe("CONFIG_TOO_LARGE");
   });

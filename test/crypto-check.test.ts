@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { mnemonicToSeedSync } from "bip39";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { check } from "../agent/check/check.ts";
 import { writeLinkFile } from "../agent/config/link-file.ts";
 import { sealKeystore } from "../agent/keystore/keystore.ts";
 import { deriveNodes, walletOf } from "../agent/keystore/nodes.ts";
@@ -139,6 +140,17 @@ it("a courier's config.json holds no secret", async () => {
   config(undefined, { encKey: folder.encKey });
   expect(await checked("--role", "courier")).toMatchObject({ code: 2, codes: ["error CONFIG_SECRET_PRESENT"] });
   expect((await checked("--role", "signer")).codes).toEqual([]);
+});
+
+it("gives each finding the priority that the journal is searched by, and a terminal none", async () => {
+  const options = { config: join(folder.dir, "none.json"), state: folder.state, role: "signer" } as const;
+  const said = async (isJournal: boolean): Promise<string> => {
+    const texts: string[] = [];
+    expect(await check(options, (text) => texts.push(text), isJournal)).toBe(2);
+    return texts.join("");
+  };
+  expect(await said(true)).toMatch(/^<3>crypto: error CONFIG_MISSING: .*\ncrypto: would not start/);
+  expect(await said(false)).toMatch(/^crypto: error CONFIG_MISSING: /);
 });
 
 it("--json goes with --check alone", async () => {

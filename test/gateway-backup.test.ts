@@ -66,6 +66,13 @@ describe("a copy", () => {
     expect(made.gatewayKey).toBe(gateway.service.key.fingerprint);
   });
 
+  it("into a folder that this user may not use is refused, whether or not anything can be removed there", () => {
+    writeFileSync(at("file"), "");
+    expect(codeOf(() => copy("file/good.db"))).toBe("GATEWAY_FILE_EXISTS");
+    expect(codeOf(() => copy("missing/good.db"))).toBe("GATEWAY_FILE_EXISTS");
+    expect(codeOf(() => copy("good.db"))).toBe("");
+  });
+
   it("is one moment's, though others write while it is made", async () => {
     const { store } = gateway.service;
     let written = 0;

@@ -42,6 +42,23 @@ beforeAll(() => writeFileSync(config, '{"gatewayUrl":"https://pay.example"}\n', 
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe.runIf(isRoot)("install --root", () => {
+  it("refuses a file that is not there, or that others can read, before its first step, also with --dry-run", async () => {
+    const open = join(dir, "open.json");
+    writeFileSync(open, "{}", { mode: 0o644 });
+    chmodSync(open, 0o644);
+    for (const [option, file, words] of [
+      ["--config", join(dir, "none.json"), "there is no file"],
+      ["--enc-key-file", join(dir, "none"), "readable by this user"],
+      ["--config", open, "chmod 600"],
+    ] as const) {
+      for (const dry of [[], ["--dry-run"]]) {
+        const done = await install(option, file, ...dry);
+        expect([done.code, done.steps, existsSync(image)], done.output).toEqual([2, {}, false]);
+        expect(done.output).toContain(words);
+      }
+    }
+  });
+
   it("puts program, packages, units, folders and command in place, for all to read", { timeout: 120_000 }, async () => {
     const done = await install("--config", config);
     expect(done.code, done.output).toBe(0);

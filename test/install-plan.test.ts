@@ -1,13 +1,15 @@
 /** What installing would do, from what a machine has: every step made once and kept after, and refusals with their twins. */
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { readInstallCommand } from "../cli/install/command-line.ts";
 import { layouts, type Part } from "../cli/install/layout.ts";
-import { assertFit, type Facts, needsRestart, planInstall, type Step } from "../cli/install/plan.ts";
+import { assertFit, assertUpgrade, type Facts, needsRestart, planInstall, type Step } from "../cli/install/plan.ts";
 import { leftBehind, planRemoval, removalPaths } from "../cli/install/removal.ts";
 import { commandText, unitText } from "../cli/install/texts.ts";
+import { AgentError } from "../protocol/fault.ts";
 import { outcomeOf } from "./support/outcome.ts";
 
 const units = new Map([
@@ -269,6 +271,42 @@ describe("the command line", () => {
     ]) {
       expect(outcomeOf(() => readInstallCommand(words)).outcome, words.join(" ")).toBe("COMMAND_USAGE");
     }
+  });
+});
+
+describe("an upgrade", () => {
+  const fresh = { installed: { version: "0.1.0" } as Facts["installed"], root: "" };
+  const said = (change: object, part: "agent" | "gateway", from: string): string => {
+    try {
+      assertUpgrade({ ...fresh, ...change }, layouts[part], from);
+    } catch (error) {
+      return error instanceof AgentError ? `${error.message} ${String(error.context.hint)}` : String(error);
+    }
+    return "";
+  };
+
+  it("from an unpacked release goes on; the installed program cannot upgrade itself, nor what is not installed", () => {
+    expect(said({}, "agent", "/srv/autowithdraw-0.2.0")).toBe("");
+    expect(said({}, "agent", "/opt/autowithdraw")).toMatch(/no newer release in the folder .*: node autowithdraw\.js upgrade$/);
+    expect(said({ root: "/image" }, "agent", "/opt/autowithdraw")).toBe("");
+    const none = { installed: { version: null } };
+    expect(said(none, "gateway", "/srv/new")).toMatch(/^no gateway is installed here.* node autowithdraw\.js install --gateway$/);
+  });
+});
+
+describe("the gateway's short command", () => {
+  it("names the configuration where a command takes one, and nowhere else", () => {
+    const call = commandText("echo", { ...layouts.gateway, program: "/p", launcher: "l" }).replace(
+      /^if \[[\s\S]*?^fi$/gm,
+      (text) => (text.includes("setpriv") ? "" : text),
+    );
+    const given = (...words: string[]): string =>
+      spawnSync("sh", ["-c", call, "sh", ...words], { encoding: "utf8" }).stdout.trim();
+    const config = "--config /var/lib/autowithdraw-gateway/gateway.config.json";
+    expect(given("agents")).toBe(`/p/l agents ${config}`);
+    expect(given("merchant", "create", "A B")).toBe(`/p/l merchant create A B ${config}`);
+    for (const words of [[], ["merchant"], ["key"], ["--help"], ["help", "key"], ["init", "--dir", "d"], ["agents", "--help"]])
+      expect(given(...words)).toBe(["/p/l", ...words].join(" "));
   });
 });
 

@@ -12,6 +12,7 @@ import { openKeystore, sealKeystore, wipeKeystore } from "../agent/keystore/keys
 import { deriveNodes, hotAddress, walletOf } from "../agent/keystore/nodes.ts";
 import { type KeystoreDisk, keystoreDisk, rekeyKeystore } from "../agent/keystore/rekey.ts";
 import { Secret } from "../agent/keystore/secret.ts";
+import { nextSteps } from "../cli/rekey.ts";
 import { AgentError } from "../protocol/fault.ts";
 
 const oldKey = Buffer.from(randomBytes(32).toString("hex"));
@@ -241,5 +242,30 @@ describe("on a real folder", () => {
     rekeyKeystore({ disk: keystoreDisk(dir), path: dir, oldKey, newKey, random });
     const { uid, gid, mode } = statSync(path);
     expect([uid, gid, mode & 0o777]).toEqual([12345, 23456, 0o600]);
+  });
+});
+
+describe("what is left to do after it", () => {
+  const installed = "/var/lib/autowithdraw";
+  const after = {
+    from: "file",
+    oldFile: "encKey",
+    configFile: "/etc/autowithdraw/config.json",
+    isMade: true,
+    installed,
+  } as const;
+  const told = (stateRoot: string): string => nextSteps({ ...after, stateRoot, newFile: "/srv/encKey.new" }).join("\n");
+
+  it("for the installed agent is its credential, and a start", () => {
+    expect(told(installed)).toContain("systemd-creds encrypt --name=encKey /srv/encKey.new /etc/autowithdraw/encKey.cred");
+    expect(told(installed)).toContain("systemctl start autowithdraw.target");
+    expect(told(installed)).toContain("shred -u /srv/encKey.new");
+    // Copies made before open with the old one alone.
+    expect(told(installed)).not.toContain("install -m 0600");
+  });
+
+  it("for a copy on which somebody tries it leaves the installed agent's credential and file alone, and starts nothing", () => {
+    expect(told("/srv/drill")).not.toMatch(/systemd-creds|install -m|node crypto\.js|systemctl start/);
+    expect(told("/srv/drill")).toContain("start nothing on /srv/drill");
   });
 });

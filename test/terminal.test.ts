@@ -1,6 +1,7 @@
 /** Terminal manners: a table that does not fit becomes blocks with nothing shortened, a moment is told in two zones, long work shows that it goes on. */
+
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { momentHere, type Terminal, table, withProgress } from "../cli/terminal.ts";
+import { fields, momentHere, type Terminal, table, withProgress } from "../cli/terminal.ts";
 import { typed } from "../cli/typed.ts";
 
 const heading = ["currency", "network", "address"];
@@ -45,6 +46,19 @@ describe("a moment", () => {
     expect(momentHere(atMs, 60)).toBe("2026-11-20 21:41:03 UTC (22:41:03 here)");
     expect(momentHere(atMs, 180)).toBe("2026-11-20 21:41:03 UTC (2026-11-21 00:41:03 here)");
     expect(momentHere(0, 180)).toBe("never");
+  });
+});
+
+describe("fields", () => {
+  it("go on below themselves where a line would be wider than the terminal, with every word whole", () => {
+    const rows = [
+      ["account", `${address} on a chain with a long name`],
+      ["now", "well"],
+    ] as const;
+    const indent = " ".repeat(12);
+    expect(fields(rows, 80)).toBe(`  account   ${address} on a chain with a long\n${indent}name\n  now       well`);
+    expect(fields(rows, 120).split("\n")).toHaveLength(2);
+    expect(fields(rows, 20)).toContain(address);
   });
 });
 

@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { stateFolder } from "../agent/files/state-folder.ts";
+import { unpaired } from "../agent/launcher/paired.ts";
 import { whyAway } from "../cli/away.ts";
 import type { Machine } from "../cli/machine.ts";
 import { askOperator } from "../cli/operator.ts";
@@ -74,6 +75,30 @@ describe("in a command", () => {
   });
 });
 
+describe("a copy of the installed agent's folder", () => {
+  const hintFor = (root: string, installed: string | undefined): string => {
+    const machine: Machine = {
+      isUnderUnits: () => false,
+      units: () => new Map(),
+      lastWords: () => [],
+      configOnDisk: () => ({ is: "gone" }),
+      isThere: () => true,
+    };
+    const away = new AgentError("COMMAND_DAEMON_AWAY", "none", "crypto does not run");
+    return String((whyAway(stateFolder(root), away, machine, installed) as AgentError).context.hint);
+  };
+
+  it("is never offered to be started; a folder of a checkout is", () => {
+    expect(hintFor("/srv/drill", "/var/lib/autowithdraw")).toMatch(/leave --state out .* start nothing on a copy/);
+    expect(hintFor("/srv/own", undefined)).toBe("start it with: node crypto.js");
+  });
+
+  it("that lost its agent: the one that the units know is not looked for with --state", () => {
+    expect(unpaired({ root: "/var/lib/autowithdraw" }).context.hint).toMatch(/never paired: autowithdraw pair; else bring back/);
+    expect(unpaired({ root: "/srv/own" }).context.hint).toBeUndefined();
+  });
+});
+
 describe("last words", () => {
   const away = new AgentError("COMMAND_DAEMON_AWAY", "none", "crypto does not run");
   const left = { code: "BUG", message: "its last words", hint: "its hint", at: 2 };
@@ -84,6 +109,7 @@ describe("last words", () => {
       units: () => units,
       lastWords: () => roles.map((role) => ({ ...left, role })),
       configOnDisk: () => ({ is: "gone" }),
+      isThere: () => true,
     };
     const error = whyAway(stateFolder("/nowhere"), away, machine) as AgentError;
     return `${error.message} ${String(error.context.hint)}`;

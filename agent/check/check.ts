@@ -2,11 +2,14 @@
  * `crypto --check`: finds the faults of the next start without starting, and without the state folder's lock. Has encKey for a moment;
  * another process, which never has it, asks the chains' nodes.
  */
+
 import { spawnSync } from "node:child_process";
 import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { AgentError } from "../../protocol/fault.ts";
-import { type Finding, faultFound, finding, findingLine, orFinding } from "../../protocol/finding.ts";
+import type { Finding } from "../../protocol/finding.ts";
+import { faultFound, finding, findingLine, orFinding } from "../../protocol/finding.ts";
+import { priorityOf } from "../../protocol/log.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import { findConfigFile } from "../config/place.ts";
@@ -38,13 +41,15 @@ const chainsMs = 20_000;
  * Prints one line a finding, or one line of JSON. Resolves with the exit code: 2 when a finding is an error, else 0. Twice is harmless.
  * @public
  */
-export async function check(options: CheckOptions, out: (text: string) => void): Promise<number> {
+export async function check(options: CheckOptions, out: (text: string) => void, isJournal = false): Promise<number> {
   const path = findConfigFile(options.config);
   const findings = await findingsOf(options, path);
   const ok = findings.every(({ severity }) => severity !== "error");
   if (options.json === true) out(`${JSON.stringify({ ok, role: options.role, config: path, findings })}\n`);
   else {
-    for (const one of findings) out(`crypto: ${findingLine(one)}\n`);
+    // A refused reload is looked for in the journal by what is graver than news.
+    const priority = (level: string): string => (isJournal ? priorityOf(level) : "");
+    for (const one of findings) out(`${priority(one.severity === "error" ? "error" : "warn")}crypto: ${findingLine(one)}\n`);
     const words = ok ? "would start" : "would not start, or would not pay";
     out(`crypto: ${words} (${options.role}, config ${options.configSource ?? path}, state ${stateFolder(options.state).root})\n`);
   }

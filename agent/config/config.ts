@@ -77,7 +77,8 @@ function parseText(path: string, bytes: Uint8Array): JsonValue {
       error.code === "JSON_UTF8" || error.code === "JSON_TOO_LARGE" ? path : `${path}, line ${line}, column ${column}`;
     const problem = error.message.replace(/^JSON: /, "").replace(/, at position \d+$/, "");
     const code = error.code === "JSON_DUPLICATE_KEY" ? "CONFIG_DUPLICATE_KEY" : "CONFIG_JSON";
-    throw new AgentError(code, "none", `${place}: ${problem}`, { line });
+    const hint = error.code === "JSON_NUMBER" ? { hint: 'put an amount in quotes, such as "0.2"' } : {};
+    throw new AgentError(code, "none", `${place}: ${problem}`, { line, ...hint });
   }
 }
 

@@ -76,7 +76,8 @@ export function readLinkBytes(folder: string): Buffer {
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
     fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const { mode, size } = fstatSync(fd);
-    if ((mode & 0o077) !== 0) throw new AgentError("LINK_FILE_OPEN", "none", `group or world can read ${path}`, { path });
+    if ((mode & 0o077) !== 0)
+      throw new AgentError("LINK_FILE_OPEN", "none", `group or world can read ${path}`, { path, hint: `chmod 600 ${path}` });
     if (size > fileBytesMax) throw new AgentError("LINK_FILE_INVALID", "none", `${path} is too large`, { path });
     const bytes = Buffer.alloc(size);
     return bytes.subarray(0, readSync(fd, bytes, 0, size, 0));

@@ -104,7 +104,8 @@ export function readText(path: string): string {
   }
   try {
     const { mode, size } = fstatSync(fd);
-    if ((mode & 0o077) !== 0) throw new AgentError("KEYSTORE_OPEN", "none", `group or world can reach ${path}`);
+    if ((mode & 0o077) !== 0)
+      throw new AgentError("KEYSTORE_OPEN", "none", `group or world can reach ${path}`, { hint: `chmod 600 ${path}` });
     if (size > fileBytesMax)
       throw new AgentError("KEYSTORE_FORMAT", "none", `${path} is too large for a keystore`, { reason: "size" });
     const bytes = Buffer.alloc(size);

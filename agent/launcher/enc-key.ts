@@ -22,6 +22,7 @@ export interface EncKeySources {
   readonly sealed?: string | undefined; // a file of systemd-creds; root alone can open it
   readonly terminal: ReadStream | undefined; // only when it is one
   readonly show: (text: string) => void;
+  readonly missingHint?: string; // where there is a better one than the code's own
 }
 
 /**
@@ -52,7 +53,8 @@ export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
   if (sources.terminal !== undefined) {
     return { bytes: await encKeyTyped(sources.terminal, sources.show, "encKey: "), from: "terminal" };
   }
-  throw new AgentError("ENCKEY_MISSING", "none", "encKey is neither in config.json nor given in another way");
+  const hint = sources.missingHint === undefined ? {} : { hint: sources.missingHint };
+  throw new AgentError("ENCKEY_MISSING", "none", "encKey is not given", hint);
 }
 
 /**

@@ -21,12 +21,24 @@ export function assertPaired(state: StateFolder, role: Role): void {
   // Each role looks only at what is its own: the other's folder may belong to another user.
   const isSealed = role !== "courier" && isThere(join(state.signer, "keystore.json"));
   if (role !== "courier" && !isSealed) {
-    throw new AgentError("STATE_NOT_PAIRED", "none", `${state.root} holds no paired agent`);
+    throw unpaired(state);
   }
   if (role !== "signer" && !isThere(join(state.courier, "link.json"))) {
-    const words = isSealed ? "pairing was begun but not finished" : "there is no paired agent";
-    throw new AgentError("STATE_NOT_PAIRED", "none", `${words} in ${state.root}`);
+    throw unpaired(state, isSealed ? "pairing was begun but not finished" : "there is no paired agent");
   }
+}
+
+/** Where the units keep the agent: no other folder can be meant there. */
+const installedState = "/var/lib/autowithdraw";
+
+/**
+ * STATE_NOT_PAIRED with the line to type; `words` say what there is instead.
+ * @public
+ */
+export function unpaired({ root }: Pick<StateFolder, "root">, words?: string): AgentError {
+  const what = words === undefined ? `${root} holds no paired agent` : `${words} in ${root}`;
+  const anew = "only on a server that was never paired: autowithdraw pair; else bring back what was in the folder";
+  return new AgentError("STATE_NOT_PAIRED", "none", what, root === installedState ? { hint: anew } : {});
 }
 
 /**
@@ -55,7 +67,7 @@ function incomplete({ path, agent, isLedger }: Missing, code: "STATE_INCOMPLETE"
 }
 
 function released(agent: string): string {
-  return `restore it from a backup, or have the service release this agent (agents release ${agent}) and pair with a new --state folder`;
+  return `restore it from a backup, or have the service release this agent (agents release ${agent}) and pair anew: docs/operations.md, section 1`;
 }
 
 /** Null while pairing is unfinished, or when this user may not read how far it came: then each role's own file decides. */

@@ -18,7 +18,11 @@ export function withBackup<T>(file: string, use: (read: ReadAt) => T): T {
     fd = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     if (!fstatSync(fd).isFile()) throw new Error("it is not a file");
   } catch (cause) {
-    throw new AgentError("BACKUP_DAMAGED", "none", `${file} cannot be read as a backup (${reasonOf(cause)})`, {}, { cause });
+    const reason = reasonOf(cause);
+    const isGone = reason === "ENOENT";
+    const what = isGone ? `there is no file ${file}` : `${file} cannot be read as a backup (${reason})`;
+    const hint = isGone ? { hint: "name the file that backup wrote" } : reason === "EACCES" ? { hint: "run it as root" } : {};
+    throw new AgentError("BACKUP_DAMAGED", "none", what, hint, { cause });
   }
   try {
     return namingFile(file, () => use((at, length) => readRange(fd, at, length)));

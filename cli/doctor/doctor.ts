@@ -166,7 +166,8 @@ function lookAtMachine(state: StateFolder, status: SignerStatus | null, outside:
 /** Without --config and without a signer, a missing config.json is no finding: the real one may lie elsewhere. */
 function configOf(state: StateFolder, named: string | undefined, isPaired: boolean, { machine }: Outside): ConfigLook {
   const path = findConfigFile(named);
-  if (named === undefined && machine.configOnDisk(path).is === "gone")
+  const isInstalled = machine.isUnderUnits(state) && (process.env.AUTOWITHDRAW_CONFIG ?? "") !== "";
+  if (named === undefined && !isInstalled && machine.configOnDisk(path).is === "gone")
     return { settings: null, findings: [], unseen: ["config.json: name it with --config, since no signer says where it is"] };
   return lookAtConfig(path, state, isPaired, machine.isUnderUnits(state));
 }

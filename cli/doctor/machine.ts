@@ -62,7 +62,7 @@ export function judgeFileSystem(path: string, mounts: string): readonly Finding[
         ? "a container's own layer, which goes with the container: the ledger with it"
         : "";
   if (trouble === "") return [];
-  const hint = "stop crypto, move the state folder to a local disk (ext4, xfs), and name it with --state";
+  const hint = "stop crypto, then mount a local disk (ext4, xfs) in that place and move all of the folder onto it";
   return [finding("DOCTOR_DISK_KIND", "error", `${path} is on ${type}, ${trouble}`, hint)];
 }
 

@@ -67,20 +67,28 @@ function usage(message: string): AgentError {
 }
 
 /** @public */
-export const installHelp = `Usage: autowithdraw install [options]     users, program, state folder, sealed encKey, units, short command
-       autowithdraw upgrade [options]     the same, from a newer release; restarts what runs
-       autowithdraw uninstall [options]   stops and removes units, program, command; leaves ledger, keys and
+export const installHelp = `Usage: autowithdraw install [options]     users, program, state folder, sealed
+                                          encKey, units, short command
+       autowithdraw upgrade [options]     the same, from a newer release;
+                                          restarts what runs
+       autowithdraw uninstall [options]   stops and removes units, program,
+                                          command; leaves ledger, keys and
                                           configuration, and says where
 
-As root, from an unpacked release (node autowithdraw.js install) or a built checkout. Running it again
-changes only what is not as it should be. docs/install.md has the whole way.
+As root, from an unpacked release (node autowithdraw.js install) or a built
+checkout. Running it again changes only what is not as it should be.
+docs/install.md has the whole way.
 
 Options:
   --gateway              the payment service instead of the agent
-  --config <file>        config.json that the payment service made, mode 0600; one in /etc/autowithdraw stays
-  --enc-key-file <file>  encKey in a file, mode 0600; else that of config.json, else a new one is made
-  --root <folder>        fill the image of a machine below this folder: no users, no systemctl, no encKey; run
-                         install once more on the machine itself
-  --yes                  encKey is kept elsewhere; an older version is meant; uninstall is meant: do not ask
+  --config <file>        config.json that the payment service made, mode 0600;
+                         one in /etc/autowithdraw stays
+  --enc-key-file <file>  encKey in a file, mode 0600; else that of config.json,
+                         else a new one is made
+  --root <folder>        fill the image of a machine below this folder: no users,
+                         no systemctl, no encKey; run install once more on the
+                         machine itself
+  --yes                  encKey is kept elsewhere; an older version is meant;
+                         uninstall is meant: do not ask
   --dry-run              print the steps, do nothing
 `;

@@ -127,8 +127,11 @@ const hexDigits = Buffer.from("0123456789abcdef");
 
 async function assertKeptElsewhere(from: string, isYes: boolean, terminal: Terminal): Promise<void> {
   terminal.err(`
-  encKey (${from}) is about to be sealed for this machine. The sealed one opens on this machine only: when the
-  machine is lost, the keystore in its backup opens with encKey alone. Keep encKey in another place first.
+  encKey is about to be sealed for this machine. It is in:
+    ${from}
+  The sealed one opens on this machine only. When the machine is lost, the
+  keystore in its backup opens with encKey alone. Keep encKey in another place
+  first.
 `);
   if (isYes) return;
   if (!terminal.isInteractive) {

@@ -5,6 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
 import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -14,7 +15,7 @@ import { sealEncKey } from "./credential.ts";
 import { carryOut, type Door } from "./door.ts";
 import { gatherFacts, gatherRemovalFacts } from "./facts.ts";
 import { gatewayConfig, type Layout, layouts, takeAwayFile } from "./layout.ts";
-import { assertFit, type Facts, needsRestart, planInstall, type Step } from "./plan.ts";
+import { assertFit, assertUpgrade, type Facts, needsRestart, planInstall, type Step } from "./plan.ts";
 import { sourceRoot } from "./program.ts";
 import { leftBehind, planRemoval } from "./removal.ts";
 
@@ -44,6 +45,8 @@ async function install(command: InstallCommand, terminal: Terminal): Promise<voi
   const from = sourceRoot();
   const facts = await gatherFacts(layout, from, command.root);
   if (!command.isDry) assertFit(facts, layout, command.isYes);
+  if (command.command === "upgrade") assertUpgrade(facts, layout, from);
+  assertReadable(command, facts);
   const npm = facts.npm === null ? "npm is not here" : `npm ${facts.npm}`;
   const systemd = facts.systemd === null ? "no systemd" : `systemd ${facts.systemd}`;
   terminal.out(`  checked  Node ${facts.nodeVersion} in ${facts.node}, ${npm}, ${systemd}\n`);
@@ -58,6 +61,13 @@ async function install(command: InstallCommand, terminal: Terminal): Promise<voi
   }
   if (command.root === "" && needsRestart(facts)) restart(layout, facts.node, terminal);
   terminal.out(nextWords(facts, layout, command));
+}
+
+/** Before the first step, so that a mistyped name leaves nothing half done; also for --dry-run, which would promise too much. */
+function assertReadable({ config, encKeyFile }: InstallCommand, { installed }: Facts): void {
+  const named = (option: string): string => `name the file with ${option}, readable by this user`;
+  if (config !== undefined && !installed.hasConfig) readPrivateFile(config, undefined, named("--config")).fill(0);
+  if (encKeyFile !== undefined) readPrivateFile(encKeyFile, undefined, named("--enc-key-file")).fill(0);
 }
 
 const doneWords = { make: "made", change: "changed", keep: "kept", leave: "skipped" } as const;

@@ -107,6 +107,32 @@ export function assertFit(facts: Facts, layout: Layout, isForced: boolean): void
   }
 }
 
+/**
+ * Refuses an upgrade that would do nothing, or that would install what is not here.
+ * @throws AgentError COMMAND_USAGE
+ * @public
+ */
+export function assertUpgrade(
+  { installed, root }: Pick<Facts, "installed" | "root">,
+  { part, program }: Layout,
+  from: string,
+): void {
+  const as = part === "gateway" ? " --gateway" : "";
+  const refuse = (message: string, hint: string): never => {
+    throw new AgentError("COMMAND_USAGE", "none", message, { hint });
+  };
+  if (root === "" && from === program)
+    refuse(
+      `${program} is what is installed: it holds no newer release`,
+      `in the folder of the new release: node autowithdraw.js upgrade${as}`,
+    );
+  if (installed.version === null)
+    refuse(
+      `no ${part} is installed here, so there is nothing to upgrade`,
+      `to install it here: node autowithdraw.js install${as}`,
+    );
+}
+
 /** Whether `a` comes before `b`, by the numbers of x.y.z. */
 function isOlder(a: string, b: string): boolean {
   const [left, right] = [a, b].map((text) => text.split(/[.+-]/, 3).map(Number));

@@ -30,8 +30,8 @@ export AUTOWITHDRAW_STATE AUTOWITHDRAW_CONFIG
 exec ${call} "$@"
 `;
   }
-  return `${head}case "\${1-}" in
-"" | -* | init | help) ;;
+  return `${head}case "\${1-}/\${2-}" in
+/* | -* | init/* | help/* | merchant/ | key/) ;;
 *)
   named=no
   for word in "$@"; do

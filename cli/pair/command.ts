@@ -93,9 +93,13 @@ function asText({ progress, state, alreadyPaired, kept }: PairResult): string {
     ["", wallet.depositXpub],
     ["state", state.root],
   ] as const;
-  if (alreadyPaired) return `this server is paired already\n\n${fields(rows)}\n`;
-  const compare = `ask the payment service to read you its code for this agent and compare it with the one above; when they differ,
-someone stands between: do not start crypto.`;
+  const start = startCommand(process.env.AUTOWITHDRAW_STATE);
+  const compare = `ask the payment service to read you its code for this agent and compare it with
+the one above; when they differ, someone stands between: do not start crypto.`;
+  if (alreadyPaired) {
+    const next = kept.length > 0 ? "" : `\n${compare}\nwhen they are the same and crypto does not run yet: ${start}\n`;
+    return `this server is paired already\n\n${fields(rows)}\n${next}`;
+  }
   if (kept.length > 0) {
     return `
 paired, but not done: ${kept.join(" and ")} not taken out of config.json
@@ -112,7 +116,8 @@ paired
 ${fields(rows)}
 
 ${compare}
-disks and their backups may keep old blocks of config.json; if others can read them, move the funds to a new
-wallet. next: send funds to the address above, then run: ${startCommand(process.env.AUTOWITHDRAW_STATE)}
+disks and their backups may keep old blocks of config.json; if others can read
+them, move the funds to a new wallet.
+next: send funds to the address above, then run: ${start}
 `;
 }

@@ -27,6 +27,8 @@ export interface Seen {
 
 /** The courier sends its view every few seconds; an older view means that it has stopped. */
 const courierWordMsMax = 60_000;
+/** A courier that is well has connected by then, and has asked its nodes. */
+const startMs = 15_000;
 /** A warning comes below this many times the least room. */
 const roomWarned = 4;
 
@@ -48,11 +50,17 @@ export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[]
   roomProblems(status, findings);
   configProblems(status, seen, findings);
   const { courier } = status;
-  const log = logWords("crypto", seen);
-  if (!status.courierConnected) findings.found("DOCTOR_COURIER_AWAY", "the courier does not run", log);
-  if (courier === null) findings.found("DOCTOR_COURIER_AWAY", "the courier has not said yet what it sees", "");
-  else outsideProblems(courier, seen, findings);
+  if (!status.courierConnected || courier === null) courierProblem(status, seen, findings);
+  if (courier !== null) outsideProblems(courier, seen, findings);
   return findings.problems;
+}
+
+/** Signer and courier are started together, and the courier is the slower one. */
+function courierProblem({ startedAt, courierConnected }: SignerStatus, seen: Seen, findings: Findings): void {
+  const what = courierConnected ? "the courier has not said yet what it sees" : "the courier does not run";
+  const log = logWords("crypto", seen);
+  if (seen.nowMs - startedAt >= startMs) findings.found("DOCTOR_COURIER_AWAY", what, log);
+  else findings.found("DOCTOR_COURIER_AWAY", `crypto has just started: ${what}`, `ask again in ten seconds; then: ${log}`);
 }
 
 function signerProblems(status: SignerStatus, findings: Findings): void {
@@ -99,7 +107,7 @@ function configProblems({ config, courier }: SignerStatus, { config: disk, isUnd
   if (disk.is === "read" && disk.digest !== config.digest) found("was changed after the signer read it");
   if (disk.is === "closed" && disk.changedAtMs > config.readAt) found("was changed after the signer read it");
   if (disk.is === "invalid")
-    findings.found(disk.code, `${disk.message}: the signer goes on by what it read before`, remedyIn(disk.code));
+    findings.found(disk.code, `${disk.message}: the signer goes on by what it read before`, `${disk.hint}; then: ${reload}`);
   if (disk.is === "gone")
     findings.found(
       "CONFIG_MISSING",

@@ -12,7 +12,8 @@ export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
   const { config } = status;
   return [
     ["now", momentHere(nowMs)],
-    ["agent", `${status.agent}, epoch ${status.epoch}, wallet ${status.wallet}`],
+    ["agent", `${status.agent}, epoch ${status.epoch}`],
+    ["wallet", status.wallet],
     ["running", `version ${status.version}, since ${momentHere(status.startedAt)}`],
     ["config", `${config.path}, read ${momentHere(config.readAt)}`],
     ...(status.policyChangedAt === 0 ? [] : [["", `limits last changed ${momentHere(status.policyChangedAt)}`] as const]),
@@ -21,7 +22,7 @@ export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
     ["ledger", ledgerWords(status)],
     ["room", `${bytesWords(status.freeBytes)} free, nothing new is begun below ${bytesWords(status.freeBytesMin)}`],
     ["gateway", gatewayWords(status)],
-    ...status.accounts.map((account): Row => ["account", `${account.address} on ${account.chain} (${account.network})`]),
+    ...status.accounts.map((account): Row => ["account", `${account.address}, ${account.chain} ${account.network}`]),
     ...chainRows(status),
     ...limitRows(status.limits),
     ["withdrawals", countsOf(status)],
@@ -39,10 +40,11 @@ const encKeyPlaces: Readonly<Record<string, string>> = {
 function ledgerWords(status: SignerStatus): string {
   const { head, acked, ledgerWritable } = status;
   const atGateway = recordsAtGateway(status);
-  const isOnlyItsWord = atGateway === String(acked) && acked === head.seq - 1;
+  // The first record says what was paired, and nothing of the gateway.
+  const isOnlyItsWord = atGateway === String(acked) && acked === head.seq - 1 && acked > 0;
   const gateway = acked === head.seq && atGateway === String(acked) ? "all of them" : atGateway;
-  const why = isOnlyItsWord ? " (the newest only says that the gateway has those before it)" : "";
-  return `${ledgerWritable ? "writable" : "NOT WRITABLE"}, ${head.seq} records, the gateway has ${gateway}${why}`;
+  const why = isOnlyItsWord ? " (and the newest says so)" : "";
+  return `${ledgerWritable ? "writable" : "NOT WRITABLE"}, ${head.seq} ${head.seq === 1 ? "record" : "records"}, the gateway has ${gateway}${why}`;
 }
 
 /** The number of records at the gateway. A ledger put back from a copy has forgotten it; then the lock's words have the number. */

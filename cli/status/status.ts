@@ -67,7 +67,7 @@ function show(state: StateFolder, status: SignerStatus, options: StatusOptions, 
   const exitCode = exitCodeOf(status, problems);
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: exitCode === exitCodes.fine, problems, status })}\n`);
   else {
-    const rows = fields(rowsOf(status, seen.nowMs));
+    const rows = fields(rowsOf(status, seen.nowMs), terminal.columns);
     const [warnings, wrong] = [problems.filter((one) => one.isWarning), problems.filter((one) => !one.isWarning)];
     const lists = `${listed("what is wrong", wrong)}${listed("not wrong yet", warnings)}`;
     terminal.out(`${headline(exitCode, status)}\n\n${rows}\n${lists}`);

@@ -263,6 +263,8 @@ export async function health(options: JsonOption): Promise<void> {
     return;
   }
   print(options.json === true ? answer.text : answer.ready ? "ready" : `not ready: ${failedChecks(answer.text)}`);
+  if (!answer.ready && options.json !== true)
+    print(`hint: autowithdraw-gateway check says more; in a checkout: node gateway/gateway.js check --config ${options.config}`);
   process.exitCode = answer.ready ? exit.fine : exit.no;
 }
 

@@ -54,7 +54,11 @@ export function copyStore(database: Database, path: string, nowMs: number): Stor
     sync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
     return copy;
   } catch (cause) {
-    remove();
+    try {
+      remove();
+    } catch {
+      // Where nothing can be removed, nothing was made.
+    }
     if (cause instanceof AgentError) throw cause;
     throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} cannot be made: ${reasonOf(cause)}`, { path }, { cause });
   }

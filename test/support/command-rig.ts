@@ -44,6 +44,7 @@ export const ordinary: Machine = {
   units: () => new Map(),
   lastWords: () => [],
   configOnDisk: () => ({ is: "read", digest: well.config.digest }),
+  isThere: () => true,
 };
 
 /** `machine` is for a test to change; each test begins with the ordinary one. */

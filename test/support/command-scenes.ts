@@ -124,6 +124,11 @@ function nobody(change: Partial<Machine>): () => Promise<void> {
 const underUnits = (view: UnitView, words: Machine["lastWords"] = () => []): (() => Promise<void>) =>
   nobody({ isUnderUnits: () => true, units: () => unit(view), lastWords: words });
 
+function withoutCredential(isThere: Machine["isThere"]): () => Promise<void> {
+  const view = { ActiveState: "failed", SubState: "failed", Result: "exit-code", ExecMainStatus: "243" };
+  return nobody({ isUnderUnits: () => true, units: () => unit(view), isThere });
+}
+
 function onDisk(config: ReturnType<Machine["configOnDisk"]>, isUnderUnits = false): () => void {
   return () => {
     rig.machine = { ...ordinary, configOnDisk: () => config, isUnderUnits: () => isUnderUnits };
@@ -141,6 +146,7 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
     is: "invalid",
     code: "CONFIG_JSON",
     message: "/etc/autowithdraw/config.json, line 3, column 7: a comma is missing",
+    hint: "correct the line named; most often a comma or a quote",
   }),
   "config gone": onDisk({ is: "gone" }),
   "two configs": ill({}, { configDigest: "ee".repeat(32) }),
@@ -152,6 +158,7 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "signer is root": ill({ isolation: "L0 one user, and it is root" }),
   "courier gone": ill({ courierConnected: false }),
   "courier not heard yet": ill({}, null),
+  "just started": ill({ startedAt: nowMs - 2_000, courierConnected: false }, null),
   "courier silent": ill({}, { at: nowMs - 300_000 }),
   "clocks apart": ill({}, { link: "down", linkDetail: "LINK_REFUSED: CLOCK_SKEW" }),
   "newer epoch": ill({}, { link: "down", linkDetail: "LINK_ENDED: closed by the gateway, 4003 epoch" }),
@@ -189,12 +196,9 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
     () => [lastWords],
   ),
   "failed without a word": underUnits({ ActiveState: "failed", SubState: "failed", Result: "signal", ExecMainStatus: "9" }),
-  "credential of another machine": underUnits({
-    ActiveState: "failed",
-    SubState: "failed",
-    Result: "exit-code",
-    ExecMainStatus: "243",
-  }),
+  "credential of another machine": withoutCredential(() => true),
+  "no credential": withoutCredential((path) => !path.endsWith("encKey.cred")),
+  "no config for the units": withoutCredential((path) => !path.endsWith("config.json")),
   "restarting in a loop": underUnits(
     { ActiveState: "activating", SubState: "auto-restart", ExecMainStatus: "1", NRestarts: "12" },
     () => [lastWords],
