@@ -67,9 +67,10 @@ function usage(message: string): AgentError {
 }
 
 /** @public */
-export const installHelp = `Usage: autowithdraw install [options]     users, program, state folder, sealed encKey, units, short command
+export const installHelp = `Usage: autowithdraw install [options]     users, program, state folder, sealed encKey, units, short command,
+                                          manual pages, completion for bash
        autowithdraw upgrade [options]     the same, from a newer release; restarts what runs
-       autowithdraw uninstall [options]   stops and removes units, program, command; leaves ledger, keys and
+       autowithdraw uninstall [options]   stops and removes units, program, command, manual; leaves ledger, keys and
                                           configuration, and says where
 
 As root, from an unpacked release (node autowithdraw.js install) or a built checkout. Running it again
