@@ -93,7 +93,7 @@ describe.runIf(hasScript)("encKey on a terminal", () => {
   it("is not shown", async () => {
     const secret = randomBytes(32).toString("hex");
     const { output } = await check(`${secret}${keys.enter}`);
-    expect(output).toMatch(/^encKey: \n[^]*crypto: /);
+    expect(output).toMatch(/^encKey: \n[\s\S]*crypto: /);
     expect(output).not.toContain(secret);
   });
 });
