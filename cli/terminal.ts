@@ -58,11 +58,13 @@ export function processTerminal(): Terminal {
     confirm: async (question) => {
       const lines = createInterface({ input: process.stdin, output: process.stderr });
       try {
-        const answer = await new Promise<string>((resolve) => {
-          lines.once("close", () => resolve(""));
+        const answer = await new Promise<string | null>((resolve) => {
+          lines.once("close", () => resolve(null));
           lines.question(question, resolve);
         });
-        return answer.trim().toLowerCase() === "yes";
+        // Left by Ctrl-C or Ctrl-D: what is said next begins on a line of its own.
+        if (answer === null) process.stderr.write("\n");
+        return answer?.trim().toLowerCase() === "yes";
       } finally {
         lines.close();
       }

@@ -37,9 +37,11 @@ try {
     process.exitCode = 1;
   } else {
     copyFileSync(join(root, "scripts", "token.sol"), join(fresh, "scripts", "token.sol"));
-    const manual = [join(fresh, "scripts", "manual.js"), join(fresh, "man")];
+    const manual = [join(fresh, "scripts", "manual.js"), fresh];
     if (spawnSync(process.execPath, manual, { stdio: "inherit", cwd: root }).status !== 0) {
-      process.stderr.write("build: the manual pages could not be made, see above; the build that was there is untouched\n");
+      process.stderr.write(
+        "build: manual pages and completion could not be made, see above; the build that was there is untouched\n",
+      );
       process.exitCode = 1;
     } else {
       writeFileSync(join(fresh, ".built"), `${stamp}\n`);

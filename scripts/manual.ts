@@ -1,8 +1,12 @@
-/** Writes the manual pages of the three programs into a folder, from their own command lines: `node dist/scripts/manual.js FOLDER`. */
+/**
+ * Writes what helps at a shell into a folder, from the command lines themselves: the manual pages of the three programs into `man`, the
+ * completion of autowithdraw for bash into `completion`. `node dist/scripts/manual.js FOLDER`.
+ */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cryptoCommand } from "../agent/crypto.ts";
 import { commandTree } from "../cli/main.ts";
+import { completionScript } from "../cli/manual/completion.ts";
 import { type ManualFacts, manualPage } from "../cli/manual/roff.ts";
 import { tree as gatewayTree } from "../gateway/command.ts";
 import { version } from "../protocol/version.ts";
@@ -41,8 +45,10 @@ const pages: readonly (readonly [facts: Omit<ManualFacts, "version">, command: R
   ],
 ];
 
-const [folder = "dist/man"] = process.argv.slice(2);
-mkdirSync(folder, { recursive: true });
+const [folder = "dist"] = process.argv.slice(2);
+for (const part of ["man", "completion"]) mkdirSync(join(folder, part), { recursive: true });
 for (const [facts, command] of pages) {
-  writeFileSync(join(folder, `${facts.program}.1`), manualPage(command, { ...facts, version }));
+  writeFileSync(join(folder, "man", `${facts.program}.1`), manualPage(command, { ...facts, version }));
 }
+// bash-completion looks for a file with the name of what is typed.
+writeFileSync(join(folder, "completion", "autowithdraw"), completionScript("bash", commandTree(), "autowithdraw"));

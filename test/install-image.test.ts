@@ -7,6 +7,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { layouts } from "../cli/install/layout.ts";
 import { run } from "../scripts/processes.ts";
 import { projectRoot } from "../scripts/rig.ts";
 import { startsTheBuild } from "./support/built.ts";
@@ -69,6 +70,9 @@ describe.runIf(isRoot)("install --root", () => {
       "/etc/autowithdraw/encKey.cred": "skipped",
       "/etc/systemd/system/crypto-signer.service": "made",
       "/usr/local/bin/autowithdraw": "made",
+      "/usr/local/share/man/man1/autowithdraw.1": "made",
+      "/usr/local/share/man/man1/crypto.1": "made",
+      "/usr/local/share/bash-completion/completions/autowithdraw": "made",
       "user autowithdraw-signer": "skipped",
     });
     for (const path of filesOf(at("/opt"))) expect(statSync(path).mode & 0o777, path).toBeOneOf([0o644, 0o755]);
@@ -76,6 +80,11 @@ describe.runIf(isRoot)("install --root", () => {
     expect(statSync(at("/var/lib/autowithdraw")).mode & 0o777).toBe(0o711);
     expect(statSync(at("/var/lib/autowithdraw/signer")).mode & 0o777).toBe(0o700);
     expect(statSync(at("/usr/local/bin/autowithdraw")).mode & 0o777).toBe(0o755);
+    // The installed program can put them in place again.
+    for (const { file, path } of layouts.agent.helps) {
+      expect(statSync(at(path)).mode & 0o777, path).toBe(0o644);
+      expect(readFileSync(at(path), "utf8"), path).toBe(readFileSync(at(`/opt/autowithdraw/${file}`), "utf8"));
+    }
     const command = readFileSync(at("/usr/local/bin/autowithdraw"), "utf8");
     for (const line of ["AUTOWITHDRAW_STATE=/var/lib/autowithdraw", "AUTOWITHDRAW_CONFIG=/etc/autowithdraw/config.json"])
       expect(command).toContain(`${line}\n`);
@@ -148,8 +157,9 @@ describe.runIf(isRoot)("install --root", () => {
       "systemd",
     ]);
     expect(readdirSync(at(`${program}/dist`))).toEqual([
-      ...[".built", "chains", "gateway", "metrics", "notices", "notify", "protocol"],
+      ...[".built", "chains", "gateway", "man", "metrics", "notices", "notify", "protocol"],
     ]);
+    expect(readdirSync(at("/usr/local/share/man/man1"))).toEqual([...["autowithdraw-gateway.1", "autowithdraw.1", "crypto.1"]]);
     expect(existsSync(at(`${program}/node_modules/ethers`))).toBe(false);
     const asked = execFileSync(process.execPath, [at(`${program}/gateway/gateway.js`), "--version"], { encoding: "utf8" });
     expect(asked).toBe(`autowithdraw ${version}\n`);

@@ -17,6 +17,8 @@ const units = new Map([
   ["crypto.service", "[Service]\n"],
 ]);
 
+const helpsOf = (part: Part) => new Map(layouts[part].helps.map(({ path, gives }) => [path, `${gives}\n`]));
+
 function bare(part: Part = "agent"): Facts {
   return {
     isRoot: true,
@@ -28,14 +30,22 @@ function bare(part: Part = "agent"): Facts {
     root: "",
     accounts: new Set(),
     folders: new Map(),
-    source: { version: "0.2.0", hasPart: true, units, command: commandText("/usr/bin/node", layouts[part]) },
+    source: {
+      version: "0.2.0",
+      hasPart: true,
+      units,
+      command: commandText("/usr/bin/node", layouts[part]),
+      helps: helpsOf(part),
+    },
     installed: {
       version: null,
       isSame: false,
       units: new Map(),
       command: null,
+      helps: new Map(),
       isEnabled: false,
       isActive: false,
+      isPaired: false,
       hasConfig: false,
       hasCredential: false,
     },
@@ -55,8 +65,10 @@ function done(part: Part = "agent"): Facts {
       isSame: true,
       units,
       command: facts.source.command,
+      helps: facts.source.helps,
       isEnabled: true,
       isActive: true,
+      isPaired: true,
       hasConfig: true,
       hasCredential: true,
     },
@@ -85,6 +97,9 @@ describe("on a bare machine", () => {
       "/etc/systemd/system/autowithdraw.target",
       "/etc/systemd/system/crypto.service",
       "/usr/local/bin/autowithdraw",
+      "/usr/local/share/man/man1/autowithdraw.1",
+      "/usr/local/share/man/man1/crypto.1",
+      "/usr/local/share/bash-completion/completions/autowithdraw",
       "systemctl daemon-reload",
       "enable autowithdraw.target",
     ]);
@@ -135,12 +150,15 @@ describe("again", () => {
     const facts = done();
     const folders = new Map([...facts.folders, ["/var/lib/autowithdraw/signer", { mode: 0o700, owner: "root" }]]);
     const changedUnits = new Map([...units, ["crypto.service", "[Service]\nUser=root\n"]]);
+    const [page = ""] = facts.source.helps.keys();
+    const changed = { units: changedUnits, helps: new Map([...facts.source.helps, [page, "older\n"]]) };
     const found = states(
-      planInstall({ ...facts, folders, installed: { ...facts.installed, units: changedUnits } }, layouts.agent, options),
+      planInstall({ ...facts, folders, installed: { ...facts.installed, ...changed } }, layouts.agent, options),
     );
     expect(Object.entries(found).filter(([, state]) => state !== "keep")).toEqual([
       ["/var/lib/autowithdraw/signer", "change"],
       ["/etc/systemd/system/crypto.service", "change"],
+      [page, "change"],
       ["systemctl daemon-reload", "make"],
     ]);
   });
@@ -209,12 +227,14 @@ describe("uninstalling", () => {
     accounts: new Set([...layouts[part].users, ...layouts[part].groups].map(({ name }) => name)),
   });
 
-  it.each(["agent", "gateway"] as const)("removes nothing of the %s but program, units and command", (part) => {
+  it.each(["agent", "gateway"] as const)("removes nothing of the %s but program, units, command and helps", (part) => {
     const removed = planRemoval(facts(part), layouts[part]).flatMap(({ acts }) =>
       acts.flatMap((act) => (act.kind === "remove" ? [act.path] : [])),
     );
     expect(removed.length).toBeGreaterThan(4);
-    for (const path of removed)
+    const helps = layouts[part].helps.map(({ path }) => path);
+    expect(removed).toEqual(expect.arrayContaining(helps));
+    for (const path of removed.filter((one) => !helps.includes(one)))
       expect(path).toMatch(/^\/(opt\/autowithdraw|usr\/local\/bin\/autowithdraw|etc\/systemd\/system\/)/);
   });
 

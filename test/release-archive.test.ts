@@ -84,7 +84,7 @@ describe("the archive", () => {
     );
     const outside = files.filter(
       (path) =>
-        !/^(dist\/(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(
+        !/^(dist\/(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw|monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(
           path,
         ),
     );
@@ -105,7 +105,19 @@ describe("the archive", () => {
       "scripts/packages.js",
       "scripts/stamp.js",
     ]);
-    for (const room of ["protocol", "notices", "metrics", "notify", "chains", "agent", "cli", "client", "gateway", "man"])
+    for (const room of [
+      "protocol",
+      "notices",
+      "metrics",
+      "notify",
+      "chains",
+      "agent",
+      "cli",
+      "client",
+      "gateway",
+      "man",
+      "completion",
+    ])
       expect(files.filter((path) => path.startsWith(`dist/${room}/`)).length, room).toBeGreaterThan(0);
     expect(readdirSync(join(unpacked, "systemd"))).toEqual(readdirSync(join(projectRoot, "systemd")));
     const listed = execFileSync("tar", ["-tvzf", join(dir, "one", `${name}.tgz`)], { encoding: "utf8" })

@@ -73,6 +73,7 @@ describe("systemd units", () => {
     expect(values(courier, "PartOf")).toEqual([target]);
     for (const unit of [signer, ...sockets]) expect(values(unit, "PartOf"), unit).toEqual([`${target} ${courier}`]);
     expect(values(courier, "Wants")).toContain(signer);
+    expect(values(signer, "Wants")).toEqual([[...sockets, courier].join(" ")]);
     // A stop has waited for both processes, a start for the sockets.
     expect(values(target, "Before")).toEqual([`${signer} ${courier}`]);
     expect(values(target, "After")).toEqual([sockets.join(" ")]);

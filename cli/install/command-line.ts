@@ -68,11 +68,12 @@ function usage(message: string): AgentError {
 
 /** @public */
 export const installHelp = `Usage: autowithdraw install [options]     users, program, state folder, sealed
-                                          encKey, units, short command
+                                          encKey, units, short command,
+                                          manual pages, bash completion
        autowithdraw upgrade [options]     the same, from a newer release;
                                           restarts what runs
        autowithdraw uninstall [options]   stops and removes units, program,
-                                          command; leaves ledger, keys and
+                                          command, manual; leaves ledger, keys and
                                           configuration, and says where
 
 As root, from an unpacked release (node autowithdraw.js install) or a built

@@ -1,8 +1,9 @@
 /** Gathers the facts of this machine and of the copy to be installed. Changes nothing. */
+
 import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { installedConfig, installedCredential } from "../../agent/installed.ts";
+import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
 import { gatewayConfig, type Layout, partOfUnit, unitFolder } from "./layout.ts";
 import type { Facts, FolderFact } from "./plan.ts";
 import { isSameProgram, programVersion } from "./program.ts";
@@ -44,6 +45,7 @@ export async function gatherFacts(layout: Layout, from: string, root: string): P
       hasPart: existsSync(join(from, layout.launcher)) && layout.rooms.every((room) => existsSync(join(from, "dist", room))),
       units,
       command: commandText(node, layout),
+      helps: new Map(layout.helps.flatMap(({ file, path }) => textFact(path, join(from, file)))),
     },
     installed: {
       version: programVersion(at(layout.program)),
@@ -54,8 +56,10 @@ export async function gatherFacts(layout: Layout, from: string, root: string): P
           .map((name) => [name, readFileSync(at(`${unitFolder}/${name}`), "utf8")]),
       ),
       command: textOf(at(layout.command)),
+      helps: new Map(layout.helps.flatMap(({ path }) => textFact(path, at(path)))),
       isEnabled: root === "" && outputOf("systemctl", "is-enabled", layout.unit).trim() === "enabled",
       isActive: root === "" && outputOf("systemctl", "is-active", layout.unit).trim() === "active",
+      isPaired: existsSync(at(`${installedState}/signer/keystore.json`)),
       hasConfig: existsSync(at(config)),
       hasCredential: existsSync(at(installedCredential)),
     },
@@ -113,6 +117,12 @@ function isAllOf(uid: number, folder: string): boolean {
     const stat = lstatSync(path, { throwIfNoEntry: false });
     return stat === undefined || (stat.uid === uid && (!entry.isDirectory() || isAllOf(uid, path)));
   });
+}
+
+/** Under the name `path`, what the file `place` holds. */
+function textFact(path: string, place: string): readonly (readonly [string, string])[] {
+  const text = textOf(place);
+  return text === null ? [] : [[path, text]];
 }
 
 function textOf(path: string): string | null {

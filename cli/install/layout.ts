@@ -19,6 +19,13 @@ interface Folder {
   readonly holds: string;
 }
 
+/** A file of the program's that shells and readers look for in a place of the machine's own. */
+interface Help {
+  readonly file: string; // in the program's folder
+  readonly path: string;
+  readonly gives: string;
+}
+
 /** @public */
 export interface Layout {
   readonly part: Part;
@@ -30,7 +37,8 @@ export interface Layout {
   readonly groups: readonly Account[];
   readonly folders: readonly Folder[];
   readonly rooms: readonly string[]; // folders of dist/
-  readonly files: readonly string[]; // copied besides rooms, units and documents
+  readonly files: readonly string[]; // copied besides rooms, units, documents and helps
+  readonly helps: readonly Help[];
 }
 
 /** A new encKey lies here until a person takes it away. The units cannot see this folder. @public */
@@ -43,6 +51,12 @@ export const gatewayState = "/var/lib/autowithdraw-gateway";
 export const gatewayConfig = `${gatewayState}/gateway.config.json`;
 /** @public */
 export const gatewayUser = "autowithdraw-gateway";
+
+const manual = (page: string): Help => ({
+  file: `dist/man/${page}.1`,
+  path: `/usr/local/share/man/man1/${page}.1`,
+  gives: `man ${page}`,
+});
 
 const papers = ["LICENSE", "README.md", "dist/.built"];
 
@@ -76,6 +90,15 @@ export const layouts: Readonly<Record<Part, Layout>> = {
       "scripts/stamp.js",
       "config.example.json",
     ],
+    helps: [
+      manual("autowithdraw"),
+      manual("crypto"),
+      {
+        file: "dist/completion/autowithdraw",
+        path: "/usr/local/share/bash-completion/completions/autowithdraw",
+        gives: "completion in bash",
+      },
+    ],
   },
   gateway: {
     part: "gateway",
@@ -88,6 +111,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
     folders: [{ path: gatewayState, mode: 0o700, owner: gatewayUser, holds: "its key, configuration and database" }],
     rooms: ["protocol", "notices", "metrics", "notify", "chains", "gateway"],
     files: [...papers, "gateway/gateway.js"],
+    helps: [manual("autowithdraw-gateway")],
   },
 };
 

@@ -110,9 +110,11 @@ function nextWords({ installed, root }: Facts, { part, unit }: Layout, { config 
   const hasConfig = installed.hasConfig || config !== undefined;
   const first = hasConfig ? "" : `  install -m 0600 YOUR-CONFIG.json ${installedConfig}\n`;
   const taken = existsSync(takeAwayFile) ? `  shred -u ${takeAwayFile}      once encKey is kept in another place\n` : "";
+  const paired = installed.isPaired
+    ? ""
+    : "  autowithdraw pair      or, from a backup of this agent, restore: docs/install.md, section 7\n";
   return `next:
-${taken}${first}  autowithdraw pair
-  systemctl start ${unit}
+${taken}${first}${paired}  systemctl start ${unit}
   usermod -aG autowithdraw-operators NAME      for each person who may look and approve
 `;
 }

@@ -46,14 +46,17 @@ export interface Facts {
     readonly hasPart: boolean; // false in a copy of the other part alone
     readonly units: ReadonlyMap<string, string>; // texts to be written, by name
     readonly command: string;
+    readonly helps: ReadonlyMap<string, string>; // by the path where each belongs
   };
   readonly installed: {
     readonly version: string | null; // of the program
     readonly isSame: boolean; // same files and packages as the source
     readonly units: ReadonlyMap<string, string>;
     readonly command: string | null;
+    readonly helps: ReadonlyMap<string, string>;
     readonly isEnabled: boolean;
     readonly isActive: boolean;
+    readonly isPaired: boolean; // agent: a keystore is there
     readonly hasConfig: boolean; // agent: config.json; gateway: gateway.config.json
     readonly hasCredential: boolean;
   };
@@ -149,6 +152,7 @@ export function planInstall(facts: Facts, layout: Layout, options: InstallOption
     ...(layout.part === "agent" ? [configStep(facts, options), credentialStep(facts, options)] : [initStep(facts, layout)]),
     ...unitSteps(facts, layout),
     commandStep(facts, layout),
+    ...helpSteps(facts, layout),
     ...startSteps(facts, layout),
   ];
 }
@@ -247,6 +251,16 @@ function commandStep({ source, installed }: Facts, { command, part }: Layout): S
   if (installed.command === source.command) return { state: "keep", name: command, says, acts: [] };
   const acts = [{ kind: "text", path: command, text: source.command, mode: 0o755 }] as const;
   return { state: installed.command === null ? "make" : "change", name: command, says, acts };
+}
+
+function helpSteps({ source, installed }: Facts, { helps }: Layout): readonly Step[] {
+  return helps.flatMap(({ path, gives }): readonly Step[] => {
+    const [text, there] = [source.helps.get(path), installed.helps.get(path)];
+    if (text === undefined) return [];
+    if (text === there) return [{ state: "keep", name: path, says: gives, acts: [] }];
+    const acts = [{ kind: "text", path, text, mode: 0o644 }] as const;
+    return [{ state: there === undefined ? "make" : "change", name: path, says: gives, acts }];
+  });
 }
 
 /** Enables the unit. A running one goes on with the old program; its restart comes after all steps. */

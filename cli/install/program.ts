@@ -52,11 +52,13 @@ async function projectOf(from: string, part: Part): Promise<Project> {
 }
 
 /** Paths from the root of every file that is installed as it is, sorted. */
-function programFiles({ part, rooms, files }: Layout, from: string): readonly string[] {
+function programFiles({ part, rooms, files, helps }: Layout, from: string): readonly string[] {
   const built = rooms.flatMap((room) => filesUnder(from, `dist/${room}`).filter((path) => path.endsWith(".js")));
   const docs = filesUnder(from, "docs").filter((path) => path.endsWith(".md"));
   const units = filesUnder(from, "systemd").filter((path) => partOfUnit(path) === part);
-  return [...files, ...built, ...docs, ...units].filter((path) => existsSync(join(from, path))).sort();
+  return [...files, ...helps.map(({ file }) => file), ...built, ...docs, ...units]
+    .filter((path) => existsSync(join(from, path)))
+    .sort();
 }
 
 function filesUnder(root: string, folder: string): readonly string[] {

@@ -17,13 +17,14 @@ export interface Left {
 }
 
 /** Every path of the layout that uninstalling may take away or leave. @public */
-export function removalPaths({ program, command, folders }: Layout): readonly string[] {
-  return [program, `${program}.old`, `${program}.new`, command, takeAwayFile, ...folders.map(({ path }) => path)];
+export function removalPaths({ program, command, folders, helps }: Layout): readonly string[] {
+  const parts = [...helps, ...folders].map(({ path }) => path);
+  return [program, `${program}.old`, `${program}.new`, command, takeAwayFile, ...parts];
 }
 
 /** Steps that remove units, command and program. @public */
 export function planRemoval(facts: RemovalFacts, layout: Layout): readonly Step[] {
-  const { unit, program, command } = layout;
+  const { unit, program, command, helps } = layout;
   const steps: Step[] = [];
   if (facts.units.length > 0) {
     // The target first, so that it does not start the others again meanwhile.
@@ -36,7 +37,7 @@ export function planRemoval(facts: RemovalFacts, layout: Layout): readonly Step[
       acts: [...acts, systemctl("daemon-reload")],
     });
   }
-  for (const path of [command, program, `${program}.old`, `${program}.new`]) {
+  for (const path of [command, ...helps.map((help) => help.path), program, `${program}.old`, `${program}.new`]) {
     if (facts.paths.has(path)) steps.push({ state: "change", name: path, says: "removed", acts: [removed(path)] });
   }
   return steps;

@@ -36,7 +36,7 @@ const papers = ["LICENSE", "README.md", "config.example.json"];
 export function releaseFiles(root: string): readonly string[] {
   const built = rooms.flatMap((room) => filesUnder(root, `dist/${room}`).filter((path) => path.endsWith(".js")));
   const docs = filesUnder(root, "docs").filter((path) => path.endsWith(".md"));
-  const whole = ["systemd", "monitoring", "dist/man"].flatMap((folder) => filesUnder(root, folder));
+  const whole = ["systemd", "monitoring", "dist/man", "dist/completion"].flatMap((folder) => filesUnder(root, folder));
   return [...launchers, ...beneath, ...papers, ...built, ...docs, ...whole].sort();
 }
 

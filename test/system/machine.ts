@@ -6,9 +6,10 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, renameSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../scripts/processes.ts";
+import { converse, scriptWords, type Turn } from "../support/pty.ts";
 
 /** What a Debian server has beside its minimum: systemd, Debian's own Node 18 and npm 9, and what `install` needs. */
 const packages = ["systemd", "systemd-sysv", "dbus", "nodejs", "npm", "util-linux", "procps", "passwd", "login", "libfaketime"];
@@ -31,7 +32,10 @@ export interface Ended {
 
 export interface RunOptions {
   readonly user?: string; // default root
+  readonly cwd?: string; // default /
   readonly input?: string;
+  /** Typed on a terminal, which the command then has; `input` is none. */
+  readonly turns?: readonly Turn[];
   readonly timeoutMs?: number; // default 60 s
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -69,22 +73,27 @@ export class Machine {
   readonly root = join(this.dir, "root");
   readonly #binds: readonly string[];
   readonly #network: ChildProcess;
+  readonly #isGuest: boolean; // in another machine's network
   #nspawn: ChildProcess | null = null;
   #leader = 0;
   #console = "";
 
-  /** `binds`: folders of this machine as `SOURCE:PLACE`, seen inside read-only at PLACE. */
-  static async make(binds: readonly string[] = []): Promise<Machine> {
-    return new Machine(await baseRoot(), binds);
+  /**
+   * `binds`: folders of this machine as `SOURCE:PLACE`, seen inside read-only at PLACE. One that is made `beside` another has its network,
+   * loopback and all.
+   */
+  static async make(binds: readonly string[] = [], beside?: Machine): Promise<Machine> {
+    return new Machine(await baseRoot(), binds, beside);
   }
 
-  private constructor(base: string, binds: readonly string[]) {
+  private constructor(base: string, binds: readonly string[], beside: Machine | undefined) {
     this.#binds = binds;
     for (const part of ["root", "upper", "work"]) mkdirSync(join(this.dir, part));
     const layers = `lowerdir=${base},upperdir=${join(this.dir, "upper")},workdir=${join(this.dir, "work")}`;
     mustRun("mount", ["-t", "overlay", "overlay", "-o", layers, this.root]);
     // Lives longer than a boot, so that the chain node inside it does too.
-    this.#network = spawn("unshare", ["--net", "sleep", "3600"], { stdio: "ignore" });
+    this.#network = beside === undefined ? spawn("unshare", ["--net", "sleep", "3600"], { stdio: "ignore" }) : beside.#network;
+    this.#isGuest = beside !== undefined;
   }
 
   async boot(): Promise<void> {
@@ -96,7 +105,7 @@ export class Machine {
       return up.status === 0 ? true : undefined;
     });
     const args = ["-D", this.root, "--boot", `--network-namespace-path=/proc/${network}/ns/net`, "--register=no", "--keep-unit"];
-    args.push("--console=pipe", "--machine=night", ...this.#binds.map((bind) => `--bind-ro=${bind}`));
+    args.push("--console=pipe", `--machine=${basename(this.dir)}`, ...this.#binds.map((bind) => `--bind-ro=${bind}`));
     const nspawn = spawn("systemd-nspawn", args, { stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [nspawn.stdout, nspawn.stderr])
       stream?.on("data", (text: Buffer) => {
@@ -135,7 +144,7 @@ export class Machine {
   /** Switched off, and nothing of it is left. */
   async remove(): Promise<void> {
     await this.shutDown();
-    this.#network.kill("SIGKILL");
+    if (!this.#isGuest) this.#network.kill("SIGKILL");
     for (let tries = 0; tries < 20; tries += 1) {
       if (spawnSync("umount", [this.root], { stdio: "ignore" }).status === 0) break;
       await sleep(250);
@@ -145,7 +154,7 @@ export class Machine {
 
   /** Runs a command inside as on a login of that user: nothing of this machine's environment reaches it. */
   run(command: readonly string[], options: RunOptions = {}): Promise<Ended> {
-    const { user = "root" } = options;
+    const { user = "root", cwd = "/" } = options;
     const home = user === "root" ? "/root" : `/home/${user}`;
     const env = {
       PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -156,7 +165,8 @@ export class Machine {
     const asUser = user === "root" ? [] : ["runuser", "-u", user, "--"];
     const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const enter = ["-t", `${this.#leader}`, "-m", "-u", "-i", "-n", "-p", "--"];
-    return collect(spawn("nsenter", [...enter, ...asUser, "env", "--chdir=/", "-i", ...words, ...command]), options);
+    const typed = options.turns === undefined ? command : scriptWords(command);
+    return collect(spawn("nsenter", [...enter, ...asUser, "env", `--chdir=${cwd}`, "-i", ...words, ...typed]), options);
   }
 
   /** As `run`, for a line of shell. */
@@ -170,7 +180,7 @@ export class Machine {
   }
 }
 
-function collect(child: ChildProcess, { input, timeoutMs = runMsDefault }: RunOptions): Promise<Ended> {
+function collect(child: ChildProcess, { input, turns, timeoutMs = runMsDefault }: RunOptions): Promise<Ended> {
   let output = "";
   const take = (text: Buffer): void => {
     output += text.toString("utf8");
@@ -178,7 +188,8 @@ function collect(child: ChildProcess, { input, timeoutMs = runMsDefault }: RunOp
   child.stdout?.on("data", take);
   child.stderr?.on("data", take);
   child.stdin?.on("error", () => {});
-  child.stdin?.end(input ?? "");
+  if (turns === undefined) child.stdin?.end(input ?? "");
+  else converse(child, turns);
   const timer = setTimeout(() => child.kill("SIGKILL"), timeoutMs);
   return new Promise((resolve, reject) => {
     child.once("error", reject);

@@ -5,7 +5,8 @@
 import { randomBytes } from "node:crypto";
 import { until } from "../../scripts/processes.ts";
 import type { ShopAnswer } from "../../scripts/shop.ts";
-import type { Ended, Machine } from "./machine.ts";
+import { type Turn, textOn } from "../support/pty.ts";
+import type { Ended, Machine, RunOptions } from "./machine.ts";
 import type { Town } from "./town.ts";
 
 export interface Order {
@@ -34,9 +35,12 @@ export class Night {
   readonly town: Town;
   readonly orders: Order[] = [];
   account = "";
+  /** Where the agent runs: beside the gateway, until it moves to another machine. */
+  agentOn: Machine;
 
   constructor(machine: Machine, town: Town) {
     this.machine = machine;
+    this.agentOn = machine;
     this.town = town;
   }
 
@@ -47,8 +51,15 @@ export class Night {
     return ended.output;
   }
 
+  /** A line that a person types on a terminal of the machine, with what is typed at its questions; gives what was shown. */
+  async typed(machine: Machine, line: string, turns: readonly Turn[], options: RunOptions = {}, code = 0): Promise<string> {
+    const ended = await machine.run(["sh", "-c", line], { timeoutMs: 180_000, ...options, turns });
+    if (ended.code !== code) throw new Error(`${line}: ended with ${ended.code}, not ${code}:\n${ended.output}`);
+    return textOn(ended.output);
+  }
+
   status(...words: readonly string[]): Promise<Ended> {
-    return this.machine.run(["autowithdraw", "status", ...words]);
+    return this.agentOn.run(["autowithdraw", "status", ...words]);
   }
 
   /** Waits until `status` ends with `code` and says `words`. */

@@ -3,13 +3,14 @@
  * night. Each fault ends as its document says, `status` names it, and no order is paid twice or above the limit of the moment.
  */
 import { randomBytes } from "node:crypto";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Mnemonic } from "ethers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run, until } from "../../scripts/processes.ts";
 import { localGateway, projectRoot } from "../../scripts/rig.ts";
+import { keys } from "../support/pty.ts";
 import { Machine, whyNoMachine } from "./machine.ts";
 import { Night, type Order, type ProcessName, processes } from "./night.ts";
 import { Town } from "./town.ts";
@@ -22,7 +23,10 @@ const here = mkdtempSync(join(tmpdir(), "autowithdraw-night-"));
 const offline = "npm_config_offline=true npm_config_cache=/srv/npm-cache";
 const gatewayUrl = "http://127.0.0.1:8080";
 const names = Object.keys(processes) as ProcessName[];
+const binds = [`${join(here, "release")}:/mnt/release`, `${join(here, "npm")}:/mnt/npm`];
+const afterwards: (() => Promise<void>)[] = [];
 let night: Night;
+let moved: ReturnType<typeof freshServer> | undefined;
 
 /** The archive of this tree, and a cache of npm that holds its packages, since the machine has no registry. */
 async function makeRelease(): Promise<void> {
@@ -50,18 +54,56 @@ async function installGateway(token: string): Promise<string> {
     "mkdir -p /srv/new && tar -xzf /mnt/release/*.tgz --strip-components=1 -C /srv/new && cp -a /mnt/npm /srv/npm-cache",
   );
   await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --gateway --yes`);
-  const config = localGateway({ port: 8080, nodeUrl: "http://127.0.0.1:8545", token, confirmations: "finalized" });
+  const config = {
+    ...localGateway({ port: 8080, nodeUrl: "http://127.0.0.1:8545", token, confirmations: "finalized" }),
+    alerts: { url: "http://127.0.0.1:9910/alerts", agentAwayMinutes: 1 },
+    metrics: { listen: "127.0.0.1:9465" },
+  };
   const place = "/var/lib/autowithdraw-gateway/gateway.config.json";
   const merge = `const fs=require("fs");const f="${place}";fs.writeFileSync(f,JSON.stringify({...JSON.parse(fs.readFileSync(f)),...JSON.parse(process.argv[1])},null,2))`;
   const wrote = await night.machine.run(["node", "-e", merge, JSON.stringify(config)]);
   expect(wrote).toEqual({ code: 0, output: "" });
-  await night.must("systemctl enable --now crypto-gateway");
+  await placeFile(night.machine, "/etc/systemd/system/pager.service", pagerUnit);
+  await night.must("systemctl daemon-reload && systemctl enable --now pager crypto-gateway");
   const created = await night.must("autowithdraw-gateway merchant create 'Night shop' --json --config-out /tmp/config.json");
   return (JSON.parse(created) as { apiKey: string }).apiKey;
 }
 
 const policy = { maxPerWithdrawal: "1", maxPerHour: "50", maxPerDay: "50", maxFee: "0.01", maxFeePerDay: "5", holdAbove: "0.9" };
 const mnemonic = Mnemonic.fromEntropy(randomBytes(16)).phrase;
+
+/** What `notify` runs: it passes on what it is told, and what it may do, to the journal. */
+const tell = `#!/bin/bash
+systemd-cat -t told
+may=""
+for place in /tmp /var/tmp /run/autowithdraw/courier /var/lib/autowithdraw/courier /dev/shm /run /etc /home /root /srv /var/log; do
+  if touch "$place/.tell" 2>/dev/null; then rm "$place/.tell"; may="$may $place"; fi
+done
+if (: > /dev/tcp/127.0.0.1/8545) 2>/dev/null; then may="$may network"; fi
+echo "$may" | systemd-cat -t tell-may
+`;
+
+/** What the gateway's `alerts` are posted to: it keeps them in a file. */
+const pagerUnit = `[Service]
+ExecStart=/usr/bin/node -e 'require("http").createServer((q,r)=>{q.pipe(require("fs").createWriteStream("/srv/alerts",{flags:"a"}));q.on("end",()=>r.end())}).listen(9910,"127.0.0.1")'
+[Install]
+WantedBy=multi-user.target
+`;
+
+async function placeFile(machine: Machine, path: string, text: string, mode = "644"): Promise<void> {
+  const done = await machine.sh(`cat > ${path} && chmod ${mode} ${path}`, { input: text });
+  expect(done).toEqual({ code: 0, output: "" });
+}
+
+/** The lines of the block of a document that holds `words`, as a person types them. */
+function linesOf(document: string, words: string): readonly string[] {
+  const blocks = readFileSync(join(projectRoot, "docs", document), "utf8").split("\n```");
+  const block = blocks.filter((_, at) => at % 2 === 1).find((one) => one.includes(words)) ?? "";
+  expect(block, `${document} has no block with ${words}`).not.toBe("");
+  return block.split("\n").slice(1);
+}
+
+const yes = { after: "(yes/no) ", keys: `yes${keys.enter}` };
 
 /** Changes config.json of the agent as a person would with an editor; owner and mode stay. */
 async function edit(change: string): Promise<void> {
@@ -70,22 +112,43 @@ async function edit(change: string): Promise<void> {
 }
 
 async function installAgent(apiKey: string): Promise<void> {
-  const secrets = `Object.assign(c, ${JSON.stringify({ mnemonic, apiKey })}); c.policy.eth = ${JSON.stringify(policy)}`;
+  const telling = { notify: { command: ["/usr/local/bin/tell", "ops"] }, metrics: { listen: "unix" } };
+  const secrets = `Object.assign(c, ${JSON.stringify({ mnemonic, apiKey, ...telling })}); c.policy.eth = ${JSON.stringify(policy)}`;
+  await placeFile(night.machine, "/usr/local/bin/tell", tell, "755");
   await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --config /tmp/config.json --yes`);
   await edit(secrets);
   await night.must("autowithdraw pair --yes");
   night.account = (await night.must("autowithdraw address eth")).trim();
 }
 
+/** A second server for the agent, installed by the lines of the documents; its folder is that of the release. */
+async function freshServer(beside: Machine, encKey: string): Promise<{ readonly fresh: Machine; readonly cwd: string }> {
+  const fresh = await Machine.make(binds, beside);
+  afterwards.push(() => fresh.remove());
+  await fresh.boot();
+  await placeFile(fresh, "/usr/local/bin/tell", tell, "755");
+  await placeFile(fresh, "/srv/encKey", encKey, "600");
+  expect((await fresh.sh("cp /mnt/release/* /srv/ && cp -a /mnt/npm /srv/npm-cache")).code).toBe(0);
+  await night.typed(fresh, linesOf("install.md", "sha256sum").join(" && "), [], { cwd: "/srv" });
+  const cwd = (await fresh.sh("ls -d /srv/autowithdraw-*/")).output.trim();
+  const env = { npm_config_offline: "true", npm_config_cache: "/srv/npm-cache" };
+  await night.typed(fresh, restoringLines()[0] ?? "", [yes], { cwd, env });
+  return { fresh, cwd };
+}
+
+const restoringLines = (): readonly string[] =>
+  linesOf("install.md", "autowithdraw restore").map((line) => line.replace("FILE", "/srv/encKey"));
+
 describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
   beforeAll(async () => {
     await makeRelease();
-    const machine = await Machine.make([`${join(here, "release")}:/mnt/release`, `${join(here, "npm")}:/mnt/npm`]);
+    const machine = await Machine.make(binds);
     await machine.boot();
     night = new Night(machine, new Town(machine));
   }, 900_000);
 
   afterAll(async () => {
+    for (const act of afterwards) await act();
     await night.town.close();
     await night.machine.remove();
     rmSync(here, { recursive: true, force: true });
@@ -117,6 +180,36 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works();
   });
 
+  it("tells of what waits for a person, who decides on a terminal, and serves its numbers", async () => {
+    const order = await night.order("0.95");
+    const { transactionId: id } = order.answer;
+    const told = await until("somebody is told", 30_000, async () => {
+      const lines = (await night.must("journalctl -t told -o cat")).split("\n").filter((line) => line.includes(id));
+      return lines.length > 0 ? lines : undefined;
+    });
+    expect(told.map((line) => JSON.parse(line))).toMatchObject([{ event: "withdrawal-held", subject: id, process: "courier" }]);
+    const may = await until("what the command may do", 10_000, async () => {
+      const [line] = (await night.must("journalctl -t tell-may -o cat -n 1")).trim().split("\n");
+      return line === "" ? undefined : line;
+    });
+    expect(may?.trim().split(" ")).toEqual([
+      ...["/tmp", "/var/tmp", "/run/autowithdraw/courier", "/var/lib/autowithdraw/courier", "/dev/shm", "network"],
+    ]);
+    const approve = (answer: string, code: number): Promise<string> =>
+      night.typed(night.machine, `autowithdraw approve ${id}`, [{ ...yes, keys: answer }], { user: "alice" }, code);
+    for (const answer of [`no${keys.enter}`, keys.ctrlC, keys.ctrlD])
+      expect(await approve(answer, 1)).toContain("\ncrypto: not answered with yes: nothing was changed\n");
+    expect(await approve(yes.keys, 0)).toContain("now approved: 0.95 eth to");
+    await night.paid(order);
+    const numbers = await night.must(
+      'node -e \'require("http").get({socketPath:"/var/lib/autowithdraw/courier/metrics.sock",path:"/metrics"},(r)=>r.pipe(process.stdout))\'',
+    );
+    expect(numbers).toMatch(/^autowithdraw_link_up 1$/m);
+    expect(numbers).toMatch(/^autowithdraw_notices_total\{.*told.*\} [1-9]/m);
+    const service = await night.must("node -e 'fetch(\"http://127.0.0.1:9465/metrics\").then((r)=>r.text()).then(console.log)'");
+    expect(service).toMatch(/^autowithdraw_gateway_agents\{.*connected.*\} 1$/m);
+  });
+
   for (const signal of ["KILL", "TERM", "HUP"]) {
     it(`goes on after SIG${signal} of each process, each in the middle of an order`, async () => {
       const orders: Promise<Order>[] = [];
@@ -138,6 +231,9 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
       );
     await night.must("systemctl daemon-reload && systemctl restart crypto-gateway crypto");
     await night.well();
+    // Meanwhile, since this mostly waits.
+    moved = freshServer(night.machine, await night.must("cat /root/autowithdraw-encKey"));
+    moved.catch(() => {});
     const rounds: ProcessName[][] = [["signer"], ["courier"], ["gateway", "signer's launcher", "courier's launcher"]];
     for (const stopped of rounds) {
       const before = await Promise.all(stopped.map((name) => night.pid(name)));
@@ -275,6 +371,10 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
       await night.must("systemctl start autowithdraw.target");
       await night.well();
     }
+    for (const line of ["systemctl stop crypto; systemctl start crypto-signer", "systemctl restart crypto-signer"]) {
+      await night.must(line);
+      await night.well();
+    }
     await night.works();
   });
 
@@ -293,10 +393,40 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
       "test -s /var/lib/autowithdraw/signer/keystore.json && ls /var/lib/autowithdraw/signer/ledger/*.jsonl && test -e /etc/autowithdraw/encKey.cred",
     );
     await night.must(
-      "! systemctl is-active crypto-signer; ! test -e /etc/systemd/system/crypto.service; ! test -e /usr/local/bin/autowithdraw",
+      "! systemctl is-active crypto-signer; ! test -e /etc/systemd/system/crypto.service; ! test -e /usr/local/bin/autowithdraw && ! ls /usr/local/share/man/man1/crypto.1",
     );
     // What was left is enough to go on.
     await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --yes && systemctl start autowithdraw.target`);
+    await night.works();
+    await night.balanceTheBooks();
+  });
+
+  it("comes back on another machine from a backup, by the lines of the documents alone", async () => {
+    const old = night.machine;
+    const encKey = (await night.must("cat /root/autowithdraw-encKey")).trim();
+    const typedKey = { after: "encKey: ", keys: `${encKey}${keys.enter}` };
+    for (const line of linesOf("operations.md", "autowithdraw backup agent.backup")) await night.typed(old, line, [typedKey]);
+    const { agent } = (JSON.parse((await night.status("--json")).output) as { status: { agent: string } }).status;
+    // The backup is old from the next payment on.
+    await night.works();
+    await night.must("systemctl disable --now autowithdraw.target");
+    moved ??= freshServer(old, encKey);
+    const { fresh, cwd } = await moved;
+    cpSync(join(old.root, "agent.backup"), join(fresh.root, cwd, "agent.backup"));
+    for (const line of restoringLines().slice(1)) await night.typed(fresh, line, [], { cwd });
+    night.agentOn = fresh;
+    await night.says(4, /LEDGER_BEHIND_GATEWAY/);
+    await until("the service is alerted", 30_000, async () => {
+      const alerts = await night.must("cat /srv/alerts");
+      return alerts.includes(`"event":"agent-locked"`) ? true : undefined;
+    });
+    // docs/recovering.md, section 3.
+    await night.must(`autowithdraw-gateway agents recover ${agent}`);
+    await night.says(4, /RECOVERY_OFFERED/);
+    await night.typed(fresh, "autowithdraw recover", [yes]);
+    await night.says(4, /RECOVERY_HOLD/);
+    await until("the recovery ends", 30_000, async () => night.typed(fresh, "autowithdraw recover --finish", [yes]));
+    await night.well();
     await night.works();
     await night.balanceTheBooks();
   });
