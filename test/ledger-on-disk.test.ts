@@ -100,7 +100,7 @@ describe.skipIf(spawnSync("strace", ["-V"]).status !== 0)("as the kernel sees it
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "ledger-"));
     const entry = join(folder, "entry.ts");
-    const from = (name: string): string => JSON.stringify(new URL(`../agent/signer/ledger/${name}.ts`, import.meta.url).pathname);
+    const from = (name: string): string => JSON.stringify(new URL(`../agent/ledger/${name}.ts`, import.meta.url).pathname);
     writeFileSync(
       entry,
       `export { createLedger, openLedger } from ${from("ledger")}; export { ledgerDisk } from ${from("disk")};`,

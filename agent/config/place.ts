@@ -32,6 +32,6 @@ export function encKeyCredential(configPath: string): string | undefined {
 
 /** The folder of pair.js, crypto.js and autowithdraw.js: above agent/ in the source tree, above dist/ once built. */
 function projectRoot(): string {
-  const above = dirname(dirname(fileURLToPath(import.meta.url)));
+  const above = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
   return above.endsWith("dist") ? dirname(above) : above;
 }
