@@ -47,6 +47,20 @@ module.exports = {
       ...builtin("fs", "fs/promises", "path", "os", "net", "process"),
       ...packages("@noble/curves", "@noble/hashes", "@scure/bip32", "tiny-secp256k1", "tweetnacl"),
     ]),
+    only("files", { path: "^agent/files/" }, [
+      "^protocol/",
+      "^agent/files/",
+      ...pure,
+      ...builtin("fs", "os", "path", "process"),
+      ...packages("env-paths"),
+    ]),
+    only("config", { path: "^agent/config/" }, [
+      "^protocol/",
+      "^chains/(?!.*/(node|rpc)[^/]*\\.ts$)",
+      "^agent/(config|files)/",
+      ...pure,
+      ...builtin("fs", "path", "url"),
+    ]),
     only("ledger", { path: "^agent/ledger/" }, ["^protocol/", "^agent/(ledger|socket)/", ...pure, ...builtin("fs", "path")]),
     only("keystore", { path: "^agent/keystore/" }, [
       "^protocol/",

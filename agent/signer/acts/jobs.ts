@@ -1,7 +1,7 @@
 /**
  * The jobs of one envelope against our end of their chain: which are new, which were here, whether one is missing, or whether the
  * gateway's jobs forked. All or nothing: an envelope that does not fit records nothing. Touches nothing: records leave through the turn.
- * Source: docs/protocol.md section 6.
+ * Source: docs/protocol.md section 5.
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { jobHashOf } from "../../../protocol/identity.ts";

@@ -1,7 +1,7 @@
 /**
  * The gateway greets this run: it says what it holds of our ledger and of the jobs. Where that shows that the ledger or the gateway
  * went back in time, the signer records it and signs nothing. Touches nothing: records leave through the turn. Source:
- * docs/protocol.md section 5.
+ * docs/protocol.md section 4.
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Welcome } from "../../../protocol/messages.ts";
