@@ -1,8 +1,11 @@
 #!/usr/bin/env node
 /**
- * Runs the paired agent (agent/crypto.ts). This file is plain JavaScript of an old kind, so that a Node that is too old can still
- * read it and say so.
+ * Runs the paired agent (agent/crypto.ts). This file is plain JavaScript of an old kind, so that a
+ * Node that is too old can still read it and say so.
  */
+// Node would open its inspector at this signal. The programs listen too; this is before the first
+// of them is loaded.
+process.on("SIGUSR1", () => {});
 var version = process.versions.node.split(".").map(Number);
 if (version[0] * 1e6 + version[1] * 1e3 + version[2] < 18019001) {
   process.stderr.write(

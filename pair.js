@@ -1,8 +1,12 @@
 #!/usr/bin/env node
 /**
- * Pairs this server: brings packages and build when they are missing, then cli/pair/main.ts. This file is plain JavaScript of an
- * old kind, so that a Node that is too old can still read it and say so.
+ * Pairs this server: brings packages and build when they are missing, then cli/pair/main.ts. This
+ * file is plain JavaScript of an old kind, so that a Node that is too old can still read it and say
+ * so.
  */
+// Node would open its inspector at this signal. The programs listen too; this is before the first
+// of them is loaded.
+process.on("SIGUSR1", () => {});
 var version = process.versions.node.split(".").map(Number);
 if (version[0] * 1e6 + version[1] * 1e3 + version[2] < 18019001) {
   process.stderr.write(
@@ -12,6 +16,7 @@ if (version[0] * 1e6 + version[1] * 1e3 + version[2] < 18019001) {
   );
   process.exit(2);
 }
-// With dist/ built, production packages only; `--workspaces=false` keeps the gateway's out (npm 10 and 11).
+// With dist/ built, production packages only; `--workspaces=false` keeps the gateway's out (npm 10
+// and 11).
 var production = ["ci", "--omit=dev", "--ignore-scripts", "--workspaces=false", "--no-audit", "--no-fund", "--loglevel=error"];
 void import("./scripts/launch.js").then((launch) => launch.install("cli/pair/main.js", production));

@@ -1,6 +1,7 @@
 /**
- * What each room may import. `only(room, may)` draws one wall; the `reach` rules follow imports through any number of hops, so
- * that a package which brings a network in by the back door is seen as well.
+ * What each room may import. `only(room, may)` draws one wall; the `reach` rules follow imports
+ * through any number of hops, so that a package which brings a network in by the back door is seen
+ * as well.
  */
 const builtin = (...names) => names.map((name) => `^(node:)?${name}$`);
 const packages = (...names) => names.map((name) => `node_modules/${name}/`);
@@ -15,7 +16,39 @@ const only = (name, from, may) => ({
 
 const ours = { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway|simulation|scripts)/" };
 const pure = [...builtin("crypto", "buffer", "util")];
-const offlineChain = { path: "^chains/", pathNot: "^chains/[^/]+/(node|rpc)[^/]*\\.ts$" };
+const chainNodes = "^chains/(connect|read-back|[^/]+/(node|rpc)[^/]*)\\.ts$";
+const offlineChains = "^chains/(?!(connect|read-back)\\.ts$|[^/]+/(node|rpc)[^/]*\\.ts$)";
+
+/**
+ * The gateway's rooms from the ground up. A room imports from floors below its own, never from its
+ * own floor or one above.
+ */
+const gatewayFloors = [
+  ["store"],
+  ["answer"],
+  ["auth"],
+  ["balance", "prices", "watcher"],
+  ["withdrawals"],
+  ["callbacks", "deposits", "recovery"],
+  ["hub", "operator", "pairing"],
+  ["telling"],
+  ["api"],
+  ["openapi"],
+];
+const gatewayRooms = gatewayFloors.flat().join("|");
+const upwards = gatewayFloors.map((floor, at) => ({
+  name: `gateway-imports-nothing-back-up-from-${floor.join("-")}`,
+  severity: "error",
+  from: { path: `^gateway/(${floor.join("|")})/` },
+  to: { path: `^gateway/(${gatewayFloors.slice(at).flat().join("|")})/`, pathNot: "^gateway/$1/" },
+}));
+
+/**
+ * Tools that try the product with what its tests are made of; every other script works where
+ * `test/` is not.
+ */
+const tryingScripts = "^scripts/(faults|fuzz|images)(/|(-run)?\\.ts$)";
+
 const signer = { path: "^agent/(signer|ledger|keystore)/" };
 
 module.exports = {
@@ -26,23 +59,36 @@ module.exports = {
     only("notices", { path: "^notices/(?!door\\.ts$)" }, ["^protocol/", "^notices/(?!door\\.ts$)", ...pure]),
     only("notices-door", { path: "^notices/door\\.ts$" }, ["^notices/", ...builtin("http", "https", "child_process")]),
     only("metrics", { path: "^metrics/" }, ["^metrics/", ...builtin("http", "fs"), ...packages("prom-client")]),
-    only("offline-chain", offlineChain, [
+    only("offline-chain", { path: offlineChains }, [
       "^protocol/",
-      "^chains/(?!.*/(node|rpc)[^/]*\\.ts$)",
+      offlineChains,
       ...pure,
       ...packages("@noble/curves", "@noble/hashes", "@scure/bip32", "tiny-secp256k1"),
     ]),
-    only("chain-node", { path: "^chains/[^/]+/(node|rpc)[^/]*\\.ts$" }, [
+    only("chain-node", { path: chainNodes }, [
       "^protocol/",
       "^chains/",
       ...pure,
       ...builtin("http", "https"),
+      ...packages("ethers"),
     ]),
+    {
+      name: "families-of-chains-stand-behind-their-doors",
+      severity: "error",
+      from: { path: "^(protocol|notices|metrics|notify|agent|cli|client|gateway)/" },
+      to: { path: "^chains/[^/]+/" },
+    },
+    {
+      name: "no-family-knows-another",
+      severity: "error",
+      from: { path: "^chains/([^/]+)/" },
+      to: { path: "^chains/[^/]+/", pathNot: "^chains/$1/" },
+    },
     only("signer", signer, [
       "^protocol/",
-      "^chains/(?!.*/(node|rpc)[^/]*\\.ts$)",
+      offlineChains,
       "^agent/(signer|ledger|keystore|socket)/",
-      "^agent/config/settings\\.ts$",
+      "^agent/(config/settings|files/(trusted|fixed-bytes|core-dumps))\\.ts$",
       ...pure,
       ...builtin("fs", "fs/promises", "path", "os", "net", "process"),
       ...packages("@noble/curves", "@noble/hashes", "@scure/bip32", "tiny-secp256k1", "tweetnacl"),
@@ -56,25 +102,33 @@ module.exports = {
     ]),
     only("config", { path: "^agent/config/" }, [
       "^protocol/",
-      "^chains/(?!.*/(node|rpc)[^/]*\\.ts$)",
+      offlineChains,
       "^agent/(config|files)/",
       ...pure,
       ...builtin("fs", "path", "url"),
     ]),
-    only("ledger", { path: "^agent/ledger/" }, ["^protocol/", "^agent/(ledger|socket)/", ...pure, ...builtin("fs", "path")]),
+    only("ledger", { path: "^agent/ledger/" }, [
+      "^protocol/",
+      "^chains/family\\.ts$",
+      "^agent/(ledger|socket)/",
+      "^agent/files/trusted\\.ts$",
+      ...pure,
+      ...builtin("fs", "path"),
+    ]),
     only("keystore", { path: "^agent/keystore/" }, [
       "^protocol/",
-      "^chains/(?!.*/(node|rpc)[^/]*\\.ts$)",
+      offlineChains,
       "^agent/keystore/",
+      "^agent/files/(trusted|fixed-bytes)\\.ts$",
       ...pure,
       ...builtin("fs", "fs/promises", "path"),
-      ...packages("@scure/bip32", "tiny-secp256k1", "tweetnacl"),
+      ...packages("@noble/curves", "@noble/hashes", "@scure/bip32", "tiny-secp256k1", "tweetnacl"),
     ]),
     {
       name: "no-two-rooms-import-each-other",
       severity: "error",
       scope: "folder",
-      from: { path: "^(protocol|notices|metrics|notify|chains|agent|client)(/|$)" },
+      from: { path: "^(protocol|notices|metrics|notify|chains|agent|client|gateway)(/|$)" },
       to: { circular: true },
     },
     only("courier", { path: "^agent/courier/" }, [
@@ -85,20 +139,91 @@ module.exports = {
       "^agent/(config/(settings|link-file)|files/replace-file)\\.ts$",
       ...pure,
       ...builtin("fs", "fs/promises", "path", "os", "net", "process", "events", "timers/promises"),
-      ...packages("ws", "@types/ws", "pino", "prom-client", "ethers"),
+      ...packages("ws", "@types/ws", "pino", "prom-client"),
     ]),
-    only("agent-socket", { path: "^agent/socket/" }, ["^protocol/", "^agent/socket/", ...pure, ...builtin("net", "fs", "path")]),
+    only("agent-socket", { path: "^agent/socket/" }, [
+      "^protocol/",
+      "^chains/family\\.ts$",
+      "^agent/socket/",
+      ...pure,
+      ...builtin("net", "fs", "path"),
+    ]),
     {
       name: "gateway-never-imports-agent",
       severity: "error",
       from: { path: "^gateway/" },
       to: { path: "^(agent|cli|client|scripts)/" },
     },
+    ...upwards,
+    {
+      name: "every-room-of-the-gateway-has-its-floor",
+      severity: "error",
+      from: { path: "^gateway/[^/]+/", pathNot: `^gateway/(${gatewayRooms})/` },
+      to: {},
+    },
+    {
+      name: "no-room-of-the-gateway-imports-its-roof",
+      severity: "error",
+      from: { path: "^gateway/([^/]+/|(config|service|address-list|fiat|price-settings)\\.ts$)" },
+      to: { path: "^gateway/(gateway|command)\\.ts$" },
+    },
+    {
+      name: "gateway-ground-files-import-the-ground-alone",
+      severity: "error",
+      from: { path: "^gateway/(callback-settings|config|service|address-list|fiat|price-settings)\\.ts$" },
+      to: { path: "^gateway/[^/]+/", pathNot: "^gateway/(store|auth)/" },
+    },
+    {
+      name: "only-the-store-knows-a-database",
+      severity: "error",
+      from: { path: "^gateway/(?!store/)" },
+      to: { path: ["node_modules/@photostructure/sqlite/", "^(node:)?sqlite$"] },
+    },
+    {
+      name: "only-tools-that-try-the-product-import-its-tests",
+      severity: "error",
+      from: { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway|scripts)/", pathNot: tryingScripts },
+      to: { path: "^test/" },
+    },
     {
       name: "gateway-tells-through-the-notices-door-alone",
       severity: "error",
       from: { path: "^gateway/(?!telling/telling\\.ts$)" },
       to: { path: "^(notices/door|metrics/server)\\.ts$" },
+    },
+    {
+      name: "prices-are-asked-for-in-one-file",
+      severity: "error",
+      from: { path: "^gateway/prices/(?!ask\\.ts$)" },
+      to: { path: builtin(...network) },
+    },
+    {
+      name: "no-money-moves-by-a-price",
+      severity: "error",
+      from: { path: "^gateway/(withdrawals|hub|watcher|balance|pairing|recovery)/" },
+      to: { path: "^gateway/prices/" },
+    },
+    {
+      name: "only-the-callbacks-door-reaches-receivers",
+      severity: "error",
+      from: { path: "^gateway/callbacks/", pathNot: "^gateway/callbacks/door\\.ts$" },
+      to: { path: builtin("http", "https", "http2", "tls", "dns", "dns/promises", "dgram", "child_process") },
+    },
+    only("callbacks", { path: "^gateway/callbacks/" }, [
+      "^protocol/",
+      "^gateway/(callbacks|store)/",
+      "^gateway/(config|callback-settings|auth/secret-box)\\.ts$",
+      ...pure,
+      ...builtin("net", "http", "https", "dns/promises"),
+    ]),
+    {
+      name: "who-has-no-keys-has-no-curve-that-signs",
+      severity: "error",
+      from: { path: "^gateway/" },
+      to: {
+        path: "^chains/(transactions|evm/(transactions?|curve))\\.ts$|node_modules/(tiny-secp256k1|ethers)/",
+        reachable: true,
+      },
     },
     {
       name: "agent-never-imports-gateway",
@@ -112,7 +237,7 @@ module.exports = {
       from: { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)/" },
       to: { path: "^simulation/" },
     },
-    only("notify", { path: "^notify/" }, ["^notify/", ...builtin("child_process")]),
+    only("notify", { path: "^notify/" }, ["^notify/", "^protocol/", ...builtin("child_process")]),
     only("client", { path: "^client/" }, ["^protocol/", "^client/", ...pure]),
     {
       name: "cli-takes-keystore-and-ledger-and-nothing-of-signer-or-courier",
@@ -145,7 +270,7 @@ module.exports = {
     {
       name: "offline-chain-reaches-no-network",
       severity: "error",
-      from: offlineChain,
+      from: { path: offlineChains },
       to: { path: builtin(...network, "child_process"), reachable: true },
     },
     {

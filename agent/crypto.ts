@@ -1,9 +1,9 @@
 /**
- * What `crypto` starts: takes the state folder's lock, reads config.json, then runs signer and courier and starts them again when
- * they end or hang, on SIGHUP with a changed config.json. Holds encKey for that, and no network. Under systemd each unit runs one of
- * the two with `--role`.
+ * What `crypto` starts: takes the state folder's lock, reads config.json, then runs signer and
+ * courier and starts them again when they end or hang, on SIGHUP with a changed config.json. Holds
+ * encKey for that, and no network. Under systemd each unit runs one of the two with `--role`.
  */
-
+import "../protocol/no-inspector.ts";
 import { existsSync, fstatSync } from "node:fs";
 import { resolve } from "node:path";
 import { ReadStream } from "node:tty";
@@ -13,11 +13,13 @@ import { createServiceManager } from "../notify/service-manager.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { isJournalStream } from "../protocol/log.ts";
 import { programVersion } from "../protocol/version.ts";
+import { visible, visibleLines } from "../protocol/visible.ts";
 import { check } from "./check/check.ts";
 import { readConfig } from "./config/config.ts";
 import { configDigest } from "./config/digest.ts";
 import { findConfigFile } from "./config/place.ts";
 import type { AgentSettings, ConfigSource, CourierSettings, SignerSettings } from "./config/settings.ts";
+import { emptyCoreDumps } from "./files/core-dumps.ts";
 import { makeSocketPaths, type SocketPaths, type StateFolder, socketPaths, stateFolder } from "./files/state-folder.ts";
 import { lastWordsFolder, removeLastWords, writeLastWords } from "./last-words.ts";
 import { programPath, startChild } from "./launcher/child.ts";
@@ -60,7 +62,7 @@ export function cryptoCommand(): Command {
     .usage("[options]")
     .description("Runs the paired agent: signer and courier, until it is told to end.")
     .version(programVersion, "--version", "print the version")
-    .option("--config <file>", "configuration (default: config.json here, else beside crypto.js)")
+    .option("--config <file>", "configuration (default: config.json beside crypto.js)")
     .option("--config-source <file>", "the file that --config is a copy of, as a service manager hands it over")
     .option("--state <folder>", "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)")
     .option("--enc-key-file <file>", "read encKey from this file, mode 0600")
@@ -89,7 +91,7 @@ function stderrReader(): "terminal" | "journal" | "other" {
 }
 
 const speech = createSpeech({
-  write: (text) => process.stderr.write(text),
+  write: (text) => process.stderr.write(visibleLines(text)),
   clock: () => Date.now(),
   stderr: stderrReader(),
 });
@@ -112,16 +114,24 @@ interface Prepared {
   readonly sockets: SocketPaths;
 }
 
-/** The hot address is known only once the keystore is open; whatever address stands for it, the limits are judged alike. */
+/**
+ * The hot address is known only once the keystore is open; whatever address stands for it, the
+ * limits are judged alike.
+ */
 const anyAddress = `0x${"1".repeat(40)}`;
 
 /**
- * Reads config.json and refuses what a child would refuse. Of the secrets only encKey comes out, for the caller to wipe.
+ * Reads config.json and refuses what a child would refuse. Of the secrets only encKey comes out,
+ * for the caller to wipe.
  * @throws AgentError CONFIG_*, POLICY_SETTINGS
  */
 function takeConfig(path: string, options: Options): Taken & { readonly encKey: Uint8Array | undefined } {
   const readAt = Date.now();
-  const { settings, secrets } = readConfig(path, { requireSecrets: [], privateFolder: process.env.CREDENTIALS_DIRECTORY });
+  const { settings, secrets } = readConfig(path, {
+    requireSecrets: [],
+    privateFolder: process.env.CREDENTIALS_DIRECTORY,
+    isNamed: options.config !== undefined,
+  });
   const { mnemonic, apiKey, encKey } = secrets;
   mnemonic?.fill(0);
   apiKey?.fill(0);
@@ -167,10 +177,11 @@ async function prepare(options: Options): Promise<Prepared> {
 function signerStarter({ state, encKey, locks, inherited, sockets }: Prepared, current: () => Taken) {
   const [lock] = locks;
   if (encKey === null || lock === undefined) return null;
-  const settingsOf = ({ settings: { chains, currencies, policy }, source }: Taken): SignerSettings => ({
+  const settingsOf = ({ settings: { chains, currencies, policy, stuckAfterMinutes }, source }: Taken): SignerSettings => ({
     chains: Object.fromEntries(Object.entries(chains).map(([name, { family, chainId }]) => [name, { family, chainId }])),
     currencies,
     policy,
+    stuckAfterMinutes,
     stateDir: state.signer,
     courierSocket: inherited === null ? sockets.courier : "fd:4",
     operatorSocket: inherited === null ? sockets.operator : "fd:5",
@@ -247,7 +258,7 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
     startCourier: role === "signer" ? null : courierStarter(prepared, options.logLevel, () => reload.current),
     clock: () => performance.now(),
     say,
-    relay: (text) => process.stderr.write(text),
+    relay: (text) => process.stderr.write(visibleLines(text)),
     relayLine: speech.relayLine,
     verdict: tell,
     up: () => {
@@ -255,7 +266,8 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
       manager.ready(role === "both" ? "signer and courier run" : `the ${role} runs`);
     },
     ready: (locked) => {
-      process.stdout.write(`crypto: ready, ${readyWords(role, locked)} (config ${config.source.path}, state ${state.root})\n`);
+      const where = visible(`(config ${config.source.path}, state ${state.root})`);
+      process.stdout.write(`crypto: ready, ${readyWords(role, visible(locked))} ${where}\n`);
       news?.begin();
     },
     renewal: reload,
@@ -275,7 +287,10 @@ function namingSource({ config, configSource }: Options, message: string): strin
     : message.replaceAll(resolve(config), resolve(configSource));
 }
 
-/** Says why it ends, and leaves it for `status`. Who is turned away by a running crypto has no say about that one. */
+/**
+ * Says why it ends, and leaves it for `status`. Who is turned away by a running crypto has no say
+ * about that one.
+ */
 function lastWords(options: Options, told: Verdict): void {
   const verdict = { ...told, message: namingSource(options, told.message) };
   speech.verdict(verdict);
@@ -289,10 +304,12 @@ function lastWords(options: Options, told: Verdict): void {
 }
 
 /**
- * The whole program. Resolves with the exit code: 0 ended as told, 2 wrong usage or configuration, 4 locked, 70 a bug, 1 otherwise.
+ * The whole program. Resolves with the exit code: 0 ended as told, 2 wrong usage or configuration,
+ * 4 locked, 70 a bug, 1 otherwise.
  * @public
  */
 export async function main(argv: readonly string[]): Promise<number> {
+  emptyCoreDumps(); // encKey stays in this process too.
   for (const name of ["NODE_OPTIONS", "NODE_PATH", "LD_PRELOAD"]) {
     if ((process.env[name] ?? "") !== "")
       say("environment-ignored", `${name} is set; it is not passed on to signer and courier, but may have run code here`);
@@ -304,7 +321,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     if (options.check === true)
       return await check(
         options,
-        (text) => process.stdout.write(text),
+        (text) => process.stdout.write(visibleLines(text)),
         isJournalStream(process.env.JOURNAL_STREAM, fstatSync(1)),
       );
     return await run(options, (verdict) => lastWords(options, verdict)).catch((error: unknown) => {

@@ -1,5 +1,6 @@
 /**
- * The places of an installed agent, which the units of systemd/ name too. `install` makes them; launcher and commands look there. Pure.
+ * The places of an installed agent, which the units of systemd/ name too. `install` makes them;
+ * launcher and commands look there. Pure.
  */
 
 /** @public */

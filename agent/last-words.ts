@@ -1,7 +1,8 @@
 /**
- * Last words: why an agent's process ended for good or did not start, in a small file that every user may read, since the journal is
- * closed to some. The launcher writes the file, and removes it when the role is ready. Best effort: a full disk changes nothing.
- * A reader trusts another user's file in nothing but its size.
+ * Last words: why an agent's process ended for good or did not start, in a small file that every
+ * user may read, since the journal is closed to some. The launcher writes the file, and removes it
+ * when the role is ready. Best effort: a full disk changes nothing. A reader trusts another user's
+ * file in nothing but its size.
  */
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -59,7 +60,8 @@ export function removeLastWords(folder: string, role: LastWordsRole): void {
 }
 
 /**
- * The folder for a launcher's last words: $RUNTIME_DIRECTORY, which the units keep after an end, else `run/` of the state folder.
+ * The folder for a launcher's last words: $RUNTIME_DIRECTORY, which the units keep after an end,
+ * else `run/` of the state folder.
  * @public
  */
 export function lastWordsFolder(state: StateFolder, env: Readonly<Record<string, string | undefined>>): string {
@@ -109,7 +111,10 @@ function readSmallFile(path: string): Uint8Array {
   }
 }
 
-/** Without control, format and line-breaking characters, which could move the cursor of a reader's terminal. */
+/**
+ * Without control, format and line-breaking characters, which could move the cursor of a reader's
+ * terminal.
+ */
 function oneLine(text: string): string {
   return [...text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")].slice(0, charactersMax).join("");
 }

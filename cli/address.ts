@@ -1,12 +1,13 @@
 /**
- * `address`: where this agent is funded, from what pairing wrote down; needs no running daemon. A user who may not read that asks the
- * signer, which knows the accounts.
+ * `address`: where this agent is funded, from what pairing wrote down; needs no running daemon. A
+ * user who may not read that asks the signer, which knows the accounts.
  */
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
+import { accountId } from "./pair/facts.ts";
 import { type Progress, readProgress } from "./pair/progress.ts";
 import { type Terminal, table } from "./terminal.ts";
 
@@ -19,7 +20,8 @@ interface Funded {
 }
 
 /**
- * @throws AgentError STATE_NOT_PAIRED, COMMAND_CURRENCY; COMMAND_RIGHT when this user may neither read the folder nor ask the signer
+ * @throws AgentError STATE_NOT_PAIRED, COMMAND_CURRENCY; COMMAND_RIGHT when this user may neither
+ * read the folder nor ask the signer
  * @public
  */
 export async function showAddress(
@@ -58,7 +60,7 @@ function readable(state: StateFolder): Progress | null | "closed" {
 
 function fromPairing(state: StateFolder, progress: Progress | null, currency: string | undefined): readonly Funded[] {
   if (progress === null) throw unpaired(state);
-  const { address } = progress.wallet;
+  const address = accountId(progress.wallet.accounts, "hot");
   const known = progress.currencies.map(({ id, network, contract }) => ({ currency: id, network, contract, address }));
   const wanted = currency === undefined ? known : known.filter((one) => one.currency === currency);
   if (wanted.length > 0) return wanted;
@@ -68,7 +70,10 @@ function fromPairing(state: StateFolder, progress: Progress | null, currency: st
   });
 }
 
-/** Every account of a wallet has one address, whatever the chain: the signer needs not say which chain a currency is on. */
+/**
+ * Every account of a wallet has one address, whatever the chain: the signer needs not say which
+ * chain a currency is on.
+ */
 async function fromSigner(state: StateFolder, currency: string | undefined): Promise<readonly Funded[]> {
   const { accounts, limits } = (await askOperator(state, "status", {})).status;
   const known = accounts.map(({ chain, network, address }) => ({ chain, network, address }));

@@ -1,4 +1,7 @@
-/** Why nobody answers on the signer's socket, as far as this user can tell: ended with a reason, stopped, failing, hung, not allowed. */
+/**
+ * Why nobody answers on the signer's socket, as far as this user can tell: ended with a reason,
+ * stopped, failing, hung, not allowed.
+ */
 
 import { type StateFolder, socketPaths } from "../agent/files/state-folder.ts";
 import type { LastWords } from "../agent/last-words.ts";
@@ -16,7 +19,10 @@ const configFile = "/etc/autowithdraw/config.json";
 const credential = "/etc/autowithdraw/encKey.cred";
 const sealAnew = `write the encKey that is kept elsewhere into FILE, mode 0600, then: autowithdraw install --enc-key-file FILE`;
 
-/** The same fault with the reason and the line to type, for a signer that does not run or does not answer; any other as it is. */
+/**
+ * The same fault with the reason and the line to type, for a signer that does not run or does not
+ * answer; any other as it is.
+ */
 export function whyAway(
   state: StateFolder,
   error: unknown,
@@ -28,7 +34,8 @@ export function whyAway(
   if (error.code === "SOCKET_TIMEOUT") return hung(error, isUnderUnits);
   if (error.code === "COMMAND_RIGHT") return noRight(state, error, isUnderUnits);
   if (error.code !== "COMMAND_DAEMON_AWAY") return error;
-  // A courier knows nothing of why its signer is silent, and whoever took it over would have root type its hint.
+  // A courier knows nothing of why its signer is silent, and whoever took it over would have root
+  // type its hint.
   const last = machine.lastWords(state).find(({ role }) => role !== "courier");
   if (!isUnderUnits)
     return last === undefined ? away(error.message, startWords(state, installed), error) : ended(last, last.hint, error);
@@ -38,7 +45,10 @@ export function whyAway(
   return byUnits(signer, units.get(unitNames[1]), last, error);
 }
 
-/** A folder beside the installed agent's is a copy of it as a rule, and starting that one is the worst thing to do. */
+/**
+ * A folder beside the installed agent's is a copy of it as a rule, and starting that one is the
+ * worst thing to do.
+ */
 function startWords({ root }: StateFolder, installed: string | undefined): string {
   if ((installed ?? "") === "" || root === installed) return "start it with: node crypto.js";
   return `the installed agent is in ${installed}: leave --state out to ask it; start nothing on a copy of its folder`;
@@ -84,7 +94,10 @@ function away(message: string, hint: string, cause: AgentError): AgentError {
   return new AgentError("COMMAND_DAEMON_AWAY", "none", message, { hint }, { cause });
 }
 
-/** What the service manager says of the unit counts more than what a process wrote in an earlier life; its words then say why. */
+/**
+ * What the service manager says of the unit counts more than what a process wrote in an earlier
+ * life; its words then say why.
+ */
 function byUnits(
   signer: UnitView | undefined,
   courier: UnitView | undefined,

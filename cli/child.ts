@@ -1,10 +1,14 @@
-/** A process of our own for work with secrets: without a network where the machine permits it; parts in, one line of JSON out. */
+/**
+ * A process of our own for work with secrets: without a network where the machine permits it; parts
+ * in, one line of JSON out.
+ */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { programPath, startChild } from "../agent/launcher/child.ts";
 import { frame } from "../agent/launcher/frames.ts";
 import type { Code } from "../protocol/codes.ts";
 import { AgentError, type Effect } from "../protocol/fault.ts";
+import { systemEnvironment } from "../protocol/system-path.ts";
 
 /** A backup's manifest names each file of its ledger. */
 const answerCharactersMax = 16 * 1024 * 1024;
@@ -22,8 +26,8 @@ export interface ChildFault {
 }
 
 /**
- * How a process without a network is started here, e.g. `unshare --net --`; null where the machine permits neither form.
- * Sources: unshare(1), network_namespaces(7).
+ * How a process without a network is started here, e.g. `unshare --net --`; null where the machine
+ * permits neither form. Sources: unshare(1), network_namespaces(7).
  * @public
  */
 export function withoutNetwork(): readonly string[] | null {
@@ -32,14 +36,14 @@ export function withoutNetwork(): readonly string[] | null {
     ["unshare", "--user", "--map-root-user", "--net", "--"],
   ]) {
     const [program = "", ...args] = command;
-    if (spawnSync(program, [...args, "true"], { stdio: "ignore" }).status === 0) return command;
+    if (spawnSync(program, [...args, "true"], { stdio: "ignore", env: systemEnvironment }).status === 0) return command;
   }
   return null;
 }
 
 /**
- * Starts the program `name` (a path from this folder, without its ending), hands it the parts and gives what it answered. The framed
- * copies are wiped; the parts are the caller's.
+ * Starts the program `name` (a path from this folder, without its ending), hands it the parts and
+ * gives what it answered. The framed copies are wiped; the parts are the caller's.
  * @throws what `ended` makes of a child that did not answer
  * @public
  */

@@ -1,6 +1,7 @@
 /**
- * `backup` and `restore`: make one file of everything that a server must not lose, while crypto runs; read it through as a drill; put it
- * into an empty state folder. Each prints what a restore means.
+ * `backup` and `restore`: make one file of everything that a server must not lose, while crypto
+ * runs; read it through as a drill; put it into an empty state folder. Each prints what a restore
+ * means.
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -27,7 +28,8 @@ export interface BackupOptions extends EncKeyOptions {
 
 /**
  * Makes a backup, or reads one through with `check`. Resolves with the exit code.
- * @throws AgentError BACKUP_*, ENCKEY_*, CONFIG_*, KEYSTORE_*, LEDGER_*, COMMAND_*, STATE_NOT_PAIRED
+ * @throws AgentError BACKUP_*, ENCKEY_*, CONFIG_*, KEYSTORE_*, LEDGER_*, COMMAND_*,
+ * STATE_NOT_PAIRED
  */
 export async function backup(state: StateFolder, named: string, options: BackupOptions, terminal: Terminal): Promise<number> {
   const file = resolve(named);
@@ -35,12 +37,13 @@ export async function backup(state: StateFolder, named: string, options: BackupO
   if (existsSync(file) && options.yes !== true) throw new AgentError("BACKUP_EXISTS", "none", `${file} is there already`);
   const hasKeys = options.withoutKeys !== true;
   const config = findConfigFile(options.config);
+  const isNamed = options.config !== undefined;
   const upTo = await runningHead(state);
   const task: BackupTask = {
     act: "make",
     file,
     state,
-    config: options.config !== undefined || existsSync(config) ? config : null,
+    config: isNamed || existsSync(config) ? { path: config, isNamed } : null,
     upTo,
     hasKeys,
     madeAt: terminal.now(),
@@ -73,7 +76,8 @@ async function check(file: string, options: BackupOptions, terminal: Terminal): 
 }
 
 /**
- * Restores a backup into an empty state folder, and prints the next steps. Resolves with the exit code.
+ * Restores a backup into an empty state folder, and prints the next steps. Resolves with the exit
+ * code.
  * @throws AgentError STATE_NOT_EMPTY, BACKUP_*, ENCKEY_*, CONFIG_*, LEDGER_*, COMMAND_CHILD
  */
 export async function restore(
@@ -100,7 +104,10 @@ export async function restore(
   return exitCodes.fine;
 }
 
-/** The running signer's durable head; null where none runs. @throws AgentError COMMAND_RIGHT, STATE_NOT_PAIRED, SOCKET_* */
+/**
+ * The running signer's durable head; null where none runs. @throws AgentError COMMAND_RIGHT,
+ * STATE_NOT_PAIRED, SOCKET_*
+ */
 async function runningHead(state: StateFolder): Promise<Head | null> {
   try {
     return (await askOperator(state, "status", {})).status.head;
@@ -141,7 +148,7 @@ function manifestRows(file: string, manifest: Manifest): string {
   ]);
 }
 
-function keepWords({ hasKeys }: Manifest, config: string, copied: string | null): string {
+function keepWords({ hasKeys }: Manifest, config: string, copied: object | null): string {
   const missing = copied === null ? [`  - there is no ${config}, so config.json is not in it: name it with --config`] : [];
   const keys = hasKeys
     ? ["  - encKey is not in it: keep that apart, where this file is not. Whoever has both has the keys"]

@@ -1,18 +1,20 @@
 /**
- * `approve` and `refuse`: a person's word on a held withdrawal. The whole of it is shown first, and the yes is bound to the digest of
- * what was shown, so that nothing can change between look and word.
+ * `approve` and `refuse`: a person's word on a held withdrawal. The whole of it is shown first, and
+ * the yes is bound to the digest of what was shown, so that nothing can change between look and
+ * word.
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import { approverMax, type WaitView, type WithdrawalView } from "../agent/socket/verbs.ts";
-import { parseAddress } from "../chains/evm/address.ts";
+import { approverMax, type OperatorAnswers, type WaitView, type WithdrawalView } from "../agent/socket/verbs.ts";
+import { parseAddress } from "../chains/families.ts";
 import { codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
+import { isHolding, spendsOf } from "./spends.ts";
 import type { Terminal } from "./terminal.ts";
 import { typed } from "./typed.ts";
-import { describe } from "./withdrawals.ts";
+import { describe, statusIfAny } from "./withdrawals.ts";
 
 /** @public */
 export interface DecideOptions {
@@ -32,13 +34,17 @@ export async function approve(
   const approver = approverOf(options, terminal);
   const given = addressFrom(options.address);
   // Shown as it would be paid: what the given address looks like is to be seen before the yes.
-  const { withdrawal, wait } = await askOperator(state, "show", { transactionId, address: given });
+  const { withdrawal, wait, spends } = await askOperator(state, "show", { transactionId, address: given });
   if (withdrawal.state !== "held" && withdrawal.state !== "quarantined") {
     throw new AgentError("WITHDRAWAL_NOT_HELD", "none", `the withdrawal does not wait for a person: it is ${withdrawal.state}`);
   }
   const own = withdrawal.address || (wait?.confirmed?.address ?? "");
   const address = addressToSend(own, given, transactionId);
-  await confirmed("approve", { ...withdrawal, address: own || address }, wait, options, terminal);
+  if (options.json !== true) {
+    const seen = { withdrawal: { ...withdrawal, address: own || address }, wait, spends };
+    terminal.out(await decidedUpon(state, seen, terminal));
+  }
+  await confirmed("approve", withdrawal, options, terminal);
   const answer = await askOperator(state, "approve", {
     ...{ transactionId, digest: withdrawal.approvalDigest, address, approver },
   });
@@ -53,25 +59,31 @@ export async function refuse(
   terminal: Terminal,
 ): Promise<number> {
   const approver = approverOf(options, terminal);
-  const { withdrawal, wait } = await askOperator(state, "show", { transactionId });
+  const { withdrawal, wait, spends } = await askOperator(state, "show", { transactionId });
   assertRefusable(withdrawal);
-  await confirmed("refuse", withdrawal, wait, options, terminal);
+  if (options.json !== true) terminal.out(await decidedUpon(state, { withdrawal, wait, spends }, terminal));
+  await confirmed("refuse", withdrawal, options, terminal);
   const answer = await askOperator(state, "refuse", { transactionId, approver });
   return done(answer.withdrawal, null, options, terminal);
 }
 
 /** Nobody is asked for a yes that changes nothing. The signer judges again by itself. */
-function assertRefusable({ state, nonce }: WithdrawalView): void {
+function assertRefusable({ state, slot }: WithdrawalView): void {
   if (state === "held" || state === "approved" || state === "refused") return;
   const isClosed = closed.includes(state);
   const code = isClosed ? "WITHDRAWAL_CLOSED" : "WITHDRAWAL_BOUND";
-  throw new AgentError(code, "none", `${codes[code][3]} (${isClosed ? state : `nonce ${nonce}`})`);
+  throw new AgentError(code, "none", `${codes[code][3]} (${isClosed ? state : `nonce ${slot}`})`);
 }
 
-const closed: readonly WithdrawalView["state"][] = ["paid", "reverted", "lost", "expired", "settled"];
+const closed: readonly WithdrawalView["state"][] = ["paid", "reverted", "lost", "expired", "cancelled"];
 
-/** The name that stands in the ledger. Whoever may use the socket may give any: it is a claim, and `show` says so. */
-function approverOf({ as }: DecideOptions, terminal: Terminal): string {
+/**
+ * The name that stands in the ledger. Whoever may use the socket may give any: it is a claim, and
+ * `show` says so.
+ * @throws AgentError COMMAND_USAGE
+ * @public
+ */
+export function approverOf({ as }: Pick<DecideOptions, "as">, terminal: Terminal): string {
   const name = as ?? terminal.user;
   if (/^[\x21-\x7e]+$/.test(name) && name.length <= approverMax) return name;
   throw new AgentError(
@@ -90,7 +102,10 @@ function addressFrom(given: string | undefined): string {
   return parsed.address;
 }
 
-/** The address to send along: only for a withdrawal that has none; for one that has, --address may only repeat it. */
+/**
+ * The address to send along: only for a withdrawal that has none; for one that has, --address may
+ * only repeat it.
+ */
 function addressToSend(own: string, given: string, transactionId: string): string {
   if (own === "" && given === "") {
     throw new AgentError("COMMAND_USAGE", "none", `withdrawal ${transactionId} has no address yet`, {
@@ -104,14 +119,23 @@ function addressToSend(own: string, given: string, transactionId: string): strin
   });
 }
 
+/** The whole of it, and right above the question what the chain shows as perhaps its payment. */
+async function decidedUpon(
+  state: StateFolder,
+  { withdrawal, wait, spends }: Pick<OperatorAnswers["show"], "withdrawal" | "wait" | "spends">,
+  { columns }: Terminal,
+): Promise<string> {
+  // Without a recovery nobody's spends are asked for.
+  const isCompared = withdrawal.code === "RECOVERY_HOLD" && isHolding(await statusIfAny(state));
+  return `${describe(withdrawal, wait, { spends, isCompared })}${spendsOf(spends, columns)}\n`;
+}
+
 async function confirmed(
   act: "approve" | "refuse",
   withdrawal: WithdrawalView,
-  wait: WaitView | null,
   options: DecideOptions,
   terminal: Terminal,
 ): Promise<void> {
-  if (options.json !== true) terminal.out(`${describe(withdrawal, wait)}\n`);
   if (options.yes === true) return;
   if (!terminal.isInteractive) {
     throw new AgentError("COMMAND_USAGE", "none", `${act} asks for a yes on a terminal, and this is none`, {

@@ -1,4 +1,7 @@
-/** encKey as the commands get it: the one in use from the same places as `crypto`, and a new one from a file, a terminal or chance. */
+/**
+ * encKey as the commands get it: the one in use from the same places as `crypto`, and a new one
+ * from a file, a terminal or chance.
+ */
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, fsyncSync, openSync, writeSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -18,7 +21,8 @@ export interface EncKeyOptions {
 }
 
 /**
- * The encKey in use; the caller wipes it. A config.json that nobody named and that is not there is not looked into.
+ * The encKey in use; the caller wipes it. A config.json that nobody named and that is not there is
+ * not looked into.
  * @throws AgentError ENCKEY_MISSING, CONFIG_*
  * @public
  */
@@ -44,7 +48,7 @@ export async function encKeyInUse(options: EncKeyOptions, terminal: Terminal): P
 
 function openConfig(named: string | undefined, privateFolder: string | undefined): Config | null {
   try {
-    return readConfig(findConfigFile(named), { requireSecrets: [], privateFolder });
+    return readConfig(findConfigFile(named), { requireSecrets: [], privateFolder, isNamed: named !== undefined });
   } catch (error) {
     const isAway = error instanceof AgentError && (error.code === "CONFIG_MISSING" || error.code === "CONFIG_UNREADABLE");
     if (named === undefined && isAway) return null;
@@ -68,7 +72,8 @@ export interface NewEncKey {
 }
 
 /**
- * @throws AgentError COMMAND_USAGE unless there is exactly one place, or none and a person to type it
+ * @throws AgentError COMMAND_USAGE unless there is exactly one place, or none and a person to type
+ * it
  * @public
  */
 export function assertOneNewKey({ newEncKeyFile, newEncKeyFd, makeEncKey }: NewEncKeyOptions, { isInteractive }: Terminal): void {
@@ -81,8 +86,8 @@ export function assertOneNewKey({ newEncKeyFile, newEncKeyFd, makeEncKey }: NewE
 }
 
 /**
- * The new encKey; the caller wipes it. One that is made here is on disk before this returns: a keystore sealed under a key that nobody
- * has would be lost.
+ * The new encKey; the caller wipes it. One that is made here is on disk before this returns: a
+ * keystore sealed under a key that nobody has would be lost.
  * @throws AgentError COMMAND_USAGE, ENCKEY_MISSING, CONFIG_*
  * @public
  */

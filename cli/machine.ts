@@ -1,6 +1,7 @@
 /**
- * The commands' view of this machine beside the signer's socket: the units as the service manager knows them, the last words of a
- * process that ended, config.json on disk. Changes nothing, and never throws: "unknown" is an answer too.
+ * The commands' view of this machine beside the signer's socket: the units as the service manager
+ * knows them, the last words of a process that ended, config.json on disk. Changes nothing, and
+ * never throws: "unknown" is an answer too.
  */
 
 import { spawnSync } from "node:child_process";
@@ -12,6 +13,7 @@ import { installedState } from "../agent/installed.ts";
 import { type LastWords, readLastWords } from "../agent/last-words.ts";
 import { verdictOn } from "../agent/launcher/verdict.ts";
 import { AgentError } from "../protocol/fault.ts";
+import { systemEnvironment } from "../protocol/system-path.ts";
 
 /**
  * A unit as `systemctl show` gives it: its properties by name, e.g. ActiveState.
@@ -20,7 +22,8 @@ import { AgentError } from "../protocol/fault.ts";
 export type UnitView = Readonly<Record<string, string>>;
 
 /**
- * config.json as far as this user may look. `digest` as of agent/config/digest.ts; `changedAtMs` in Unix milliseconds.
+ * config.json as far as this user may look. `digest` as of agent/config/digest.ts; `changedAtMs` in
+ * Unix milliseconds.
  * @public
  */
 export type ConfigOnDisk =
@@ -66,7 +69,7 @@ export const thisMachine: Machine = {
       encoding: "utf8",
       timeout: unitsMs,
       stdio: ["ignore", "pipe", "ignore"],
-      env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
+      env: systemEnvironment,
     });
     return unitsIn(done.status === 0 ? done.stdout : "");
   },
@@ -76,7 +79,8 @@ export const thisMachine: Machine = {
 };
 
 /**
- * Parses the output of `systemctl show`: blocks of NAME=VALUE, apart by empty lines. By unit; a block without Id is passed over.
+ * Parses the output of `systemctl show`: blocks of NAME=VALUE, apart by empty lines. By unit; a
+ * block without Id is passed over.
  * @public
  */
 export function unitsIn(text: string): ReadonlyMap<string, UnitView> {
@@ -94,7 +98,8 @@ export function unitsIn(text: string): ReadonlyMap<string, UnitView> {
 
 function configOnDisk(path: string): ConfigOnDisk {
   try {
-    const { settings, secrets } = readConfig(path, { requireSecrets: [] });
+    // Nothing is taken over from it: its digest is compared with what the signer has.
+    const { settings, secrets } = readConfig(path, { requireSecrets: [], isNamed: true });
     for (const secret of Object.values(secrets)) secret.fill(0);
     return { is: "read", digest: configDigest(settings) };
   } catch (error) {

@@ -1,7 +1,9 @@
 /**
- * The command tree for people on call (bin `autowithdraw`): reads the command line, runs one command, turns whatever happens into
- * one clear line with a hint and an exit code. Reaches the agent over its operator socket alone.
+ * The command tree for people on call (bin `autowithdraw`): reads the command line, runs one
+ * command, turns whatever happens into one clear line with a hint and an exit code. Reaches the
+ * agent over its operator socket alone.
  */
+import "../protocol/no-inspector.ts";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { stateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes, verdictLines, verdictOn } from "../agent/launcher/verdict.ts";
@@ -9,6 +11,7 @@ import { lifetimeSecondsMax } from "../client/signature-token.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { programVersion } from "../protocol/version.ts";
 import { showAddress } from "./address.ts";
+import { type AdoptOptions, adopt } from "./adopt.ts";
 import { type BackupOptions, backup, restore } from "./copies.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
 import { type DoctorOptions, doctor } from "./doctor/doctor.ts";
@@ -17,11 +20,13 @@ import { main as runInstall } from "./install/main.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { completionScript, type Shell, shells } from "./manual/completion.ts";
 import { descriptor, pairCommand } from "./pair/command.ts";
+import { type PauseOptions, pause } from "./pause.ts";
 import { type RecoverOptions, recover } from "./recover.ts";
 import { type RekeyOptions, rekey } from "./rekey.ts";
 import { type StatusOptions, showStatus } from "./status/status.ts";
 import { processTerminal, type Terminal } from "./terminal.ts";
 import { printToken, type TokenOptions } from "./token.ts";
+import { type UnstickOptions, unstick } from "./unstick.ts";
 import { verify } from "./verify.ts";
 import { limitFrom, listWithdrawals, showWithdrawal, transactionIdFrom } from "./withdrawals.ts";
 
@@ -123,13 +128,59 @@ function decidingCommands(run: Run): readonly Command[] {
   ];
 }
 
+function adoptCommand(run: Run): Command {
+  return onState("adopt", "Begins an account at the nonce that the nodes count, after a yes: one that was used before.")
+    .argument("<chain>", "its name, as in config.json")
+    .option("--yes <nonce>", "do not ask: the count that was shown")
+    .action((chain: string, options: Common & AdoptOptions) =>
+      run((terminal) => adopt(stateFolder(options.state), chain, options, terminal), options.json === true),
+    );
+}
+
+function unstickCommand(run: Run, act: "replace" | "cancel", description: string): Command {
+  return onState(act, description)
+    .argument("<id>", "its transactionId")
+    .option("--max-fee <gwei>", "most per gas (default: twice the version before, or an eighth more where limits ask for it)")
+    .option("--tip <gwei>", "the tip per gas (default: likewise)")
+    .option("--gas <number>", "the gas limit (default: as before; a cancel has 21000)")
+    .option("--as <name>", approverHelp)
+    .option("--yes", "do not ask")
+    .action((id: string, options: Common & UnstickOptions) =>
+      run(
+        (terminal) => unstick(stateFolder(options.state), act, transactionIdFrom(id), options, terminal),
+        options.json === true,
+      ),
+    );
+}
+
+function pauseCommand(run: Run, act: "pause" | "resume", description: string): Command {
+  return onState(act, description)
+    .option("--as <name>", approverHelp)
+    .option("--yes", "do not ask")
+    .action((options: Common & PauseOptions) =>
+      run((terminal) => pause(stateFolder(options.state), act, options, terminal), options.json === true),
+    );
+}
+
+function helpingCommands(run: Run): readonly Command[] {
+  return [
+    unstickCommand(run, "replace", "Signs a dearer version of an open withdrawal on its nonce, after showing it."),
+    unstickCommand(run, "cancel", "Signs a payment of nothing to oneself on a withdrawal's nonce, after showing it."),
+    pauseCommand(run, "pause", "Stops new signatures until resume; what is signed goes on."),
+    pauseCommand(run, "resume", "Lets the signer sign again after pause."),
+  ];
+}
+
 function recoverCommand(run: Run): Command {
-  return onState(
-    "recover",
-    "Shows what the gateway's recovery order would do here, and does it after a yes (docs/recovering.md).",
+  return withEncKey(
+    onState(
+      "recover",
+      "Shows the ledger that the gateway's order would open here, and opens it after a yes (docs/recovering.md).",
+    ),
   )
     .option("--yes <digest>", "do not ask: the digest that was shown; with --finish and --new-ledger the agent's id")
-    .option("--finish", "end the recovery: policy approves by itself again")
+    .option("--both", "the gateway was put back too: every withdrawal without a nonce is held for a person")
+    .option("--finish", "end that: policy approves by itself again")
     .option("--new-ledger", "begin a new, locked ledger where the old one is gone or unreadable; crypto must not run")
     .action((options: Common & RecoverOptions) =>
       run((terminal) => recover(stateFolder(options.state), options, terminal), options.json === true),
@@ -139,7 +190,7 @@ function recoverCommand(run: Run): Command {
 /** A command that opens what encKey seals. */
 function withEncKey(command: Command): Command {
   return command
-    .option("--config <file>", "configuration, where encKey may stand (default: config.json here, else beside pair.js)")
+    .option("--config <file>", "configuration, where encKey may stand (default: config.json beside pair.js)")
     .option("--enc-key-file <file>", "read the encKey in use from this file, mode 0600")
     .option("--enc-key-fd <number>", "read it from this open descriptor", descriptor);
 }
@@ -170,8 +221,8 @@ function keepingCommands(run: Run): readonly Command[] {
 }
 
 function tokenCommand(run: Run): Command {
-  return onState("token", "Makes one signatureToken; apiKey comes over stdin unless a file is named.")
-    .option("--api-key-file <file>", "read apiKey from this file, mode 0600")
+  return onState("token", "Makes one signatureToken; the shop's key comes over stdin unless a file is named.")
+    .option("--api-key-file <file>", "read the shop's key from this file, mode 0600")
     .addOption(
       new Option("--profile <profile>", "what the token is bound to").choices(["compatible", "strict"]).default("compatible"),
     )
@@ -185,7 +236,10 @@ function tokenCommand(run: Run): Command {
     .action((options: TokenOptions) => run((terminal) => printToken(options, terminal), options.json === true));
 }
 
-/** Named here for the help: their own program reads what follows, since on a bare server it runs without any package. */
+/**
+ * Named here for the help: their own program reads what follows, since on a bare server it runs
+ * without any package.
+ */
 function installingCommands(ended: (exitCode: number) => void): readonly Command[] {
   const named = (name: string, description: string): Command =>
     new Command(name)
@@ -239,7 +293,8 @@ function program({ run, ended, terminal, machine }: World): Command {
     );
   const commands = [
     ...[...installingCommands(ended), pairCommand(run), ...lookingCommands(run, machine), doctorCommand(run, machine)],
-    ...[...decidingCommands(run), recoverCommand(run), ...keepingCommands(run), tokenCommand(run)],
+    ...[...decidingCommands(run), ...helpingCommands(run), adoptCommand(run), recoverCommand(run)],
+    ...[...keepingCommands(run), tokenCommand(run)],
     completionCommand(run, () => root),
   ];
   for (const command of [root, ...commands]) {

@@ -1,4 +1,7 @@
-/** The CLI's end of the operator socket: one request, one answer, faults in words a person can act on. */
+/**
+ * The CLI's end of the operator socket: one request, one answer, faults in words a person can act
+ * on.
+ */
 
 import { join } from "node:path";
 import type { StateFolder } from "../agent/files/state-folder.ts";
@@ -18,8 +21,8 @@ const verifyTimeoutMs = 600_000;
 
 /**
  * Asks the signer.
- * @throws AgentError with the signer's own code for a no; COMMAND_DAEMON_AWAY with the reason as far as it can be told, COMMAND_RIGHT,
- * STATE_NOT_PAIRED, SOCKET_*
+ * @throws AgentError with the signer's own code for a no; COMMAND_DAEMON_AWAY with the reason as
+ * far as it can be told, COMMAND_RIGHT, STATE_NOT_PAIRED, SOCKET_*
  * @public
  */
 export async function askOperator<V extends OperatorVerb>(
@@ -45,7 +48,10 @@ export async function askOperator<V extends OperatorVerb>(
   }
 }
 
-/** A refusal's detail is one word or number, so the table's sentence leads; a fault's is a sentence of its own. */
+/**
+ * A refusal's detail is one word or number, so the table's sentence leads; a fault's is a sentence
+ * of its own.
+ */
 function wordsOf(code: string, detail: string): string {
   const row = Object.hasOwn(codes, code) ? codes[code as Code] : undefined;
   if (detail !== "" && row?.[0] !== "refusal") return detail;
@@ -60,7 +66,10 @@ function away(state: StateFolder, cause: AgentError): AgentError {
   return new AgentError("COMMAND_DAEMON_AWAY", "none", `crypto does not run on ${state.root}`, {}, { cause });
 }
 
-/** An operator who may only use the socket cannot look, and is told that crypto does not run: that much is sure. */
+/**
+ * An operator who may only use the socket cannot look, and is told that crypto does not run: that
+ * much is sure.
+ */
 function isUnpaired(state: StateFolder): boolean {
   try {
     return !isThere(state.pairing) && !isThere(join(state.signer, "keystore.json"));

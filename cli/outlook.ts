@@ -1,9 +1,12 @@
 /**
- * The last lines of `show`: a verdict on a withdrawal (it goes on, waits, is stuck or has ended), the reason, and the line to type.
- * Judges the withdrawal and, where there is one, the status. Pure: asks nobody.
+ * The last lines of `show`: a verdict on a withdrawal (it goes on, waits, is stuck or has ended),
+ * the reason, and the line to type. Judges the withdrawal and, where there is one, the status.
+ * Pure: asks nobody.
  */
+import type { SpendView } from "../agent/socket/recovery-plan.ts";
 import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
 import { codes } from "../protocol/codes.ts";
+import { type Compared, compareWords, isHolding } from "./spends.ts";
 import { codeIn, remedyIn } from "./status/problems.ts";
 import { momentHere } from "./terminal.ts";
 import { typed } from "./typed.ts";
@@ -24,18 +27,27 @@ interface Judged {
 
 const seeStatus = "look at it with status";
 const slowMs = 600_000;
-/** The courier reports waiting withdrawals every few seconds; a younger withdrawal may not be in its report yet. */
+/**
+ * The courier reports waiting withdrawals every few seconds; a younger withdrawal may not be in its
+ * report yet.
+ */
 const soonMs = 15_000;
 
 /**
- * Without `status` the withdrawal alone is judged. `nowMs` in Unix milliseconds.
+ * Without `status` the withdrawal alone is judged. `spends` may have paid it. `nowMs` in Unix
+ * milliseconds.
  * @public
  */
-export function outlookOf(one: WithdrawalView, status: SignerStatus | null, nowMs: number): Outlook {
+export function outlookOf(
+  one: WithdrawalView,
+  status: SignerStatus | null,
+  nowMs: number,
+  spends: readonly SpendView[] = [],
+): Outlook {
   const judged = { one, status, nowMs };
   switch (one.state) {
     case "held":
-      return heldOutlook(one);
+      return heldOutlook(one, { spends, isCompared: isHolding(status) });
     case "approved":
     case "intent":
     case "signed":
@@ -46,11 +58,26 @@ export function outlookOf(one: WithdrawalView, status: SignerStatus | null, nowM
     case "quarantined":
       return {
         verdict: "waits for a person",
-        why: "its nonce is bound from before a recovery, so it is only watched: it may have been paid",
-        what: `look the transactions above and the nonce up on the chain, then: ${typed(`approve ${one.transactionId}`)}`,
+        why: "it has its nonce, and is only watched until a yes; on that nonce it can be paid once",
+        what:
+          one.code === "SLOT_CONTESTED"
+            ? remedyIn("SLOT_CONTESTED")
+            : `to send it again: ${typed(`approve ${one.transactionId}`)}, or cancel in its place, so that it is never paid`,
       };
     case "paid":
-      return { verdict: "ended well", why: "the payment is final on chain, and the gateway is told", what: "" };
+      return {
+        verdict: "ended well",
+        why: one.isOver
+          ? "the payment is final on chain, and the gateway has confirmed it"
+          : "the payment is final on chain, and the gateway is told; its own nodes have not confirmed it yet",
+        what: "",
+      };
+    case "cancelled":
+      return {
+        verdict: "ended, nothing paid",
+        why: "a person cancelled it, and a payment of nothing to oneself has used its nonce up for good",
+        what: "order it anew under another orderId, if it should still be paid",
+      };
     case "reverted":
       return {
         verdict: "FAILED",
@@ -61,18 +88,12 @@ export function outlookOf(one: WithdrawalView, status: SignerStatus | null, nowM
       return {
         verdict: "FAILED",
         why: "another transaction took its nonce for good, so this payment can never happen",
-        what: remedyIn("CHAIN_NONCE_LOST"),
+        what: remedyIn("CHAIN_SLOT_LOST"),
       };
     case "refused":
       return endedOutlook(one, "was refused", `order it anew under another orderId${after(remedyIn(one.code))}`);
     case "expired":
       return endedOutlook(one, "ran out", "order it anew under another orderId, if it should still be paid");
-    case "settled":
-      return {
-        verdict: "ended, nothing paid",
-        why: "a recovery found that the gateway counts it as ended, perhaps as paid before: from here nothing is paid any more",
-        what: "at the gateway and on the chain stands what became of it",
-      };
   }
 }
 
@@ -85,13 +106,12 @@ function endedOutlook(one: WithdrawalView, how: string, what: string): Outlook {
   return { verdict: "ended, nothing paid", why: `it ${how}${code} before anything was signed, and never comes back`, what };
 }
 
-function heldOutlook(one: WithdrawalView): Outlook {
+function heldOutlook(one: WithdrawalView, compared: Compared): Outlook {
   const address = one.address === "" ? " --address ADDRESS" : "";
   const type = `${typed(`approve ${one.transactionId}${address}`)}, or refuse in its place`;
-  const isOfRecovery = one.code === "RECOVERY_HOLD" || one.code === "RECOVERY_SETTLED";
+  const isOfRecovery = one.code === "RECOVERY_HOLD";
   const until = isOfRecovery ? "time does not end it" : `without an answer it expires at ${momentHere(one.expiresAt)}`;
-  const first =
-    one.code === "RECOVERY_SETTLED" ? "first look on the chain and at the gateway whether it was paid before; then " : "";
+  const first = compareWords(one, compared);
   return { verdict: "waits for a person", why: `nothing is signed before a yes, and ${until}`, what: `${first}${type}` };
 }
 
@@ -189,6 +209,6 @@ const lateWords = {
   intent: `${seeStatus}; the next start of crypto signs it as well`,
   signed: "look with status at gateway and link; nothing is lost",
   released: `look with status at the nodes; ${neverByHand}`,
-  broadcast: `look its txHash up in a block explorer; ${neverByHand}`,
+  broadcast: `look its txHash up in a block explorer, then replace or cancel; ${neverByHand}`,
   included: "look whether the chain makes final blocks; nothing else is to be done",
 } as const;

@@ -1,33 +1,37 @@
 /**
- * `recover`: shows what the gateway's recovery order would do to this agent's ledger and, after a yes bound to exactly that, does it;
- * with `--finish` ends a recovery; with `--new-ledger` begins a ledger anew, locked, where the old one is gone or cannot be read.
+ * `recover`: shows the ledger that the gateway's order would open here and, after a yes bound to
+ * exactly that, opens it; with `--both` where the gateway went back too, until `--finish`; with
+ * `--new-ledger` begins a locked one where the old is gone or cannot be read.
  */
-import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { becomeOwner } from "../agent/files/owner.ts";
-import { isThere, makePrivateFolder, type StateFolder } from "../agent/files/state-folder.ts";
+import { isThere, type StateFolder } from "../agent/files/state-folder.ts";
+import { keystoreName } from "../agent/keystore/file.ts";
 import { lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import { ledgerDisk } from "../agent/ledger/disk.ts";
-import { createLockedLedger } from "../agent/ledger/ledger.ts";
-import type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
-import { AgentError, namingFile } from "../protocol/fault.ts";
+import type { RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
+import { AgentError } from "../protocol/fault.ts";
 import type { Head } from "../protocol/messages.ts";
+import { type EncKeyOptions, encKeyInUse } from "./enc-key.ts";
 import { askOperator } from "./operator.ts";
+import { beginLedger } from "./pair/children.ts";
 import { readProgress } from "./pair/progress.ts";
+import { spendsOfPlan, unknownOf, unmatchedWords } from "./spends.ts";
 import { fields, moment, type Terminal, table, withProgress } from "./terminal.ts";
 
 /** @public */
-export interface RecoverOptions {
+export interface RecoverOptions extends EncKeyOptions {
   readonly yes?: string | undefined;
+  readonly both?: boolean | undefined;
   readonly finish?: boolean | undefined;
   readonly newLedger?: boolean | undefined;
   readonly json?: boolean | undefined;
 }
 
 /**
- * @throws AgentError with the signer's code for a no; COMMAND_USAGE, COMMAND_DECLINED, COMMAND_DAEMON_AWAY, STATE_*
+ * @throws AgentError with the signer's code for a no; COMMAND_USAGE, COMMAND_DECLINED,
+ * COMMAND_DAEMON_AWAY, STATE_*
  * @public
  */
 export async function recover(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
@@ -43,7 +47,8 @@ export async function recover(state: StateFolder, options: RecoverOptions, termi
 }
 
 async function carryOut(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
-  const asking = askOperator(state, "recover", { digest: "" });
+  const both = options.both === true;
+  const asking = askOperator(state, "recover", { digest: "", both });
   const { plan } = await withProgress(terminal, "holding ledger and order against each other", asking);
   if (options.json !== true) terminal.out(describe(plan, terminal.columns));
   if (options.yes === undefined && !terminal.isInteractive) {
@@ -56,16 +61,15 @@ async function carryOut(state: StateFolder, options: RecoverOptions, terminal: T
   }
   const digest = options.yes ?? plan.digest;
   if (digest !== plan.digest) {
-    throw new AgentError("RECOVERY_CHANGED", "none", "what --yes names is not what the order would do now");
+    throw new AgentError("RECOVERY_NONE", "none", "what --yes names is not what the order would do now");
   }
-  if (options.yes === undefined && !(await terminal.confirm("recover the ledger exactly so? (yes/no) "))) {
+  if (options.yes === undefined && !(await terminal.confirm("open the new ledger exactly so? (yes/no) "))) {
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
-  const done = await withProgress(terminal, "recovering", askOperator(state, "recover", { digest }));
+  const done = await withProgress(terminal, "opening the ledger", askOperator(state, "recover", { digest, both }));
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, done: true, plan: done.plan })}\n`);
   else {
-    terminal.out(`\nrecovered, epoch ${plan.newEpoch}. Nothing is signed or sent without a person's yes now:\n`);
-    terminal.out("  withdrawals --open, show ID, approve ID or refuse ID; then recover --finish\n");
+    terminal.out(`\nopened, epoch ${plan.newEpoch}. ${both ? heldWords : goesOnWords}\n`);
   }
   return exitCodes.fine;
 }
@@ -76,6 +80,11 @@ async function finish(state: StateFolder, options: RecoverOptions, terminal: Ter
     const words = "the recovery was only offered: nothing is carried out yet that could be ended";
     throw new AgentError("RECOVERY_OFFERED", "none", words);
   }
+  assertNames(status.agent, options.yes);
+  if (options.json !== true && status.recovery !== "") {
+    const { spends, held } = await askOperator(state, "finish", { isLook: true });
+    terminal.out(unmatchedWords(spends, held, terminal.columns));
+  }
   if (options.yes === undefined && status.recovery !== "") {
     if (!terminal.isInteractive) {
       throw new AgentError("COMMAND_USAGE", "none", "recover --finish asks for a yes on a terminal, and this is none", {
@@ -85,11 +94,10 @@ async function finish(state: StateFolder, options: RecoverOptions, terminal: Ter
     if (!(await terminal.confirm("let policy approve new withdrawals by itself again? (yes/no) ")))
       throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
-  assertNames(status.agent, options.yes);
-  const { held, quarantined } = await askOperator(state, "finish", {});
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, held, quarantined })}\n`);
+  const { held, quarantined, spends } = await askOperator(state, "finish", {});
+  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, held, quarantined, spends })}\n`);
   else {
-    const what = status.recovery === "" ? "no recovery is under way" : "the recovery has ended";
+    const what = status.recovery === "" ? "nothing was held by a recovery" : "policy decides by itself again";
     terminal.out(
       `${what}; waiting for approve or refuse: ${held}; quarantined, for approve or their end on the chain: ${quarantined}\n`,
     );
@@ -103,13 +111,13 @@ function assertNames(agent: string, yes: string | undefined): void {
   throw new AgentError("COMMAND_USAGE", "none", `--yes must name this agent, ${agent}`);
 }
 
-/** Nothing is deleted: what was there stays beside the new one. The new ledger is locked before anything can read it. */
+/** The new ledger is locked before anything can read it; the process with the keys begins it. */
 async function newLedger(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
   const progress = readProgress(state);
   if (progress === null || progress.granted === null) {
     throw unpaired(state);
   }
-  const { agent, merchant, epoch, gatewayKey } = progress.granted;
+  const { agent } = progress.granted;
   assertNames(agent, options.yes);
   if (options.json !== true) terminal.out(newLedgerWords);
   if (options.yes === undefined) {
@@ -121,15 +129,14 @@ async function newLedger(state: StateFolder, options: RecoverOptions, terminal: 
     if (!(await terminal.confirm("begin a new, locked ledger? (yes/no) ")))
       throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
+  if (!isThere(join(state.signer, keystoreName))) throw unpaired(state);
+  const encKey = await encKeyInUse(options, terminal);
   // What root made here the signer could not read.
   becomeOwner(state.signer);
   const lock = await takeLock(state.signer, lockWaitMs);
   try {
-    const folder = join(state.signer, "ledger");
-    const aside = setAside(folder, terminal.now());
-    const first = { kind: "PAIRED", agent, merchant, wallet: progress.wallet.wallet, epoch, gatewayKey } as const;
-    makePrivateFolder(state.signer);
-    namingFile(folder, () => createLockedLedger(ledgerDisk(folder), first));
+    const task = { signer: state.signer, pairing: progress, isAnew: true, nowMs: terminal.now() };
+    const { aside } = await beginLedger(task, encKey.bytes);
     if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, agent, aside })}\n`);
     else {
       if (aside !== "") terminal.out(`the old ledger is kept in ${aside}\n`);
@@ -139,15 +146,9 @@ async function newLedger(state: StateFolder, options: RecoverOptions, terminal: 
     }
     return exitCodes.fine;
   } finally {
+    encKey.bytes.fill(0);
     lock.release();
   }
-}
-
-function setAside(folder: string, nowMs: number): string {
-  if (!isThere(folder)) return "";
-  const aside = `${folder}-aside-${new Date(nowMs).toISOString().replaceAll(/[^0-9]/g, "")}`;
-  renameSync(folder, aside);
-  return aside;
 }
 
 const newLedgerWords = `This begins a ledger that knows of no payment. Everything it must know comes from the gateway's database.
@@ -156,11 +157,16 @@ the last payment; and never when the gateway's database was itself restored from
 
 `;
 
+const goesOnWords = "What had no nonce comes again by itself; status shows when all of it is done.";
+
+const heldWords = `Every withdrawal without a nonce is held now. For each of them: show ID, compare it with the spends
+that stand there, then approve ID or refuse ID; then recover --finish.`;
+
+// The order does not tell of them: they come as jobs.
+const gatewaysWords = "from the gateway whatever else it has open without a nonce";
+
 const noNonceWords = `no nonce was ever given out, as far as ledger, gateway and chain have said. When status does not show
 the chain's block yet, wait for it and look again before you say yes`;
-
-const unfinishedWords =
-  "WARNING: the recovery before this one was never finished; what it warned of holds on: see docs/recovering.md";
 
 function describe(plan: RecoveryPlan, columns: number | undefined): string {
   const rows: (readonly [string, string])[] = [
@@ -169,83 +175,52 @@ function describe(plan: RecoveryPlan, columns: number | undefined): string {
     ["lock", plan.locked === "" ? "none" : `${plan.locked}: ${plan.lockedDetail}`],
     ["this ledger", headWords(plan.head)],
     ["the gateway's", plan.gatewayHead === null ? "nothing" : headWords(plan.gatewayHead)],
-    ["who went back", whoWentBack(plan)],
-    ["jobs", `newest here ${plan.jobs.here}, at the gateway ${plan.jobs.gateway}`],
-    ["withdrawals", countsOf(plan)],
-    ["told again", `${plan.restated} facts`],
+    ["went back", plan.both ? "both: what has no nonce is held for a person" : wentBack(plan)],
+    ["keep their nonce", plan.kept === 0 ? "none" : `${plan.kept}, signed again on it as far as policy says yes`],
+    ["come again", `${plan.left} from this ledger, as far as the gateway has them; ${gatewaysWords}`],
   ];
-  return `${fields(rows)}\n\n${accountsOf(plan.accounts, columns)}${unfinishedOf(plan)}${withdrawalsOf(plan, columns)}\ndigest ${plan.digest}\n`;
+  return `${fields(rows)}\n\n${accountsOf(plan, columns)}${withdrawalsOf(plan, columns)}${spendsOfPlan(plan, columns)}\ndigest ${plan.digest}\n`;
 }
 
-function whoWentBack({ isGatewayBehind, isOnlyUnheard, gatewayHead, accounts, restated }: RecoveryPlan): string {
+function wentBack({ isHere, gatewayHead }: RecoveryPlan): string {
   if (gatewayHead === null) return "not known: the gateway holds nothing of this ledger, and is told what there is";
-  if (isOnlyUnheard && unknownOf(accounts) !== "") return "perhaps both, to before what the warning below counts";
-  if (isOnlyUnheard) return "neither, as far as they tell: the gateway has all that it confirmed";
-  if (isGatewayBehind) return "the gateway: it is told again what it lost";
-  if (restated === 0) return "this ledger: the gateway tells it";
-  return "this ledger, or the gateway to before an earlier recovery: each tells the other";
-}
-
-function countsOf({ held, quarantined, settled, imported }: RecoveryPlan): string {
-  return `${held} held, ${quarantined} quarantined on their nonce, ${settled} settled; ${imported} of them forgotten here`;
+  return isHere
+    ? "not this ledger: the gateway is told what it lacks"
+    : "this ledger; if the gateway was put back too, add --both";
 }
 
 function headWords({ seq, hash }: Head): string {
   return `record ${seq}, ${hash}`;
 }
 
-function accountsOf(accounts: readonly RecoveryAccountView[], columns: number | undefined): string {
+function accountsOf(plan: RecoveryPlan, columns: number | undefined): string {
+  const { accounts } = plan;
   if (accounts.length === 0) return `${noNonceWords}\n\n`;
   const or = (text: string): string => text || "-";
   const rows = accounts.map((one) => [
     ...[one.network, one.account, or(one.ledgerNext), or(one.gatewayNext), or(one.chainCount), one.next],
   ]);
   const heading = ["network", "account", "ledger next", "gateway next", "chain count", "next nonce"];
-  return `${table(heading, rows, columns)}\n${unknownOf(accounts)}\n`;
+  return `${table(heading, rows, columns)}\n${unknownOf(plan)}\n`;
 }
 
-/** Nonces that nobody here accounts for: somebody paid something that both sides forgot, at once or one after the other. */
-function unknownOf(accounts: readonly RecoveryAccountView[]): string {
-  return accounts.map((one) => `${unseenOf(one)}${passedOf(one)}`).join("");
-}
-
-function unseenOf({ network, ledgerNext, gatewayNext, chainCount }: RecoveryAccountView): string {
-  const known = [ledgerNext, gatewayNext].map((text) => BigInt(text || "0")).sort((a, b) => (a < b ? 1 : -1));
-  const most = known[0] ?? 0n;
-  const unknown = BigInt(chainCount || "0") - most;
-  if (unknown <= 0n) return "";
-  const many = unknown === 1n ? "transaction" : "transactions";
-  return `WARNING: ${unknown} ${many} on ${network}, from nonce ${most} on, known to neither side: see docs/recovering.md\n`;
-}
-
-function passedOf({ network, passed, passedFrom }: RecoveryAccountView): string {
-  if (passed === 0) return "";
-  const many = passed === 1 ? "nonce" : "nonces";
-  return `WARNING: up to ${passed} ${many} on ${network}, from ${passedFrom} on, known to neither side any more: see docs/recovering.md\n`;
-}
-
-/** A nonce given out since takes what it warned of out of the counts above, though nobody has said that it was looked into. */
-function unfinishedOf({ isUnfinished }: RecoveryPlan): string {
-  return isUnfinished ? `${unfinishedWords}\n\n` : "";
-}
-
-function withdrawalsOf({ withdrawals, held, quarantined, settled }: RecoveryPlan, columns: number | undefined): string {
-  if (withdrawals.length === 0) return "no withdrawal is open\n";
+function withdrawalsOf({ withdrawals, kept }: RecoveryPlan, columns: number | undefined): string {
+  if (withdrawals.length === 0) return "no withdrawal keeps a nonce\n";
   const rows = withdrawals.map(rowOf);
-  const rest = held + quarantined + settled - withdrawals.length;
+  const rest = kept - withdrawals.length;
   const more = rest > 0 ? `and ${rest} more\n` : "";
-  const heading = ["transactionId", "here", "becomes", "nonce", "amount", "address", "orderId", "txHashes"];
+  const heading = ["transactionId", "here", "how it ends", "nonce", "amount", "address", "orderId", "txHashes"];
   return `${table(heading, rows, columns)}\n${more}`;
 }
 
 function rowOf(one: RecoveryWithdrawalView): readonly string[] {
-  const hashes = one.txHashes.map((hash) => hash || "unsigned").join(" ");
+  const hashes = one.txHashes.join(" ") || "unsigned";
   const amount = `${one.amount} ${one.currency}`;
   return [
     one.transactionId,
     one.here || "unknown",
-    one.becomes,
-    one.nonce || "-",
+    one.isContested ? "the chain decides" : "signed again",
+    one.slot,
     amount,
     one.address || "-",
     one.orderId,

@@ -1,6 +1,6 @@
 /**
- * `rekey`: seals the keystore under another encKey while crypto does not run. Prints the further lines to type, without which crypto
- * would not find the new encKey.
+ * `rekey`: seals the keystore under another encKey while crypto does not run. Prints the further
+ * lines to type, without which crypto would not find the new encKey.
  */
 import { fchownSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,8 @@ export interface RekeyOptions extends EncKeyOptions, NewEncKeyOptions {
 }
 
 /**
- * Seals the keystore under another encKey, and resolves with the exit code. Twice with the same two keys is harmless.
+ * Seals the keystore under another encKey, and resolves with the exit code. Twice with the same two
+ * keys is harmless.
  * @throws AgentError COMMAND_USAGE, STATE_*, ENCKEY_*, CONFIG_*, KEYSTORE_*, COMMAND_CHILD
  */
 export async function rekey(state: StateFolder, options: RekeyOptions, terminal: Terminal): Promise<number> {
@@ -66,7 +67,10 @@ export async function rekey(state: StateFolder, options: RekeyOptions, terminal:
   }
 }
 
-/** The signer's lock. @throws AgentError STATE_IN_USE while crypto runs, with the line that stops it as hint */
+/**
+ * The signer's lock. @throws AgentError STATE_IN_USE while crypto runs, with the line that stops it
+ * as hint
+ */
 async function stoppedSigner(state: StateFolder): Promise<Lock> {
   try {
     const lock = await takeLock(state.signer, lockWaitMs);
@@ -117,8 +121,8 @@ export interface AfterRekey {
 }
 
 /**
- * What else must change, each a line. A copy that somebody tries rekey on names neither the credential nor a start: both are the
- * installed agent's.
+ * What else must change, each a line. A copy that somebody tries rekey on names neither the
+ * credential nor a start: both are the installed agent's.
  */
 export function nextSteps({ stateRoot, from, oldFile, configFile, newFile, isMade, installed }: AfterRekey): readonly string[] {
   if (installed !== undefined && stateRoot !== installed) {

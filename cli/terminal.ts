@@ -3,6 +3,7 @@ import { userInfo } from "node:os";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { exitCodes } from "../agent/launcher/verdict.ts";
+import { visible, visibleLines } from "../protocol/visible.ts";
 
 /**
  * What commands see of the outside; tests put their own in its place.
@@ -11,22 +12,35 @@ import { exitCodes } from "../agent/launcher/verdict.ts";
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;
+  /**
+   * Puts `text` over the line of stderr that stands there; where this is missing nothing is shown.
+   */
+  again?(text: string): void;
+  /** Empties the screen of stdout. */
+  clear?(): void;
   /** A person sits there and can answer. */
   readonly isInteractive: boolean;
   /** How wide a line may be; 80 when nobody says. */
   readonly columns?: number;
-  /** True when a person watches what goes to `err`: then work that takes long says that it goes on. */
+  /**
+   * True when a person watches what goes to `err`: then work that takes long says that it goes on.
+   */
   readonly isWatched?: boolean;
   /** True only for the whole word yes. */
   confirm(question: string): Promise<boolean>;
   readonly now: () => number; // milliseconds since 1970
-  /** Who sits there, as the system tells: the one who called sudo, where it says so, else the process's own user. No proof of anybody. */
+  /**
+   * Who sits there, as the system tells: the one who called sudo, where it says so, else the
+   * process's own user. No proof of anybody.
+   */
   readonly user: string;
   /** False when whatever repeats should end. */
   sleep(ms: number): Promise<boolean>;
 }
 
 const columnsMin = 80;
+/** The cursor home, then everything behind it away. Source: ECMA-48, CUP and ED. */
+const clearScreen = "\u001b[H\u001b[2J";
 
 /** A user without an entry in the system's list has a number alone. */
 function userName(): string {
@@ -47,8 +61,12 @@ export function processTerminal(): Terminal {
     });
   }
   return {
-    out: (text) => void process.stdout.write(text),
-    err: (text) => void process.stderr.write(text),
+    // Names, reasons and answers of others are in these texts: the one door to the screen lets no
+    // character move its cursor.
+    out: (text) => void process.stdout.write(visibleLines(text)),
+    err: (text) => void process.stderr.write(visibleLines(text)),
+    again: (text) => void process.stderr.write(`\r${visible(text)}`),
+    clear: () => void process.stdout.write(clearScreen),
     user: process.env.SUDO_USER || userName(),
     isInteractive: process.stdin.isTTY === true && process.stderr.isTTY === true,
     get columns() {
@@ -78,7 +96,8 @@ export function processTerminal(): Terminal {
 }
 
 /**
- * Names in one column, what they say in the next: `  name      text`. What is wider than `columns` goes on below itself.
+ * Names in one column, what they say in the next: `  name      text`. What is wider than `columns`
+ * goes on below itself.
  * @public
  */
 export function fields(rows: readonly (readonly [name: string, text: string])[], columns = columnsMin): string {
@@ -90,8 +109,9 @@ export function fields(rows: readonly (readonly [name: string, text: string])[],
 }
 
 /**
- * Rows under a heading, every column as wide as its widest cell; nothing is shortened. Where that is wider than `columns`, the last
- * column goes on below itself, and where even that cannot do, each row becomes a block of its own, a line a cell.
+ * Rows under a heading, every column as wide as its widest cell; nothing is shortened. Where that
+ * is wider than `columns`, the last column goes on below itself, and where even that cannot do,
+ * each row becomes a block of its own, a line a cell.
  * @public
  */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[], columns = columnsMin): string {
@@ -135,8 +155,8 @@ export function wrapped(text: string, width: number): readonly string[] {
 const progressAfterMs = 1_000;
 
 /**
- * What `work` gives. On a terminal, once it has taken a second, one line of stderr says each second how long it goes on, and is cleared
- * at the end; a pipe or a file gets nothing.
+ * What `work` gives. On a terminal, once it has taken a second, one line of stderr says each second
+ * how long it goes on, and is cleared at the end; a pipe or a file gets nothing.
  * @public
  */
 export async function withProgress<T>(terminal: Terminal, what: string, work: Promise<T>): Promise<T> {
@@ -145,14 +165,14 @@ export async function withProgress<T>(terminal: Terminal, what: string, work: Pr
   let shown = "";
   const timer = setInterval(() => {
     const text = `${what}: ${Math.round((terminal.now() - begunAt) / 1000)} s`;
-    terminal.err(`\r${text.padEnd(shown.length)}`);
+    terminal.again?.(text.padEnd(shown.length));
     shown = text;
   }, progressAfterMs);
   try {
     return await work;
   } finally {
     clearInterval(timer);
-    if (shown !== "") terminal.err(`\r${" ".repeat(shown.length)}\r`);
+    if (shown !== "") for (const text of [" ".repeat(shown.length), ""]) terminal.again?.(text);
   }
 }
 
@@ -165,8 +185,9 @@ export function moment(ms: number): string {
 }
 
 /**
- * The same, and beside it what the clock on this machine's wall shows, where that is another: 2026-11-20 21:40:03 UTC (2026-11-21
- * 00:40:03 here). `offsetMinutes` is what local time is ahead of UTC.
+ * The same, and beside it what the clock on this machine's wall shows, where that is another:
+ * 2026-11-20 21:40:03 UTC (2026-11-21 00:40:03 here). `offsetMinutes` is what local time is ahead
+ * of UTC.
  * @public
  */
 export function momentHere(ms: number, offsetMinutes = -new Date(ms).getTimezoneOffset()): string {

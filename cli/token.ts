@@ -1,4 +1,7 @@
-/** `token`: makes one signatureToken for a shop that has no JWT library at hand. apiKey comes from a private file or stdin. */
+/**
+ * `token`: makes one signatureToken for a shop that has no JWT library at hand. Its key comes from
+ * a private file or stdin.
+ */
 import { readFileSync } from "node:fs";
 import { readPrivateFile } from "../agent/files/private-file.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
@@ -44,7 +47,9 @@ function makerOf({ apiKeyFile, alg }: TokenOptions, nowMs: number): (purpose: To
   const bytes =
     apiKeyFile === undefined
       ? readFileSync(0)
-      : readPrivateFile(apiKeyFile, undefined, "name the file that holds apiKey with --api-key-file, readable by this user");
+      : readPrivateFile(apiKeyFile, {
+          hint: "name the file that holds the shop's key with --api-key-file, readable by this user",
+        });
   // The maker's interface takes the key as text; this process ends with the token.
   const apiKey = Buffer.from(bytes).toString("latin1").trim();
   bytes.fill(0);
@@ -52,7 +57,7 @@ function makerOf({ apiKeyFile, alg }: TokenOptions, nowMs: number): (purpose: To
     return createTokenMaker({ apiKey, alg }, () => nowMs);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new AgentError("PAIRING_API_KEY", "none", "apiKey is not keyId.secret.fingerprint", {
+    throw new AgentError("PAIRING_API_KEY", "none", "the key is not keyId.secret.fingerprint", {
       hint: "give it whole, on stdin or in the file of --api-key-file",
     });
   }

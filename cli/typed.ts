@@ -1,4 +1,7 @@
-/** How a command of this program is typed where it runs: the short command of an installed agent sets AUTOWITHDRAW_STATE. */
+/**
+ * How a command of this program is typed where it runs: the short command of an installed agent
+ * sets AUTOWITHDRAW_STATE.
+ */
 
 /**
  * `words` are the command with its arguments: `approve ID`.

@@ -1,4 +1,7 @@
-/** `verify`: reads the whole ledger back and checks every hash; by the running signer, or from the folder when none runs. */
+/**
+ * `verify`: reads the whole ledger back and checks every hash; by the running signer, which checks
+ * with the wallet's key who wrote each line as well, or from the folder when none runs.
+ */
 import { join } from "node:path";
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
@@ -20,7 +23,10 @@ export async function verify(state: StateFolder, isJson: boolean, terminal: Term
     const rows = [
       ["records", `${records} in ${segments} ${segments === 1 ? "file" : "files"}`],
       ["head", `${head.seq} ${head.hash}`],
-      ["checked by", by === "signer" ? "the running signer" : "this command: no signer runs"],
+      [
+        "checked by",
+        by === "signer" ? "the running signer, hashes and the wallet's seal" : "this command, hashes alone: no signer runs",
+      ],
     ] as const;
     terminal.out(`the ledger is whole\n\n${fields(rows)}\n`);
   }
@@ -45,7 +51,7 @@ export async function verified(state: StateFolder): Promise<OperatorAnswers["ver
 /** What this user may not read is not a ledger that cannot be read. */
 function readHere(folder: string): OperatorAnswers["verify"] {
   try {
-    return namingFile(folder, () => verifyLedger(ledgerDisk(folder)));
+    return namingFile(folder, () => verifyLedger(ledgerDisk(folder), null));
   } catch (error) {
     if (!(error instanceof AgentError) || !/\b(?:EACCES|EPERM)\b/.test(`${error.message} ${error.context.reason ?? ""}`))
       throw error;

@@ -1,13 +1,17 @@
-/** `withdrawals` and `show`: what was asked of this agent and what became of it. Nothing is shortened. */
+/**
+ * `withdrawals` and `show`: what was asked of this agent and what became of it. Nothing is
+ * shortened.
+ */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { LedgerLine, SignerStatus, VersionView, WaitView, WithdrawalView } from "../agent/socket/verbs.ts";
-import { nativeDecimal } from "../chains/evm/network.ts";
+import { familyOf } from "../chains/families.ts";
 import { formatAmount } from "../protocol/amount.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
 import { type Outlook, outlookOf } from "./outlook.ts";
+import { type Compared, chainWords, isHolding, spendsOf } from "./spends.ts";
 import { fields, moment, momentHere, type Terminal, table, wrapped } from "./terminal.ts";
 
 const limitMax = 1000;
@@ -34,8 +38,8 @@ const stateWords: Readonly<Record<WithdrawalView["state"], string>> = {
   lost: "lost: another transaction used its nonce",
   refused: "refused: nothing was ever signed",
   expired: "expired: nothing was ever signed",
-  quarantined: "quarantined: its nonce is bound from before a recovery; only watched, and sent again on approve",
-  settled: "settled: a recovery found that the gateway does not call it open any more; nothing waits here",
+  quarantined: "quarantined: it has its nonce; only watched until approve or cancel",
+  cancelled: "cancelled: a payment of nothing to oneself used its nonce; nothing was paid",
 };
 
 /**
@@ -76,7 +80,7 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
     one.state,
     `${one.amount} ${one.currency}`,
     one.address === "" ? "(none yet)" : one.address,
-    one.nonce || "-",
+    one.slot || "-",
     moment(one.changedAt),
     one.orderId,
   ]);
@@ -94,18 +98,25 @@ export async function showWithdrawal(
   isJson: boolean,
   terminal: Terminal,
 ): Promise<number> {
-  const { withdrawal, history, wait } = await askOperator(state, "show", { transactionId });
-  if (isJson) terminal.out(`${JSON.stringify({ ok: true, withdrawal, history, wait })}\n`);
+  const { withdrawal, history, wait, spends } = await askOperator(state, "show", { transactionId });
+  if (isJson) terminal.out(`${JSON.stringify({ ok: true, withdrawal, history, wait, spends })}\n`);
   else {
-    const now = nowWords(outlookOf(withdrawal, await statusIfAny(state), terminal.now()));
+    const status = await statusIfAny(state);
+    const now = nowWords(outlookOf(withdrawal, status, terminal.now(), spends));
+    const compared = { spends, isCompared: isHolding(status) };
     const { columns } = terminal;
-    terminal.out(`${describe(withdrawal, wait)}${now}${versionsOf(withdrawal, columns)}${historyOf(history, columns)}`);
+    terminal.out(
+      `${describe(withdrawal, wait, compared)}${now}${spendsOf(spends, columns)}${versionsOf(withdrawal, columns)}${historyOf(history, columns)}`,
+    );
   }
   return exitCodes.fine;
 }
 
-/** A status that cannot be had leaves the withdrawal's own words. */
-async function statusIfAny(state: StateFolder): Promise<SignerStatus | null> {
+/**
+ * A status that cannot be had leaves the withdrawal's own words.
+ * @public
+ */
+export async function statusIfAny(state: StateFolder): Promise<SignerStatus | null> {
   try {
     return (await askOperator(state, "status", {})).status;
   } catch (error) {
@@ -120,10 +131,15 @@ function nowWords({ verdict, why, what }: Outlook): string {
 }
 
 /**
- * Every field of a withdrawal that a decision could hang on, whole; `wait` is null for one that waits for nobody.
+ * Every field of a withdrawal that a decision could hang on, whole; `wait` is null for one that
+ * waits for nobody.
  * @public
  */
-export function describe(one: WithdrawalView, wait: WaitView | null): string {
+export function describe(
+  one: WithdrawalView,
+  wait: WaitView | null,
+  compared: Compared = { spends: [], isCompared: false },
+): string {
   const rows: (readonly [string, string])[] = [
     ["transactionId", one.transactionId],
     ["orderId", one.orderId],
@@ -131,7 +147,7 @@ export function describe(one: WithdrawalView, wait: WaitView | null): string {
     ["amount", `${one.amount} ${one.currency}`],
     ["base units", `${one.amountUnits} (${one.decimal} decimals)`],
     ["to address", one.address || (wait?.confirmed?.address ?? "") || "none yet: give it with --address"],
-    ...destinationRows(wait),
+    ...destinationRows(wait, isWaiting(one) ? chainWords(one, compared) : ""),
     ["chain", `${one.chain} (${one.network})`],
     ["token", one.contract === "" ? "the chain's own coin" : one.contract],
     ["mode", one.mode],
@@ -142,21 +158,30 @@ export function describe(one: WithdrawalView, wait: WaitView | null): string {
   rows.push(...waitRows(one, wait));
   if (one.account !== "") rows.push(["paid from", one.account]);
   if (one.tag !== "") rows.push(["tag", one.tag]);
-  if (one.nonce !== "") rows.push(["nonce", one.nonce]);
+  if (one.slot !== "") rows.push(["nonce", one.slot]);
   return `${fields(rows)}\n`;
 }
 
-/** The address that this one could be taken for stands right under it, whole. */
-function destinationRows(wait: WaitView | null): readonly (readonly [string, string])[] {
+function isWaiting({ state }: WithdrawalView): boolean {
+  return state === "held" || state === "quarantined";
+}
+
+/**
+ * The address that this one could be taken for stands right under it, whole. A ledger that went
+ * back may have forgotten a payment: `chain` says what the chain knows then, "" without a recovery.
+ */
+function destinationRows(wait: WaitView | null, chain: string): readonly (readonly [string, string])[] {
   const likeness = wait?.likeness ?? null;
-  if (likeness !== null) {
-    return [
-      ["LOOKS LIKE", likeness.address],
-      ["was paid", `${likeness.amount} ${likeness.currency} at ${moment(likeness.at)}`],
-      ["", "to address was never paid"],
-    ];
-  }
-  return wait?.isNew === true ? [["", "never paid before"]] : [];
+  const unpaid = likeness !== null ? "to address was never paid" : wait?.isNew === true ? "never paid before" : "";
+  const forgotten = unpaid === "" ? chain : `not paid according to this ledger; ${chain}`;
+  const words = chain === "" ? unpaid : forgotten;
+  const rows: readonly (readonly [string, string])[] = words === "" ? [] : [["", words]];
+  if (likeness === null) return rows;
+  return [
+    ["LOOKS LIKE", likeness.address],
+    ["was paid", `${likeness.amount} ${likeness.currency} at ${moment(likeness.at)}`],
+    ...rows,
+  ];
 }
 
 /** Whose yes is there or wanted, and when policy decides without one. */
@@ -179,24 +204,32 @@ function waitRows({ expiresAt }: WithdrawalView, wait: WaitView | null): readonl
   return rows;
 }
 
-/** Time ends nothing that is bound, nor what a recovery holds; but what ran out meanwhile can no longer be approved. */
+/**
+ * Time ends nothing that is bound, nor what a recovery holds; but what ran out meanwhile can no
+ * longer be approved.
+ */
 function expiresWords({ state, code, expiresAt }: WithdrawalView): string {
   if (state === "quarantined") return "never: its nonce is bound";
-  const isOfRecovery = state === "held" && (code === "RECOVERY_HOLD" || code === "RECOVERY_SETTLED");
+  const isOfRecovery = state === "held" && code === "RECOVERY_HOLD";
   return isOfRecovery
     ? `not by itself; can be approved until ${momentHere(expiresAt)}, refused also after it`
     : momentHere(expiresAt);
 }
 
-function versionsOf({ versions }: WithdrawalView, columns: number | undefined): string {
+function versionsOf({ network, versions }: WithdrawalView, columns: number | undefined): string {
   if (versions.length === 0) return "";
-  const rows = versions.map((one) => [String(one.version), one.txHash, feeMaxOf(one), moment(one.signedAt)]);
+  const rows = versions.map((one) => [
+    `${one.version}${one.isCancel === true ? " cancel" : ""}`,
+    one.txHash,
+    feeMaxOf(one, network),
+    moment(one.signedAt),
+  ]);
   return `\n${table(["version", "txHash", "highest fee", "signed"], rows, columns)}\n`;
 }
 
-/** The most a version can cost: gas limit times price, in the chain's own coin (EIP-1559). */
-function feeMaxOf({ gasLimit, maxFeePerGas }: VersionView): string {
-  return formatAmount(BigInt(gasLimit) * BigInt(maxFeePerGas), nativeDecimal);
+/** The most a version can cost, in the coin that fees are paid in. */
+function feeMaxOf({ feeMax }: VersionView, network: string): string {
+  return formatAmount(BigInt(feeMax), familyOf(network).fees.decimal);
 }
 
 function historyOf(history: readonly LedgerLine[], columns: number | undefined): string {

@@ -1,6 +1,7 @@
 /**
- * The service's seven operations for a shop's server: typed, bounded in time and size, errors as values. A fresh token for every
- * attempt. Uses the global fetch and nothing else. Source: the interface; docs/api.md.
+ * The service's operations for a shop's server: typed, bounded in time and size, errors as values.
+ * A fresh token for every attempt. Uses the global fetch and nothing else. Source: the interface;
+ * docs/api.md.
  */
 import type {
   Balance,
@@ -19,21 +20,24 @@ import { createTokenMaker, type TokenKey } from "./signature-token.ts";
 export interface ClientOptions {
   readonly baseUrl: string; // {base_url} of the interface: what stands before /api/v1
   readonly key: TokenKey;
-  readonly profile?: "compatible" | "strict"; // strict unless told: binds every token to its request
+  // strict unless told: binds every token to its request
+  readonly profile?: "compatible" | "strict";
   readonly language?: "en" | "tr"; // of messages
   readonly timeoutMs?: number; // 30 000 unless told; a withdrawal may wait 10 s for the agent
   readonly now?: () => number;
 }
 
 /**
- * What to do with a failure. `never`: the answer will be the same. `same-order`: nothing is known; send the same order again, with the
- * same orderId, which can never pay twice. `new-order`: it failed for ever and nothing was signed, so another orderId is safe.
+ * What to do with a failure. `never`: the answer will be the same. `same-order`: nothing is known;
+ * send the same order again, with the same orderId, which can never pay twice. `new-order`: it
+ * failed for ever and nothing was signed, so another orderId is safe.
  * @public
  */
 export type Retry = "never" | "same-order" | "new-order";
 
 /**
- * An expected no, or no answer. `code` is the service's own, or `network`, `timeout`, `answer_invalid`; `status` 0 without an answer.
+ * An expected no, or no answer. `code` is the service's own, or `network`, `timeout`,
+ * `answer_invalid`; `status` 0 without an answer.
  * @public
  */
 export interface Failure {
@@ -56,10 +60,24 @@ export interface Page {
   readonly next: string | null; // give it to `nextPage`
 }
 
+/**
+ * One order of many with its own result.
+ * @public
+ */
+export interface OneResult {
+  readonly orderId: string;
+  readonly result: Result<Withdrawal>;
+}
+
 /** @public */
 export interface Client {
   createTransactionRequest(order: DepositOrder): Promise<Result<Deposit>>;
   autoWithdraw(order: WithdrawalOrder): Promise<Result<Withdrawal>>;
+  /**
+   * 1 to 100 orders, answered in their order; a Failure of the whole says nothing of any of them:
+   * send the same again.
+   */
+  autoWithdraws(orders: readonly WithdrawalOrder[]): Promise<Result<readonly OneResult[]>>;
   manualWithdraw(order: ManualOrder): Promise<Result<Withdrawal>>;
   transaction(transactionId: string, transactionType: 1 | 2): Promise<Result<Transaction>>;
   transactions(filter?: TransactionFilter): Promise<Result<Page>>;
@@ -109,14 +127,15 @@ async function readBounded(response: Response): Promise<string> {
 
 function retryOf(status: number, body: Readonly<Record<string, unknown>>): Retry {
   if (status === 422) return body.retryable === true ? "new-order" : "never";
-  // After 408, 429 and 5xx the order is either not stored or stored under its orderId: asking again finds out, and pays once.
+  // After 408, 429 and 5xx the order is either not stored or stored under its orderId: asking again
+  // finds out, and pays once.
   return status === 408 || status === 429 || status >= 500 ? "same-order" : "never";
 }
 
 const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
 
 function failureOf({ status, headers, body }: Heard): Failure {
-  const fields = (typeof body === "object" && body !== null ? body : {}) as Readonly<Record<string, unknown>>;
+  const fields = objectOf(body);
   const seconds = Number(headers.get("retry-after"));
   const { transactionId, requestId } = fields;
   return {
@@ -149,8 +168,9 @@ function describe(error: unknown): Failure {
 }
 
 /**
- * Prepares a client. Every operation answers with a value, never with an exception, for anything the network or the service does;
- * only wrong options and orders that are no JSON throw (TypeError). Operations with an orderId may be repeated for ever.
+ * Prepares a client. Every operation answers with a value, never with an exception, for anything
+ * the network or the service does; only wrong options and orders that are no JSON throw
+ * (TypeError). Operations with an orderId may be repeated for ever.
  * @public
  */
 export function createClient(options: ClientOptions): Client {
@@ -179,7 +199,8 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function call<T>(ask: Ask, shape: (heard: Heard) => T | null): Promise<Result<T>> {
-    // Outside the net: what cannot be written as JSON is a mistake of the caller's, not of the network.
+    // Outside the net: what cannot be written as JSON is a mistake of the caller's, not of the
+    // network.
     const body = ask.body === undefined ? "" : JSON.stringify(ask.body);
     let heard: Heard;
     try {
@@ -208,6 +229,8 @@ export function createClient(options: ClientOptions): Client {
   return {
     createTransactionRequest: (order) => post("/api/v1/createTransactionRequest", order, ["address", "transactionId"]),
     autoWithdraw: (order) => post("/api/v1/autoWithdraw", order, ["message", "transactionId"]),
+    autoWithdraws: (orders) =>
+      call({ method: "POST", path: "/api/v1/autoWithdraws", body: { orders } }, ({ body }) => resultsOf(body, orders.length)),
     manualWithdraw: (order) => post("/api/v1/manualWithdraw", order, ["message", "transactionId"]),
     transaction: (id, type) => get(`/api/v1/transaction/${encodeURIComponent(id)}?transactionType=${type}`, ["transactionId"]),
     transactions: (filter = {}) => list(`/api/v1/transactions${queryOf(filter)}`),
@@ -232,9 +255,25 @@ function parse(text: string): unknown {
   }
 }
 
+/** Each order's own result; null when the answer is not what the interface says. */
+function resultsOf(body: unknown, count: number): readonly OneResult[] | null {
+  const answers = objectOf(body).answers;
+  if (!Array.isArray(answers) || answers.length !== count) return null;
+  return answers.map((one: unknown) => {
+    const { orderId, httpStatus, answer } = objectOf(one);
+    const status = typeof httpStatus === "number" ? httpStatus : 0;
+    const value = status === 200 ? objectWith<Withdrawal>(answer, ["message", "transactionId"]) : null;
+    const result: Result<Withdrawal> =
+      value === null ? failureOf({ status, headers: new Headers(), body: answer }) : { ok: true, value };
+    return { orderId: textOr(orderId, ""), result };
+  });
+}
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+
 /** The answer as T when it is an object that has these fields as strings. */
 function objectWith<T>(body: unknown, fields: readonly string[]): T | null {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) return null;
-  const values = body as Readonly<Record<string, unknown>>;
+  const values = objectOf(body);
   return fields.every((field) => typeof values[field] === "string") ? (body as T) : null;
 }

@@ -1,6 +1,7 @@
 /**
- * The service's answers as types: the interface's fields, then those this gateway adds. Fields may be added at any time; code must
- * not fail over one it does not know. Amounts are decimal strings; times ISO 8601 in UTC.
+ * The service's answers as types: the interface's fields, then those this gateway adds. Fields may
+ * be added at any time; code must not fail over one it does not know. Amounts are decimal strings;
+ * times ISO 8601 in UTC.
  */
 
 /** @public */
@@ -23,8 +24,27 @@ export interface Transaction {
   readonly changedAt?: string;
   readonly expiresAt?: string;
   readonly amountReceived?: string; // deposits
+  readonly paymentUri?: string; // deposits; "" when the currency is no longer served
+  readonly quote?: Quote; // deposits asked for in fiat money
+  readonly late?: boolean; // deposits: money came after the end
   readonly mode?: "auto" | "manual"; // withdrawals
+  readonly metadata?: Readonly<Record<string, string>>; // as it was ordered
   readonly fee?: string; // withdrawals, in the network's native coin; "" until known
+}
+
+/** @public */
+export type FiatCurrency = "USD" | "EUR" | "TRY";
+
+/**
+ * What a deposit in fiat money came to, fixed when it was asked for: `amount` of the record is
+ * `fiatAmount` at `price`, rounded up.
+ * @public
+ */
+export interface Quote {
+  readonly fiatCurrency: FiatCurrency;
+  readonly fiatAmount: string;
+  readonly price: string; // of one whole unit of the currency
+  readonly priceUpdatedAt: string;
 }
 
 /** @public */
@@ -33,7 +53,7 @@ export interface Currency {
   readonly name: string;
   readonly symbol: string;
   readonly decimal: number;
-  readonly usdPrice: string; // "" when no price is known
+  readonly usdPrice: string; // "" when no price is known, in currencies that the operator lists all the same
   readonly eurPrice: string;
   readonly tryPrice: string;
   readonly minPaymentAmount: string;
@@ -42,6 +62,7 @@ export interface Currency {
   readonly contract?: string;
   readonly requiresTag?: boolean;
   readonly enabled?: boolean;
+  readonly depositOnly?: boolean;
   readonly priceUpdatedAt?: string;
   readonly priceStale?: boolean;
 }
@@ -67,8 +88,14 @@ export interface Deposit {
   readonly amount: string;
   readonly tag: string;
   readonly transactionId: string;
+  readonly currency?: string;
   readonly network?: string;
   readonly expiresAt?: string;
+  readonly status?: 0 | 1 | 2;
+  readonly stage?: string;
+  readonly paymentUri?: string; // for wallets: EIP-681
+  readonly quote?: Quote;
+  readonly late?: boolean;
 }
 
 /** @public */
@@ -80,14 +107,30 @@ export interface Withdrawal {
 }
 
 /** @public */
-export interface DepositOrder {
+export interface AmountOrder {
   readonly currency: string;
   readonly amount: string;
+  readonly orderId: string;
+  // at most 16 short texts, echoed in the record
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/**
+ * A deposit of so many dollars, euros or liras; the service answers what that is in the currency.
+ * @public
+ */
+export interface FiatOrder {
+  readonly currency: string;
+  readonly fiatCurrency: FiatCurrency;
+  readonly fiatAmount: string; // at most two decimals
   readonly orderId: string;
 }
 
 /** @public */
-export interface WithdrawalOrder extends DepositOrder {
+export type DepositOrder = AmountOrder | FiatOrder;
+
+/** @public */
+export interface WithdrawalOrder extends AmountOrder {
   readonly address: string;
   readonly tag?: string;
 }
@@ -96,7 +139,7 @@ export interface WithdrawalOrder extends DepositOrder {
  * A manual withdrawal may leave its destination to the person who approves it.
  * @public
  */
-export interface ManualOrder extends DepositOrder {
+export interface ManualOrder extends AmountOrder {
   readonly address?: string;
   readonly tag?: string;
 }

@@ -1,12 +1,13 @@
 /**
- * Makes the header `signatureToken`: one compact JWT per request, signed with the secret part of apiKey (HS256) or the key's own
- * Ed25519 key. node:crypto only. Sources: RFC 7515, 7519, 8037; docs/api.md, section on the token.
+ * Makes the header `signatureToken`: one compact JWT per request, signed with the secret part of
+ * apiKey (HS256) or the key's own Ed25519 key. node:crypto only. Sources: RFC 7515, 7519, 8037;
+ * docs/api.md, section on the token.
  */
 import { createHash, createHmac, createPrivateKey, type KeyObject, randomBytes, sign } from "node:crypto";
 
 /**
- * What signs: an apiKey `<keyId>.<secret>.<fingerprint>` as the gateway printed it (for an EdDSA key its secret is the seed), or a
- * key id with a private Ed25519 key of your own.
+ * What signs: an apiKey `<keyId>.<secret>.<fingerprint>` as the gateway printed it (for an EdDSA
+ * key its secret is the seed), or a key id with a private Ed25519 key of your own.
  * @public
  */
 export type TokenKey =
@@ -14,8 +15,9 @@ export type TokenKey =
   | { readonly keyId: string; readonly privateKey: KeyObject };
 
 /**
- * What the token is for. With `bound` it is good for this one request only (strict profile): `path` from /api on, query included,
- * `body` the exact text that will be sent. Without, it follows the interface: made from an empty string.
+ * What the token is for. With `bound` it is good for this one request only (strict profile): `path`
+ * from /api on, query included, `body` the exact text that will be sent. Without, it follows the
+ * interface: made from an empty string.
  * @public
  */
 export interface TokenFor {
@@ -34,7 +36,8 @@ export type TokenMaker = (purpose?: TokenFor) => string;
 export const lifetimeSecondsMax = 300;
 const jtiBytes = 16;
 const seedBytes = 32;
-const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex"); // RFC 8410 around a 32-byte seed
+// RFC 8410 around a 32-byte seed
+const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
 const apiKeyPattern = /^(k_[0-9a-f]{16})\.([A-Za-z0-9_-]{43})\.[0-9a-f]{32}$/;
 
@@ -67,7 +70,8 @@ function signerOf(key: TokenKey): TokenSigner {
 /**
  * Prepares a maker; each call of it makes a fresh token, because a POST uses its token up.
  * @param now milliseconds since 1970, where the machine's own clock is not to be used
- * @throws TypeError for a key that is none; RangeError from the maker for a lifetime outside 1 … 300 seconds
+ * @throws TypeError for a key that is none; RangeError from the maker for a lifetime outside 1 …
+ * 300 seconds
  * @public
  */
 export function createTokenMaker(key: TokenKey, now: () => number = Date.now): TokenMaker {

@@ -1,17 +1,18 @@
 /**
- * The gateway's command line and process entry: `init`, `start`, `merchant`, `key`, `agents`, `backup`, `health`, `check`. An error is
- * two lines, the second a hint. Exit: 0 fine, 1 a clear no or a trouble that passes by itself, 2 usage or configuration, 3 not
- * reached, 70 a bug. Source: docs/api.md, section on running it.
+ * The gateway's command line and process entry: `init`, `start`, `agents`, `backup`, `health`,
+ * `check`, and the groups of operator/. An error is two lines, the second a hint. Exit: 0 fine, 1 a
+ * clear no or a trouble that passes by itself, 2 usage or configuration, 3 not reached, 70 a bug.
+ * Source: docs/api.md, section on running it.
  */
-import { existsSync } from "node:fs";
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import "../protocol/no-inspector.ts";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
 import { createServiceManager } from "../notify/service-manager.ts";
 import { codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { programVersion } from "../protocol/version.ts";
-import { type Scope, scopes } from "./auth/keys.ts";
 import { readConfig } from "./config.ts";
 import { startGateway } from "./gateway.ts";
+import { addCallbackCommands } from "./operator/callback-commands.ts";
 import {
   agentsList,
   agentsRecover,
@@ -25,14 +26,17 @@ import {
   exit,
   health,
   init,
-  keyCreate,
-  keyList,
-  keyRevoke,
   makeLog,
-  merchantCreate,
   print,
 } from "./operator/command.ts";
+import { addCurrencyCommand } from "./operator/currencies.ts";
+import { addDepositCommands } from "./operator/deposits.ts";
+import { addKeyCommands } from "./operator/keys.ts";
+import { addMerchantCommands } from "./operator/merchants.ts";
+import { addPriceCommand } from "./operator/prices.ts";
 import { Reload } from "./operator/reload.ts";
+import { addWithdrawalCommands } from "./operator/withdrawals.ts";
+import { configOption, jsonOption, withBoth } from "./operator/words.ts";
 
 async function start(options: ConfigOption): Promise<void> {
   const config = readConfig(options.config);
@@ -64,27 +68,10 @@ async function start(options: ConfigOption): Promise<void> {
   });
 }
 
-function scopeList(text: string): readonly Scope[] {
-  const wanted = text.split(",").map((part) => part.trim());
-  const unknown = wanted.find((part) => !(scopes as readonly string[]).includes(part));
-  if (unknown !== undefined) throw new InvalidArgumentError(`known scopes: ${scopes.join(", ")}`);
-  return wanted as Scope[];
-}
-
-function merchantName(text: string): string {
-  if (!/^[^\p{C}]{1,64}$/u.test(text)) throw new InvalidArgumentError("1 to 64 visible characters");
-  return text;
-}
-
 function epochNumber(text: string): number {
   const epoch = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (epoch < 1) throw new InvalidArgumentError("an epoch counts from 1");
   return epoch;
-}
-
-function newFile(path: string): string {
-  if (existsSync(path)) throw new InvalidArgumentError("That file is there already; choose another path.");
-  return path;
 }
 
 /**
@@ -95,37 +82,15 @@ export function tree(): Command {
   const program = new Command("gateway")
     .description("The payment service: REST for shops, a link for their agents.")
     .version(programVersion, "--version", "print the version");
-  const config = (): Option => new Option("--config <file>", "its configuration").default("gateway.config.json");
-  const json = (): Option => new Option("--json", "one line of JSON");
-  const withBoth = (command: Command): Command => command.addOption(config()).addOption(json());
   program
     .command("init")
     .description("make key, configuration and database")
     .requiredOption("--dir <dir>", "folder to make them in")
-    .addOption(json())
+    .addOption(jsonOption())
     .action(init);
-  program.command("start").description("run").addOption(config()).action(start);
-  const merchant = program.command("merchant").description("the shops");
-  withBoth(merchant.command("create").description("add one, with its first key").argument("<name>", "its name", merchantName))
-    .option("--config-out <file>", "write the merchant's config.json, without its secrets", newFile)
-    .addOption(new Option("--language <language>", "of messages when a request names none").choices(["en", "tr"]).default("en"))
-    .action(merchantCreate);
-  const key = program.command("key").description("API keys");
-  withBoth(key.command("create").description("add one"))
-    .requiredOption("--merchant <id>", "whose")
-    .option("--scopes <list>", `of ${scopes.join(",")}`, scopeList, ["read", "deposit"])
-    .addOption(
-      new Option("--profile <profile>", "strict binds each token to its request")
-        .choices(["compatible", "strict"])
-        .default("compatible"),
-    )
-    .addOption(new Option("--alg <alg>", "how its tokens are signed").choices(["HS256", "EdDSA"]).default("HS256"))
-    .option("--public-key <hex>", "EdDSA: your own public key, 32 bytes")
-    .action(keyCreate);
-  withBoth(key.command("list").description("all of them, or one merchant's; never a secret"))
-    .option("--merchant <id>", "whose")
-    .action(keyList);
-  withBoth(key.command("revoke").description("end one, for ever").argument("<keyId>")).action(keyRevoke);
+  program.command("start").description("run").addOption(configOption()).action(start);
+  addMerchantCommands(program);
+  addKeyCommands(program);
   const agents = withBoth(program.command("agents").description("the paired servers")).action(agentsList);
   withBoth(agents.command("release").description("let the merchant pair another server").argument("<agentId>"))
     .option("--unheard", "although this database may lack what it paid; the next server then holds every order for a person")
@@ -133,6 +98,11 @@ export function tree(): Command {
   withBoth(agents.command("recover").description("begin an agent's recovery: see docs/recovering.md first").argument("<agentId>"))
     .option("--above <epoch>", "raise the epoch above this one too, as the agent's status shows it", epochNumber)
     .action((id: string, _own: unknown, command: Command) => agentsRecover(id, command.optsWithGlobals()));
+  addDepositCommands(program);
+  addWithdrawalCommands(program);
+  addCurrencyCommand(program);
+  addPriceCommand(program);
+  addCallbackCommands(program, withBoth);
   withBoth(program.command("backup").description("copy the database, also while the gateway runs"))
     .argument("<file>", "the copy to write, or with --check to read")
     .option("--check", "read a copy through and show what it holds; nothing is written")
@@ -180,10 +150,19 @@ export async function main(): Promise<void> {
     if (error.code !== "EPIPE") throw error;
     process.exit(exit.fine);
   });
+  await run(process.argv.slice(2));
+}
+
+/**
+ * Carries out one command line, the words after the program's name. Sets the exit status; never
+ * rejects.
+ * @public
+ */
+export async function run(words: readonly string[]): Promise<void> {
   const program = tree();
   silence(program);
   try {
-    await program.parseAsync();
+    await program.parseAsync(words, { from: "user" });
   } catch (error) {
     process.exitCode = complainOf(error);
   }

@@ -1,18 +1,20 @@
 /**
- * gateway.config.json: every key, its bounds and its default. Unknown keys are refused, relative paths are relative to the file.
- * It holds no secret of its own: the gateway's key is in `keyFile`. Source: docs/api.md, section on running it.
+ * gateway.config.json: every key, its bounds and its default. Unknown keys are refused, relative
+ * paths are relative to the file. It holds no secret of its own: the gateway's key is in `keyFile`.
+ * Source: docs/api.md, section on running it.
  */
 import { readFileSync, statSync } from "node:fs";
-import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
-import { parseAddress } from "../chains/evm/address.ts";
-import { nativeDecimal, networkOf } from "../chains/evm/network.ts";
+import { families, networkOf } from "../chains/families.ts";
 import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
 import { parseJson } from "../protocol/json.ts";
 import { isLoopback } from "../protocol/loopback.ts";
 import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
+import { isAddressOrNetwork } from "./address-list.ts";
+import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
+import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
 
 /** @public */
 export interface GatewayChain {
@@ -36,13 +38,9 @@ export interface GatewayCurrency {
   readonly minPaymentAmount: string;
   readonly minWithdrawAmount: string;
   readonly enabled: boolean;
-}
-
-/** @public */
-export interface ManualPrice {
-  readonly usd: string;
-  readonly eur: string;
-  readonly try: string;
+  readonly depositOnly: boolean; // taken in although the merchant's agent may not pay it out
+  readonly market: string; // its ticker where prices are asked; "" has no market
+  readonly listUnpriced: boolean; // listed also while a price of it is missing
 }
 
 /** @public */
@@ -54,7 +52,7 @@ export interface GatewayLimits {
   readonly pairingsPerMinute: number; // per address
   readonly bodyBytesMax: number;
   readonly withdrawalWaitMs: number; // how long autoWithdraw waits for the agent
-  readonly listMax: number; // most records in one answer of /transactions without `limit`
+  readonly listMax: number; // most records in one answer of /transactions without `limit`; 0 for all of them
 }
 
 /** @public */
@@ -88,12 +86,14 @@ export interface GatewayConfig {
   readonly keyFile: string; // path
   readonly chains: Readonly<Record<string, GatewayChain>>;
   readonly currencies: Readonly<Record<string, GatewayCurrency>>;
-  readonly prices: { readonly manual: Readonly<Record<string, ManualPrice>>; readonly changedAtMs: number };
+  readonly prices: PriceSettings;
   readonly limits: GatewayLimits;
   readonly lifetimes: GatewayLifetimes;
+  readonly callbacks: CallbackSettings;
   readonly contentTypeOnGet: boolean; // whether a GET must carry Content-Type
   readonly alerts: GatewayAlerts | null; // null: nobody is told
-  readonly metrics: { readonly host: string; readonly port: number } | null; // a port of this machine; null: not served
+  // a port of this machine; null: not served
+  readonly metrics: { readonly host: string; readonly port: number } | null;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
 
@@ -132,15 +132,11 @@ const alertUrl: Reader<string> = (value, path) => {
 
 const network: Reader<string> = (value, path) => {
   const text = string({ min: 2, max: 64 })(value, path);
-  const [address = "", bits] = text.split("/");
-  const widest = isIP(address) === 6 ? 128 : 32;
-  const fits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= widest);
-  if (isIP(address) === 0 || !fits || text.split("/").length > 2) throw shapeFault(path, "must be an IP address or network");
+  if (!isAddressOrNetwork(text)) throw shapeFault(path, "must be an IP address or network");
   return text;
 };
 
 const positive = (max: number): Reader<number> => integer({ min: 1, max });
-const price = string({ min: 1, max: 40, pattern: /^(?:0|[1-9]\d*)(?:\.\d+)?$/ });
 
 const chain = object(
   {
@@ -160,7 +156,14 @@ const currency = object(
     symbol: string({ min: 1, max: 16 }),
     minPaymentAmount: string({ min: 1, max: 79 }),
   },
-  { contract: string({ max: 42 }), minWithdrawAmount: string({ min: 1, max: 79 }), enabled: boolean() },
+  {
+    contract: string({ max: 42 }),
+    minWithdrawAmount: string({ min: 1, max: 79 }),
+    enabled: boolean(),
+    depositOnly: boolean(),
+    market: string({ max: 15, pattern: /^[A-Z0-9]*$/ }),
+    listUnpriced: boolean(),
+  },
 );
 
 const file = object(
@@ -177,10 +180,7 @@ const file = object(
   {
     trustProxy: list(network, 64),
     keyFile: string({ min: 1 }),
-    prices: object(
-      {},
-      { manual: record(object({ usd: price, eur: price, try: price }), { keysMax: 512, keyPattern: currencyPattern }) },
-    ),
+    prices: priceSection,
     limits: object(
       {},
       {
@@ -191,10 +191,11 @@ const file = object(
         pairingsPerMinute: positive(10_000),
         bodyBytesMax: integer({ min: 1024, max: 262_144 }),
         withdrawalWaitMs: integer({ max: 10_000 }),
-        listMax: positive(100_000),
+        listMax: integer({ min: 0, max: 100_000 }),
       },
     ),
     lifetimes: object({}, { depositMinutes: positive(525_600), withdrawalHours: positive(8_760), approvalDays: positive(365) }),
+    callbacks: callbacksShape,
     contentTypeOnGet: boolean(),
     alerts: object({}, { command: list(string({ min: 1 }), 32), url: alertUrl, agentAwayMinutes: positive(10_080) }),
     metrics: object({ listen: string({ pattern: /^(?:127(?:\.\d{1,3}){3}|\[::1\]):[1-9]\d{0,4}$/ }) }),
@@ -204,13 +205,13 @@ const file = object(
 
 const defaultLimits: GatewayLimits = {
   readsPerSecond: 10,
-  writesPerSecond: 2,
+  writesPerSecond: 20,
   burst: 5,
   failedAuthPerTenMinutes: 20,
   pairingsPerMinute: 5,
   bodyBytesMax: 16_384,
   withdrawalWaitMs: 10_000,
-  listMax: 10_000,
+  listMax: 0,
 };
 
 const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 };
@@ -221,7 +222,7 @@ function chainsOf(chains: File["chains"]): Record<string, GatewayChain> {
   const result: Record<string, GatewayChain> = {};
   const networks = new Set<string>();
   for (const [name, entry] of Object.entries(chains)) {
-    const id = networkOf(entry.chainId);
+    const id = networkOf(entry);
     if (entry.nodes.length === 0) throw shapeFault(`config.chains.${name}.nodes`, "must name at least one node");
     if (networks.has(id)) throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
     networks.add(id);
@@ -243,13 +244,15 @@ function currenciesOf(currencies: File["currencies"], chains: Record<string, Gat
     const path = `config.currencies.${id}`;
     const on = chains[entry.chain];
     if (on === undefined) throw shapeFault(`${path}.chain`, "is not one of config.chains");
+    const family = families[on.family];
+    const coinDecimal = family.fees.decimal;
     let contract = "";
     if (entry.contract !== undefined && entry.contract !== "") {
-      const parsed = parseAddress(entry.contract);
+      const parsed = family.parseAddress(entry.contract);
       if (!parsed.ok) throw shapeFault(`${path}.contract`, "is not an address, or its checksum does not fit");
       contract = parsed.address;
-    } else if (entry.decimal !== nativeDecimal) {
-      throw shapeFault(`${path}.decimal`, `must be ${nativeDecimal} for a native coin`);
+    } else if (entry.decimal !== coinDecimal) {
+      throw shapeFault(`${path}.decimal`, `must be ${coinDecimal} for a native coin`);
     }
     const asset = `${on.network}/${contract}`;
     if (assets.has(asset)) throw shapeFault(path, "is the same asset as another currency");
@@ -273,6 +276,9 @@ function currenciesOf(currencies: File["currencies"], chains: Record<string, Gat
       minPaymentAmount,
       minWithdrawAmount,
       enabled,
+      depositOnly: entry.depositOnly ?? false,
+      market: entry.market ?? (/^[A-Z0-9]{1,15}$/.test(symbol) ? symbol : ""),
+      listUnpriced: entry.listUnpriced ?? false,
     };
   }
   return result;
@@ -307,18 +313,15 @@ function databasePath(text: string, base: string): string {
 }
 
 /**
- * Reads the text of gateway.config.json; `base` is the folder of its relative paths, `changedAtMs` when it was written (the age of
- * its manual prices). @throws AgentError JSON_*, JSON_SHAPE naming the key.
+ * Reads the text of gateway.config.json; `base` is the folder of its relative paths, `changedAtMs`
+ * when it was written (the age of its manual prices). @throws AgentError JSON_*, JSON_SHAPE naming
+ * the key.
  * @public
  */
 export function parseConfig(text: string | Uint8Array, base: string, changedAtMs: number): GatewayConfig {
   const raw = file(parseJson(text, { bytesMax: configBytesMax, keysMax: 512 }), "config");
   const chains = chainsOf(raw.chains);
   const currencies = currenciesOf(raw.currencies, chains);
-  const manual = raw.prices?.manual ?? {};
-  for (const id of Object.keys(manual)) {
-    if (currencies[id] === undefined) throw shapeFault(`config.prices.manual.${id}`, "is not one of config.currencies");
-  }
   const tls = raw.listen.tls;
   const trustProxy = raw.trustProxy ?? [];
   if (tls === undefined && trustProxy.length === 0 && !isLoopback(raw.listen.host)) {
@@ -336,9 +339,10 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
     keyFile: resolve(base, raw.keyFile ?? "gateway.key"),
     chains,
     currencies,
-    prices: { manual, changedAtMs },
+    prices: priceSettings(raw.prices ?? {}, currencies, changedAtMs),
     limits: { ...defaultLimits, ...raw.limits },
     lifetimes: { ...defaultLifetimes, ...raw.lifetimes },
+    callbacks: callbackSettings(raw.callbacks, isLoopback(raw.listen.host) && isLoopback(new URL(raw.publicUrl).hostname)),
     contentTypeOnGet: raw.contentTypeOnGet ?? true,
     alerts: raw.alerts === undefined ? null : alertsOf(raw.alerts),
     metrics: raw.metrics === undefined ? null : placeOf(raw.metrics.listen),
@@ -347,7 +351,8 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
 }
 
 /**
- * Reads the file. @throws AgentError GATEWAY_CONFIG_MISSING, GATEWAY_CONFIG_INVALID (its cause names the key).
+ * Reads the file. @throws AgentError GATEWAY_CONFIG_MISSING, GATEWAY_CONFIG_INVALID (its cause
+ * names the key).
  * @public
  */
 export function readConfig(path: string): GatewayConfig {

@@ -1,7 +1,14 @@
 #!/usr/bin/env node
-/** Starts the built gateway, or says in clear words what is missing. Plain JavaScript that even an old Node can read. */
+/**
+ * Starts the built gateway, or says in clear words what is missing. Plain JavaScript that even an
+ * old Node can read.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
+
+// Node would open its inspector at this signal. The program listens too; this is before it is
+// loaded.
+process.on("SIGUSR1", () => {});
 
 const [major, minor, patch] = process.versions.node.split(".").map(Number);
 const isOldEnough = major > 18 || (major === 18 && (minor > 19 || (minor === 19 && patch >= 1)));

@@ -1,23 +1,32 @@
 /**
- * Starts one gateway process: database, HTTP server, hub and watcher, and stops them in the order that loses nothing: whoever waits
- * for an agent is answered, then the links end, without which the server would not, then the watcher, the database last.
+ * Starts one gateway process: database, HTTP server, hub and watcher, and stops them in the order
+ * that loses nothing: whoever waits for an agent is answered, then the links end, without which the
+ * server would not, then the watcher, the database last.
  */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import type { GatewayLog } from "../protocol/log.ts";
+import { recordOf } from "./answer/record.ts";
 import { addOperations } from "./api/routes.ts";
 import { createServer } from "./api/server.ts";
 import { addStation, type Probe } from "./api/station.ts";
 import { type GatewayKey, readGatewayKey } from "./auth/gateway-key.ts";
+import { type Callbacks, startCallbacks } from "./callbacks/callbacks.ts";
+import { createDoor } from "./callbacks/door.ts";
 import type { GatewayConfig } from "./config.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
+import { addDescription } from "./openapi/openapi.ts";
+import { startPrices } from "./prices/prices.ts";
 import type { Service } from "./service.ts";
+import { probe } from "./store/meta.ts";
 import { checkKey, ownStore } from "./store/owner.ts";
+import { mendReserved } from "./store/reserved.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
+import { type TimedStore, timed } from "./store/timed.ts";
 import { startTelling } from "./telling/telling.ts";
-import { startWatcher, type Watcher } from "./watcher/watcher.ts";
+import { type ChainStatus, startWatcher, type Watcher } from "./watcher/watcher.ts";
 import { createWaiters } from "./withdrawals/waiters.ts";
 
 /** @public */
@@ -38,7 +47,7 @@ export interface Gateway {
 function storeProbe(store: Store): Probe {
   return () => {
     try {
-      store.database.get("SELECT 1 FROM meta");
+      probe(store.database);
       return { name: "database", ok: !store.poisoned, detail: store.poisoned ? "a commit failed" : "" };
     } catch (error) {
       return { name: "database", ok: false, detail: error instanceof Error ? error.message : "" };
@@ -46,15 +55,38 @@ function storeProbe(store: Store): Probe {
   };
 }
 
-/** One check per chain; what exactly is wrong with a node is for the log, since anybody may ask this. */
+/**
+ * Why a chain is not read, as anybody may know it: the code of the fault or the words that stand
+ * for it, and how many nodes answer. Which node, and what it said, is for the log.
+ */
+function chainCause({ detail, nodes }: ChainStatus): string {
+  const [, code = detail] = /^([A-Z][A-Z0-9_]+): /.exec(detail) ?? [];
+  return `not read: ${code}; ${nodes.filter((node) => node.ok).length} of ${nodes.length} nodes answer`;
+}
+
+/** One check per chain. */
 function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): readonly Probe[] {
   return Object.keys(config.chains).map((name) => () => {
-    const ok =
-      watcher()
-        ?.chainStatus()
-        .find((status) => status.chain === name)?.ok ?? false;
-    return { name: `chain ${name}`, ok, detail: ok ? "" : "not read lately" };
+    const status = watcher()
+      ?.chainStatus()
+      .find((one) => one.chain === name);
+    if (status === undefined) return { name: `chain ${name}`, ok: false, detail: "not read: the gateway is starting" };
+    return { name: `chain ${name}`, ok: status.ok, detail: status.ok ? "" : chainCause(status) };
   });
+}
+
+/**
+ * One check per token. A token that is out of service takes nothing else out: the gateway is ready
+ * all the same.
+ */
+function currencyProbes(config: GatewayConfig, outOfService: (currency: string) => string): readonly Probe[] {
+  return Object.values(config.currencies)
+    .filter(({ contract }) => contract !== "")
+    .map(({ id }) => () => {
+      const isOut = outOfService(id) !== "";
+      const detail = isOut ? "out of service: its contract does not confirm its decimals" : "";
+      return { name: `currency ${id}`, ok: !isOut, detail, aloneOut: true };
+    });
 }
 
 function urlOf(config: GatewayConfig, port: number): string {
@@ -67,13 +99,17 @@ function takeStore(
   config: GatewayConfig,
   key: GatewayKey,
   log: GatewayLog,
-): { readonly store: Store; readonly run: string; close(): void } {
-  const store = openStore(config.database, log);
+): { readonly store: Store; readonly times: TimedStore["times"]; readonly run: string; close(): void } {
+  const { store, times } = timed(openStore(config.database, log), () => performance.now());
   try {
     checkKey(store.database, key.fingerprint, config);
     const ownership = ownStore(config.database);
+    const wrong = store.write(mendReserved);
+    const words = "reserved sums were not what the withdrawals make; they were counted again";
+    if (wrong > 0) log.error({ event: "reserved-mended", wrong }, words);
     return {
       store,
+      times,
       run: ownership.run,
       close() {
         store.close();
@@ -88,13 +124,14 @@ function takeStore(
 
 /**
  * Starts the gateway and answers when it listens; port 0 takes any free one.
- * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_TLS, GATEWAY_LISTEN, GATEWAY_LISTEN_TAKEN; nothing is left running then.
+ * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_TLS, GATEWAY_LISTEN,
+ * GATEWAY_LISTEN_TAKEN; nothing is left running then.
  * @public
  */
 export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
   const { log, clock } = deps;
   const key = readGatewayKey(config.keyFile);
-  const { store, run, close: closeStore } = takeStore(config, key, log);
+  const { store, times, run, close: closeStore } = takeStore(config, key, log);
   if (config.publicUrl.startsWith("https:") && config.listen.tls === null && config.trustProxy.length === 0) {
     const words =
       "publicUrl is https without listen.tls: name the TLS proxy in trustProxy, else all callers count as one address";
@@ -107,12 +144,16 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   let server: FastifyInstance | null = null;
   let watcher: Watcher | null = null;
   let telling: { close(): void } | null = null;
+  const prices = startPrices({ config, store, log, clock });
+  let callbacks: Callbacks | null = null;
   const stop = async (): Promise<void> => {
     waiters.close();
     telling?.close();
+    prices.close();
     await hub?.close();
     await server?.close();
     await watcher?.close();
+    callbacks?.close();
     closeStore();
   };
   let stopped: Promise<void> | null = null;
@@ -121,15 +162,29 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     return stopped;
   };
   const confirmations = (transactionId: string): number | null => watcher?.confirmations(transactionId) ?? null;
-  const service: Service = { config, store, signals, key, log, clock, random: randomBytes, waiters, confirmations };
+  const outOfService = (currency: string): string => watcher?.outOfService().get(currency) ?? "";
+  const service: Service = {
+    ...{ config, store, signals, key, log, clock, random: randomBytes, waiters, run },
+    ...{ confirmations, outOfService, prices },
+  };
   try {
     server = createServer(service);
     hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock, run });
     addOperations(server, service);
-    addStation(server, service, [storeProbe(store), ...chainProbes(config, () => watcher)]);
-    telling = startTelling({ server, store, hub, config, log, clock, watcher: () => watcher });
+    addDescription(server, config);
+    addStation(server, service, [
+      storeProbe(store),
+      ...chainProbes(config, () => watcher),
+      ...currencyProbes(config, outOfService),
+    ]);
+    telling = startTelling({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times });
     const port = await listen(server, config);
     watcher = startWatcher({ store, signals, config, log, clock });
+    callbacks = startCallbacks({
+      ...{ store, signals, config, log, clock, random: randomBytes, sealingKey: key.sealingKey },
+      recordOf: (row) => recordOf(row, service),
+      door: createDoor({ settings: config.callbacks, monotonic: () => performance.now() }),
+    });
     return { url: urlOf(config, port), store, key, close };
   } catch (error) {
     await close();
@@ -137,7 +192,10 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   }
 }
 
-/** What passes by itself: the port is another process's now, or the address is not this machine's yet. */
+/**
+ * What passes by itself: the port is another process's now, or the address is not this machine's
+ * yet.
+ */
 const passing = ["EADDRINUSE", "EADDRNOTAVAIL"];
 
 /** The port it got. @throws AgentError GATEWAY_LISTEN, GATEWAY_LISTEN_TAKEN */

@@ -1,4 +1,7 @@
-/** Gauges and counters whose numbers the caller gives at each scrape. Touches the registry it is given and nothing else. */
+/**
+ * Gauges and counters whose numbers the caller gives at each scrape. Touches the registry it is
+ * given and nothing else.
+ */
 import { Counter, Gauge, type Registry } from "prom-client";
 
 /**

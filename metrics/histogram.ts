@@ -1,4 +1,7 @@
-/** A histogram whose buckets are counted elsewhere, in another process even, and given to the Prometheus library as they are. */
+/**
+ * A histogram whose buckets are counted elsewhere, in another process even, and given to the
+ * Prometheus library as they are.
+ */
 import { Histogram, type Registry } from "prom-client";
 
 /** @public */
@@ -8,8 +11,8 @@ export interface Buckets {
 }
 
 /**
- * A histogram whose numbers the caller gives at each scrape, one row a set of labels. `bounds` are upper ones, ascending, in the
- * unit that the name ends with.
+ * A histogram whose numbers the caller gives at each scrape, one row a set of labels. `bounds` are
+ * upper ones, ascending, in the unit that the name ends with.
  * @public
  */
 export function givenHistogram<L extends string>(
@@ -33,6 +36,7 @@ export function givenHistogram<L extends string>(
     });
     return { name, help, type: "histogram", aggregator: "sum", values };
   };
-  // The library has no such histogram; the registry prints by one of these methods and gives JSON by the other.
+  // The library has no such histogram; the registry prints by one of these methods and gives JSON
+  // by the other.
   Object.assign(metric, { get: shown, getForPromString: shown });
 }

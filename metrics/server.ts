@@ -1,6 +1,7 @@
 /**
- * Serves metrics at one place: a socket file of this user, or a port of this machine. Answers GET /metrics and nothing else. A place
- * in use is tried again for ever, since a process must not end for a trouble that passes by itself.
+ * Serves metrics at one place: a socket file of this user, or a port of this machine. Answers GET
+ * /metrics and nothing else. A place in use is tried again for ever, since a process must not end
+ * for a trouble that passes by itself.
  */
 import { rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";

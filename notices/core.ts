@@ -1,6 +1,7 @@
 /**
- * Turns the conditions of this moment into the notices that are due. An event about a subject is told once it has lasted long enough,
- * again every 24 hours, and as `-over` at its end. Pure: a function of state and observation, with the time in the observation.
+ * Turns the conditions of this moment into the notices that are due. An event about a subject is
+ * told once it has lasted long enough, again every 24 hours, and as `-over` at its end. Pure: a
+ * function of state and observation, with the time in the observation.
  */
 import type { Level } from "../protocol/events.ts";
 import { type NoticeName, noticeTable } from "./table.ts";
@@ -11,7 +12,8 @@ import { type NoticeName, noticeTable } from "./table.ts";
  */
 export interface Condition {
   readonly event: NoticeName;
-  readonly subject: string; // the transactionId, chain, currency … of the table; two subjects are two conditions
+  // the transactionId, chain, currency … of the table; two subjects are two conditions
+  readonly subject: string;
   readonly message: string; // a sentence
   readonly context: Readonly<Record<string, string | number>>;
   readonly afterMs: number; // told only after this long
@@ -63,7 +65,8 @@ const againMs = 24 * 3_600_000;
 const standingsMax = 1000;
 
 /**
- * Advances the state by one look. Gives the notices that are due: ends first, then the conditions in their order.
+ * Advances the state by one look. Gives the notices that are due: ends first, then the conditions
+ * in their order.
  * @public
  */
 export function observe(

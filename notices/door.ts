@@ -1,6 +1,7 @@
 /**
- * Door of this room, and its one dangerous file: starts the configured command, or posts to the configured address. No shell, a clean
- * environment, ten seconds, no redirects, at most 4 KiB of output read. Reasons of failure name neither address nor arguments.
+ * Door of this room, and its one dangerous file: starts the configured command, or posts to the
+ * configured address. No shell, a clean environment, ten seconds, no redirects, at most 4 KiB of
+ * output read. Reasons of failure name neither address nor arguments.
  */
 import { spawn } from "node:child_process";
 import { request as plainRequest } from "node:http";
@@ -18,7 +19,8 @@ const whyCharactersMax = 200;
 const environment = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
 
 /**
- * Each call is one try; the teller makes one at a time. A receiver takes by exit status 0 or by a status of 200 to 299.
+ * Each call is one try; the teller makes one at a time. A receiver takes by exit status 0 or by a
+ * status of 200 to 299.
  * @public
  */
 export function createDoor(target: Target, timeoutMs = timeoutMsDefault): Deliver {

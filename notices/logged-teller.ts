@@ -1,6 +1,6 @@
 /**
- * A teller that logs the fate of each notice. Courier and gateway log it under the same events, which stand in both tables of
- * protocol/events.ts. Touches nothing: door and log are passed in.
+ * A teller that logs the fate of each notice. Courier and gateway log it under the same events,
+ * which stand in both tables of protocol/events.ts. Touches nothing: door and log are passed in.
  */
 import type { Notice } from "./core.ts";
 import { createTeller, type Deliver, type Teller, type TellerOptions } from "./teller.ts";

@@ -1,6 +1,6 @@
 /**
- * Every event that an agent tells its `notify` or a gateway its `alerts`: one frozen table; docs/events.md has the same rows. An
- * event's end is told under its name with `-over`. Pure.
+ * Every event that an agent tells its `notify` or a gateway its `alerts`: one frozen table;
+ * docs/events.md has the same rows. An event's end is told under its name with `-over`. Pure.
  */
 import type { Level } from "../protocol/events.ts";
 

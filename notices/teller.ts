@@ -1,11 +1,12 @@
 /**
- * Hands notices to a door, one at a time, in order, at least once. A failed try is repeated, later and later; tries and queue are
- * bounded. Touches nothing but timers: the door is passed in.
+ * Hands notices to a door, one at a time, in order, at least once. A failed try is repeated, later
+ * and later; tries and queue are bounded. Touches nothing but timers: the door is passed in.
  */
 import type { Notice } from "./core.ts";
 
 /**
- * Tries once. Resolves with "" when the receiver took the body, else with the reason, one line without a secret. Never rejects.
+ * Tries once. Resolves with "" when the receiver took the body, else with the reason, one line
+ * without a secret. Never rejects.
  * @public
  */
 export type Deliver = (body: string) => Promise<string>;
@@ -101,7 +102,8 @@ export function createTeller(options: TellerOptions): Teller {
   return {
     take(notices) {
       for (const notice of notices) queue.push({ notice, tries: 0 });
-      // The first is with the door and may be taken at any moment, so the oldest of the others goes.
+      // The first is with the door and may be taken at any moment, so the oldest of the others
+      // goes.
       while (queue.length > waitingMax) drop(isBusy ? 1 : 0, "too many are waiting");
       void next();
     },

@@ -1,14 +1,22 @@
 /**
- * Tells systemd that a daemon is ready and alive, through `systemd-notify`, because Node cannot open unix datagram sockets. Silent
- * where no service manager listens. Source: sd_notify(3), systemd-notify(1).
+ * Tells systemd that a daemon is ready and alive, through `systemd-notify`, because Node cannot
+ * open unix datagram sockets. Silent where no service manager listens. Source: sd_notify(3),
+ * systemd-notify(1).
  */
 import { spawn } from "node:child_process";
+import { systemPath } from "../protocol/system-path.ts";
 
 /** @public */
 export interface ServiceManager {
-  /** The daemon is ready; `words` are for `systemctl status`, cut at 200 characters. Twice is harmless. */
+  /**
+   * The daemon is ready; `words` are for `systemctl status`, cut at 200 characters. Twice is
+   * harmless.
+   */
   ready(words: string): void;
-  /** Sends signs of life from now on, from this event loop, so that a loop that hangs falls silent. Twice is harmless. */
+  /**
+   * Sends signs of life from now on, from this event loop, so that a loop that hangs falls silent.
+   * Twice is harmless.
+   */
   beginAlive(): void;
 }
 
@@ -17,14 +25,15 @@ const aliveMs = 20_000;
 const wordsCharactersMax = 200;
 
 /**
- * `env` is the process's own. `say` gets one line, once, when `systemd-notify` cannot be started or fails.
+ * `env` is the process's own. `say` gets one line, once, when `systemd-notify` cannot be started or
+ * fails.
  * @public
  */
 export function createServiceManager(
   env: Readonly<Record<string, string | undefined>>,
   say: (line: string) => void,
 ): ServiceManager {
-  const { NOTIFY_SOCKET: socket = "", WATCHDOG_USEC: watchdog = "", PATH: path } = env;
+  const { NOTIFY_SOCKET: socket = "", WATCHDOG_USEC: watchdog = "" } = env;
   if (socket === "") return { ready: () => {}, beginAlive: () => {} };
   let isTold = false;
   let timer: NodeJS.Timeout | null = null;
@@ -36,7 +45,7 @@ export function createServiceManager(
   const send = (...words: string[]): void => {
     const child = spawn("systemd-notify", words, {
       stdio: "ignore",
-      env: { NOTIFY_SOCKET: socket, ...(path === undefined ? {} : { PATH: path }) },
+      env: { NOTIFY_SOCKET: socket, PATH: systemPath },
     });
     child.once("error", (error) => tell(error.message));
     child.once("exit", (code) => {

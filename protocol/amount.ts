@@ -20,15 +20,16 @@ const grammar = /^(0|[1-9][0-9]*)(?:\.([0-9]+))?$/;
 const unitsMax = 2n ** 256n - 1n;
 
 /**
- * An amount's canonical text: above zero, no leading zero, no trailing zero after a point; for amounts without their decimals.
+ * An amount's canonical text: above zero, no leading zero, no trailing zero after a point; for
+ * amounts without their decimals.
  * @public
  */
 export const canonicalAmount = /^(?:[1-9][0-9]*|(?:0|[1-9][0-9]*)\.[0-9]*[1-9])$/;
 
 /**
- * Reads `12.5` as base units of a currency with `decimal` fraction digits (0 … 36): 1 … 2^256-1. Trailing zeros are taken;
- * more fraction digits than the currency has are refused even when they are zeros.
- * Refuses AMOUNT_FORMAT, AMOUNT_PRECISION, AMOUNT_ZERO, in this order.
+ * Reads `12.5` as base units of a currency with `decimal` fraction digits (0 … 36): 1 … 2^256-1.
+ * Trailing zeros are taken; more fraction digits than the currency has are refused even when they
+ * are zeros. Refuses AMOUNT_FORMAT, AMOUNT_PRECISION, AMOUNT_ZERO, in this order.
  * @public
  */
 export function parseAmount(text: string, decimal: number): { readonly ok: true; readonly units: bigint } | Refusal {

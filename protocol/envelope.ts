@@ -1,7 +1,8 @@
 /**
- * The signed envelope around every payload: version(1) ‖ kind(1) ‖ signature(64) ‖ payload. The signature is Ed25519 over
- * utf8("autowithdraw/1 <kind>\n") ‖ payload and is verified before a byte of the payload is parsed.
- * Ed25519 is node's own (RFC 8032 section 5.1); the layout and the refused keys are docs/protocol.md section 2.
+ * The signed envelope around every payload: version(1) ‖ kind(1) ‖ signature(64) ‖ payload. The
+ * signature is Ed25519 over utf8("autowithdraw/1 <kind>\n") ‖ payload and is verified before a byte
+ * of the payload is parsed. Ed25519 is node's own (RFC 8032 section 5.1); the layout and the
+ * refused keys are docs/protocol.md section 2.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import { AgentError, invariant } from "./fault.ts";
@@ -46,6 +47,25 @@ export function sealEnvelope(kind: EnvelopeKind, payload: object | Uint8Array, p
   return Buffer.concat([Uint8Array.of(envelopeVersion, envelopeKinds[kind]), signature, bytes]);
 }
 
+/**
+ * The gateway's own signature of one job's text, 64 bytes as hex: it stays with the job when the
+ * envelope is gone, so that a gateway put back from a backup can take its own order back from an
+ * agent.
+ * @public
+ */
+export function signJob(text: string, privateKey: KeyObject): string {
+  return sign(null, jobBytes(text), privateKey).toString("hex");
+}
+
+/** @public */
+export function isJobSignature(text: string, signature: string, publicKey: KeyObject): boolean {
+  return verify(null, jobBytes(text), publicKey, Buffer.from(signature, "hex"));
+}
+
+function jobBytes(text: string): Uint8Array {
+  return Buffer.from(`autowithdraw/1 job\n${text}`);
+}
+
 /** @public */
 export interface EnvelopeExpectation {
   readonly kind?: EnvelopeKind;
@@ -55,8 +75,10 @@ export interface EnvelopeExpectation {
 }
 
 /**
- * Verifies a frame and gives its payload, a view into `frame`: the caller must not change the frame while it uses the payload.
- * @throws AgentError ENVELOPE_SIZE, ENVELOPE_VERSION, ENVELOPE_KIND, ENVELOPE_SIGNATURE, checked in this order.
+ * Verifies a frame and gives its payload, a view into `frame`: the caller must not change the frame
+ * while it uses the payload.
+ * @throws AgentError ENVELOPE_SIZE, ENVELOPE_VERSION, ENVELOPE_KIND, ENVELOPE_SIGNATURE, checked in
+ * this order.
  * @public
  */
 export function openEnvelope(
@@ -80,7 +102,8 @@ export function openEnvelope(
 }
 
 /**
- * The kind a frame claims, nothing verified: for choosing the key. Null when short, of another version or an unknown kind.
+ * The kind a frame claims, nothing verified: for choosing the key. Null when short, of another
+ * version or an unknown kind.
  * @public
  */
 export function frameKind(frame: Uint8Array): EnvelopeKind | null {
@@ -100,7 +123,8 @@ const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /**
  * Reads an Ed25519 public key from 32 bytes as lower-case hex.
- * @throws AgentError ENVELOPE_KEY when it is not that, not a point in canonical form, or of small order.
+ * @throws AgentError ENVELOPE_KEY when it is not that, not a point in canonical form, or of small
+ * order.
  * @public
  */
 export function publicKeyFromHex(hex: string): KeyObject {

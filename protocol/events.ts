@@ -1,6 +1,7 @@
 /**
- * Every event that a log line may name, one frozen table for each side. A line's `event` is one of these names and its level the
- * table's; docs/events.md has the same rows. Events for `notify` and `alerts` stand in notices/table.ts. Pure.
+ * Every event that a log line may name, one frozen table for each side. A line's `event` is one of
+ * these names and its level the table's; docs/events.md has the same rows. Events for `notify` and
+ * `alerts` stand in notices/table.ts. Pure.
  */
 
 /** @public */
@@ -59,6 +60,7 @@ export const agentEvents = table({
     "see why: journalctl -u crypto-signer",
   ],
   "signer-answers": ["courier", "info", "the signer answers; a run begins", nothing],
+  "agent-paused": ["courier", "info", "a person paused the signer or resumed it, see `paused`", "resume, when signing may go on"],
   "agent-locked": ["courier", "error", "the signer says that it is locked", "docs/recovering.md, by `code`"],
   "agent-recovered": ["courier", "info", "the ledger was recovered; all begins anew with its new epoch", nothing],
   "account-code": [
@@ -78,6 +80,12 @@ export const agentEvents = table({
   "node-failed": ["courier", "warn", "a node failed once", "nothing while others answer"],
   "node-recovered": ["courier", "info", "a node that had failed answers again", nothing],
   "node-wrong-chain": ["courier", "error", "a node is of another chain than config.json says", "correct nodes or chainId"],
+  "node-outlier": [
+    "courier",
+    "warn",
+    "a node's figure stands apart from the other nodes'; it is not used",
+    "compare with a block explorer; replace the node that is wrong",
+  ],
   "link-up": ["courier", "info", "the link to the gateway is up and the signer took the welcome", nothing],
   "link-down": ["courier", "warn", "the link to the gateway is down, see `code` and `detail`", "nothing, unless it stays down"],
   "link-retry": ["courier", "debug", "another try at the link failed for the same reason", nothing],
@@ -94,7 +102,7 @@ export const agentEvents = table({
   "withdrawal-replaced": ["courier", "info", "a withdrawal was signed again with a higher fee", nothing],
   "withdrawal-final": ["courier", "info", "a withdrawal has ended", nothing],
   "signer-refused": ["courier", "debug", "the signer said no to a request; the desk asks again or waits", nothing],
-  "nonce-adopted": ["courier", "info", "the account's first nonce was taken from the chain", nothing],
+  "slot-adopted": ["courier", "info", "the account's first nonce was taken from the chain", nothing],
   "counter-refused": [
     "courier",
     "warn",
@@ -102,7 +110,7 @@ export const agentEvents = table({
     "look `code` up in docs/errors.md",
   ],
   "bytes-handed": ["courier", "debug", "signed bytes were handed to the nodes", nothing],
-  "nonce-used": ["courier", "debug", "the nodes know the nonce as used, as they say of a payment that is in a block", nothing],
+  "slot-used": ["courier", "debug", "the nodes know the nonce as used, as they say of a payment that is in a block", nothing],
   "bytes-declined": [
     "courier",
     "warn",
@@ -187,6 +195,20 @@ export const gatewayEvents = table({
   "withdrawal-ended": ["gateway", "info", "a withdrawal ended, by what the chain shows", nothing],
   "deposit-changed": ["gateway", "info", "a deposit moved on", nothing],
   "deposit-late": ["gateway", "info", "a deposit was paid after its end", "settle it with the customer"],
+  "callback-off": [
+    "gateway",
+    "warn",
+    "a callback target answered 410 and is switched off",
+    "ask the merchant; `callbacks test` switches it on again",
+  ],
+  "callback-given-up": [
+    "gateway",
+    "warn",
+    "a callback was given up after its last try",
+    "see `callbacks deliveries`, then redeliver",
+  ],
+  "callback-full": ["gateway", "warn", "too much waits for a callback target; newer events are given up", "ask the merchant"],
+  "callbacks-unstored": ["gateway", "warn", "outcomes of callbacks could not be stored; it is tried again", "look at the disk"],
   "link-failed": ["gateway", "info", "an agent's connection broke", nothing],
   "link-closed": ["gateway", "info", "the gateway closed an agent's connection, see `reason`", nothing],
   "frame-refused": ["gateway", "warn", "a frame of an agent was refused", "look `code` up in docs/errors.md"],
@@ -201,6 +223,34 @@ export const gatewayEvents = table({
   "statements-unstored": ["gateway", "error", "statements could not be stored; the agent sends them again", "look at the disk"],
   "note-unstored": ["gateway", "warn", "a note of the hub could not be stored; it comes again", "look at the disk"],
   "store-failed": ["gateway", "error", "the database failed while committing; the process ends", "look at the disk"],
+  "reserved-mended": [
+    "gateway",
+    "error",
+    "reserved sums were counted again at start: they were wrong",
+    "tell the developers, with the log before it",
+  ],
+  "price-source-failed": [
+    "gateway",
+    "warn",
+    "a source of prices failed, see `why`; it is asked again",
+    "nothing while others answer",
+  ],
+  "price-source-answers": ["gateway", "info", "a source of prices answers again", nothing],
+  "price-stale": [
+    "gateway",
+    "warn",
+    "no two sources agree on a price: the last one holds and is stale",
+    "see why: gateway prices; type a price meanwhile, if quotes are needed",
+  ],
+  "price-fresh": ["gateway", "info", "the sources agree on a price again", nothing],
+  "prices-unsaved": ["gateway", "warn", "prices could not be stored; they hold until the process ends", "look at the disk"],
+  "currency-back": ["gateway", "info", "a currency is in service again: its contract confirms its decimals", nothing],
+  "currency-out": [
+    "gateway",
+    "warn",
+    "one currency is out of service: its contract does not confirm its decimals",
+    "look at its contract and decimals in the configuration; its deposits are recorded, and judged once the contract answers",
+  ],
   "chain-read": ["gateway", "info", "a chain is read, or read again", nothing],
   "chain-unread": [
     "gateway",

@@ -1,11 +1,13 @@
 /**
- * The three ways a thing can go other than well, kept apart everywhere (docs/errors.md):
- * a refusal is an expected no and a value; a fault is the world failing and an error; a bug is a broken invariant and a crash.
+ * The three ways a thing can go other than well, kept apart everywhere (docs/errors.md): a refusal
+ * is an expected no and a value; a fault is the world failing and an error; a bug is a broken
+ * invariant and a crash.
  */
 import type { Code } from "./codes.ts";
 
 /**
- * Did the outside act happen? none: may be tried again; done: go on; unknown: look before anything else.
+ * Did the outside act happen? none: may be tried again; done: go on; unknown: look before anything
+ * else.
  * @public
  */
 export type Effect = "none" | "done" | "unknown";
@@ -26,7 +28,8 @@ export function refuse(code: Code, detail?: string): Refusal {
 }
 
 /**
- * The world failed. `context` is safe to print: never a key, seed, mnemonic, passphrase or API secret.
+ * The world failed. `context` is safe to print: never a key, seed, mnemonic, passphrase or API
+ * secret.
  * @public
  */
 export class AgentError extends Error {
@@ -50,7 +53,8 @@ export class AgentError extends Error {
 }
 
 /**
- * The same fault, its message beginning with the file or folder it is about; one that names it, and anything else, as it is.
+ * The same fault, its message beginning with the file or folder it is about; one that names it, and
+ * anything else, as it is.
  * @public
  */
 export function aboutFile(path: string, error: unknown): unknown {
@@ -88,7 +92,8 @@ export function invariant(condition: unknown, message: string): asserts conditio
 }
 
 /**
- * Why the system refused, in a word a person can look up: its code (ENOENT, EADDRINUSE) when it has one, else what it says.
+ * Why the system refused, in a word a person can look up: its code (ENOENT, EADDRINUSE) when it has
+ * one, else what it says.
  * @public
  */
 export function reasonOf(cause: unknown): string {

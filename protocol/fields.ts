@@ -1,6 +1,7 @@
 /**
- * Readers of the fields that many payloads share: ids, keys, times, currencies, destinations. One rule per kind of field, so that
- * a value one message takes is never refused by another. docs/protocol.md section 1.4.
+ * Readers of the fields that many payloads share: ids, keys, times, currencies, destinations. One
+ * rule per kind of field, so that a value one message takes is never refused by another.
+ * docs/protocol.md section 1.4.
  */
 import { amountDigitsMax, canonicalAmount } from "./amount.ts";
 import type { Head } from "./messages.ts";
@@ -33,6 +34,8 @@ export const wallet: Reader<string> = hex(16);
 export const transactionId: Reader<string> = hex(16);
 export const hash: Reader<string> = hex(32);
 export const nonce: Reader<string> = hex(32);
+export const signature: Reader<string> = hex(64);
+export const optionalSignature: Reader<string> = string({ max: 128, pattern: /^(?:|[0-9a-f]{128})$/ });
 export const optionalNonce: Reader<string> = string({ max: 64, pattern: /^(?:|[0-9a-f]{64})$/ });
 export const publicKey: Reader<string> = hex(32);
 export const time: Reader<number> = integer();
@@ -50,7 +53,7 @@ export const tag: Reader<string> = string({ max: tagLengthMax, pattern: /^[\x20-
 export const code: Reader<string> = string({ max: 64, pattern: /^[A-Z0-9_]*$/ });
 /** An EVM account's nonce, in its one spelling. */
 export const counter: Reader<string> = string({ min: 1, max: 20, pattern: /^(?:0|[1-9][0-9]*)$/ });
-export const token: Reader<string> = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
+export const slot: Reader<string> = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 export const txHash: Reader<string> = string({ min: 1, max: 130, pattern: /^[0-9A-Za-z]+$/ });
 export const optionalTxHash: Reader<string> = string({ max: 130, pattern: /^[0-9A-Za-z]*$/ });
 export const units: Reader<string> = string({ min: 1, max: amountDigitsMax, pattern: /^(?:0|[1-9][0-9]*)$/ });

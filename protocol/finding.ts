@@ -1,10 +1,14 @@
-/** A finding of a check: its code, its severity, a sentence and the line to type; and its one line for a person. Pure. */
+/**
+ * A finding of a check: its code, its severity, a sentence and the line to type; and its one line
+ * for a person. Pure.
+ */
 import { type Code, codes } from "./codes.ts";
 import { AgentError } from "./fault.ts";
 import { visible } from "./visible.ts";
 
 /**
- * `error`: it does not work so, or keys or money are at risk. `warning`: it works, and should not stay so.
+ * `error`: it does not work so, or keys or money are at risk. `warning`: it works, and should not
+ * stay so.
  * @public
  */
 export interface Finding {
@@ -15,8 +19,8 @@ export interface Finding {
 }
 
 /**
- * Makes a finding, with the table's hint where `hint` is left out. Both texts are made safe to print, since a node's answer or a
- * file's name may be part of them.
+ * Makes a finding, with the table's hint where `hint` is left out. Both texts are made safe to
+ * print, since a node's answer or a file's name may be part of them.
  * @public
  */
 export function finding(code: Code, severity: Finding["severity"], what: string, hint: string = codes[code][4]): Finding {
@@ -24,7 +28,8 @@ export function finding(code: Code, severity: Finding["severity"], what: string,
 }
 
 /**
- * Makes a finding of a fault. The hint is the fault's own, else the table's, with the fault's path in the place of `<file>`.
+ * Makes a finding of a fault. The hint is the fault's own, else the table's, with the fault's path
+ * in the place of `<file>`.
  * @public
  */
 export function faultFound({ code, message, context }: AgentError, severity: Finding["severity"] = "error"): Finding {
@@ -33,7 +38,8 @@ export function faultFound({ code, message, context }: AgentError, severity: Fin
 }
 
 /**
- * Gives the result of `act`; for its fault null, and a finding more. Anything else that `act` throws is thrown on.
+ * Gives the result of `act`; for its fault null, and a finding more. Anything else that `act`
+ * throws is thrown on.
  * @public
  */
 export function orFinding<T>(findings: Finding[], act: () => T): T | null {

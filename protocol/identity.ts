@@ -1,6 +1,7 @@
 /**
- * Names that both sides derive instead of choosing: transactions, wallets, agents, jobs. SHA-256 under a domain prefix, so
- * that no hash of one thing is ever a hash of another. docs/protocol.md section 1.2.
+ * Names that both sides derive instead of choosing: transactions, wallets, agents, jobs. SHA-256
+ * under a domain prefix, so that no hash of one thing is ever a hash of another. docs/protocol.md
+ * section 1.2.
  */
 import { createHash } from "node:crypto";
 import { invariant } from "./fault.ts";
@@ -22,7 +23,8 @@ export function domainHash(what: string, ...parts: readonly Uint8Array[]): strin
 }
 
 /**
- * The id of a merchant's order, 16 bytes as hex: the same order has the same id after any loss of data.
+ * The id of a merchant's order, 16 bytes as hex: the same order has the same id after any loss of
+ * data.
  * @public
  */
 export function transactionIdOf(order: {
@@ -34,11 +36,13 @@ export function transactionIdOf(order: {
 }
 
 /**
- * The fingerprint of a wallet, 16 bytes as hex. `hotAddress` in its checksummed form (EIP-55).
+ * The fingerprint of a wallet, 16 bytes as hex: of the ids of all its accounts, in the order that a
+ * transcript demands. No id has a line end, and the form of each says what it is. An EVM address
+ * stands in its checksummed form (EIP-55).
  * @public
  */
-export function walletFingerprintOf(wallet: { readonly hotAddress: string; readonly depositXpub: string }): string {
-  return domainHash("wallet", Buffer.from(`${wallet.hotAddress}\n${wallet.depositXpub}`)).slice(0, 32);
+export function walletFingerprintOf(accounts: readonly { readonly id: string }[]): string {
+  return domainHash("wallet", Buffer.from(accounts.map(({ id }) => id).join("\n"))).slice(0, 32);
 }
 
 /**

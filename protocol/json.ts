@@ -1,7 +1,8 @@
 /**
- * The one strict JSON parser: every byte from a peer, a file or a socket goes through it. One pass, bounded in bytes, depth,
- * members and string length; refuses what other parsers read differently (duplicate keys, fractions, lone surrogates).
- * Messages name a position, never the text, which may be a secret. Grammar: RFC 8259; limits: docs/protocol.md section 1.1.
+ * The one strict JSON parser: every byte from a peer, a file or a socket goes through it. One pass,
+ * bounded in bytes, depth, members and string length; refuses what other parsers read differently
+ * (duplicate keys, fractions, lone surrogates). Messages name a position, never the text, which may
+ * be a secret. Grammar: RFC 8259; limits: docs/protocol.md section 1.1.
  */
 import { AgentError, invariant } from "./fault.ts";
 
@@ -34,14 +35,17 @@ const depthCeiling = 64;
 const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
 // With the u flag a surrogate class matches only halves that stand alone.
 const loneSurrogate = /[\ud800-\udfff]/u;
-// What may follow a number's first digits, whole: no number that breaks off, none with a second point or exponent.
+// What may follow a number's first digits, whole: no number that breaks off, none with a second
+// point or exponent.
 const fractionAndExponent = /(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9.eE+-])/y;
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Parses one JSON text: whole numbers within ±(2^53-1) only, no byte order mark, nothing after the value.
- * @throws AgentError JSON_TOO_LARGE, JSON_UTF8, JSON_SYNTAX, JSON_NUMBER, JSON_STRING, JSON_SURROGATE, JSON_DEPTH, JSON_ITEMS,
- * JSON_DUPLICATE_KEY, JSON_FORBIDDEN_KEY; context `at` is the position in UTF-16 units.
+ * Parses one JSON text: whole numbers within ±(2^53-1) only, no byte order mark, nothing after the
+ * value.
+ * @throws AgentError JSON_TOO_LARGE, JSON_UTF8, JSON_SYNTAX, JSON_NUMBER, JSON_STRING,
+ * JSON_SURROGATE, JSON_DEPTH, JSON_ITEMS, JSON_DUPLICATE_KEY, JSON_FORBIDDEN_KEY; context `at` is
+ * the position in UTF-16 units.
  * @public
  */
 export function parseJson(input: string | Uint8Array, limits?: Partial<JsonLimits>): JsonValue {
@@ -142,7 +146,10 @@ function readList(cursor: Cursor, depth: number): readonly JsonValue[] {
   }
 }
 
-/** Reads a string whose opening quote stands at the cursor. Strings without escapes, nearly all, are one slice. */
+/**
+ * Reads a string whose opening quote stands at the cursor. Strings without escapes, nearly all, are
+ * one slice.
+ */
 function readString(cursor: Cursor): string {
   const text = cursor.text;
   const start = cursor.at + 1;
@@ -182,7 +189,10 @@ function checkString(value: string, wide: boolean, cursor: Cursor): void {
   if (wide && loneSurrogate.test(value)) throw fault("JSON_SURROGATE", "half of a surrogate pair", cursor.at);
 }
 
-/** Reads `0`, or an optional minus and digits without a leading zero. Fractions and exponents of the grammar are refused as numbers. */
+/**
+ * Reads `0`, or an optional minus and digits without a leading zero. Fractions and exponents of the
+ * grammar are refused as numbers.
+ */
 function readNumber(cursor: Cursor): number {
   const text = cursor.text;
   const start = cursor.at;

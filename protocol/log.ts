@@ -1,7 +1,8 @@
 /**
- * The one form of a log line in all processes: a JSON object with `at`, `level`, `process`, `event`, `message` and a context. Where
- * the journal reads, its priority stands before the object. Pure: the caller writes the lines.
- * Sources: sd-daemon(3) for the prefixes, systemd.exec(5) for JOURNAL_STREAM; docs/events.md.
+ * The one form of a log line in all processes: a JSON object with `at`, `level`, `process`,
+ * `event`, `message` and a context. Where the journal reads, its priority stands before the object.
+ * Pure: the caller writes the lines. Sources: sd-daemon(3) for the prefixes, systemd.exec(5) for
+ * JOURNAL_STREAM; docs/events.md.
  */
 import type { agentEvents, gatewayEvents, Level } from "./events.ts";
 
@@ -22,7 +23,9 @@ interface Context<E> {
 
 type Say<E> = (context: Context<E>, message: string) => void;
 
-/** A pino logger as our rooms see it: an event at another level than the table's does not compile. */
+/**
+ * A pino logger as our rooms see it: an event at another level than the table's does not compile.
+ */
 type EventLog<T extends Table> = { readonly [L in Level]: Say<NamesAt<T, L>> };
 
 /** @public */
@@ -38,7 +41,8 @@ const textCharactersMax = 512;
 const digits: Readonly<Record<string, number>> = { debug: 7, info: 6, warn: 4, error: 3 };
 
 /**
- * A line for a process without a pino logger; no newline at its end. The form's own keys win over a context's.
+ * A line for a process without a pino logger; no newline at its end. The form's own keys win over a
+ * context's.
  * @public
  */
 export function logLine(
@@ -91,8 +95,9 @@ export function withPriority(line: string): string {
 }
 
 /**
- * Whether this device and inode are the stream that the service manager connected to the journal. `variable` is $JOURNAL_STREAM; its
- * presence alone proves nothing, since a child with another stderr inherits it too.
+ * Whether this device and inode are the stream that the service manager connected to the journal.
+ * `variable` is $JOURNAL_STREAM; its presence alone proves nothing, since a child with another
+ * stderr inherits it too.
  * @public
  */
 export function isJournalStream(

@@ -1,7 +1,8 @@
 /**
- * What agent and gateway say to each other, as types. The bytes around them are `envelope.ts`; the rules are docs/protocol.md
- * sections 4 to 7. Every payload is one JSON object, parsed by the strict parser after its signature was verified.
- * Hashes and keys are lower-case hex; times are milliseconds since 1970; amounts are decimal strings of the currency.
+ * What agent and gateway say to each other, as types. The bytes around them are `envelope.ts`; the
+ * rules are docs/protocol.md sections 4 to 7. Every payload is one JSON object, parsed by the
+ * strict parser after its signature was verified. Hashes and keys are lower-case hex; times are
+ * milliseconds since 1970; amounts are decimal strings of the currency.
  */
 
 /**
@@ -11,7 +12,8 @@
 export const linkPath = "/agent/v1/link";
 
 /**
- * A position in an agent's ledger: the record's number (1 is the first) and its hash (32 bytes as hex).
+ * A position in an agent's ledger: the record's number (1 is the first) and its hash (32 bytes as
+ * hex).
  * @public
  */
 export interface Head {
@@ -53,17 +55,19 @@ export interface Hello {
   readonly agent: string;
   readonly epoch: number;
   readonly answers: string; // the challenge's nonce
-  readonly nonce: string; // 32 random bytes made by the SIGNER for this run; the welcome must answer it
+  // 32 random bytes made by the SIGNER for this run; the welcome must answer it
+  readonly nonce: string;
   readonly software: string;
-  readonly open: readonly OpenTokens[];
+  readonly open: readonly OpenSlots[];
   readonly at: number;
 }
 
 /**
- * Tokens of one account between which withdrawals of the agent's ledger are open, as far as the courier serves them.
+ * Tokens of one account between which withdrawals of the agent's ledger are open, as far as the
+ * courier serves them.
  * @public
  */
-export interface OpenTokens {
+export interface OpenSlots {
   readonly network: string;
   readonly account: string;
   readonly first: string;
@@ -71,7 +75,8 @@ export interface OpenTokens {
 }
 
 /**
- * The gateway's greeting: what it durably knows of this agent. The signer signs nothing before it has seen one for its run.
+ * The gateway's greeting: what it durably knows of this agent. The signer signs nothing before it
+ * has seen one for its run.
  * @public
  */
 export interface Welcome {
@@ -81,12 +86,14 @@ export interface Welcome {
   readonly challenge: string; // Challenge.nonce of this connection, for the signer to repeat
   readonly answers: string; // Hello.nonce
   readonly echo: Head | null; // newest ledger head in the gateway's database; null before the first
-  readonly jobs: { readonly sequence: number; readonly hash: string }; // newest job of the chain; 0 and 64 zeros before the first
+  // newest job of the chain; 0 and 64 zeros before the first
+  readonly jobs: { readonly sequence: number; readonly hash: string };
   readonly at: number;
 }
 
 /**
- * A list of jobs. Each job is the exact text that was chained; resending keeps the text and renews echo and time.
+ * A list of jobs. Each job is the exact text that was chained; resending keeps the text and renews
+ * echo and time.
  * @public
  */
 export interface Jobs {
@@ -96,10 +103,12 @@ export interface Jobs {
   readonly echo: Head | null;
   readonly at: number;
   readonly jobs: readonly string[]; // JSON texts of Job, rising sequence
+  readonly signatures: readonly string[]; // of each text, by the gateway
 }
 
 /**
- * One job: one withdrawal asked of one agent. `jobHash(text)` of this one is `previous` of the next.
+ * One job: one withdrawal asked of one agent. `jobHash(text)` of this one is `previous` of the
+ * next.
  * @public
  */
 export interface Job {
@@ -121,13 +130,16 @@ export interface Job {
 }
 
 /**
- * The gateway's database durably holds the ledger's entries up to this head. Opens the release gate.
+ * The gateway's database durably holds the ledger's entries up to this head. Opens the release
+ * gate. `ended`: withdrawals that the chain has ended for good, as the gateway's own nodes agree;
+ * the signer forgets their bytes on this word alone.
  * @public
  */
 export interface Ack {
   readonly agent: string;
   readonly epoch: number;
   readonly head: Head;
+  readonly ended: readonly string[]; // transaction ids
   readonly at: number;
 }
 
@@ -142,7 +154,8 @@ export interface Beat {
 }
 
 /**
- * Ledger facts the gateway needs, in ledger order, under the signer's signature; resent until acknowledged.
+ * Ledger facts the gateway needs, in ledger order, under the signer's signature; resent until
+ * acknowledged.
  * @public
  */
 export interface Statement {
@@ -150,17 +163,30 @@ export interface Statement {
   readonly epoch: number;
   readonly greeted: string; // Welcome.challenge of the newest welcome that the signer took; "" while it has taken none
   readonly after: number; // the receiver holds the ledger up to this seq, no less and no more
-  readonly previous: string; // hash of that record: of this very ledger, not of a copy that went another way; zeros for 0
+  // hash of that record: of this very ledger, not of a copy that went another way; zeros for 0
+  readonly previous: string;
   readonly head: Head; // covers every entry
   readonly at: number;
+  // digest of the limits that the signer goes by in this run; said after each greeting, left out
+  // elsewhere
+  readonly policy?: string;
   readonly entries: readonly Entry[];
 }
 
 /** @public */
-export type Entry = DecisionEntry | SignedEntry | ObservedEntry | AdoptedEntry | AlarmEntry | RecoveredEntry | AskedEntry;
+export type Entry =
+  | DecisionEntry
+  | SignedEntry
+  | ObservedEntry
+  | AdoptedEntry
+  | AlarmEntry
+  | PausedEntry
+  | OpenedEntry
+  | AskedEntry;
 
 /**
- * The agent's answer to a withdrawal. refused and expired are final and were made before any signature.
+ * The agent's answer to a withdrawal. refused and expired are final and were made before any
+ * signature.
  * @public
  */
 export interface DecisionEntry {
@@ -185,7 +211,7 @@ export interface SignedEntry {
   readonly version: number; // 1 first, then fee bumps of the same token
   readonly network: string;
   readonly account: string; // paying address
-  readonly token: string; // exclusion token, EVM: the nonce as a decimal string
+  readonly slot: string; // exclusion token, EVM: the nonce as a decimal string
   readonly txHash: string;
   readonly feeMax: string; // the most this version can cost, base units of the native coin
 }
@@ -200,7 +226,11 @@ export interface ObservedEntry {
   readonly at: number;
   readonly transactionId: string;
   readonly stage: "broadcast" | "included" | "final";
-  readonly outcome: "" | "paid" | "reverted" | "lost"; // set when final; lost = another transaction consumed the token
+  /**
+   * Set when final. lost: another transaction consumed the token; cancelled: a payment of nothing
+   * to oneself did, of the agent's own.
+   */
+  readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
   readonly txHash: string;
 }
 
@@ -214,7 +244,7 @@ export interface AdoptedEntry {
   readonly at: number;
   readonly network: string;
   readonly account: string;
-  readonly token: string;
+  readonly slot: string;
 }
 
 /**
@@ -230,60 +260,85 @@ export interface AlarmEntry {
 }
 
 /**
- * The ledger goes on from here under the statement's epoch, by this order: the first entry the gateway takes in that epoch.
+ * A person at the agent stopped new signatures, or lets them go on. Orders are still taken and
+ * decided.
  * @public
  */
-export interface RecoveredEntry {
-  readonly kind: "recovered";
+export interface PausedEntry {
+  readonly kind: "paused";
+  readonly seq: number;
+  readonly at: number;
+  readonly paused: boolean;
+}
+
+/**
+ * A new ledger was opened by this order, in the statement's epoch: from this entry on jobs are
+ * taken. What stands before it in the epoch is told again, for a gateway that may have lost it.
+ * @public
+ */
+export interface OpenedEntry {
+  readonly kind: "opened";
   readonly seq: number;
   readonly at: number;
   readonly order: string; // Recovery.order
-  readonly held: Head | null; // Recovery.held: by this and the newest job the gateway knows its own order
+  // Recovery.held: by this and the newest job the gateway knows its own order
+  readonly held: Head | null;
   readonly sequence: number; // Recovery.jobs: the agent asks for those after it
   readonly jobHash: string; // zeros exactly when sequence is 0
 }
 
 /**
- * A withdrawal the gateway asked for once and may have lost with its database; stated in a recovery only.
+ * A job at its place in the chain, told again to a gateway that may have lost it: the gateway knows
+ * it by its own signature. A job that only repeated an order has no text here; its place is taken
+ * all the same.
  * @public
  */
-export interface AskedEntry
-  extends Pick<
-    Job,
-    "transactionId" | "mode" | "network" | "orderId" | "currency" | "amount" | "address" | "tag" | "issuedAt" | "expiresAt"
-  > {
+export interface AskedEntry {
   readonly kind: "asked";
   readonly seq: number;
   readonly at: number;
+  readonly transactionId: string;
+  // 0 where it stands in no chain any more: it was asked before the ledger was opened
+  readonly sequence: number;
+  readonly jobHash: string;
+  readonly job: string; // exact text, or "" with its signature
+  readonly signature: string;
 }
 
 /**
- * What pairing binds, sent as exact text under a MAC with the API secret (docs/protocol.md section 3).
+ * What pairing binds, sent as exact text under a MAC with the API secret (docs/protocol.md section
+ * 3).
  * @public
  */
 export interface PairingTranscript {
-  readonly version: 1;
+  readonly version: 2;
   readonly keyId: string;
   readonly gatewayFingerprint: string;
   readonly signerKey: string; // Ed25519 public key, hex
   readonly linkKey: string; // Ed25519 public key, hex
-  readonly wallet: string; // wallet fingerprint
+  readonly wallet: string; // fingerprint of all accounts
   readonly networks: readonly string[]; // CAIP-2 of every configured chain, sorted
-  readonly accounts: readonly PairedAccount[];
-  readonly currencies: readonly PairedCurrency[]; // sorted by id; the gateway refuses to pair when its own table differs
+  readonly accounts: readonly PairedAccount[]; // the hot one, then the one for deposits
+  // sorted by id; the gateway refuses to pair when its own table differs
+  readonly currencies: readonly PairedCurrency[];
   readonly nonce: string;
   readonly at: number;
 }
 
-/** @public */
+/**
+ * An account of the wallet, as others know it. Each account's own key signs the transcript that
+ * names it.
+ * @public
+ */
 export interface PairedAccount {
   readonly family: "evm";
-  readonly address: string; // hot account m/44'/60'/0'/0/0
-  readonly depositXpub: string; // m/44'/60'/1'
+  readonly purpose: "hot" | "deposits";
+  readonly id: string; // hot: its address, m/44'/60'/0'/0/0; deposits: the extended public key of m/44'/60'/1'
 }
 
 /**
- * The agent's own row for a currency it has a policy for; `maxFee` is what the gateway reserves beside the amount.
+ * The agent's own row for a currency it has a policy for; `maxFee` is what the gateway reserves
+ * beside the amount.
  * @public
  */
 export interface PairedCurrency {

@@ -1,11 +1,12 @@
 /**
- * Payloads of verified envelopes, from bytes or text to the types of messages.ts. Strict: every field is present, known and
- * bounded, and a change of a type there does not compile here. docs/protocol.md sections 4 to 6.
+ * Payloads of verified envelopes, from bytes or text to the types of messages.ts. Strict: every
+ * field is present, known and bounded, and a change of a type there does not compile here.
+ * docs/protocol.md sections 4 to 6.
  */
 import { gatewayFrameBytesMax } from "./envelope.ts";
 import * as fields from "./fields.ts";
 import { parseJson } from "./json.ts";
-import type { Ack, Beat, Challenge, Entry, Hello, Job, Jobs, OpenTokens, Statement, Welcome } from "./messages.ts";
+import type { Ack, Beat, Challenge, Entry, Hello, Job, Jobs, OpenSlots, Statement, Welcome } from "./messages.ts";
 import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
 
 /**
@@ -15,7 +16,8 @@ import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string
 export const jobsPerFrameMax = 256;
 
 /**
- * Most accounts of which a hello names open tokens: its frame is small, for it is read before anybody is known.
+ * Most accounts of which a hello names open tokens: its frame is small, for it is read before
+ * anybody is known.
  * @public
  */
 export const openAccountsMax = 16;
@@ -33,7 +35,14 @@ export const jobTextBytesMax = 4096;
 export const entriesPerStatementMax = 512;
 
 /**
- * Most versions of one withdrawal, the first included: the signer makes no more, and the gateway takes no more.
+ * Most withdrawals that one acknowledgement calls ended.
+ * @public
+ */
+export const endedPerAckMax = 256;
+
+/**
+ * Most versions of one withdrawal, the first included: the signer makes no more, and the gateway
+ * takes no more.
  * @public
  */
 export const versionsMax = 20;
@@ -43,7 +52,7 @@ const statementLimits = { bytesMax: gatewayFrameBytesMax };
 
 const challenge: Reader<Challenge> = object({ nonce: fields.nonce, at: fields.time });
 
-const openTokens: Reader<OpenTokens> = object({
+const openTokens: Reader<OpenSlots> = object({
   network: fields.network,
   account: fields.account,
   first: fields.counter,
@@ -78,6 +87,7 @@ const jobs: Reader<Jobs> = object({
   echo: nullable(fields.head),
   at: fields.time,
   jobs: list(string({ min: 2, max: jobTextBytesMax }), jobsPerFrameMax),
+  signatures: list(fields.signature, jobsPerFrameMax),
 });
 
 const job: Reader<Job> = object({
@@ -98,7 +108,13 @@ const job: Reader<Job> = object({
   tag: fields.tag,
 });
 
-const ack: Reader<Ack> = object({ agent: fields.agent, epoch: fields.epoch, head: fields.head, at: fields.time });
+const ack: Reader<Ack> = object({
+  agent: fields.agent,
+  epoch: fields.epoch,
+  head: fields.head,
+  ended: list(fields.transactionId, endedPerAckMax),
+  at: fields.time,
+});
 
 const beat: Reader<Beat> = object({ agent: fields.agent, head: nullable(fields.head), at: fields.time });
 
@@ -120,7 +136,7 @@ const entryReaders = {
     version: fields.ordinal,
     network: fields.network,
     account: fields.account,
-    token: fields.token,
+    slot: fields.slot,
     txHash: fields.txHash,
     feeMax: fields.units,
   }),
@@ -130,7 +146,7 @@ const entryReaders = {
     at: fields.time,
     transactionId: fields.transactionId,
     stage: oneOf("broadcast", "included", "final"),
-    outcome: oneOf("", "paid", "reverted", "lost"),
+    outcome: oneOf("", "paid", "reverted", "lost", "cancelled"),
     txHash: fields.optionalTxHash,
   }),
   adopted: object({
@@ -139,7 +155,7 @@ const entryReaders = {
     at: fields.time,
     network: fields.network,
     account: fields.account,
-    token: fields.token,
+    slot: fields.slot,
   }),
   alarm: object({
     kind: oneOf("alarm"),
@@ -148,8 +164,9 @@ const entryReaders = {
     code: fields.code,
     locked: boolean(),
   }),
-  recovered: object({
-    kind: oneOf("recovered"),
+  paused: object({ kind: oneOf("paused"), seq: fields.ordinal, at: fields.time, paused: boolean() }),
+  opened: object({
+    kind: oneOf("opened"),
     seq: fields.ordinal,
     at: fields.time,
     order: fields.hash,
@@ -162,15 +179,10 @@ const entryReaders = {
     seq: fields.ordinal,
     at: fields.time,
     transactionId: fields.transactionId,
-    mode: oneOf("auto", "manual"),
-    network: fields.network,
-    orderId: fields.orderId,
-    currency: fields.currency,
-    amount: fields.amount,
-    address: fields.destination,
-    tag: fields.tag,
-    issuedAt: fields.time,
-    expiresAt: fields.time,
+    sequence: fields.count,
+    jobHash: fields.hash,
+    job: string({ max: jobTextBytesMax }),
+    signature: fields.optionalSignature,
   }),
 } satisfies { [K in Entry["kind"]]: Reader<Extract<Entry, { kind: K }>> };
 
@@ -182,16 +194,19 @@ const entry: Reader<Entry> = (value, path) => {
   return entryReaders[entryKind(value.kind, `${path}.kind`)](value, path);
 };
 
-const statement: Reader<Statement> = object({
-  agent: fields.agent,
-  epoch: fields.epoch,
-  greeted: fields.optionalNonce,
-  after: fields.count,
-  previous: fields.hash,
-  head: fields.head,
-  at: fields.time,
-  entries: list(entry, entriesPerStatementMax),
-});
+const statement: Reader<Statement> = object(
+  {
+    agent: fields.agent,
+    epoch: fields.epoch,
+    greeted: fields.optionalNonce,
+    after: fields.count,
+    previous: fields.hash,
+    head: fields.head,
+    at: fields.time,
+    entries: list(entry, entriesPerStatementMax),
+  },
+  { policy: fields.hash },
+);
 
 /**
  * Every parser below. @throws AgentError JSON_* (JSON_SHAPE for what is JSON but not this payload).
@@ -223,15 +238,19 @@ export function parseWelcome(payload: Uint8Array | string): Welcome {
 }
 
 /**
- * The jobs inside stay texts: hash each with `jobHashOf`, then `parseJob`. Sequences are not checked here.
+ * The jobs inside stay texts: hash each with `jobHashOf`, then `parseJob`. Sequences are not
+ * checked here.
  * @public
  */
 export function parseJobs(payload: Uint8Array | string): Jobs {
-  return jobs(parseJson(payload), "jobs");
+  const value = jobs(parseJson(payload), "jobs");
+  if (value.signatures.length !== value.jobs.length) throw shapeFault("jobs.signatures", "must be one for each job");
+  return value;
 }
 
 /**
- * One job's text. The amount is canonical, its precision is not known here. An empty address only when manual.
+ * One job's text. The amount is canonical, its precision is not known here. An empty address only
+ * when manual.
  * @public
  */
 export function parseJob(text: Uint8Array | string): Job {
@@ -255,21 +274,27 @@ export function parseBeat(payload: Uint8Array | string): Beat {
 }
 
 /**
- * Entries rise in seq, lie after `after` and are covered by `head`.
+ * Entries do not fall in seq, lie after `after` and are covered by `head`.
  * @public
  */
 export function parseStatement(payload: Uint8Array | string): Statement {
   const value = statement(parseJson(payload, statementLimits), "statement");
   let last = value.after;
   for (const [index, item] of value.entries.entries()) {
-    if (item.seq <= last) throw shapeFault(`statement.entries[${index}].seq`, "must rise and lie after statement.after");
+    // One record may have several entries; none lies in what the receiver has.
+    if (item.seq < last || item.seq <= value.after) {
+      throw shapeFault(`statement.entries[${index}].seq`, "must not fall and lie after statement.after");
+    }
+    if (item.kind === "asked" && (item.job === "") !== (item.signature === "")) {
+      throw shapeFault(`statement.entries[${index}].signature`, "must stand exactly with a job");
+    }
     if (item.kind === "observed" && (item.outcome === "") === (item.stage === "final")) {
       throw shapeFault(`statement.entries[${index}].outcome`, "must be set exactly when the stage is final");
     }
     if (item.kind === "observed" && item.txHash === "" && item.outcome !== "lost") {
       throw shapeFault(`statement.entries[${index}].txHash`, "must not be empty unless the token was lost");
     }
-    if (item.kind === "recovered" && (item.sequence === 0) !== /^0+$/.test(item.jobHash)) {
+    if (item.kind === "opened" && (item.sequence === 0) !== /^0+$/.test(item.jobHash)) {
       throw shapeFault(`statement.entries[${index}].jobHash`, "must be zeros exactly before the first job");
     }
     last = item.seq;

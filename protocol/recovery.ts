@@ -1,6 +1,7 @@
 /**
- * The recovery order: what the gateway's database holds of one agent, told to one run of its signer, in as many parts as it takes.
- * It changes nothing by itself: it is kept until the agent's own operator says yes to it. docs/protocol.md section 8.
+ * The recovery order: what the gateway's database holds of one agent, told to one run of its
+ * signer, in as many parts as it takes. It changes nothing by itself: it is kept until the agent's
+ * own operator says yes to it. docs/protocol.md section 8.
  */
 import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";
@@ -21,6 +22,12 @@ export const recoveryPartsMax = 1024;
  */
 export const recoveryWithdrawalsMax = 10_000;
 
+/**
+ * Most spends that one order names, the newest ones.
+ * @public
+ */
+export const recoverySpendsMax = 64;
+
 const accountsMax = 64;
 const spentMax = 128;
 const perPartMax = 1024;
@@ -36,29 +43,49 @@ export interface RecoveryAccount {
 }
 
 /**
- * What final withdrawals of the last 24 hours came to, so that a forgotten day still counts against its limits.
+ * What final withdrawals of the last 24 hours came to, so that a forgotten day still counts against
+ * its limits.
  * @public
  */
 export interface RecoverySpent {
   readonly currency: string;
   readonly units: string;
-  readonly feesWei: string; // the most they can have cost
+  readonly feesUnits: string; // the most they can have cost
 }
 
 /**
- * One withdrawal, with all that was ever signed for it. `token` "" when nothing was ever signed for it; then there are no versions.
+ * One withdrawal for which something was signed, with all that was ever signed for it.
  * @public
  */
 export interface RecoveryWithdrawal {
   readonly job: string; // the exact text of a Job
-  readonly address: string; // destination in force, "" while there is none
-  readonly account: string; // paying address, "" without a token
-  readonly token: string;
-  readonly versions: readonly { readonly txHash: string; readonly feeMax: string }[]; // version 1 first
+  readonly signature: string; // of that text, by the gateway
+  readonly address: string; // destination in force
+  readonly account: string; // paying address
+  readonly slot: string;
+  // version 1 first
+  readonly versions: readonly { readonly txHash: string; readonly feeMax: string }[];
 }
 
 /**
- * One part of an order. Every part says the same but for `part`, `withdrawals`, `ended` and `at`; accounts and spent stand in part 1.
+ * A final transaction of the account that no withdrawal of the database explains, as the gateway's
+ * watcher read it: perhaps a payment that both sides have forgotten.
+ * @public
+ */
+export interface RecoverySpend {
+  readonly network: string;
+  readonly account: string;
+  readonly slot: string; // its slot
+  readonly txHash: string;
+  readonly block: number;
+  readonly receiver: string;
+  readonly contract: string; // "" native
+  readonly units: string;
+}
+
+/**
+ * One part of an order. Every part says the same but for `part`, `withdrawals`, `ended` and `at`;
+ * accounts, spent and spends stand in part 1.
  * @public
  */
 export interface Recovery {
@@ -66,25 +93,43 @@ export interface Recovery {
   readonly wallet: string;
   readonly epoch: number; // the new one
   readonly answers: string; // Hello.nonce
-  readonly order: string; // names the whole order: its contents hashed, so that the same order told again has the same name
+  // names the whole order: its contents hashed, so that the same order told again has the same name
+  readonly order: string;
   readonly part: number; // 1 … parts
   readonly parts: number;
   readonly held: Head | null; // newest head the gateway held in the epoch before
-  readonly jobs: { readonly sequence: number; readonly hash: string }; // where the chain of jobs goes on
+  // where the chain of jobs goes on
+  readonly jobs: { readonly sequence: number; readonly hash: string };
   readonly accounts: readonly RecoveryAccount[];
   readonly spent: readonly RecoverySpent[];
   readonly withdrawals: readonly RecoveryWithdrawal[];
-  /** Final ones with a token among those that the hello called open: a ledger that was put back may not know by which hash. */
+  /**
+   * Final ones with a token among those that the hello called open: a ledger that was put back may
+   * not know by which hash.
+   */
   readonly ended: readonly RecoveryWithdrawal[];
+  readonly spends: readonly RecoverySpend[]; // newest first
   readonly at: number;
 }
 
 const withdrawal: Reader<RecoveryWithdrawal> = object({
   job: string({ min: 2, max: jobTextBytesMax }),
+  signature: fields.signature,
   address: fields.destination,
-  account: fields.destination,
-  token: string({ max: 20, pattern: /^(?:|0|[1-9][0-9]*)$/ }),
+  account: fields.account,
+  slot: fields.counter,
   versions: list(object({ txHash: fields.txHash, feeMax: fields.units }), versionsMax),
+});
+
+const spend: Reader<RecoverySpend> = object({
+  network: fields.network,
+  account: fields.account,
+  slot: fields.counter,
+  txHash: fields.txHash,
+  block: fields.count,
+  receiver: fields.destination,
+  contract: fields.destination,
+  units: fields.units,
 });
 
 const recovery: Reader<Recovery> = object({
@@ -98,9 +143,10 @@ const recovery: Reader<Recovery> = object({
   held: nullable(fields.head),
   jobs: object({ sequence: fields.count, hash: fields.hash }),
   accounts: list(object({ network: fields.network, account: fields.account, next: fields.counter }), accountsMax),
-  spent: list(object({ currency: fields.currency, units: fields.units, feesWei: fields.units }), spentMax),
+  spent: list(object({ currency: fields.currency, units: fields.units, feesUnits: fields.units }), spentMax),
   withdrawals: list(withdrawal, perPartMax),
   ended: list(withdrawal, perPartMax),
+  spends: list(spend, recoverySpendsMax),
   at: fields.time,
 });
 
@@ -115,16 +161,12 @@ export function parseRecovery(payload: Uint8Array | string): Recovery {
   if ((value.jobs.sequence === 0) !== /^0+$/.test(value.jobs.hash)) {
     throw shapeFault("recovery.jobs.hash", "must be zeros exactly before the first job");
   }
-  if (value.part > 1 && value.accounts.length + value.spent.length > 0) {
-    throw shapeFault("recovery.accounts", "must stand in part 1 only, like recovery.spent");
+  if (value.part > 1 && value.accounts.length + value.spent.length + value.spends.length > 0) {
+    throw shapeFault("recovery.accounts", "must stand in part 1 only, like recovery.spent and recovery.spends");
   }
-  for (const [index, { token, account, versions }] of value.withdrawals.entries()) {
-    if ((token === "") === (account === "") && (token === "") === (versions.length === 0)) continue;
-    throw shapeFault(`recovery.withdrawals[${index}].token`, "must stand exactly with an account and versions");
-  }
-  for (const [index, { token, account, versions }] of value.ended.entries()) {
-    if (token !== "" && account !== "" && versions.length > 0) continue;
-    throw shapeFault(`recovery.ended[${index}].token`, "must stand with an account and versions");
+  for (const [list, items] of [["withdrawals", value.withdrawals] as const, ["ended", value.ended] as const]) {
+    const bare = items.findIndex(({ versions }) => versions.length === 0);
+    if (bare >= 0) throw shapeFault(`recovery.${list}[${bare}].versions`, "must not be empty");
   }
   return value;
 }

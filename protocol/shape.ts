@@ -1,12 +1,14 @@
 /**
- * Readers that turn a parsed JSON value into one known shape, or refuse: no unknown field, no missing one, no value out of
- * range. Built once, called often. The message names the path of the field, never its value, which may be a secret.
+ * Readers that turn a parsed JSON value into one known shape, or refuse: no unknown field, no
+ * missing one, no value out of range. Built once, called often. The message names the path of the
+ * field, never its value, which may be a secret.
  */
 import { AgentError } from "./fault.ts";
 import type { JsonValue } from "./json.ts";
 
 /**
- * Turns a value into a T. `path` names the place for people, e.g. `config.policy.eth`. @throws AgentError JSON_SHAPE.
+ * Turns a value into a T. `path` names the place for people, e.g. `config.policy.eth`. @throws
+ * AgentError JSON_SHAPE.
  * @public
  */
 export type Reader<T> = (value: JsonValue, path: string) => T;
@@ -17,7 +19,8 @@ type Fields<S extends Shape> = { readonly [K in keyof S]: Read<S[K]> };
 type Flat<T> = { [K in keyof T]: T[K] };
 
 /**
- * The fault of every reader, for readers made elsewhere. `problem` is a phrase such as "must be a string".
+ * The fault of every reader, for readers made elsewhere. `problem` is a phrase such as "must be a
+ * string".
  * @public
  */
 export function shapeFault(path: string, problem: string): AgentError {
@@ -65,7 +68,8 @@ export function list<T>(reader: Reader<T>, itemsMax: number): Reader<readonly T[
 }
 
 /**
- * Text of `min` to `max` UTF-16 units (0 to 4096 unless told), matching `pattern` where one is given.
+ * Text of `min` to `max` UTF-16 units (0 to 4096 unless told), matching `pattern` where one is
+ * given.
  * @public
  */
 export function string({ min = 0, max = 4096, pattern }: { min?: number; max?: number; pattern?: RegExp } = {}): Reader<string> {
@@ -129,7 +133,8 @@ export function nullable<T>(reader: Reader<T>): Reader<T | null> {
 }
 
 /**
- * An object whose keys are data: at most `keysMax`, each matching `keyPattern`. The result has no prototype.
+ * An object whose keys are data: at most `keysMax`, each matching `keyPattern`. The result has no
+ * prototype.
  * @public
  */
 export function record<T>(

@@ -1,4 +1,7 @@
-/** The version of this program, as its people and its peers are told it. A test holds it to package.json. */
+/**
+ * The version of this program, as its people and its peers are told it. A test holds it to
+ * package.json.
+ */
 
 /** @public */
 export const version = "0.1.0";

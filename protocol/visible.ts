@@ -1,6 +1,7 @@
 /**
- * Makes foreign words safe to print: those of a courier or a node, or a file's name, may hold characters that move a cursor, clear a
- * screen, begin a line or turn the direction of the text. Pure.
+ * Makes foreign words safe to print: those of a courier or a node, or a file's name, may hold
+ * characters that move a cursor, clear a screen, begin a line or turn the direction of the text.
+ * Pure.
  */
 import type { JsonValue } from "./json.ts";
 
@@ -12,6 +13,14 @@ const unseen = /[\p{C}\p{Zl}\p{Zp}]/gu;
  */
 export function visible(text: string): string {
   return text.replace(unseen, "\ufffd");
+}
+
+/**
+ * As `visible`, for a text of several lines: the line ends stay.
+ * @public
+ */
+export function visibleLines(text: string): string {
+  return text.replace(unseen, (found) => (found === "\n" ? found : "\ufffd"));
 }
 
 /**
@@ -30,7 +39,8 @@ function cleaned(value: JsonValue): JsonValue {
 }
 
 /**
- * A path as one word of a shell command, for a hint that a person copies. Null for a path with characters that do not show.
+ * A path as one word of a shell command, for a hint that a person copies. Null for a path with
+ * characters that do not show.
  * @public
  */
 export function shellWord(path: string): string | null {

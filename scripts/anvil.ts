@@ -1,6 +1,7 @@
 /**
- * Starts a local EVM chain (anvil) for the demo, the bench and the tests: the binary of the installed platform package, on a free
- * port of loopback, with blocks as asked. The chain lives in memory and dies with the process that started it.
+ * Starts a local EVM chain (anvil) for the demo, the bench and the tests: the binary of the
+ * installed platform package, on a free port of loopback, with blocks as asked. The chain lives in
+ * memory and dies with the process that started it.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -68,7 +69,10 @@ function anvilPath(): string {
   }
 }
 
-/** anvil says on which port it listens; afterwards its output is read and dropped, or it would block on a full pipe. */
+/**
+ * anvil says on which port it listens; afterwards its output is read and dropped, or it would block
+ * on a full pipe.
+ */
 async function listeningUrl(child: ChildProcess): Promise<string> {
   const output = child.stdout as NonNullable<ChildProcess["stdout"]>;
   const lines = createInterface({ input: output });

@@ -1,7 +1,8 @@
 /**
- * Compiles the tree aside and then puts it in the place of dist/ whole, stamped with what it was built from, so that `ensure.js`
- * knows when to build again. What starts meanwhile runs the old build or the new one, never some of each; a failed build changes
- * nothing, and nothing stays of files whose source is gone.
+ * Compiles the tree aside and then puts it in the place of dist/ whole, stamped with what it was
+ * built from, so that `ensure.js` knows when to build again. What starts meanwhile runs the old
+ * build or the new one, never some of each; a failed build changes nothing, and nothing stays of
+ * files whose source is gone.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +12,10 @@ import { sourceStamp, stampFile } from "./stamp.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** Renames `fresh` to `place`. No rename replaces a full folder, so the old one steps aside first; two builds at once both end well. */
+/**
+ * Renames `fresh` to `place`. No rename replaces a full folder, so the old one steps aside first;
+ * two builds at once both end well.
+ */
 function exchange(fresh, place) {
   for (let attempt = 0; ; attempt += 1) {
     try {

@@ -1,4 +1,7 @@
-/** `npm run check`: format and lint, types, walls. Runs all of them and fails when one failed, so that one run shows everything. */
+/**
+ * `npm run check`: format and lint, types, walls, SQL. Runs all of them and fails when one failed,
+ * so that one run shows everything.
+ */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,6 +12,8 @@ const checks = [
   ["format and lint", [bin("@biomejs", "biome", "bin", "biome"), "check", "--error-on-warnings", "."]],
   ["types", [bin("typescript", "bin", "tsc"), "-p", "tsconfig.json"]],
   ["walls", [join(root, "scripts", "walls.js")]],
+  ["SQL in the store alone", [join(root, "scripts", "sql.js")]],
+  ["words of a family of chains", [join(root, "scripts", "words.js")]],
 ];
 const failed = [];
 for (const [name, args] of checks) {

@@ -1,6 +1,7 @@
 /**
- * The command lines of the project's own commands, `npm run simulate` and its like: one table of options gives both what is read and
- * what `--help` tells. What a command does not know ends it with 2, in one line and the usage on stderr, before anything is begun.
+ * The command lines of the project's own commands, `npm run simulate` and its like: one table of
+ * options gives both what is read and what `--help` tells. What a command does not know ends it
+ * with 2, in one line and the usage on stderr, before anything is begun.
  */
 import { parseArgs } from "node:util";
 
@@ -42,7 +43,10 @@ interface CommandLine<O extends Options> {
   stop(line: string): never;
 }
 
-/** Reads the arguments of this process. Ends it with 0 after `--help`, with 2 where they are not what the command knows. */
+/**
+ * Reads the arguments of this process. Ends it with 0 after `--help`, with 2 where they are not
+ * what the command knows.
+ */
 export function readCommandLine<const O extends Options>(command: Command<O>): CommandLine<O> {
   const stop = (line: string): never => {
     process.stderr.write(`${command.name}: ${line}\n\n${usageOf(command)}`);
@@ -70,7 +74,8 @@ export function readCommandLine<const O extends Options>(command: Command<O>): C
     if (token.kind !== "option") continue;
     if (!names.includes(token.name)) stop(`unknown option ${token.rawName}`);
     const { takes } = command.options[token.name] as Option;
-    // What looks like an option after one that takes a value is the next option, its own value forgotten.
+    // What looks like an option after one that takes a value is the next option, its own value
+    // forgotten.
     const isGiven = token.value !== undefined && (token.inlineValue === true || !token.value.startsWith("-"));
     if (takes !== undefined && !isGiven) stop(`--${token.name} needs a value: --${token.name} ${takes}`);
     if (takes === undefined && token.value !== undefined) stop(`--${token.name} takes no value`);

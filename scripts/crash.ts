@@ -1,8 +1,9 @@
 /**
- * `npm run crash -- --kills 200 [--seed S] [--json]`: a stream of withdrawals while signer, courier and gateway are killed with
- * SIGKILL and the way to the chain node is cut, at random moments; each is started again. In the end every withdrawal was paid
- * exactly once or is Failed with no payment, the ledger verifies and the account has no nonce gap, all by the script's own reads
- * of the chain. Seeded: the same seed makes the same choices, though not the same timing.
+ * `npm run crash -- --kills 200 [--seed S] [--json]`: a stream of withdrawals while signer, courier
+ * and gateway are killed with SIGKILL and the way to the chain node is cut, at random moments; each
+ * is started again. In the end every withdrawal was paid exactly once or is Failed with no payment,
+ * the ledger verifies and the account has no nonce gap, all by the script's own reads of the chain.
+ * Seeded: the same seed makes the same choices, though not the same timing.
  */
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -62,7 +63,10 @@ export function ask(seed: string, number: number, chance: number): Asked {
   };
 }
 
-/** Posts until there is an answer: the shop's own duty after a lost one, harmless because of the orderId. */
+/**
+ * Posts until there is an answer: the shop's own duty after a lost one, harmless because of the
+ * orderId.
+ */
 export async function post(shop: Shop, asked: Asked): Promise<void> {
   let last = "";
   const look = async (): Promise<true | undefined> => {
@@ -121,7 +125,10 @@ async function chainTransfers(rig: Rig): Promise<{ key: string; nonce: number; o
   return found;
 }
 
-/** By the script's own reads of the chain: every order paid as its status says, no nonce gap, a ledger that verifies. */
+/**
+ * By the script's own reads of the chain: every order paid as its status says, no nonce gap, a
+ * ledger that verifies.
+ */
 export async function judge(rig: Rig, asked: readonly Asked[]): Promise<{ violations: string[]; records: number }> {
   const violations: string[] = [];
   const transfers = await chainTransfers(rig);

@@ -1,10 +1,13 @@
 /**
- * `npm run demo [-- --json] [-- --keep]`: the main job on real parts. A local EVM chain, a gateway on SQLite, pairing, `crypto`; a
- * paid deposit, an ETH and an ERC-20 withdrawal to Completed, a refusal by policy, and a `kill -9` of the signer in the middle of
- * a stream that still pays exactly once. Every balance is checked by reads of its own; exit 0 only when all of it held.
+ * `npm run demo [-- --json] [-- --keep]`: the main job on real parts. A local EVM chain, a gateway
+ * on SQLite, pairing, `crypto`; a paid deposit with its callback, one quoted in liras and paid by
+ * its link, an ETH and an ERC-20 withdrawal to Completed, a refusal by policy, and a `kill -9` of
+ * the signer in the middle of a stream that still pays exactly once. Every balance is checked by
+ * reads of its own; exit 0 only when all of it held.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Receiver, startReceiver } from "./callback-receiver.ts";
 import { readCommandLine } from "./command-line.ts";
 import { until } from "./processes.ts";
 import { type Rig, startRig } from "./rig.ts";
@@ -21,7 +24,7 @@ interface Shown {
 
 const { values } = readCommandLine({
   name: "demo",
-  does: "The main job on real parts: a local chain, a gateway, pairing, crypto, deposits, withdrawals, a refusal, a kill -9.",
+  does: "The main job on real parts: a local chain, a gateway, pairing, crypto, deposits, callbacks, withdrawals, a refusal, a kill -9.",
   options: {
     keep: { says: "leaves it running, and tells what to try next" },
     json: { says: "ends with one line of JSON" },
@@ -30,7 +33,10 @@ const { values } = readCommandLine({
 const started = Date.now();
 const ether = 10n ** 18n;
 
-/** One line of the timeline: seconds since the start, who, what. With --json it goes to stderr, so that stdout ends with one line. */
+/**
+ * One line of the timeline: seconds since the start, who, what. With --json it goes to stderr, so
+ * that stdout ends with one line.
+ */
 function tell(who: string, what: string): void {
   const line = `${((Date.now() - started) / 1000).toFixed(1).padStart(6)} s  ${who.padEnd(8)} ${what}\n`;
   (values.json ? process.stderr : process.stdout).write(line);
@@ -78,7 +84,27 @@ async function setUp(): Promise<{ rig: Rig; shop: Shop }> {
   }
 }
 
-async function deposit(rig: Rig, shop: Shop): Promise<Shown> {
+/**
+ * The shop's own server: a receiver on this machine, whose every message the stock package of
+ * Standard Webhooks verifies.
+ */
+async function listen(rig: Rig): Promise<Receiver> {
+  const receiver = await startReceiver();
+  const added = await rig.operate("callbacks", "add", "--merchant", rig.merchantId, "--url", receiver.url, "--json");
+  receiver.secret = (JSON.parse(added.slice(added.indexOf("{"))) as { secret: string }).secret;
+  tell("shop", `is told of every step at ${receiver.url}`);
+  return receiver;
+}
+
+/** Waits for an event of a record. */
+async function told(receiver: Receiver, type: string, transactionId: string): Promise<void> {
+  const find = () => receiver.received.find((one) => one.type === type && one.data.transactionId === transactionId);
+  const message = await until(`the callback ${type}`, 30_000, async () => find());
+  hold(receiver.refused.length === 0, `the stock verifier takes every callback: ${receiver.refused.join("; ")}`);
+  tell("callback", `${type} arrived, signature good: status ${String(message.data.status)}, sequence ${message.sequence}`);
+}
+
+async function deposit(rig: Rig, shop: Shop, receiver: Receiver): Promise<Shown> {
   const asked = await shop.deposit("eth", "0.5", "order-1001");
   tell("shop", `asked for a deposit of 0.5 ETH: pay to ${asked.address}`);
   await sendUnlocked(rig.anvil.url, { to: asked.address, value: `0x${(ether / 2n).toString(16)}` });
@@ -87,7 +113,28 @@ async function deposit(rig: Rig, shop: Shop): Promise<Shown> {
   hold(record.status === 1, "the deposit is Completed");
   hold((await balanceWei(rig.anvil.url, asked.address)) === ether / 2n, "the deposit address holds 0.5 ETH");
   tell("gateway", "deposit Completed: paid to finality");
+  await told(receiver, "deposit.completed", asked.transactionId);
   return { transactionId: asked.transactionId, currency: "eth", amount: "0.5", ...record };
+}
+
+/** A basket of 1,000 liras: the shop asks in liras, and the payer's wallet follows the link. */
+async function quotedDeposit(rig: Rig, shop: Shop): Promise<Shown> {
+  const order = { currency: "eth", fiatCurrency: "TRY", fiatAmount: "1000", orderId: "order-1002" } as const;
+  const asked = await shop.fiatDeposit(order);
+  tell("shop", `asked for a deposit of 1000 TRY: ${asked.amount} ETH at ${asked.quote?.price} TRY`);
+  tell("shop", `link for the payer's wallet: ${asked.paymentUri}`);
+  const [, to = "", value = "0"] = /^ethereum:(0x[0-9A-Fa-f]{40})@31337\?value=(\d+)$/.exec(asked.paymentUri ?? "") ?? [];
+  const wei = BigInt(value);
+  const liras = (wei * BigInt(asked.quote?.price ?? "0")) / 10n ** 16n; // in kuruş
+  hold(to === asked.address && liras === 100_000n, "the link asks for 1000 liras' worth, to the request's own address");
+  await sendUnlocked(rig.anvil.url, { to, value: `0x${wei.toString(16)}` });
+  tell("payer", `paid ${asked.amount} ETH by the link`);
+  const record = await ended(shop, asked.transactionId, 1);
+  hold(record.status === 1, "the quoted deposit is Completed");
+  hold((await balanceWei(rig.anvil.url, to)) === wei, "its address holds what the link asked for");
+  hold((await shop.fiatDeposit(order)).amount === asked.amount, "the same order again has the same quote");
+  tell("gateway", "quoted deposit Completed");
+  return { transactionId: asked.transactionId, currency: "eth", amount: asked.amount, ...record };
 }
 
 async function withdraw(
@@ -159,12 +206,15 @@ async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[]; killed: s
 async function main(): Promise<void> {
   const { rig, shop } = await setUp();
   let failed = true;
+  let receiver: Receiver | null = null;
   try {
-    const deposits = [await deposit(rig, shop)];
+    receiver = await listen(rig);
+    const deposits = await Promise.all([deposit(rig, shop, receiver), quotedDeposit(rig, shop)]);
     const withdrawals = [
       await withdraw(rig, shop, "eth", "0.25", ether / 4n, "order-2001"),
       await withdraw(rig, shop, "usdt", "125.5", 125_500_000n, "order-2002"),
     ];
+    for (const { transactionId } of withdrawals) await told(receiver, "withdrawal.completed", transactionId);
     await refusal(rig, shop);
     const stream = await killed(rig, shop);
     withdrawals.push(...stream.shown);
@@ -179,8 +229,11 @@ async function main(): Promise<void> {
     if (values.keep) await keepRunning(rig);
     else await rig.close();
     if (values.json)
-      process.stdout.write(`${JSON.stringify({ ok: true, deposits, withdrawals, killed: stream.killed, elapsedMs })}\n`);
+      process.stdout.write(
+        `${JSON.stringify({ ok: true, deposits, withdrawals, callbacks: receiver.received.length, killed: stream.killed, elapsedMs })}\n`,
+      );
   } finally {
+    await receiver?.close();
     if (failed) {
       process.stderr.write(`${rig.gateway?.output().slice(-4000) ?? ""}\n${rig.crypto?.output().slice(-4000) ?? ""}\n`);
       await rig.close();
@@ -193,7 +246,7 @@ async function keepRunning(rig: Rig): Promise<void> {
     "Still running. To try next, in another terminal:",
     `  node autowithdraw.js status --state ${rig.stateDir}`,
     `  node autowithdraw.js withdrawals --state ${rig.stateDir}`,
-    `  curl -s -H content-type:application/json -H "signatureToken: $(echo ${rig.apiKey} | node autowithdraw.js token)" ${rig.gatewayUrl}/api/v1/transactions`,
+    `  curl -s -H content-type:application/json -H "signatureToken: $(echo ${rig.shopKey} | node autowithdraw.js token)" ${rig.gatewayUrl}/api/v1/transactions`,
     `The chain node is ${rig.anvil.url}, everything else is in ${rig.dir}. Ctrl-C ends it all.`,
   ];
   process.stdout.write(`${lines.join("\n")}\n`);

@@ -1,6 +1,7 @@
 /**
- * Brings a clone to where a command can run: packages exactly as the lock file says, without install scripts, a fresh dist/, and with
- * `--chain` the local chain. Doing it twice does nothing the second time. Plain JavaScript, since it runs before anything is built.
+ * Brings a clone to where a command can run: packages exactly as the lock file says, without
+ * install scripts, a fresh dist/, and with `--chain` the local chain. Doing it twice does nothing
+ * the second time. Plain JavaScript, since it runs before anything is built.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -12,7 +13,7 @@ import { sourceStamp, stampFile } from "./stamp.js";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 function stop(line, hint) {
-  process.stderr.write(`autowithdraw: ${line}\nhint: ${hint}\n`);
+  process.stderr.write(`crypto: ${line}\nhint: ${hint}\n`);
   process.exit(2);
 }
 
@@ -27,7 +28,10 @@ if (major * 1e6 + minor * 1e3 + patch < 18_019_001) {
   stop(`Node 18.19.1 or later is needed, this is ${process.versions.node}`, "Node 22 or 24 is recommended");
 }
 
-/** npm leaves in node_modules what it installed, dev packages or not, whoever called it; what it left out as optional may be missing. */
+/**
+ * npm leaves in node_modules what it installed, dev packages or not, whoever called it; what it
+ * left out as optional may be missing.
+ */
 function isInstalled() {
   try {
     const [wanted, there] = ["package-lock.json", "node_modules/.package-lock.json"].map(

@@ -1,7 +1,8 @@
 /**
- * Faults on real processes, by the thousand: kills at every system call, failing and full disks, short writes, power failures, and
- * everything that can be put back put back, in worlds of a few dozen strikes each. Chapters in faults/; the command is faults-run.ts.
- * A world's seed makes the same choices again, though not the same timing.
+ * Faults on real processes, by the thousand: kills at every system call, failing and full disks,
+ * short writes, power failures, and everything that can be put back put back, in worlds of a few
+ * dozen strikes each. Chapters in faults/; the command is faults-run.ts. A world's seed makes the
+ * same choices again, though not the same timing.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -32,7 +33,10 @@ export interface FaultOptions {
   readonly isLight?: boolean;
 }
 
-/** What a run found. `violations` is empty when all held; `detail` counts each kind of strike in words. */
+/**
+ * What a run found. `violations` is empty when all held; `detail` counts each kind of strike in
+ * words.
+ */
 export interface FaultReport {
   readonly kills: number;
   readonly eio: number;
@@ -57,7 +61,10 @@ interface World {
 
 const orders = 3;
 const strikesPerWorld = 25;
-/** A ledger this long has its next segment begun at once: 16 MiB of alarms, each about 24 KiB on disk. */
+/**
+ * A ledger this long has its next segment begun at once: 16 MiB of alarms, each about 24 KiB on
+ * disk.
+ */
 const rotationAlarms = 720;
 const idleMax = 60;
 
@@ -170,7 +177,10 @@ interface Strike {
   readonly violations: () => readonly string[];
 }
 
-/** Strikes until as many have hit as the world counts. What was violated is kept also when a strike ends the world. */
+/**
+ * Strikes until as many have hit as the world counts. What was violated is kept also when a strike
+ * ends the world.
+ */
 async function strikeOn(world: World, seed: string, tally: Tally, draw: (place: number) => Promise<Strike>): Promise<void> {
   for (let done = 0, idle = 0, place = 0; done < world.count; place += 1) {
     const { fault, hit, violations } = await draw(place);

@@ -1,6 +1,7 @@
 /**
- * The command around `fuzz/`: a campaign of so many seconds against each target. `--keep` replaces the corpora in test/corpora by
- * what reaches most with least, and adds what failed under the name `failing-…`; `--input FILE` runs one file, to look into it.
+ * The command around `fuzz/`: a campaign of so many seconds against each target. `--keep` replaces
+ * the corpora in test/corpora by what reaches most with least, and adds what failed under the name
+ * `failing-…`; `--input FILE` runs one file, to look into it.
  */
 import { randomInt } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
- * The command around `images/`: draws images of a ledger of a thousand records, on two processes, and says what became of them.
- * Any one is made again by its number: `--from N --images 1 --seed S`.
+ * The command around `images/`: draws images of a ledger of a thousand records, on two processes,
+ * and says what became of them. Any one is made again by its number: `--from N --images 1 --seed
+ * S`.
  */
 import { fork } from "node:child_process";
 import { randomInt } from "node:crypto";

@@ -1,12 +1,14 @@
 /**
- * From a launcher to the built program: says in clear words what is missing, and for pair.js brings it. Plain JavaScript, since
- * it runs before anything is built or installed. A release comes built, and without what builds.
+ * From a launcher to the built program: says in clear words what is missing, and for pair.js brings
+ * it. Plain JavaScript, since it runs before anything is built or installed. A release comes built,
+ * and without what builds.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { missingPackages, productionPackages } from "./packages.js";
+import { placeholdersLeft } from "./placeholders.js";
 import { stampFile } from "./stamp.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -66,10 +68,14 @@ async function run(program) {
   process.exitCode = await main(process.argv.slice(2));
 }
 
-/** As `launch`, after bringing packages (npm with `npmArguments`) and build where they are missing; what is there is left alone. */
+/**
+ * As `launch`, after bringing packages (npm with `npmArguments`) and build where they are missing;
+ * what is there is left alone.
+ */
 export async function install(program, npmArguments) {
   if (isAnsweredUnready()) return;
   const built = existsSync(stampFile);
+  if (!built || missingPackages(root).length > 0) stopAtPlaceholders();
   if (!built) {
     step("installing", "this copy is not built yet: all packages, exactly as package-lock.json names them, then the build");
     if (runQuietly(process.execPath, [join(root, "scripts", "ensure.js")]) !== 0) {
@@ -86,6 +92,13 @@ export async function install(program, npmArguments) {
     step("installing", "nothing: every package is here as package-lock.json names it");
   }
   await launch(program);
+}
+
+/** A person hears of it at once, and not after a minute of installing. */
+function stopAtPlaceholders() {
+  const { argv, env, stdin } = process;
+  const left = placeholdersLeft(root, argv.slice(2), env, stdin.isTTY === true || env.CREDENTIALS_DIRECTORY !== undefined);
+  if (left.length > 0) stop(`still to be replaced with your own: ${left.join(", ")}`, "put your own value in its place");
 }
 
 /** Both streams of what runs go to stderr: stdout is for the answer. */

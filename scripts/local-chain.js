@@ -1,6 +1,7 @@
 /**
- * The binary of the local chain (anvil) for the demo and the tests. npm leaves its package out where that asks for a later Node than
- * this one, though the binary needs no Node at all; here it comes at the version and with the hash that package-lock.json names.
+ * The binary of the local chain (anvil) for the demo and the tests. npm leaves its package out
+ * where that asks for a later Node than this one, though the binary needs no Node at all; here it
+ * comes at the version and with the hash that package-lock.json names.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,6 +1,7 @@
 /**
- * Writes what helps at a shell into a folder, from the command lines themselves: the manual pages of the three programs into `man`, the
- * completion of autowithdraw for bash into `completion`. `node dist/scripts/manual.js FOLDER`.
+ * Writes what helps at a shell into a folder, from the command lines themselves: the manual pages
+ * of the three programs into `man`, the completion of autowithdraw for bash into `completion`.
+ * `node dist/scripts/manual.js FOLDER`.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

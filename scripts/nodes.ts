@@ -1,6 +1,7 @@
 /**
- * `npm run nodes [-- 22 24 26]`: proves the built agent on real Node binaries: pairing, one withdrawal to Completed. The binaries
- * are exact packages with a lock file each (test/runtimes), kept under .cache.
+ * `npm run nodes [-- 22 24 26]`: proves the built agent on real Node binaries: pairing, one
+ * withdrawal to Completed. The binaries are exact packages with a lock file each (test/runtimes),
+ * kept under .cache.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +20,10 @@ export interface RuntimeProof {
   readonly elapsedMs: number;
 }
 
-/** Fetches the runtime once and gives the path of its binary; null where there is none for this machine. */
+/**
+ * Fetches the runtime once and gives the path of its binary; null where there is none for this
+ * machine.
+ */
 export async function runtimeBinary(major: string): Promise<string | null> {
   if (process.platform !== "linux" || process.arch !== "x64") return null;
   const from = join(projectRoot, "test", "runtimes", `node-${major}`);
@@ -39,7 +43,10 @@ export async function runtimeBinary(major: string): Promise<string | null> {
   return binary;
 }
 
-/** Gateway, pairing, crypto and one withdrawal to Completed on the given Node major; throws when anything does not hold. */
+/**
+ * Gateway, pairing, crypto and one withdrawal to Completed on the given Node major; throws when
+ * anything does not hold.
+ */
 export async function proveOn(major: string): Promise<RuntimeProof | null> {
   const began = Date.now();
   const node = await runtimeBinary(major);

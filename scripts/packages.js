@@ -1,7 +1,7 @@
 /**
- * Which packages the agent, or the gateway, needs when it runs, read from package-lock.json the way Node looks packages up; which of
- * them are not installed at exactly that version; and a lock file of those alone. Plain JavaScript, since it runs before anything is
- * installed.
+ * Which packages the agent, or the gateway, needs when it runs, read from package-lock.json the way
+ * Node looks packages up; which of them are not installed at exactly that version; and a lock file
+ * of those alone. Plain JavaScript, since it runs before anything is installed.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,10 @@ import { join } from "node:path";
 const readJson = (path) => JSON.parse(readFileSync(path, "utf8"));
 const readLock = (root) => readJson(join(root, "package-lock.json"));
 
-/** Paths in the lock file of what `start` ("" or "gateway") needs when it runs; it and what it links to are none of them. */
+/**
+ * Paths in the lock file of what `start` ("" or "gateway") needs when it runs; it and what it links
+ * to are none of them.
+ */
 function reached(packages, start) {
   const found = new Set();
   const place = (name, from) => {
@@ -33,7 +36,10 @@ function reached(packages, start) {
   return [...found].sort();
 }
 
-/** `{path, version}` of every production package of the root project; the gateway's are none of them. */
+/**
+ * `{path, version}` of every production package of the root project; the gateway's are none of
+ * them.
+ */
 export function productionPackages(root) {
   const { packages } = readLock(root);
   return reached(packages, "").map((path) => ({ path, version: packages[path].version }));
@@ -55,8 +61,9 @@ function installedVersion(folder) {
 }
 
 /**
- * package.json and package-lock.json of a server that runs the `agent` or the `gateway`: its production packages, nothing else.
- * In an unpacked release they are there already, and come out unchanged.
+ * package.json and package-lock.json of a server that runs the `agent` or the `gateway`: its
+ * production packages, nothing else. In an unpacked release they are there already, and come out
+ * unchanged.
  */
 export function productionProject(root, part) {
   const made = join(root, "gateway", "package-lock.json");

@@ -1,4 +1,7 @@
-/** Starting, finding and ending the real processes a script plays with. Only processes started here are ever signalled. */
+/**
+ * Starting, finding and ending the real processes a script plays with. Only processes started here
+ * are ever signalled.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -84,12 +87,16 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Asks `look` until it gives something, at most `timeoutMs`; the error names `what` and ends with `context()`. */
+/**
+ * Asks `look` every `everyMs` until it gives something, at most `timeoutMs`; the error names `what`
+ * and ends with `context()`.
+ */
 export async function until<T>(
   what: string,
   timeoutMs: number,
   look: () => Promise<T | undefined>,
   context: () => string = () => "",
+  everyMs = 100,
 ): Promise<T> {
   const end = Date.now() + timeoutMs;
   let last = "";
@@ -100,7 +107,7 @@ export async function until<T>(
     } catch (error) {
       last = error instanceof Error ? error.message : String(error);
     }
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
   throw new Error(`${what}: not within ${timeoutMs} ms${last === "" ? "" : ` (last: ${last})`}\n${context()}`);
 }

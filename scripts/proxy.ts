@@ -1,4 +1,7 @@
-/** A TCP proxy that can fail on purpose: reset, stall, refuse, swallow one way, delay. For loopback addresses only. */
+/**
+ * A TCP proxy that can fail on purpose: reset, stall, refuse, swallow one way, delay. For loopback
+ * addresses only.
+ */
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** How new and open connections are treated. */
@@ -12,8 +15,9 @@ export interface TcpProxy {
   /** Resets every open connection now; new ones go through again. */
   cut(): void;
   /**
-   * `stalled`: bytes wait; `refusing`: connections are reset; `half`: what the target says vanishes, and the connection with it is
-   * useless from then on; `slow`: every piece comes late. Going back to `open` lets waiting bytes flow.
+   * `stalled`: bytes wait; `refusing`: connections are reset; `half`: what the target says
+   * vanishes, and the connection with it is useless from then on; `slow`: every piece comes late.
+   * Going back to `open` lets waiting bytes flow.
    */
   mode(next: ProxyMode): void;
   close(): Promise<void>;

@@ -1,6 +1,7 @@
 /**
- * `npm run release [-- --out FOLDER]`: makes the archive that a server installs from, its checksum, and its parts list. The same commit
- * gives the same bytes; SOURCE_DATE_EPOCH takes the place of the commit's time where there is no git.
+ * `npm run release [-- --out FOLDER]`: makes the archive that a server installs from, its checksum,
+ * and its parts list. The same commit gives the same bytes; SOURCE_DATE_EPOCH takes the place of
+ * the commit's time where there is no git.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
- * The whole system on one machine, through nothing but its commands: a local EVM chain, a gateway on SQLite, a paired agent and
- * `crypto`. Demo, crash runs and end-to-end tests stand on it. Everything lives in one temporary folder and is gone after close().
+ * The whole system on one machine, through nothing but its commands: a local EVM chain, a gateway
+ * on SQLite, a paired agent and `crypto`. Demo, crash runs and end-to-end tests stand on it.
+ * Everything lives in one temporary folder and is gone after close().
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -42,7 +43,8 @@ export interface Rig {
   readonly token: string;
   readonly gatewayUrl: string;
   readonly merchantId: string;
-  readonly apiKey: string;
+  readonly apiKey: string; // pairs, and nothing else
+  readonly shopKey: string;
   readonly mnemonic: string;
   readonly encKey: string;
   readonly proxy: TcpProxy | null;
@@ -55,6 +57,11 @@ export interface Rig {
   /** Process ids of the running signer and courier. */
   signerPid(): number | undefined;
   courierPid(): number | undefined;
+  /**
+   * `node gateway/gateway.js …` on this gateway's configuration; what it printed. Rejects when it
+   * does not end with 0.
+   */
+  operate(...args: string[]): Promise<string>;
   /** `node autowithdraw.js …` on this state folder. */
   cli(...args: string[]): Promise<{ code: number | null; output: string }>;
   fund(wei: bigint, tokenUnits: bigint): Promise<void>;
@@ -63,7 +70,10 @@ export interface Rig {
 
 const ether = 10n ** 18n;
 
-/** The members of gateway.config.json that make a gateway on `port` serve ether and a token of the local chain. */
+/**
+ * The members of gateway.config.json that make a gateway on `port` serve ether and a token of the
+ * local chain.
+ */
 export function localGateway(rig: { port: number; nodeUrl: string; token: string; confirmations: number | "finalized" }): object {
   return {
     listen: { host: "127.0.0.1", port: rig.port },
@@ -90,6 +100,7 @@ export function localGateway(rig: { port: number; nodeUrl: string; token: string
     },
     prices: { manual: { eth: { usd: "3000", eur: "2600", try: "126000" }, usdt: { usd: "1", eur: "0.87", try: "42" } } },
     limits: { readsPerSecond: 1000, writesPerSecond: 1000, burst: 5 },
+    callbacks: { allowPrivate: true },
   };
 }
 
@@ -107,7 +118,10 @@ const rigPolicy: Record<string, Record<string, unknown>> = {
   usdt: { maxPerWithdrawal: "5000", maxPerDay: "500000", maxFee: "0.01", maxFeePerDay: "20" },
 };
 
-/** Starts chain and gateway, makes a merchant, writes the agent's config. Pairing and `crypto` are the caller's next steps. */
+/**
+ * Starts chain and gateway, makes a merchant, writes the agent's config. Pairing and `crypto` are
+ * the caller's next steps.
+ */
 export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const root = options.root ?? projectRoot;
   const node = options.node ?? process.execPath;
@@ -146,9 +160,10 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     "--config-out",
     configPath,
   );
-  const { merchantId, apiKey } = JSON.parse(made.slice(made.indexOf("{"), made.lastIndexOf("}") + 1)) as {
+  const { merchantId, apiKey, shopKey } = JSON.parse(made.slice(made.indexOf("{"), made.lastIndexOf("}") + 1)) as {
     merchantId: string;
     apiKey: string;
+    shopKey: string;
   };
   const mnemonic = Mnemonic.fromEntropy(randomBytes(16)).phrase;
   const encKey = randomBytes(32).toString("hex");
@@ -172,6 +187,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     gatewayUrl: `http://127.0.0.1:${port}`,
     merchantId,
     apiKey,
+    shopKey,
     mnemonic,
     encKey,
     proxy,
@@ -206,6 +222,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     },
     signerPid: () => (rig.crypto === null ? undefined : childrenOf(rig.crypto.pid, join("agent", "signer", "main.js"))[0]),
     courierPid: () => (rig.crypto === null ? undefined : childrenOf(rig.crypto.pid, join("agent", "courier", "main.js"))[0]),
+    operate: (...args) => command(...args, "--config", gatewayConfigPath),
     cli: (...args) => run(node, [join(root, "autowithdraw.js"), ...args, "--state", stateDir], { cwd: dir, logFile: log("cli") }),
     async fund(wei, units) {
       if (wei > 0n) await sendUnlocked(anvil.url, { to: rig.hotAddress, value: `0x${wei.toString(16)}` });

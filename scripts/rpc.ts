@@ -1,6 +1,6 @@
 /**
- * The scripts' own eyes on a chain: a few JSON-RPC calls by fetch, sharing no code with agent or gateway, so that what a script
- * says about balances was read independently of what it checks.
+ * The scripts' own eyes on a chain: a few JSON-RPC calls by fetch, sharing no code with agent or
+ * gateway, so that what a script says about balances was read independently of what it checks.
  */
 
 /** One JSON-RPC call; throws with the node's own words when it answers an error. */
@@ -32,7 +32,10 @@ export async function transactionCount(url: string, address: string): Promise<nu
   return Number(BigInt((await rpc(url, "eth_getTransactionCount", [address, "latest"])) as string));
 }
 
-/** A transaction of one of the local chain's own unlocked accounts; resolves when it is in a block with success. */
+/**
+ * A transaction of one of the local chain's own unlocked accounts; resolves when it is in a block
+ * with success.
+ */
 export async function sendUnlocked(url: string, transaction: Readonly<Record<string, string>>): Promise<string> {
   const from = ((await rpc(url, "eth_accounts")) as string[])[0];
   const hash = (await rpc(url, "eth_sendTransaction", [{ from, ...transaction }])) as string;
@@ -47,7 +50,10 @@ export async function sendUnlocked(url: string, transaction: Readonly<Record<str
   throw new Error(`transaction ${hash} did not get into a block`);
 }
 
-/** Call data of `name(address,uint256)` for the test token: 4-byte selector ‖ address(32) ‖ units(32). */
+/**
+ * Call data of `name(address,uint256)` for the test token: 4-byte selector ‖ address(32) ‖
+ * units(32).
+ */
 export function tokenCall(name: "transfer" | "mint", address: string, units: bigint): string {
   const selector = name === "transfer" ? "a9059cbb" : "40c10f19";
   return `0x${selector}${address.slice(2).toLowerCase().padStart(64, "0")}${units.toString(16).padStart(64, "0")}`;

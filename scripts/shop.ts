@@ -1,5 +1,9 @@
-/** A merchant's shop for the scripts: the client with its answers in the few words a script compares. */
+/**
+ * A merchant's shop for the scripts: the client with its answers in the few words a script
+ * compares.
+ */
 import { createClient } from "../client/client.ts";
+import type { Deposit, FiatOrder } from "../client/records.ts";
 
 /** One withdrawal order as the scripts write it. */
 export interface ShopOrder {
@@ -9,7 +13,10 @@ export interface ShopOrder {
   readonly orderId: string;
 }
 
-/** `status` is the HTTP status, 0 when nobody answered; `transactionId` "" when nothing was created as far as the shop can tell. */
+/**
+ * `status` is the HTTP status, 0 when nobody answered; `transactionId` "" when nothing was created
+ * as far as the shop can tell.
+ */
 export interface ShopAnswer {
   readonly status: number;
   readonly transactionId: string;
@@ -23,12 +30,14 @@ export interface Shop {
   /** Throws when there is no record; 2 is a withdrawal, 1 a deposit. */
   transaction(transactionId: string, type?: 1 | 2): Promise<{ status: number; stage: string; code: string; txHash: string }>;
   deposit(currency: string, amount: string, orderId: string): Promise<{ address: string; transactionId: string }>;
+  /** A deposit of a sum of money, at the gateway's price. */
+  fiatDeposit(order: FiatOrder): Promise<Deposit>;
   balance(currency: string): Promise<{ available: string; pending: string; reserved: string; total: string }>;
 }
 
 /** A shop with the merchant's own key; nothing is retried here. */
-export function createShop(merchant: { readonly gatewayUrl: string; readonly apiKey: string }): Shop {
-  const client = createClient({ baseUrl: merchant.gatewayUrl, key: { apiKey: merchant.apiKey }, language: "en" });
+export function createShop(merchant: { readonly gatewayUrl: string; readonly shopKey: string }): Shop {
+  const client = createClient({ baseUrl: merchant.gatewayUrl, key: { apiKey: merchant.shopKey }, language: "en" });
   const answerOf = async (asked: ReturnType<typeof client.autoWithdraw>): Promise<ShopAnswer> => {
     const result = await asked;
     if (result.ok) return { status: 200, transactionId: result.value.transactionId, code: "", message: result.value.message };
@@ -49,6 +58,11 @@ export function createShop(merchant: { readonly gatewayUrl: string; readonly api
       const result = await client.createTransactionRequest({ currency, amount, orderId });
       if (!result.ok) throw new Error(`deposit request ${orderId}: ${result.code} ${result.message}`);
       return { address: result.value.address, transactionId: result.value.transactionId };
+    },
+    async fiatDeposit(order) {
+      const result = await client.createTransactionRequest(order);
+      if (!result.ok) throw new Error(`deposit request ${order.orderId}: ${result.code} ${result.message}`);
+      return result.value;
     },
     async balance(currency) {
       const result = await client.balance(currency);

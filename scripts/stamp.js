@@ -1,4 +1,7 @@
-/** What a build was made from: one hash over the paths and contents of every source file, so that clocks and checkouts do not matter. */
+/**
+ * What a build was made from: one hash over the paths and contents of every source file, so that
+ * clocks and checkouts do not matter.
+ */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +13,8 @@ export const stampFile = join(root, "dist", ".built");
 /** SHA-256 over every `.ts` file of the rooms and the two compiler configurations, hex. */
 export function sourceStamp() {
   const hash = createHash("sha256");
-  // What is compiled, and the tests' support, which some of it imports. A release has neither, and nothing to compare with.
+  // What is compiled, and the tests' support, which some of it imports. A release has neither, and
+  // nothing to compare with.
   const rooms = [...JSON.parse(readFileSync(join(root, "tsconfig.build.json"), "utf8")).include, "test/support"];
   const add = (path) =>
     hash

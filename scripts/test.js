@@ -1,4 +1,7 @@
-/** `npm test`: names what this machine lacks, then runs the whole suite; further arguments go to the test runner. */
+/**
+ * `npm test`: names what this machine lacks, then runs the whole suite; further arguments go to the
+ * test runner.
+ */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

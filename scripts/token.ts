@@ -1,6 +1,6 @@
 /**
- * The test token (token.sol): compiled by solc and put on a local chain, for the demo, the bench and the tests. Both act on a chain
- * whose accounts are unlocked, so nothing here ever holds a key.
+ * The test token (token.sol): compiled by solc and put on a local chain, for the demo, the bench
+ * and the tests. Both act on a chain whose accounts are unlocked, so nothing here ever holds a key.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -27,7 +27,10 @@ function compileToken(): CompiledToken {
   return compiled;
 }
 
-/** Deploys the token from the chain's first unlocked account; resolves when it is in a block. @public */
+/**
+ * Deploys the token from the chain's first unlocked account; resolves when it is in a block.
+ * @public
+ */
 export async function deployToken(
   url: string,
   { name = "Test Dollar", symbol = "TUSD", decimals = 6 }: TokenOptions = {},
@@ -40,7 +43,8 @@ export async function deployToken(
 }
 
 function compile(): CompiledToken {
-  // Loaded here and not above: the compiler is nine megabytes that most runs of a script do not need at once.
+  // Loaded here and not above: the compiler is nine megabytes that most runs of a script do not
+  // need at once.
   const solc = createRequire(import.meta.url)("solc") as { compile(input: string): string };
   const input = {
     language: "Solidity",

@@ -1,7 +1,8 @@
 /**
- * Chain, payer and shop in one process, told what to do over stdin: `{id, act, …}` a line, answered by `{id, ok, …}` on stdout. For a
- * test whose gateway and agent live in a network of their own, where the test itself cannot reach: this process is started inside it.
- * Its end of stdin ends it, and the chain with it.
+ * Chain, payer and shop in one process, told what to do over stdin: `{id, act, …}` a line, answered
+ * by `{id, ok, …}` on stdout. For a test whose gateway and agent live in a network of their own,
+ * where the test itself cannot reach: this process is started inside it. Its end of stdin ends it,
+ * and the chain with it.
  */
 import { createInterface } from "node:readline";
 import { type Anvil, startAnvil } from "./anvil.ts";
@@ -39,7 +40,7 @@ const acts: Readonly<Record<string, (asked: Asked) => Promise<object>>> = {
     return {};
   },
   async shop(asked) {
-    shop = createShop({ gatewayUrl: text(asked, "gatewayUrl"), apiKey: text(asked, "apiKey") });
+    shop = createShop({ gatewayUrl: text(asked, "gatewayUrl"), shopKey: text(asked, "shopKey") });
     return {};
   },
   async fund(asked) {

@@ -1,6 +1,6 @@
 /**
- * The walls between the rooms, whole transitive reach included (docs/architecture.md, table of rooms). A cruise that saw fewer
- * modules than there are source files is no proof, so it fails.
+ * The walls between the rooms, whole transitive reach included (docs/architecture.md, table of
+ * rooms). A cruise that saw fewer modules than there are source files is no proof, so it fails.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";

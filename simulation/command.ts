@@ -1,6 +1,7 @@
 /**
- * The command that runs the product's own code on simulated edges, seed by seed, or with each kept bug in turn: arguments, progress,
- * figures, exit code 1 when a sentence did not hold or a bug was not caught. `npm run simulate -- --help` tells its options.
+ * The command that runs the product's own code on simulated edges, seed by seed, or with each kept
+ * bug in turn: arguments, progress, figures, exit code 1 when a sentence did not hold or a bug was
+ * not caught. `npm run simulate -- --help` tells its options.
  */
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -11,6 +12,7 @@ import type { Run } from "./run.ts";
 import { type Failure, runShards } from "./shards.ts";
 import { shrink } from "./shrink.ts";
 import { buildTree, loadTree, type Patch } from "./tree.ts";
+import { type WorldName, worlds } from "./world/worlds.ts";
 
 const seedsDefault = 2_000;
 const mutantSeedsDefault = 50_000;
@@ -22,16 +24,25 @@ const { values, whole } = readCommandLine({
       takes: "N",
       says: `so many seeds (${seedsDefault}); with --mutants at most so many for each (${mutantSeedsDefault})`,
     },
+    world: { takes: "NAME", says: `the seeds of one world: ${Object.keys(worlds).join(", ")}` },
     from: { takes: "SEED", default: "1", says: "the first of them" },
     workers: { takes: "N", default: String(Math.min(16, availableParallelism())), says: "so many processes" },
     trace: { says: "everything that happened, with --seeds 1" },
     shrink: { says: "finds the faults that are enough, for every failing seed" },
+    hostile: { says: "every run has a courier that lies, and is honest after a while" },
     patch: { takes: "FILE", says: "runs the code with one change: JSON {file, find, replace}" },
     mutants: { says: "runs the code with each kept bug in turn; ends with 1 when one is not caught" },
     only: { takes: "NAMES", says: "these mutants alone, by commas" },
     json: { says: "ends with one line of JSON" },
   },
 });
+
+/** The plan of every seed, with a courier that somebody has taken over. */
+const hostileAlways: Patch = {
+  file: "simulation/world/plan.ts",
+  find: "  hostileCourier: { percent: 15,",
+  replace: "  hostileCourier: { percent: 100,",
+};
 
 /** Failing seeds that are told one by one. */
 const toldMax = 20;
@@ -56,11 +67,23 @@ async function tell(tree: Run, { seed, detail }: Failure, isShrunk: boolean): Pr
   say(`  enough, in ${shrunk.result.steps} steps: ${shrunk.faults.join(", ") || "no fault at all"}`);
 }
 
+/** The seed before the world's first. */
+function worldOf(name: string | undefined): number {
+  if (name === undefined) return 0;
+  if (!(name in worlds)) throw new Error(`there is no world ${name}: ${Object.keys(worlds).join(", ")}`);
+  return worlds[name as WorldName];
+}
+
 async function main(): Promise<number> {
   const seeds = whole("seeds", { least: 1, otherwise: values.mutants ? mutantSeedsDefault : seedsDefault });
-  const [from, workers] = [whole("from"), whole("workers", { least: 1 })];
+  const [from, workers] = [whole("from") + worldOf(values.world), whole("workers", { least: 1 })];
   if (values.mutants) return huntMutants({ only: values.only, seeds, from, workers, isJson: values.json });
-  const patch = values.patch === undefined ? null : (JSON.parse(readFileSync(values.patch, "utf8")) as Patch);
+  const patch =
+    values.patch === undefined
+      ? values.hostile
+        ? hostileAlways
+        : null
+      : (JSON.parse(readFileSync(values.patch, "utf8")) as Patch);
   const begunMs = performance.now();
   const folder = buildTree(patch);
   if (values.trace && seeds === 1) return trace(folder, from);

@@ -1,6 +1,7 @@
 /**
- * A range of seeds over several processes: each takes the next part when it has done one, and the parts are put together in the order
- * of the seeds, so that the result is the same for any number of processes.
+ * A range of seeds over several processes: each takes the next part when it has done one, and the
+ * parts are put together in the order of the seeds, so that the result is the same for any number
+ * of processes.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -42,7 +43,10 @@ export interface ShardOptions {
 }
 
 const partSeeds = 250;
-/** A young generation that holds what a few runs leave behind; two workers leave V8's own threads no core. */
+/**
+ * A young generation that holds what a few runs leave behind; two workers leave V8's own threads no
+ * core.
+ */
 const workerFlags = ["--min-semi-space-size=64", "--max-semi-space-size=128", "--single-threaded"];
 
 /** @throws Error when a worker ends before its time */

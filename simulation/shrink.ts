@@ -1,7 +1,8 @@
 /**
- * Makes a failing run small: takes faults out of the list of those that came true, whole kinds first, then ever smaller parts, as long
- * as the same sentence still does not hold. Every draw has its own name, so what is left strikes where it struck before.
- * Source: delta debugging (ddmin), Zeller and Hildebrandt 2002.
+ * Makes a failing run small: takes faults out of the list of those that came true, whole kinds
+ * first, then ever smaller parts, as long as the same sentence still does not hold. Every draw has
+ * its own name, so what is left strikes where it struck before. Source: delta debugging (ddmin),
+ * Zeller and Hildebrandt 2002.
  */
 import type { Run, RunResult } from "./run.ts";
 
@@ -29,7 +30,10 @@ class Shrinking {
     this.result = failing;
   }
 
-  /** Whether it fails with these alone; then they are what is left, less what does not come true any more. */
+  /**
+   * Whether it fails with these alone; then they are what is left, less what does not come true any
+   * more.
+   */
   async failsWith(kept: readonly string[]): Promise<boolean> {
     if (this.tries >= triesMax || kept.length >= this.faults.length) return false;
     this.tries += 1;

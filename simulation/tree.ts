@@ -1,7 +1,8 @@
 /**
- * The simulated tree: the sources that a run reaches, compiled to a folder of their own, in which a handful of imports at the edges
- * lead to stand-ins. What is between the edges is the product's own code, word for word, or with one patch: a bug put in on purpose.
- * Reads the sources, writes under dist/simulated.
+ * The simulated tree: the sources that a run reaches, compiled to a folder of their own, in which a
+ * handful of imports at the edges lead to stand-ins. What is between the edges is the product's own
+ * code, word for word, or with one patch: a bug put in on purpose. Reads the sources, writes under
+ * dist/simulated.
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -32,6 +33,7 @@ const standIns: readonly StandIn[] = [
   { from: "tiny-secp256k1", to: "simulation/stand-ins/curve.ts" },
   { from: "ws", to: "simulation/stand-ins/socket.ts" },
   { file: "agent/ledger/disk.ts", from: "node:fs", to: "simulation/stand-ins/files.ts" },
+  { file: "agent/ledger/disk.ts", from: "../files/trusted.ts", to: "simulation/stand-ins/trusted.ts" },
   { file: "chains/evm/node-pool.ts", from: "./rpc.ts", to: "simulation/stand-ins/rpc.ts" },
   { file: "protocol/envelope.ts", from: "./point.ts", to: "simulation/stand-ins/point.ts" },
 ];

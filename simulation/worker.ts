@@ -1,4 +1,7 @@
-/** One worker of a sharded run: loads the tree it is told, runs the parts it is given, and says what came of each. */
+/**
+ * One worker of a sharded run: loads the tree it is told, runs the parts it is given, and says what
+ * came of each.
+ */
 import type { Done, Failure, Part } from "./shards.ts";
 import { loadTree } from "./tree.ts";
 

@@ -1,9 +1,10 @@
 /**
- * The safety sentences of docs/architecture.md section 2 as functions over what a ledger holds and what left the signer. Each throws
- * where its sentence does not hold. Used after every step of the random commands, and by whoever has a ledger and wants to know.
+ * The safety sentences of docs/architecture.md section 2 as functions over what a ledger holds and
+ * what left the signer. Each throws where its sentence does not hold. Used after every step of the
+ * random commands, and by whoever has a ledger and wants to know.
  */
 import { Transaction } from "ethers";
-import type { LedgerRecord, RecordKind } from "../agent/ledger/records.ts";
+import { isCancel, type LedgerRecord, type RecordKind } from "../agent/ledger/records.ts";
 import { jobHashOf, zeroHash } from "../protocol/identity.ts";
 import type { Job } from "../protocol/messages.ts";
 
@@ -54,31 +55,9 @@ function jobOf(record: Of<"REQUESTED">): Job {
   return known;
 }
 
-/** The parts of each recovery that came to its end, by the RECOVERED record that made them hold. */
-function recoveries(world: World): ReadonlyMap<LedgerRecord, readonly Of<"RECOVERING" | "IMPORTED" | "SETTLED">[]> {
-  const found = new Map<LedgerRecord, readonly Of<"RECOVERING" | "IMPORTED" | "SETTLED">[]>();
-  let staged: Of<"RECOVERING" | "IMPORTED" | "SETTLED">[] = [];
-  for (const record of of(world, "RECOVERING", "IMPORTED", "SETTLED", "RECOVERED")) {
-    if (record.kind === "RECOVERING") staged = [record];
-    else if (record.kind === "RECOVERED") found.set(record, staged);
-    else staged.push(record);
-  }
-  return found;
-}
-
-/** What a recovery took over, in place of the records that stood for it until RECOVERED. */
-function settledRecords<K extends RecordKind>(
-  world: World,
-  ...kinds: readonly K[]
-): readonly (Of<K> | Of<"RECOVERING" | "IMPORTED" | "SETTLED">)[] {
-  const parts = recoveries(world);
-  return of<RecordKind>(world, ...kinds, "RECOVERED").flatMap((record) => [
-    ...(parts.get(record) ?? []),
-    ...((kinds as readonly string[]).includes(record.kind) ? [record as Of<K>] : []),
-  ]);
-}
-
-/** Numbers, hashes and times go on, and nothing is bound, signed, let out or decided after a lock. */
+/**
+ * Numbers, hashes and times go on, and nothing is bound, signed, let out or decided after a lock.
+ */
 export function monotone(world: World): void {
   const before = { seq: 0, hash: zeroHash, at: 0 };
   let locked = false;
@@ -94,14 +73,18 @@ export function monotone(world: World): void {
       "INTENT",
       "SIGNED",
       "RELEASED",
+      "ENDED",
       "ADOPTED",
     ];
     must(!locked || !acts.includes(record.kind), "a locked signer does nothing", record);
-    locked = record.kind === "LOCKED" || (locked && record.kind !== "RECOVERED");
+    locked = record.kind === "LOCKED" || (locked && record.kind !== "OPENED");
   }
 }
 
-/** A token belongs to one withdrawal, a withdrawal to one token, and nonces are allocated in order from the adopted one. */
+/**
+ * A token belongs to one withdrawal, a withdrawal to one token, and nonces are allocated in order
+ * from the adopted one.
+ */
 export function bijection(world: World): void {
   const ownerOf = new Map<string, string>();
   const tokenOf = new Map<string, string>();
@@ -117,42 +100,54 @@ export function bijection(world: World): void {
     tokenOf.set(id, token);
     return isNew;
   };
-  for (const record of settledRecords(world, "ADOPTED", "INTENT", "RECOVERED")) {
-    if (record.kind === "RECOVERING" || record.kind === "SETTLED") continue;
-    if (record.kind === "RECOVERED") {
-      for (const told of record.accounts) {
-        const account = `${told.network} ${told.account}`;
-        must(BigInt(told.next) >= (next.get(account) ?? 0n), "a watermark never goes back", record);
-        for (const token of ownerOf.keys()) {
-          const isOurs = token.startsWith(`${account} `);
-          must(!isOurs || BigInt(token.slice(account.length + 1)) < BigInt(told.next), "a watermark is past every token", record);
-        }
-        begun.add(account);
-        next.set(account, BigInt(told.next));
+  const out = new Set<string>();
+  for (const record of of(world, "ADOPTED", "INTENT", "RELEASED", "OPENED")) {
+    if (record.kind === "RELEASED") {
+      for (const { transactionId } of record.released) out.add(transactionId);
+      continue;
+    }
+    if (record.kind === "OPENED") {
+      // What never left may give way to what the gateway says; where the account goes on is in the
+      // state that the record names.
+      for (const [id, token] of tokenOf) {
+        if (out.has(id)) continue;
+        tokenOf.delete(id);
+        ownerOf.delete(token);
       }
+      next.clear();
       continue;
     }
     const account = `${record.network} ${record.account}`;
     if (record.kind === "ADOPTED") {
       must(!begun.has(account), "an account is adopted before its first token", record);
-      next.set(account, BigInt(record.nonce));
-    } else if (record.kind === "IMPORTED") {
-      must(record.nonce !== "" || !tokenOf.has(record.transactionId), "a recovery takes no token away", record);
-      if (record.nonce !== "") bind(account, record.nonce, record.transactionId, record);
-    } else if (bind(account, record.nonce, record.transactionId, record)) {
-      must(next.get(account) === BigInt(record.nonce), "nonces are allocated without gaps", record);
-      next.set(account, BigInt(record.nonce) + 1n);
+      next.set(account, BigInt(record.slot));
+    } else if (bind(account, record.slot, record.transactionId, record)) {
+      const wanted = next.get(account);
+      must(wanted === undefined || wanted === BigInt(record.slot), "nonces are allocated without gaps", record);
+      if (wanted !== undefined || isSince(world, record)) next.set(account, BigInt(record.slot) + 1n);
     }
   }
 }
 
-/** INTENT before SIGNED, SIGNED before RELEASED under an acknowledgement that covers it, RELEASED before a byte is out. */
+/**
+ * Whether the withdrawal of an INTENT was asked for since the ledger was opened last: an opened
+ * ledger keeps others on their slot.
+ */
+function isSince(world: World, { transactionId, seq }: Of<"INTENT">): boolean {
+  const opened = of(world, "OPENED").findIndex((one) => one.seq > seq);
+  const last = of(world, "OPENED").at(opened === -1 ? -1 : opened - 1)?.seq ?? 0;
+  return of(world, "REQUESTED").some((one) => one.transactionId === transactionId && one.seq > last);
+}
+
+/**
+ * INTENT before SIGNED, SIGNED before RELEASED under an acknowledgement that covers it, RELEASED
+ * before a byte is out.
+ */
 export function writeAhead(world: World): void {
   const intents = new Map<string, Of<"INTENT">>();
   const signed = new Map<string, Of<"SIGNED">>();
   const hashes = new Map(world.records.map((record) => [record.seq, record.hash]));
   const released = new Set<string>();
-  const recovered = recoveries(world);
   for (const record of world.records) {
     if (record.kind === "INTENT") {
       const key = `${record.transactionId} ${record.version}`;
@@ -165,17 +160,9 @@ export function writeAhead(world: World): void {
       must(!signed.has(key), "a version is signed once", record);
       signed.set(key, record);
     }
-    for (const part of recovered.get(record) ?? []) {
-      if (part.kind !== "IMPORTED") continue;
-      for (let version = 1; intents.has(`${part.transactionId} ${version}`) || version <= part.versions.length; version++) {
-        const key = `${part.transactionId} ${version}`;
-        const { own = false, out = false } = part.versions[version - 1] ?? {};
-        // The gateway holds these, whatever this ledger has forgotten of it; others never left and give way to the gateway's.
-        if (own && out) released.add(signed.get(key)?.raw ?? "");
-        if (own) continue;
-        intents.delete(key);
-        signed.delete(key);
-      }
+    if (record.kind === "OPENED") {
+      intents.clear();
+      signed.clear();
     }
     if (record.kind === "RELEASED" || record.kind === "REPORTED") {
       must(hashes.get(record.acked.seq) === record.acked.hash, "an acknowledgement is of this ledger", record);
@@ -191,7 +178,10 @@ export function writeAhead(world: World): void {
   for (const raw of world.left) must(released.has(raw), `bytes left without a release: ${raw}`);
 }
 
-/** What is signed says exactly what was approved, to code that is not ours, and comes from the account it was bound to. */
+/**
+ * What is signed says exactly what was approved, to code that is not ours, and comes from the
+ * account it was bound to.
+ */
 export function asApproved(world: World): void {
   const approved = new Map<string, Of<"APPROVED">>();
   const intents = new Map<string, { readonly intent: Of<"INTENT">; readonly yes: Of<"APPROVED"> | undefined }>();
@@ -202,12 +192,18 @@ export function asApproved(world: World): void {
     }
     if (record.kind !== "SIGNED") continue;
     const { intent, yes } = intents.get(`${record.transactionId} ${record.version}`) ?? {};
+    const transaction = transactionOf(record.raw);
+    if (intent !== undefined && isCancel(intent)) {
+      const isNothing = transaction.value === 0n && transaction.data === "0x" && transaction.to === transaction.from;
+      must(isNothing && transaction.from === intent.account, "a cancel pays nothing, to the account itself", record);
+      must(transaction.nonce === Number(intent.slot), "a cancel is on the slot that the withdrawal has", record);
+      continue;
+    }
     must(yes !== undefined && intent !== undefined && yes.seq < intent.seq, "what is signed was approved", record);
     if (yes === undefined || intent === undefined) continue;
-    const transaction = transactionOf(record.raw);
     const native = yes.contract === "";
     must(
-      transaction.from === intent.account && transaction.nonce === Number(intent.nonce),
+      transaction.from === intent.account && transaction.nonce === Number(intent.slot),
       "account and nonce are the intent's",
       record,
     );
@@ -221,60 +217,74 @@ export function asApproved(world: World): void {
 }
 
 /**
- * A refused or expired withdrawal never had and never gets a token; nothing is decided twice, and nothing follows the end. What a
- * recovery settled may be asked for again: a person decides it then.
+ * A refused or expired withdrawal never had and never gets a token; nothing is decided twice, and
+ * nothing follows the end.
  */
 export function truth(world: World): void {
   const dead = new Set<string>();
-  const settled = new Set<string>();
-  const persons = new Set<string>();
   const bound = new Set<string>();
   const decided = new Set<string>();
   const ended = new Set<string>();
   const requested = new Set<string>();
-  const kinds = ["REQUESTED", "APPROVED", "HELD", "REFUSED", "EXPIRED", "INTENT", "SIGNED", "OBSERVED"] as const;
-  for (const record of settledRecords(world, ...kinds)) {
-    if (record.kind === "RECOVERING") continue;
+  const cancelled = new Set<string>();
+  const payments = new Set<string>();
+  const confirmed = new Map(of(world, "ENDED").flatMap(({ ended: ids, seq }) => ids.map((id) => [id, seq] as const)));
+  let isOpened = false;
+  const kinds = ["REQUESTED", "APPROVED", "HELD", "REFUSED", "EXPIRED", "INTENT", "SIGNED", "OBSERVED", "OPENED"] as const;
+  for (const record of of(world, ...kinds)) {
+    if (record.kind === "OPENED") {
+      // What it keeps is decided again, and what it leaves is asked for again.
+      isOpened = true;
+      for (const set of [bound, decided, requested, ended]) set.clear();
+      continue;
+    }
     const { transactionId: id } = record;
-    must(!dead.has(id) && !ended.has(id), "nothing follows the end", record);
-    const isAskedFor = record.kind === "IMPORTED" || record.kind === "REQUESTED";
-    must(isAskedFor || !settled.has(id), "what was settled is asked for again first", record);
-    if (record.kind === "IMPORTED") {
-      requested.add(id);
-      settled.delete(id);
-      decided.delete(id);
-      if (record.nonce !== "") bound.add(id);
-      continue;
-    }
-    if (record.kind === "SETTLED") {
-      must(!bound.has(id), "what is bound stays open", record);
-      settled.add(id);
-      decided.delete(id);
-      continue;
-    }
+    const isOver = ended.has(id) && (confirmed.get(id) ?? Number.POSITIVE_INFINITY) < record.seq;
+    must(!dead.has(id) && !isOver, "nothing follows the end", record);
+    const isVersion = record.kind === "INTENT" || record.kind === "SIGNED";
+    const isEnd = record.kind === "OBSERVED" && record.stage === "final";
+    must(!ended.has(id) || isVersion || isEnd, "an end that was told is followed by another or by versions of the slot", record);
     if (record.kind === "REQUESTED") {
-      must(!requested.has(id) || settled.has(id), "an order is requested once", record);
-      if (settled.delete(id)) persons.add(id);
+      must(!requested.has(id), "an order is requested once", record);
       requested.add(id);
     }
-    must(requested.has(id), "a request comes first", record);
-    if (record.kind === "HELD" && persons.has(id)) must(record.code === "RECOVERY_SETTLED", "a person decides it", record);
-    if (record.kind === "EXPIRED")
-      must(!persons.has(id) || decided.has(id), "what was settled runs out only after a yes", record);
+    must(isOpened || requested.has(id), "a request comes first", record);
     if (record.kind === "APPROVED") {
-      must(!persons.has(id) || record.by === "operator", "what was settled is approved by a person alone", record);
       must(!decided.has(id), "an approval comes once", record);
       decided.add(id);
     }
     if (record.kind === "INTENT") {
-      must(decided.has(id), "an intent follows an approval", record);
+      must(decided.has(id) || isCancel(record), "an intent follows an approval", record);
+      must(!cancelled.has(id) || isCancel(record), "no version pays after a cancel", record);
+      if (isCancel(record)) cancelled.add(id);
+      else payments.add(`${id} ${record.version}`);
       bound.add(id);
+    }
+    if (record.kind === "SIGNED") {
+      const isPayment = payments.has(`${id} ${record.version}`);
+      must(!cancelled.has(id) || !isPayment, "nothing that pays is signed after a cancel", record);
     }
     if (record.kind === "REFUSED" || record.kind === "EXPIRED") {
       must(!bound.has(id), "what is bound is never refused", record);
       dead.add(id);
     }
     if (record.kind === "OBSERVED" && record.stage === "final") ended.add(id);
+  }
+}
+
+/** While a person has stopped it, the signer signs nothing that pays. */
+export function paused(world: World): void {
+  const cancels = new Set<string>();
+  let isPaused = false;
+  for (const record of world.records) {
+    if (record.kind === "PAUSED") isPaused = record.paused;
+    if (record.kind === "INTENT" && isCancel(record)) cancels.add(`${record.transactionId} ${record.version}`);
+    if (record.kind !== "SIGNED") continue;
+    must(
+      !isPaused || cancels.has(`${record.transactionId} ${record.version}`),
+      "a paused signer signs nothing that pays",
+      record,
+    );
   }
 }
 
@@ -292,12 +302,12 @@ function mustFit(counted: readonly Counted[], currency: string, limits: KnownLim
   must(sum(dayMs) <= limits.perDay, "no day is above its limit", record);
 }
 
-/** No sum over any window is above a limit, of what is approved or of what is bound, whatever was asked when. */
+/**
+ * No sum over any window is above a limit, of what is approved or of what is bound, whatever was
+ * asked when.
+ */
 export function withinLimits(world: World): void {
   const currencyOf = new Map(of(world, "REQUESTED").map((record) => [record.transactionId, jobOf(record).currency]));
-  for (const { transactionId, job } of of(world, "IMPORTED")) {
-    if (job !== "") currencyOf.set(transactionId, (JSON.parse(job) as Job).currency);
-  }
   const counted: Counted[] = [];
   const bound: Counted[] = [];
   const fees = new Map<string, { currency: string; at: number; wei: bigint }>();
@@ -305,16 +315,11 @@ export function withinLimits(world: World): void {
     const at = from.findIndex((entry) => entry.id === id);
     return at < 0 ? undefined : from.splice(at, 1)[0];
   };
-  const spend = (id: string, currency: string, units: bigint, wei: bigint, at: number): void => {
-    for (const sums of [counted, bound]) if (!sums.some((entry) => entry.id === id)) sums.push({ id, currency, at, units });
-    if ((fees.get(id)?.wei ?? 0n) < wei) fees.set(id, { currency, at, wei });
-  };
-  for (const record of settledRecords(world, "APPROVED", "REFUSED", "EXPIRED", "INTENT", "RECOVERED")) {
-    if (record.kind === "RECOVERING" || record.kind === "SETTLED") continue;
-    if (record.kind === "RECOVERED") {
-      for (const { currency, units, feesWei } of record.spent) {
-        spend(record.order, currency, BigInt(units), BigInt(feesWei), record.at);
-      }
+  for (const record of of(world, "APPROVED", "REFUSED", "EXPIRED", "INTENT", "OPENED")) {
+    if (record.kind === "OPENED") {
+      // What it keeps counts whatever the limits say, and is not in the records.
+      for (const sums of [counted, bound]) sums.length = 0;
+      fees.clear();
       continue;
     }
     const id = record.transactionId;
@@ -324,13 +329,7 @@ export function withinLimits(world: World): void {
       take(counted, id);
       continue;
     }
-    if (record.kind === "IMPORTED") {
-      // What a recovery finds bound counts, whatever the limits say; what it holds does not until a person says yes.
-      const wei = record.versions.reduce((most, { feeMax }) => (BigInt(feeMax) > most ? BigInt(feeMax) : most), 0n);
-      if (record.nonce === "") take(counted, id);
-      else spend(id, currency, BigInt(record.amountUnits || "0"), wei, record.at);
-      continue;
-    }
+    if (currency === "" && of(world, "OPENED").length > 0) continue;
     must(limits !== undefined, "a currency without limits pays nothing", record);
     if (limits === undefined) continue;
     if (record.kind === "APPROVED") {
@@ -346,7 +345,7 @@ export function withinLimits(world: World): void {
       bound.push({ id, currency, at: record.at, units: BigInt(record.amountUnits) });
       mustFit(bound, currency, limits, record);
     }
-    const wei = BigInt(record.gasLimit) * BigInt(record.maxFeePerGas);
+    const wei = BigInt(record.feeMax);
     must(wei <= limits.fee, "no fee is above its ceiling", record);
     const before = fees.get(id)?.wei ?? 0n;
     const isDearer = wei > before;
@@ -361,11 +360,11 @@ export function withinLimits(world: World): void {
 export function authentic(world: World): void {
   let sequence = 0;
   let hash = zeroHash;
-  for (const record of settledRecords(world, "REQUESTED", "REPEATED")) {
-    if (record.kind === "RECOVERING") ({ sequence, jobHash: hash } = record);
-    if (record.kind === "IMPORTED")
-      must(record.job === "" || world.genuine.has(record.job), "a job taken over is genuine", record);
-    if (record.kind !== "REQUESTED" && record.kind !== "REPEATED") continue;
+  for (const record of of(world, "REQUESTED", "REPEATED", "OPENED")) {
+    if (record.kind === "OPENED") {
+      ({ sequence, jobHash: hash } = record);
+      continue;
+    }
     must(record.sequence === sequence + 1, "jobs are recorded without gaps", record);
     sequence = record.sequence;
     if (record.kind === "REQUESTED") {
@@ -378,7 +377,7 @@ export function authentic(world: World): void {
   }
 }
 
-const sentences = { monotone, bijection, writeAhead, asApproved, truth, withinLimits, authentic };
+const sentences = { monotone, bijection, writeAhead, asApproved, truth, paused, withinLimits, authentic };
 
 /** All of them. */
 export function assertSafe(world: World): void {

@@ -1,14 +1,17 @@
 /**
- * Checks config.json against its nodes: each serves its chain, keeps up and agrees with the others, and each token's contract has the
- * decimals of config.json. Looks through the chains' own door; the judgement is pure.
+ * Checks config.json against its nodes: each serves its chain, keeps up and agrees with the others,
+ * and each token's contract has the decimals of config.json. Looks through the chains' own door;
+ * the judgement is pure.
  */
-import { blockHashAt, lookAtNode, type NodeView } from "../../chains/evm/node-check.ts";
+import { blockHashAt, lookAtNode } from "../../chains/connect.ts";
+import type { NodeView } from "../../chains/nodes.ts";
 import { type Finding, finding } from "../../protocol/finding.ts";
 import { isLoopback } from "../../protocol/loopback.ts";
 import type { AgentSettings } from "../config/settings.ts";
 
 /**
- * The answers of a chain's nodes, in the order of config.json. `hashes` are of one block, which all nodes should have alike.
+ * The answers of a chain's nodes, in the order of config.json. `hashes` are of one block, which all
+ * nodes should have alike.
  * @public
  */
 export interface ChainView {
@@ -23,19 +26,24 @@ type ChainSettings = Pick<AgentSettings, "chains" | "currencies">;
 const timeoutMsDefault = 3_000;
 /** Blocks below the lowest node's newest one: honest nodes have no two branches there. */
 const agreedDepth = 6;
-/** A node lags when its newest block is older than the newest node's by this time, and by more than a few blocks. */
+/**
+ * A node lags when its newest block is older than the newest node's by this time, and by more than
+ * a few blocks.
+ */
 const lagMsMax = 120_000;
 const lagBlocksMax = 3;
 
 /**
- * Asks every node, all at the same time, within three exchanges of `timeoutMs` each. Rejects for bugs alone.
+ * Asks every node, all at the same time, within three exchanges of `timeoutMs` each. Rejects for
+ * bugs alone.
  * @public
  */
 export function lookAtChains(settings: ChainSettings, timeoutMs = timeoutMsDefault): Promise<readonly ChainView[]> {
   return Promise.all(
-    Object.entries(settings.chains).map(async ([chain, { chainId, nodes: urls }]) => {
-      const contracts = tokensOn(settings, chain).map(({ contract }) => contract);
-      const nodes = await Promise.all(urls.map((url) => lookAtNode({ url, chainId, contracts, timeoutMs })));
+    Object.entries(settings.chains).map(async ([name, chain]) => {
+      const urls = chain.nodes;
+      const contracts = tokensOn(settings, name).map(({ contract }) => contract);
+      const nodes = await Promise.all(urls.map((url) => lookAtNode({ chain, url, contracts, timeoutMs })));
       const answered = nodes.filter((node) => node.code === "");
       const level = Math.max(0, Math.min(...answered.map((node) => node.block)) - agreedDepth);
       const hashes =
@@ -43,10 +51,10 @@ export function lookAtChains(settings: ChainSettings, timeoutMs = timeoutMsDefau
           ? nodes.map(() => "")
           : await Promise.all(
               nodes.map((node, at) =>
-                node.code === "" ? blockHashAt({ url: urls[at] ?? "", chainId, timeoutMs }, level) : Promise.resolve(""),
+                node.code === "" ? blockHashAt({ chain, url: urls[at] ?? "", timeoutMs }, level) : Promise.resolve(""),
               ),
             );
-      return { chain, chainId, nodes, hashes };
+      return { chain: name, chainId: chain.chainId, nodes, hashes };
     }),
   );
 }
@@ -64,7 +72,8 @@ function tokensOn({ currencies }: ChainSettings, chain: string): readonly Token[
 }
 
 /**
- * Judges the answers. A wrong chain or token is an error; a trouble that may pass by itself is a warning, since no start needs a node.
+ * Judges the answers. A wrong chain or token is an error; a trouble that may pass by itself is a
+ * warning, since no start needs a node.
  * @public
  */
 export function judgeChains(settings: ChainSettings, views: readonly ChainView[]): readonly Finding[] {

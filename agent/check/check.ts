@@ -1,6 +1,7 @@
 /**
- * `crypto --check`: finds the faults of the next start without starting, and without the state folder's lock. Has encKey for a moment;
- * another process, which never has it, asks the chains' nodes.
+ * `crypto --check`: finds the faults of the next start without starting, and without the state
+ * folder's lock. Has encKey for a moment; another process, which never has it, asks the chains'
+ * nodes.
  */
 
 import { spawnSync } from "node:child_process";
@@ -10,6 +11,8 @@ import { AgentError } from "../../protocol/fault.ts";
 import type { Finding } from "../../protocol/finding.ts";
 import { faultFound, finding, findingLine, orFinding } from "../../protocol/finding.ts";
 import { priorityOf } from "../../protocol/log.ts";
+import { systemPath } from "../../protocol/system-path.ts";
+import { visible } from "../../protocol/visible.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import { findConfigFile } from "../config/place.ts";
@@ -38,7 +41,8 @@ export interface CheckOptions {
 const chainsMs = 20_000;
 
 /**
- * Prints one line a finding, or one line of JSON. Resolves with the exit code: 2 when a finding is an error, else 0. Twice is harmless.
+ * Prints one line a finding, or one line of JSON. Resolves with the exit code: 2 when a finding is
+ * an error, else 0. Twice is harmless.
  * @public
  */
 export async function check(options: CheckOptions, out: (text: string) => void, isJournal = false): Promise<number> {
@@ -51,7 +55,8 @@ export async function check(options: CheckOptions, out: (text: string) => void, 
     const priority = (level: string): string => (isJournal ? priorityOf(level) : "");
     for (const one of findings) out(`${priority(one.severity === "error" ? "error" : "warn")}crypto: ${findingLine(one)}\n`);
     const words = ok ? "would start" : "would not start, or would not pay";
-    out(`crypto: ${words} (${options.role}, config ${options.configSource ?? path}, state ${stateFolder(options.state).root})\n`);
+    const places = visible(`config ${options.configSource ?? path}, state ${stateFolder(options.state).root}`);
+    out(`crypto: ${words} (${options.role}, ${places})\n`);
   }
   return ok ? exitCodes.fine : exitCodes.configuration;
 }
@@ -61,7 +66,9 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
   const state = stateFolder(options.state);
   const credentials = process.env.CREDENTIALS_DIRECTORY;
   const findings: Finding[] = [];
-  const config = orFinding(findings, () => readConfig(path, { requireSecrets: [], privateFolder: credentials }));
+  const config = orFinding(findings, () =>
+    readConfig(path, { requireSecrets: [], privateFolder: credentials, isNamed: options.config !== undefined }),
+  );
   if (config === null) return findings;
   const secretsFound = Object.keys(config.secrets);
   config.secrets.mnemonic?.fill(0);
@@ -84,7 +91,10 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
   return findings;
 }
 
-/** Null, and a finding, without encKey: a check by hand may lack one, and then leaves the keystore shut. The caller wipes it. */
+/**
+ * Null, and a finding, without encKey: a check by hand may lack one, and then leaves the keystore
+ * shut. The caller wipes it.
+ */
 async function encKeyOrFinding(options: CheckOptions, { secrets }: Config, findings: Finding[]): Promise<Uint8Array | null> {
   try {
     const key = await findEncKey({
@@ -109,14 +119,17 @@ async function encKeyOrFinding(options: CheckOptions, { secrets }: Config, findi
   }
 }
 
-/** Has another process ask the nodes, within one bound for all of them, so that the check ends whatever a node does. */
+/**
+ * Has another process ask the nodes, within one bound for all of them, so that the check ends
+ * whatever a node does.
+ */
 function checkChains({ chains, currencies }: AgentSettings): readonly Finding[] {
   const done = spawnSync(process.execPath, [fileURLToPath(programPath(import.meta.url, "./main"))], {
     input: JSON.stringify({ chains, currencies }),
     encoding: "utf8",
     timeout: chainsMs,
     stdio: ["pipe", "pipe", "inherit"],
-    env: { PATH: process.env.PATH },
+    env: { PATH: systemPath },
   });
   if (done.status === 0) return JSON.parse(done.stdout) as readonly Finding[];
   return [finding("NODE_TIMEOUT", "warning", "the chains' nodes could not be looked at in time")];

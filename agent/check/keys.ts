@@ -1,7 +1,8 @@
 /**
- * Checks that keystore, encKey and config.json fit together, as the signer does at its start. Opens the keystore and wipes it.
- * Reaches no network and changes nothing.
+ * Checks that keystore, encKey and config.json fit together, as the signer does at its start. Opens
+ * the keystore and wipes it. Reaches no network and changes nothing.
  */
+import { networkOf } from "../../chains/families.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
 import type { AgentSettings } from "../config/settings.ts";
@@ -9,7 +10,7 @@ import type { StateFolder } from "../files/state-folder.ts";
 import { openKeystoreIn, readKeystore } from "../keystore/file.ts";
 import { readKeystoreHeader, wipeKeystore } from "../keystore/keystore.ts";
 import { hotAddress } from "../keystore/nodes.ts";
-import { networkOf, readRules } from "../signer/policy/rules.ts";
+import { readRules } from "../signer/policy/rules.ts";
 
 /**
  * Without `encKey` only the readable header of the keystore is checked. The caller wipes `encKey`.
@@ -19,8 +20,8 @@ export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: U
   try {
     const networks =
       encKey === null ? readKeystoreHeader(readKeystore(state.signer)).networks : networksInside(state, settings, encKey);
-    return Object.entries(settings.chains).flatMap(([chain, { chainId }]) =>
-      networks.includes(networkOf(chainId))
+    return Object.entries(settings.chains).flatMap(([chain, configured]) =>
+      networks.includes(networkOf(configured))
         ? []
         : [finding("SIGNER_NETWORK", "error", `chains.${chain} is not among the networks this wallet was paired for`)],
     );
@@ -30,7 +31,9 @@ export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: U
   }
 }
 
-/** The networks of the opened keystore. Reads the rules too, which needs the paying address inside. */
+/**
+ * The networks of the opened keystore. Reads the rules too, which needs the paying address inside.
+ */
 function networksInside(state: StateFolder, settings: AgentSettings, encKey: Uint8Array): readonly string[] {
   const contents = openKeystoreIn(state.signer, encKey);
   try {

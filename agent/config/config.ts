@@ -1,6 +1,7 @@
 /**
- * Reads config.json, strictly: only its owner may read the file, every key is known, every value checked, and the three secrets
- * come out as bytes that never were strings. Touches that one file. The format is in docs/operations.md.
+ * Reads config.json, strictly: only its owner may read the file, every key is known, every value
+ * checked, and the three secrets come out as bytes that never were strings. Touches that one file.
+ * The format is in docs/operations.md.
  */
 import { resolve } from "node:path";
 import { AgentError, namingFile } from "../../protocol/fault.ts";
@@ -30,8 +31,16 @@ export interface Config {
 export interface ConfigOptions {
   /** Secrets that must stand in the file; a placeholder or nothing in their place is a fault. */
   readonly requireSecrets: readonly SecretName[];
-  /** A folder the service manager made for this process alone ($CREDENTIALS_DIRECTORY): its files are private by the folder. */
+  /**
+   * A folder the service manager made for this process alone ($CREDENTIALS_DIRECTORY): its files
+   * are private by the folder.
+   */
   readonly privateFolder?: string | undefined;
+  /**
+   * A person named this very file, so it may be anybody's; one that the program finds is root's or
+   * this user's.
+   */
+  readonly isNamed?: boolean;
 }
 
 const placeholders: Readonly<Record<SecretName, string>> = {
@@ -42,12 +51,14 @@ const placeholders: Readonly<Record<SecretName, string>> = {
 
 /**
  * Reads and checks the whole file. Reading changes nothing.
- * @throws AgentError CONFIG_*; context `hint` where there is a better one than the code's own.
+ * @throws AgentError CONFIG_*, FILE_*; context `hint` where there is a better one than the code's
+ * own.
  * @public
  */
 export function readConfig(file: string, options: ConfigOptions): Config {
   const path = resolve(file);
-  const bytes = readPrivateFile(path, options.privateFolder);
+  const { privateFolder, isNamed = false } = options;
+  const bytes = readPrivateFile(path, { privateFolder, owner: isNamed ? "any" : "own" });
   try {
     const value = parseText(path, bytes);
     const settings = namingFile(path, () => readSettings(value));

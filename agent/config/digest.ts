@@ -1,10 +1,13 @@
-/** A digest of config.json, by which signer, courier and commands compare the settings they go by. Pure. */
+/**
+ * A digest of config.json, by which signer, courier and commands compare the settings they go by.
+ * Pure.
+ */
 import { createHash } from "node:crypto";
 import type { AgentSettings } from "./settings.ts";
 
 /**
- * SHA-256 as lower-case hex over the settings as JSON with sorted keys. Settings hold no secret; order and white space of the file make
- * no difference.
+ * SHA-256 as lower-case hex over the settings as JSON with sorted keys. Settings hold no secret;
+ * order and white space of the file make no difference.
  * @public
  */
 export function configDigest(settings: AgentSettings): string {

@@ -1,13 +1,15 @@
 /**
- * STATE/courier/link.json: what the link needs to know itself and its gateway by. Written once at each pairing, read by the
- * courier at its start. Touches that one file. The link's seed is kept out of every string: it is cut from the bytes before parsing.
+ * STATE/courier/link.json: what the link needs to know itself and its gateway by. Written once at
+ * each pairing, read by the courier at its start. Touches that one file. The link's seed is kept
+ * out of every string: it is cut from the bytes before parsing.
  */
-import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import { hex, integer, object, string } from "../../protocol/shape.ts";
 import { replaceFile } from "../files/replace-file.ts";
+import { readTrusted } from "../files/trusted.ts";
 
 /**
  * Who the link is. `linkSeed` is the caller's to wipe.
@@ -36,8 +38,9 @@ const readFields = object({
 });
 
 /**
- * Writes link.json into `folder` (made with 0700 when missing): temporary file with 0600, fsync, rename, fsync of the folder.
- * Calling twice with the same identity is harmless. @throws AgentError LINK_FILE_WRITE
+ * Writes link.json into `folder` (made with 0700 when missing): temporary file with 0600, fsync,
+ * rename, fsync of the folder. Calling twice with the same identity is harmless. @throws AgentError
+ * LINK_FILE_WRITE
  * @public
  */
 export function writeLinkFile(folder: string, identity: LinkIdentity): void {
@@ -64,34 +67,30 @@ export function writeLinkFile(folder: string, identity: LinkIdentity): void {
 }
 
 /**
- * The bytes of link.json in `folder`, unread; the caller wipes them. Root asks too, and the folder is the courier's, whom somebody may
- * have taken over: no link leads to a file that only root can read, and no pipe makes root wait.
- * @throws AgentError LINK_FILE_MISSING, LINK_FILE_OPEN (group or world may read it), LINK_FILE_INVALID
+ * The bytes of link.json in `folder`, unread; the caller wipes them. Root asks too, and the folder
+ * is the courier's, whom somebody may have taken over: no link leads to a file that only root can
+ * read, and no pipe makes root wait.
+ * @throws AgentError LINK_FILE_MISSING, LINK_FILE_INVALID, FILE_LINK, FILE_KIND, FILE_OWNER,
+ * FILE_EXPOSED
  * @public
  */
 export function readLinkBytes(folder: string): Buffer {
   const path = join(folder, fileName);
-  let fd = -1;
+  let bytes: Uint8Array | null;
   try {
-    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    const { mode, size } = fstatSync(fd);
-    if ((mode & 0o077) !== 0)
-      throw new AgentError("LINK_FILE_OPEN", "none", `group or world can read ${path}`, { path, hint: `chmod 600 ${path}` });
-    if (size > fileBytesMax) throw new AgentError("LINK_FILE_INVALID", "none", `${path} is too large`, { path });
-    const bytes = Buffer.alloc(size);
-    return bytes.subarray(0, readSync(fd, bytes, 0, size, 0));
+    bytes = readTrusted(path, fileBytesMax, { owner: "folder", isSecret: true });
   } catch (error) {
     if (error instanceof AgentError) throw error;
     throw new AgentError("LINK_FILE_MISSING", "none", `${path} cannot be read: ${reasonOf(error)}`, { path }, { cause: error });
-  } finally {
-    if (fd !== -1) closeSync(fd);
   }
+  if (bytes === null) throw new AgentError("LINK_FILE_INVALID", "none", `${path} is too large`, { path });
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 /**
  * Reads link.json of `folder`; the caller wipes `linkSeed`.
- * @throws AgentError LINK_FILE_MISSING, LINK_FILE_OPEN (group or world may read it), LINK_FILE_INVALID
+ * @throws AgentError LINK_FILE_MISSING, LINK_FILE_INVALID, FILE_LINK, FILE_KIND, FILE_OWNER,
+ * FILE_EXPOSED
  * @public
  */
 export function readLinkFile(folder: string): LinkIdentity {

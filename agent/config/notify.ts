@@ -1,4 +1,7 @@
-/** Reads `notify` and `metrics` of config.json: the receiver of events, and the place of the metrics. Pure. docs/events.md. */
+/**
+ * Reads `notify` and `metrics` of config.json: the receiver of events, and the place of the
+ * metrics. Pure. docs/events.md.
+ */
 import { parseAmount } from "../../protocol/amount.ts";
 import type { JsonObject, JsonValue } from "../../protocol/json.ts";
 import { isLoopback } from "../../protocol/loopback.ts";

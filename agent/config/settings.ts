@@ -18,7 +18,8 @@ export interface CurrencySettings {
 }
 
 /**
- * Amounts are decimal strings of the currency; fees of the chain's native coin (18 decimals on EVM).
+ * Amounts are decimal strings of the currency; fees of the chain's native coin (18 decimals on
+ * EVM).
  * @public
  */
 export interface PolicySettings {
@@ -27,10 +28,11 @@ export interface PolicySettings {
   readonly maxPerDay: string;
   readonly maxFee: string; // for one withdrawal, its dearest version
   readonly maxFeePerDay: string;
+  readonly maxTipGwei?: string; // most that a version offers the block's maker, a unit of gas; 50 unless told
   readonly holdAbove?: string;
   readonly twoApproversAbove?: string;
-  /** Of destinations that this agent has never paid; at least one of the two. */
-  readonly newDestination?: { readonly holdAbove?: string; readonly delayMinutes?: number }; // 1 … 10080
+  /** Of destinations that this agent has never paid; one of the two at least, 1 … 10080 minutes. */
+  readonly newDestination?: { readonly holdAbove?: string; readonly delayMinutes?: number };
   readonly allow?: readonly string[]; // when not empty, only these destinations
   readonly deny?: readonly string[];
 }
@@ -41,6 +43,7 @@ export interface AgentSettings {
   readonly chains: Readonly<Record<string, ChainSettings>>;
   readonly currencies: Readonly<Record<string, CurrencySettings>>;
   readonly policy: Readonly<Record<string, PolicySettings>>;
+  readonly stuckAfterMinutes: number; // after it `status` calls an open withdrawal stuck; 1 … 10080
   readonly notify?: NotifySettings;
   readonly metrics?: MetricsSettings;
 }
@@ -51,14 +54,16 @@ export interface AgentSettings {
  */
 export type NotifyTarget =
   | { readonly kind: "command"; readonly command: readonly string[] }
-  | { readonly kind: "url"; readonly url: string }; // https unless loopback; its path may be a secret
+  // https unless loopback; its path may be a secret
+  | { readonly kind: "url"; readonly url: string };
 
 /** @public */
 export interface NotifySettings {
   readonly target: NotifyTarget;
   readonly stuckMinutes: number; // a withdrawal that does not go on for so long is stuck
   readonly awayMinutes: number; // link or nodes
-  readonly lowFunds: Readonly<Record<string, string>>; // by currency, decimal strings: less than that is little
+  // by currency, decimal strings: less than that is little
+  readonly lowFunds: Readonly<Record<string, string>>;
 }
 
 /**
@@ -93,6 +98,7 @@ export interface SignerSettings {
   readonly chains: Readonly<Record<string, Pick<ChainSettings, "family" | "chainId">>>;
   readonly currencies: Readonly<Record<string, CurrencySettings>>;
   readonly policy: Readonly<Record<string, PolicySettings>>;
+  readonly stuckAfterMinutes: number;
   readonly stateDir: string; // its own folder: keystore.json, ledger/
   readonly courierSocket: string; // path, or "fd:N" when inherited
   readonly operatorSocket: string;
@@ -105,7 +111,8 @@ export interface SignerSettings {
  * @public
  */
 export interface ConfigSource {
-  readonly path: string; // absolute: the file a person edits, also where the service manager handed over a copy of it
+  // absolute: the file a person edits, also where the service manager handed over a copy of it
+  readonly path: string;
   readonly digest: string; // agent/config/digest.ts
   readonly readAt: number; // Unix milliseconds
 }

@@ -1,9 +1,10 @@
 /**
- * Reads config.json field by field. Every field is known, bounded and checked against the others; each mistake has its own code and
- * names its place. Pure: value in, settings out. Sources: EIP-55, EIP-155, CAIP-2.
+ * Reads config.json field by field. Every field is known, bounded and checked against the others;
+ * each mistake has its own code and names its place. Pure: value in, settings out. Sources: EIP-55,
+ * EIP-155, CAIP-2.
  */
-import { parseAddress } from "../../chains/evm/address.ts";
-import { nativeDecimal } from "../../chains/evm/network.ts";
+import { families } from "../../chains/families.ts";
+import type { Family } from "../../chains/family.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 import type { JsonValue } from "../../protocol/json.ts";
@@ -15,10 +16,11 @@ import { asInteger, asList, asObject, asText, fault, needed, parseUrl, quoted } 
 /** The keys of config.json that are secrets. */
 export const secretNames = ["mnemonic", "apiKey", "encKey"] as const;
 
-const topKeys = ["gatewayUrl", ...secretNames, "chains", "currencies", "policy", "notify", "metrics"];
+const topKeys = ["gatewayUrl", ...secretNames, "chains", "currencies", "policy", "stuckAfterMinutes", "notify", "metrics"];
 const chainKeys = ["family", "chainId", "nodes", "confirmations"];
 const currencyKeys = ["chain", "decimal", "contract"];
 const feeKeys = ["maxFee", "maxFeePerDay"] as const;
+const tipKey = "maxTipGwei";
 const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove"] as const;
 const newDestinationKeys = ["holdAbove", "delayMinutes"];
 const listKeys = ["allow", "deny"] as const;
@@ -27,6 +29,12 @@ const neededPolicyKeys = ["maxPerWithdrawal", "maxPerDay", "maxFee", "maxFeePerD
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const nodesMax = 8;
 const confirmationsMax = 10_000;
+/**
+ * A chain's own word of what is final comes after a quarter of an hour; the rest is for full blocks
+ * and away nodes.
+ */
+const stuckAfterMinutesDefault = 60;
+const stuckAfterMinutesMax = 10_080;
 /** A week: the gateway waits no longer for a person. */
 const delayMinutesMax = 10_080;
 const addressesMax = 4096;
@@ -55,11 +63,15 @@ export function readSettings(value: JsonValue): AgentSettings {
     const currency = currencies[id];
     if (currency === undefined)
       throw fault("CONFIG_POLICY_CURRENCY", `${path}: there is no currency ${id}`, Object.keys(currencies));
-    return readPolicy(entry, path, currency);
+    return readPolicy(entry, path, currency, families[(chains[currency.chain] as ChainSettings).family]);
   });
   const notify = top.notify === undefined ? {} : { notify: readNotify(top.notify, currencies) };
   const metrics = top.metrics === undefined ? {} : { metrics: readMetrics(top.metrics) };
-  return { gatewayUrl, chains, currencies, policy, ...notify, ...metrics };
+  const stuckAfterMinutes =
+    top.stuckAfterMinutes === undefined
+      ? stuckAfterMinutesDefault
+      : asInteger(top.stuckAfterMinutes, "stuckAfterMinutes", 1, stuckAfterMinutesMax);
+  return { gatewayUrl, chains, currencies, policy, stuckAfterMinutes, ...notify, ...metrics };
 }
 
 function readGatewayUrl(value: JsonValue): string {
@@ -100,30 +112,36 @@ function readCurrency(value: JsonValue, path: string, chains: Readonly<Record<st
   if (chains[chain] === undefined)
     throw fault("CONFIG_CURRENCY_CHAIN", `${path}: there is no chain ${quoted(chain)}`, Object.keys(chains));
   const decimal = asInteger(needed(currency, "decimal", path), `${path}.decimal`, 0, decimalMax);
+  const family = families[chains[chain].family];
   if (currency.contract === undefined) {
-    if (decimal !== nativeDecimal) {
+    const coinDecimal = family.fees.decimal;
+    if (decimal !== coinDecimal) {
       throw fault(
         "CONFIG_DECIMAL",
-        `${path} has no contract, so it is the chain's own coin, which has ${nativeDecimal} decimals, not ${decimal}`,
+        `${path} has no contract, so it is the chain's own coin, which has ${coinDecimal} decimals, not ${decimal}`,
       );
     }
     return { chain, decimal };
   }
-  return { chain, decimal, contract: readAddress(currency.contract, `${path}.contract`, "CONFIG_CONTRACT") };
+  return { chain, decimal, contract: readAddress(family, currency.contract, `${path}.contract`, "CONFIG_CONTRACT") };
 }
 
-function readPolicy(value: JsonValue, path: string, currency: CurrencySettings): PolicySettings {
-  const policy = asObject(value, path, [...amountKeys, ...feeKeys, ...listKeys, "newDestination"]);
+function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, family: Family): PolicySettings {
+  const { decimal, tipDecimal } = family.fees;
+  const policy = asObject(value, path, [...amountKeys, ...feeKeys, tipKey, ...listKeys, "newDestination"]);
   for (const key of neededPolicyKeys) needed(policy, key, path);
   const result: Record<string, string | readonly string[] | PolicySettings["newDestination"]> = {};
   for (const key of amountKeys)
     if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, currency.decimal);
-  for (const key of feeKeys) if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, nativeDecimal);
+  for (const key of feeKeys) if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, decimal);
+  if (policy[tipKey] !== undefined) result[tipKey] = asAmount(policy[tipKey], `${path}.${tipKey}`, tipDecimal);
   for (const key of listKeys) {
     const given = policy[key];
     if (given === undefined) continue;
     const at = `${path}.${key}`;
-    result[key] = asList(given, at, addressesMax).map((entry, index) => readAddress(entry, `${at}[${index}]`, "CONFIG_ADDRESS"));
+    result[key] = asList(given, at, addressesMax).map((entry, index) =>
+      readAddress(family, entry, `${at}[${index}]`, "CONFIG_ADDRESS"),
+    );
   }
   if (policy.newDestination !== undefined)
     result.newDestination = readNewDestination(policy.newDestination, `${path}.newDestination`, currency);
@@ -150,8 +168,8 @@ function asAmount(given: JsonValue, at: string, decimal: number): string {
   throw fault("CONFIG_AMOUNT", `${at} is not a plain decimal number such as "1.5"`);
 }
 
-function readAddress(value: JsonValue, path: string, code: "CONFIG_CONTRACT" | "CONFIG_ADDRESS"): string {
-  const parsed = parseAddress(asText(value, path));
+function readAddress(family: Family, value: JsonValue, path: string, code: "CONFIG_CONTRACT" | "CONFIG_ADDRESS"): string {
+  const parsed = family.parseAddress(asText(value, path));
   if (parsed.ok) return parsed.address;
   if (parsed.code === "ADDRESS_CHECKSUM") throw fault(code, `${path} is mistyped: its upper and lower case do not fit (EIP-55)`);
   if (parsed.code === "ADDRESS_ZERO") throw fault(code, `${path} is the zero address`);

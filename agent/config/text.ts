@@ -1,11 +1,15 @@
 /**
- * config.json as bytes. Finds its outermost members, so that secrets leave as bytes before anything becomes a string, and so that
- * scrubbing keeps every other byte as the person wrote it. Finds places only; the strict parser judges the grammar.
+ * config.json as bytes. Finds its outermost members, so that secrets leave as bytes before anything
+ * becomes a string, and so that scrubbing keeps every other byte as the person wrote it. Finds
+ * places only; the strict parser judges the grammar.
  */
 import { isUtf8 } from "node:buffer";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 
-/** A member of the outermost object: key from `start`, quotes included; value from `valueStart` up to but not including `end`. */
+/**
+ * A member of the outermost object: key from `start`, quotes included; value from `valueStart` up
+ * to but not including `end`.
+ */
 export interface Member {
   readonly key: string; // as written, escapes unresolved
   readonly start: number;
@@ -18,7 +22,8 @@ const backslash = 0x5c;
 const space = 0x20;
 
 /**
- * The members of the outermost object in order; none when the text is not an object. Anything malformed ends the list early.
+ * The members of the outermost object in order; none when the text is not an object. Anything
+ * malformed ends the list early.
  * @public
  */
 export function findMembers(bytes: Uint8Array): readonly Member[] {
@@ -44,7 +49,8 @@ export function findMembers(bytes: Uint8Array): readonly Member[] {
 }
 
 /**
- * A copy with the inside of each named member's string value turned into spaces: same length, same lines, same grammar.
+ * A copy with the inside of each named member's string value turned into spaces: same length, same
+ * lines, same grammar.
  * @public
  */
 export function blanked(bytes: Uint8Array, names: readonly string[]): Uint8Array {
@@ -78,9 +84,9 @@ export function withoutMembers(bytes: Uint8Array, names: readonly string[]): Uin
 }
 
 /**
- * The bytes of a JSON string, escapes resolved to UTF-8, without ever making a string of them. `text` includes both quotes. Null for
- * text that is no JSON string: an unknown escape, half a surrogate pair, a control character, bytes outside UTF-8. The caller wipes
- * the result.
+ * The bytes of a JSON string, escapes resolved to UTF-8, without ever making a string of them.
+ * `text` includes both quotes. Null for text that is no JSON string: an unknown escape, half a
+ * surrogate pair, a control character, bytes outside UTF-8. The caller wipes the result.
  * @public
  */
 export function stringBytes(text: Uint8Array): Uint8Array | null {

@@ -1,6 +1,7 @@
 /**
- * Readers for each kind of value in config.json. A fault names the place in the file and, for a mistyped key, the nearest right one.
- * Pure. `path` is a value's place, such as `policy.eth.maxFee`.
+ * Readers for each kind of value in config.json. A fault names the place in the file and, for a
+ * mistyped key, the nearest right one. Pure. `path` is a value's place, such as
+ * `policy.eth.maxFee`.
  */
 import type { Code } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -23,7 +24,10 @@ export function needed(object: JsonObject, key: string, path: string): JsonValue
   return value;
 }
 
-/** An object, all of whose keys are in `known` where that is given. @throws AgentError CONFIG_TYPE, CONFIG_UNKNOWN_KEY */
+/**
+ * An object, all of whose keys are in `known` where that is given. @throws AgentError CONFIG_TYPE,
+ * CONFIG_UNKNOWN_KEY
+ */
 export function asObject(value: JsonValue, path: string, known?: readonly string[]): JsonObject {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw typeFault(path, "an object, { … }", value);
   const object = value as JsonObject;
@@ -53,7 +57,9 @@ export function asText(value: JsonValue, path: string): string {
   return value;
 }
 
-/** A whole number from `min` to `max`, both included. @throws AgentError CONFIG_TYPE, CONFIG_VALUE */
+/**
+ * A whole number from `min` to `max`, both included. @throws AgentError CONFIG_TYPE, CONFIG_VALUE
+ */
 export function asInteger(value: JsonValue, path: string, min: number, max: number): number {
   if (typeof value !== "number") throw typeFault(path, "a whole number without quotes", value);
   if (value < min || value > max) throw fault("CONFIG_VALUE", `${path} must be between ${min} and ${max}`);
@@ -76,7 +82,9 @@ export function fault(code: ConfigCode, message: string, known?: readonly string
   return new AgentError(code, "none", message, { hint });
 }
 
-/** A key may be a secret pasted at the wrong place, so only a key with the form of a name is shown. */
+/**
+ * A key may be a secret pasted at the wrong place, so only a key with the form of a name is shown.
+ */
 function shownKey(key: string): string {
   return /^[A-Za-z][A-Za-z0-9_-]{0,31}$/.test(key) ? key : "a key that is no name";
 }

@@ -1,4 +1,7 @@
-/** A chain during a run: what its nodes show goes to the desk, and whether they answer at all to whoever asks for the status. */
+/**
+ * A chain during a run: what its nodes show goes to the desk, and whether they answer at all to
+ * whoever asks for the status.
+ */
 import type { Shared } from "./run-state.ts";
 import { asking, nodesDetail } from "./status.ts";
 import { createWatch } from "./watch/watch.ts";

@@ -1,6 +1,7 @@
 /**
- * The courier: connects to the signer, works while its socket lives, and connects again for ever. Keeps the chain nodes and nothing
- * else across runs of the signer. Everything outside is passed in; `main.ts` is the process around it.
+ * The courier: connects to the signer, works while its socket lives, and connects again for ever.
+ * Keeps the chain nodes and nothing else across runs of the signer. Everything outside is passed
+ * in; `main.ts` is the process around it.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { type SignerSocket, settled } from "./hands.ts";

@@ -1,6 +1,7 @@
 /**
- * The link during a run: what the gateway says goes to the signer before anything comes of it, what the signer states goes to the
- * gateway until it is acknowledged. A frame the signer does not take ends the connection or begins it anew.
+ * The link during a run: what the gateway says goes to the signer before anything comes of it, what
+ * the signer states goes to the gateway until it is acknowledged. A frame the signer does not take
+ * ends the connection or begins it anew.
  */
 import type { DeskNo } from "./desk/desk.ts";
 import { settled } from "./hands.ts";
@@ -12,7 +13,9 @@ import { askHello, type Hello, type RunOptions, type Shared } from "./run-state.
 /** The newest statement is acknowledged long before this, else its turn is over. */
 const acknowledgedMs = 30_000;
 
-/** Dials the gateway; from here on its frames go to the signer, and the signer's statements to it. */
+/**
+ * Dials the gateway; from here on its frames go to the signer, and the signer's statements to it.
+ */
 export function openLink(shared: Shared, hello: Hello): { readonly link: Link; readonly reporter: Reporter } {
   const { options, signer, state } = shared;
   const { log, metrics, onBug } = options;
@@ -39,7 +42,8 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
     onFrame(envelope, frame) {
       const take = envelope === "jobs" ? admitJobs : release;
       take(shared, link, frame).catch(onBug);
-      // While the signer verifies and writes, the nodes can already answer what will be asked for this job.
+      // While the signer verifies and writes, the nodes can already answer what will be asked for
+      // this job.
       if (envelope === "jobs") setImmediate(() => foresee(frame, hello.accounts, options));
     },
     onDown({ code, detail, wasUp, retryMs }) {
@@ -73,8 +77,8 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
 }
 
 /**
- * A statement or its acknowledgement may get lost on a line that stands, and the signer may refuse one while clocks are apart. Both come
- * again on another connection, and on no other occasion.
+ * A statement or its acknowledgement may get lost on a line that stands, and the signer may refuse
+ * one while clocks are apart. Both come again on another connection, and on no other occasion.
  */
 export async function checkAcknowledged(shared: Shared, link: Link): Promise<void> {
   const { state, options } = shared;
@@ -86,7 +90,10 @@ export async function checkAcknowledged(shared: Shared, link: Link): Promise<voi
   if (isWaiting && state.stated === null) link.drop("LINK_RESUME", "no acknowledgement");
 }
 
-/** The signer hears the welcome before anything else of this connection; then the gateway hears what it has not acknowledged. */
+/**
+ * The signer hears the welcome before anything else of this connection; then the gateway hears what
+ * it has not acknowledged.
+ */
 async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
   const connection = state.linkUps;
@@ -94,7 +101,6 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
   const isOver = (): boolean => state.isEnded || state.linkUps !== connection || !link.isUp;
   if (isOver()) return;
   if (!admitted.ok) {
-    if (admitted.code === "GATEWAY_BEHIND") await tellBehind(shared, link, isOver);
     link.drop("LINK_REFUSED", admitted.code);
     return;
   }
@@ -109,19 +115,16 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
   if (hello.head.seq > state.head.seq) state.head = hello.head;
   const { agent, epoch, head } = hello;
   options.log.info({ event: "link-up", agent, epoch, ledger: head.seq }, "the link is up");
-  // What the signer calls acknowledged, not the echo: only the signer knows whether that is of its own ledger.
+  // What the signer calls acknowledged, not the echo: only the signer knows whether that is of its
+  // own ledger.
   reporter.resume(hello.acked);
   shared.tellStatus();
 }
 
-/** A gateway that went back cannot know it by itself: what follows the acknowledged head shows it what it lacks. */
-async function tellBehind({ signer }: Shared, link: Link, isOver: () => boolean): Promise<void> {
-  const said = await settled(signer.request("report", { after: 0 }));
-  if (!said.ok || isOver()) return;
-  for (const frame of said.frames) link.send(Buffer.from(frame, "base64"));
-}
-
-/** An order is for the signer to keep and for its operator to look at; the desk stands still from here. */
+/**
+ * An order is for the signer to keep and for its operator to look at; the desk stands still from
+ * here.
+ */
 async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
   const kept = await settled(signer.request("admit", { frame: base64(frame) }));
@@ -133,7 +136,7 @@ async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
   // All parts of an order say the same of the signer: it stands still.
   if (state.isOffered) return;
   state.isOffered = true;
-  state.linkDetail = "LINK_RECOVERY: the gateway offers a recovery";
+  state.linkDetail = "RECOVERY_OFFERED: the gateway offers a recovery";
   await askHello(shared);
   shared.tellStatus();
 }
@@ -162,7 +165,10 @@ async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise
   refusedFrame(options, link, answer);
 }
 
-/** While the ledger takes nothing, orders wait at the gateway where no list here shows them: `status` is told by the link's detail. */
+/**
+ * While the ledger takes nothing, orders wait at the gateway where no list here shows them:
+ * `status` is told by the link's detail.
+ */
 function ordersTaken({ state, tellStatus }: Shared, code: string): void {
   const detail = code.startsWith("LEDGER_") ? `${code}: the signer does not take new orders` : "";
   if (state.link !== "up" || state.isOffered || detail === state.linkDetail) return;
@@ -179,7 +185,10 @@ async function release({ signer, feed, options }: Shared, link: Link, frame: Uin
   } else refusedFrame(options, link, answer);
 }
 
-/** A frame that is not the gateway's word ends the connection; one that came out of order makes it begin anew. */
+/**
+ * A frame that is not the gateway's word ends the connection; one that came out of order makes it
+ * begin anew.
+ */
 function refusedFrame({ log, metrics }: RunOptions, link: Link, { code, effect }: DeskNo): void {
   metrics.count("refusals");
   log.warn({ event: "frame-refused", code }, "the signer did not take a frame of the gateway");

@@ -1,10 +1,12 @@
 /**
- * Carries out what the desk wants: asks the signer, asks the nodes, hands them bytes; each answer goes back as one event. Decides
- * nothing, except that bytes which independent code reads differently never reach a node.
+ * Carries out what the desk wants: asks the signer, asks the nodes, hands them bytes; each answer
+ * goes back as one event. Decides nothing, except that bytes which independent code reads
+ * differently never reach a node.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { AgentLog } from "../../protocol/log.ts";
 import type { AnswerTo, SocketClient } from "../socket/client.ts";
+import { type EachVerb, eachMax } from "../socket/each.ts";
 import type { CourierAnswers, CourierRequests, WithdrawalStep } from "../socket/verbs.ts";
 import type { DeskEffect, DeskEvent, DeskNo, GuardEffect, NodeQuestion, SendEffect } from "./desk/desk.ts";
 import type { Metrics } from "./metrics.ts";
@@ -34,6 +36,7 @@ type Effect<K extends DeskEffect["kind"]> = Extract<DeskEffect, { kind: K }>;
 /** @public */
 export function createHands(options: HandsOptions): (effect: DeskEffect) => void {
   const { doors, feed, refresh, log, onBug } = options;
+  const together = createGathering(options);
   const withDoor = (effect: { readonly chain: string }, run: (door: ChainDoor) => Promise<void>): Promise<void> => {
     const door = doors.get(effect.chain);
     return door === undefined ? done : run(door);
@@ -41,7 +44,7 @@ export function createHands(options: HandsOptions): (effect: DeskEffect) => void
   const act = (effect: DeskEffect): Promise<void> => {
     switch (effect.kind) {
       case "ask":
-        return askSigner(options, effect);
+        return effect.verb === "sign" || effect.verb === "observed" ? together(effect) : askSigner(options, effect);
       case "adopt":
         return adopt(options, effect);
       case "account":
@@ -89,10 +92,51 @@ async function answerOf(door: ChainDoor, effect: NodeQuestion): Promise<DeskEven
   }
 }
 
-async function askSigner({ signer, feed, metrics, log }: HandsOptions, effect: Effect<"ask">): Promise<void> {
+type Gathered = Effect<"ask"> & { readonly verb: EachVerb };
+
+/** What is asked of the signer in one turn goes on one line for each verb. */
+function createGathering(options: HandsOptions): (effect: Gathered) => Promise<void> {
+  let gathered: Gathered[] = [];
+  const flush = (): void => {
+    const effects = gathered;
+    gathered = [];
+    for (const of of ["observed", "sign"] as const) {
+      const own = effects.filter(({ verb }) => verb === of);
+      for (let from = 0; from < own.length; from += eachMax) {
+        askEach(options, of, own.slice(from, from + eachMax)).catch(options.onBug);
+      }
+    }
+  };
+  return (effect) => {
+    if (gathered.push(effect) === 1) setImmediate(flush);
+    return done;
+  };
+}
+
+async function askEach(options: HandsOptions, of: EachVerb, effects: readonly Gathered[]): Promise<void> {
+  const [first] = effects;
+  if (first === undefined) return;
+  if (effects.length === 1) {
+    await askSigner(options, first);
+    return;
+  }
+  const bodies = effects.map(({ body }) => body);
+  const answer = await settled(options.signer.request("each", { of, bodies }));
+  for (const [at, effect] of effects.entries()) {
+    const own = answer.ok ? answer.answers[at] : answer;
+    takeAnswer(options, effect, own ?? { ok: false, code: "SOCKET_FORMAT", effect: "unknown" });
+  }
+}
+
+async function askSigner(options: HandsOptions, effect: Effect<"ask">): Promise<void> {
+  takeAnswer(options, effect, await settled(request(options.signer, effect)));
+}
+
+type StepAnswer = Extract<DeskEvent, { kind: "answered" }>["answer"];
+
+function takeAnswer({ feed, metrics, log }: HandsOptions, effect: Effect<"ask">, answer: StepAnswer): void {
   const { verb, body } = effect;
   const { transactionId } = body;
-  const answer = await settled(request(signer, effect));
   if (answer.ok) {
     count(metrics, effect, answer.withdrawal);
     logStep(log, effect, answer.withdrawal);
@@ -129,13 +173,16 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalSt
     metrics.reached(effect.body.transactionId, effect.body.stage);
 }
 
-/** What a person who reads the log wants of each withdrawal: signed as what, ended how. Amounts are decimal strings. */
+/**
+ * What a person who reads the log wants of each withdrawal: signed as what, ended how. Amounts are
+ * decimal strings.
+ */
 function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
   const { transactionId, amount, currency } = effect.withdrawal;
-  const { state, nonce } = withdrawal;
+  const { state, slot } = withdrawal;
   if (effect.verb === "sign" || effect.verb === "replace") {
     const newest = withdrawal.versions.at(-1);
-    const fields = { transactionId, txHash: newest?.txHash, version: newest?.version, nonce, amount, currency };
+    const fields = { transactionId, txHash: newest?.txHash, version: newest?.version, slot, amount, currency };
     if (effect.verb === "sign") log.info({ event: "withdrawal-signed", ...fields }, "a withdrawal was signed");
     else log.info({ event: "withdrawal-replaced", ...fields }, "a withdrawal was signed again with a higher fee");
   } else if (effect.verb === "decline" || effect.body.stage === "final") {
@@ -146,15 +193,15 @@ function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalSte
 
 async function adopt({ signer, feed, log }: HandsOptions, { body }: Effect<"adopt">): Promise<void> {
   const answer = await settled(signer.request("adopt", body));
-  const { chain, nonce } = body;
-  if (answer.ok) log.info({ event: "nonce-adopted", chain, account: answer.account.address, nonce }, "first nonce adopted");
+  const { chain, slot } = body;
+  if (answer.ok) log.info({ event: "slot-adopted", chain, account: answer.account.address, slot }, "first slot adopted");
   feed({ kind: "adopted", chain: body.chain, answer });
 }
 
 async function informAccount({ signer, log }: HandsOptions, { body }: Effect<"account">): Promise<void> {
   const answer = await settled(signer.request("account", body));
   if (answer.ok) return;
-  const fields = { chain: body.chain, nonce: body.nonce, code: answer.code };
+  const fields = { chain: body.chain, slot: body.slot, code: answer.code };
   log.warn({ event: "counter-refused", ...fields }, "the account's counter was not taken");
 }
 
@@ -172,29 +219,27 @@ async function send(options: HandsOptions, door: ChainDoor, { withdrawal, versio
   const isOut = outcome === "accepted" || outcome === "known";
   metrics.count(outcome === "unsent" ? "unsent" : "sent");
   if (isOut) metrics.reached(transactionId, "broadcast");
-  const fields = { transactionId, txHash: view.txHash, nonce: withdrawal.nonce, version, outcome, detail: text };
+  const fields = { transactionId, txHash: view.txHash, slot: withdrawal.slot, version, outcome, detail: text };
   if (isOut) log.debug({ event: "bytes-handed", ...fields }, "handed to the nodes");
   // What a node answers for a payment that another node has in a block already.
-  else if (outcome === "nonce-consumed") log.debug({ event: "nonce-used", ...fields }, "the nodes know the nonce as used");
+  else if (outcome === "slot-consumed") log.debug({ event: "slot-used", ...fields }, "the nodes know the nonce as used");
   else log.warn({ event: "bytes-declined", ...fields }, "the nodes did not say yes");
-  const isNamed = outcome === "unsent" || outcome === "nonce-consumed" || outcome === "underpriced";
+  const isNamed = outcome === "unsent" || outcome === "slot-consumed" || outcome === "underpriced";
   feed({ kind: "sent", transactionId, version, outcome: isNamed ? outcome : "sent", detail: text });
 }
 
 async function guard({ feed }: HandsOptions, door: ChainDoor, { chain, block, blockHash }: GuardEffect): Promise<void> {
   try {
-    const found = await door.nodes.block(block, { full: false });
-    feed({ kind: "guarded", chain, holds: found.hash === blockHash });
+    feed({ kind: "guarded", chain, holds: await door.nodes.holds(block, blockHash) });
   } catch (error) {
+    // No answer is no news.
     if (!(error instanceof AgentError)) throw error;
-    // A block that was there and is not any more is a reorganisation; any other fault is no news.
-    if (error.code === "NODE_NO_BLOCK") feed({ kind: "guarded", chain, holds: false });
   }
 }
 
 async function counters(door: ChainDoor, address: string): Promise<Extract<DeskEvent, { kind: "counters" }>["answer"]> {
   try {
-    return { ok: true, ...(await door.nodes.counters(address)) };
+    return { ok: true, ...(await door.nodes.closed(address)) };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     return { ok: false, code: error.code, effect: error.effect };

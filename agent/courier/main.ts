@@ -1,10 +1,12 @@
 /**
- * The courier's process: settings from the pipe of the one that started it, keys from link.json, log to stderr; ends when the pipe
- * ends. The only place of this room that touches clock, chance, environment and standard streams.
+ * The courier's process: settings from the pipe of the one that started it, keys from link.json,
+ * log to stderr; ends when the pipe ends. The only place of this room that touches clock, chance,
+ * environment and standard streams.
  */
+import "../../protocol/no-inspector.ts";
 import { join } from "node:path";
 import pino from "pino";
-import { createEvmNodes } from "../../chains/evm/node.ts";
+import { openPayer } from "../../chains/connect.ts";
 import { serveMetrics } from "../../metrics/server.ts";
 import { createDoor } from "../../notices/door.ts";
 import { privateKeyFromSeed, publicKeyFromHex } from "../../protocol/envelope.ts";
@@ -31,6 +33,9 @@ const bootstrapBytesMax = 1024 * 1024;
 const answerMs = 30_000;
 const outstandingMax = 4096;
 const metricsMs = 300_000;
+/** How long a line of the log may wait for others, and how many bytes of them. */
+const logMs = 100;
+const logBytesHeld = 8_192;
 /** Sign of life for the launcher, which kills who stays silent. */
 const aliveMs = 5_000;
 /** A node on this machine costs nothing to ask; one elsewhere has a quota. */
@@ -73,11 +78,13 @@ function readSettings(): Promise<CourierSettings> {
 
 async function main(): Promise<void> {
   const settings = await readSettings();
-  const out = pino({ level: settings.logLevel, ...lineOptions("courier", clock) }, pino.destination({ dest: 2, sync: true }));
-  const log: AgentLog = out;
+  // A write for each line costs more than the line: they go out together, a moment later, and
+  // whatever ends this process first.
+  const destination = pino.destination({ dest: 2, sync: true, minLength: logBytesHeld, periodicFlush: logMs });
+  process.on("exit", () => destination.flush());
+  const log: AgentLog = pino({ level: settings.logLevel, ...lineOptions("courier", clock) }, destination);
   const onBug = (error: unknown): void => {
     log.error({ event: "bug", err: error }, "a bug");
-    out.flush();
     process.exit(exitBug);
   };
   process.on("uncaughtException", onBug);
@@ -93,17 +100,12 @@ async function main(): Promise<void> {
   const monotonic = (): number => performance.now();
   const metrics = createMetrics(monotonic);
   const doors = new Map(
-    Object.entries(settings.chains).map(([chain, { nodes, chainId, confirmations }]) => {
+    Object.entries(settings.chains).map(([name, chain]) => {
       const contracts = Object.values(settings.currencies).flatMap((one) =>
-        one.chain === chain && one.contract ? [one.contract] : [],
+        one.chain === name && one.contract ? [one.contract] : [],
       );
-      const evm = createEvmNodes({
-        urls: nodes,
-        chainId,
-        confirmations,
-        log: nodeLog(log, chain),
-      });
-      return [chain, createChainDoor(evm, contracts, monotonic)] as const;
+      const nodes = openPayer({ chain, contracts, clock: monotonic, log: nodeLog(log, name) });
+      return [name, createChainDoor(nodes, monotonic)] as const;
     }),
   );
   const isLocal = Object.values(settings.chains).every(({ nodes }) => nodes.every((url) => isLoopback(new URL(url).hostname)));
@@ -171,7 +173,10 @@ function serve(
   });
 }
 
-/** What starting again would not mend: the launcher reads the line and gives the two lines of every command. */
+/**
+ * What starting again would not mend: the launcher reads the line and gives the two lines of every
+ * command.
+ */
 function refuseToRun({ code, message, context }: AgentError): void {
   lastWords("courier-fault", message, { ...context, code });
   process.exit(exitConfiguration);

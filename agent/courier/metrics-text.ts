@@ -1,6 +1,6 @@
 /**
- * The agent's metrics as Prometheus reads them, made at each scrape from the watchman's last outlook. Labels come from config.json
- * alone. docs/events.md section 3 lists them.
+ * The agent's metrics as Prometheus reads them, made at each scrape from the watchman's last
+ * outlook. Labels come from config.json alone. docs/events.md section 3 lists them.
  */
 import { Registry } from "prom-client";
 import { givenCounter, givenGauge, type Rows } from "../../metrics/given.ts";

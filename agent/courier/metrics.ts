@@ -1,6 +1,6 @@
 /**
- * The counters of one courier process, for its log and for Prometheus, and the durations of withdrawals: to the signature, for
- * `status`, and to each milestone. Pure.
+ * The counters of one courier process, for its log and for Prometheus, and the durations of
+ * withdrawals: to the signature, for `status`, and to each milestone. Pure.
  */
 import type { Buckets } from "../../metrics/histogram.ts";
 
@@ -30,7 +30,8 @@ const milestones = ["approved", "signed", "released", "broadcast", "included", "
 export type Milestone = (typeof milestones)[number];
 
 /**
- * Upper bounds of the buckets, seconds: from a signature on a fast disk to finality on a slow chain.
+ * Upper bounds of the buckets, seconds: from a signature on a fast disk to finality on a slow
+ * chain.
  * @public
  */
 export const milestoneBoundsS = [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 30, 60, 180, 600, 1800, 7200] as const;
@@ -44,13 +45,21 @@ const timedAtOnceMax = 10_000;
 export interface Metrics {
   count(name: Counter): void;
   read(): Readonly<Record<Counter, number>>;
-  /** The signer approved a withdrawal whose job frame came at `atMs` (monotonic). The first call for an id counts. */
+  /**
+   * The signer approved a withdrawal whose job frame came at `atMs` (monotonic). The first call for
+   * an id counts.
+   */
   approved(transactionId: string, atMs: number): void;
   /** The signer has the first version on disk. An id that was not approved here is not timed. */
   durable(transactionId: string): void;
-  /** A withdrawal came to a milestone. Twice is harmless, and an id that was not approved here is passed over. */
+  /**
+   * A withdrawal came to a milestone. Twice is harmless, and an id that was not approved here is
+   * passed over.
+   */
   reached(transactionId: string, milestone: Milestone): void;
-  /** Durations in seconds from the job frame to each milestone, by the bounds of `milestoneBoundsS`. */
+  /**
+   * Durations in seconds from the job frame to each milestone, by the bounds of `milestoneBoundsS`.
+   */
   durations(): readonly { readonly milestone: Milestone; readonly buckets: Buckets }[];
   /** Median time from job frame to signature on disk, whole microseconds; 0 before the first. */
   durableMedianUs(): number;

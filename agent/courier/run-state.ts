@@ -1,7 +1,10 @@
-/** What the parts of a run share: its surroundings, the signer's socket, the way into the desk, and what is known of the outside. */
+/**
+ * What the parts of a run share: its surroundings, the signer's socket, the way into the desk, and
+ * what is known of the outside.
+ */
 import type { KeyObject } from "node:crypto";
 import type { AgentLog } from "../../protocol/log.ts";
-import type { Head, OpenTokens } from "../../protocol/messages.ts";
+import type { Head, OpenSlots } from "../../protocol/messages.ts";
 import type { CourierSettings } from "../config/settings.ts";
 import type { SignerSummary } from "../socket/summary.ts";
 import type { CourierAnswers } from "../socket/verbs.ts";
@@ -30,7 +33,8 @@ export interface RunOptions {
   readonly linkTimes?: LinkOptions["times"];
   readonly log: AgentLog;
   readonly metrics: Metrics;
-  readonly watchman?: Watchman; // looks at everything with each status; without it nobody is told and nothing measured
+  // looks at everything with each status; without it nobody is told and nothing measured
+  readonly watchman?: Watchman;
   readonly onBug: (error: unknown) => void;
 }
 
@@ -43,7 +47,7 @@ export interface Shared {
   readonly feed: (event: DeskEvent) => void;
   readonly state: RunState;
   /** Between which nonces something is open now. */
-  readonly openTokens: () => readonly OpenTokens[];
+  readonly openTokens: () => readonly OpenSlots[];
   /** Gives the signer the courier's view of the outside, as it is now. */
   readonly tellStatus: () => void;
 }
@@ -64,7 +68,10 @@ export interface RunState {
   isEnded: boolean;
   /** The gateway offers a recovery over this connection, and the desk knows. */
   isOffered: boolean;
-  /** The newest statement handed to this connection, while nobody has looked whether it was acknowledged. */
+  /**
+   * The newest statement handed to this connection, while nobody has looked whether it was
+   * acknowledged.
+   */
   stated: { readonly seq: number; readonly atMs: number } | null;
   summary: SignerSummary | null; // the signer's last answer to `tell`
   readonly chains: Map<string, KnownChain>;

@@ -1,10 +1,11 @@
 /**
- * The courier during one run of the signer: desk, link, reports and watches, wired together. Begins with the signer's `hello` and
- * ends with its socket; the next run begins with the next `hello`, by the same steps.
+ * The courier during one run of the signer: desk, link, reports and watches, wired together. Begins
+ * with the signer's `hello` and ends with its socket; the next run begins with the next `hello`, by
+ * the same steps.
  */
 import type { Push } from "../socket/verbs.ts";
 import { watchChain } from "./chain-watch.ts";
-import { openTokens } from "./desk/book.ts";
+import { openSlots } from "./desk/book.ts";
 import { createDesk, type DeskEvent, step, waiting } from "./desk/desk.ts";
 import { checkAcknowledged, openLink } from "./gateway-link.ts";
 import { createHands, type SignerSocket, settled } from "./hands.ts";
@@ -16,7 +17,8 @@ const tickMs = 1000;
 const statusMs = 2000;
 
 /**
- * Takes over a connected signer that has answered `hello`. @returns what ends the run, with the signer's connection
+ * Takes over a connected signer that has answered `hello`. @returns what ends the run, with the
+ * signer's connection
  * @public
  */
 export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello): { end(): void } {
@@ -47,7 +49,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
       })
       .catch(onBug);
   };
-  const shared: Shared = { options, signer, feed, state, tellStatus, openTokens: () => openTokens(desk.book) };
+  const shared: Shared = { options, signer, feed, state, tellStatus, openTokens: () => openSlots(desk.book) };
   const refresh = (): void => {
     askHello(shared).catch(onBug);
   };
@@ -77,7 +79,8 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   };
 }
 
-function takePush({ feed, options, signer }: Shared, reporter: Reporter, push: Push): void {
+function takePush(shared: Shared, reporter: Reporter, push: Push): void {
+  const { feed, options, signer } = shared;
   switch (push.push) {
     case "statement":
       reporter.push(push);
@@ -88,6 +91,17 @@ function takePush({ feed, options, signer }: Shared, reporter: Reporter, push: P
     case "locked":
       options.log.error({ event: "agent-locked", code: push.code }, "the signer is locked: a person must look");
       feed({ kind: "locked", code: push.code });
+      break;
+    case "greeted":
+      askHello(shared).catch(options.onBug);
+      reporter.ask();
+      break;
+    case "paused":
+      options.log.info(
+        { event: "agent-paused", paused: push.paused },
+        push.paused ? "the signer is paused" : "the signer signs again",
+      );
+      feed({ kind: "paused", paused: push.paused });
       break;
     case "recovered":
       options.log.info({ event: "agent-recovered" }, "the ledger was recovered: everything begins anew with its new epoch");

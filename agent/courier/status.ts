@@ -1,4 +1,7 @@
-/** The courier's view of the outside as the signer is given it, so that a person's `status` has one place to ask. */
+/**
+ * The courier's view of the outside as the signer is given it, so that a person's `status` has one
+ * place to ask.
+ */
 import { type CourierStatus, statusTextMax } from "../socket/verbs.ts";
 import { type DeskState, waiting } from "./desk/desk.ts";
 import type { Outlook } from "./events/outlook.ts";

@@ -1,6 +1,7 @@
 /**
- * Memory for secrets that stays where it is. The runtime keeps short arrays of bytes inside its heap and leaves copies behind as it
- * moves them, which nobody can wipe; an ArrayBuffer's own memory it never moves. Touches nothing.
+ * Memory for secrets that stays where it is. The runtime keeps short arrays of bytes inside its
+ * heap and leaves copies behind as it moves them, which nobody can wipe; an ArrayBuffer's own
+ * memory it never moves. Touches nothing.
  */
 
 /**

@@ -1,6 +1,7 @@
 /**
- * Whose the files are that root makes in a folder of another user: the units give signer and courier a user each, and a person pairs
- * and recovers as root. Either what was made is handed over, or root becomes that user first.
+ * Whose the files are that root makes in a folder of another user: the units give signer and
+ * courier a user each, and a person pairs and recovers as root. Either what was made is handed
+ * over, or root becomes that user first.
  */
 import { chownSync, closeSync, constants, type Dirent, fstatSync, lchownSync, openSync, readdirSync, statSync } from "node:fs";
 
@@ -9,14 +10,17 @@ interface Owner {
   readonly gid: number;
 }
 
-/** O_PATH: names a file without opening it, so that neither a pipe nor a device notices. Node has no name for it. Source: open(2). */
+/**
+ * O_PATH: names a file without opening it, so that neither a pipe nor a device notices. Node has no
+ * name for it. Source: open(2).
+ */
 const openPath = 0o10000000;
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
 /**
- * As root, gives what is inside a folder of another user to that user; otherwise does nothing. Twice is harmless, and a second run
- * mends what a cut one left. Throws what the disk said.
+ * As root, gives what is inside a folder of another user to that user; otherwise does nothing.
+ * Twice is harmless, and a second run mends what a cut one left. Throws what the disk said.
  * @public
  */
 export function giveToOwner(folder: string): void {
@@ -25,8 +29,9 @@ export function giveToOwner(folder: string): void {
 }
 
 /**
- * As root, becomes the owner of a folder that is another user's, for the rest of this process; otherwise does nothing.
- * Source: credentials(7); the groups go first, since whoever is not root any more cannot drop them.
+ * As root, becomes the owner of a folder that is another user's, for the rest of this process;
+ * otherwise does nothing. Source: credentials(7); the groups go first, since whoever is not root
+ * any more cannot drop them.
  * @public
  */
 export function becomeOwner(folder: string): void {
@@ -42,7 +47,10 @@ function ownerOf(folder: string): Owner | null {
   return stat?.isDirectory() === true ? { uid: stat.uid, gid: stat.gid } : null;
 }
 
-/** Names are looked up below the open folder, so that its owner cannot put a link to elsewhere in the way meanwhile. */
+/**
+ * Names are looked up below the open folder, so that its owner cannot put a link to elsewhere in
+ * the way meanwhile.
+ */
 function giveInside(folder: string, owner: Owner): void {
   const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   try {
@@ -55,8 +63,8 @@ function giveInside(folder: string, owner: Owner): void {
 }
 
 /**
- * Another name of a file may be somebody's own, so only files with one name change hands. What was looked at is what changes: the
- * folder's owner may put something else under the name meanwhile.
+ * Another name of a file may be somebody's own, so only files with one name change hands. What was
+ * looked at is what changes: the folder's owner may put something else under the name meanwhile.
  */
 function give(path: string, entry: Dirent, owner: Owner): void {
   if (entry.isDirectory()) {

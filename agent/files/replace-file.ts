@@ -1,14 +1,16 @@
 /**
- * One file put in the place of another in a single durable step: how config.json, link.json and pairing's progress are written.
- * Touches the path it is given and its folder. Sources: open(2), rename(2).
+ * One file put in the place of another in a single durable step: how config.json, link.json and
+ * pairing's progress are written. Touches the path it is given and its folder. Sources: open(2),
+ * rename(2).
  */
 import { closeSync, constants, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
- * Replaces a file: temporary file beside it with exactly `mode`, fsync, rename, fsync of the folder. The old content or the new one
- * is there after any crash, never a mixture. Whatever lay in the temporary file's place is removed and never written through: it may
- * be another's, or lead elsewhere. Throws what the disk said.
+ * Replaces a file: temporary file beside it with exactly `mode`, fsync, rename, fsync of the
+ * folder. The old content or the new one is there after any crash, never a mixture. Whatever lay in
+ * the temporary file's place is removed and never written through: it may be another's, or lead
+ * elsewhere. Throws what the disk said.
  * @public
  */
 export function replaceFile(path: string, bytes: Uint8Array, mode: number): void {

@@ -1,13 +1,15 @@
 /**
- * Where things lie in the state folder, and how its folders are made: owner-only, durable. Which room writes what is in
- * docs/operations.md. Socket paths have a kernel limit of 108 bytes; past 100 they move to a short folder that `run/where` names.
+ * Where things lie in the state folder, and how its folders are made: owner-only, durable. Which
+ * room writes what is in docs/operations.md. Socket paths have a kernel limit of 108 bytes; past
+ * 100 they move to a short folder that `run/where` names.
  */
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import envPaths from "env-paths";
 import { AgentError } from "../../protocol/fault.ts";
 import { replaceFile, syncFolder } from "./replace-file.ts";
+import { isTrustedFolder, readTrusted } from "./trusted.ts";
 
 /**
  * Paths inside one state folder, all absolute.
@@ -28,10 +30,11 @@ export interface SocketPaths {
 }
 
 const socketBytesMax = 100;
+const whereBytesMax = 4_096;
 
 /**
- * The folder named by `--state`, else by AUTOWITHDRAW_STATE (as the installed command sets it), else the user's own data folder (XDG
- * base directories). Touches no disk.
+ * The folder named by `--state`, else by AUTOWITHDRAW_STATE (as the installed command sets it),
+ * else the user's own data folder (XDG base directories). Touches no disk.
  * @public
  */
 export function stateFolder(named: string | undefined = process.env.AUTOWITHDRAW_STATE): StateFolder {
@@ -46,7 +49,8 @@ export function stateFolder(named: string | undefined = process.env.AUTOWITHDRAW
 }
 
 /**
- * Makes a folder, and those above it, for its owner alone; what is there already stays as it is. Durable when it returns.
+ * Makes a folder, and those above it, for its owner alone; what is there already stays as it is.
+ * Durable when it returns.
  * @throws AgentError STATE_FOLDER
  * @public
  */
@@ -61,8 +65,8 @@ export function makePrivateFolder(path: string): void {
 }
 
 /**
- * Whether a file or folder is there. What this user may not look at is not missing: whoever took it for that would pair again, or
- * put a backup over it.
+ * Whether a file or folder is there. What this user may not look at is not missing: whoever took it
+ * for that would pair again, or put a backup over it.
  * @throws AgentError STATE_FOLDER
  * @public
  */
@@ -92,24 +96,29 @@ function looked<T>(path: string, look: () => T): T | null {
 }
 
 /**
- * The socket paths a client connects to; nothing is made.
+ * The socket paths a client connects to; nothing is made. A folder that is missing has no sockets,
+ * and connecting says so.
+ * @throws AgentError FILE_* when somebody else could have put the sockets there, or `run/where`, or
+ * made the folder that it names
  * @public
  */
 export function socketPaths(state: StateFolder): SocketPaths {
-  return pathsIn(recordedFolder(state) ?? state.run);
+  const recorded = recordedFolder(state);
+  if (recorded !== null) isTrustedFolder(recorded, { owner: "folder", isSecret: true, userOf: state.run });
+  return pathsIn(recorded ?? state.run);
 }
 
 /**
  * The socket paths the daemon listens on; makes their folder for its owner alone.
- * @throws AgentError STATE_FOLDER
+ * @throws AgentError STATE_FOLDER, FILE_* about `run/` and `run/where`
  * @public
  */
 export function makeSocketPaths(state: StateFolder): SocketPaths {
   makePrivateFolder(state.run);
-  if (Buffer.byteLength(join(state.run, "operator.sock")) <= socketBytesMax) return pathsIn(state.run);
   const recorded = recordedFolder(state);
+  if (fits(state.run)) return pathsIn(state.run);
   if (recorded !== null && isOwnPrivateFolder(recorded)) return pathsIn(recorded);
-  const short = mkdtempSync(join(tmpdir(), "autowithdraw-"));
+  const short = mkdtempSync(join(shortFolder(), "autowithdraw-"));
   replaceFile(join(state.run, "where"), Buffer.from(`${short}\n`), 0o600);
   return pathsIn(short);
 }
@@ -118,9 +127,35 @@ function pathsIn(folder: string): SocketPaths {
   return { courier: join(folder, "courier.sock"), operator: join(folder, "operator.sock") };
 }
 
+function fits(folder: string): boolean {
+  return Buffer.byteLength(join(folder, "operator.sock")) <= socketBytesMax;
+}
+
+/**
+ * The user's own folder for sockets (XDG base directories) where it is theirs alone, else the one
+ * that all share.
+ */
+function shortFolder(): string {
+  const { XDG_RUNTIME_DIR: own = "" } = process.env;
+  if (isAbsolute(own) && fits(join(own, "autowithdraw-XXXXXX")) && isOwnPrivateFolder(own)) return own;
+  return fits(join(tmpdir(), "autowithdraw-XXXXXX")) ? tmpdir() : "/tmp";
+}
+
+/**
+ * Null where `run/` itself serves. Whatever else keeps this user from looking, connecting meets it
+ * too and says so.
+ */
 function recordedFolder(state: StateFolder): string | null {
-  const file = join(state.run, "where");
-  return existsSync(file) ? readFileSync(file, "utf8").trim() : null;
+  const trust = { owner: "folder", isSecret: false } as const;
+  try {
+    if (!isTrustedFolder(state.run, trust) || fits(state.run)) return null;
+    const bytes = readTrusted(join(state.run, "where"), whereBytesMax, trust);
+    const folder = bytes === null ? "" : Buffer.from(bytes).toString("utf8").trim();
+    return isAbsolute(folder) ? folder : null;
+  } catch (error) {
+    if (error instanceof AgentError) throw error;
+    return null;
+  }
 }
 
 /** Somebody else may have made a folder of that name in a shared temporary folder. */

@@ -1,7 +1,8 @@
 /**
- * From encKey to the key of one box: HKDF when encKey is 32 random bytes, scrypt first when it is a passphrase. The label and the hash of
- * a readable header go into it, so that a box opens under its own header and for its own use only. docs/keystore.md section 3.
- * Sources: RFC 5869 (HKDF), RFC 7914 (scrypt). Touches nothing.
+ * From encKey to the key of one box: HKDF when encKey is 32 random bytes, scrypt first when it is a
+ * passphrase. The label and the hash of a readable header go into it, so that a box opens under its
+ * own header and for its own use only. docs/keystore.md section 3. Sources: RFC 5869 (HKDF), RFC
+ * 7914 (scrypt). Touches nothing.
  */
 import { createHash, hkdfSync, scryptSync } from "node:crypto";
 import nacl from "tweetnacl";
@@ -15,7 +16,8 @@ export type KeystoreKdf =
   | { readonly name: "scrypt"; readonly logN: number; readonly r: number; readonly p: number; readonly salt: string };
 
 /**
- * Cost of a passphrase: N = 2^18 takes 256 MiB and about a second. Bounds of what is read: 2^17 … 2^20.
+ * Cost of a passphrase: N = 2^18 takes 256 MiB and about a second. Bounds of what is read: 2^17 …
+ * 2^20.
  * @public
  */
 export const scryptLogNDefault = 18;
@@ -68,8 +70,8 @@ export function assertCost(kdf: KeystoreKdf): void {
 }
 
 /**
- * The 32 bytes of a box's key; the caller wipes them. The header's hash goes in here because secretbox itself binds nothing beside its
- * contents. Takes about a second for a passphrase.
+ * The 32 bytes of a box's key; the caller wipes them. The header's hash goes in here because
+ * secretbox itself binds nothing beside its contents. Takes about a second for a passphrase.
  * @throws AgentError KEYSTORE_ENCKEY when 32 bytes are wanted and encKey is a passphrase
  * @public
  */

@@ -1,12 +1,14 @@
 /**
- * What an encKey is: 32 random bytes written as hex or base64, or a passphrase; and whether it is strong enough to be either.
- * Works on bytes, since the key must never become a string. Rules: docs/keystore.md section 2.
+ * What an encKey is: 32 random bytes written as hex or base64, or a passphrase; and whether it is
+ * strong enough to be either. Works on bytes, since the key must never become a string. Rules:
+ * docs/keystore.md section 2.
  */
 import { AgentError } from "../../protocol/fault.ts";
+import { guessBits } from "./guesses.ts";
 
 /** Distinct byte values among 32 bytes: random ones have fewer than 20 once in 10^9. */
 const distinctMin = 16;
-/** By a coarse count of letters and kinds of letters; scrypt adds the work of about 18 more. */
+/** Of guesses for somebody who knows how people choose; scrypt adds the work of about 18 more. */
 const passphraseBitsMin = 64;
 const passphraseBytesMin = 12;
 
@@ -20,16 +22,17 @@ export function assertEncKey(encKey: Uint8Array): void {
   const raw = rawKey(encKey);
   try {
     if (raw !== null && new Set(raw).size < distinctMin) throw weak("its bytes are not random");
-    const tooShort = raw === null && (encKey.length < passphraseBytesMin || passphraseBits(encKey) < passphraseBitsMin);
-    if (tooShort) throw weak("the passphrase is too short or too regular");
+    const tooShort = raw === null && (encKey.length < passphraseBytesMin || guessBits(encKey) < passphraseBitsMin);
+    if (tooShort) throw weak("the passphrase is too short, or is made of what people choose: words, names, years, rows of keys");
   } finally {
     raw?.fill(0);
   }
 }
 
 /**
- * The 32 bytes that 64 hex digits, or 43 base64 or base64url digits with or without `=`, stand for; null for a passphrase. The
- * caller wipes them. Text without a capital, a small letter and a digit is no base64 key, however long: words are not random.
+ * The 32 bytes that 64 hex digits, or 43 base64 or base64url digits with or without `=`, stand for;
+ * null for a passphrase. The caller wipes them. Text without a capital, a small letter and a digit
+ * is no base64 key, however long: words are not random.
  */
 export function rawKey(encKey: Uint8Array): Uint8Array | null {
   if (encKey.length === 64 && encKey.every((byte) => hexDigit(byte) >= 0)) return decode(encKey, hexDigit, 4);
@@ -94,28 +97,6 @@ function isLower(byte: number): boolean {
 
 function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
-}
-
-/** A coarse upper bound: bytes that neither repeat nor follow their neighbour, times the bits of the kinds in use. */
-function passphraseBits(passphrase: Uint8Array): number {
-  const text = passphrase.subarray(0, periodOf(passphrase));
-  let kinds = 0;
-  if (text.some(isUpper)) kinds += 26;
-  if (text.some(isLower)) kinds += 26;
-  if (text.some(isDigit)) kinds += 10;
-  if (text.some((byte) => byte < 0x80 && alphanumeric(byte) < 0)) kinds += 33;
-  if (text.some((byte) => byte >= 0x80)) kinds += 64;
-  const fresh = text.filter((byte, index) => index === 0 || Math.abs(byte - (text[index - 1] as number)) > 1).length;
-  const varied = Math.min(fresh, new Set(text).size * 3);
-  return varied * Math.log2(Math.max(2, kinds));
-}
-
-/** The shortest length after which the bytes only repeat. */
-function periodOf(bytes: Uint8Array): number {
-  for (let period = 1; period <= bytes.length / 2; period++) {
-    if (bytes.every((byte, index) => byte === bytes[index % period])) return period;
-  }
-  return bytes.length;
 }
 
 function weak(reason: string): AgentError {

@@ -1,22 +1,12 @@
 /**
- * The keystore's file: keystore.json in the signer's folder, 0600. Written beside, synced, read back, opened and only then given
- * its name, so that a keystore which does not open never stands in the place of one that does. docs/keystore.md section 5.
+ * The keystore's file: keystore.json in the signer's folder, 0600. Written beside, synced, read
+ * back, opened and only then given its name, so that a keystore which does not open never stands in
+ * the place of one that does. docs/keystore.md section 5.
  */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  unlinkSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, constants, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
+import { readTrusted } from "../files/trusted.ts";
 import { type KeystoreContents, openKeystore, readKeystoreHeader, wipeKeystore } from "./keystore.ts";
 
 /** @public */
@@ -26,7 +16,8 @@ const fileBytesMax = 65_536;
 
 /**
  * Reads the keystore's text.
- * @throws AgentError KEYSTORE_MISSING, KEYSTORE_OPEN when group or world have any right on it, KEYSTORE_FORMAT when it cannot be one
+ * @throws AgentError KEYSTORE_MISSING, KEYSTORE_FORMAT when it cannot be one, FILE_LINK, FILE_KIND,
+ * FILE_OWNER, FILE_EXPOSED
  * @public
  */
 export function readKeystore(folder: string): string {
@@ -44,7 +35,8 @@ export function openKeystoreIn(folder: string, encKey: Uint8Array): KeystoreCont
 }
 
 /**
- * True when there is a keystore file, whatever is in it. @throws AgentError KEYSTORE_FORMAT when the folder cannot be read
+ * True when there is a keystore file, whatever is in it. @throws AgentError KEYSTORE_FORMAT when
+ * the folder cannot be read
  * @public
  */
 export function hasKeystore(folder: string): boolean {
@@ -53,13 +45,14 @@ export function hasKeystore(folder: string): boolean {
     return true;
   } catch (cause) {
     if (!(cause instanceof AgentError) || (cause.code === "KEYSTORE_FORMAT" && cause.context.reason !== "size")) throw cause;
+    if (cause.code.startsWith("FILE_")) throw cause;
     return cause.code !== "KEYSTORE_MISSING";
   }
 }
 
 /**
- * Puts a sealed keystore in its place: temporary file, sync, read back, open with `encKey`, rename, sync of the folder. The same
- * wallet may be written again; nothing has changed when it throws.
+ * Puts a sealed keystore in its place: temporary file, sync, read back, open with `encKey`, rename,
+ * sync of the folder. The same wallet may be written again; nothing has changed when it throws.
  * @throws AgentError KEYSTORE_EXISTS when another wallet's keystore is there, KEYSTORE_WRITE
  * @public
  */
@@ -92,30 +85,24 @@ function assertSameWallet(folder: string, text: string): void {
 
 /** As `readKeystore`, of any file. */
 export function readText(path: string): string {
-  let fd: number;
+  let bytes: Uint8Array | null;
   try {
-    // `doctor` looks into other people's folders: a named pipe there must not make root wait.
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    bytes = readTrusted(path, fileBytesMax, { owner: "folder", isSecret: true });
   } catch (cause) {
+    if (cause instanceof AgentError) throw cause;
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
     if (reason === "ENOENT") throw new AgentError("KEYSTORE_MISSING", "none", `there is no keystore ${path}`);
     if (reason === "EACCES") throw notOurs(path, cause);
     throw new AgentError("KEYSTORE_FORMAT", "none", `${path} cannot be read (${reason})`, { reason }, { cause });
   }
-  try {
-    const { mode, size } = fstatSync(fd);
-    if ((mode & 0o077) !== 0)
-      throw new AgentError("KEYSTORE_OPEN", "none", `group or world can reach ${path}`, { hint: `chmod 600 ${path}` });
-    if (size > fileBytesMax)
-      throw new AgentError("KEYSTORE_FORMAT", "none", `${path} is too large for a keystore`, { reason: "size" });
-    const bytes = Buffer.alloc(size);
-    return bytes.toString("utf8", 0, readSync(fd, bytes, 0, size, 0));
-  } finally {
-    closeSync(fd);
-  }
+  if (bytes === null) throw new AgentError("KEYSTORE_FORMAT", "none", `${path} is too large for a keystore`, { reason: "size" });
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8");
 }
 
-/** Nothing is wrong with the keystore itself, so the code's own hint, a backup, would be the wrong one. */
+/**
+ * Nothing is wrong with the keystore itself, so the code's own hint, a backup, would be the wrong
+ * one.
+ */
 function notOurs(path: string, cause: unknown): AgentError {
   const folder = dirname(path);
   const user = outerUid();
@@ -124,7 +111,10 @@ function notOurs(path: string, cause: unknown): AgentError {
   return new AgentError("KEYSTORE_FORMAT", "none", message, { reason: "EACCES", hint }, { cause });
 }
 
-/** This process's user as root sees it: `pair` seals in a user namespace of its own, where everybody is root. user_namespaces(7). */
+/**
+ * This process's user as root sees it: `pair` seals in a user namespace of its own, where everybody
+ * is root. user_namespaces(7).
+ */
 function outerUid(): number {
   const uid = process.geteuid?.() ?? 0;
   try {

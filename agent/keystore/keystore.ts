@@ -1,12 +1,14 @@
 /**
- * The encrypted wallet: account nodes and the signer's seed in a secretbox under a key from encKey, bound to a readable header.
- * Seals and opens texts; files are file.ts. Touches no disk and no randomness of its own. Format: docs/keystore.md.
- * Sources: NaCl secretbox (XSalsa20-Poly1305), RFC 5869 (HKDF), RFC 7914 (scrypt).
+ * The encrypted wallet: account nodes and the signer's seed in a secretbox under a key from encKey,
+ * bound to a readable header. Seals and opens texts; files are file.ts. Touches no disk and no
+ * randomness of its own. Format: docs/keystore.md. Sources: NaCl secretbox (XSalsa20-Poly1305), RFC
+ * 5869 (HKDF), RFC 7914 (scrypt).
  */
 import nacl from "tweetnacl";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import { hex, integer, list, object, string } from "../../protocol/shape.ts";
+import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 import { assertCost, boxKey, hkdfFields, type KeystoreKdf, newKdf, scryptFields } from "./box-key.ts";
 import { assertEncKey } from "./enckey.ts";
 import { type AccountNodes, nodeBytes, walletOf, wipeNodes } from "./nodes.ts";
@@ -76,9 +78,10 @@ export function sealKeystore(input: {
 }
 
 /**
- * Opens a keystore's text and checks that the keys inside are those of the wallet its header names. The caller wipes the contents
- * (`wipeKeystore`). Takes about a second for a passphrase.
- * @throws AgentError KEYSTORE_FORMAT, KEYSTORE_NEWER, KEYSTORE_COST, KEYSTORE_ENCKEY, KEYSTORE_WALLET
+ * Opens a keystore's text and checks that the keys inside are those of the wallet its header names.
+ * The caller wipes the contents (`wipeKeystore`). Takes about a second for a passphrase.
+ * @throws AgentError KEYSTORE_FORMAT, KEYSTORE_NEWER, KEYSTORE_COST, KEYSTORE_ENCKEY,
+ * KEYSTORE_WALLET
  * @public
  */
 export function openKeystore(text: string, encKey: Uint8Array): KeystoreContents {
@@ -100,7 +103,8 @@ export function openKeystore(text: string, encKey: Uint8Array): KeystoreContents
 }
 
 /**
- * What a keystore says about itself without being opened; nothing of it is proved. @throws as `openKeystore` does before the key
+ * What a keystore says about itself without being opened; nothing of it is proved. @throws as
+ * `openKeystore` does before the key
  * @public
  */
 export function readKeystoreHeader(text: string): KeystoreHeader {
@@ -156,7 +160,7 @@ function headerText({ version: own, wallet, networks, kdf }: KeystoreHeader): st
 
 function encodeContents({ evm, signerSeed }: KeystoreContents): Uint8Array {
   invariant(signerSeed.bytes.length === 32, "an Ed25519 seed has 32 bytes");
-  const plain = new Uint8Array(contentsBytes);
+  const plain = fixedBytes(contentsBytes);
   plain[0] = version;
   plain.set(signerSeed.bytes, 1);
   plain[33] = evmFamily;
@@ -169,9 +173,9 @@ function decodeContents({ wallet, networks }: KeystoreHeader, plain: Uint8Array)
   if (plain.length !== contentsBytes || plain[0] !== version || plain[33] !== evmFamily) {
     throw new AgentError("KEYSTORE_NEWER", "none", "the keystore's contents are of a newer version");
   }
-  const account0 = new Secret(plain.slice(34, 34 + nodeBytes));
-  const account1 = new Secret(plain.slice(34 + nodeBytes));
-  return { wallet, networks, evm: { account0, account1 }, signerSeed: new Secret(plain.slice(1, 33)) };
+  const account0 = new Secret(fixedCopy(plain.subarray(34, 34 + nodeBytes)));
+  const account1 = new Secret(fixedCopy(plain.subarray(34 + nodeBytes)));
+  return { wallet, networks, evm: { account0, account1 }, signerSeed: new Secret(fixedCopy(plain.subarray(1, 33))) };
 }
 
 function assertWallet({ wallet, evm }: KeystoreContents): void {

@@ -1,20 +1,24 @@
 /**
- * The account nodes a wallet needs, and what is public about them. Everything secret goes in and out as Secret; the BIP-32
- * library's own objects print their keys and never leave this file. Sources: BIP-32, BIP-44, SLIP-44 coin type 60.
+ * The account nodes a wallet needs, and what is public about them. Everything secret goes in and
+ * out as Secret, and stays bytes on the way; the BIP-32 library, whose objects print their keys and
+ * work on text, gets public halves alone. Sources: BIP-32, BIP-44, SLIP-44 coin type 60.
  */
 import { HDKey } from "@scure/bip32";
-import { addressOfPublicKey } from "../../chains/evm/address.ts";
-import { AgentError, invariant } from "../../protocol/fault.ts";
+import { families } from "../../chains/families.ts";
+import { invariant } from "../../protocol/fault.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
+import type { PairedAccount } from "../../protocol/messages.ts";
+import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
+import { childOf, type ExtendedKey, fingerprintOf, hardened, masterOf, pointOf, signatureOf, wipeKey } from "./bip32.ts";
 import { Secret } from "./secret.ts";
 
 /**
- * An account node: key(32) ‖ chainCode(32) ‖ fingerprint of its parent(4), so that its xpub is the standard one.
+ * An account node: key(32) ‖ chainCode(32) ‖ fingerprint of its parent(4), so that its xpub is the
+ * standard one.
  * @public
  */
 export const nodeBytes = 68;
 
-const hardened = 0x80000000;
 /** m / purpose' / coin type' / account' */
 const accountDepth = 3;
 
@@ -34,13 +38,17 @@ export interface AccountNodes {
  */
 export function deriveNodes(seed: Uint8Array): AccountNodes {
   invariant(seed.length === 64, "a BIP-39 seed has 64 bytes");
-  const root = HDKey.fromMasterSeed(seed);
-  const purpose = childOf(root, 44 + hardened);
-  const coin = childOf(purpose, 60 + hardened);
+  const made: ExtendedKey[] = [];
+  const kept = (key: ExtendedKey): ExtendedKey => {
+    made.push(key);
+    return key;
+  };
   try {
+    const purpose = kept(childOf(kept(masterOf(seed)), 44 + hardened));
+    const coin = kept(childOf(purpose, 60 + hardened));
     return { account0: nodeOf(coin, 0), account1: nodeOf(coin, 1) };
   } finally {
-    for (const key of [root, purpose, coin]) wipeKey(key);
+    made.forEach(wipeKey);
   }
 }
 
@@ -49,12 +57,11 @@ export function deriveNodes(seed: Uint8Array): AccountNodes {
  * @public
  */
 export function hotAddress(account0: Secret): string {
-  const account = accountOf(account0, 0);
-  const key = hotChild(account);
+  const hot = hotKey(account0);
   try {
-    return addressOfPublicKey(publicKeyOf(key));
+    return families.evm.accounts.addressOf(pointOf(hot.bytes));
   } finally {
-    for (const each of [account, key]) wipeKey(each);
+    hot.wipe();
   }
 }
 
@@ -63,27 +70,57 @@ export function hotAddress(account0: Secret): string {
  * @public
  */
 export function hotKey(account0: Secret): Secret {
-  const account = accountOf(account0, 0);
-  const key = hotChild(account);
+  const external = childOf(accountOf(account0), 0);
   try {
-    invariant(key.privateKey !== null, "a key derived from a private node is private");
-    return new Secret(Uint8Array.from(key.privateKey));
+    const { key, chainCode } = childOf(external, 0);
+    chainCode.fill(0);
+    return new Secret(key);
   } finally {
-    for (const each of [account, key]) wipeKey(each);
+    wipeKey(external);
   }
 }
 
 /**
- * The extended public key of account 1, from which the gateway makes deposit addresses. Never call it with account 0.
+ * The extended public key of account 1, from which the gateway makes deposit addresses. Never call
+ * it with account 0.
  * @public
  */
 export function depositXpub(account1: Secret): string {
-  const account = accountOf(account1, 1);
-  try {
-    return account.publicExtendedKey;
-  } finally {
-    wipeKey(account);
-  }
+  const { key, chainCode } = accountOf(account1);
+  const parentFingerprint = new DataView(account1.bytes.buffer, account1.bytes.byteOffset).getUint32(64);
+  // Public from here on: an xpub holds the chain code.
+  const publicHalf = { publicKey: pointOf(key), chainCode: chainCode.slice(), parentFingerprint };
+  return new HDKey({ ...publicHalf, depth: accountDepth, index: 1 + hardened }).publicExtendedKey;
+}
+
+/**
+ * The accounts of the wallet as others know them, in the order of a pairing transcript.
+ * @public
+ */
+export function accountsOf({ account0, account1 }: AccountNodes): readonly PairedAccount[] {
+  return [
+    { family: "evm", purpose: "hot", id: hotAddress(account0) },
+    { family: "evm", purpose: "deposits", id: depositXpub(account1) },
+  ];
+}
+
+/**
+ * Proofs that each account's key is here, in the order of `accountsOf`: signatures over `digest`
+ * (32 bytes), which names one pairing.
+ * @public
+ */
+export function proveAccounts(nodes: AccountNodes, digest: Uint8Array): readonly string[] {
+  invariant(digest.length === 32, "a digest has 32 bytes");
+  return accountsOf(nodes).map((account) => {
+    const key = account.purpose === "hot" ? hotKey(nodes.account0) : accountKey(nodes.account1);
+    try {
+      const proof = families[account.family].accounts.proofOf(account, digest, signatureOf(digest, key.bytes));
+      invariant(proof !== null, "a key's own signature names the key");
+      return proof;
+    } finally {
+      key.wipe();
+    }
+  });
 }
 
 /**
@@ -91,7 +128,7 @@ export function depositXpub(account1: Secret): string {
  * @public
  */
 export function walletOf(nodes: AccountNodes): string {
-  return walletFingerprintOf({ hotAddress: hotAddress(nodes.account0), depositXpub: depositXpub(nodes.account1) });
+  return walletFingerprintOf(accountsOf(nodes));
 }
 
 /**
@@ -103,60 +140,24 @@ export function wipeNodes(nodes: AccountNodes): void {
   nodes.account1.wipe();
 }
 
-function nodeOf(coin: HDKey, account: number): Secret {
-  const key = childOf(coin, account + hardened);
-  const node = new Uint8Array(nodeBytes);
-  try {
-    invariant(key.privateKey !== null && key.chainCode !== null, "a key derived from a private node is private");
-    node.set(key.privateKey, 0);
-    node.set(key.chainCode, 32);
-    new DataView(node.buffer).setUint32(64, key.parentFingerprint);
-    return new Secret(node);
-  } finally {
-    wipeKey(key);
-  }
+function nodeOf(coin: ExtendedKey, account: number): Secret {
+  const child = childOf(coin, account + hardened);
+  const node = fixedBytes(nodeBytes);
+  node.set(child.key, 0);
+  node.set(child.chainCode, 32);
+  new DataView(node.buffer).setUint32(64, fingerprintOf(coin));
+  wipeKey(child);
+  return new Secret(node);
 }
 
-function accountOf(node: Secret, account: number): HDKey {
-  const bytes = node.bytes;
+/** A copy of the account's own private key, 32 bytes; the caller wipes it. */
+function accountKey(node: Secret): Secret {
+  return new Secret(fixedCopy(accountOf(node).key));
+}
+
+/** Views into the node's own bytes, so nothing is left to wipe. */
+function accountOf(node: Secret): ExtendedKey {
+  const { bytes } = node;
   invariant(bytes.length === nodeBytes, "an account node has 68 bytes");
-  return new HDKey({
-    privateKey: bytes.slice(0, 32),
-    chainCode: bytes.slice(32, 64),
-    depth: accountDepth,
-    index: account + hardened,
-    parentFingerprint: new DataView(bytes.buffer, bytes.byteOffset).getUint32(64),
-  });
-}
-
-function hotChild(account: HDKey): HDKey {
-  const external = childOf(account, 0);
-  try {
-    return childOf(external, 0);
-  } finally {
-    wipeKey(external);
-  }
-}
-
-function childOf(parent: HDKey, index: number): HDKey {
-  let child: HDKey;
-  try {
-    child = parent.deriveChild(index);
-  } catch {
-    // No cause: the library's message may quote a key.
-    throw new AgentError("KEYSTORE_DERIVATION", "none", "there is no key at a path that is needed");
-  }
-  // BIP-32: about one index in 2^127 has no key; the library then silently answers with the next one.
-  if (child.index !== index) throw new AgentError("KEYSTORE_DERIVATION", "none", "there is no key at a path that is needed");
-  return child;
-}
-
-function publicKeyOf(key: HDKey): Uint8Array {
-  invariant(key.publicKey !== null, "every key has its public half");
-  return key.publicKey;
-}
-
-function wipeKey(key: HDKey): void {
-  key.wipePrivateData();
-  key.chainCode?.fill(0); // The library keeps it.
+  return { key: bytes.subarray(0, 32), chainCode: bytes.subarray(32, 64) };
 }

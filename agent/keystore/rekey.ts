@@ -1,7 +1,8 @@
 /**
- * Seals the keystore anew under another encKey. The new one is written beside, synced, read back, opened and compared, and only then
- * takes the name; so at every moment one keystore stands there that opens with the old encKey or with the new one.
- * Touches the keystore's folder only, through KeystoreDisk. docs/keystore.md section 5.
+ * Seals the keystore anew under another encKey. The new one is written beside, synced, read back,
+ * opened and compared, and only then takes the name; so at every moment one keystore stands there
+ * that opens with the old encKey or with the new one. Touches the keystore's folder only, through
+ * KeystoreDisk. docs/keystore.md section 5.
  */
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -12,11 +13,12 @@ import { type KeystoreContents, openKeystore, sealKeystore, wipeKeystore } from 
 import { hotAddress } from "./nodes.ts";
 
 /**
- * A folder as rekeying needs it. What changes something throws what the disk said, and is durable only after its sync.
+ * A folder as rekeying needs it. What changes something throws what the disk said, and is durable
+ * only after its sync.
  * @public
  */
 export interface KeystoreDisk {
-  /** @throws AgentError KEYSTORE_MISSING, KEYSTORE_OPEN, KEYSTORE_FORMAT */
+  /** @throws AgentError KEYSTORE_MISSING, KEYSTORE_FORMAT, FILE_* */
   read(name: string): string;
   /** Makes a file that was not there, with owner and mode of the file `like`. */
   create(name: string, text: string, like: string): void;
@@ -47,7 +49,8 @@ export function keystoreDisk(folder: string): KeystoreDisk {
       const old = withFile(path(like), constants.O_RDONLY, (fd) => fstatSync(fd));
       withFile(path(name), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, (fd) => {
         const made = fstatSync(fd);
-        // Root may do this to the file of the signer's user, who must be able to read it afterwards.
+        // Root may do this to the file of the signer's user, who must be able to read it
+        // afterwards.
         if (made.uid !== old.uid || made.gid !== old.gid) fchownSync(fd, old.uid, old.gid);
         fchmodSync(fd, old.mode & 0o777);
         const bytes = Buffer.from(text);
@@ -71,10 +74,11 @@ function withFile<T>(path: string, flags: number, use: (fd: number) => T): T {
 }
 
 /**
- * Seals the keystore under `newKey`; the caller holds the signer's lock, and wipes both keys. Doing it again after a crash is harmless
- * and finishes what was begun.
- * @throws AgentError ENCKEY_WEAK, ENCKEY_SAME, KEYSTORE_* with nothing changed; KEYSTORE_UNCONFIRMED when the disk failed so late that
- * either may be in place after a power failure
+ * Seals the keystore under `newKey`; the caller holds the signer's lock, and wipes both keys. Doing
+ * it again after a crash is harmless and finishes what was begun.
+ * @throws AgentError ENCKEY_WEAK, ENCKEY_SAME, KEYSTORE_* with nothing changed;
+ * KEYSTORE_UNCONFIRMED when the disk failed so late that either may be in place after a power
+ * failure
  * @public
  */
 export function rekeyKeystore(input: {
@@ -96,7 +100,8 @@ export function rekeyKeystore(input: {
     if (opened.by === "old") makeBeside(disk, path, sealKeystore({ contents, encKey: newKey, random }), contents, newKey);
     try {
       if (opened.by === "old") disk.rename(unfinishedName, keystoreName);
-      // Also for a run before this one that was cut here: its rename may be in the kernel's memory alone.
+      // Also for a run before this one that was cut here: its rename may be in the kernel's memory
+      // alone.
       disk.sync(keystoreName);
       disk.syncFolder();
     } catch (cause) {

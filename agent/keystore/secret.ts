@@ -1,6 +1,7 @@
 /**
- * Bytes that must never become text: a holder that prints as a mark everywhere and can be wiped. The runtime may have copied the
- * bytes while moving its heap, so wiping narrows the window and does not promise more. docs/keystore.md section 6.
+ * Bytes that must never become text: a holder that prints as a mark everywhere and can be wiped.
+ * The runtime may have copied the bytes while moving its heap, so wiping narrows the window and
+ * does not promise more. docs/keystore.md section 6.
  */
 import { AgentError } from "../../protocol/fault.ts";
 

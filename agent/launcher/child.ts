@@ -1,8 +1,10 @@
 /**
- * How the agent's own processes are started: with an environment that can bring no foreign code, with what JavaScript does not
- * need switched off, without core dumps, away from the terminal's signals. Settings and secrets go in over the first pipe.
+ * How the agent's own processes are started: with an environment that can bring no foreign code,
+ * with what JavaScript does not need switched off, without core dumps, away from the terminal's
+ * signals. Settings and secrets go in over the first pipe.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { systemPath } from "../../protocol/system-path.ts";
 
 /** @public */
 export interface ChildOptions {
@@ -12,16 +14,21 @@ export interface ChildOptions {
   readonly descriptors?: readonly number[];
   /** Programs that start the child in their turn, e.g. `unshare --net --`. */
   readonly within?: readonly string[];
-  /** Its stderr becomes a pipe too, so that the parent can tell what the child's last words were. */
+  /**
+   * Its stderr becomes a pipe too, so that the parent can tell what the child's last words were.
+   */
   readonly isHeard?: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-const keptVariables = ["PATH", "HOME", "TZ", "LANG", "LC_ALL"];
+const keptVariables = ["HOME", "TZ", "LANG", "LC_ALL"];
 
-/** NODE_OPTIONS, NODE_PATH, NODE_EXTRA_CA_CERTS, LD_PRELOAD and whatever else could bring code or keys do not pass. */
+/**
+ * PATH, NODE_OPTIONS, NODE_PATH, NODE_EXTRA_CA_CERTS, LD_PRELOAD and whatever else could bring code
+ * or keys do not pass.
+ */
 function cleanEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const kept: Record<string, string> = {};
+  const kept: Record<string, string> = { PATH: systemPath };
   for (const name of keptVariables) {
     const value = env[name];
     if (value !== undefined) kept[name] = value;
@@ -30,8 +37,9 @@ function cleanEnvironment(env: Readonly<Record<string, string | undefined>>): Re
 }
 
 /**
- * What this Node knows of: no `__proto__` setter, no code from strings, no inspector by signal. The JIT stays: signing is wasm. V8
- * does without threads of its own: with heaps this small they cost more than they save, and each has its own memory.
+ * What this Node knows of: no `__proto__` setter, no code from strings, no inspector by signal. The
+ * JIT stays: signing is wasm. V8 does without threads of its own: with heaps this small they cost
+ * more than they save, and each has its own memory.
  */
 function nodeFlags(): string[] {
   const flags = ["--disable-proto=throw", "--disallow-code-generation-from-strings", "--single-threaded"];
@@ -40,13 +48,14 @@ function nodeFlags(): string[] {
 }
 
 /**
- * A core pattern that is a pipe ignores the size limit, so the filter is emptied as well. Both survive exec. The shell replaces
- * itself, so the child's process id is the program's.
+ * A core pattern that is a pipe ignores the size limit, so the filter is emptied as well. Both
+ * survive exec. The shell replaces itself, so the child's process id is the program's.
  */
 const withoutCore = '{ ulimit -c 0; echo 0 >/proc/self/coredump_filter; } 2>/dev/null; exec "$0" "$@"';
 
 /**
- * Starts one of our programs. Its stdin and stdout are pipes, stderr is ours unless heard; the end of its stdin tells it to end.
+ * Starts one of our programs. Its stdin and stdout are pipes, stderr is ours unless heard; the end
+ * of its stdin tells it to end.
  * @public
  */
 export function startChild(options: ChildOptions): ChildProcess {
@@ -71,7 +80,8 @@ export function startChild(options: ChildOptions): ChildProcess {
 }
 
 /**
- * The program beside the running one: built JavaScript from dist/, TypeScript where Node runs the tree unbuilt.
+ * The program beside the running one: built JavaScript from dist/, TypeScript where Node runs the
+ * tree unbuilt.
  * @public
  */
 export function programPath(from: string, name: string): URL {

@@ -1,13 +1,15 @@
 /**
- * Where encKey comes from, in this order: a systemd credential, a file or descriptor named by option, config.json, the credential
- * that installing sealed for this machine, and, when none has it and a person sits there, the terminal. Bytes only; one line end
- * behind the key, as editors leave it, is no part of it.
+ * Where encKey comes from, in this order: a systemd credential, a file or descriptor named by
+ * option, config.json, the credential that installing sealed for this machine, and, when none has
+ * it and a person sits there, the terminal. Bytes only; one line end behind the key, as editors
+ * leave it, is no part of it.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, fstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ReadStream } from "node:tty";
 import { AgentError } from "../../protocol/fault.ts";
+import { systemEnvironment } from "../../protocol/system-path.ts";
 import type { SignerSettings } from "../config/settings.ts";
 import { fixedCopy } from "../files/fixed-bytes.ts";
 import { readPrivateFile } from "../files/private-file.ts";
@@ -44,7 +46,10 @@ const bytesMax = 4096;
 export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
   const credential = sources.credentials === undefined ? undefined : join(sources.credentials, "encKey");
   if (credential !== undefined && existsSync(credential)) {
-    return { bytes: checked(readPrivateFile(credential, sources.credentials), credential), from: "credential" };
+    return {
+      bytes: checked(readPrivateFile(credential, { privateFolder: sources.credentials }), credential),
+      from: "credential",
+    };
   }
   if (sources.file !== undefined) return { bytes: encKeyInFile(sources.file, "--enc-key-file"), from: "file" };
   if (sources.fd !== undefined) return { bytes: encKeyInDescriptor(sources.fd), from: "file" };
@@ -64,7 +69,7 @@ export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
  */
 export function openSealed(path: string): Uint8Array {
   const args = ["decrypt", "--name=encKey", path, "-"];
-  const opened = spawnSync("systemd-creds", args, { stdio: ["ignore", "pipe", "pipe"] });
+  const opened = spawnSync("systemd-creds", args, { stdio: ["ignore", "pipe", "pipe"], env: systemEnvironment });
   if (opened.status === 0) return opened.stdout;
   opened.stdout?.fill(0);
   const said = opened.error?.message ?? opened.stderr.toString("utf8").trim().split("\n").at(-1);
@@ -72,13 +77,14 @@ export function openSealed(path: string): Uint8Array {
 }
 
 /**
- * The encKey that a file of mode 0600 holds; `option` is the one that named it. The caller wipes it.
+ * The encKey that a file of mode 0600 holds; `option` is the one that named it. The caller wipes
+ * it.
  * @throws AgentError ENCKEY_MISSING, CONFIG_*
  * @public
  */
 export function encKeyInFile(path: string, option: string): Uint8Array {
   const hint = `name the file that holds encKey with ${option}, readable by this user`;
-  return checked(readPrivateFile(path, undefined, hint), path);
+  return checked(readPrivateFile(path, { hint }), path);
 }
 
 /**
@@ -90,7 +96,8 @@ export function encKeyInDescriptor(fd: number): Uint8Array {
 }
 
 /**
- * The encKey that a person types without seeing it; the caller wipes it. @throws AgentError ENCKEY_MISSING
+ * The encKey that a person types without seeing it; the caller wipes it. @throws AgentError
+ * ENCKEY_MISSING
  * @public
  */
 export async function encKeyTyped(terminal: ReadStream, show: (text: string) => void, question: string): Promise<Uint8Array> {

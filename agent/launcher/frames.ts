@@ -1,4 +1,7 @@
-/** How a parent gives a child its settings and secrets over stdin: parts of u32be length ‖ bytes, one after the other. */
+/**
+ * How a parent gives a child its settings and secrets over stdin: parts of u32be length ‖ bytes,
+ * one after the other.
+ */
 import { readFileSync } from "node:fs";
 import type { Writable } from "node:stream";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
@@ -17,7 +20,8 @@ export function frame(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * Writes each part, framed. The framed copies are wiped as soon as the pipe has taken them, or never will.
+ * Writes each part, framed. The framed copies are wiped as soon as the pipe has taken them, or
+ * never will.
  * @public
  */
 export function handOver(pipe: Writable | null, ...parts: readonly Uint8Array[]): void {

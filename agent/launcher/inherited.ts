@@ -1,4 +1,7 @@
-/** Listening sockets that systemd opened for us (sd_listen_fds(3)): which descriptor is the courier's, which the operators'. Pure. */
+/**
+ * Listening sockets that systemd opened for us (sd_listen_fds(3)): which descriptor is the
+ * courier's, which the operators'. Pure.
+ */
 import { AgentError } from "../../protocol/fault.ts";
 
 /** @public */
@@ -10,7 +13,8 @@ export interface InheritedSockets {
 const firstDescriptor = 3;
 
 /**
- * Null when none were passed to this process. Names come from FileDescriptorName= in the socket units.
+ * Null when none were passed to this process. Names come from FileDescriptorName= in the socket
+ * units.
  * @throws AgentError COMMAND_USAGE when the two are not exactly courier and operator
  * @public
  */

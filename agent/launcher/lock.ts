@@ -1,13 +1,16 @@
 /**
- * One daemon per state folder: a kernel lock (flock(2)) on an inherited descriptor, which dies with the last process that holds
- * it and so is never stale. util-linux's `flock` takes it, because Node has no call for it; the descriptor stays ours.
+ * One daemon per state folder: a kernel lock (flock(2)) on an inherited descriptor, which dies with
+ * the last process that holds it and so is never stale. util-linux's `flock` takes it, because Node
+ * has no call for it; the descriptor stays ours.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentError } from "../../protocol/fault.ts";
+import { systemEnvironment } from "../../protocol/system-path.ts";
 import { makePrivateFolder } from "../files/state-folder.ts";
+import { isTrustedFolder } from "../files/trusted.ts";
 
 /**
  * A held lock. Passing `fd` to a child shares it: the lock lives as long as either.
@@ -26,12 +29,15 @@ export const lockWaitMs = 5_000;
 const retryMs = 100;
 
 /**
- * Takes the lock of a room's folder, making the folder when it is missing; tries again until `waitMs` have passed.
- * @throws AgentError STATE_IN_USE when another process keeps it, STATE_LOCK when it cannot be taken at all, STATE_FOLDER
+ * Takes the lock of a room's folder, making the folder when it is missing; tries again until
+ * `waitMs` have passed.
+ * @throws AgentError STATE_IN_USE when another process keeps it, STATE_LOCK when it cannot be taken
+ * at all, STATE_FOLDER, FILE_* when others could change the folder
  * @public
  */
 export async function takeLock(folder: string, waitMs: number): Promise<Lock> {
   makePrivateFolder(folder);
+  isTrustedFolder(folder, { owner: "folder", isSecret: false });
   const path = join(folder, "lock");
   for (let waitedMs = 0; ; waitedMs += retryMs) {
     const fd = tryLock(path);
@@ -50,7 +56,10 @@ function tryLock(path: string): number | null {
   const fd = openLock(path);
   let kept = false;
   try {
-    const done = spawnSync("flock", ["--exclusive", "--nonblock", "3"], { stdio: ["ignore", "ignore", "ignore", fd] });
+    const done = spawnSync("flock", ["--exclusive", "--nonblock", "3"], {
+      stdio: ["ignore", "ignore", "ignore", fd],
+      env: systemEnvironment,
+    });
     if (done.error !== undefined) {
       throw new AgentError("STATE_LOCK", "none", `flock cannot be started: ${done.error.message}`, {}, { cause: done.error });
     }

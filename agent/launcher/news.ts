@@ -1,6 +1,7 @@
 /**
- * Tells a person who watches `crypto`, in plain words and once per change: link down or up, a chain without a node, the signer locked,
- * withdrawals held. Asks the signer over the operators' socket; a missing answer is no news.
+ * Tells a person who watches `crypto`, in plain words and once per change: link down or up, a chain
+ * without a node, the signer locked, withdrawals held. Asks the signer over the operators' socket;
+ * a missing answer is no news.
  */
 import { createSocketClient } from "../socket/client.ts";
 import type { OperatorAnswers, OperatorRequests, SignerStatus } from "../socket/verbs.ts";

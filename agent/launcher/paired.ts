@@ -1,9 +1,12 @@
-/** Whether a state folder belongs to a paired agent, judged by the files each role needs. Looks, and changes nothing. */
-import { readFileSync } from "node:fs";
+/**
+ * Whether a state folder belongs to a paired agent, judged by the files each role needs. Looks, and
+ * changes nothing.
+ */
 import { join } from "node:path";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import { isThere, namesIn, type StateFolder } from "../files/state-folder.ts";
+import { readTrusted } from "../files/trusted.ts";
 
 type Role = "both" | "signer" | "courier";
 
@@ -11,8 +14,9 @@ const progressBytesMax = 262_144;
 
 /**
  * What `crypto` asks before it starts anything.
- * @throws AgentError STATE_NOT_PAIRED; STATE_INCOMPLETE or LEDGER_MISSING when pairing was finished here and a file of it is gone;
- * STATE_FOLDER when this user may not look
+ * @throws AgentError STATE_NOT_PAIRED; STATE_INCOMPLETE or LEDGER_MISSING when pairing was finished
+ * here and a file of it is gone; STATE_FOLDER when this user may not look; FILE_* when somebody
+ * else could have put pairing.json there
  * @public
  */
 export function assertPaired(state: StateFolder, role: Role): void {
@@ -42,7 +46,8 @@ export function unpaired({ root }: Pick<StateFolder, "root">, words?: string): A
 }
 
 /**
- * What `pair` asks before it says or changes anything: a finished pairing has all its files, or a person must act.
+ * What `pair` asks before it says or changes anything: a finished pairing has all its files, or a
+ * person must act.
  * @throws AgentError STATE_INCOMPLETE, STATE_FOLDER
  * @public
  */
@@ -70,7 +75,10 @@ function released(agent: string): string {
   return `restore it from a backup, or have the service release this agent (agents release ${agent}) and pair anew: docs/operations.md, section 1`;
 }
 
-/** Null while pairing is unfinished, or when this user may not read how far it came: then each role's own file decides. */
+/**
+ * Null while pairing is unfinished, or when this user may not read how far it came: then each
+ * role's own file decides.
+ */
 function missingFile(state: StateFolder, role: Role): Missing | null {
   const agent = agentPairedHere(state);
   if (agent === null) return null;
@@ -89,13 +97,15 @@ function hasSegment(ledger: string): boolean {
 
 function agentPairedHere({ pairing }: StateFolder): string | null {
   try {
-    const { step, granted } = parseJson(readFileSync(pairing), { bytesMax: progressBytesMax }) as {
+    const bytes = readTrusted(pairing, progressBytesMax, { owner: "folder", isSecret: false });
+    const { step, granted } = parseJson(bytes ?? new Uint8Array(0), { bytesMax: progressBytesMax }) as {
       readonly step?: unknown;
       readonly granted?: { readonly agent?: unknown } | null;
     };
     if (step !== "registered" && step !== "scrubbed") return null;
     return typeof granted?.agent === "string" ? granted.agent : null;
-  } catch {
+  } catch (error) {
+    if (error instanceof AgentError && error.code.startsWith("FILE_")) throw error;
     return null;
   }
 }

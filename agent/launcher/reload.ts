@@ -1,6 +1,7 @@
 /**
- * Takes a changed config.json while `crypto` runs: checks the file, then has the children started again. A file that does not check,
- * or one that a child refuses at its start, leaves the old settings in force. Changes no file.
+ * Takes a changed config.json while `crypto` runs: checks the file, then has the children started
+ * again. A file that does not check, or one that a child refuses at its start, leaves the old
+ * settings in force. Changes no file.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Renewal } from "./supervisor.ts";
@@ -15,7 +16,10 @@ export interface ReloadOptions<T extends { readonly digest: string }> {
   /** Reads and checks the file. @throws AgentError */
   readonly read: () => T;
   readonly say: (event: "config-unchanged" | "config-taken" | "config-refused", line: string) => void;
-  /** Words for the end of "nothing was changed", or "". A service manager hands over a copy made at the start, never a new file. */
+  /**
+   * Words for the end of "nothing was changed", or "". A service manager hands over a copy made at
+   * the start, never a new file.
+   */
   readonly unchangedHint: string;
 }
 
@@ -36,7 +40,10 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
     return this.#current;
   }
 
-  /** Reads the file again, and has the children started again when its settings differ. Twice is harmless. */
+  /**
+   * Reads the file again, and has the children started again when its settings differ. Twice is
+   * harmless.
+   */
   request(): void {
     const { read, say, unchangedHint } = this.#options;
     try {
@@ -45,7 +52,8 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
         say("config-unchanged", `config.json has not changed; nothing was done${unchangedHint}`);
         return;
       }
-      // A second change may come before the first has come up: the way back leads to the settings that last ran.
+      // A second change may come before the first has come up: the way back leads to the settings
+      // that last ran.
       this.#before ??= this.#current;
       this.#current = next;
       say("config-taken", "config.json was changed and is in order; starting again with it");

@@ -1,17 +1,21 @@
-/** Asks for a secret on the terminal: no echo, bytes in, bytes out. Needs the terminal's input as a raw stream. */
+/**
+ * Asks for a secret on the terminal: no echo, bytes in, bytes out. Needs the terminal's input as a
+ * raw stream.
+ */
 import type { ReadStream } from "node:tty";
 import { AgentError } from "../../protocol/fault.ts";
 
 const bytesMax = 4096;
 
 /**
- * Shows `question` and reads one line without showing it. Backspace and Ctrl-U work, Ctrl-C and Ctrl-D give up. The caller wipes
- * the result. @throws AgentError ENCKEY_MISSING
+ * Shows `question` and reads one line without showing it. Backspace and Ctrl-U work, Ctrl-C and
+ * Ctrl-D give up. The caller wipes the result. @throws AgentError ENCKEY_MISSING
  */
 export function askSecret(input: ReadStream, show: (text: string) => void, question: string): Promise<Uint8Array> {
   const typed = Buffer.alloc(bytesMax);
   let length = 0;
-  // Before the question: setting it waits until what was shown is out, and a quick answer would be shown meanwhile.
+  // Before the question: setting it waits until what was shown is out, and a quick answer would be
+  // shown meanwhile.
   input.setRawMode(true);
   show(question);
   input.resume();

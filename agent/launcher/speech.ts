@@ -1,9 +1,11 @@
 /**
- * The launcher's voice: plain lines on a terminal, else the form of docs/events.md. Where the journal reads, a priority stands before
- * each line, those of signer and courier too. Pure: `write` is passed in.
+ * The launcher's voice: plain lines on a terminal, else the form of docs/events.md. Where the
+ * journal reads, a priority stands before each line, those of signer and courier too. Pure: `write`
+ * is passed in.
  */
 import { type AgentEvent, agentEvents } from "../../protocol/events.ts";
 import { logLine, priorityOf } from "../../protocol/log.ts";
+import { visible } from "../../protocol/visible.ts";
 import { type Verdict, verdictLines } from "./verdict.ts";
 
 type EventsOf<P extends string> = { [N in AgentEvent]: (typeof agentEvents)[N][0] extends P ? N : never }[AgentEvent];
@@ -15,7 +17,10 @@ export type LauncherEvent = EventsOf<"crypto">;
 export interface Speech {
   /** Tells an event, at the level of the table. */
   say(event: LauncherEvent, message: string): void;
-  /** Tells why `crypto` ends: two lines for a person or a script, one line of the log where the journal reads. */
+  /**
+   * Tells why `crypto` ends: two lines for a person or a script, one line of the log where the
+   * journal reads.
+   */
   verdict(verdict: Verdict): void;
   /** Passes on a line of a child. Without a known level the journal takes it for an error. */
   relayLine(line: string, level: unknown): void;
@@ -39,7 +44,7 @@ export function createSpeech({ write, clock, stderr }: SpeechOptions): Speech {
   };
   return {
     say(event, message) {
-      if (stderr === "terminal") write(`crypto: ${message}\n`);
+      if (stderr === "terminal") write(`crypto: ${visible(message)}\n`);
       else log(event, message);
     },
     verdict(verdict) {

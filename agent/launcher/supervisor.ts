@@ -1,6 +1,7 @@
 /**
- * Keeps signer and courier running: first the signer, then the courier for as long as the signer lives. After an unexpected end each
- * is started again, later and later. A child that ends locked or misconfigured is not, unless older settings are there to go back to.
+ * Keeps signer and courier running: first the signer, then the courier for as long as the signer
+ * lives. After an unexpected end each is started again, later and later. A child that ends locked
+ * or misconfigured is not, unless older settings are there to go back to.
  */
 import type { ChildProcess } from "node:child_process";
 import { exitCodes, type Verdict, verdictFor } from "./verdict.ts";
@@ -15,7 +16,10 @@ export interface Renewal {
   next(): Promise<unknown>;
   /** The children came up with the newest settings, so the older ones are forgotten. */
   keep(): void;
-  /** Goes back to the older settings after a child refused the new ones; false when the refused ones are all there are. */
+  /**
+   * Goes back to the older settings after a child refused the new ones; false when the refused ones
+   * are all there are.
+   */
   goBack(verdict: Verdict): boolean;
 }
 
@@ -27,9 +31,15 @@ export interface SupervisorOptions extends WatchOptions {
   readonly startCourier: (() => ChildProcess) | null;
   /** Called once, before the promise resolves, when a child ends for good. */
   readonly verdict: (verdict: Verdict) => void;
-  /** Called each time all children of this launcher give signs of life, a courier even before signer or gateway answer. */
+  /**
+   * Called each time all children of this launcher give signs of life, a courier even before signer
+   * or gateway answer.
+   */
   readonly up: () => void;
-  /** Called each time all children of this launcher are ready; `locked` is the signer's lock code, "" when it signs. */
+  /**
+   * Called each time all children of this launcher are ready; `locked` is the signer's lock code,
+   * "" when it signs.
+   */
   readonly ready: (locked: string) => void;
   readonly renewal: Renewal;
   readonly stop: AbortSignal;
@@ -40,8 +50,8 @@ export interface SupervisorOptions extends WatchOptions {
 const healthyMs = 3_000;
 
 /**
- * Runs until `stop`, or until a child ends in a way that a new start cannot mend. Resolves with the exit code: 0 after `stop`, else
- * the child's own.
+ * Runs until `stop`, or until a child ends in a way that a new start cannot mend. Resolves with the
+ * exit code: 0 after `stop`, else the child's own.
  * @public
  */
 export async function supervise(options: SupervisorOptions): Promise<number> {
@@ -71,7 +81,10 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
   }
 }
 
-/** Starts couriers one after another, until the signer ends, a courier ends for good, or `told` resolves. */
+/**
+ * Starts couriers one after another, until the signer ends, a courier ends for good, or `told`
+ * resolves.
+ */
 async function runCouriers<T>(signer: Watched, locked: string, told: Promise<T>, options: SupervisorOptions): Promise<Exit | T> {
   const isUp = (): void => {
     options.renewal.keep();
@@ -124,7 +137,10 @@ class Backoff {
     this.#nextMs = this.#first;
   }
 
-  /** "due" after the whole pause, else the first of `unless` to resolve. `ranMs` is how long the child lived. */
+  /**
+   * "due" after the whole pause, else the first of `unless` to resolve. `ranMs` is how long the
+   * child lived.
+   */
   wait<T extends readonly Promise<unknown>[]>(ranMs: number, unless: T): Promise<Awaited<T[number]> | "due"> {
     if (ranMs >= healthyMs) this.#nextMs = this.#first;
     const ms = this.#nextMs;

@@ -1,8 +1,12 @@
-/** What a launcher looks at around itself: whose folder it runs on, and whether the terminal it was started in is still there. */
+/**
+ * What a launcher looks at around itself: whose folder it runs on, and whether the terminal it was
+ * started in is still there.
+ */
 import { closeSync, constants, openSync, statSync } from "node:fs";
 
 /**
- * A warning for root at a folder of somebody else, "" when there is none: what root makes there its owner could not read.
+ * A warning for root at a folder of somebody else, "" when there is none: what root makes there its
+ * owner could not read.
  * @public
  */
 export function foreignFolderWarning(folder: string, userId: number): string {
@@ -13,8 +17,8 @@ export function foreignFolderWarning(folder: string, userId: number): string {
 }
 
 /**
- * Whether this process has lost the terminal it had: the hangup then came from its window being closed, not from a person who wants
- * the configuration read again.
+ * Whether this process has lost the terminal it had: the hangup then came from its window being
+ * closed, not from a person who wants the configuration read again.
  * @public
  */
 export function terminalIsGone(hadTerminal: boolean): boolean {

@@ -1,13 +1,14 @@
 /**
- * The end of a command that fails: two lines for a person and an exit code for a script. Lower case, no stack, no secret:
- * `crypto: what is wrong`, then `hint: what to do`. Pure.
+ * The end of a command that fails: two lines for a person and an exit code for a script. Lower
+ * case, no stack, no secret: `crypto: what is wrong`, then `hint: what to do`. Pure.
  */
 import { codes } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { visible } from "../../protocol/visible.ts";
 
 /**
- * 0 fine; 1 a clear no; 2 wrong usage or configuration; 3 the daemon or the gateway cannot be reached; 4 locked; 5 a right is
- * missing; 70 a bug.
+ * 0 fine; 1 a clear no; 2 wrong usage or configuration; 3 the daemon or the gateway cannot be
+ * reached; 4 locked; 5 a right is missing; 70 a bug.
  * @public
  */
 export const exitCodes = { fine: 0, no: 1, configuration: 2, unreachable: 3, locked: 4, right: 5, bug: 70 } as const;
@@ -39,6 +40,7 @@ const exitByCode: Readonly<Record<string, number>> = {
 
 const exitByRoom: Readonly<Record<string, number>> = {
   CONFIG: exitCodes.configuration,
+  FILE: exitCodes.configuration,
   MNEMONIC: exitCodes.configuration,
   ENCKEY: exitCodes.configuration,
   SOCKET: exitCodes.unreachable,
@@ -61,7 +63,8 @@ export function verdictOn(error: unknown): Verdict {
 }
 
 /**
- * The verdict on a code that came from elsewhere, e.g. over a socket. Without `hint` the table's own is taken.
+ * The verdict on a code that came from elsewhere, e.g. over a socket. Without `hint` the table's
+ * own is taken.
  * @public
  */
 export function verdictFor(code: string, message: string, hint?: unknown): Verdict {
@@ -76,9 +79,9 @@ export function verdictFor(code: string, message: string, hint?: unknown): Verdi
 }
 
 /**
- * The two lines, each with its newline.
+ * The two lines, each with its newline; whatever the words came from, they make no third.
  * @public
  */
 export function verdictLines(verdict: Verdict): string {
-  return `crypto: ${verdict.message}\nhint: ${verdict.hint}\n`;
+  return `crypto: ${visible(verdict.message)}\nhint: ${visible(verdict.hint)}\n`;
 }

@@ -1,11 +1,12 @@
 /**
- * Decides when a silent child process counts as hung. Only time in which the watcher ran counts as silence: a suspended machine must
- * not kill its children when it wakes up. Pure.
+ * Decides when a silent child process counts as hung. Only time in which the watcher ran counts as
+ * silence: a suspended machine must not kill its children when it wakes up. Pure.
  */
 
 /** @public */
 export interface Patience {
-  readonly beforeFirstMs: number; // until the first sign of life; a long ledger is read back before it
+  // until the first sign of life; a long ledger is read back before it
+  readonly beforeFirstMs: number;
   readonly afterMs: number; // between two signs of life
 }
 
@@ -17,7 +18,9 @@ export const patience: Patience = { beforeFirstMs: 1_800_000, afterMs: 20_000 };
  * @public
  */
 export const lookMs = 1_000;
-/** A longer time between two looks means that the watcher did not run; only this much of it counts. */
+/**
+ * A longer time between two looks means that the watcher did not run; only this much of it counts.
+ */
 const gapMs = 3 * lookMs;
 
 /**

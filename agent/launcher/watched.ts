@@ -1,6 +1,7 @@
 /**
- * Listens to a child process of `crypto`, and kills a silent one. A child writes lines of JSON: on stdout `{"ready":true}` once and
- * `{"alive":true}` every few seconds, on stderr its log, from which the last fault is kept.
+ * Listens to a child process of `crypto`, and kills a silent one. A child writes lines of JSON: on
+ * stdout `{"ready":true}` once and `{"alive":true}` every few seconds, on stderr its log, from
+ * which the last fault is kept.
  */
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
@@ -37,14 +38,20 @@ export interface Ready {
 }
 
 export interface Watched {
-  readonly up: Promise<unknown>; // the first sign of life; pending for ever when the child ends before
+  // the first sign of life; pending for ever when the child ends before
+  readonly up: Promise<unknown>;
   readonly ready: Promise<Ready>; // likewise
   readonly ended: Promise<Exit>; // never rejects
-  /** Closes stdin, then SIGTERM, then SIGKILL. Resolves when the child has ended; twice is harmless. */
+  /**
+   * Closes stdin, then SIGTERM, then SIGKILL. Resolves when the child has ended; twice is harmless.
+   */
   end(): Promise<void>;
 }
 
-/** Ending both processes, one after the other, takes four seconds at most; a clean stop may take five. */
+/**
+ * Ending both processes, one after the other, takes four seconds at most; a clean stop may take
+ * five.
+ */
 const graceMs = 1_500;
 const killMs = 500;
 const lineCharactersMax = 65_536;

@@ -1,24 +1,32 @@
 /**
- * One record as one line: numbered, chained and closed by its own hash; and the strict way back. Nothing here touches a disk.
- * The line's bytes are docs/ledger.md section 2; what each kind carries is checked by fields.ts.
+ * One record as one line: numbered, chained, closed by its own hash and by the seal's MAC of that
+ * hash; and the strict way back. Nothing here touches a disk. The line's bytes are docs/ledger.md
+ * section 2; fields.ts checks what each kind carries.
  */
 import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { type JsonValue, parseJson } from "../../protocol/json.ts";
 import { isHash, isKnownKind, isOrdinal, isTime, listMax, problemOf, textMax } from "./fields.ts";
 import type { LedgerRecord, RecordBody } from "./records.ts";
+import { type LedgerSeal, recordPlace } from "./seal.ts";
 
-/** Longest line, its newline included: room for a RELEASED record with every place in its list taken. */
+/**
+ * Longest line, its newline included: room for a RELEASED record with every place in its list
+ * taken.
+ */
 export const lineBytesMax = 524_288;
 
 /** Every line begins so; what follows a damaged line is searched for it. */
 export const lineStart = Buffer.from('{"seq":');
-/** Begins the last field, and ends what the hash covers. */
+/** Begins the closing fields, and ends what the hash covers. */
 export const hashStart = Buffer.from(',"hash":"');
-/** `,"hash":"` ‖ 64 digits ‖ `"}` */
-export const closingBytes = hashStart.length + 64 + 2;
+const macStart = Buffer.from('","mac":"');
+const hashAt = hashStart.length;
+const macAt = hashAt + 64 + macStart.length;
+/** `,"hash":"` ‖ 64 digits ‖ `","mac":"` ‖ 64 digits ‖ `"}` */
+export const closingBytes = macAt + 64 + 2;
 
-const domain = "autowithdraw/1 ledger\n";
+const domain = "autowithdraw/2 ledger\n";
 const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: 3 * textMax, itemsMax: listMax, depthMax: 4 } as const;
 
 /** A record and its line. */
@@ -32,21 +40,24 @@ export interface EncodedRecord {
 export function encodeRecord(
   body: RecordBody,
   place: { readonly seq: number; readonly prev: string; readonly at: number },
+  seal: LedgerSeal,
 ): EncodedRecord {
   invariant(isKnownKind(body.kind), "a record has a known kind");
   const problem = problemOf(body as unknown as Readonly<Record<string, JsonValue>>, 0);
   invariant(problem === null, `a ${body.kind} record could not be read back: ${problem}`);
   // The kind stands before its fields whatever order the caller wrote them in.
-  const text = JSON.stringify(body);
-  const fields = text.startsWith('{"kind":') ? text : JSON.stringify(kindFirst(body));
+  const written = body.kind === "SIGNED" ? { ...body, raw: boxed(body.raw, place.seq, seal) } : body;
+  const text = JSON.stringify(written);
+  const fields = text.startsWith('{"kind":') ? text : JSON.stringify(kindFirst(written));
   const covered = `{"seq":${place.seq},"prev":"${place.prev}","at":${place.at},${fields.slice(1, -1)}`;
   const hashed = domain + covered;
   const own = createHash("sha256").update(hashed).digest("hex");
-  const line = `${covered},"hash":"${own}"}\n`;
+  const line = `${covered},"hash":"${own}","mac":"${seal.macOf(own)}"}\n`;
   // Of the text that lies in one piece since it was hashed.
   const bytes = Buffer.byteLength(hashed) - domain.length + closingBytes + 1;
   invariant(bytes <= lineBytesMax, "a record fits into one line");
-  // Spreading first would cost more than hashing: the engine's fast path is a spread into a started literal.
+  // Spreading first would cost more than hashing: the engine's fast path is a spread into a started
+  // literal.
   return { record: { seq: place.seq, prev: place.prev, at: place.at, ...body, hash: own }, line, bytes };
 }
 
@@ -54,23 +65,67 @@ function kindFirst({ kind, ...fields }: RecordBody): object {
   return { kind, ...fields };
 }
 
-/** True when the bytes (without newline) are closed by their own hash. Says nothing about their place in the chain. */
+/**
+ * Signed bytes as the file has them: nobody who reads the ledger can send them before they are
+ * released.
+ */
+function boxed(raw: string, seq: number, seal: LedgerSeal): string {
+  const { prefix, digits } = partsOf(raw);
+  return prefix + Buffer.from(seal.box(recordPlace(seq), Buffer.from(digits, "hex"))).toString("hex");
+}
+
+function partsOf(raw: string): { readonly prefix: string; readonly digits: string } {
+  return raw.startsWith("0x") ? { prefix: "0x", digits: raw.slice(2) } : { prefix: "", digits: raw };
+}
+
+/**
+ * True when the bytes (without newline) are closed by their own hash. Says nothing about their
+ * place in the chain, nor who wrote them.
+ */
 export function closesItself(line: Uint8Array): boolean {
   const end = line.length - closingBytes;
   if (end <= lineStart.length || line.length >= lineBytesMax) return false;
   const closing = Buffer.from(line.buffer, line.byteOffset + end, closingBytes);
-  if (!closing.subarray(0, hashStart.length).equals(hashStart)) return false;
+  if (!closing.subarray(0, hashAt).equals(hashStart) || !closing.subarray(hashAt + 64, macAt).equals(macStart)) return false;
   if (closing[closingBytes - 2] !== 0x22 || closing[closingBytes - 1] !== 0x7d) return false;
+  if (!/^[0-9a-f]{64}$/.test(closing.toString("latin1", macAt, macAt + 64))) return false;
   const own = createHash("sha256").update(domain).update(line.subarray(0, end)).digest("hex");
-  return closing.toString("latin1", hashStart.length, hashStart.length + 64) === own;
+  return closing.toString("latin1", hashAt, hashAt + 64) === own;
+}
+
+/** Whether a line (without newline) ends as those of format 1 did: by its hash alone. */
+export function isOfFormatOne(line: Uint8Array): boolean {
+  const ending = Buffer.from(line.buffer, line.byteOffset, line.length).toString("latin1", Math.max(0, line.length - 75));
+  return /^,"hash":"[0-9a-f]{64}"\}$/.test(ending);
 }
 
 /**
- * Reads a line (without newline) whose hash was found right.
- * @throws AgentError LEDGER_NEWER for a kind or shape this version does not know (its hash is right, so a program wrote it so);
+ * The chain hash in a line (without newline) whose closing fields stand where they belong; nothing
+ * of it is checked.
+ */
+export function hashIn(line: Uint8Array): string {
+  return digitsAt(line, hashAt);
+}
+
+function isClosedBy(seal: LedgerSeal, line: Uint8Array): boolean {
+  return seal.closes(digitsAt(line, hashAt), digitsAt(line, macAt));
+}
+
+/** 64 digits of a line's closing fields, fewer in a line that is too short to have any. */
+function digitsAt(line: Uint8Array, offset: number): string {
+  const at = Math.max(0, line.length - closingBytes + offset);
+  return Buffer.from(line.buffer, line.byteOffset, line.length).toString("latin1", at, at + 64);
+}
+
+/**
+ * Reads a line (without newline) whose hash was found right. With a seal the line must be closed by
+ * that as well, and signed bytes come out of their box; without one they stay in it.
+ * @throws AgentError LEDGER_FORGED for a line that this wallet's signer did not write; LEDGER_NEWER
+ * for a kind or shape this version does not know (its hash is right, so a program wrote it so);
  * LEDGER_DAMAGED for a line no version writes.
  */
-export function decodeRecord(line: Uint8Array, where: { readonly file: string; readonly line: number }): LedgerRecord {
+export function decodeRecord(line: Uint8Array, where: Place, seal: LedgerSeal | null): LedgerRecord {
+  if (seal !== null && !isClosedBy(seal, line)) throw forged("this wallet's signer did not write the line", where);
   let value: JsonValue;
   try {
     value = parseJson(line, jsonLimits);
@@ -79,7 +134,7 @@ export function decodeRecord(line: Uint8Array, where: { readonly file: string; r
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw damaged("a line is not a record", where);
   const fields = value as Readonly<Record<string, JsonValue>>;
-  if (!isOrdinal(fields.seq) || !isHash(fields.prev) || !isTime(fields.at) || !isHash(fields.hash)) {
+  if (!isOrdinal(fields.seq) || !isHash(fields.prev) || !isTime(fields.at) || !isHash(fields.hash) || !isHash(fields.mac)) {
     throw damaged("a line does not say its place", where);
   }
   if (!isKnownKind(fields.kind)) {
@@ -90,14 +145,38 @@ export function decodeRecord(line: Uint8Array, where: { readonly file: string; r
     const message = `a ${fields.kind} record has a shape this version does not know: ${problem}`;
     throw new AgentError("LEDGER_NEWER", "none", message, where);
   }
-  return fields as unknown as LedgerRecord;
+  const { mac: _mac, ...record } = fields;
+  const read = record as unknown as LedgerRecord;
+  return seal === null ? read : unboxed(read, seal, where);
 }
 
-/** seq, prev, at, hash */
-const chainFields = 4;
+/**
+ * A record as its line has it, with signed bytes out of their box. @throws AgentError LEDGER_FORGED
+ */
+export function unboxed(record: LedgerRecord, seal: LedgerSeal, where: Place): LedgerRecord {
+  if (record.kind !== "SIGNED") return record;
+  const { prefix, digits } = partsOf(record.raw);
+  const bytes = seal.open(recordPlace(record.seq), Buffer.from(digits, "hex"));
+  if (bytes === null) throw forged("the signed bytes do not open", where);
+  return { ...record, raw: prefix + Buffer.from(bytes).toString("hex") };
+}
+
+/** seq, prev, at, hash, mac */
+const chainFields = 5;
+
+/** A line of a file, the first being 1. */
+export type Place = { readonly file: string; readonly line: number };
+
+/** The fault for a ledger that holds what another than its own signer wrote. */
+export function forged(problem: string, where: { readonly file: string; readonly line?: number }): AgentError {
+  return new AgentError("LEDGER_FORGED", "none", `${placeOf(where)}: ${problem}`, { ...where });
+}
 
 /** The fault for a ledger that is not what was written. */
 export function damaged(problem: string, where: { readonly file: string; readonly line?: number }, cause?: unknown): AgentError {
-  const place = where.line === undefined ? where.file : `${where.file} line ${where.line}`;
-  return new AgentError("LEDGER_DAMAGED", "none", `${place}: ${problem}`, { ...where }, { cause });
+  return new AgentError("LEDGER_DAMAGED", "none", `${placeOf(where)}: ${problem}`, { ...where }, { cause });
+}
+
+function placeOf({ file, line }: { readonly file: string; readonly line?: number }): string {
+  return line === undefined ? file : `${file} line ${line}`;
 }

@@ -1,13 +1,18 @@
 /**
- * A ledger copied while its signer appends: whole files up to a record that is known to be durable, and the same files judged again
- * where they arrive, with nothing of the place they came from. Reads only. docs/backup.md section 3.
+ * A ledger copied while its signer appends: whole files up to a record that is known to be durable,
+ * and the same files judged again where they arrive, with nothing of the place they came from. By
+ * the chain alone, since a copy is made without the wallet's keys; its MACs go with it, and the
+ * signer that starts on it checks them. Reads only. docs/backup.md section 3.
  */
 import { createHash } from "node:crypto";
 import { AgentError } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { damaged } from "./codec.ts";
 import type { LedgerDisk } from "./disk.ts";
+import { shelves } from "./past.ts";
+import { isBeginning, type NamedFile, type NamedFiles } from "./records.ts";
 import { type ChainPlace, chainStart, checkpointName, newestSegment, readSegment, segmentName } from "./segment.ts";
+import { checkSortedFile } from "./sorted-file.ts";
 
 /**
  * One file of the ledger's folder.
@@ -27,9 +32,11 @@ export interface CopiedLedger {
 }
 
 /**
- * Gives the segments in order, then the checkpoints that a start needs or may look at. With `upTo`, the durable head of the signer that
- * runs, the copy ends with exactly that record; with null, nobody writes, and the copy ends with the last whole line.
- * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED, also when `upTo` is not in these files; LEDGER_NEWER, LEDGER_UNREADABLE
+ * Gives the segments in order, then the checkpoints that a start needs or may look at, then the
+ * sorted files of the newest. With `upTo`, the durable head of the signer that runs, the copy ends
+ * with exactly that record; with null, nobody writes, and the copy ends with the last whole line.
+ * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED, also when `upTo` is not in these files;
+ * LEDGER_NEWER, LEDGER_UNREADABLE
  * @public
  */
 export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<LedgerPart, void> {
@@ -40,15 +47,18 @@ export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<Ledg
     names.filter((name) => name.startsWith("checkpoint-")).map((name) => [name, disk.read(name, 0, disk.size(name))]),
   );
   let place: ChainPlace = chainStart;
+  let past: NamedFiles | null = null;
   let last = 0;
   for (let segment = 1; segment <= newest && (upTo === null || place.seq < upTo.seq); segment++) {
     const name = segmentName(segment);
     const bytes = disk.read(name, 0, disk.size(name));
-    const { map, records, bytes: good } = readSegment(bytes, segment, place);
+    const { map, records, bytes: good } = readSegment(bytes, segment, place, null);
     const isEnd = upTo !== null && map.has(upTo.seq);
     if (isEnd && map.hashAt(upTo.seq) !== upTo.hash) throw notThese(name, upTo);
     yield { name, bytes: bytes.subarray(0, isEnd ? map.spanAt(upTo.seq).end : good) };
     place = records.at(-1) ?? place;
+    const [first] = records;
+    if (isBeginning(first)) past = first;
     last = segment;
   }
   if (last === 0) throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
@@ -57,6 +67,12 @@ export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<Ledg
     const bytes = checkpoints.get(name);
     if (bytes !== undefined) yield { name, bytes };
   }
+  // None of these is removed while the signer runs.
+  for (const { file } of pastOf(past)) yield { name: file, bytes: disk.read(file, 0, disk.size(file)) };
+}
+
+function pastOf(named: NamedFiles | null): readonly NamedFile[] {
+  return named === null ? [] : shelves.flatMap((shelf) => named[shelf]);
 }
 
 function notThese(file: string, { seq }: Head): AgentError {
@@ -74,21 +90,28 @@ export class CopyCheck {
   #wallet = "";
   readonly #checkpoints = new Map<string, { readonly sha256: string; isFound: boolean }>();
   #newest: string | null = null;
+  /** The newest checkpoint's sorted files that have not come yet. */
+  readonly #past = new Map<string, NamedFile>();
 
   /** @throws AgentError LEDGER_DAMAGED, LEDGER_NEWER */
   take({ name, bytes }: LedgerPart): void {
     const segment = this.#segments + 1;
     if (name !== segmentName(segment)) {
-      this.#takeCheckpoint(name, bytes);
+      const named = this.#past.get(name);
+      if (named === undefined) this.#takeCheckpoint(name, bytes);
+      else checkSortedFile({ size: bytes.length, read: (start, end) => bytes.subarray(start, end) }, named);
+      this.#past.delete(name);
       return;
     }
-    const read = readSegment(bytes, segment, this.#place);
+    const read = readSegment(bytes, segment, this.#place, null);
     const [first] = read.records;
     if (read.torn || first === undefined) throw damaged("the segment is empty or ends in the middle of a line", { file: name });
     if (first.kind === "PAIRED") [this.#agent, this.#wallet] = [first.agent, first.wallet];
-    if (first.kind === "CHECKPOINT") {
+    if (isBeginning(first)) {
       this.#newest = first.file;
       this.#checkpoints.set(first.file, { sha256: first.sha256, isFound: false });
+      this.#past.clear();
+      for (const named of pastOf(first)) this.#past.set(named.file, named);
     }
     this.#segments = segment;
     this.#place = read.records.at(-1) ?? first;
@@ -102,11 +125,15 @@ export class CopyCheck {
     wanted.isFound = true;
   }
 
-  /** @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED when the newest checkpoint is not among the files */
+  /**
+   * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED when the newest checkpoint or a sorted file
+   * of it is not among the files
+   */
   finish(): CopiedLedger {
     if (this.#segments === 0) throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
     if (this.#newest !== null && this.#checkpoints.get(this.#newest)?.isFound !== true)
       throw damaged("the checkpoint is missing", { file: this.#newest });
+    for (const file of this.#past.keys()) throw damaged("the file of what is closed is missing", { file });
     const { seq, hash } = this.#place;
     return { head: { seq, hash }, segments: this.#segments, agent: this.#agent, wallet: this.#wallet };
   }

@@ -1,7 +1,8 @@
 /**
- * The ledger's small interface to its folder, and the real one over node:fs. Files are 0600 in a folder of 0700, opened without
- * following links; a name appears only after its bytes are durable, and is durable itself when the call returns.
- * Sources: fsync(2), rename(2); docs/ledger.md section 4.
+ * The ledger's small interface to its folder, and the real one over node:fs. Files are 0600 in a
+ * folder of 0700, opened without following links; a name appears only after its bytes are durable,
+ * and is durable itself when the call returns. Sources: fsync(2), rename(2); docs/ledger.md section
+ * 4.
  */
 import {
   close,
@@ -23,20 +24,25 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { AgentError } from "../../protocol/fault.ts";
+import { isTrustedFolder, openTrusted, type Trust } from "../files/trusted.ts";
 
 /**
  * A file open for appending.
  * @public
  */
 export interface LedgerFile {
-  /** Appends the bytes and syncs; `done` is called once, when they are durable or have failed. One call at a time. */
+  /**
+   * Appends the bytes and syncs; `done` is called once, when they are durable or have failed. One
+   * call at a time.
+   */
   append(bytes: Uint8Array, done: (error: Error | null) => void): void;
   close(): void;
 }
 
 /**
- * A folder as the ledger needs it. Calls that change something are durable when they return and throw what the disk said; calls
- * that read throw AgentError LEDGER_UNREADABLE.
+ * A folder as the ledger needs it. Calls that change something are durable when they return and
+ * throw what the disk said; calls that read throw AgentError LEDGER_UNREADABLE; a file or folder
+ * that others could have changed is FILE_*.
  * @public
  */
 export interface LedgerDisk {
@@ -47,15 +53,40 @@ export interface LedgerDisk {
   read(name: string, start: number, end: number): Uint8Array;
   /** Makes a whole file appear under its name at once; an earlier one of that name is replaced. */
   create(name: string, bytes: Uint8Array): void;
-  /** Cuts a file to its first `size` bytes, all of them and the file's name durable then, whoever wrote them. */
+  /**
+   * Cuts a file to its first `size` bytes, all of them and the file's name durable then, whoever
+   * wrote them.
+   */
   truncate(name: string, size: number): void;
   remove(name: string): void;
   open(name: string): LedgerFile;
   freeBytes(): number;
 }
 
-/** Ends the name of a file still being made. A crash may leave one; it is replaced when its file is made again. */
+/**
+ * A change of the folder: what the disk says of it ends the process, since a later sync may falsely
+ * succeed.
+ */
+export function writing(act: () => void): void {
+  try {
+    act();
+  } catch (cause) {
+    throw poisoned(cause);
+  }
+}
+
+/** The fault of a write or sync that failed. */
+export function poisoned(cause: unknown): AgentError {
+  return new AgentError("LEDGER_POISONED", "unknown", "the disk failed while writing the ledger", {}, { cause });
+}
+
+/**
+ * Ends the name of a file still being made. A crash may leave one; it is replaced when its file is
+ * made again.
+ */
 const unfinishedSuffix = ".tmp";
+/** Its lines are no secret, but whoever can change them decides what was paid. */
+const trust: Trust = { owner: "folder", isSecret: false };
 
 /**
  * The ledger's folder on a real disk; it is made when the first file is.
@@ -90,7 +121,7 @@ export function ledgerDisk(folder: string): LedgerDisk {
       unlinkSync(path(name));
       syncFolder(folder);
     },
-    open: (name) => appendable(openSync(path(name), constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW)),
+    open: (name) => appendable(openTrusted(path(name), constants.O_WRONLY | constants.O_APPEND, trust)),
     freeBytes: () => {
       const { bavail, bsize } = statfsSync(folder);
       return bavail * bsize;
@@ -98,9 +129,11 @@ export function ledgerDisk(folder: string): LedgerDisk {
   };
 }
 
-function appendable(fd: number): LedgerFile {
+/** Appends to an open file, which it takes over. */
+export function appendable(fd: number): LedgerFile {
   return {
-    // Writing only fills the kernel's cache and is done at once; waiting for the disk is what others may use the time of.
+    // Writing only fills the kernel's cache and is done at once; waiting for the disk is what
+    // others may use the time of.
     append: (bytes, done) => {
       try {
         writeAll(fd, bytes);
@@ -110,13 +143,15 @@ function appendable(fd: number): LedgerFile {
       }
       fdatasync(fd, done);
     },
-    close: () => close(fd, () => {}), // Nothing is left to lose: every append was synced or has failed already.
+    // Nothing is left to lose: every append was synced or has failed already.
+    close: () => close(fd, () => {}),
   };
 }
 
 function listing(folder: string): readonly string[] {
   return reading(folder, ".", () => {
     try {
+      if (!isTrustedFolder(folder, trust)) return [];
       return readdirSync(folder).filter((name) => !name.endsWith(unfinishedSuffix));
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "ENOENT") return [];
@@ -129,6 +164,7 @@ function reading<T>(folder: string, file: string, act: () => T): T {
   try {
     return act();
   } catch (cause) {
+    if (cause instanceof AgentError) throw cause;
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
     throw new AgentError(
       "LEDGER_UNREADABLE",
@@ -154,7 +190,7 @@ function syncFolder(folder: string): void {
 }
 
 function withFile<T>(path: string, flags: number, use: (fd: number) => T): T {
-  const fd = openSync(path, flags | constants.O_NOFOLLOW, 0o600);
+  const fd = openTrusted(path, flags, trust);
   try {
     return use(fd);
   } finally {

@@ -1,6 +1,7 @@
 /**
- * What each kind of record must carry, no more and no less. Used when writing as well as when reading: what cannot be read back is
- * never written. Plain predicates rather than protocol's readers, which cost more than the rest of a record together.
+ * What each kind of record must carry, no more and no less. Used when writing as well as when
+ * reading: what cannot be read back is never written. Plain predicates rather than protocol's
+ * readers, which cost more than the rest of a record together.
  */
 import type { JsonValue } from "../../protocol/json.ts";
 import { approverMax } from "../socket/verbs.ts";
@@ -10,15 +11,23 @@ type Check = (value: JsonValue | undefined) => boolean;
 type Body<K extends RecordKind> = Extract<RecordBody, { kind: K }>;
 type Checks<K extends RecordKind> = { readonly [F in Exclude<keyof Body<K>, "kind">]: Check };
 
-/** Longest text of one field, in UTF-16 units; a job comes in a frame of 64 KiB with its quotes escaped. */
+/**
+ * Longest text of one field, in UTF-16 units; a job comes in a frame of 64 KiB with its quotes
+ * escaped.
+ */
 export const textMax = 32_768;
 /** Most versions one RELEASED record names. */
 export const listMax = 4096;
 
 const decimalMax = 78;
-const importedVersionsMax = 64;
-/** Accounts or currencies of one RECOVERED record. */
-const recoveredListMax = 256;
+const factsMax = 8;
+/**
+ * Files that one CHECKPOINT or OPENED record names of each kind: far above what a year of signing
+ * makes.
+ */
+const namedFilesMax = 2_048;
+/** Currencies of one POLICY record. */
+const limitsMax = 256;
 
 export const isHash: Check = hex(32);
 export const isTime: Check = (value) => typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
@@ -28,21 +37,30 @@ const isVisible: Check = text(1, 128, /^[\x21-\x7e]+$/);
 const isOptionalVisible: Check = text(0, 128, /^[\x21-\x7e]*$/);
 const isCode: Check = text(0, 64, /^[A-Z0-9_]*$/);
 const isDecimal: Check = text(1, decimalMax, /^(?:0|[1-9][0-9]*)$/);
-const isOptionalDecimal: Check = text(0, decimalMax, /^(?:|0|[1-9][0-9]*)$/);
+const isFacts: Check = (value) => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  const own = Object.entries(value);
+  return own.length <= factsMax && own.every(([name, figure]) => /^[A-Za-z]{1,32}$/.test(name) && isDecimal(figure));
+};
+/** In the family's own spelling. */
+const isSlot: Check = text(1, 160, /^[\x21-\x7e]+$/);
 const isBoolean: Check = (value) => typeof value === "boolean";
 const isPayload: Check = text(2, textMax, /^(?:0x)?(?:[0-9a-f]{2})+$/);
 const isTxHash: Check = text(0, 130, /^[0-9A-Za-z]*$/);
 const isName: Check = text(1, approverMax, /^[\x21-\x7e]+$/);
 const isOptionalName: Check = text(0, approverMax, /^[\x21-\x7e]*$/);
-const isDetail: Check = text(0, 4096, /^/);
+const isDetail: Check = anyText(0, 4096, "");
 const isHead: Check = fields({ seq: isTime, hash: isHash });
 const isVersion: Check = fields({ transactionId: isId, version: isOrdinal });
+const isNamedFiles: Check = listOf({ file: isVisible, root: isHash }, namedFilesMax);
+const isLimit: Check = text(1, 1024, /^[\x20-\x7e]+$/);
+const isLimits: Check = (value) => Array.isArray(value) && value.length <= limitsMax && value.every(isLimit);
 const isReleased: Check = (value) => Array.isArray(value) && value.length <= listMax && value.every(isVersion);
 
 const checks: { readonly [K in RecordKind]: Checks<K> } = {
   PAIRED: { agent: hex(8), merchant: isVisible, wallet: isId, epoch: isOrdinal, gatewayKey: isHash },
-  ADOPTED: { network: isVisible, account: isVisible, nonce: isDecimal },
-  REQUESTED: { transactionId: isId, sequence: isOrdinal, jobHash: isHash, job: text(2, textMax, /^\{/) },
+  ADOPTED: { network: isVisible, account: isVisible, slot: isSlot },
+  REQUESTED: { transactionId: isId, sequence: isOrdinal, jobHash: isHash, job: anyText(2, textMax, "{"), signature: hex(64) },
   REPEATED: { transactionId: isId, sequence: isOrdinal, jobHash: isHash, code: isCode },
   APPROVED: {
     transactionId: isId,
@@ -63,13 +81,12 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
     version: isOrdinal,
     network: isVisible,
     account: isVisible,
-    nonce: isDecimal,
+    slot: isSlot,
     contract: isOptionalVisible,
     address: isVisible,
     amountUnits: isDecimal,
-    gasLimit: isDecimal,
-    maxFeePerGas: isDecimal,
-    maxPriorityFeePerGas: isDecimal,
+    facts: isFacts,
+    feeMax: isDecimal,
     digest: isHash,
     unsigned: isPayload,
   },
@@ -78,35 +95,31 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   OBSERVED: {
     transactionId: isId,
     stage: oneOf("broadcast", "included", "final"),
-    outcome: oneOf("", "paid", "reverted", "lost"),
+    outcome: oneOf("", "paid", "reverted", "lost", "cancelled"),
     txHash: isTxHash,
     block: isTime,
   },
+  ENDED: { ended: (value) => Array.isArray(value) && value.length <= listMax && value.every(isId) },
+  UNSTUCK: { transactionId: isId, act: oneOf("replace", "cancel"), approver: isName },
+  PAUSED: { paused: isBoolean, approver: isName },
   REPORTED: { acked: isHead },
   ALARM: { code: isCode, detail: isDetail },
   LOCKED: { code: isCode, detail: isDetail },
-  RECOVERING: { order: isHash, epoch: isOrdinal, held: isHead, sequence: isTime, jobHash: isHash },
-  RESTATED: { fact: text(2, textMax, /^\{/) },
-  IMPORTED: {
-    transactionId: isId,
-    job: text(0, textMax, /^(?:|\{.*)$/s),
-    network: isVisible,
-    address: isOptionalVisible,
-    account: isOptionalVisible,
-    nonce: isOptionalDecimal,
-    amountUnits: isOptionalDecimal,
-    versions: listOf({ txHash: isTxHash, feeMax: isDecimal, own: isBoolean, out: isBoolean }, importedVersionsMax),
-  },
-  SETTLED: { transactionId: isId },
-  RECOVERED: {
+  RESUMED: { issuedBefore: isTime },
+  POLICY: { digest: isHash, path: isDetail, limits: isLimits },
+  CHECKPOINT: { file: isVisible, sha256: isHash, closed: isNamedFiles, paid: isNamedFiles },
+  OPENED: {
+    file: isVisible,
+    sha256: isHash,
+    closed: isNamedFiles,
+    paid: isNamedFiles,
     order: isHash,
     epoch: isOrdinal,
-    accounts: listOf({ network: isVisible, account: isVisible, next: isDecimal }, recoveredListMax),
-    spent: listOf({ currency: isVisible, units: isDecimal, feesWei: isDecimal }, recoveredListMax),
+    both: isBoolean,
+    held: isHead,
+    sequence: isTime,
+    jobHash: isHash,
   },
-  RESUMED: { issuedBefore: isTime },
-  POLICY: { digest: isHash, path: isDetail },
-  CHECKPOINT: { file: isVisible, sha256: isHash },
 };
 
 const checksOf = new Map(Object.entries(checks).map(([kind, each]) => [kind, Object.entries(each as Record<string, Check>)]));
@@ -115,7 +128,10 @@ export function isKnownKind(kind: JsonValue | undefined): kind is RecordKind {
   return typeof kind === "string" && checksOf.has(kind);
 }
 
-/** What is wrong with a record of a known kind that has `others` fields beside its kind and its own; null when it is sound. */
+/**
+ * What is wrong with a record of a known kind that has `others` fields beside its kind and its own;
+ * null when it is sound.
+ */
 export function problemOf(record: Readonly<Record<string, JsonValue>>, others: number): string | null {
   const own = checksOf.get(record.kind as RecordKind) ?? [];
   for (const [field, check] of own) if (!check(record[field])) return field;
@@ -124,9 +140,14 @@ export function problemOf(record: Readonly<Record<string, JsonValue>>, others: n
   return count === own.length + 1 + others ? null : "another field";
 }
 
+/** `pattern` takes visible ASCII at most. */
 function text(min: number, max: number, pattern: RegExp): Check {
+  return (value) => typeof value === "string" && value.length >= min && value.length <= max && pattern.test(value);
+}
+
+function anyText(min: number, max: number, start: string): Check {
   return (value) =>
-    typeof value === "string" && value.length >= min && value.length <= max && pattern.test(value) && isWellFormed(value);
+    typeof value === "string" && value.length >= min && value.length <= max && value.startsWith(start) && isWellFormed(value);
 }
 
 function hex(bytes: number): Check {
@@ -138,6 +159,11 @@ function oneOf(...literals: readonly string[]): Check {
   return (value) => typeof value === "string" && literals.includes(value);
 }
 
+function listOf(shape: Readonly<Record<string, Check>>, most: number): Check {
+  const each = fields(shape);
+  return (value) => Array.isArray(value) && value.length <= most && value.every(each);
+}
+
 function fields(shape: Readonly<Record<string, Check>>): Check {
   const own = Object.entries(shape);
   return (value) => {
@@ -145,11 +171,6 @@ function fields(shape: Readonly<Record<string, Check>>): Check {
     const record = value as Readonly<Record<string, JsonValue>>;
     return Object.keys(record).length === own.length && own.every(([field, check]) => check(record[field]));
   };
-}
-
-function listOf(shape: Readonly<Record<string, Check>>, itemsMax: number): Check {
-  const item = fields(shape);
-  return (value) => Array.isArray(value) && value.length <= itemsMax && value.every(item);
 }
 
 /** Half a surrogate pair has no UTF-8: it would be read back as something else. */

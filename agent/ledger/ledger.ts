@@ -1,58 +1,50 @@
 /**
- * The signer's append-only file: write-ahead log and audit log at once. Appending numbers and chains records in memory; flushing
- * makes them durable, one write and one sync for everyone who waits. No effect may leave before its flush is done.
- * Touches its folder only, through LedgerDisk; clock and disk are passed in. Format and recovery: docs/ledger.md.
+ * The signer's append-only file: write-ahead log and audit log at once. Appending numbers and
+ * chains records in memory; flushing makes them durable, one write and one sync for everyone who
+ * waits. No effect may leave before its flush is done. Touches its folder only, through LedgerDisk;
+ * clock and disk are passed in. Format and recovery: docs/ledger.md.
  */
 import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { damaged, encodeRecord } from "./codec.ts";
-import type { LedgerDisk, LedgerFile } from "./disk.ts";
+import { type LedgerDisk, type LedgerFile, poisoned, writing } from "./disk.ts";
+import { type LedgerOptions, roomBytesDefault, segmentBytesDefault } from "./options.ts";
+import { type Leaving, nothingLeaves, PastFiles } from "./past.ts";
 import { LedgerReader } from "./reader.ts";
 import { makeReceipt, type Receipt } from "./receipt.ts";
-import type { LedgerRecord, RecordBody } from "./records.ts";
+import { isBeginning, isCancel, type LedgerRecord, type NamedFiles, type RecordBody } from "./records.ts";
+import type { LedgerSeal } from "./seal.ts";
 import {
-  assertCheckpoint,
   type ChainPlace,
   chainStart,
   checkpointName,
   lastRecord,
   newestSegment,
+  openCheckpoint,
   readSegment,
   SegmentMap,
+  sealCheckpoint,
   segmentName,
 } from "./segment.ts";
 import { type VerifiedLedger, verifySegments } from "./verify.ts";
 
-/**
- * A segment this long wants a successor: about 5,000 withdrawals, read back in well under a second.
- * @public
- */
-export const segmentBytesDefault = 16 * 1024 * 1024;
-/**
- * Free space below which nothing new is bound: what is open already must still be recorded to its end.
- * @public
- */
-export const roomBytesDefault = 64 * 1024 * 1024;
-
-/** @public */
-export interface LedgerOptions {
-  readonly disk: LedgerDisk;
-  readonly clock: () => number; // milliseconds since 1970
-  readonly segmentBytesMax?: number;
-  readonly roomBytesMin?: number;
-}
-
 /** @public */
 export interface OpenedLedger {
   readonly ledger: Ledger;
-  /** The state that stands for every record before `records`; null when `records` are all there are. */
+  /** Stands for every record before `records`; null when `records` are all there are. */
   readonly checkpoint: unknown;
-  /** Everything after the newest checkpoint; begins with its CHECKPOINT record where there is one. */
+  /** Everything after the newest checkpoint; begins with its CHECKPOINT record if there is one. */
   readonly records: readonly LedgerRecord[];
   /** Bytes of a torn, never durable tail that were cut and kept aside; 0 nearly always. */
   readonly tornBytes: number;
 }
+
+/**
+ * All of an OPENED record but what names its file.
+ * @public
+ */
+export type OpenedBody = Omit<Extract<RecordBody, { kind: "OPENED" }>, "kind" | "file" | "sha256" | keyof NamedFiles>;
 
 /** What one write carries: lines of one segment. */
 interface Chunk {
@@ -64,7 +56,8 @@ interface Chunk {
 }
 
 /**
- * Begins a ledger, durable when it returns. Only at pairing: an agent that was paired never gets a second first record.
+ * Begins a ledger, durable when it returns. Only at pairing: an agent that was paired never gets a
+ * second first record.
  * @throws AgentError LEDGER_EXISTS, LEDGER_NEWER, LEDGER_UNREADABLE, LEDGER_POISONED
  * @public
  */
@@ -72,28 +65,35 @@ export function createLedger(
   disk: LedgerDisk,
   first: RecordBody & { readonly kind: "PAIRED" },
   clock: () => number,
+  seal: LedgerSeal,
 ): LedgerRecord {
-  return begin(disk, [first], clock);
+  return begin(disk, [first], clock, seal);
 }
 
 /**
- * As `createLedger`, for an agent whose ledger is gone, and only by its operator's own command: it is locked from its first moment,
- * since what it does not know it would pay again. The way out is a recovery. Its time is 0: no clock here was held against the
- * gateway's yet, and a ledger whose first record is of a day to come would count all it pays for that day.
+ * As `createLedger`, for an agent whose ledger is gone, and only by its operator's own command: it
+ * is locked from its first moment, since what it does not know it would pay again. The way out is a
+ * recovery. Its time is 0: no clock here was held against the gateway's yet, and a ledger whose
+ * first record is of a day to come would count all it pays for that day.
  * @throws AgentError as `createLedger`
  * @public
  */
-export function createLockedLedger(disk: LedgerDisk, first: RecordBody & { readonly kind: "PAIRED" }): LedgerRecord {
-  return begin(disk, [first, { kind: "LOCKED", code: "LEDGER_NEW", detail: "an operator began this ledger anew" }], () => 0);
+export function createLockedLedger(
+  disk: LedgerDisk,
+  first: RecordBody & { readonly kind: "PAIRED" },
+  seal: LedgerSeal,
+): LedgerRecord {
+  const locked = { kind: "LOCKED", code: "LEDGER_BEHIND_GATEWAY", detail: "an operator began this ledger anew" } as const;
+  return begin(disk, [first, locked], () => 0, seal);
 }
 
-function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => number): LedgerRecord {
+function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => number, seal: LedgerSeal): LedgerRecord {
   if (newestSegment(disk.list()) !== 0) throw new AgentError("LEDGER_EXISTS", "none", "there is a ledger here already");
   const at = Math.max(0, clock());
   let lines = "";
   let last: ChainPlace = chainStart;
   const records = bodies.map((body) => {
-    const { record, line } = encodeRecord(body, { seq: last.seq + 1, prev: last.hash, at });
+    const { record, line } = encodeRecord(body, { seq: last.seq + 1, prev: last.hash, at }, seal);
     lines += line;
     last = record;
     return record;
@@ -105,49 +105,36 @@ function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => num
 }
 
 /**
- * Opens the ledger of a paired agent: reads the newest checkpoint and what follows it, cuts a torn tail (kept aside in a file
- * named torn-…), and is ready to append. The caller holds the state folder's lock.
- * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED (file and line in its context), LEDGER_NEWER, LEDGER_UNREADABLE, LEDGER_POISONED
+ * Opens the ledger of a paired agent: reads the newest checkpoint and what follows it, cuts a torn
+ * tail (kept aside in a file named torn-…), and is ready to append. The caller holds the state
+ * folder's lock.
+ * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED and LEDGER_FORGED (file and line in its
+ * context), LEDGER_NEWER, LEDGER_OLDER, LEDGER_UNREADABLE, LEDGER_POISONED
  * @public
  */
 export function openLedger(options: LedgerOptions): OpenedLedger {
-  const { disk } = options;
+  const { disk, seal } = options;
   const names = disk.list();
   const segment = newestSegment(names);
   const file = segmentName(segment);
   const bytes = segment === 0 ? new Uint8Array(0) : disk.read(file, 0, disk.size(file));
   if (segment <= 1 && bytes.length === 0) throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
   if (bytes.length === 0) throw damaged("the segment is empty", { file });
-  const read = readSegment(bytes, segment, segment === 1 ? chainStart : lastRecord(disk, segment - 1));
-  const checkpoint = segment === 1 ? null : readCheckpoint(disk, names, read.records[0]);
+  const read = readSegment(bytes, segment, segment === 1 ? chainStart : lastRecord(disk, segment - 1, seal), seal);
+  const [first] = read.records;
+  const checkpoint = isBeginning(first) ? openCheckpoint(disk, names, segment, first, seal) : null;
+  const past = new PastFiles(disk, isBeginning(first) ? first : { closed: [], paid: [] });
   writing(() => {
     if (read.torn) disk.create(`torn-${file.slice(0, 8)}-${read.bytes}`, bytes.subarray(read.bytes));
-    // Also where nothing is torn: a process that was killed leaves lines that only the kernel's cache holds.
+    // Also where nothing is torn: a process that was killed leaves lines that only the kernel's
+    // cache holds.
     disk.truncate(file, read.bytes);
+    past.removeOthers();
   });
   const last = read.records.at(-1);
   invariant(last !== undefined, "a segment that was read has a first record");
-  const ledger = new Ledger(options, read.map, last);
+  const ledger = new Ledger(options, read.map, last, past);
   return { ledger, checkpoint, records: read.records, tornBytes: bytes.length - read.bytes };
-}
-
-function readCheckpoint(disk: LedgerDisk, names: readonly string[], record: LedgerRecord | undefined): unknown {
-  invariant(record?.kind === "CHECKPOINT", "a later segment begins with its checkpoint");
-  assertCheckpoint(disk, names, record);
-  const bytes = disk.read(record.file, 0, disk.size(record.file));
-  return JSON.parse(Buffer.from(bytes).toString("utf8")); // Our own text, its hash being part of the chain.
-}
-
-function writing(act: () => void): void {
-  try {
-    act();
-  } catch (cause) {
-    throw poisoned(cause);
-  }
-}
-
-function poisoned(cause: unknown): AgentError {
-  return new AgentError("LEDGER_POISONED", "unknown", "the disk failed while writing the ledger", {}, { cause });
 }
 
 /**
@@ -156,10 +143,13 @@ function poisoned(cause: unknown): AgentError {
  */
 export class Ledger {
   readonly #disk: LedgerDisk;
+  readonly #seal: LedgerSeal;
   readonly #clock: () => number;
   readonly #segmentBytesMax: number;
   /** Below this much room on the disk nothing new is begun. */
   readonly roomBytesMin: number;
+  /** What checkpoints do not carry. */
+  readonly past: PastFiles;
   readonly #reader: LedgerReader;
   readonly #intents = new Map<number, LedgerRecord & { readonly kind: "INTENT" }>();
   #file: LedgerFile;
@@ -173,12 +163,14 @@ export class Ledger {
   #poison: AgentError | null = null;
 
   /** Made by `openLedger` only. */
-  constructor(options: LedgerOptions, map: SegmentMap, last: ChainPlace) {
+  constructor(options: LedgerOptions, map: SegmentMap, last: ChainPlace, past: PastFiles) {
     this.#disk = options.disk;
+    this.#seal = options.seal;
+    this.past = past;
     this.#clock = options.clock;
     this.#segmentBytesMax = options.segmentBytesMax ?? segmentBytesDefault;
     this.roomBytesMin = options.roomBytesMin ?? roomBytesDefault;
-    this.#reader = new LedgerReader(options.disk, map);
+    this.#reader = new LedgerReader(options.disk, options.seal, map);
     this.#file = options.disk.open(segmentName(map.segment));
     this.#map = map;
     this.#last = last;
@@ -207,8 +199,9 @@ export class Ledger {
   }
 
   /**
-   * Numbers, stamps and chains records, in memory: they are facts for the caller's own state at once, and for the world after
-   * `flush`. `at` is the clock's time, never less than the record before.
+   * Numbers, stamps and chains records, in memory: they are facts for the caller's own state at
+   * once, and for the world after `flush`. `at` is the clock's time, never less than the record
+   * before.
    * @throws AgentError LEDGER_POISONED
    */
   append(bodies: readonly RecordBody[]): readonly LedgerRecord[] {
@@ -217,8 +210,8 @@ export class Ledger {
   }
 
   /**
-   * Calls `done` once, when everything appended so far is durable, or with the fault that prevents it; at once when nothing is
-   * pending. Those who come while a sync runs share the next one.
+   * Calls `done` once, when everything appended so far is durable, or with the fault that prevents
+   * it; at once when nothing is pending. Those who come while a sync runs share the next one.
    */
   flush(done: (error: AgentError | null) => void): void {
     const chunk = this.#chunks.at(-1) ?? this.#writing;
@@ -231,16 +224,19 @@ export class Ledger {
   }
 
   /**
-   * Begins a new segment after everything appended so far, with `stateJson` (valid JSON) as what stands for it, and answers the
-   * CHECKPOINT record, which is durable after the next `flush` like any other.
+   * Begins a new segment after everything appended so far, with `stateJson` (valid JSON) as what
+   * stands for it together with what was ever in `leaving`, and answers the CHECKPOINT record,
+   * which is durable after the next `flush` like any other. With `opened` the state is that of a
+   * new ledger.
    * @throws AgentError LEDGER_POISONED
    */
-  rotate(stateJson: string): LedgerRecord {
+  rotate(stateJson: string, leaving: Leaving = nothingLeaves, opened?: OpenedBody): LedgerRecord {
     if (this.#poison !== null) throw this.#poison;
     const segment = this.#map.segment + 1;
     const file = checkpointName(segment);
-    const bytes = Buffer.from(stateJson);
+    const bytes = sealCheckpoint(this.#seal, segment, this.#last.seq + 1, stateJson);
     try {
+      this.past.put(leaving);
       this.#disk.create(file, bytes);
     } catch (cause) {
       throw this.#fail(cause);
@@ -248,31 +244,45 @@ export class Ledger {
     this.#map = new SegmentMap(segment, this.#last.seq + 1);
     this.#reader.follow(this.#map);
     this.#chunks.push({ segment, begins: true, lines: "", last: this.#last, waiting: [] });
-    return this.#add({ kind: "CHECKPOINT", file, sha256: createHash("sha256").update(bytes).digest("hex") });
+    const named = { file, sha256: createHash("sha256").update(bytes).digest("hex"), ...this.past.named };
+    return this.#add(opened === undefined ? { kind: "CHECKPOINT", ...named } : { kind: "OPENED", ...named, ...opened });
   }
 
-  /** Proof that the INTENT record `seq` is on disk. Asking twice is harmless. Not an INTENT, or not durable: a bug. */
+  /**
+   * Proof that the INTENT record `seq` is on disk. Asking twice is harmless. Not an INTENT, or not
+   * durable: a bug.
+   */
   receipt(seq: number): Receipt {
     invariant(seq <= this.#durable.seq, "a receipt is for a durable record");
     const intent = this.#intents.get(seq) ?? this.#reader.read(seq, seq)[0];
     invariant(intent?.kind === "INTENT", "a receipt is for an INTENT record");
     this.#intents.delete(seq);
-    return makeReceipt({ transactionId: intent.transactionId, version: intent.version, digest: intent.digest, seq });
+    const { transactionId, version, digest } = intent;
+    return makeReceipt({ transactionId, version, digest, isCancel: isCancel(intent), seq });
   }
 
-  /** The hash of any record so far, null beyond the head. @throws AgentError LEDGER_DAMAGED when an older segment has changed */
+  /**
+   * The hash of any record so far, null beyond the head. @throws AgentError LEDGER_DAMAGED when an
+   * older segment has changed
+   */
   hashAt(seq: number): string | null {
     if (seq === this.#last.seq) return this.#last.hash;
     return seq < 1 || seq > this.#last.seq ? null : this.#reader.hashAt(seq);
   }
 
-  /** Whether the disk has room to bind something new; asked before INTENT, where no means LEDGER_DISK_FULL. */
+  /**
+   * Whether the disk has room to bind something new; asked before INTENT, where no means
+   * LEDGER_DISK_FULL.
+   */
   hasRoom(): boolean {
     if (!this.#room) this.#room = this.#measureRoom();
     return this.#room;
   }
 
-  /** Room on the ledger's disk as it is now, -1 when it cannot be told. What `hasRoom` says next goes by it. */
+  /**
+   * Room on the ledger's disk as it is now, -1 when it cannot be told. What `hasRoom` says next
+   * goes by it.
+   */
   freeBytes(): number {
     try {
       const bytes = this.#disk.freeBytes();
@@ -285,7 +295,8 @@ export class Ledger {
   }
 
   /**
-   * Durable records `seqFrom` to `seqTo`, both included, at most `recordsReadMax` of them, read from disk and checked again.
+   * Durable records `seqFrom` to `seqTo`, both included, at most `recordsReadMax` of them, read
+   * from disk and checked again.
    * @throws AgentError LEDGER_DAMAGED
    */
   read(seqFrom: number, seqTo: number): readonly LedgerRecord[] {
@@ -294,11 +305,12 @@ export class Ledger {
   }
 
   /**
-   * Reads everything durable back and checks it, one segment per step, so that the caller can do other work in between.
-   * @throws AgentError LEDGER_DAMAGED, LEDGER_NEWER, LEDGER_UNREADABLE
+   * Reads everything durable back and checks it, one segment per step, so that the caller can do
+   * other work in between.
+   * @throws AgentError LEDGER_DAMAGED, LEDGER_FORGED, LEDGER_NEWER, LEDGER_UNREADABLE
    */
   verify(): Generator<number, VerifiedLedger> {
-    return verifySegments(this.#disk, this.#reader.endOf(this.#durable.seq));
+    return verifySegments(this.#disk, this.#reader.endOf(this.#durable.seq), this.#seal);
   }
 
   /** Ends this ledger's use: whoever still waits gets LEDGER_POISONED. Twice is harmless. */
@@ -309,7 +321,7 @@ export class Ledger {
 
   #add(body: RecordBody): LedgerRecord {
     const at = Math.max(this.#last.at, this.#clock());
-    const { record, line, bytes } = encodeRecord(body, { seq: this.#last.seq + 1, prev: this.#last.hash, at });
+    const { record, line, bytes } = encodeRecord(body, { seq: this.#last.seq + 1, prev: this.#last.hash, at }, this.#seal);
     let chunk = this.#chunks.at(-1);
     if (chunk === undefined) {
       chunk = { segment: this.#map.segment, begins: false, lines: "", last: record, waiting: [] };
@@ -323,7 +335,9 @@ export class Ledger {
     return record;
   }
 
-  /** Writes the oldest chunk when none is under way and someone waits for it or for one behind it. */
+  /**
+   * Writes the oldest chunk when none is under way and someone waits for it or for one behind it.
+   */
   #writeNext(): void {
     if (this.#writing !== null || this.#delivering || this.#poison !== null) return;
     if (!this.#chunks.some((chunk) => chunk.waiting.length > 0)) return;
@@ -348,7 +362,8 @@ export class Ledger {
     this.#disk.create(segmentName(segment), bytes);
     this.#file.close();
     this.#file = this.#disk.open(segmentName(segment));
-    // The newest checkpoint is what a start reads; the one before it stays as long as this one is young.
+    // The newest checkpoint is what a start reads; the one before it stays as long as this one is
+    // young.
     const old = checkpointName(segment - 2);
     if (this.#disk.list().includes(old)) this.#disk.remove(old);
   }

@@ -1,13 +1,14 @@
 /**
- * The signer's own look at the state folder's lock, which its launcher took and handed down as an open descriptor: the kernel
- * drops it when the last holder dies, so there is no stale lock. Sources: flock(2), proc_pid_fdinfo(5).
+ * The signer's own look at the state folder's lock, which its launcher took and handed down as an
+ * open descriptor: the kernel drops it when the last holder dies, so there is no stale lock.
+ * Sources: flock(2), proc_pid_fdinfo(5).
  */
 import { fstatSync, readFileSync, statSync } from "node:fs";
 import { AgentError } from "../../protocol/fault.ts";
 
 /**
- * Checks that descriptor `fd` is the file at `path` and that an exclusive lock is held on it. Where the kernel does not show locks,
- * being the same file must do.
+ * Checks that descriptor `fd` is the file at `path` and that an exclusive lock is held on it. Where
+ * the kernel does not show locks, being the same file must do.
  * @throws AgentError LEDGER_UNLOCKED
  * @public
  */

@@ -1,11 +1,13 @@
 /**
- * Records read back from a live ledger: any number, any age, each checked again against its own hash and the one before. The
- * newest two segments are mapped in memory; an older one is mapped when asked for, one kept.
+ * Records read back from a live ledger: any number, any age, each checked again against its own
+ * hash and MAC. The newest two segments are mapped in memory; an older one is mapped when asked
+ * for, one kept.
  */
 import { invariant } from "../../protocol/fault.ts";
 import { closesItself, damaged, decodeRecord } from "./codec.ts";
 import type { LedgerDisk } from "./disk.ts";
 import type { LedgerRecord } from "./records.ts";
+import type { LedgerSeal } from "./seal.ts";
 import { mapSegment, type SegmentMap, segmentName } from "./segment.ts";
 
 /**
@@ -17,12 +19,14 @@ export const recordsReadMax = 10_000;
 /** The ledger room's own. */
 export class LedgerReader {
   readonly #disk: LedgerDisk;
+  readonly #seal: LedgerSeal;
   #newest: SegmentMap;
   #before: SegmentMap | null = null;
   #older: SegmentMap | null = null;
 
-  constructor(disk: LedgerDisk, newest: SegmentMap) {
+  constructor(disk: LedgerDisk, seal: LedgerSeal, newest: SegmentMap) {
     this.#disk = disk;
+    this.#seal = seal;
     this.#newest = newest;
   }
 
@@ -64,7 +68,7 @@ export class LedgerReader {
       const where = { file, line: seq - map.seqFirst + 1 };
       const line = bytes.subarray(start - offset, end - offset - 1);
       if (!closesItself(line)) throw damaged("the line is not what was written", where);
-      const record = decodeRecord(line, where);
+      const record = decodeRecord(line, where, this.#seal);
       if (record.hash !== map.hashAt(seq)) throw damaged("the line is not what was written", where);
       records.push(record);
     }

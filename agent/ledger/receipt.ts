@@ -1,6 +1,7 @@
 /**
- * The sealed proof that an INTENT record is on disk. Only the ledger makes one, so a signature without a durable record does not
- * compile and does not run. docs/architecture.md section 3, docs/ledger.md section 5.
+ * The sealed proof that an INTENT record is on disk. Only the ledger makes one, so a signature
+ * without a durable record does not compile and does not run. docs/architecture.md section 3,
+ * docs/ledger.md section 6.
  */
 import { Bug } from "../../protocol/fault.ts";
 
@@ -10,6 +11,7 @@ class SealedReceipt {
   readonly #transactionId: string;
   readonly #version: number;
   readonly #digest: string;
+  readonly #isCancel: boolean;
   readonly #seq: number;
 
   constructor(key: symbol, intent: ReceiptFields) {
@@ -17,6 +19,7 @@ class SealedReceipt {
     this.#transactionId = intent.transactionId;
     this.#version = intent.version;
     this.#digest = intent.digest;
+    this.#isCancel = intent.isCancel;
     this.#seq = intent.seq;
   }
 
@@ -33,9 +36,17 @@ class SealedReceipt {
     return this.#version;
   }
 
-  /** The 32 bytes to sign, lower-case hex: text, so that nobody can change them between the record and the signature. */
+  /**
+   * The 32 bytes of each signature to make, lower-case hex: text, so that nobody can change them
+   * between the record and the signature.
+   */
   get digest(): string {
     return this.#digest;
+  }
+
+  /** The record pays nothing, to its own account: it uses a slot up. */
+  get isCancel(): boolean {
+    return this.#isCancel;
   }
 
   /** The INTENT record's number. */
@@ -62,6 +73,7 @@ export interface ReceiptFields {
   readonly transactionId: string;
   readonly version: number;
   readonly digest: string;
+  readonly isCancel: boolean;
   readonly seq: number;
 }
 

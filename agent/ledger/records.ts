@@ -1,19 +1,28 @@
 /**
- * The kinds of record in the ledger, as types: what the file means. How lines are written and chained is docs/ledger.md.
- * A record is a fact that already holds; the core folds them in order, live and at start-up, through the same function.
- * Counters and base units are decimal strings; hashes, digests and raw bytes lower-case hex.
+ * The kinds of record in the ledger, as types: what the file means. How lines are written and
+ * chained is docs/ledger.md. A record is a fact that already holds; the core folds them in order,
+ * live and at start-up, through the same function. Counters and base units are decimal strings;
+ * hashes, digests and raw bytes lower-case hex.
  */
+import type { Facts } from "../../chains/family.ts";
 import type { Head } from "../../protocol/messages.ts";
 
 /**
- * A version after a recovery.
+ * A sorted file as a CHECKPOINT or OPENED record names it.
  * @public
  */
-export interface ImportedVersion {
-  readonly txHash: string; // "" for an intent of this ledger that was never signed
-  readonly feeMax: string; // wei
-  readonly own: boolean; // this ledger has it whole under the same number; else only the gateway told of it
-  readonly out: boolean; // its bytes may be anywhere: released here, or held by the gateway
+export interface NamedFile {
+  readonly file: string;
+  readonly root: string; // covers all of it
+}
+
+/**
+ * The sorted files of a checkpoint, oldest first: docs/ledger.md section 8.
+ * @public
+ */
+export interface NamedFiles {
+  readonly closed: readonly NamedFile[];
+  readonly paid: readonly NamedFile[];
 }
 
 /** @public */
@@ -27,17 +36,26 @@ export type RecordBody =
       readonly epoch: number;
       readonly gatewayKey: string; // Ed25519 public key, hex
     }
-  /** First counter of an account; the newest one holds, and after the first INTENT there are no more. */
-  | { readonly kind: "ADOPTED"; readonly network: string; readonly account: string; readonly nonce: string }
-  /** A job the pinned gateway signed, at its place in the chain of jobs. `job` is its exact text. */
+  /**
+   * First counter of an account; the newest one holds, and after the first INTENT there are no
+   * more.
+   */
+  | { readonly kind: "ADOPTED"; readonly network: string; readonly account: string; readonly slot: string }
+  /**
+   * A job the pinned gateway signed, at its place in the chain of jobs. `job` is its exact text.
+   */
   | {
       readonly kind: "REQUESTED";
       readonly transactionId: string;
       readonly sequence: number;
       readonly jobHash: string;
       readonly job: string;
+      readonly signature: string; // of that text, by the gateway
     }
-  /** A job whose withdrawal is here already (same content) or that contradicts one: the chain moves on, nothing else does. */
+  /**
+   * A job whose withdrawal is here already (same content) or that contradicts one: the chain moves
+   * on, nothing else does.
+   */
   | {
       readonly kind: "REPEATED";
       readonly transactionId: string;
@@ -45,7 +63,9 @@ export type RecordBody =
       readonly jobHash: string;
       readonly code: string; // "" same content, else what differs
     }
-  /** Policy or a person said yes; counts against the limits from here. `by` is policy or operator. */
+  /**
+   * Policy or a person said yes; counts against the limits from here. `by` is policy or operator.
+   */
   | {
       readonly kind: "APPROVED";
       readonly transactionId: string;
@@ -58,7 +78,10 @@ export type RecordBody =
       readonly amountUnits: string;
     }
   | { readonly kind: "HELD"; readonly transactionId: string; readonly code: string }
-  /** The first of two people said yes to what `digest` names, and to this destination; nothing counts before the second. */
+  /**
+   * The first of two people said yes to what `digest` names, and to this destination; nothing
+   * counts before the second.
+   */
   | {
       readonly kind: "CONFIRMED";
       readonly transactionId: string;
@@ -66,7 +89,9 @@ export type RecordBody =
       readonly digest: string;
       readonly address: string;
     }
-  /** Final, before any signature. `by` courier is a decline (for instance: the call would revert). */
+  /**
+   * Final, before any signature. `by` courier is a decline (for instance: the call would revert).
+   */
   | {
       readonly kind: "REFUSED";
       readonly transactionId: string;
@@ -75,20 +100,22 @@ export type RecordBody =
       readonly code: string;
     }
   | { readonly kind: "EXPIRED"; readonly transactionId: string }
-  /** The token and every field of one version, before the key is used. */
+  /**
+   * The token and every field of one version, before the key is used. One that pays nothing to its
+   * own account is a cancel.
+   */
   | {
       readonly kind: "INTENT";
       readonly transactionId: string;
       readonly version: number;
       readonly network: string;
       readonly account: string;
-      readonly nonce: string;
+      readonly slot: string;
       readonly contract: string;
       readonly address: string;
       readonly amountUnits: string;
-      readonly gasLimit: string;
-      readonly maxFeePerGas: string;
-      readonly maxPriorityFeePerGas: string;
+      readonly facts: Facts; // of its offer, in the family's own fields
+      readonly feeMax: string; // the most it may cost
       readonly digest: string;
       readonly unsigned: string;
     }
@@ -101,7 +128,10 @@ export type RecordBody =
       readonly txHash: string;
       readonly raw: string;
     }
-  /** The gateway's signed word that its database holds everything up to `acked`; opens the gate for the named versions. */
+  /**
+   * The gateway's signed word that its database holds everything up to `acked`; opens the gate for
+   * the named versions.
+   */
   | {
       readonly kind: "RELEASED";
       readonly acked: Head;
@@ -112,60 +142,68 @@ export type RecordBody =
       readonly kind: "OBSERVED";
       readonly transactionId: string;
       readonly stage: "broadcast" | "included" | "final";
-      readonly outcome: "" | "paid" | "reverted" | "lost";
+      readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
       readonly txHash: string;
       readonly block: number;
     }
+  /**
+   * The gateway's signed word that these withdrawals have ended: only then are their bytes
+   * forgotten.
+   */
+  | { readonly kind: "ENDED"; readonly ended: readonly string[] }
+  /** A person has the INTENT that follows made, by the verb that `act` names. */
+  | { readonly kind: "UNSTUCK"; readonly transactionId: string; readonly act: "replace" | "cancel"; readonly approver: string }
+  /** A person stopped new signatures, or lets them go on. */
+  | { readonly kind: "PAUSED"; readonly paused: boolean; readonly approver: string }
   /** The gateway acknowledged everything up to `acked` and nothing was waiting at the gate. */
   | { readonly kind: "REPORTED"; readonly acked: Head }
   | { readonly kind: "ALARM"; readonly code: string; readonly detail: string }
   /** The signer stopped signing until a person recovers it. */
   | { readonly kind: "LOCKED"; readonly code: string; readonly detail: string }
   /**
-   * A recovery begins, by the gateway's order: what follows up to RECOVERED waits for that record, and counts for nothing when
-   * another RECOVERING comes first. `held` is the newest head the gateway held before, seq 0 for none.
+   * A person ended what OPENED began for both: policy decides by itself again, of what the gateway
+   * issues from `issuedBefore` on.
    */
-  | {
-      readonly kind: "RECOVERING";
+  | { readonly kind: "RESUMED"; readonly issuedBefore: number }
+  /**
+   * The config.json by which the decisions that follow are made, when it is another than before;
+   * its limits, a line a currency.
+   */
+  | { readonly kind: "POLICY"; readonly digest: string; readonly path: string; readonly limits: readonly string[] }
+  /**
+   * First record of a segment: the folded state of all before is in the named file with this hash,
+   * and what is closed or paid for good in the sorted files, oldest first.
+   */
+  | ({ readonly kind: "CHECKPOINT"; readonly file: string; readonly sha256: string } & NamedFiles)
+  /**
+   * First record of a segment like CHECKPOINT, and the beginning of a new ledger in a new epoch:
+   * the file holds the state that the gateway's order and the ledger before it come to together.
+   */
+  | ({
+      readonly kind: "OPENED";
+      readonly file: string;
+      readonly sha256: string;
       readonly order: string;
       readonly epoch: number;
-      readonly held: Head;
+      readonly both: boolean; // ledger and gateway went back: what has no slot is held for a person
+      readonly held: Head; // newest head that the gateway held before, seq 0 for none
       readonly sequence: number; // where the chain of jobs goes on
       readonly jobHash: string;
-    }
-  /** A fact the gateway may have lost, told again: the JSON of a statement's entry without its number and time. */
-  | { readonly kind: "RESTATED"; readonly fact: string }
-  /** An open withdrawal as it stands from now on: held, and bound for life to `nonce` when there is one. */
-  | {
-      readonly kind: "IMPORTED";
-      readonly transactionId: string;
-      readonly job: string; // exact text; "" when this ledger has it already
-      readonly network: string;
-      readonly address: string; // destination in force, "" while there is none
-      readonly account: string; // "" without a token
-      readonly nonce: string;
-      readonly amountUnits: string; // what counts against the limits, "" when nothing does
-      readonly versions: readonly ImportedVersion[]; // all that count, version 1 first
-    }
-  /** Open here without a token and not open at the gateway any more: never paid by this agent. */
-  | { readonly kind: "SETTLED"; readonly transactionId: string }
-  /** The recovery holds: a new epoch, no lock, and these watermarks. */
-  | {
-      readonly kind: "RECOVERED";
-      readonly order: string;
-      readonly epoch: number;
-      readonly accounts: readonly { readonly network: string; readonly account: string; readonly next: string }[];
-      readonly spent: readonly { readonly currency: string; readonly units: string; readonly feesWei: string }[];
-    }
-  /** A person ended the recovery: policy decides by itself again, of what is issued from `issuedBefore` on by the gateway's clock. */
-  | { readonly kind: "RESUMED"; readonly issuedBefore: number }
-  /** The config.json by which the decisions that follow are made, when it is another than before. */
-  | { readonly kind: "POLICY"; readonly digest: string; readonly path: string }
-  /** First record of every segment but the first: the folded state of all before is in the named file with this hash. */
-  | { readonly kind: "CHECKPOINT"; readonly file: string; readonly sha256: string };
+    } & NamedFiles);
 
 /** @public */
 export type RecordKind = RecordBody["kind"];
+
+/**
+ * Whether an INTENT pays nothing, to its own account: it uses the slot up. No payment does, for an
+ * approval is for something.
+ * @public
+ */
+export function isCancel(
+  intent: Pick<Extract<RecordBody, { kind: "INTENT" }>, "contract" | "address" | "account" | "amountUnits">,
+): boolean {
+  return intent.amountUnits === "0" && intent.contract === "" && intent.address === intent.account;
+}
 
 /**
  * A record as it stands in the file: number, link to the one before, ledger time, body, own hash.
@@ -179,7 +217,12 @@ export type LedgerRecord = RecordBody & {
 };
 
 /**
- * A withdrawal that a recovery takes over.
+ * A record that stands first in a segment, for all before it.
  * @public
  */
-export type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
+export type Beginning = Extract<LedgerRecord, { kind: "CHECKPOINT" | "OPENED" }>;
+
+/** @public */
+export function isBeginning(record: LedgerRecord | undefined): record is Beginning {
+  return record?.kind === "CHECKPOINT" || record?.kind === "OPENED";
+}

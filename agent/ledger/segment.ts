@@ -1,13 +1,27 @@
 /**
- * One segment file read back: every line checked against its own hash and its place in the chain, and a torn tail told from
- * damage. Also the map from record numbers to hashes and places. Algorithm: docs/ledger.md section 6.
+ * One segment file read back: every line checked against its own hash, its MAC and its place in the
+ * chain, and a torn tail told from damage. Also the map from record numbers to hashes and places.
+ * Algorithm: docs/ledger.md section 7.
  */
 import { createHash } from "node:crypto";
 import { AgentError } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
-import { closesItself, closingBytes, damaged, decodeRecord, hashStart, lineBytesMax, lineStart } from "./codec.ts";
+import {
+  closesItself,
+  closingBytes,
+  damaged,
+  decodeRecord,
+  forged,
+  hashIn,
+  hashStart,
+  isOfFormatOne,
+  lineBytesMax,
+  lineStart,
+  type Place,
+} from "./codec.ts";
 import type { LedgerDisk } from "./disk.ts";
-import type { LedgerRecord } from "./records.ts";
+import { type Beginning, isBeginning, type LedgerRecord } from "./records.ts";
+import { checkpointPlace, type LedgerSeal } from "./seal.ts";
 
 const newline = 0x0a;
 
@@ -16,14 +30,15 @@ export function segmentName(segment: number): string {
   return `${String(segment).padStart(8, "0")}.jsonl`;
 }
 
-/** The folded state before segment `segment` begins. */
+/** The folded state before segment `segment` begins, in a box of the seal. */
 export function checkpointName(segment: number): string {
-  return `checkpoint-${String(segment).padStart(8, "0")}.json`;
+  return `checkpoint-${String(segment).padStart(8, "0")}.bin`;
 }
 
 /**
  * The number of the newest segment, 0 when there is none.
- * @throws AgentError LEDGER_DAMAGED when one before it is gone; LEDGER_NEWER when a later format's file is there
+ * @throws AgentError LEDGER_DAMAGED when one before it is gone; LEDGER_NEWER when a later format's
+ * file is there
  */
 export function newestSegment(names: readonly string[]): number {
   const segments = new Set<number>();
@@ -33,7 +48,8 @@ export function newestSegment(names: readonly string[]): number {
     if (match[2] !== "") throw new AgentError("LEDGER_NEWER", "none", `${name} is of a later format`, { file: name });
     segments.add(Number(match[1]));
   }
-  const newest = Math.max(0, ...segments);
+  let newest = 0;
+  for (const segment of segments) newest = Math.max(newest, segment);
   for (let segment = 1; segment <= newest; segment++) {
     if (!segments.has(segment)) throw damaged("the segment is missing", { file: segmentName(segment) });
   }
@@ -109,10 +125,12 @@ export interface ReadSegment {
 }
 
 /**
- * Reads a whole segment that continues the chain after `before`.
- * @throws AgentError LEDGER_DAMAGED naming file and line for anything but a torn tail; LEDGER_NEWER
+ * Reads a whole segment that continues the chain after `before`. Without a seal nothing says who
+ * wrote it.
+ * @throws AgentError LEDGER_DAMAGED naming file and line for anything but a torn tail;
+ * LEDGER_FORGED naming the line that another wrote; LEDGER_NEWER, LEDGER_OLDER
  */
-export function readSegment(bytes: Uint8Array, segment: number, before: ChainPlace): ReadSegment {
+export function readSegment(bytes: Uint8Array, segment: number, before: ChainPlace, seal: LedgerSeal | null): ReadSegment {
   const file = segmentName(segment);
   const map = new SegmentMap(segment, before.seq + 1);
   const records: LedgerRecord[] = [];
@@ -123,10 +141,11 @@ export function readSegment(bytes: Uint8Array, segment: number, before: ChainPla
     const line = bytes.subarray(start, end < 0 ? bytes.length : end);
     const where = { file, line: records.length + 1 };
     if (end < 0 || !closesItself(line)) {
+      if (where.line === 1 && end >= 0 && isOfFormatOne(line)) throw older(file);
       assertTorn(bytes, start, where);
       return { records, map, bytes: start, torn: true };
     }
-    const record = decodeRecord(line, where);
+    const record = decodeRecord(line, where, seal);
     assertContinues(record, place, where);
     assertFirst(record, records.length === 0, segment, where);
     records.push(record);
@@ -137,30 +156,31 @@ export function readSegment(bytes: Uint8Array, segment: number, before: ChainPla
   return { records, map, bytes: start, torn: false };
 }
 
-function assertContinues(record: LedgerRecord, place: ChainPlace, where: { readonly file: string; readonly line: number }): void {
+function older(file: string): AgentError {
+  const message = `${file} is of ledger format 1, which no version from this one on reads`;
+  return new AgentError("LEDGER_OLDER", "none", message, { file });
+}
+
+function assertContinues(record: LedgerRecord, place: ChainPlace, where: Place): void {
   if (record.seq !== place.seq + 1) throw damaged(`record ${record.seq} stands where ${place.seq + 1} belongs`, where);
   if (record.prev !== place.hash) throw damaged("the record does not continue the one before it", where);
   if (record.at < place.at) throw damaged("time goes back", where);
 }
 
-function assertFirst(
-  record: LedgerRecord,
-  first: boolean,
-  segment: number,
-  where: { readonly file: string; readonly line: number },
-): void {
+function assertFirst(record: LedgerRecord, first: boolean, segment: number, where: Place): void {
   if (first && segment === 1 && record.kind !== "PAIRED") throw damaged("a ledger begins with its pairing", where);
-  if (first !== (record.kind === "CHECKPOINT") && !(first && segment === 1)) {
+  if (first !== isBeginning(record) && !(first && segment === 1)) {
     throw damaged("a checkpoint stands first in every later segment, and nowhere else", where);
   }
 }
 
 /**
- * What begins at `start` is not a good line. It is a torn write, cut and never durable, only when each of its lines that is ended
- * by a newline has a zero byte, and no whole record can be found in it: a write cut by a power failure lacks its end or has holes,
- * while a changed or edited line has neither.
+ * What begins at `start` is not a good line. It is a torn write, cut and never durable, only when
+ * each of its lines that is ended by a newline has a zero byte, and no whole record can be found in
+ * it: a write cut by a power failure lacks its end or has holes, while a changed or edited line has
+ * neither.
  */
-function assertTorn(bytes: Uint8Array, start: number, where: { readonly file: string; readonly line: number }): void {
+function assertTorn(bytes: Uint8Array, start: number, where: Place): void {
   if (where.line === 1) throw damaged("the first line of a segment is never torn", where);
   for (let at = start; at < bytes.length; ) {
     const newlineAt = bytes.indexOf(newline, at);
@@ -173,7 +193,10 @@ function assertTorn(bytes: Uint8Array, start: number, where: { readonly file: st
   }
 }
 
-/** Searches a bad line for a record that closes itself. `unended`: being one itself, without its newline, does not count. */
+/**
+ * Searches a bad line for a record that closes itself. `unended`: being one itself, without its
+ * newline, does not count.
+ */
 function hasWholeRecord(line: Uint8Array, unended: boolean): boolean {
   const text = Buffer.from(line.buffer, line.byteOffset, line.length);
   for (let from = text.indexOf(lineStart); from >= 0; from = text.indexOf(lineStart, from + 1)) {
@@ -188,8 +211,8 @@ function hasWholeRecord(line: Uint8Array, unended: boolean): boolean {
 }
 
 /**
- * The map of an older segment, without reading its records: each line's own hash is checked by `verify`, here only that the
- * numbers run on. @throws AgentError LEDGER_DAMAGED
+ * The map of an older segment, without reading its records: each line's own hash is checked by
+ * `verify`, here only that the numbers run on. @throws AgentError LEDGER_DAMAGED
  */
 export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
   const file = segmentName(segment);
@@ -198,7 +221,7 @@ export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
   for (let start = 0, line = 1; start < bytes.length; line++) {
     const end = bytes.indexOf(newline, start);
     const where = { file, line };
-    const hash = end < 0 ? "" : bytes.toString("latin1", end - 66, end - 2);
+    const hash = end < 0 ? "" : hashIn(bytes.subarray(start, end));
     if (!/^[0-9a-f]{64}$/.test(hash) || seqAt(bytes, start, where) !== map.seqLast + 1) throw damaged("not a record", where);
     map.add(hash, end + 1 - start);
     start = end + 1;
@@ -206,32 +229,60 @@ export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
   return map;
 }
 
-function seqAt(bytes: Buffer, start: number, where: { readonly file: string; readonly line: number }): number {
+function seqAt(bytes: Buffer, start: number, where: Place): number {
   const match = /^\{"seq":([1-9]\d{0,15}),/.exec(bytes.toString("latin1", start, start + 32));
   if (match === null) throw damaged("not a record", where);
   return Number(match[1]);
 }
 
-/** The last record of a complete older segment. @throws AgentError LEDGER_DAMAGED, LEDGER_NEWER */
-export function lastRecord(disk: LedgerDisk, segment: number): LedgerRecord {
+/**
+ * The last record of a complete older segment. @throws AgentError LEDGER_DAMAGED, LEDGER_FORGED,
+ * LEDGER_NEWER
+ */
+export function lastRecord(disk: LedgerDisk, segment: number, seal: LedgerSeal): LedgerRecord {
   const file = segmentName(segment);
   const size = disk.size(file);
   const tail = Buffer.from(disk.read(file, Math.max(0, size - lineBytesMax), size));
   const start = tail.length < 2 ? 0 : tail.lastIndexOf(newline, tail.length - 2) + 1;
   const line = tail.subarray(start, -1);
   if (tail.at(-1) !== newline || !closesItself(line)) throw damaged("the last line is not what was written", { file });
-  return decodeRecord(line, { file, line: 0 });
+  return decodeRecord(line, { file, line: 0 }, seal);
 }
 
-/** Checks that a CHECKPOINT record's file is there and is what was written. @throws AgentError LEDGER_DAMAGED */
-export function assertCheckpoint(
+/**
+ * The file of a CHECKPOINT or OPENED record, as it lies on disk.
+ * @throws AgentError LEDGER_DAMAGED when it is missing or not what was written
+ */
+export function checkpointBytes(
   disk: LedgerDisk,
   names: readonly string[],
   { file, sha256 }: { readonly file: string; readonly sha256: string },
-): void {
+): Uint8Array {
   if (!names.includes(file)) throw damaged("the checkpoint is missing", { file });
-  const hash = createHash("sha256")
-    .update(disk.read(file, 0, disk.size(file)))
-    .digest("hex");
+  const bytes = disk.read(file, 0, disk.size(file));
+  const hash = createHash("sha256").update(bytes).digest("hex");
   if (hash !== sha256) throw damaged("the checkpoint is not what was written", { file });
+  return bytes;
+}
+
+/** The box of the state before the segment that begins with record `seq`. */
+export function sealCheckpoint(seal: LedgerSeal, segment: number, seq: number, stateJson: string): Uint8Array {
+  return seal.box(checkpointPlace(segment, seq), Buffer.from(stateJson));
+}
+
+/**
+ * The state in the box of a segment's first record. @throws AgentError LEDGER_DAMAGED,
+ * LEDGER_FORGED
+ */
+export function openCheckpoint(
+  disk: LedgerDisk,
+  names: readonly string[],
+  segment: number,
+  record: Beginning,
+  seal: LedgerSeal,
+): unknown {
+  const bytes = seal.open(checkpointPlace(segment, record.seq), checkpointBytes(disk, names, record));
+  if (bytes === null)
+    throw forged("the checkpoint does not open: this wallet's signer did not write it here", { file: record.file });
+  return JSON.parse(Buffer.from(bytes).toString("utf8")); // Our own text: nobody else can seal one.
 }

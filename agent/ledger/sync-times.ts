@@ -1,4 +1,7 @@
-/** How long the ledger's writes take until they are on disk: counted in buckets around a disk. Touches nothing itself. */
+/**
+ * How long the ledger's writes take until they are on disk: counted in buckets around a disk.
+ * Touches nothing itself.
+ */
 import { type SyncSummary, syncBucketsMs } from "../socket/summary.ts";
 import type { LedgerDisk } from "./disk.ts";
 

@@ -1,13 +1,16 @@
 /**
- * The whole ledger read back: every segment, every hash, every checkpoint that is still kept. Reads only.
- * docs/ledger.md section 7.
+ * The whole ledger read back: every segment, every hash, every checkpoint that is still kept; with
+ * the wallet's seal every MAC as well. Reads only. docs/ledger.md section 8.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { damaged } from "./codec.ts";
 import type { LedgerDisk } from "./disk.ts";
-import type { LedgerRecord } from "./records.ts";
-import { assertCheckpoint, type ChainPlace, chainStart, newestSegment, readSegment, segmentName } from "./segment.ts";
+import { shelves } from "./past.ts";
+import { isBeginning, type LedgerRecord } from "./records.ts";
+import type { LedgerSeal } from "./seal.ts";
+import { type ChainPlace, chainStart, checkpointBytes, newestSegment, readSegment, segmentName } from "./segment.ts";
+import { checkSortedFile, sourceOn } from "./sorted-file.ts";
 
 /** @public */
 export interface VerifiedLedger {
@@ -18,24 +21,30 @@ export interface VerifiedLedger {
 }
 
 /**
- * Verifies the ledger in a folder that nobody writes to.
- * @throws AgentError LEDGER_MISSING when there is none, LEDGER_DAMAGED naming file and line, LEDGER_NEWER, LEDGER_UNREADABLE
+ * Verifies the ledger in a folder that nobody writes to. Without a seal the chain alone: nothing
+ * says then who wrote it.
+ * @throws AgentError LEDGER_MISSING when there is none, LEDGER_DAMAGED or LEDGER_FORGED naming file
+ * and line, LEDGER_NEWER, LEDGER_OLDER, LEDGER_UNREADABLE
  * @public
  */
-export function verifyLedger(disk: LedgerDisk): VerifiedLedger {
+export function verifyLedger(disk: LedgerDisk, seal: LedgerSeal | null): VerifiedLedger {
   const segment = newestSegment(disk.list());
   const bytes = segment === 0 ? 0 : disk.size(segmentName(segment));
-  const steps = verifySegments(disk, { segment, bytes });
+  const steps = verifySegments(disk, { segment, bytes }, seal);
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
   }
 }
 
-/** Verifies up to `end`; yields the number of records so far after each segment. */
+/**
+ * Verifies up to `end`; yields the number of records so far after each segment, and after each
+ * sorted file.
+ */
 export function* verifySegments(
   disk: LedgerDisk,
   end: { readonly segment: number; readonly bytes: number },
+  seal: LedgerSeal | null,
 ): Generator<number, VerifiedLedger> {
   if (end.segment === 0 || (end.segment === 1 && end.bytes === 0)) {
     throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");
@@ -45,7 +54,7 @@ export function* verifySegments(
   for (let segment = 1; segment <= end.segment; segment++) {
     const file = segmentName(segment);
     const bytes = disk.read(file, 0, segment === end.segment ? end.bytes : disk.size(file));
-    const read = readSegment(bytes, segment, place);
+    const read = readSegment(bytes, segment, place, seal);
     tornBytes = bytes.length - read.bytes;
     if (segment < end.segment && tornBytes > 0) throw damaged("a closed segment ends in the middle of a line", { file });
     const first = read.records[0];
@@ -54,13 +63,29 @@ export function* verifySegments(
     assertKeptCheckpoint(disk, first, segment === end.segment);
     place = last;
     yield place.seq;
+    if (segment === end.segment) for (const _ of pastOf(disk, first)) yield place.seq;
   }
   return { records: place.seq, segments: end.segment, head: { seq: place.seq, hash: place.hash }, tornBytes };
 }
 
+/**
+ * Each sorted file that the newest checkpoint names, whole. What older ones named may have been
+ * joined and removed.
+ */
+function* pastOf(disk: LedgerDisk, first: LedgerRecord): Generator<undefined, void> {
+  if (!isBeginning(first)) return;
+  const names = new Set(disk.list());
+  for (const shelf of shelves) {
+    for (const named of first[shelf]) {
+      checkSortedFile(sourceOn(disk, names, named.file), named);
+      yield;
+    }
+  }
+}
+
 /** Only the newest two checkpoints are kept; of an older one, what is still there must be right. */
 function assertKeptCheckpoint(disk: LedgerDisk, first: LedgerRecord, newest: boolean): void {
-  if (first.kind !== "CHECKPOINT") return;
+  if (!isBeginning(first)) return;
   const names = disk.list();
-  if (newest || names.includes(first.file)) assertCheckpoint(disk, names, first);
+  if (newest || names.includes(first.file)) checkpointBytes(disk, names, first);
 }

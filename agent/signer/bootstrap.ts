@@ -1,6 +1,7 @@
 /**
- * What the launcher sends over the signer's stdin: u32be length ‖ JSON settings, then u32be length ‖ encKey bytes, then nothing
- * until the pipe ends. The key never becomes text, and every buffer it came in is wiped. Pure; the stream is main.ts's.
+ * What the launcher sends over the signer's stdin: u32be length ‖ JSON settings, then u32be length
+ * ‖ encKey bytes, then nothing until the pipe ends. The key never becomes text, and every buffer it
+ * came in is wiped. Pure; the stream is main.ts's.
  */
 import { decimalMax } from "../../protocol/amount.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -26,7 +27,15 @@ const currency: Reader<CurrencySettings> = object({ chain: name, decimal: intege
 const newDestination = object({}, { holdAbove: amount, delayMinutes: integer({ min: 1 }) });
 const policy: Reader<PolicySettings> = object(
   { maxPerWithdrawal: amount, maxPerDay: amount, maxFee: amount, maxFeePerDay: amount },
-  { maxPerHour: amount, holdAbove: amount, twoApproversAbove: amount, newDestination, allow: addresses, deny: addresses },
+  {
+    maxPerHour: amount,
+    holdAbove: amount,
+    maxTipGwei: amount,
+    twoApproversAbove: amount,
+    newDestination,
+    allow: addresses,
+    deny: addresses,
+  },
 );
 const named = { keysMax: 256, keyPattern: /^[A-Za-z0-9_-]{1,64}$/ };
 
@@ -34,6 +43,7 @@ const settings: Reader<SignerSettings> = object({
   chains: record(object({ family: oneOf("evm"), chainId: integer({ min: 1 }) }), named),
   currencies: record(currency, named),
   policy: record(policy, named),
+  stuckAfterMinutes: integer({ min: 1 }),
   stateDir: text,
   courierSocket: text,
   operatorSocket: text,
@@ -42,7 +52,8 @@ const settings: Reader<SignerSettings> = object({
 });
 
 /**
- * Gathers the two frames. `push` takes each chunk over and wipes it; it gives the bootstrap when all is there, null before.
+ * Gathers the two frames. `push` takes each chunk over and wipes it; it gives the bootstrap when
+ * all is there, null before.
  * @throws AgentError SIGNER_BOOTSTRAP, JSON_*
  * @public
  */

@@ -1,13 +1,15 @@
 /**
- * Shuts the side doors of the process with the keys (inspector, foreign start options, core dumps) and says how far it is set
- * apart from the rest of the machine. Runs before any key is read. Sources: core(5), proc_pid_status(5); docs/threat-model.md.
+ * Shuts the side doors of the process with the keys (inspector, foreign start options, core dumps)
+ * and says how far it is set apart from the rest of the machine. Runs before any key is read.
+ * Sources: core(5), proc_pid_status(5); docs/threat-model.md.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { AgentError } from "../../protocol/fault.ts";
+import { emptyCoreDumps } from "../files/core-dumps.ts";
 
 /**
- * Refuses to go on under start options that open the process, and shuts what can be shut from inside. The first call of the
- * signer; twice is harmless. `warnings` are lines for the operator.
+ * Refuses to go on under start options that open the process, and shuts what can be shut from
+ * inside. The first call of the signer; twice is harmless. `warnings` are lines for the operator.
  * @throws AgentError PROCESS_NODE_OPTIONS, PROCESS_INSPECTOR
  * @public
  */
@@ -25,16 +27,6 @@ export function hardenProcess(own: Pick<NodeJS.Process, "env" | "execArgv" | "on
   return { warnings: emptyCoreDumps() ? [] : ["core dumps of the signer could hold keys: set LimitCORE=0 and CoredumpFilter=0"] };
 }
 
-/** A filter of 0 leaves every memory mapping out, even where the core pattern is a pipe and ignores the size limit. */
-function emptyCoreDumps(): boolean {
-  try {
-    writeFileSync("/proc/self/coredump_filter", "0");
-    return Number.parseInt(readFileSync("/proc/self/coredump_filter", "utf8"), 16) === 0;
-  } catch {
-    return false;
-  }
-}
-
 /**
  * What the kernel says about this process and its surroundings; null where it does not say.
  * @public
@@ -49,12 +41,14 @@ export interface IsolationFacts {
 }
 
 /**
- * The rung of the isolation ladder with its reason, e.g. "L0 one user": L1 the signer has a user of its own, L2 also no network and
- * a system call filter. L3 (a credential bound to machine or TPM) cannot be seen from inside and is never claimed.
+ * The rung of the isolation ladder with its reason, e.g. "L0 one user": L1 the signer has a user of
+ * its own, L2 also no network and a system call filter. L3 (a credential bound to machine or TPM)
+ * cannot be seen from inside and is never claimed.
  * @public
  */
 export function isolationLevel(facts: IsolationFacts): string {
-  // Under the service manager the parent is a launcher of the same user; the courier is another unit then, with another user.
+  // Under the service manager the parent is a launcher of the same user; the courier is another
+  // unit then, with another user.
   const ownUser = facts.socketsInherited || (facts.parentUid !== null && facts.parentUid !== facts.uid);
   if (!ownUser || facts.uid === null || facts.uid === 0) return facts.uid === 0 ? "L0 one user, and it is root" : "L0 one user";
   const missing: string[] = [];

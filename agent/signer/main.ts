@@ -1,21 +1,29 @@
 /**
- * The signer's process: side doors shut first, then settings and encKey from stdin, keystore, ledger replayed, sockets, `ready` on
- * stdout. Ends with 0 when stdin ends or on SIGTERM; 2 wrongly configured; 4 an operator is needed; 70 a bug or a failed disk.
- * The only file of this room that touches clock, chance and the process.
+ * The signer's process: side doors shut first, then settings and encKey from stdin, keystore,
+ * ledger replayed, sockets, `ready` on stdout. Ends with 0 when stdin ends or on SIGTERM; 2 wrongly
+ * configured; 4 an operator is needed; 70 a bug or a failed disk. The only file of this room that
+ * touches clock, chance and the process.
  */
+import "../../protocol/no-inspector.ts";
 import { randomBytes } from "node:crypto";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { networkOf } from "../../chains/families.ts";
 import { AgentError, aboutFile, namingFile } from "../../protocol/fault.ts";
 import { openKeystoreIn } from "../keystore/file.ts";
+import { ledgerKey } from "../keystore/ledger-key.ts";
 import { ledgerDisk } from "../ledger/disk.ts";
 import { type Ledger, openLedger } from "../ledger/ledger.ts";
 import { assertStateLocked } from "../ledger/lock.ts";
+import { assertPairing } from "../ledger/pairing-word.ts";
+import type { Past } from "../ledger/past.ts";
+import { LedgerSeal } from "../ledger/seal.ts";
 import { type SyncTimes, timedDisk } from "../ledger/sync-times.ts";
 import type { Push } from "../socket/verbs.ts";
 import { beginRun, type Run } from "./acts/run.ts";
 import { type Bootstrap, BootstrapReader } from "./bootstrap.ts";
 import { hardenProcess, isolationFacts, isolationLevel } from "./hygiene.ts";
-import { networkOf, readRules } from "./policy/rules.ts";
+import { readRules } from "./policy/rules.ts";
 import { createLog } from "./rim/log.ts";
 import { Signer } from "./rim/signer.ts";
 import { courierVerbs } from "./sockets/courier.ts";
@@ -45,14 +53,17 @@ let end: (code: number) => never = (code) => process.exit(code);
 
 /** Faults that the next start would find again, by code; all others are worth another try. */
 function exitCodeOf(code: string): number {
-  const isPlace =
-    code === "LEDGER_UNLOCKED" || code === "KEYSTORE_ENCKEY" || code === "KEYSTORE_MISSING" || code === "KEYSTORE_OPEN";
-  if (isPlace || /^(?:PROCESS|JSON|POLICY|ENCKEY|SIGNER_BOOTSTRAP|SIGNER_NETWORK)/.test(code)) return exitCodes.configuration;
+  const isPlace = code === "LEDGER_UNLOCKED" || code === "KEYSTORE_ENCKEY" || code === "KEYSTORE_MISSING";
+  if (isPlace || /^(?:FILE_|PROCESS|JSON|POLICY|ENCKEY|SIGNER_BOOTSTRAP|SIGNER_NETWORK)/.test(code))
+    return exitCodes.configuration;
   if (code === "LEDGER_POISONED") return exitCodes.bug;
-  return /^(?:LEDGER|KEYSTORE|SIGNER)_/.test(code) ? exitCodes.operator : exitCodes.bug;
+  return /^(?:LEDGER|KEYSTORE|PAIRING|SIGNER)_/.test(code) ? exitCodes.operator : exitCodes.bug;
 }
 
-/** Whatever was thrown: said once, then the end. Nothing goes on after a bug; the ledger is read back at the next start. */
+/**
+ * Whatever was thrown: said once, then the end. Nothing goes on after a bug; the ledger is read
+ * back at the next start.
+ */
 function fail(error: unknown): never {
   if (error instanceof AgentError) {
     const { code, context, message } = error;
@@ -71,34 +82,43 @@ interface Opened {
   readonly syncs: SyncTimes;
 }
 
-/** Keystore, then ledger. The keys of another wallet, or a network they were not sealed for, end it here. */
+/**
+ * Keystore, then ledger. The keys of another wallet, or a network they were not sealed for, end it
+ * here.
+ */
 function open({ settings, encKey }: Bootstrap, current: Run): Opened {
   assertStateLocked(lockDescriptor, join(settings.stateDir, "lock"));
   let wallet: string;
   let networks: readonly string[];
   let vault: Vault;
+  let seal: LedgerSeal;
   try {
     const contents = openKeystoreIn(settings.stateDir, encKey);
     ({ wallet, networks } = contents);
+    const key = ledgerKey(contents);
+    seal = new LedgerSeal(key.bytes);
+    key.wipe();
     vault = unlockVault(contents);
   } finally {
     encKey.fill(0);
   }
-  for (const [chain, { chainId }] of Object.entries(settings.chains)) {
-    if (networks.includes(networkOf(chainId))) continue;
-    throw new AgentError("SIGNER_NETWORK", "none", `chains.${chain} is not among the networks this wallet was paired for`, {
-      chain,
+  for (const [name, chain] of Object.entries(settings.chains)) {
+    if (networks.includes(networkOf(chain))) continue;
+    throw new AgentError("SIGNER_NETWORK", "none", `chains.${name} is not among the networks this wallet was paired for`, {
+      chain: name,
     });
   }
+  assertPairingIn(settings.stateDir, seal);
   const folder = join(settings.stateDir, "ledger");
   const syncs = timedDisk(ledgerDisk(folder), monotonic);
   const { ledger, checkpoint, records, tornBytes } = namingFile(folder, () =>
-    openLedger({ disk: syncs.disk, clock: () => ledgerTime(current, clock(), monotonic()) }),
+    openLedger({ disk: syncs.disk, seal, clock: () => ledgerTime(current, clock(), monotonic()) }),
   );
   if (tornBytes > 0)
     log("ledger-torn", "a write that never finished was cut from the ledger's end and kept aside", { tornBytes });
   const core = new Core(
     readRules(settings, vault.accounts[0]?.address ?? ""),
+    fatal(ledger.past, folder),
     namingFile(folder, () => snapshotOf(checkpoint)),
   );
   for (const record of records) core.fold(record);
@@ -107,11 +127,42 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
   return { core, ledger, vault, syncs };
 }
 
+/**
+ * What pairing wrote beside the signer's folder, where this user may read it: a file that is gone
+ * says nothing.
+ */
+function assertPairingIn(stateDir: string, seal: LedgerSeal): void {
+  const path = join(dirname(stateDir), "pairing.json");
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(path);
+  } catch {
+    return;
+  }
+  assertPairing(seal, bytes, path);
+}
+
+/**
+ * A changed file of what is closed ends the process: as an answer to one request it would be asked
+ * for again for ever.
+ */
+function fatal(past: Past, folder: string): Past {
+  return {
+    find: (shelf, key) => {
+      try {
+        return past.find(shelf, key);
+      } catch (cause) {
+        return fail(aboutFile(folder, cause));
+      }
+    },
+  };
+}
+
 function snapshotOf(checkpoint: unknown): CoreSnapshot | undefined {
   if (checkpoint === null) return undefined;
   const snapshot = checkpoint as CoreSnapshot;
-  if (snapshot.version === 1) return snapshot;
-  throw new AgentError("LEDGER_NEWER", "none", "the checkpoint was written by a newer version of this program");
+  if (snapshot.version === 2) return snapshot;
+  throw new AgentError("LEDGER_NEWER", "none", "the checkpoint was written by another version of this program");
 }
 
 function run(bootstrap: Bootstrap): void {
@@ -151,6 +202,7 @@ function run(bootstrap: Bootstrap): void {
   });
   const surroundings = {
     ...{ isolation, encKeyFrom: settings.encKeyFrom, config: settings.config, isCourierConnected: () => couriers.size > 0 },
+    stuckAfterMinutes: settings.stuckAfterMinutes,
     later: (act: () => void) => void setImmediate(act),
   };
   const operatorServer = listenLines(settings.operatorSocket, {

@@ -1,6 +1,7 @@
 /**
- * The asking end of the signer's sockets, for courier and CLI: requests by verb, answers matched by id, pushes as they come.
- * Touches one AF_UNIX socket. Answers come from the signer, the trusted end, and are read with the runtime's own parser.
+ * The asking end of the signer's sockets, for courier and CLI: requests by verb, answers matched by
+ * id, pushes as they come. Touches one AF_UNIX socket. Answers come from the signer, the trusted
+ * end, and are read with the runtime's own parser.
  */
 import { createConnection, type Socket } from "node:net";
 import { AgentError } from "../../protocol/fault.ts";
@@ -21,8 +22,9 @@ export type AnswerTo<A> =
  */
 export interface SocketClient<Requests extends object, Answers extends { readonly [V in keyof Requests]?: object }> {
   /**
-   * Asks and waits. A refusal is an answer (`ok: false`); it rejects with AgentError SOCKET_UNREACHABLE, SOCKET_BUSY (effect none),
-   * SOCKET_CLOSED or SOCKET_TIMEOUT (effect unknown: the signer may have acted; asking again is harmless).
+   * Asks and waits. A refusal is an answer (`ok: false`); it rejects with AgentError
+   * SOCKET_UNREACHABLE, SOCKET_BUSY (effect none), SOCKET_CLOSED or SOCKET_TIMEOUT (effect unknown:
+   * the signer may have acted; asking again is harmless).
    */
   request<V extends keyof Requests & keyof Answers & string>(verb: V, body: Requests[V]): Promise<AnswerTo<Answers[V]>>;
   /** One listener for what comes without being asked; a later one takes its place. */
@@ -48,7 +50,8 @@ interface Waiting {
 }
 
 /**
- * Connects to a socket file; requests may be made at once. A closed client stays closed: make another.
+ * Connects to a socket file; requests may be made at once. A closed client stays closed: make
+ * another.
  * @public
  */
 export function createSocketClient<Requests extends object, Answers extends { readonly [V in keyof Requests]?: object }>(

@@ -1,6 +1,7 @@
 /**
- * One JSON object per line, both ways: the framing of the signer's AF_UNIX sockets. Bounded: a longer line than agreed ends the
- * connection before it is held in memory whole. What one turn says goes out in one write. Sockets are opened elsewhere.
+ * One JSON object per line, both ways: the framing of the signer's AF_UNIX sockets. Bounded: a
+ * longer line than agreed ends the connection before it is held in memory whole. What one round of
+ * the event loop says goes out in one write. Sockets are opened elsewhere.
  */
 import { AgentError } from "../../protocol/fault.ts";
 
@@ -10,7 +11,8 @@ import { AgentError } from "../../protocol/fault.ts";
  */
 export const lineBytesMax = 1_048_576;
 /**
- * Longest answer or push: a start with thousands of open withdrawals fits. The signer is the trusted end.
+ * Longest answer or push: a start with thousands of open withdrawals fits. The signer is the
+ * trusted end.
  * @public
  */
 export const answerBytesMax = 67_108_864;
@@ -26,7 +28,7 @@ export function encodeLine(value: object): string {
 }
 
 /**
- * Gathers the lines of one turn.
+ * Gathers the lines of one round of the event loop.
  * @public
  */
 export class LineWriter {
@@ -37,14 +39,17 @@ export class LineWriter {
     this.#socket = socket;
   }
 
-  /** UTF-16 units that wait for the end of this turn. */
+  /** UTF-16 units that wait for the end of this round. */
   get pending(): number {
     return this.#text.length;
   }
 
-  /** Goes out when this turn ends. */
+  /**
+   * Goes out when this round ends: a write for each event of a busy round costs more than what it
+   * says.
+   */
   write(line: string): void {
-    if (this.#text === "") process.nextTick(() => this.flush());
+    if (this.#text === "") setImmediate(() => this.flush());
     this.#text += line;
   }
 
@@ -71,7 +76,8 @@ export class LineReader {
   }
 
   /**
-   * Takes the next bytes and calls `take` with each whole line, newline removed; the line is a view, valid during the call.
+   * Takes the next bytes and calls `take` with each whole line, newline removed; the line is a
+   * view, valid during the call.
    * @throws AgentError SOCKET_FORMAT when a line is too long; the reader is of no use afterwards
    */
   push(chunk: Uint8Array, take: (line: Uint8Array) => void): void {

@@ -1,27 +1,22 @@
 /**
- * What the agent's own processes say to the signer over its two AF_UNIX sockets. Types and their limits: framing is `line.ts`.
- * One JSON object per line, at most lineBytesMax; amounts and counters beyond 2^53 are decimal strings; bytes are hex, whole
- * envelopes base64. Every verb is idempotent: asking again gives the same answer and changes nothing.
+ * What the agent's own processes say to the signer over its two AF_UNIX sockets. Types and their
+ * limits: framing is `line.ts`. One JSON object per line, at most lineBytesMax; amounts and
+ * counters beyond 2^53 are decimal strings; bytes are hex, whole envelopes base64. Every verb is
+ * idempotent: asking again gives the same answer and changes nothing.
  */
+
+import type { Facts } from "../../chains/family.ts";
 import type { Head } from "../../protocol/messages.ts";
+import type { CourierStatus, WaitView } from "./courier-status.ts";
+import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
+import type { FirstSlotView } from "./first-slot.ts";
+import type { RecoveryPlan, SpendView } from "./recovery-plan.ts";
+import type { WithdrawalState } from "./states.ts";
 import type { SignerSummary } from "./summary.ts";
 
-/** @public */
-export type WithdrawalState =
-  | "held" // waits for a person
-  | "approved" // policy said yes, nothing bound yet
-  | "intent" // token bound and recorded, not yet signed
-  | "signed" // signed, bytes still inside the signer
-  | "released" // the gateway durably knows the txHash; bytes may be broadcast
-  | "broadcast"
-  | "included"
-  | "paid" // final, success (the courier's word)
-  | "reverted" // final, failed on chain
-  | "lost" // another transaction consumed the token
-  | "refused" // final, nothing was ever signed
-  | "expired" // final, nothing was ever signed
-  | "quarantined" // open at a recovery with its token bound: only watched, until a person approves it
-  | "settled"; // final: a recovery found that the gateway counts it as ended
+export type { CourierStatus, WaitView } from "./courier-status.ts";
+export type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView, SpendView } from "./recovery-plan.ts";
+export type { WithdrawalState } from "./states.ts";
 
 /**
  * One signed version of a withdrawal. `raw` is present only once released.
@@ -30,12 +25,16 @@ export type WithdrawalState =
 export interface VersionView {
   readonly version: number;
   readonly txHash: string;
-  readonly gasLimit: string;
-  readonly maxFeePerGas: string;
-  readonly maxPriorityFeePerGas: string;
+  readonly facts: Facts | null; // null when only the sum of its fees is known
+  readonly feeMax: string; // the most it may cost, in units of the fee coin
   readonly signedAt: number;
   readonly raw?: string;
-  /** Out already, but its bytes are not given: not in this ledger, or the withdrawal is quarantined. Its hash is to be watched. */
+  /** Pays nothing, to the paying account itself. */
+  readonly isCancel?: true;
+  /**
+   * Out already, but its bytes are not given: not in this ledger, or the withdrawal is quarantined.
+   * Its hash is to be watched.
+   */
   readonly isOut?: true;
 }
 
@@ -63,36 +62,33 @@ export interface WithdrawalView {
   readonly changedAt: number;
   readonly expiresAt: number;
   readonly account: string; // paying address
-  readonly nonce: string; // bound token, "" before INTENT
+  readonly slot: string; // bound token, "" before INTENT
   readonly versions: readonly VersionView[];
-  readonly approvalDigest: string; // what an approve must name, so that nothing changes between view and yes
+  /**
+   * Nothing will happen to it any more: it ended unsigned, or the gateway has said as well that it
+   * ended.
+   */
+  readonly isOver: boolean;
+  // what an approve must name, so that nothing changes between view and yes
+  readonly approvalDigest: string;
 }
 
 /**
- * What moves as a withdrawal goes on; all else stays as in the whole view of it. `observed` is answered without bytes.
+ * What moves as a withdrawal goes on; all else stays as in the whole view of it. `observed` is
+ * answered without bytes.
  * @public
  */
 export type WithdrawalStep = Pick<
   WithdrawalView,
-  "transactionId" | "state" | "code" | "changedAt" | "account" | "nonce" | "versions"
+  "transactionId" | "state" | "code" | "changedAt" | "account" | "slot" | "versions" | "isOver"
 >;
-
-/**
- * What the courier claims about fees: clamped by policy, never trusted for anything else. Decimal strings, wei.
- * @public
- */
-export interface EvmFacts {
-  readonly gasLimit: string;
-  readonly maxFeePerGas: string;
-  readonly maxPriorityFeePerGas: string;
-}
 
 /** @public */
 export interface AccountView {
   readonly chain: string;
   readonly network: string;
   readonly address: string;
-  readonly nextNonce: string; // "" until adopted
+  readonly nextSlot: string; // "" until adopted
 }
 
 /**
@@ -103,23 +99,33 @@ export interface CourierRequests {
   hello: Record<never, never>;
   /** A jobs, welcome or recovery envelope, whole, base64. */
   admit: { readonly frame: string };
-  sign: { readonly transactionId: string; readonly facts: EvmFacts };
-  /** Same token, higher fee. `above` is the version being replaced; a repeat answers the version already made. */
-  replace: { readonly transactionId: string; readonly above: number; readonly facts: EvmFacts };
+  sign: { readonly transactionId: string; readonly facts: Facts };
+  /**
+   * Same token, higher fee. `above` is the version being replaced; a repeat answers the version
+   * already made.
+   */
+  replace: { readonly transactionId: string; readonly above: number; readonly facts: Facts };
   /** An ack envelope, whole, base64. */
   release: { readonly frame: string };
   decline: { readonly transactionId: string; readonly code: string };
   observed: {
     readonly transactionId: string;
     readonly stage: "broadcast" | "included" | "final";
-    readonly outcome: "" | "paid" | "reverted" | "lost";
+    readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
     readonly txHash: string;
     readonly block: number; // 0 when not in a block
   };
-  /** First counter of an account; only while none exists. `witnesses` nodes agreed on latest = pending = final = nonce. */
-  adopt: { readonly chain: string; readonly nonce: string; readonly witnesses: number };
-  /** The account's final transaction count as `witnesses` agreeing nodes give it. Above the ledger's own: alarm, then lock. */
-  account: { readonly chain: string; readonly nonce: string; readonly witnesses: number };
+  each: EachRequest<CourierRequests[EachVerb]>;
+  /**
+   * First counter of an account, `witnesses` nodes agreed on it; one above 0 is only kept, to be
+   * shown to a person.
+   */
+  adopt: { readonly chain: string; readonly slot: string; readonly witnesses: number };
+  /**
+   * The account's final transaction count as `witnesses` agreeing nodes give it. Above the ledger's
+   * own: alarm, then lock.
+   */
+  account: { readonly chain: string; readonly slot: string; readonly witnesses: number };
   /** Statements for everything after this seq that the gateway has not acknowledged. */
   report: { readonly after: number };
   /** The courier's view of link and nodes, for `status`. */
@@ -142,15 +148,20 @@ export interface CourierAnswers {
     readonly nonce: string; // this run's; the link's hello carries it, the welcome must answer it
     readonly greeted: boolean;
     readonly locked: string; // lock code, "" when running
+    readonly paused: boolean; // a person stopped new signatures
     readonly accounts: readonly AccountView[];
-    readonly open: readonly WithdrawalView[]; // everything not final, released bytes included
+    // everything that is not over, released bytes included
+    readonly open: readonly WithdrawalView[];
   };
-  admit: { readonly withdrawals: readonly WithdrawalView[] }; // the ones this envelope touched; empty for a welcome
+  // the ones this envelope touched; empty for a welcome
+  admit: { readonly withdrawals: readonly WithdrawalView[] };
   sign: { readonly withdrawal: WithdrawalStep };
   replace: { readonly withdrawal: WithdrawalStep };
-  release: { readonly withdrawals: readonly WithdrawalStep[] }; // newly released, raw included
+  // newly released, raw included, and newly called ended
+  release: { readonly withdrawals: readonly WithdrawalStep[] };
   decline: { readonly withdrawal: WithdrawalStep };
   observed: { readonly withdrawal: WithdrawalStep };
+  each: EachAnswers<{ readonly withdrawal: WithdrawalStep }>;
   adopt: { readonly account: AccountView };
   account: Record<never, never>;
   report: { readonly frames: readonly string[] }; // statement envelopes, base64, in order
@@ -158,15 +169,21 @@ export interface CourierAnswers {
 }
 
 /**
- * Sent without being asked. `statement` is for the gateway, a whole envelope as base64 with its place in the ledger beside it;
- * `changed` after an operator or the clock decided.
+ * Sent without being asked. `statement` is for the gateway, a whole envelope as base64 with its
+ * place in the ledger beside it; `changed` after an operator or the clock decided.
  * @public
  */
 export type Push =
   | { readonly push: "statement"; readonly frame: string; readonly after: number; readonly head: Head }
   | { readonly push: "changed"; readonly withdrawal: WithdrawalView }
   | { readonly push: "locked"; readonly code: string }
-  /** A recovery gave the ledger another epoch: whatever was told of the run before counts no more, and the link is dialled anew. */
+  | { readonly push: "paused"; readonly paused: boolean }
+  /** The gateway has been told again all that it lost, and greets this run. */
+  | { readonly push: "greeted" }
+  /**
+   * A ledger was opened in another epoch: whatever was told of the run before counts no more, and
+   * the link is dialled anew.
+   */
   | { readonly push: "recovered" };
 
 /** @public */
@@ -179,29 +196,91 @@ export interface SignerStatus {
   readonly greeted: boolean;
   readonly locked: string;
   readonly lockedDetail: string;
-  /** RECOVERY_OFFERED: an order is here and waits for `recover`; RECOVERY_HOLD: recovered, all is held until `finish`; else "". */
+  /**
+   * RECOVERY_OFFERED: an order is here and waits for `recover`; RECOVERY_HOLD: both went back, all
+   * is held until `finish`; else "".
+   */
   readonly recovery: string;
+  // the gateway went back and is told again what it lost; nothing new is taken meanwhile
+  readonly isTellingAgain: boolean;
+  readonly paused: PausedView | null;
+  /**
+   * The withdrawal that waits longer than `stuckAfterMinutes` of config.json; of several, the one
+   * whose slot comes first.
+   */
+  readonly stuck: StuckView | null;
   readonly ledgerWritable: boolean;
   readonly isolation: string; // L0 … L3 with the reason, e.g. "L0 one user"
   readonly encKeyFrom: string; // credential | file | terminal | config
   readonly version: string; // of the program
   readonly startedAt: number;
-  /** The config.json in force: where it lies for a person, what it says as a digest (agent/config/digest.ts), when it was read. */
+  /**
+   * The config.json in force: where it lies for a person, what it says as a digest
+   * (agent/config/digest.ts), when it was read.
+   */
   readonly config: { readonly path: string; readonly digest: string; readonly readAt: number };
-  readonly policyChangedAt: number; // ledger time of the first decision under another config.json than before, 0 before any
+  // ledger time of the first decision under another config.json than before, 0 before any
+  readonly policyChangedAt: number;
+  readonly policyDigest: string; // of the limits in force, as the gateway hears it
+  // what in them lets more through than the ones decided by before, a sentence each
+  readonly policyLooser: readonly string[];
   readonly limits: readonly LimitView[]; // one a currency that has a policy
   readonly freeBytes: number; // room on the ledger's disk, -1 when it cannot be told
   readonly freeBytesMin: number; // below it nothing new is begun
   readonly counts: Readonly<Record<WithdrawalState, number>>;
   readonly accounts: readonly AccountView[];
   readonly courierConnected: boolean;
-  /** The courier's own last word about link and nodes, as it told the signer; null when it never did. */
+  /**
+   * The courier's own last word about link and nodes, as it told the signer; null when it never
+   * did.
+   */
   readonly courier: CourierStatus | null;
 }
 
 /**
- * The limits of a currency in force and how much of them is used. Decimal strings of the currency, fees of the chain's own coin; ""
- * where there is no such limit. Used: the larger sum of what was approved and what was bound within the last 60 minutes or 24 hours.
+ * Who stopped new signatures, as they named themselves, and when by ledger time.
+ * @public
+ */
+export interface PausedView {
+  readonly at: number;
+  readonly approver: string;
+}
+
+/** @public */
+export interface StuckView {
+  readonly transactionId: string;
+  readonly state: WithdrawalState;
+  readonly slot: string; // "" while nothing is bound
+  readonly since: number; // ledger time
+  readonly afterMinutes: number; // as in config.json
+  readonly isCancelling: boolean;
+}
+
+/**
+ * What a person wants of a withdrawal that does not go on. Figures as the family spells them, ""
+ * for the signer's own choice.
+ * @public
+ */
+export interface UnstickWish {
+  readonly transactionId: string;
+  readonly act: "replace" | "cancel";
+  readonly facts: Facts;
+}
+
+/**
+ * The version that would be made, or was.
+ * @public
+ */
+export interface UnstickPlan {
+  readonly act: "replace" | "cancel"; // a dearer version of what was cancelled is a cancel
+  readonly version: number;
+  readonly facts: Facts;
+}
+
+/**
+ * The limits of a currency in force and how much of them is used. Decimal strings of the currency,
+ * fees of the chain's own coin; "" where there is no such limit. Used: the larger sum of what was
+ * approved and what was bound within the last 60 minutes or 24 hours.
  * @public
  */
 export interface LimitView {
@@ -211,9 +290,11 @@ export interface LimitView {
   readonly maxPerDay: string;
   readonly holdAbove: string;
   readonly twoApproversAbove: string;
-  readonly newDestination: { readonly holdAbove: string; readonly delayMinutes: number }; // 0 for no delay
+  // 0 for no delay
+  readonly newDestination: { readonly holdAbove: string; readonly delayMinutes: number };
   readonly maxFee: string;
   readonly maxFeePerDay: string;
+  readonly maxTipGwei: string;
   readonly allow: number; // destinations on the list, 0 for no list
   readonly deny: number;
   readonly usedInHour: string;
@@ -228,116 +309,14 @@ export interface LimitView {
 export const statusTextMax = 1024;
 
 /**
- * The courier's view of the outside, given to the signer with `tell` so that `status` has one place to ask.
- * @public
- */
-export interface CourierStatus {
-  readonly at: number;
-  readonly link: "up" | "down";
-  readonly linkDetail: string; // why down, since when, next try
-  readonly chains: readonly {
-    readonly chain: string;
-    readonly ok: boolean;
-    readonly isAsking: boolean; // not ok yet only because no node has answered or failed to
-    readonly detail: string; // last block seen, or what is wrong
-    readonly block: number;
-    readonly nativeBalance: string; // wei at the last final block, "" when unknown
-  }[];
-  readonly waiting: readonly { readonly transactionId: string; readonly why: string }[]; // e.g. funds, fee ceiling
-  /** Median time from a job frame's arrival to its signature on disk, over the newest 256; microseconds, 0 before the first. */
-  readonly durableMedianUs: number;
-  readonly configDigest: string; // of the config.json the courier goes by
-  /** How telling somebody goes (`notify`); null when nobody is to be told. */
-  readonly notify: { readonly ok: boolean; readonly detail: string } | null;
-  readonly lowFunds: readonly { readonly currency: string; readonly has: string; readonly wanted: string }[]; // decimal strings
-}
-
-/**
- * One account in a recovery. Counters are decimal strings, "" where nothing is known.
- * @public
- */
-export interface RecoveryAccountView {
-  readonly network: string;
-  readonly account: string;
-  readonly ledgerNext: string;
-  readonly gatewayNext: string;
-  readonly chainCount: string; // final transactions, as the courier's nodes agree
-  readonly next: string; // the first token that will be given to anybody
-  /** Tokens that earlier recoveries passed over, that no open withdrawal has and that the gateway does not know any more: at most these. */
-  readonly passed: number;
-  readonly passedFrom: string; // the first of them, "" for none
-}
-
-/**
- * What a recovery would do to one withdrawal. `here` is its state in this ledger, "" when the ledger does not know it.
- * @public
- */
-export interface RecoveryWithdrawalView {
-  readonly transactionId: string;
-  readonly orderId: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly address: string;
-  readonly here: WithdrawalState | "";
-  readonly becomes: "held" | "quarantined" | "settled";
-  readonly nonce: string; // its token for life, "" without one
-  readonly txHashes: readonly string[]; // known versions, "" for one that was never signed
-}
-
-/**
- * Everything a yes to a recovery is a yes to. `withdrawals` may be cut; `digest` covers all of them.
- * @public
- */
-export interface RecoveryPlan {
-  readonly digest: string;
-  readonly order: string;
-  readonly at: number; // when the gateway made the order
-  readonly epoch: number;
-  readonly newEpoch: number;
-  readonly locked: string;
-  readonly lockedDetail: string;
-  readonly head: Head; // of this ledger
-  readonly gatewayHead: Head | null;
-  /**
-   * The gateway's head is in this ledger: then it is the gateway that went back, and it is told again what it lost. If not, this ledger
-   * went back, or the gateway to before an earlier recovery.
-   */
-  readonly isGatewayBehind: boolean;
-  /** It lacks nothing that it ever confirmed, as after a crash: neither side went back, or both together. */
-  readonly isOnlyUnheard: boolean;
-  /** No person has ended the recovery before this one: what it warned of may be known by now in part, and holds on all the same. */
-  readonly isUnfinished: boolean;
-  readonly jobs: { readonly here: number; readonly gateway: number };
-  readonly accounts: readonly RecoveryAccountView[];
-  readonly withdrawals: readonly RecoveryWithdrawalView[];
-  readonly held: number;
-  readonly quarantined: number;
-  readonly settled: number;
-  readonly imported: number; // of the first two, how many this ledger had forgotten
-  readonly restated: number; // facts told to the gateway again
-}
-
-/**
- * What a person who decides should know of a withdrawal that waits, beyond the withdrawal itself.
- * @public
- */
-export interface WaitView {
-  readonly until: number; // when policy decides by itself, 0 when it never does
-  readonly isNew: boolean; // nothing was ever paid to the destination on its network
-  /** The paid destination that it could be taken for, with the last payment to it. */
-  readonly likeness: { readonly address: string; readonly at: number; readonly amount: string; readonly currency: string } | null;
-  readonly needsTwo: boolean; // two people must say yes
-  readonly confirmed: { readonly approver: string; readonly address: string; readonly at: number } | null; // the first yes of two
-}
-
-/**
  * Most characters of the name that whoever decides gives; visible ASCII.
  * @public
  */
 export const approverMax = 64;
 
 /**
- * Requests on the operator socket. `approver` is a name that whoever asks gives themselves, visible ASCII.
+ * Requests on the operator socket. `approver` is a name that whoever asks gives themselves, visible
+ * ASCII.
  * @public
  */
 export interface OperatorRequests {
@@ -345,13 +324,24 @@ export interface OperatorRequests {
   list: { readonly openOnly: boolean; readonly limit: number };
   /** `address`: where an approve would send one that has no address, so that `wait` is of that. */
   show: { readonly transactionId: string; readonly address?: string };
-  /** `digest` is WithdrawalView.approvalDigest as shown; `address` only when the withdrawal has none. */
+  /** `digest` is WithdrawalView.approvalDigest as shown; `address` only where it has none. */
   approve: { readonly transactionId: string; readonly digest: string; readonly address: string; readonly approver: string };
   refuse: { readonly transactionId: string; readonly approver: string };
-  /** Shows what the gateway's order would do (`digest` ""), or does exactly that. */
-  recover: { readonly digest: string };
-  /** Ends a recovery: policy decides by itself again. What is still held or quarantined stays so. */
-  finish: Record<never, never>;
+  /** Shows the version to be made (`plan` null), or makes exactly the one that was shown. */
+  unstick: UnstickWish & { readonly plan: UnstickPlan | null; readonly approver: string };
+  /** Stops new signatures, or lets them go on. */
+  pause: { readonly paused: boolean; readonly approver: string };
+  /**
+   * Shows the ledger that the gateway's order would open (`digest` ""), or opens what was shown.
+   * `both`: the gateway went back too.
+   */
+  recover: { readonly digest: string; readonly both: boolean };
+  /**
+   * Ends the holding where both went back: policy decides by itself again. What is held or
+   * quarantined stays so. `isLook` only shows.
+   */
+  finish: { readonly isLook?: boolean };
+  adopt: { readonly chain: string; readonly slot: string }; // "" only shows; any other must be what the nodes count
   /** Reads the whole ledger back and checks every hash. */
   verify: Record<never, never>;
 }
@@ -361,12 +351,25 @@ export type OperatorVerb = keyof OperatorRequests;
 export interface OperatorAnswers {
   status: { readonly status: SignerStatus };
   list: { readonly withdrawals: readonly WithdrawalView[] };
-  show: { readonly withdrawal: WithdrawalView; readonly history: readonly LedgerLine[]; readonly wait: WaitView | null };
+  show: {
+    readonly withdrawal: WithdrawalView;
+    readonly history: readonly LedgerLine[];
+    readonly wait: WaitView | null;
+    readonly spends: readonly SpendView[]; // that may have paid it already
+  };
   /** `wait` is there while a second person's yes is wanted, or this one's was there before. */
   approve: { readonly withdrawal: WithdrawalView; readonly wait: WaitView | null };
   refuse: { readonly withdrawal: WithdrawalView };
+  unstick: { readonly withdrawal: WithdrawalView; readonly plan: UnstickPlan };
+  pause: { readonly paused: boolean };
   recover: { readonly plan: RecoveryPlan; readonly done: boolean };
-  finish: { readonly held: number; readonly quarantined: number };
+  finish: {
+    readonly held: number;
+    readonly quarantined: number;
+    // that no order asked for since the opening stands beside
+    readonly spends: readonly SpendView[];
+  };
+  adopt: { readonly first: FirstSlotView };
   verify: { readonly records: number; readonly segments: number; readonly head: Head };
 }
 /** @public */

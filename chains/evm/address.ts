@@ -1,6 +1,7 @@
 /**
- * EVM addresses: read and check (EIP-55), from a public key (Yellow Paper, appendix F), and deposit addresses under an account
- * xpub (BIP-32, BIP-44). No network, no disk, and no private key: an extended private key is refused.
+ * EVM addresses: read and check (EIP-55), from a public key (Yellow Paper, appendix F), and deposit
+ * addresses under an account xpub (BIP-32, BIP-44). No network, no disk, and no private key: an
+ * extended private key is refused.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { keccak_256 } from "@noble/hashes/sha3";
@@ -20,8 +21,9 @@ const checksumsMax = 4096;
 const checksums = new Map<string, string>();
 
 /**
- * Reads an address: 0x and 40 hex digits. Mixed case must carry its EIP-55 checksum; all lower and all upper case carry none and
- * are taken. Answers with the EIP-55 form. Refuses with ADDRESS_FORMAT, ADDRESS_CHECKSUM or ADDRESS_ZERO.
+ * Reads an address: 0x and 40 hex digits. Mixed case must carry its EIP-55 checksum; all lower and
+ * all upper case carry none and are taken. Answers with the EIP-55 form. Refuses with
+ * ADDRESS_FORMAT, ADDRESS_CHECKSUM or ADDRESS_ZERO.
  * @public
  */
 export function parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal {
@@ -35,7 +37,8 @@ export function parseAddress(text: string): { readonly ok: true; readonly addres
 }
 
 /**
- * The EIP-55 address of a secp256k1 public key: 33 bytes, or 65 bytes beginning with 4. @throws ADDRESS_PUBLIC_KEY
+ * The EIP-55 address of a secp256k1 public key: 33 bytes, or 65 bytes beginning with 4. @throws
+ * ADDRESS_PUBLIC_KEY
  * @public
  */
 export function addressOfPublicKey(publicKey: Uint8Array): string {
@@ -43,8 +46,10 @@ export function addressOfPublicKey(publicKey: Uint8Array): string {
 }
 
 /**
- * The EIP-55 address at path 0/`addressIndex` (0 … 2^31-1) under an account's extended public key. The parent is kept between calls.
- * @throws ADDRESS_XPUB when `xpub` is not an account's extended public key, ADDRESS_INDEX when there is no such child
+ * The EIP-55 address at path 0/`addressIndex` (0 … 2^31-1) under an account's extended public key.
+ * The parent is kept between calls.
+ * @throws ADDRESS_XPUB when `xpub` is not an account's extended public key, ADDRESS_INDEX when
+ * there is no such child
  * @public
  */
 export function depositAddressOf(xpub: string, addressIndex: number): string {
@@ -54,6 +59,16 @@ export function depositAddressOf(xpub: string, addressIndex: number): string {
   const child = childOf(externalParentOf(xpub), addressIndex);
   if (child.publicKey === null) throw new AgentError("ADDRESS_XPUB", "none", "extended key without a public key");
   return addressOfPublicKey(child.publicKey);
+}
+
+/**
+ * The compressed public key (33 bytes) of an account's extended public key. @throws ADDRESS_XPUB
+ * @public
+ */
+export function accountKeyOf(xpub: string): Uint8Array {
+  const { publicKey } = parseXpub(xpub);
+  if (publicKey === null) throw new AgentError("ADDRESS_XPUB", "none", "extended key without a public key");
+  return publicKey;
 }
 
 export function isZeroAddress(address: string): boolean {
@@ -70,7 +85,9 @@ export function addressBytes(address: string): Uint8Array {
   return Uint8Array.from(Buffer.from(address.slice(2), "hex"));
 }
 
-/** The 20 bytes for an uncompressed point (65 bytes), without checking that it lies on the curve. */
+/**
+ * The 20 bytes for an uncompressed point (65 bytes), without checking that it lies on the curve.
+ */
 export function addressBytesOfPoint(point: Uint8Array): Uint8Array {
   return keccak_256(point.subarray(1)).slice(12);
 }
@@ -115,7 +132,8 @@ function externalParentOf(xpub: string): HDKey {
 }
 
 function parseXpub(xpub: string): HDKey {
-  // The prefix is looked at first, so that an extended private key pasted by mistake is never decoded.
+  // The prefix is looked at first, so that an extended private key pasted by mistake is never
+  // decoded.
   if (!xpub.startsWith("xpub") || xpub.length > 120) throw new AgentError("ADDRESS_XPUB", "none", "not an extended public key");
   let account: HDKey;
   try {
@@ -132,7 +150,8 @@ function parseXpub(xpub: string): HDKey {
 
 function childOf(parent: HDKey, index: number): HDKey {
   const child = parent.deriveChild(index);
-  // BIP-32: about one index in 2^127 has no child; the library then silently answers with the next one.
+  // BIP-32: about one index in 2^127 has no child; the library then silently answers with the next
+  // one.
   if (child.index !== index) throw new AgentError("ADDRESS_INDEX", "none", "no child at this index", { addressIndex: index });
   return child;
 }

@@ -1,6 +1,7 @@
 /**
- * What EVM nodes answer, as types, and the strict readers that turn JSON into them. Offline: values in, values out; whatever has
- * another shape is a fault (NODE_ANSWER), never a default. Source: Ethereum execution-apis, schemas of block, receipt and log.
+ * What EVM nodes answer, as types, and the strict readers that turn JSON into them. Offline: values
+ * in, values out; whatever has another shape is a fault (NODE_ANSWER), never a default. Source:
+ * Ethereum execution-apis, schemas of block, receipt and log.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { addressBytes, addressOfBytes } from "./address.ts";

@@ -1,27 +1,14 @@
 /**
- * What a node's answer to eth_sendRawTransaction is worth. Offline. An error text is never the fate of a payment: it only chooses
- * the next question to the chain, and a text nobody has seen before is "unknown". The texts of eight clients are in test/vectors/node-errors.json.
+ * What a node's answer to eth_sendRawTransaction is worth. Offline. An error text is never the fate
+ * of a payment: it only chooses the next question to the chain, and a text nobody has seen before
+ * is "unknown". The texts of eight clients are in test/vectors/node-errors.json.
  */
+import type { BroadcastAnswer, BroadcastOutcome } from "../nodes.ts";
 
 /**
- * accepted: a node took it now · known: a node has it already · nonce-consumed: the account's count is past this nonce (by this
- * transaction or another) · underpriced: the fee is too low, alone or beside one with the same nonce · funds: the account cannot
- * pay for it · unsent: surely no node has seen it · unknown: anything else.
- * @public
- */
-export type BroadcastOutcome = "accepted" | "known" | "nonce-consumed" | "underpriced" | "funds" | "unsent" | "unknown";
-
-/**
- * @public
- */
-export interface BroadcastAnswer {
-  readonly outcome: BroadcastOutcome;
-  readonly text: string; // the node's own words, cut and cleaned, for people
-}
-
-/**
- * In this order the first that fits wins. The exclusions are texts that contain another class's words: an "unknown transaction" is
- * not a known one, an authorisation's nonce (EIP-7702) is not the account's, and "too low" beside a fee speaks of no nonce.
+ * In this order the first that fits wins. The exclusions are texts that contain another class's
+ * words: an "unknown transaction" is not a known one, an authorisation's nonce (EIP-7702) is not
+ * the account's, and "too low" beside a fee speaks of no nonce.
  */
 const classes: readonly (readonly [outcome: BroadcastOutcome, pattern: RegExp, not?: RegExp])[] = [
   [
@@ -30,7 +17,7 @@ const classes: readonly (readonly [outcome: BroadcastOutcome, pattern: RegExp, n
     /\bunknown\b|\bblock already\b|\bnot already\b/,
   ],
   [
-    "nonce-consumed",
+    "slot-consumed",
     /\bnonce (?:is )?too low\b|\boldnonce\b|\bnonce has already been used\b|\btransaction nonce is too low\b|\bpool\(stale\)|\bis lower than the current nonce\b|\balready (?:finalized|mined)\b|\bnonce too small\b/,
     /\bauthority\b|\bauthorization\b/,
   ],
@@ -44,7 +31,10 @@ const classes: readonly (readonly [outcome: BroadcastOutcome, pattern: RegExp, n
   ],
 ];
 
-/** The class of a node's error text; "unknown" when no class fits. The code is no help: clients use -32000 for most of them. */
+/**
+ * The class of a node's error text; "unknown" when no class fits. The code is no help: clients use
+ * -32000 for most of them.
+ */
 export function classifyBroadcastError(message: string): BroadcastOutcome {
   const text = message.toLowerCase();
   for (const [outcome, pattern, not] of classes) {
@@ -54,7 +44,7 @@ export function classifyBroadcastError(message: string): BroadcastOutcome {
 }
 
 /** The most useful outcome first; unsent only when every node says so. */
-const order: readonly BroadcastOutcome[] = ["accepted", "known", "nonce-consumed", "underpriced", "funds", "unknown", "unsent"];
+const order: readonly BroadcastOutcome[] = ["accepted", "known", "slot-consumed", "underpriced", "funds", "unknown", "unsent"];
 
 /** One answer out of those of all nodes. Of none: unsent. */
 export function mergeBroadcasts(answers: readonly BroadcastAnswer[]): BroadcastAnswer {
@@ -65,7 +55,10 @@ export function mergeBroadcasts(answers: readonly BroadcastAnswer[]): BroadcastA
   return { outcome: "unsent", text: "no node is in use" };
 }
 
-/** True when the text says that the call itself fails on chain, and not that the account lacks funds or the node is in trouble. */
+/**
+ * True when the text says that the call itself fails on chain, and not that the account lacks funds
+ * or the node is in trouble.
+ */
 export function isRevert(message: string): boolean {
   const text = message.toLowerCase();
   return /revert|vm execution error|invalid opcode/.test(text) && !/insufficient funds/.test(text);

@@ -1,7 +1,7 @@
 /**
- * Signatures on secp256k1 checked for the EVM family, with and without their public key: libsecp256k1 as WebAssembly where the
- * runtime has it, otherwise noble. No private keys, no network. Source: SEC 1 version 2, sections 4.1.4 and 4.1.6; EIP-2 for the
- * low half of s.
+ * The signer of a signature on secp256k1, for the EVM family: libsecp256k1 as WebAssembly where the
+ * runtime has it, otherwise noble. No private keys, no network. Source: SEC 1 version 2, section
+ * 4.1.6; EIP-2 for the low half of s.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 
@@ -9,7 +9,6 @@ const order = scalarBytes(secp256k1.CURVE.n);
 const halfOrder = scalarBytes(secp256k1.CURVE.n >> 1n);
 const none = new Uint8Array(32);
 
-type Verify = (digest: Uint8Array, signature: Uint8Array, point: Uint8Array) => boolean;
 type Recover = (digest: Uint8Array, signature: Uint8Array, parity: 0 | 1) => Uint8Array | null;
 
 /** Slower by a factor of six; for runtimes without WebAssembly (--jitless). */
@@ -21,19 +20,16 @@ export const recoverByNoble: Recover = (digest, signature, parity) => {
   }
 };
 
-/** As slow beside wasm as recovery is. */
-export const verifyByNoble: Verify = (digest, signature, point) => secp256k1.verify(signature, digest, point, { lowS: true });
-
-/** Whether the key of this uncompressed public key (65 bytes) made the signature r(32) ‖ s(32) over `digest` (32 bytes), s low. */
-export const isSignatureOf: Verify = await bestVerify();
-
 /**
- * The uncompressed public key (65 bytes) whose signature r(32) ‖ s(32) over `digest` (32 bytes) has a point R of this y parity,
- * or null when there is none.
+ * The uncompressed public key (65 bytes) whose signature r(32) ‖ s(32) over `digest` (32 bytes) has
+ * a point R of this y parity, or null when there is none.
  */
 export const recoverPublicKey: Recover = await bestRecover();
 
-/** True when r and s lie in 1 … n-1 and s in the lower half (EIP-2: the other half is the same signature malleated). */
+/**
+ * True when r and s lie in 1 … n-1 and s in the lower half (EIP-2: the other half is the same
+ * signature malleated).
+ */
 export function isCanonicalSignature(signature: Uint8Array): boolean {
   if (signature.length !== 64) return false;
   const r = signature.subarray(0, 32);
@@ -45,12 +41,6 @@ export function isCanonicalSignature(signature: Uint8Array): boolean {
 
 function scalarBytes(value: bigint): Uint8Array {
   return Buffer.from(value.toString(16).padStart(64, "0"), "hex");
-}
-
-async function bestVerify(): Promise<Verify> {
-  if (!("WebAssembly" in globalThis)) return verifyByNoble;
-  const { verify } = await import("tiny-secp256k1");
-  return (digest, signature, point) => verify(digest, point, signature, true);
 }
 
 async function bestRecover(): Promise<Recover> {

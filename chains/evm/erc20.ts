@@ -1,6 +1,7 @@
 /**
- * Call data of the few ERC-20 functions this project uses, and the Transfer event. Encoding and strict reading back; no network.
- * Sources: EIP-20; Solidity contract ABI specification (function selector, argument encoding).
+ * Call data of the few ERC-20 functions this project uses, and the Transfer event. Encoding and
+ * strict reading back; no network. Sources: EIP-20; Solidity contract ABI specification (function
+ * selector, argument encoding).
  */
 import { concatBytes } from "@noble/hashes/utils";
 import { addressBytes, addressOfBytes } from "./address.ts";
@@ -23,14 +24,18 @@ export const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a116
 export const decimalsCall = "0x313ce567";
 
 /**
- * Call data of transfer(destination, amountUnits), 68 bytes. The address must have passed `parseAddress`.
+ * Call data of transfer(destination, amountUnits), 68 bytes. The address must have passed
+ * `parseAddress`.
  * @public
  */
 export function encodeTransferCall(destination: string, amountUnits: bigint): Uint8Array {
   return concatBytes(transferSelector, word(addressBytes(destination)), word(integerBytes(amountUnits)));
 }
 
-/** Null unless `data` is exactly a transfer call; the destination comes in EIP-55 form. */
+/**
+ * Null unless `data` is exactly a transfer call; the destination comes in EIP-55 form.
+ * @public
+ */
 export function decodeTransferCall(data: Uint8Array): { readonly destination: string; readonly amountUnits: bigint } | null {
   if (data.length !== callBytes) return null;
   const isTransfer = transferSelector.every((byte, i) => data[i] === byte);
@@ -59,8 +64,9 @@ export function addressTopic(address: string): string {
 }
 
 /**
- * What a log says when it is a plain ERC-20 Transfer of any contract, else null. Addresses come in EIP-55 form. NFTs share the
- * topic but index the value as well: those have four topics and no data, and are not taken.
+ * What a log says when it is a plain ERC-20 Transfer of any contract, else null. Addresses come in
+ * EIP-55 form. NFTs share the topic but index the value as well: those have four topics and no
+ * data, and are not taken.
  * @public
  */
 export function readTransferLog(log: {

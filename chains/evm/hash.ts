@@ -1,4 +1,7 @@
-/** The identity of a signed EVM transaction. Offline. Source: Yellow Paper, section 4.3; EIP-2718 for typed transactions. */
+/**
+ * The identity of a signed EVM transaction. Offline. Source: Yellow Paper, section 4.3; EIP-2718
+ * for typed transactions.
+ */
 import { keccak_256 } from "@noble/hashes/sha3";
 
 /**

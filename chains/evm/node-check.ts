@@ -1,33 +1,12 @@
 /**
- * One node, looked at by itself before anything depends on it: which chain it serves, how far it is, what its clock's blocks say, and how
- * the tokens on it count. Bounded in time and questions; whatever does not answer is part of the view, never an error.
+ * One node, looked at by itself before anything depends on it: which chain it serves, how far it
+ * is, what its clock's blocks say, and how the tokens on it count. Bounded in time and questions;
+ * whatever does not answer is part of the view, never an error.
  */
-import type { Code } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import type { NodeView } from "../nodes.ts";
 import { decimalsCall } from "./erc20.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
-
-/**
- * What a node showed. `code` is "" for one that serves the right chain and answered.
- * @public
- */
-export interface NodeView {
-  readonly url: string; // scheme, host and port only
-  readonly code: Code | "";
-  readonly detail: string;
-  readonly block: number; // its newest, 0 when unknown
-  readonly blockAtMs: number; // that block's own time, 0 when unknown
-  readonly tokens: readonly TokenView[];
-}
-
-/**
- * Which decimals a contract says it has; -1: it answers, and not with decimals or not at all, which is no contract of a token.
- * @public
- */
-export interface TokenView {
-  readonly contract: string;
-  readonly decimals: number;
-}
 
 /** @public */
 export interface NodeQuestion {
@@ -64,8 +43,8 @@ export async function lookAtNode({ url, chainId, contracts, timeoutMs }: NodeQue
 }
 
 /**
- * The hash of the block that every one of these nodes should have alike, by address as `lookAtNode` shows it; "" where a node does not
- * say. Rejects for bugs alone.
+ * The hash of the block that every one of these nodes should have alike, by address as `lookAtNode`
+ * shows it; "" where a node does not say. Rejects for bugs alone.
  * @public
  */
 export async function blockHashAt(question: Omit<NodeQuestion, "contracts">, number: number): Promise<string> {
@@ -90,7 +69,8 @@ async function decimalsOf(nodes: EvmNodes, contract: string): Promise<number | n
     return decimals >= 0n && decimals <= decimalsMax ? Number(decimals) : -1;
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    // An error of the node's own about this call is the contract's answer; anything else is the node's trouble.
+    // An error of the node's own about this call is the contract's answer; anything else is the
+    // node's trouble.
     return error.code === "NODE_ERROR" ? -1 : null;
   }
 }

@@ -1,34 +1,18 @@
 /**
- * What is final on chain, on the word of min(2, configured) nodes that say the same: the final block, counters of an account, and
- * the receipt of a transaction in a block that is canonical at or below the final one. Anything less is "not yet" or a fault.
+ * What is final on chain, on the word of min(2, configured) nodes that say the same: the final
+ * block, counters of an account, and the receipt of a transaction in a block that is canonical at
+ * or below the final one. Anything less is "not yet" or a fault.
  */
 import { AgentError } from "../../protocol/fault.ts";
-import { type Receipt, readHash, readHead, readNumber, readQuantity, readReceipt } from "./answers.ts";
+import type { BlockId, Counters } from "../nodes.ts";
+import { type Receipt, readHash, readHead, readNumber, readReceipt } from "./answers.ts";
 import { disagreement, type Job, type NodePool, noNode, type PoolNode, type Settled } from "./node-pool.ts";
+import { countQuestion } from "./node-questions.ts";
 
 /** Receipts of calls with many logs (disperse contracts, exchanges) reach hundreds of kilobytes. */
 const receiptBytesMax = 512 * 1024;
-
-/**
- * @public
- */
-export interface BlockId {
-  readonly number: number;
-  readonly hash: string;
-}
-
-/**
- * How often an account has signed, by the chain: at the head, with the pool, and at the final block.
- * @public
- */
-export interface Counters {
-  readonly latest: bigint;
-  readonly pending: bigint;
-  readonly final: bigint;
-  readonly witnesses: number; // nodes that said this of the final block
-  /** So many said all three alike; else `latest` and `pending` are the highest that so many have reached. */
-  readonly isSame: boolean;
-}
+const seenMax = 4_096;
+const seenLogsMax = 4;
 
 export interface Finality {
   finalBlock(): Promise<BlockId>;
@@ -36,8 +20,32 @@ export interface Finality {
   counters(address: string): Promise<Counters>;
 }
 
-/** `confirmations`: with N, the final block is head - N + 1 (genesis is always final); "finalized" takes the chain's own word. */
-export function createFinality(pool: NodePool, confirmations: number | "finalized"): Finality {
+/** Receipts that enough nodes showed alike to the last field, lately. */
+export interface SeenReceipts {
+  get(txHash: string): Receipt | undefined;
+  put(receipt: Receipt): void;
+}
+
+/** Of one with more logs than a payment has, the nodes are asked again. */
+export function createSeenReceipts(): SeenReceipts {
+  const byHash = new Map<string, Receipt>();
+  return {
+    get: (txHash) => byHash.get(txHash),
+    put(receipt) {
+      if (receipt.logs.length > seenLogsMax) return;
+      byHash.delete(receipt.txHash);
+      byHash.set(receipt.txHash, receipt);
+      const oldest = byHash.keys().next();
+      if (byHash.size > seenMax && !oldest.done) byHash.delete(oldest.value);
+    },
+  };
+}
+
+/**
+ * `confirmations`: with N, the final block is head - N + 1 (genesis is always final); "finalized"
+ * takes the chain's own word.
+ */
+export function createFinality(pool: NodePool, confirmations: number | "finalized", seen: SeenReceipts): Finality {
   const share = createSharing();
 
   const finalNumber: Job<number> = async (node) => {
@@ -70,26 +78,38 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
     share("final", async () => {
       const settled = await pool.all(finalNumber);
       const numbers = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b - a);
-      // The highest number that enough nodes have reached: one that lags or runs ahead alone moves nothing.
+      // The highest number that enough nodes have reached: one that lags or runs ahead alone moves
+      // nothing.
       const number = numbers[pool.witnessesMin - 1];
       if (number === undefined) throw firstFault(settled);
       return { number, hash: await hashAt(number) };
     });
 
+  /**
+   * Whether the block it stands in is canonical, at or below the final one: "early" while it is
+   * above.
+   */
+  const standing = async ({ blockNumber, blockHash }: Receipt): Promise<"early" | "final" | "gone"> => {
+    const final = await finalBlock();
+    if (blockNumber > final.number) return "early";
+    const canonical = blockNumber === final.number ? final.hash : await hashAt(blockNumber);
+    return canonical === blockHash ? "final" : "gone";
+  };
+
   return {
     finalBlock,
     finalReceipt: async (txHash) => {
+      // A block's hash covers its receipts: one that enough nodes showed alike stays as it is while
+      // its block stands.
+      const known = seen.get(txHash);
+      if (known !== undefined && (await standing(known)) === "final") return known;
       const receipt = await agreedReceipt(pool, txHash);
-      if (receipt === null) return null;
-      const final = await finalBlock();
-      if (receipt.blockNumber > final.number) return null;
-      const canonical = receipt.blockNumber === final.number ? final.hash : await hashAt(receipt.blockNumber);
-      return canonical === receipt.blockHash ? receipt : null;
+      return receipt !== null && (await standing(receipt)) === "final" ? receipt : null;
     },
     counters: async (address) => {
       const final = await finalBlock();
       const askAll = (node: PoolNode): Promise<bigint[]> =>
-        Promise.all(["latest", "pending", hexOf(final.number)].map((tag) => countAt(pool, node, address, tag)));
+        Promise.all(["latest", "pending", hexOf(final.number)].map((tag) => pool.ask(node, countQuestion(address, tag))));
       const { witnessesMin: witnesses } = pool;
       try {
         const counts = await pool.agree(askAll, (all) => all.join(" "), "counters of the account");
@@ -103,7 +123,10 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
   };
 }
 
-/** Heads and pools differ from node to node for a while, the final block does not. @throws the fault when it does */
+/**
+ * Heads and pools differ from node to node for a while, the final block does not. @throws the fault
+ * when it does
+ */
 function reached(settled: readonly Settled<bigint[]>[], witnesses: number, fault: AgentError): Counters {
   const told = settled.flatMap((one) => (one.ok ? [one.value as [bigint, bigint, bigint]] : []));
   const highest = (at: 0 | 1): bigint => {
@@ -130,27 +153,33 @@ export function receiptQuestion(txHash: string) {
   };
 }
 
-/** Null while fewer than enough nodes have one. @throws NODE_DISAGREE when enough have one and no two are the same */
+/**
+ * Null while fewer than enough nodes have one. @throws NODE_DISAGREE when enough have one and no
+ * two are the same
+ */
 async function agreedReceipt(pool: NodePool, txHash: string): Promise<Receipt | null> {
   const settled = await pool.all((node) => pool.ask(node, receiptQuestion(txHash)));
   const answers = settled.flatMap((one) => (one.ok ? [one.value] : []));
   if (answers.length < pool.witnessesMin) throw firstFault(settled);
   const receipts = answers.filter((receipt) => receipt !== null);
   if (receipts.length < pool.witnessesMin) return null;
-  const votes = new Map<string, Receipt[]>();
+  const alike = receiptAlike(receipts, pool.witnessesMin);
+  if (alike === null) throw disagreement(`receipt of ${txHash}`, receipts.length);
+  return alike;
+}
+
+/** The first that so many of them are like, to the last field; null for none. */
+export function receiptAlike(receipts: readonly Receipt[], witnesses: number): Receipt | null {
+  if (witnesses === 1) return receipts[0] ?? null;
+  const votes = new Map<string, number>();
   for (const receipt of receipts) {
     const { blockNumber, blockHash, status, from, to, logs } = receipt;
     const key = JSON.stringify([blockNumber, blockHash, status, from, to, logs]);
-    const same = [...(votes.get(key) ?? []), receipt];
-    if (same.length >= pool.witnessesMin) return receipt;
-    votes.set(key, same);
+    const count = (votes.get(key) ?? 0) + 1;
+    if (count >= witnesses) return receipt;
+    votes.set(key, count);
   }
-  throw disagreement(`receipt of ${txHash}`, votes.size);
-}
-
-function countAt(pool: NodePool, node: PoolNode, address: string, tag: string): Promise<bigint> {
-  const read = (result: unknown): bigint => readQuantity(result, "transaction count");
-  return pool.ask(node, { method: "eth_getTransactionCount", params: [address, tag], read });
+  return null;
 }
 
 function blockNumber(result: unknown, tag: string): number {
@@ -170,7 +199,10 @@ function firstFault(settled: readonly { readonly ok: boolean; readonly error?: A
   return settled.find((one) => one.error !== undefined)?.error ?? noNode();
 }
 
-/** Callers that ask the same while the answer is under way share it: a thousand receipts want one final block. */
+/**
+ * Callers that ask the same while the answer is under way share it: a thousand receipts want one
+ * final block.
+ */
 function createSharing(): <T>(key: string, job: () => Promise<T>) => Promise<T> {
   const underWay = new Map<string, Promise<unknown>>();
   return <T>(key: string, job: () => Promise<T>): Promise<T> => {

@@ -1,30 +1,13 @@
 /**
- * Several nodes of one chain as one: who is asked first, who rests after a failure, who is kept out because it serves another
- * chain, and how many must say the same. No node's word is trusted beyond what its caller demands here.
+ * Several nodes of one chain as one: who is asked first, who rests after a failure, who is kept out
+ * because it serves another chain, and how many must say the same. No node's word is trusted beyond
+ * what its caller demands here.
  */
 import { AgentError } from "../../protocol/fault.ts";
+import type { NodeLog, NodeStatus } from "../nodes.ts";
 import { readQuantity } from "./answers.ts";
 import { createRpc, type Rpc, type RpcCallOptions } from "./rpc.ts";
 import type { Envelope } from "./rpc-envelope.ts";
-
-/**
- * What happened to a node, for logs and metrics. Contexts hold no secret.
- * @public
- */
-export type NodeLog = (
-  event: "node-failed" | "node-recovered" | "node-wrong-chain",
-  context: Readonly<Record<string, string | number>>,
-) => void;
-
-/**
- * @public
- */
-export interface NodeStatus {
-  readonly url: string; // scheme, host and port only
-  readonly ok: boolean;
-  readonly detail: string; // "" when ok
-  readonly block: number | null; // newest head it showed
-}
 
 export interface PoolOptions {
   readonly urls: readonly string[];
@@ -58,15 +41,24 @@ export type Settled<T> = { readonly ok: true; readonly value: T } | { readonly o
 export interface NodePool {
   readonly nodes: readonly PoolNode[];
   readonly witnessesMin: number; // min(2, configured)
-  /** Asks one node. @throws NODE_ERROR with the node's words as message, NODE_WRONG_CHAIN, or a fault of the exchange */
+  /**
+   * Asks one node. @throws NODE_ERROR with the node's words as message, NODE_WRONG_CHAIN, or a
+   * fault of the exchange
+   */
   ask<T>(node: PoolNode, question: Question<T>): Promise<T>;
   /** The raw envelope, for writes. Same faults, but an error object is a value. */
   exchange(node: PoolNode, method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope>;
-  /** One node after the other until one knows; null when those that answered all said null. @throws the first fault */
+  /**
+   * One node after the other until one knows; null when those that answered all said null. @throws
+   * the first fault
+   */
   first<T>(job: Job<T | null>): Promise<T | null>;
   /** Every node that is not resting; all of them when those would be too few. */
   all<T>(job: Job<T>): Promise<readonly Settled<T>[]>;
-  /** As soon as `witnessesMin` nodes gave answers with one key. @throws NODE_DISAGREE, or a fault when too few answered */
+  /**
+   * As soon as `witnessesMin` nodes gave answers with one key. @throws NODE_DISAGREE, or a fault
+   * when too few answered
+   */
   agree<T>(job: Job<T>, keyOf: (value: T) => string, what: string): Promise<T>;
   /** Asks every node for its chain id. @throws the first fault when no node is right */
   checkChain(): Promise<void>;
@@ -100,7 +92,10 @@ export function createPool(options: PoolOptions): NodePool {
     return awake.length >= witnessesMin ? awake : nodes;
   }
 
-  /** Twice the same question in one go would stand twice in one batch: its answer serves both, and nodes charge by the call. */
+  /**
+   * Twice the same question in one go would stand twice in one batch: its answer serves both, and
+   * nodes charge by the call.
+   */
   function exchangeOnce(node: PoolNode, { method, params, answerBytesMax = smallAnswerBytesMax }: Question<unknown>) {
     const key = JSON.stringify([nodes.indexOf(node), answerBytesMax, method, params]);
     const asked = inOneGo.get(key);
@@ -164,7 +159,10 @@ interface Gate {
   fail(node: PoolNode, error: AgentError): void;
 }
 
-/** Lets calls through to nodes that have shown the right chain id since their last failure, and keeps book of failures. */
+/**
+ * Lets calls through to nodes that have shown the right chain id since their last failure, and
+ * keeps book of failures.
+ */
 function createGate({ chainId, log, clock }: PoolOptions): Gate {
   async function talk(node: PoolNode, method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope> {
     try {

@@ -1,6 +1,7 @@
 /**
- * RLP, the byte format of Ethereum transactions: encoder, and a strict decoder that takes canonical bytes only, so that one
- * value has one encoding and no byte stays unread. No network, no disk. Source: Ethereum Yellow Paper, appendix B.
+ * RLP, the byte format of Ethereum transactions: encoder, and a strict decoder that takes canonical
+ * bytes only, so that one value has one encoding and no byte stays unread. No network, no disk.
+ * Source: Ethereum Yellow Paper, appendix B.
  */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 
@@ -16,7 +17,10 @@ export function encodeRlp(item: RlpItem, before = 0): Uint8Array {
   return bytes;
 }
 
-/** Decodes one item that fills `bytes` to the last byte. Refuses (TRANSACTION_RLP) every form but the shortest. */
+/**
+ * Decodes one item that fills `bytes` to the last byte. Refuses (TRANSACTION_RLP) every form but
+ * the shortest.
+ */
 export function decodeRlp(bytes: Uint8Array): { readonly ok: true; readonly item: RlpItem } | Refusal {
   try {
     const { item, end } = decodeAt(bytes, 0, bytes.length, 1);
@@ -42,7 +46,9 @@ export function shortest(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(first);
 }
 
-/** Null unless `bytes` is the shortest big-endian form of an integer of at most `bytesMax` bytes. */
+/**
+ * Null unless `bytes` is the shortest big-endian form of an integer of at most `bytesMax` bytes.
+ */
 export function integerOf(bytes: Uint8Array, bytesMax: number): bigint | null {
   if (bytes.length > bytesMax || bytes[0] === 0) return null;
   return bytes.length === 0 ? 0n : BigInt(`0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex")}`);
@@ -124,7 +130,8 @@ function bodyOf(bytes: Uint8Array, start: number, limit: number, offset: number)
     const size = short - 55;
     const field = bytes.slice(from, Math.min(from + size, limit));
     if (field.length !== size) throw new RlpFormat("bytes end early");
-    // Four bytes of length are more than any buffer here can hold; longer fields would not fit a number exactly.
+    // Four bytes of length are more than any buffer here can hold; longer fields would not fit a
+    // number exactly.
     const declared = integerOf(field, 4);
     if (declared === null) throw new RlpFormat("length with a leading zero, or too long");
     if (declared < 56n) throw new RlpFormat("short length in the long form");

@@ -1,6 +1,7 @@
 /**
  * Reads the text of a JSON-RPC answer into one envelope per call. No network: text in, values out.
- * Source: JSON-RPC 2.0, sections 5 and 6. Error texts are cut and cleaned here, since they reach logs and people.
+ * Source: JSON-RPC 2.0, sections 5 and 6. Error texts are cut and cleaned here, since they reach
+ * logs and people.
  */
 
 /** The node's result, or its error object with the text made safe to print. */
@@ -19,7 +20,10 @@ interface Unreadable {
 
 const messageCharactersMax = 300;
 
-/** One envelope per id; an id that came twice is left out. The key null holds an answer that names no call. */
+/**
+ * One envelope per id; an id that came twice is left out. The key null holds an answer that names
+ * no call.
+ */
 export function readEnvelopes(
   status: number,
   body: string,

@@ -1,7 +1,8 @@
 /**
- * JSON-RPC over HTTP to one node: keep-alive connections, the calls of one tick gathered into batches, every answer bounded in
- * time and size. Reads may be asked twice; a write is sent at most once. May reach that node and nothing else.
- * Source: JSON-RPC 2.0, section 6 (batch). Whatever a node answers, each call settles on its own.
+ * JSON-RPC over HTTP to one node: keep-alive connections, the calls of one tick gathered into
+ * batches, every answer bounded in time and size. Reads may be asked twice; a write is sent at most
+ * once. May reach that node and nothing else. Source: JSON-RPC 2.0, section 6 (batch). Whatever a
+ * node answers, each call settles on its own.
  */
 import { Agent as HttpAgent, type RequestOptions, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
@@ -17,15 +18,20 @@ export interface RpcOptions {
 
 export interface RpcCallOptions {
   readonly answerBytesMax: number;
-  readonly isWrite?: boolean; // never asked twice; a fault says effect unknown unless no byte can have left
+  // never asked twice; a fault says effect unknown unless no byte can have left
+  readonly isWrite?: boolean;
 }
 
 export interface Rpc {
-  /** Scheme, host and port: all of the address that may be shown, since paths of hosted nodes hold keys. */
+  /**
+   * Scheme, host and port: all of the address that may be shown, since paths of hosted nodes hold
+   * keys.
+   */
   readonly origin: string;
   /**
    * The node's result or its error object.
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_ANSWER, NODE_ANSWER_SIZE, NODE_CLOSED; effect is none for reads
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_ANSWER, NODE_ANSWER_SIZE, NODE_CLOSED;
+   * effect is none for reads
    */
   call(method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope>;
   /** Fails what is under way (NODE_CLOSED) and every later call. Calling twice is harmless. */
@@ -42,7 +48,15 @@ interface Pending extends RpcCallOptions {
 
 /** Connections to one node; more only queue inside the node. */
 const socketsMax = 16;
-/** Idle connections are closed by us before most servers (5 s) close them, so that a send seldom meets a dead one. */
+/**
+ * How long calls wait for company while answers are awaited: an exchange costs more than most of
+ * its calls.
+ */
+const gatherMs = 4;
+/**
+ * Idle connections are closed by us before most servers (5 s) close them, so that a send seldom
+ * meets a dead one.
+ */
 const idleMs = 4_000;
 
 /** @throws NODE_URL */
@@ -53,11 +67,24 @@ export function createRpc(options: RpcOptions): Rpc {
   const request: RequestOptions = { ...target.request, agent };
   const underWay = new Set<Exchange>();
   let queue: Pending[] = [];
+  let gathering: NodeJS.Timeout | null = null;
   let callsMax = options.callsMax;
   let lastId = 0;
   let isClosed = false;
 
+  /**
+   * At once while nothing is under way; else what comes until an answer does, or a little later,
+   * shares a batch.
+   */
+  function enqueue(call: Pending): void {
+    queue.push(call);
+    if (underWay.size === 0 && queue.length === 1) setImmediate(flush);
+    else if (underWay.size > 0 && gathering === null) gathering = setTimeout(flush, gatherMs);
+  }
+
   function flush(): void {
+    if (gathering !== null) clearTimeout(gathering);
+    gathering = null;
     const calls = queue;
     queue = [];
     for (const batch of splitCalls(calls, callsMax, options.batchBytesMax)) send(batch);
@@ -94,7 +121,10 @@ export function createRpc(options: RpcOptions): Rpc {
     }
   }
 
-  /** A node that refuses batches, or answers one with nonsense, gets smaller ones until it copes; they grow again one by one. */
+  /**
+   * A node that refuses batches, or answers one with nonsense, gets smaller ones until it copes;
+   * they grow again one by one.
+   */
   function failBatch(batch: readonly Pending[], failure: Failure): void {
     const isBatchFault = failure.isBatchFault && batch.length > 1;
     if (isBatchFault) callsMax = Math.max(1, callsMax >> 1);
@@ -122,13 +152,13 @@ export function createRpc(options: RpcOptions): Rpc {
         }
         lastId += 1;
         const body = JSON.stringify({ jsonrpc: "2.0", id: lastId, method, params });
-        if (queue.push({ id: lastId, body, answerBytesMax, isWrite, resolve, reject, isSecond: false }) === 1)
-          setImmediate(flush);
+        enqueue({ id: lastId, body, answerBytesMax, isWrite, resolve, reject, isSecond: false });
       }),
     close: () => {
       isClosed = true;
       for (const call of queue) failCall(call, closedUnsent);
       queue = [];
+      if (gathering !== null) clearTimeout(gathering);
       for (const exchange of [...underWay]) exchange.abort();
       agent.destroy();
     },
@@ -223,7 +253,10 @@ function post({ request, isTls, body, bytesMax, timeoutMs }: Post, done: (outcom
   return { abort: () => finish(failure("NODE_CLOSED", "the connection to the node was closed by us")) };
 }
 
-/** Reads and writes apart, no more than `callsMax` in one, no more answer bytes than `bytesMax` together. Order is kept. */
+/**
+ * Reads and writes apart, no more than `callsMax` in one, no more answer bytes than `bytesMax`
+ * together. Order is kept.
+ */
 function splitCalls(calls: readonly Pending[], callsMax: number, bytesMax: number): Pending[][] {
   const batches: Pending[][] = [];
   for (const isWrite of [true, false]) {

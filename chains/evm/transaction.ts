@@ -1,13 +1,15 @@
 /**
- * EIP-1559 transfers of native coin and ERC-20 tokens: build, describe back from the bytes alone, digest, attach a signature.
- * Offline: no network, no disk, no private key. What `describe` cannot account for to the last byte, it refuses.
- * Sources: EIP-1559, EIP-2718 (type byte), EIP-2930 (access list), EIP-2681 (nonce bound), EIP-2 (low s).
+ * EIP-1559 transfers of native coin and ERC-20 tokens: build, describe back from the bytes alone,
+ * digest, attach a signature. Offline: no network, no disk, no private key. What `describe` cannot
+ * account for to the last byte, it refuses. Sources: EIP-1559, EIP-2718 (type byte), EIP-2930
+ * (access list), EIP-2681 (nonce bound), EIP-2 (low s).
  */
 import { keccak_256 } from "@noble/hashes/sha3";
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import { addressBytes, addressBytesOfPoint, addressOfBytes, isZeroAddress, parseAddress } from "./address.ts";
-import { isCanonicalSignature, isSignatureOf, recoverPublicKey } from "./curve.ts";
+import { isCanonicalSignature, recoverPublicKey } from "./curve.ts";
 import { decodeTransferCall, encodeTransferCall } from "./erc20.ts";
+import { gasPlain } from "./gas.ts";
 import { txHashOf } from "./hash.ts";
 import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem, shortest } from "./rlp.ts";
 
@@ -27,10 +29,17 @@ export interface Transfer {
 }
 
 /**
- * What the bytes say, addresses in EIP-55 form; feeMaxWei = gasLimit × maxFeePerGas, the most it can cost.
+ * What the bytes say, addresses in EIP-55 form; feeMaxWei = gasLimit × maxFeePerGas, the most it
+ * can cost.
  * @public
  */
 export type Description = Transfer & { readonly feeMaxWei: bigint };
+
+/**
+ * A payment of nothing from an account to itself, which uses a nonce up.
+ * @public
+ */
+export type Cancel = Omit<Transfer, "contract" | "destination" | "amountUnits"> & { readonly account: string };
 
 /** A transaction type byte (EIP-2718). */
 const dynamicFeeType = 0x02;
@@ -44,20 +53,26 @@ const word64Max = 2n ** 64n - 1n;
 const word256Max = 2n ** 256n - 1n;
 /** Chain ids are JSON numbers in settings, so they stay exact integers. */
 const chainIdMax = BigInt(Number.MAX_SAFE_INTEGER);
-/** Gas of the cheapest transaction (Yellow Paper, appendix G); below it no node takes one. */
-const gasMin = 21_000n;
-
-/** Public keys of senders, as recovered. */
-const pointsMax = 64;
-const points = new Map<string, Uint8Array>();
-
 /**
- * The unsigned bytes: 0x02 ‖ rlp([chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gasLimit, to, value, data, []]).
- * Deterministic. @throws TRANSACTION_FIELD, or the codes of `parseAddress`, when a field is out of range
+ * The unsigned bytes: 0x02 ‖ rlp([chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gasLimit, to,
+ * value, data, []]). Deterministic. @throws TRANSACTION_FIELD, or the codes of `parseAddress`, when
+ * a field is out of range
  * @public
  */
 export function buildTransfer(transfer: Transfer): Uint8Array {
-  const outOfRange = rangeRefusal(transfer);
+  return bytesOf(transfer, 1n);
+}
+
+/**
+ * As `buildTransfer`, for a cancel.
+ * @public
+ */
+export function buildCancel({ account, ...numbers }: Cancel): Uint8Array {
+  return bytesOf({ ...numbers, contract: "", destination: account, amountUnits: 0n }, 0n);
+}
+
+function bytesOf(transfer: Transfer, leastUnits: bigint): Uint8Array {
+  const outOfRange = rangeRefusal(transfer, leastUnits);
   if (outOfRange !== null) throw faultOf(outOfRange);
   const destination = addressOrThrow(transfer.destination);
   const isNative = transfer.contract === "";
@@ -77,14 +92,34 @@ export function buildTransfer(transfer: Transfer): Uint8Array {
 }
 
 /**
- * Reads an unsigned transaction back, from the bytes alone. Refuses whatever is not exactly a transfer as `buildTransfer` makes it:
- * TRANSACTION_TYPE, TRANSACTION_RLP, TRANSACTION_FIELD, TRANSACTION_CALL, TRANSACTION_ACCESS_LIST, ADDRESS_ZERO.
+ * Reads an unsigned transaction back, from the bytes alone. Refuses whatever is not exactly a
+ * transfer as `buildTransfer` makes it: TRANSACTION_TYPE, TRANSACTION_RLP, TRANSACTION_FIELD,
+ * TRANSACTION_CALL, TRANSACTION_ACCESS_LIST, ADDRESS_ZERO.
  * @public
  */
-export function describe(unsigned: Uint8Array): { readonly ok: true; readonly description: Description } | Refusal {
-  const read = fieldsOf(unsigned);
-  if (!read.ok) return read;
-  const [chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gasLimit, to, value, data, accessList] = read.fields;
+export function describe(unsigned: Uint8Array): Described {
+  return read(unsigned, 1n);
+}
+
+/**
+ * As `describe`, for a cancel of `account` (EIP-55) alone: whatever pays anything, or anybody else,
+ * is refused.
+ * @public
+ */
+export function describeCancel(unsigned: Uint8Array, account: string): Described {
+  const found = read(unsigned, 0n);
+  if (!found.ok) return found;
+  const { contract, destination, amountUnits } = found.description;
+  const isCancel = contract === "" && amountUnits === 0n && destination === account;
+  return isCancel ? found : refuse("TRANSACTION_FIELD", "it is no payment of nothing to oneself");
+}
+
+type Described = { readonly ok: true; readonly description: Description } | Refusal;
+
+function read(unsigned: Uint8Array, leastUnits: bigint): Described {
+  const list = fieldsOf(unsigned);
+  if (!list.ok) return list;
+  const [chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gasLimit, to, value, data, accessList] = list.fields;
   if (accessList instanceof Uint8Array) return refuse("TRANSACTION_FIELD", "access list is not a list");
   if (accessList === undefined || accessList.length !== 0) return refuse("TRANSACTION_ACCESS_LIST");
   const integers = integersOf({ chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gasLimit, value });
@@ -96,7 +131,7 @@ export function describe(unsigned: Uint8Array): { readonly ok: true; readonly de
   const { value: _value, ...numbers } = integers.values;
   const { contract, destination, amountUnits } = payment;
   const transfer: Transfer = { ...numbers, contract, destination, amountUnits };
-  const outOfRange = rangeRefusal(transfer);
+  const outOfRange = rangeRefusal(transfer, leastUnits);
   if (outOfRange !== null) return outOfRange;
   // Both come from 20 bytes, so zero is the only form an address can fail in here.
   if (isZeroAddress(destination) || isZeroAddress(contract)) return refuse("ADDRESS_ZERO");
@@ -112,13 +147,14 @@ export function digestOf(unsigned: Uint8Array): Uint8Array {
 }
 
 /**
- * Puts the signature r(32) ‖ s(32) ‖ y parity(1) into the transaction, once it is sure that the sender's key (an address) made it over
- * these bytes. The first time the sender is recovered from it. That gives the public key, with which all further signatures are
- * verified, a fifth cheaper; only their parity is then taken as it is given, for a wrong one is no payment of anybody's: the
- * transaction has another, empty account as its sender.
- * @returns the raw transaction, 0x02 ‖ rlp([… fields, yParity, r, s]), and its hash as 0x hex, lower case
- * @throws TRANSACTION_SIGNATURE (not 65 bytes, r or s out of range, s in the upper half, a parity beyond 1), TRANSACTION_SENDER (not
- * the sender's), or a code of `describe` when the bytes are not a list of an unsigned transaction
+ * Puts the signature r(32) ‖ s(32) ‖ y parity(1) into the transaction, once the sender (an address)
+ * recovered from it is the right one. Every signature is recovered, not only verified: with a wrong
+ * parity the bytes are some other, empty account's transaction, and its slot would wait for ever.
+ * @returns the raw transaction, 0x02 ‖ rlp([… fields, yParity, r, s]), and its hash as 0x hex,
+ * lower case
+ * @throws TRANSACTION_SIGNATURE (not 65 bytes, r or s out of range, s in the upper half, a parity
+ * beyond 1), TRANSACTION_SENDER (not the sender's), or a code of `describe` when the bytes are not
+ * a list of an unsigned transaction
  * @public
  */
 export function attachSignature(
@@ -145,16 +181,19 @@ export function attachSignature(
   return { raw, txHash: txHashOf(raw) };
 }
 
-/** The same few accounts sign everything. */
+/**
+ * The point last seen behind a sender's address: its hash is made once, the point compared each
+ * time.
+ */
+let known: { readonly sender: string; readonly point: Uint8Array } | null = null;
+
 function isOfSender(sender: string, digest: Uint8Array, pair: Uint8Array, parity: 0 | 1): boolean {
-  const known = points.get(sender);
-  if (known !== undefined) return isSignatureOf(digest, pair, known);
-  const address = hexOf(addressBytes(addressOrThrow(sender)));
   const point = recoverPublicKey(digest, pair, parity);
-  if (point === null || hexOf(addressBytesOfPoint(point)) !== address) return false;
-  if (points.size >= pointsMax) points.clear();
-  points.set(sender, point);
-  return true;
+  if (point === null) return false;
+  if (known?.sender === sender) return Buffer.compare(known.point, point) === 0;
+  const isOfAddress = hexOf(addressBytesOfPoint(point)) === hexOf(addressBytes(addressOrThrow(sender)));
+  if (isOfAddress) known = { sender, point: Uint8Array.from(point) };
+  return isOfAddress;
 }
 
 function fieldsOf(unsigned: Uint8Array): { readonly ok: true; readonly fields: readonly RlpItem[] } | Refusal {
@@ -190,12 +229,12 @@ function paymentOf(to: string, value: bigint, data: Uint8Array): Payment | Refus
   return { ok: true, contract: to, ...call };
 }
 
-function rangeRefusal(transfer: Transfer): Refusal | null {
+function rangeRefusal(transfer: Transfer, leastUnits: bigint): Refusal | null {
   const bounds: readonly (readonly [name: string, value: bigint, min: bigint, max: bigint])[] = [
     ["chainId", transfer.chainId, 1n, chainIdMax],
     ["nonce", transfer.nonce, 0n, nonceMax],
-    ["amountUnits", transfer.amountUnits, 1n, word256Max],
-    ["gasLimit", transfer.gasLimit, gasMin, word64Max],
+    ["amountUnits", transfer.amountUnits, leastUnits, word256Max],
+    ["gasLimit", transfer.gasLimit, gasPlain, word64Max],
     ["maxFeePerGas", transfer.maxFeePerGas, 1n, word256Max],
     ["maxPriorityFeePerGas", transfer.maxPriorityFeePerGas, 0n, transfer.maxFeePerGas],
   ];

@@ -1,4 +1,7 @@
-/** The task and the answers of the backup's own process. encKey travels beside the task; neither holds a secret. Types alone. */
+/**
+ * The task and the answers of the backup's own process. encKey travels beside the task; neither
+ * holds a secret. Types alone.
+ */
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import type { Head } from "../../protocol/messages.ts";
 import type { Manifest } from "./manifest.ts";
@@ -9,7 +12,8 @@ export type BackupTask =
       readonly act: "make";
       readonly file: string;
       readonly state: StateFolder;
-      readonly config: string | null; // path of config.json; null for none
+      /** config.json; null for none. One that a person named may be anybody's. */
+      readonly config: { readonly path: string; readonly isNamed: boolean } | null;
       readonly upTo: Head | null; // the running signer's durable head; null when none runs
       readonly hasKeys: boolean;
       readonly madeAt: number; // Unix milliseconds

@@ -1,4 +1,7 @@
-/** Reads a backup from its first byte to its last: every box, every hash, every link of the ledger. Changes nothing. */
+/**
+ * Reads a backup from its first byte to its last: every box, every hash, every link of the ledger.
+ * Changes nothing.
+ */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { CopyCheck } from "../../agent/ledger/copy.ts";
 import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
@@ -10,7 +13,8 @@ export const ledgerPrefix = "ledger/";
 
 /**
  * Opens a backup for `use`, and closes it after. `use` must not keep `read`.
- * @throws AgentError BACKUP_DAMAGED for a file that cannot be read; the faults of `use`, with the file's name
+ * @throws AgentError BACKUP_DAMAGED for a file that cannot be read; the faults of `use`, with the
+ * file's name
  */
 export function withBackup<T>(file: string, use: (read: ReadAt) => T): T {
   let fd: number;
@@ -51,7 +55,8 @@ export function isSealedFile(file: string): boolean {
 }
 
 /**
- * Reads the whole file. `take` gets each part before the manifest has confirmed it, and must not keep its bytes: they are wiped.
+ * Reads the whole file. `take` gets each part before the manifest has confirmed it, and must not
+ * keep its bytes: they are wiped.
  * @throws AgentError BACKUP_*, LEDGER_*
  */
 export function checkBackup(file: string, encKey: Uint8Array | null, take: (part: Part) => void = () => {}): Manifest {

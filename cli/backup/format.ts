@@ -1,7 +1,8 @@
 /**
- * The bytes of a backup file: a readable first line, then chunks, each in a box of its own under a key from encKey, or plain when the
- * backup holds no keys. The box nonce marks the last chunk, so that a file which was cut short does not open to its end.
- * Touches no disk. Format: docs/backup.md section 2. Source: NaCl secretbox; the STREAM construction (Hoang et al., 2015).
+ * The bytes of a backup file: a readable first line, then chunks, each in a box of its own under a
+ * key from encKey, or plain when the backup holds no keys. The box nonce marks the last chunk, so
+ * that a file which was cut short does not open to its end. Touches no disk. Format: docs/backup.md
+ * section 2. Source: NaCl secretbox; the STREAM construction (Hoang et al., 2015).
  */
 import { createHash } from "node:crypto";
 import nacl from "tweetnacl";
@@ -14,7 +15,9 @@ import { type Manifest, type ManifestPart, manifestBytesMax, partName, readManif
 const version = 1;
 const label = "autowithdraw/1 backup";
 const headerBytesMax = 1024;
-/** Plain bytes of a chunk: large enough to be quick, small enough for memory to hold chunk and box. */
+/**
+ * Plain bytes of a chunk: large enough to be quick, small enough for memory to hold chunk and box.
+ */
 const chunkBytesMax = 1024 * 1024;
 const boxNoncePrefixBytes = 16;
 /** The largest file of a state folder is a segment of 16 MiB. */
@@ -53,7 +56,10 @@ export interface Part {
   readonly bytes: Uint8Array;
 }
 
-/** Writes a backup: each `part` in the order of the calls, then `finish`. `wipe` is for the way out after an error. */
+/**
+ * Writes a backup: each `part` in the order of the calls, then `finish`. `wipe` is for the way out
+ * after an error.
+ */
 export class BackupWriter {
   readonly #write: (bytes: Uint8Array) => void;
   readonly #box: Box | null;
@@ -155,8 +161,9 @@ function readHeader(read: ReadAt): Header {
 }
 
 /**
- * Gives each part as soon as it is whole, and returns the manifest after comparing every part with it. A part counts as good only
- * after that: a caller that writes parts to disk reads the file twice.
+ * Gives each part as soon as it is whole, and returns the manifest after comparing every part with
+ * it. A part counts as good only after that: a caller that writes parts to disk reads the file
+ * twice.
  * @throws AgentError BACKUP_DAMAGED, BACKUP_ENCKEY, BACKUP_NEWER
  */
 export function* readBackup(read: ReadAt, encKey: Uint8Array | null): Generator<Part, Manifest> {
@@ -227,7 +234,10 @@ interface Chunk {
   readonly bytes: Uint8Array;
 }
 
-/** Every chunk, opened; the last one ends the file. Layout: length(4), big-endian ‖ box or plain(length), of kind(1) ‖ bytes. */
+/**
+ * Every chunk, opened; the last one ends the file. Layout: length(4), big-endian ‖ box or
+ * plain(length), of kind(1) ‖ bytes.
+ */
 function* chunksOf(read: ReadAt, start: number, box: Box | null): Generator<Chunk> {
   let at = start;
   for (let chunk = 0; ; chunk++) {

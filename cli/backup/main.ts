@@ -1,7 +1,9 @@
 /**
- * The backup's own process, without a network where the machine permits it: makes, checks or restores one file. Stdin has the task,
- * and encKey for a sealed backup. The answer is one line of JSON without a secret.
+ * The backup's own process, without a network where the machine permits it: makes, checks or
+ * restores one file. Stdin has the task, and encKey for a sealed backup. The answer is one line of
+ * JSON without a secret.
  */
+import "../../protocol/no-inspector.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
 import { invariant } from "../../protocol/fault.ts";
 import { answerWith } from "../sealing/answer.ts";

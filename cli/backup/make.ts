@@ -1,6 +1,7 @@
 /**
- * Makes a backup, also beside a running signer: the ledger up to a durable record, keystore, link, progress of pairing, and config.json
- * without its secrets. The file is written under another name, synced and read back whole before it gets its own.
+ * Makes a backup, also beside a running signer: the ledger up to a durable record, keystore, link,
+ * progress of pairing, and config.json without its secrets. The file is written under another name,
+ * synced and read back whole before it gets its own.
  */
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
@@ -9,6 +10,7 @@ import { readLinkBytes } from "../../agent/config/link-file.ts";
 import { blanked, withoutMembers } from "../../agent/config/text.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { syncFolder } from "../../agent/files/replace-file.ts";
+import type { TrustedOwner } from "../../agent/files/trusted.ts";
 import { keystoreName, readKeystore } from "../../agent/keystore/file.ts";
 import { openKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
 import { CopyCheck, copyLedger } from "../../agent/ledger/copy.ts";
@@ -24,12 +26,15 @@ import type { Manifest } from "./manifest.ts";
 const secretMembers = ["mnemonic", "apiKey", "encKey"];
 
 /**
- * Makes the file of `task`; an earlier file of that name stays until the new one is read back. The caller wipes `encKey`.
- * @throws AgentError KEYSTORE_*, LEDGER_*, CONFIG_*, BACKUP_*, COMMAND_RIGHT; the earlier file is untouched then
+ * Makes the file of `task`; an earlier file of that name stays until the new one is read back. The
+ * caller wipes `encKey`.
+ * @throws AgentError KEYSTORE_*, LEDGER_*, CONFIG_*, BACKUP_*, COMMAND_RIGHT; the earlier file is
+ * untouched then
  */
 export function makeBackup(task: BackupTask & { readonly act: "make" }, encKey: Uint8Array | null): Manifest {
   const { file, state } = task;
-  // A backup sealed under a mistyped key would open for nobody, so the key must open the keystore first.
+  // A backup sealed under a mistyped key would open for nobody, so the key must open the keystore
+  // first.
   if (encKey !== null)
     wipeKeystore(
       openKeystore(
@@ -60,7 +65,9 @@ export function makeBackup(task: BackupTask & { readonly act: "make" }, encKey: 
   }
 }
 
-/** Ledger first, pairing.json last: after a restore that was cut short in this order nothing starts. */
+/**
+ * Ledger first, pairing.json last: after a restore that was cut short in this order nothing starts.
+ */
 function writeParts(writer: BackupWriter, task: BackupTask & { readonly act: "make" }): Manifest {
   const { state, config, hasKeys, madeAt, upTo } = task;
   const ledger = new CopyCheck();
@@ -79,24 +86,30 @@ function writeParts(writer: BackupWriter, task: BackupTask & { readonly act: "ma
   if (config !== null) put({ name: "config.json", bytes: configBytes(config, hasKeys) });
   if (hasKeys) {
     put({ name: keystoreName, bytes: Buffer.from(readKeystore(state.signer)) });
-    put({ name: "pairing.json", bytes: privateFile(state.pairing) });
+    put({ name: "pairing.json", bytes: privateFile(state.pairing, "folder") });
   }
   const { head, agent, wallet } = ledger.finish();
   return writer.finish({ version: 1, software: version, madeAt, agent, wallet, head, hasKeys, isRunning: upTo !== null });
 }
 
-function privateFile(path: string): Uint8Array {
-  return asOwner(path, () => readPrivateFile(path));
+function privateFile(path: string, owner: TrustedOwner): Uint8Array {
+  return asOwner(path, () => readPrivateFile(path, { owner }));
 }
 
-/** The courier owns its folder, so link.json may be a symbolic link to a file of root's, which a restore would hand to the courier. */
+/**
+ * The courier owns its folder, so link.json may be a symbolic link to a file of root's, which a
+ * restore would hand to the courier.
+ */
 function linkBytes(courier: string): Uint8Array {
   return asOwner(join(courier, "link.json"), () => readLinkBytes(courier));
 }
 
-/** config.json without its three secrets; in a backup without keys, which anybody may read, nodes' addresses lose path and password. */
-function configBytes(path: string, hasKeys: boolean): Uint8Array {
-  const all = privateFile(path);
+/**
+ * config.json without its three secrets; in a backup without keys, which anybody may read, nodes'
+ * addresses lose path and password.
+ */
+function configBytes({ path, isNamed }: { readonly path: string; readonly isNamed: boolean }, hasKeys: boolean): Uint8Array {
+  const all = privateFile(path, isNamed ? "any" : "own");
   const rest = withoutMembers(all, secretMembers);
   all.fill(0);
   if (hasKeys) return rest;

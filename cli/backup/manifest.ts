@@ -1,4 +1,7 @@
-/** The manifest of a backup: the agent, the ledger's head, the time, and every part with its hash. Shapes alone. */
+/**
+ * The manifest of a backup: the agent, the ledger's head, the time, and every part with its hash.
+ * Shapes alone.
+ */
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Head } from "../../protocol/messages.ts";
@@ -30,7 +33,10 @@ const partsMax = 50_000;
 /** No chunk of a backup is longer. */
 export const manifestBytesMax = 16 * 1024 * 1024;
 
-/** The name of a part. No slash but the ledger's and no leading dot, so that it never leads out of a folder. */
+/**
+ * The name of a part. No slash but the ledger's and no leading dot, so that it never leads out of a
+ * folder.
+ */
 export function partName(): Reader<string> {
   return string({ min: 1, max: nameMax, pattern: /^(?:ledger\/)?[a-z0-9][a-z0-9.-]*$/ });
 }

@@ -1,6 +1,7 @@
 /**
- * Puts a backup into an empty state folder. Reads it whole first, then writes file by file, the ledger before the keys, so that nothing
- * starts after a restore that was cut short. Each file gets the owner of its folder.
+ * Puts a backup into an empty state folder. Reads it whole first, then writes file by file, the
+ * ledger before the keys, so that nothing starts after a restore that was cut short. Each file gets
+ * the owner of its folder.
  */
 import { chownSync, closeSync, constants, fchownSync, fsyncSync, openSync, statSync, writeSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -15,8 +16,10 @@ import type { Manifest } from "./manifest.ts";
 const configName = "config.from-backup.json";
 
 /**
- * Restores `file`. `config` of the result: the path of the restored config.json, "" for none. The caller wipes `encKey`.
- * @throws AgentError STATE_NOT_EMPTY, BACKUP_*, LEDGER_*, STATE_FOLDER; after the last one a part of the files may be there
+ * Restores `file`. `config` of the result: the path of the restored config.json, "" for none. The
+ * caller wipes `encKey`.
+ * @throws AgentError STATE_NOT_EMPTY, BACKUP_*, LEDGER_*, STATE_FOLDER; after the last one a part
+ * of the files may be there
  */
 export function restoreBackup(
   file: string,

@@ -1,4 +1,7 @@
-/** Judges the running agent by its own answers: `status`, isolation, version, and limits against past payments. Pure. */
+/**
+ * Judges the running agent by its own answers: `status`, isolation, version, and limits against
+ * past payments. Pure.
+ */
 
 import type { LimitView, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { parseAmount } from "../../protocol/amount.ts";
@@ -47,10 +50,13 @@ const paymentsMin = 10;
 /** A limit this many times the largest payment is wide. */
 const factorMax = 100n;
 
-/** Finds limits far above all payments. `withdrawals`: the newest ones of the signer's list, in any state. */
+/**
+ * Finds limits far above all payments. `withdrawals`: the newest ones of the signer's list, in any
+ * state.
+ */
 export function judgeLimits(limits: readonly LimitView[], withdrawals: readonly WithdrawalView[]): readonly Finding[] {
   return limits.flatMap((limit) => {
-    const paid = withdrawals.filter((one) => one.currency === limit.currency && one.nonce !== "");
+    const paid = withdrawals.filter((one) => one.currency === limit.currency && one.slot !== "");
     const [first] = paid;
     if (first === undefined || paid.length < paymentsMin) return [];
     const largest = paid.reduce((most, one) => (BigInt(one.amountUnits) > most ? BigInt(one.amountUnits) : most), 0n);
@@ -100,7 +106,10 @@ function wideFindings(
   ];
 }
 
-/** The finding for a signer that is away or silent; null for a missing right, by which something stays unseen. */
+/**
+ * The finding for a signer that is away or silent; null for a missing right, by which something
+ * stays unseen.
+ */
 export function awayFinding(error: unknown): Finding | null {
   if (!(error instanceof AgentError)) throw error;
   return error.code === "COMMAND_RIGHT" ? null : faultFound(error);

@@ -1,26 +1,36 @@
-/** Looks at config.json and its neighbours: whether the file reads, secrets that are still in it, copies of it, a misplaced encKey. */
-import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
+/**
+ * Looks at config.json and its neighbours: whether the file reads, secrets that are still in it,
+ * copies of it, a misplaced encKey.
+ */
+import { readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { readConfig } from "../../agent/config/config.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
+import { shellWord } from "../../protocol/visible.ts";
+import { isCopyOf, secretsIn } from "../config-copies.ts";
 import type { Look } from "./report.ts";
 
 export interface ConfigLook extends Look {
   readonly settings: AgentSettings | null;
 }
 
-const bytesMax = 1_048_576;
 const namesMax = 4_096;
-const secretNames = ["mnemonic", "apiKey", "encKey"];
 
-/** `isPaired`: mnemonic and apiKey must be gone from the file by now. `settings` is null when the file does not read. */
-export function lookAtConfig(path: string, state: StateFolder, isPaired: boolean, isUnderUnits: boolean): ConfigLook {
+export interface ConfigFacts {
+  readonly isNamed: boolean; // by a person, or by the signer that runs with it
+  readonly isPaired: boolean; // mnemonic and apiKey must be gone from the file by now
+  readonly isUnderUnits: boolean;
+}
+
+/** `settings` is null when the file does not read. */
+export function lookAtConfig(path: string, state: StateFolder, about: ConfigFacts): ConfigLook {
+  const { isNamed, isPaired, isUnderUnits } = about;
   const beside = besideFindings(path, state);
   try {
-    const { settings, secrets } = readConfig(path, { requireSecrets: [] });
+    const { settings, secrets } = readConfig(path, { requireSecrets: [], isNamed });
     const secretsFound = Object.keys(secrets);
     for (const secret of Object.values(secrets)) secret.fill(0);
     const findings = [
@@ -48,7 +58,7 @@ function exposedFindings(path: string): readonly Finding[] {
   } catch {
     return [];
   }
-  return [finding("CONFIG_EXPOSED", "error", `${path} can be reached by others than its owner`, `chmod 600 ${path}`)];
+  return [finding("FILE_EXPOSED", "error", `${path} can be reached by others than its owner`, `chmod 600 ${path}`)];
 }
 
 function secretFindings(
@@ -85,7 +95,10 @@ function policyFindings({ currencies, policy }: AgentSettings): readonly Finding
     );
 }
 
-/** Finds copies of config.json in its folder, and encKey beside the keystore or beside its credential. */
+/**
+ * Finds copies of config.json in its folder, and encKey beside the keystore or beside its
+ * credential.
+ */
 function besideFindings(path: string, state: StateFolder): Look {
   const folder = dirname(path);
   const unseen: string[] = [];
@@ -111,24 +124,9 @@ function besideFindings(path: string, state: StateFolder): Look {
 
 const isEncKey = (name: string): boolean => /^\.?enc[-_]?key(?:\.(?:txt|hex|key|bin))?$/i.test(name);
 
-/**
- * Whether editors, people or package managers give a copy this name: name~, .name.swp, #name#, name.bak, name (1), name-old.
- * @public
- */
-export function isCopyOf(name: string, original: string): boolean {
-  if (name === original) return false;
-  const [, stem = original, extension = ""] = /^(.+?)(\.[^.]+)$/.exec(original) ?? [];
-  const [whole, begin, end] = [original, stem, extension].map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  const added = "(?:[ ._-]?(?:copy|old|backup|bak|orig|save|saved|prev|new|tmp|(?:19|20)\\d\\d[\\d_-]*|\\(?\\d{1,3}\\)?|kopya))+";
-  const patterns = [
-    `\\.?#?${whole}(?:~\\d*~?|#|[._-].+|${added})`,
-    `\\.${whole}\\.sw[a-p]`,
-    `\\.#${whole}`,
-    `#${whole}#`,
-    `${begin}${added}${end}~?`,
-    `Copy of ${whole}`,
-  ];
-  return patterns.some((pattern) => new RegExp(`^(?:${pattern})$`, "i").test(name));
+/** A person types the line, and somebody else may have chosen the name. */
+function lineFor(path: string, command: string): string {
+  return `${command} ${shellWord(path) ?? "the file named above, by hand"}`;
 }
 
 function copyFinding(path: string): Finding {
@@ -138,16 +136,21 @@ function copyFinding(path: string): Finding {
       "DOCTOR_CONFIG_COPY",
       "warning",
       `${path} looks like a copy of config.json, and this user may not read it`,
-      `ls -l ${path}`,
+      lineFor(path, "ls -l"),
     );
   if (secretsFound.length > 0)
     return finding(
       "DOCTOR_CONFIG_COPY_SECRET",
       "error",
       `${path} is a copy of config.json and holds ${secretsFound.join(", ")}`,
-      `shred -u ${path}`,
+      lineFor(path, "shred -u"),
     );
-  return finding("DOCTOR_CONFIG_COPY", "warning", `${path} looks like a copy of config.json, without secrets`, `rm ${path}`);
+  return finding(
+    "DOCTOR_CONFIG_COPY",
+    "warning",
+    `${path} looks like a copy of config.json, without secrets`,
+    lineFor(path, "rm"),
+  );
 }
 
 function plainFinding(path: string): Finding {
@@ -162,41 +165,4 @@ function plainFinding(path: string): Finding {
 function besideFinding(path: string): Finding {
   const hint = "move it away from the state folder: docs/operations.md, section 3";
   return finding("DOCTOR_ENCKEY_BESIDE", "error", `${path} lies in the state folder, beside the keystore that it opens`, hint);
-}
-
-/** The secrets in a file, found by their keys: no value becomes a string. Null for a file that cannot be read. */
-function secretsIn(path: string): readonly string[] | null {
-  const bytes = Buffer.alloc(bytesMax);
-  try {
-    const fd = openSync(path, "r");
-    try {
-      if (!statSync(path).isFile()) return [];
-      const text = bytes.subarray(0, readSync(fd, bytes, 0, bytesMax, 0));
-      return secretNames.filter((name) => holds(text, name));
-    } finally {
-      closeSync(fd);
-    }
-  } catch {
-    return null;
-  } finally {
-    bytes.fill(0);
-  }
-}
-
-/** Whether the text has `"name" : "x…`, where x begins no placeholder. */
-function holds(text: Buffer, name: string): boolean {
-  const key = `"${name}"`;
-  for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at + 1)) {
-    let next = at + key.length;
-    const skip = (): void => {
-      while (text[next] === 0x20 || text[next] === 0x09 || text[next] === 0x0a || text[next] === 0x0d) next += 1;
-    };
-    skip();
-    if (text[next] !== 0x3a) continue;
-    next += 1;
-    skip();
-    const isValue = text[next] === 0x22 && text[next + 1] !== 0x22 && text[next + 1] !== 0x3c;
-    if (isValue) return true;
-  }
-  return false;
 }

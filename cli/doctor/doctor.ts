@@ -1,6 +1,7 @@
 /**
- * `doctor`: looks for every known trouble of an agent on its server before it hurts, and tells each with a code, a sentence and the line
- * to type. Works as root or as an operator. Changes nothing; one scratch file is written and removed.
+ * `doctor`: looks for every known trouble of an agent on its server before it hurts, and tells each
+ * with a code, a sentence and the line to type. Works as root or as an operator. Changes nothing;
+ * one scratch file is written and removed.
  */
 
 import { judgeChains } from "../../agent/check/chains.ts";
@@ -41,7 +42,8 @@ const listMax = 500;
 const quietMs = 1_000;
 
 /**
- * Prints the findings, errors first, and whatever this user could not look at. Resolves with 0 without a finding, else with 1.
+ * Prints the findings, errors first, and whatever this user could not look at. Resolves with 0
+ * without a finding, else with 1.
  * @throws AgentError COMMAND_RIGHT when this user could look at nothing
  * @public
  */
@@ -163,13 +165,16 @@ function lookAtMachine(state: StateFolder, status: SignerStatus | null, outside:
   }
 }
 
-/** Without --config and without a signer, a missing config.json is no finding: the real one may lie elsewhere. */
+/**
+ * Without --config and without a signer, a missing config.json is no finding: the real one may lie
+ * elsewhere.
+ */
 function configOf(state: StateFolder, named: string | undefined, isPaired: boolean, { machine }: Outside): ConfigLook {
   const path = findConfigFile(named);
   const isInstalled = machine.isUnderUnits(state) && (process.env.AUTOWITHDRAW_CONFIG ?? "") !== "";
   if (named === undefined && !isInstalled && machine.configOnDisk(path).is === "gone")
     return { settings: null, findings: [], unseen: ["config.json: name it with --config, since no signer says where it is"] };
-  return lookAtConfig(path, state, isPaired, machine.isUnderUnits(state));
+  return lookAtConfig(path, state, { isNamed: named !== undefined, isPaired, isUnderUnits: machine.isUnderUnits(state) });
 }
 
 type Settings = NonNullable<ReturnType<typeof lookAtConfig>["settings"]>;

@@ -1,4 +1,7 @@
-/** Looks at rights, owners and links in the state folder: reads every entry, then judges. Follows no link and changes nothing. */
+/**
+ * Looks at rights, owners and links in the state folder: reads every entry, then judges. Follows no
+ * link and changes nothing.
+ */
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
@@ -68,7 +71,10 @@ export function judgeTree(state: StateFolder, { entries, unseen }: Tree): Look {
 
 const isOfRoom = (path: string): boolean => /^(?:signer|courier)(?:\/|$)/.test(path);
 
-/** Bits that must not be set. Signer and courier share nothing; the state folder may be passed through; sockets serve their group. */
+/**
+ * Bits that must not be set. Signer and courier share nothing; the state folder may be passed
+ * through; sockets serve their group.
+ */
 function forbiddenBits({ path, kind }: Entry): number {
   if (kind === "link") return 0;
   if (isOfRoom(path)) return 0o077;
@@ -76,12 +82,24 @@ function forbiddenBits({ path, kind }: Entry): number {
   return path === "" ? 0o066 : 0o022;
 }
 
-/** The hint with the path as one word. The owner of the folder chose the name, so a path that needs more than quotes is not printed. */
+/**
+ * The hint with the path as one word. The owner of the folder chose the name, so a path that needs
+ * more than quotes is not printed.
+ */
 function lineFor(path: string, line: (word: string) => string): string {
   const word = shellWord(path);
   return word === null
     ? `its name cannot be typed as it is; look with: ls -lab ${shellWord(dirname(path)) ?? "its folder"}`
     : line(word);
+}
+
+/**
+ * With such a mode the agent would not start, or a command would not run: agent/files/trusted.ts.
+ */
+function isRefused({ path, kind, mode }: Entry): boolean {
+  if (path === "signer/keystore.json" || path === "courier/link.json") return true;
+  const isRead = isOfRoom(path) || path === "run" || path === "run/where" || path === "pairing.json";
+  return isRead && (kind === "file" || kind === "folder") && (mode & 0o022) !== 0;
 }
 
 function rightsFindings(state: StateFolder, entry: Entry): readonly Finding[] {
@@ -91,8 +109,7 @@ function rightsFindings(state: StateFolder, entry: Entry): readonly Finding[] {
   const full = join(state.root, path);
   const kept = (mode & ~forbiddenBits(entry)).toString(8).padStart(4, "0");
   const what = `${full} can be reached by others than its owner (mode ${mode.toString(8).padStart(4, "0")})`;
-  const code =
-    path === "signer/keystore.json" ? "KEYSTORE_OPEN" : path === "courier/link.json" ? "LINK_FILE_OPEN" : "DOCTOR_FILE_RIGHTS";
+  const code = isRefused(entry) ? "FILE_EXPOSED" : "DOCTOR_FILE_RIGHTS";
   return [
     finding(
       code,

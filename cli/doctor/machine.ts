@@ -1,4 +1,7 @@
-/** Judges the machine under the agent: Node, the disk, the units, other state folders, the clocks. Readings in, findings out. */
+/**
+ * Judges the machine under the agent: Node, the disk, the units, other state folders, the clocks.
+ * Readings in, findings out.
+ */
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { ChainView } from "../../agent/check/chains.ts";
@@ -15,7 +18,10 @@ import type { Look } from "./report.ts";
 
 const dayMs = 86_400_000;
 const warnedMs = 90 * dayMs;
-/** The last day of security updates, by major version. Source: github.com/nodejs/Release, schedule.json. */
+/**
+ * The last day of security updates, by major version. Source: github.com/nodejs/Release,
+ * schedule.json.
+ */
 const nodeEnds: Readonly<Record<string, string>> = {
   18: "2025-04-30",
   19: "2023-06-01",
@@ -28,7 +34,10 @@ const nodeEnds: Readonly<Record<string, string>> = {
   26: "2029-04-30",
 };
 
-/** A finding 90 days before the last security update and after it. A major version beyond the table is newer than this program. */
+/**
+ * A finding 90 days before the last security update and after it. A major version beyond the table
+ * is newer than this program.
+ */
 export function judgeNode(version: string, nowMs: number): readonly Finding[] {
   const end = nodeEnds[/^v(\d+)\./.exec(version)?.[1] ?? ""];
   if (end === undefined) return [];
@@ -44,7 +53,9 @@ const forgetful = /^(?:tmpfs|ramfs|devtmpfs)$/;
 /** Types of file systems on other machines, or in user space. */
 const remote = /^(?:nfs\d?|cifs|smb\d?|9p|afs|ceph|glusterfs|fuse\..+|fuse)$/;
 
-/** The type of the file system that holds `path`, by the longest mount point above it; "" unknown. */
+/**
+ * The type of the file system that holds `path`, by the longest mount point above it; "" unknown.
+ */
 export function fileSystemOf(path: string, mounts: string): string {
   const rows = mounts.split("\n").map((line) => line.split(" "));
   const above = rows.filter(([, at = ""]) => at === "/" || path === at || path.startsWith(`${at}/`));
@@ -77,7 +88,9 @@ export function judgeSyncs(path: string, syncsMs: readonly number[]): readonly F
   ];
 }
 
-/** The signer's own least room (docs/operations.md section 4). Used only where no signer answers. */
+/**
+ * The signer's own least room (docs/operations.md section 4). Used only where no signer answers.
+ */
 const freeBytesMin = 67_108_864;
 
 /** `freeBytes` below 0: unknown. */
@@ -102,7 +115,10 @@ const exposures = [
 ] as const;
 const restartsMany = 10;
 
-/** `exposure` gives 0 to 10, null for unknown. A unit that runs and was never restarted often has no finding. */
+/**
+ * `exposure` gives 0 to 10, null for unknown. A unit that runs and was never restarted often has no
+ * finding.
+ */
 export function judgeUnits(units: ReadonlyMap<string, UnitView>, exposure: (unit: string) => number | null): readonly Finding[] {
   const findings = [...units].flatMap(([name, { ActiveState, Result = "", ExecMainStatus = "", NRestarts = "0" }]): Finding[] => {
     const hint = `journalctl -u ${name} -n 20; then: systemctl reset-failed ${name} && systemctl start autowithdraw.target`;
@@ -159,7 +175,8 @@ function walletIn(signer: string): string | null {
     return readKeystoreHeader(readKeystore(signer)).wallet;
   } catch (error) {
     if (error instanceof AgentError) return "";
-    // ENOTDIR: a neighbour that is a file. EACCES: somebody else's folder, and not this user's to judge.
+    // ENOTDIR: a neighbour that is a file. EACCES: somebody else's folder, and not this user's to
+    // judge.
     return reasonOf(error) === "EACCES" || reasonOf(error) === "ENOTDIR" ? null : "";
   }
 }
@@ -171,7 +188,10 @@ const skewMsStops = 600_000;
 const freshMs = 120_000;
 const aheadMs = 15_000;
 
-/** Compares this machine's clock with the gateway's. The newest block of any chain decides which is off: its time has surely passed. */
+/**
+ * Compares this machine's clock with the gateway's. The newest block of any chain decides which is
+ * off: its time has surely passed.
+ */
 export function judgeClocks(nowMs: number, gateway: GatewayTime | null, chains: readonly ChainView[]): readonly Finding[] {
   const blockAtMs = Math.max(0, ...chains.flatMap(({ nodes }) => nodes.map((node) => node.blockAtMs)));
   const isBehindBlock = blockAtMs > nowMs + aheadMs * 4;
@@ -186,7 +206,8 @@ export function judgeClocks(nowMs: number, gateway: GatewayTime | null, chains: 
         ]
       : [];
   }
-  // The header has whole seconds, and the answer took a while: only a difference beyond both counts.
+  // The header has whole seconds, and the answer took a while: only a difference beyond both
+  // counts.
   const apartMs =
     gateway.dateMs > gateway.latestMs
       ? gateway.dateMs - gateway.latestMs

@@ -1,4 +1,7 @@
-/** The readings that `doctor` takes of this machine and its neighbours, as one object, so that tests can give their own. */
+/**
+ * The readings that `doctor` takes of this machine and its neighbours, as one object, so that tests
+ * can give their own.
+ */
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, rmSync, statfsSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
@@ -6,6 +9,7 @@ import { dirname, join } from "node:path";
 import { type ChainView, lookAtChains } from "../../agent/check/chains.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
 import { reasonOf } from "../../protocol/fault.ts";
+import { systemEnvironment } from "../../protocol/system-path.ts";
 import { type Machine, thisMachine } from "../machine.ts";
 
 /** @public */
@@ -15,7 +19,10 @@ export interface Outside {
   readonly nodeVersion: string; // v20.11.0
   /** Mounted file systems as /proc/self/mounts lists them. */
   mounts(): string;
-  /** Milliseconds that each of a few small writes to a scratch file in `folder` takes to be durable. Throws the disk's error. */
+  /**
+   * Milliseconds that each of a few small writes to a scratch file in `folder` takes to be durable.
+   * Throws the disk's error.
+   */
   syncsMs(folder: string): readonly number[];
   /** Bytes free for others than root on the disk of `folder`; -1 for unknown. */
   freeBytes(folder: string): number;
@@ -82,7 +89,9 @@ function syncsMs(folder: string): readonly number[] {
   }
 }
 
-/** The default places of commands and units, and the folder's neighbours, where people make copies. */
+/**
+ * The default places of commands and units, and the folder's neighbours, where people make copies.
+ */
 function stateFolders(root: string): readonly string[] {
   const homes = ["/root", homedir(), ...namesOrNone("/home").map((name) => join("/home", name))];
   const usual = ["/var/lib/autowithdraw", ...homes.map((home) => join(home, ".local/share/autowithdraw"))];
@@ -105,7 +114,7 @@ function exposure(unit: string): number | null {
     encoding: "utf8",
     timeout: analyzeMs,
     stdio: ["ignore", "pipe", "ignore"],
-    env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
+    env: systemEnvironment,
   });
   return exposureIn(done.status === 0 ? done.stdout : "");
 }
@@ -120,7 +129,8 @@ export function exposureIn(text: string): number | null {
 }
 
 /**
- * Asks for the gateway's first page, since any answer has a date (RFC 9110 section 6.6.1). Never rejects.
+ * Asks for the gateway's first page, since any answer has a date (RFC 9110 section 6.6.1). Never
+ * rejects.
  * @public
  */
 export async function gatewayTime(url: string, now: () => number): Promise<GatewayTime> {

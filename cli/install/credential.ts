@@ -1,7 +1,7 @@
 /**
- * Seals encKey as a credential for this machine, by systemd-creds. encKey comes from a file, from config.json or is newly made; the
- * credential is opened again and compared before encKey leaves config.json. Bytes alone, never on a command line. Source:
- * systemd-creds(1).
+ * Seals encKey as a credential for this machine, by systemd-creds. encKey comes from a file, from
+ * config.json or is newly made; the credential is opened again and compared before encKey leaves
+ * config.json. Bytes alone, never on a command line. Source: systemd-creds(1).
  */
 import { spawnSync } from "node:child_process";
 import { randomBytes, timingSafeEqual } from "node:crypto";
@@ -12,6 +12,7 @@ import { replaceFile, syncFolder } from "../../agent/files/replace-file.ts";
 import { assertEncKey } from "../../agent/keystore/enckey.ts";
 import { openSealed } from "../../agent/launcher/enc-key.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { systemEnvironment } from "../../protocol/system-path.ts";
 import { scrub } from "../pair/scrub.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -29,9 +30,11 @@ interface Found {
 }
 
 /**
- * Seals encKey, or makes sure that a credential holds the encKey given. Again after a crash it goes on.
+ * Seals encKey, or makes sure that a credential holds the encKey given. Again after a crash it goes
+ * on.
  * @returns words for the step
- * @throws AgentError ENCKEY_*, CONFIG_*, INSTALL_ENCKEY, INSTALL_STEP, COMMAND_DECLINED, COMMAND_USAGE, PAIRING_SCRUB
+ * @throws AgentError ENCKEY_*, CONFIG_*, INSTALL_ENCKEY, INSTALL_STEP, COMMAND_DECLINED,
+ * COMMAND_USAGE, PAIRING_SCRUB
  * @public
  */
 export async function sealEncKey(places: CredentialPlaces, isYes: boolean, terminal: Terminal): Promise<string> {
@@ -53,7 +56,10 @@ export async function sealEncKey(places: CredentialPlaces, isYes: boolean, termi
   }
 }
 
-/** Whether a credential that came with another machine's files is to be sealed anew: it does not open, and encKey is given. */
+/**
+ * Whether a credential that came with another machine's files is to be sealed anew: it does not
+ * open, and encKey is given.
+ */
 function isOfAnotherMachine(credential: string, given: Found | null): boolean {
   if (given === null) return false;
   try {
@@ -79,7 +85,10 @@ function compared(places: CredentialPlaces, given: Found | null): string {
   }
 }
 
-/** encKey of the file, else of config.json, else null. Two that differ are a fault: one would seal, the other open. */
+/**
+ * encKey of the file, else of config.json, else null. Two that differ are a fault: one would seal,
+ * the other open.
+ */
 function encKeyGiven({ encKeyFile, config }: CredentialPlaces): Found | null {
   const inConfig = encKeyInConfig(config);
   if (encKeyFile === undefined) return inConfig;
@@ -107,7 +116,10 @@ function encKeyInConfig(config: string): Found | null {
   }
 }
 
-/** Makes encKey once: after a crash the file is read again, so that the sealed key is the one a person may have taken away. */
+/**
+ * Makes encKey once: after a crash the file is read again, so that the sealed key is the one a
+ * person may have taken away.
+ */
 function newEncKey(takeAway: string): Found {
   if (!existsSync(takeAway)) {
     const random = randomBytes(32);
@@ -151,7 +163,11 @@ function seal(credential: string, encKey: Uint8Array): void {
   const beside = `${credential}.new`;
   rmSync(beside, { force: true });
   const args = ["encrypt", "--name=encKey", "-", beside];
-  const done = spawnSync("systemd-creds", args, { input: encKey, stdio: ["pipe", "ignore", "pipe"] });
+  const done = spawnSync("systemd-creds", args, {
+    input: encKey,
+    stdio: ["pipe", "ignore", "pipe"],
+    env: systemEnvironment,
+  });
   if (done.status !== 0) {
     const said = done.error?.message ?? done.stderr.toString("utf8").trim().split("\n").at(-1);
     throw new AgentError("INSTALL_STEP", "none", `systemd-creds could not seal encKey: ${said}`);

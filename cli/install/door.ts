@@ -1,4 +1,7 @@
-/** Carries out the acts of a plan: the one place where installing changes a machine. No shell; every path comes from the layout. */
+/**
+ * Carries out the acts of a plan: the one place where installing changes a machine. No shell; every
+ * path comes from the layout.
+ */
 import { spawnSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -6,6 +9,7 @@ import { giveToOwner } from "../../agent/files/owner.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { replaceFile } from "../../agent/files/replace-file.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { systemEnvironment } from "../../protocol/system-path.ts";
 import type { Act } from "./plan.ts";
 import { placeProgram } from "./program.ts";
 
@@ -19,7 +23,8 @@ export interface Door {
 }
 
 /**
- * Carries out one act; each is harmless twice. Resolves with words for the step, "" for the plan's own.
+ * Carries out one act; each is harmless twice. Resolves with words for the step, "" for the plan's
+ * own.
  * @throws AgentError INSTALL_STEP, and the faults of the files and of `seal`
  * @public
  */
@@ -37,7 +42,7 @@ export async function carryOut(act: Act, door: Door): Promise<string> {
       replaceFile(at(act.path), Buffer.from(act.text), act.mode);
       return "";
     case "copy-private": {
-      const bytes = readPrivateFile(act.from);
+      const bytes = readPrivateFile(act.from, { owner: "any" }); // A person named it; the copy is root's.
       replaceFile(at(act.to), bytes, 0o600);
       bytes.fill(0);
       return "";
@@ -59,6 +64,7 @@ function runProgram({ program, args, as }: Extract<Act, { kind: "run" }>, { node
     ...identity,
     stdio: ["ignore", "pipe", "pipe"],
     encoding: "utf8",
+    env: systemEnvironment,
   });
   if (done.status === 0) return;
   const said = done.error?.message ?? done.stderr.trim().split("\n").slice(0, 3).join("; ");
@@ -81,7 +87,7 @@ function makeParent(path: string): void {
 }
 
 function ids(user: string): { readonly uid: number; readonly gid: number } {
-  const row = spawnSync("getent", ["passwd", user], { encoding: "utf8" }).stdout.split(":");
+  const row = spawnSync("getent", ["passwd", user], { encoding: "utf8", env: systemEnvironment }).stdout.split(":");
   const [uid, gid] = [Number(row[2]), Number(row[3])];
   if (row[0] === user && Number.isSafeInteger(uid) && Number.isSafeInteger(gid)) return { uid, gid };
   throw new AgentError("INSTALL_STEP", "none", `there is no user ${user}`);

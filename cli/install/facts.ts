@@ -4,15 +4,17 @@ import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
+import { systemEnvironment } from "../../protocol/system-path.ts";
 import { gatewayConfig, type Layout, partOfUnit, unitFolder } from "./layout.ts";
 import type { Facts, FolderFact } from "./plan.ts";
-import { isSameProgram, programVersion } from "./program.ts";
+import { isSameProgram, npmEnvironment, programVersion } from "./program.ts";
 import { type RemovalFacts, removalPaths } from "./removal.ts";
 import { commandText, unitText } from "./texts.ts";
 
 /** The stdout of a program; "" when it fails or takes longer than 30 s. */
 function outputOf(program: string, ...args: readonly string[]): string {
-  const done = spawnSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], timeout: 30_000 });
+  const env = program === "npm" ? npmEnvironment() : systemEnvironment;
+  const done = spawnSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], timeout: 30_000, env });
   return done.status === 0 ? done.stdout : "";
 }
 
@@ -81,7 +83,10 @@ function unitNames(folder: string, { part }: Layout): readonly string[] {
   return readdirSync(folder).filter((name) => /\.(service|socket|target|timer|path)$/.test(name) && partOfUnit(name) === part);
 }
 
-/** /usr/bin/node where that is this binary, since an upgrade of the distribution keeps the name; else the real path. */
+/**
+ * /usr/bin/node where that is this binary, since an upgrade of the distribution keeps the name;
+ * else the real path.
+ */
 function nodePath(): string {
   const own = realpathSync(process.execPath);
   return existsSync("/usr/bin/node") && realpathSync("/usr/bin/node") === own ? "/usr/bin/node" : own;
@@ -101,7 +106,10 @@ function accountsThere({ users, groups }: Layout): ReadonlySet<string> {
   return new Set(there.map(({ name }) => name));
 }
 
-/** The folder as an entry of Facts. Its owner is null when something in it is another user's, as after a copy made by root. */
+/**
+ * The folder as an entry of Facts. Its owner is null when something in it is another user's, as
+ * after a copy made by root.
+ */
 function folderFact(path: string, place: string, isUsers: boolean): readonly (readonly [string, FolderFact])[] {
   const stat = statSync(place, { throwIfNoEntry: false });
   if (stat === undefined) return [];
@@ -111,7 +119,8 @@ function folderFact(path: string, place: string, isUsers: boolean): readonly (re
 }
 
 function isAllOf(uid: number, folder: string): boolean {
-  // Node's own recursive listing follows links, and the folder's owner may have made a loop of them.
+  // Node's own recursive listing follows links, and the folder's owner may have made a loop of
+  // them.
   return readdirSync(folder, { withFileTypes: true }).every((entry) => {
     const path = join(folder, entry.name);
     const stat = lstatSync(path, { throwIfNoEntry: false });

@@ -1,6 +1,6 @@
 /**
- * The places of an installation, for the agent and for the gateway: the one list that install, upgrade and uninstall go by. The units
- * of systemd/ name the same paths. Pure.
+ * The places of an installation, for the agent and for the gateway: the one list that install,
+ * upgrade and uninstall go by. The units of systemd/ name the same paths. Pure.
  */
 import { installedState } from "../../agent/installed.ts";
 
@@ -41,7 +41,9 @@ export interface Layout {
   readonly helps: readonly Help[];
 }
 
-/** A new encKey lies here until a person takes it away. The units cannot see this folder. @public */
+/**
+ * A new encKey lies here until a person takes it away. The units cannot see this folder. @public
+ */
 export const takeAwayFile = "/root/autowithdraw-encKey";
 /** @public */
 export const unitFolder = "/etc/systemd/system";
@@ -86,6 +88,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
       "crypto.js",
       "autowithdraw.js",
       "scripts/launch.js",
+      "scripts/placeholders.js",
       "scripts/packages.js",
       "scripts/stamp.js",
       "config.example.json",

@@ -1,7 +1,9 @@
 /**
- * `autowithdraw install`, `upgrade` and `uninstall`: looks at the machine, plans, carries out step by step and prints each, then the
- * lines to type next. Loads no package, since a bare server has none before.
+ * `autowithdraw install`, `upgrade` and `uninstall`: looks at the machine, plans, carries out step
+ * by step and prints each, then the lines to type next. Loads no package, since a bare server has
+ * none before.
  */
+import "../../protocol/no-inspector.ts";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +11,7 @@ import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
 import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { systemEnvironment } from "../../protocol/system-path.ts";
 import { processTerminal, type Terminal } from "../terminal.ts";
 import { type InstallCommand, installHelp, readInstallCommand } from "./command-line.ts";
 import { sealEncKey } from "./credential.ts";
@@ -63,11 +66,14 @@ async function install(command: InstallCommand, terminal: Terminal): Promise<voi
   terminal.out(nextWords(facts, layout, command));
 }
 
-/** Before the first step, so that a mistyped name leaves nothing half done; also for --dry-run, which would promise too much. */
+/**
+ * Before the first step, so that a mistyped name leaves nothing half done; also for --dry-run,
+ * which would promise too much.
+ */
 function assertReadable({ config, encKeyFile }: InstallCommand, { installed }: Facts): void {
   const named = (option: string): string => `name the file with ${option}, readable by this user`;
-  if (config !== undefined && !installed.hasConfig) readPrivateFile(config, undefined, named("--config")).fill(0);
-  if (encKeyFile !== undefined) readPrivateFile(encKeyFile, undefined, named("--enc-key-file")).fill(0);
+  if (config !== undefined && !installed.hasConfig) readPrivateFile(config, { owner: "any", hint: named("--config") }).fill(0);
+  if (encKeyFile !== undefined) readPrivateFile(encKeyFile, { hint: named("--enc-key-file") }).fill(0);
 }
 
 const doneWords = { make: "made", change: "changed", keep: "kept", leave: "skipped" } as const;
@@ -83,15 +89,18 @@ async function carry({ state, name, says, acts }: Step, door: Door, isDry: boole
 
 const readyTimeoutSeconds = 60;
 
-/** Restarts the unit, and asks it until it answers. @throws AgentError INSTALL_NOT_READY after 60 s, with the way back as hint */
+/**
+ * Restarts the unit, and asks it until it answers. @throws AgentError INSTALL_NOT_READY after 60 s,
+ * with the way back as hint
+ */
 function restart({ unit, program, launcher, part }: Layout, node: string, terminal: Terminal): void {
   const asked = part === "agent" ? ["status", "--state", installedState, "--json"] : ["health", "--config", gatewayConfig];
   const isAway = (): boolean =>
     spawnSync(node, [join(program, launcher), ...asked], { stdio: "ignore" }).status === exitCodes.unreachable;
   const back = `mv ${program} ${program}.failed && mv ${program}.old ${program} && systemctl restart ${unit}`;
-  const restarted = spawnSync("systemctl", ["restart", unit], { stdio: ["ignore", 2, 2] }).status === 0;
+  const restarted = spawnSync("systemctl", ["restart", unit], { stdio: ["ignore", 2, 2], env: systemEnvironment }).status === 0;
   const until = performance.now() + readyTimeoutSeconds * 1000;
-  while (restarted && isAway() && performance.now() < until) spawnSync("sleep", ["1"]);
+  while (restarted && isAway() && performance.now() < until) spawnSync("sleep", ["1"], { env: systemEnvironment });
   if (!restarted || isAway()) {
     throw new AgentError("INSTALL_NOT_READY", "done", `${unit} was not ready ${readyTimeoutSeconds} s after its restart`, {
       hint: `journalctl -u 'crypto*' -n 50; the way back: ${back}`,

@@ -1,6 +1,7 @@
 /**
- * The plan of an installation, made from the facts of a machine: steps, each with its state and the acts that carry it out. Pure, so
- * that a test can show every case and `--dry-run` can print the plan.
+ * The plan of an installation, made from the facts of a machine: steps, each with its state and the
+ * acts that carry it out. Pure, so that a test can show every case and `--dry-run` can print the
+ * plan.
  */
 import { installedConfig, installedCredential } from "../../agent/installed.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -72,7 +73,8 @@ export interface InstallOptions {
 const systemdLeast = 250; // credentials sealed by systemd-creds
 
 /**
- * Refuses a machine that cannot run the part. `isForced` allows an older version than the installed one.
+ * Refuses a machine that cannot run the part. `isForced` allows an older version than the installed
+ * one.
  * @throws AgentError INSTALL_MACHINE, INSTALL_DOWNGRADE, COMMAND_RIGHT
  * @public
  */
@@ -183,7 +185,8 @@ function programStep({ installed, source, root }: Facts, layout: Layout): Step {
 
 function folderStep({ folders, root }: Facts, { path, mode, owner, holds }: Layout["folders"][number]): Step {
   const there = folders.get(path);
-  const wanted = root === "" ? owner : null; // an image has no users yet; the units give the folders to theirs
+  // an image has no users yet; the units give the folders to theirs
+  const wanted = root === "" ? owner : null;
   const says = `${mode.toString(8).padStart(4, "0")} ${wanted ?? "root"}, ${holds}`;
   const acts = [{ kind: "folder", path, mode, owner: wanted }] as const;
   if (there === undefined) return { state: "make", name: path, says, acts };
@@ -263,7 +266,9 @@ function helpSteps({ source, installed }: Facts, { helps }: Layout): readonly St
   });
 }
 
-/** Enables the unit. A running one goes on with the old program; its restart comes after all steps. */
+/**
+ * Enables the unit. A running one goes on with the old program; its restart comes after all steps.
+ */
 function startSteps({ installed, source, root }: Facts, { unit }: Layout): readonly Step[] {
   if (root !== "") return [{ state: "leave", name: `enable ${unit}`, says: image, acts: [] }];
   const isReread = [...source.units].every(([name, text]) => installed.units.get(name) === text);

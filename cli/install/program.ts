@@ -1,6 +1,7 @@
 /**
- * The program's own files: chooses those of a checkout or an unpacked release that are installed, compares them with the installed ones,
- * and puts them in place by rename, so that a start meanwhile finds the old program or the new one.
+ * The program's own files: chooses those of a checkout or an unpacked release that are installed,
+ * compares them with the installed ones, and puts them in place by rename, so that a start
+ * meanwhile finds the old program or the new one.
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -18,6 +19,7 @@ import {
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { AgentError } from "../../protocol/fault.ts";
+import { systemPath } from "../../protocol/system-path.ts";
 import { type Layout, type Part, partOfUnit } from "./layout.ts";
 
 interface Lock {
@@ -70,7 +72,10 @@ function filesUnder(root: string, folder: string): readonly string[] {
 
 const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** The bytes of every installed file by its path: the copied ones, package.json and package-lock.json. */
+/**
+ * The bytes of every installed file by its path: the copied ones, package.json and
+ * package-lock.json.
+ */
 async function wantedFiles(layout: Layout, from: string): Promise<ReadonlyMap<string, Uint8Array>> {
   const { manifest, lock } = await projectOf(from, layout.part);
   const copied = programFiles(layout, from).map((path) => [path, readFileSync(join(from, path))] as const);
@@ -104,7 +109,8 @@ function hasPackages(folder: string, lock: Lock): boolean {
 }
 
 /**
- * Puts the program into `place`, and the older one into `place`.old. Again after a crash is harmless: the new folder begins anew.
+ * Puts the program into `place`, and the older one into `place`.old. Again after a crash is
+ * harmless: the new folder begins anew.
  * @throws AgentError INSTALL_STEP when npm fails or leaves packages out
  * @public
  */
@@ -139,11 +145,19 @@ function copyPackages(from: string, fresh: string, lock: Lock): void {
   }
 }
 
+/**
+ * The caller's own, for proxies and npm's settings; npm itself is the one beside this Node, else
+ * one that only root can change.
+ */
+export function npmEnvironment(): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS: _options, NODE_PATH: _path, ...env } = process.env;
+  return { ...env, PATH: `${dirname(process.execPath)}:${systemPath}:/usr/local/bin` };
+}
+
 /** Has npm install the packages of the lock file, without their scripts. */
 function bringPackages(fresh: string, { part }: Layout): void {
   const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-  const { NODE_OPTIONS: _options, NODE_PATH: _path, ...env } = process.env;
-  const done = spawnSync("npm", args, { cwd: fresh, env, stdio: ["ignore", 2, 2] });
+  const done = spawnSync("npm", args, { cwd: fresh, env: npmEnvironment(), stdio: ["ignore", 2, 2] });
   if (done.status === 0) return;
   const why = done.error?.message ?? `npm ended with ${done.status ?? done.signal}`;
   throw new AgentError("INSTALL_STEP", "none", `the packages of the ${part} could not be brought: ${why}`, {

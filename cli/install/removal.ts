@@ -1,4 +1,7 @@
-/** The plan of an uninstallation. It leaves every ledger, every key, and every file that pairing or a person made. Pure. */
+/**
+ * The plan of an uninstallation. It leaves every ledger, every key, and every file that pairing or
+ * a person made. Pure.
+ */
 import { type Layout, takeAwayFile, unitFolder } from "./layout.ts";
 import { type Step, systemctl } from "./plan.ts";
 

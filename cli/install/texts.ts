@@ -1,4 +1,6 @@
-/** The texts that installing writes: units made to fit this machine, and the short commands. Pure. */
+/**
+ * The texts that installing writes: units made to fit this machine, and the short commands. Pure.
+ */
 import { installedConfig, installedState } from "../../agent/installed.ts";
 import { gatewayConfig, gatewayState, gatewayUser, type Layout } from "./layout.ts";
 
@@ -17,8 +19,8 @@ unset NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS LD_PRELOAD
 `;
 
 /**
- * The short command, a shell script. Root's call of the gateway's becomes the gateway's user, so that no file of root's gets into
- * its folder.
+ * The short command, a shell script. Root's call of the gateway's becomes the gateway's user, so
+ * that no file of root's gets into its folder.
  * @public
  */
 export function commandText(node: string, { part, program, launcher }: Layout): string {

@@ -1,7 +1,7 @@
 /**
- * Completion for a shell, made of the definitions that parse the command line. Pure: definitions in, a script out. Commands, options and
- * an option's choices are completed by name; everything else as a file. Sources: bash(1) Programmable Completion; zshcompsys(1);
- * fish's complete.
+ * Completion for a shell, made of the definitions that parse the command line. Pure: definitions
+ * in, a script out. Commands, options and an option's choices are completed by name; everything
+ * else as a file. Sources: bash(1) Programmable Completion; zshcompsys(1); fish's complete.
  */
 import type { Command, Option } from "commander";
 

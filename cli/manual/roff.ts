@@ -1,6 +1,6 @@
 /**
- * A manual page, made of the definitions that parse the command line, so that nothing is written twice. Pure: definitions in, roff out.
- * Source: man(7), groff_man(7).
+ * A manual page, made of the definitions that parse the command line, so that nothing is written
+ * twice. Pure: definitions in, roff out. Source: man(7), groff_man(7).
  */
 import type { Argument, Command, Option } from "commander";
 

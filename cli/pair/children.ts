@@ -1,8 +1,12 @@
-/** The two processes that share pairing's secrets between them: one seals and has no network, one registers and has no mnemonic. */
+/**
+ * The processes that share pairing's secrets between them: one seals and one proves, both without a
+ * network; one registers and has neither mnemonic nor encKey.
+ */
 import { AgentError } from "../../protocol/fault.ts";
-import { askChild } from "../child.ts";
+import type { TranscriptProofs } from "../../protocol/pairing.ts";
+import { askChild, askClosedChild, type ChildFault } from "../child.ts";
 import type { Granted, RegisteringAnswer, RegisteringSettings } from "../registering/answer.ts";
-import type { SealedWallet, SealingAnswer, SealingSettings } from "../sealing/answer.ts";
+import type { BegunLedger, LedgerTask, ProvingAnswer, SealedWallet, SealingAnswer, SealingSettings } from "../sealing/answer.ts";
 
 /**
  * Seals the wallet, or checks it against the keystore that is there; both are the same call.
@@ -14,17 +18,35 @@ export async function sealWallet(
   within: readonly string[] | null,
 ): Promise<SealedWallet & { readonly made: boolean }> {
   const parts = [Buffer.from(JSON.stringify(settings)), secrets.mnemonic, secrets.encKey];
-  const answer = (await ask("sealing", parts, within ?? [])) as SealingAnswer;
-  if (!answer.ok) {
-    const { code, message, hint } = answer;
-    throw new AgentError(code, "none", message, hint === undefined ? {} : { hint });
-  }
-  const { made, wallet, address, depositXpub, signerKey } = answer;
-  return { made, wallet, address, depositXpub, signerKey };
+  const answer = (await ask("sealing/main", parts, within ?? [])) as SealingAnswer;
+  if (!answer.ok) throw faultOf(answer);
+  const { made, wallet, accounts, signerKey } = answer;
+  return { made, wallet, accounts, signerKey };
 }
 
 /**
- * Registers at the gateway. Calling again with the same keys is harmless: the gateway raises the epoch.
+ * What the wallet's own keys make of the transcript.
+ * @throws AgentError KEYSTORE_*, PAIRING_PROGRESS, PAIRING_TRANSCRIPT, PAIRING_CHILD
+ */
+export async function proveWallet(
+  transcript: string,
+  by: { readonly folder: string; readonly encKey: Uint8Array },
+  within: readonly string[] | null,
+): Promise<TranscriptProofs> {
+  const parts = [Buffer.from(by.folder), by.encKey, Buffer.from(transcript)];
+  const answer = (await ask("sealing/proving", parts, within ?? [])) as ProvingAnswer;
+  if (!answer.ok) throw faultOf(answer);
+  const { signerSignature, proofs } = answer;
+  return { signerSignature, proofs };
+}
+
+function faultOf({ code, message, hint }: ChildFault): AgentError {
+  return new AgentError(code, "none", message, hint === undefined ? {} : { hint });
+}
+
+/**
+ * Registers at the gateway. Calling again with the same keys is harmless: the gateway raises the
+ * epoch.
  * @throws AgentError PAIRING_*
  */
 export async function registerAgent(
@@ -32,14 +54,27 @@ export async function registerAgent(
   secrets: { readonly apiKey: Uint8Array; readonly linkSeed: Uint8Array },
 ): Promise<Granted> {
   const parts = [Buffer.from(JSON.stringify(settings)), secrets.apiKey, secrets.linkSeed];
-  const answer = (await ask("registering", parts, [])) as RegisteringAnswer;
+  const answer = (await ask("registering/main", parts, [])) as RegisteringAnswer;
   if (!answer.ok) throw new AgentError(answer.code, "unknown", answer.message);
   const { agent, merchant, epoch, gatewayKey, keyId, shortCode } = answer;
   return { agent, merchant, epoch, gatewayKey, keyId, shortCode };
 }
 
+/**
+ * Begins the ledger under the wallet's keys. At pairing the same call twice is harmless.
+ * @throws AgentError KEYSTORE_*, LEDGER_*, PAIRING_FORGED, PAIRING_PROGRESS, COMMAND_CHILD
+ * @public
+ */
+export async function beginLedger(task: LedgerTask, encKey: Uint8Array): Promise<BegunLedger> {
+  return askClosedChild<BegunLedger>("./sealing/ledger", [Buffer.from(JSON.stringify(task)), encKey]);
+}
+
 function ask(name: string, parts: readonly Uint8Array[], within: readonly string[]): Promise<unknown> {
-  return askChild(`./${name}/main`, parts, within, (status) => {
-    return new AgentError("PAIRING_CHILD", "unknown", `${name} ended with ${status ?? "a signal"} before it was done`);
+  return askChild(`./${name}`, parts, within, (status) => {
+    return new AgentError(
+      "PAIRING_CHILD",
+      "unknown",
+      `${name.replace("/main", "")} ended with ${status ?? "a signal"} before it was done`,
+    );
   });
 }

@@ -1,8 +1,14 @@
-/** `pair` on the command line: its options, and what a person or a script gets to see of the result. */
+/**
+ * `pair` on the command line: its options, and what a person or a script gets to see of the result.
+ */
 import { Command, InvalidArgumentError } from "commander";
+import { findConfigFile } from "../../agent/config/place.ts";
 import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
+import { shellWord } from "../../protocol/visible.ts";
+import { type SecretCopy, secretCopies } from "../config-copies.ts";
 import { fields, type Terminal } from "../terminal.ts";
+import { accountId } from "./facts.ts";
 import { type PairOptions, type PairResult, pair } from "./pair.ts";
 
 /**
@@ -12,7 +18,7 @@ import { type PairOptions, type PairResult, pair } from "./pair.ts";
 export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, isJson: boolean) => Promise<void>): Command {
   return new Command("pair")
     .description("Seals the wallet of config.json, registers this server at the gateway, takes the secrets out of config.json.")
-    .option("--config <file>", "configuration (default: config.json here, else beside pair.js)")
+    .option("--config <file>", "configuration (default: config.json beside pair.js)")
     .option("--state <folder>", "state folder (default: $XDG_DATA_HOME/autowithdraw, else ~/.local/share/autowithdraw)")
     .option("--mnemonic-file <file>", "read the mnemonic from this file, mode 0600")
     .option("--api-key-file <file>", "read apiKey from this file, mode 0600")
@@ -39,11 +45,18 @@ async function runPair(options: PairOptions, terminal: Terminal): Promise<number
   const result = await pair(options, terminal, process.env.CREDENTIALS_DIRECTORY);
   const left = result.kept.length === 0 ? null : verdictOn(secretsKept(result.kept, terminal));
   const { code, message, hint } = left ?? {};
-  if (options.json === true) terminal.out(`${JSON.stringify({ ...asJson(result), code, message, hint })}\n`);
+  const copies = secretCopies(findConfigFile(options.config));
+  if (options.json === true) terminal.out(`${JSON.stringify({ ...asJson(result), copies, code, message, hint })}\n`);
   else terminal.out(asText(result));
+  for (const copy of copies) terminal.err(copyLines(copy));
   if (left === null) return exitCodes.fine;
   terminal.err(verdictLines(left));
   return left.exitCode;
+}
+
+function copyLines({ path, secrets }: SecretCopy): string {
+  const word = shellWord(path) ?? "that file, by hand";
+  return `crypto: ${path} is a copy of config.json and still holds ${secrets.join(", ")}\nhint: shred -u ${word}\n`;
 }
 
 function secretsKept(kept: PairResult["kept"], { isInteractive }: Terminal): AgentError {
@@ -66,8 +79,8 @@ function asJson({ progress, state, alreadyPaired, kept }: PairResult): object {
     merchant: granted.merchant,
     epoch: granted.epoch,
     wallet: wallet.wallet,
-    address: wallet.address,
-    depositXpub: wallet.depositXpub,
+    address: accountId(wallet.accounts, "hot"),
+    depositXpub: accountId(wallet.accounts, "deposits"),
     networks,
     currencies: currencies.map(({ id }) => id),
     gatewayUrl,
@@ -87,10 +100,10 @@ function asText({ progress, state, alreadyPaired, kept }: PairResult): string {
     ["code", granted.shortCode],
     ["agent", `${granted.agent}, epoch ${granted.epoch}`],
     ["gateway", gatewayUrl],
-    ["pays from", `${wallet.address} (${networks.join(", ")})`],
+    ["pays from", `${accountId(wallet.accounts, "hot")} (${networks.join(", ")})`],
     ["pays", currencies.length === 0 ? "nothing: no currency has a policy" : currencies.map(({ id }) => id).join(", ")],
     ["receives at", "addresses the gateway derives from"],
-    ["", wallet.depositXpub],
+    ["", accountId(wallet.accounts, "deposits")],
     ["state", state.root],
   ] as const;
   const start = startCommand(process.env.AUTOWITHDRAW_STATE);

@@ -1,13 +1,16 @@
-/** What pairing binds of config.json: networks and payable currencies, in the order and form the transcript demands. Pure. */
+/**
+ * What pairing binds of config.json: networks and payable currencies, in the order and form the
+ * transcript demands; and what a person is shown of the wallet. Pure.
+ */
 import type { AgentSettings } from "../../agent/config/settings.ts";
-import { nativeDecimal, networkOf } from "../../chains/evm/network.ts";
+import { families, networkOf } from "../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { invariant } from "../../protocol/fault.ts";
-import type { PairedCurrency } from "../../protocol/messages.ts";
+import type { PairedAccount, PairedCurrency } from "../../protocol/messages.ts";
 
 /** Names by CAIP-2, e.g. eip155:1; sorted, without repeats. */
 export function networksOf({ chains }: AgentSettings): readonly string[] {
-  return [...new Set(Object.values(chains).map(({ chainId }) => networkOf(chainId)))].sort();
+  return [...new Set(Object.values(chains).map(networkOf))].sort();
 }
 
 /** The currencies that have a policy, sorted by id: the others are not payable. */
@@ -19,8 +22,20 @@ export function currenciesOf({ chains, currencies, policy }: AgentSettings): rea
       const chain = currency === undefined ? undefined : chains[currency.chain];
       const limits = policy[id];
       invariant(currency !== undefined && chain !== undefined && limits !== undefined, "config.json was checked against itself");
-      const fee = parseAmount(limits.maxFee, nativeDecimal);
-      const maxFee = formatAmount(fee.ok ? fee.units : 0n, nativeDecimal);
-      return { id, network: networkOf(chain.chainId), contract: currency.contract ?? "", decimal: currency.decimal, maxFee };
+      const { decimal } = families[chain.family].fees;
+      const fee = parseAmount(limits.maxFee, decimal);
+      const maxFee = formatAmount(fee.ok ? fee.units : 0n, decimal);
+      return { id, network: networkOf(chain), contract: currency.contract ?? "", decimal: currency.decimal, maxFee };
     });
+}
+
+/**
+ * The address that pays, or the extended public key that the gateway derives deposit addresses
+ * from.
+ * @public
+ */
+export function accountId(accounts: readonly PairedAccount[], purpose: PairedAccount["purpose"]): string {
+  const account = accounts.find((one) => one.purpose === purpose);
+  invariant(account !== undefined, "a wallet has an account of each purpose");
+  return account.id;
 }

@@ -1,4 +1,5 @@
 /** What pair.js runs once packages and build are there. */
+import "../../protocol/no-inspector.ts";
 import { main as autowithdraw } from "../main.ts";
 
 /**

@@ -1,35 +1,32 @@
 /**
- * Pairing, step by step: seal the wallet, check it, register, begin the ledger, take the secrets out of config.json. Every step is
- * durable before the next, so a run that was cut, or met a gateway that was away, goes on where it stopped. The mnemonic goes to
- * the sealing process alone, apiKey to the registering one alone; both are wiped here at once.
+ * Pairing, step by step: seal the wallet, check it, prove its keys, register, begin the ledger,
+ * take the secrets out of config.json. Every step is durable before the next, so a run that was
+ * cut, or met a gateway that was away, goes on where it stopped. The mnemonic goes to the sealing
+ * process alone, apiKey to the registering one alone; both are wiped here at once.
  */
-import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, type ConfigSecrets, readConfig, type SecretName } from "../../agent/config/config.ts";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { encKeyCredential, findConfigFile } from "../../agent/config/place.ts";
 import { giveToOwner } from "../../agent/files/owner.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
-import { replaceFile } from "../../agent/files/replace-file.ts";
-import { isThere, makePrivateFolder, type StateFolder, stateFolder } from "../../agent/files/state-folder.ts";
+import { isThere, type StateFolder, stateFolder } from "../../agent/files/state-folder.ts";
 import { keystoreName } from "../../agent/keystore/file.ts";
 import { type EncKey, findEncKey } from "../../agent/launcher/enc-key.ts";
 import { type Lock, lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
 import { assertWhole } from "../../agent/launcher/paired.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
-import { createLedger } from "../../agent/ledger/ledger.ts";
-import { verifyLedger } from "../../agent/ledger/verify.ts";
-import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
-import { AgentError, invariant, namingFile } from "../../protocol/fault.ts";
+import { AgentError, invariant } from "../../protocol/fault.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { withoutNetwork } from "../child.ts";
 import type { Granted } from "../registering/answer.ts";
 import type { SealedWallet } from "../sealing/answer.ts";
 import type { Terminal } from "../terminal.ts";
-import { registerAgent, sealWallet } from "./children.ts";
+import { beginLedger, proveWallet, registerAgent, sealWallet } from "./children.ts";
 import { currenciesOf, networksOf } from "./facts.ts";
 import { isPast, type Progress, readProgress, writeProgress } from "./progress.ts";
+import { linkSeed, readSeed, transcriptOf } from "./request.ts";
 import { scrub } from "./scrub.ts";
 import { Steps } from "./steps.ts";
 
@@ -61,12 +58,14 @@ interface Run {
   readonly terminal: Terminal;
   readonly steps: Steps;
   readonly credentials: string | undefined; // $CREDENTIALS_DIRECTORY
+  encKey: EncKey | null; // once it was needed; wiped when the run ends
 }
 
 /**
- * Pairs, or goes on with a pairing that was begun. Running it again on a paired folder changes nothing, but takes secrets out of
- * config.json that were put back there.
- * @throws AgentError CONFIG_*, MNEMONIC_*, ENCKEY_*, KEYSTORE_*, LEDGER_*, LINK_FILE_WRITE, PAIRING_*, STATE_*
+ * Pairs, or goes on with a pairing that was begun. Running it again on a paired folder changes
+ * nothing, but takes secrets out of config.json that were put back there.
+ * @throws AgentError CONFIG_*, MNEMONIC_*, ENCKEY_*, KEYSTORE_*, LEDGER_*, LINK_FILE_WRITE,
+ * PAIRING_*, STATE_*
  * @public
  */
 export async function pair(options: PairOptions, terminal: Terminal, credentials: string | undefined): Promise<PairResult> {
@@ -74,7 +73,8 @@ export async function pair(options: PairOptions, terminal: Terminal, credentials
   try {
     return await pairIn(state, options, terminal, credentials);
   } finally {
-    // Also where nothing was left to pair: a run that was cut may have left files that only root can read.
+    // Also where nothing was left to pair: a run that was cut may have left files that only root
+    // can read.
     for (const folder of [state.signer, state.courier]) giveToOwner(folder);
   }
 }
@@ -95,11 +95,13 @@ async function pairIn(
   invariant(config !== null, "config.json may be missing only once pairing is done");
   const steps = new Steps(terminal, options.json === true);
   let lock: Lock | null = null;
+  const run: Run = { state, config, options, terminal, credentials, steps, encKey: null };
   try {
     if (!isPast(before, "granted")) assertApiKeyForm(config, options);
     lock = await takeLock(state.signer, lockWaitMs);
-    return await runSteps({ state, config, options, terminal, credentials, steps });
+    return await runSteps(run);
   } finally {
+    run.encKey?.bytes.fill(0);
     steps.abandon();
     wipe(config.secrets);
     lock?.release();
@@ -110,14 +112,12 @@ async function runSteps(run: Run): Promise<PairResult> {
   const { state } = run;
   const before = readProgress(state);
   assertNoForeignLedger(state, before);
-  const { wallet, encKeyFrom } = await sealed(run, before);
+  const wallet = await sealed(run, before);
   let progress = before !== null && isPast(before, "granted") ? before : await granted(run, wallet);
   if (!isPast(progress, "registered")) {
-    begin(run, progress);
-    progress = { ...progress, step: "registered" };
-    writeProgress(state, progress);
+    progress = await begun(run, progress);
   }
-  const kept = await scrubbedConfig(run, encKeyFrom);
+  const kept = await scrubbedConfig(run, run.encKey?.from ?? null);
   if (kept.length === 0 && !isPast(progress, "scrubbed")) {
     progress = { ...progress, step: "scrubbed" };
     writeProgress(state, progress);
@@ -125,17 +125,21 @@ async function runSteps(run: Run): Promise<PairResult> {
   return { progress, state, alreadyPaired: isPast(before, "registered"), kept };
 }
 
-/** Registers what config.json says now; a pairing that was sealed earlier may have been refused over it. */
+/**
+ * Registers what config.json says now; a pairing that was sealed earlier may have been refused over
+ * it.
+ */
 async function granted(run: Run, wallet: SealedWallet): Promise<Progress> {
   const { settings } = run.config;
   const sealedOnly: Progress = {
-    version: 1,
+    version: 2,
     step: "sealed",
     wallet,
     networks: networksOf(settings),
     currencies: currenciesOf(settings),
     gatewayUrl: settings.gatewayUrl,
     granted: null,
+    word: "",
   };
   writeProgress(run.state, sealedOnly);
   const progress: Progress = { ...sealedOnly, step: "granted", granted: await registered(run, sealedOnly) };
@@ -152,28 +156,27 @@ function openConfig(options: PairOptions, progress: Progress | null, isEncKeyAsk
   if (!isPast(progress, "granted") && options.apiKeyFile === undefined) required.push("apiKey");
   const isEncKeyNamed = options.encKeyFile !== undefined || options.encKeyFd !== undefined;
   const isEncKeyGiven = isEncKeyAsked || isEncKeyNamed || encKeyCredential(path) !== undefined;
-  if (!isPast(progress, "sealed") && !isEncKeyGiven) required.push("encKey");
-  return readConfig(path, { requireSecrets: required });
+  if (!isPast(progress, "registered") && !isEncKeyGiven) required.push("encKey");
+  return readConfig(path, { requireSecrets: required, isNamed: options.config !== undefined });
 }
 
 function holdsScrubbed(secrets: ConfigSecrets): boolean {
   return secrets.mnemonic !== undefined || secrets.apiKey !== undefined;
 }
 
-/** A folder whose progress was lost but whose ledger was not belongs to an agent that may have paid already. */
+/**
+ * A folder whose progress was lost but whose ledger was not belongs to an agent that may have paid
+ * already.
+ */
 function assertNoForeignLedger(state: StateFolder, progress: Progress | null): void {
   if (isPast(progress, "granted") || ledgerDisk(join(state.signer, "ledger")).list().length === 0) return;
   throw new AgentError("PAIRING_PROGRESS", "none", `${state.signer} holds a ledger, yet pairing never came that far`);
 }
 
-interface Sealed {
-  readonly wallet: SealedWallet;
-  readonly encKeyFrom: EncKey["from"] | null; // null when the keystore was not opened in this run
-}
-
-async function sealed(run: Run, progress: Progress | null): Promise<Sealed> {
+async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet> {
   const { config, options, state, steps } = run;
-  // A second keystore of the same words would have another signer key, which the gateway does not know.
+  // A second keystore of the same words would have another signer key, which the gateway does not
+  // know.
   if (progress !== null && !isThere(join(state.signer, keystoreName))) {
     throw new AgentError("PAIRING_PROGRESS", "none", `the wallet was sealed, yet ${state.signer} holds no keystore`);
   }
@@ -181,22 +184,14 @@ async function sealed(run: Run, progress: Progress | null): Promise<Sealed> {
     options.mnemonicFile === undefined ? config.secrets.mnemonic : readLine(options.mnemonicFile, "--mnemonic-file");
   if (mnemonic === undefined) {
     invariant(progress !== null, "the mnemonic is required until the wallet is sealed");
-    return { wallet: progress.wallet, encKeyFrom: null };
+    return progress.wallet;
   }
-  const encKey = await findEncKey({
-    credentials: run.credentials,
-    file: options.encKeyFile,
-    fd: options.encKeyFd,
-    config: config.secrets.encKey,
-    sealed: encKeyCredential(config.path),
-    terminal: run.terminal.isInteractive ? process.stdin : undefined,
-    show: run.terminal.err,
-  });
+  const encKey = await encKeyOf(run);
   const within = withoutNetwork();
   steps.begin("sealing");
   try {
     const folder = { folder: state.signer, networks: networksOf(config.settings) };
-    const { made, ...wallet } = await sealWallet(folder, { mnemonic, encKey: encKey.bytes }, within);
+    const { made, ...wallet } = await sealWallet(folder, { mnemonic, encKey }, within);
     const where =
       within === null ? "no network module loaded; this machine permits no closed network" : "in a process without a network";
     steps.end(made ? `the wallet, ${where}` : `the wallet was sealed before and is the same`);
@@ -208,11 +203,25 @@ async function sealed(run: Run, progress: Progress | null): Promise<Sealed> {
       );
     }
     steps.say("checking", "the keystore read back gives the same addresses");
-    return { wallet, encKeyFrom: encKey.from };
+    return wallet;
   } finally {
     mnemonic.fill(0);
-    encKey.bytes.fill(0);
   }
+}
+
+/** Found once in a run: whoever types it types it once. */
+async function encKeyOf(run: Run): Promise<Uint8Array> {
+  const { config, options, terminal } = run;
+  run.encKey ??= await findEncKey({
+    credentials: run.credentials,
+    file: options.encKeyFile,
+    fd: options.encKeyFd,
+    config: config.secrets.encKey,
+    sealed: encKeyCredential(config.path),
+    terminal: terminal.isInteractive ? process.stdin : undefined,
+    show: terminal.err,
+  });
+  return run.encKey.bytes;
 }
 
 async function registered(run: Run, progress: Progress): Promise<Granted> {
@@ -220,18 +229,14 @@ async function registered(run: Run, progress: Progress): Promise<Granted> {
   const apiKey = apiKeyOf(config, options);
   invariant(apiKey !== undefined, "apiKey is required until the gateway granted");
   const seed = linkSeed(state);
-  const { wallet, address, depositXpub, signerKey } = progress.wallet;
-  const facts = {
-    signerKey,
-    linkKey: publicKeyHex(privateKeyFromSeed(seed)),
-    wallet,
-    networks: progress.networks,
-    accounts: [{ family: "evm", address, depositXpub } as const],
-    currencies: progress.currencies,
-  };
-  steps.begin("registering");
   try {
-    const answer = await registerAgent({ gatewayUrl: progress.gatewayUrl, facts }, { apiKey, linkSeed: seed });
+    const transcript = transcriptOf(progress, apiKey, seed);
+    steps.begin("proving");
+    const proven = await proveWallet(transcript, { folder: state.signer, encKey: await encKeyOf(run) }, withoutNetwork());
+    steps.end("the signer's key and the key of each account signed the request");
+    steps.begin("registering");
+    const settings = { gatewayUrl: progress.gatewayUrl, transcript, proven };
+    const answer = await registerAgent(settings, { apiKey, linkSeed: seed });
     steps.end(`at ${progress.gatewayUrl}`);
     return answer;
   } finally {
@@ -240,38 +245,34 @@ async function registered(run: Run, progress: Progress): Promise<Granted> {
   }
 }
 
-/** Made once and kept until link.json has it, so that a second try registers the same keys. */
-function linkSeed(state: StateFolder): Uint8Array {
-  const path = join(state.courier, "link.seed");
-  if (isThere(path)) return readFileSync(path);
-  const seed = randomBytes(32);
-  makePrivateFolder(state.courier);
-  replaceFile(path, seed, 0o600);
-  return seed;
-}
-
-/** The ledger's first record, then the link: `crypto` starts only when both are there. */
-function begin({ state, terminal }: Run, { granted, wallet, gatewayUrl }: Progress): void {
+/**
+ * The ledger's first record, then the link: `crypto` starts only when both are there. The word is
+ * written before either counts.
+ */
+async function begun(run: Run, progress: Progress): Promise<Progress> {
+  const { state, terminal } = run;
+  const { granted, gatewayUrl } = progress;
   invariant(granted !== null, "the gateway granted before the ledger begins");
-  const { agent, merchant, epoch, gatewayKey } = granted;
-  const folder = join(state.signer, "ledger");
-  const disk = ledgerDisk(folder);
-  const first = { kind: "PAIRED", agent, merchant, wallet: wallet.wallet, epoch, gatewayKey } as const;
-  if (namingFile(folder, () => disk.list()).length === 0) {
-    namingFile(folder, () => createLedger(disk, first, terminal.now));
-  } else if (namingFile(folder, () => verifyLedger(disk)).head.seq !== 1) {
-    throw new AgentError("PAIRING_PROGRESS", "none", `${folder} holds more than the beginning that pairing wrote`);
-  }
+  const task = { signer: state.signer, pairing: progress, isAnew: false, nowMs: terminal.now() };
+  const { word } = await beginLedger(task, await encKeyOf(run));
+  writeProgress(state, { ...progress, word });
   const seedPath = join(state.courier, "link.seed");
   if (isThere(seedPath)) {
-    const seed = readFileSync(seedPath);
+    const seed = readSeed(seedPath);
+    const { agent, epoch, gatewayKey } = granted;
     writeLinkFile(state.courier, { agent, epoch, gatewayKey, linkSeed: seed, gatewayUrl });
     seed.fill(0);
     rmSync(seedPath);
   }
+  const registered: Progress = { ...progress, step: "registered", word };
+  writeProgress(state, registered);
+  return registered;
 }
 
-/** Gives what stays there: without a yes the agent is paired, and config.json keeps its secrets until the next run. */
+/**
+ * Gives what stays there: without a yes the agent is paired, and config.json keeps its secrets
+ * until the next run.
+ */
 async function scrubbedConfig(run: Run, encKeyFrom: EncKey["from"] | null): Promise<readonly SecretName[]> {
   const { config, options, terminal, steps } = run;
   const isEncKeyElsewhere = encKeyFrom !== null && encKeyFrom !== "config";
@@ -309,7 +310,7 @@ function assertApiKeyForm(config: Config, options: PairOptions): void {
 
 /** A secret's file, without the line end that editors leave. */
 function readLine(path: string, option: string): Uint8Array {
-  const bytes = readPrivateFile(path, undefined, `name with ${option} a file that this user may read`);
+  const bytes = readPrivateFile(path, { hint: `name with ${option} a file that this user may read` });
   let end = bytes.length;
   while (end > 0 && (bytes[end - 1] === 0x0a || bytes[end - 1] === 0x0d)) end -= 1;
   return bytes.subarray(0, end);

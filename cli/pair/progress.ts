@@ -1,13 +1,14 @@
 /**
- * STATE/pairing.json: how far pairing came, so that a run that was cut goes on where it stopped. Holds nothing secret: public keys,
- * addresses, what the gateway granted. `address` reads it too.
+ * STATE/pairing.json: how far pairing came, so that a run that was cut goes on where it stopped.
+ * Holds nothing secret: public keys, addresses, what the gateway granted. `address` reads it too.
+ * From the step "registered" on a word closes the file, which only the wallet's keys can make.
  */
-import { readFileSync } from "node:fs";
 import { replaceFile } from "../../agent/files/replace-file.ts";
 import { makePrivateFolder, type StateFolder } from "../../agent/files/state-folder.ts";
+import { readTrusted } from "../../agent/files/trusted.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
-import type { PairedCurrency } from "../../protocol/messages.ts";
+import type { PairedAccount, PairedCurrency } from "../../protocol/messages.ts";
 import { hex, integer, list, nullable, object, oneOf, type Reader, string } from "../../protocol/shape.ts";
 import type { Granted } from "../registering/answer.ts";
 import type { SealedWallet } from "../sealing/answer.ts";
@@ -20,50 +21,65 @@ export type PairingStep = (typeof steps)[number];
 
 /** @public */
 export interface Progress {
-  readonly version: 1;
+  readonly version: 2;
   readonly step: PairingStep;
   readonly wallet: SealedWallet;
   readonly networks: readonly string[];
   readonly currencies: readonly PairedCurrency[];
   readonly gatewayUrl: string;
   readonly granted: Granted | null; // from "granted" on
+  readonly word: string; // from "registered" on, "" before
 }
 
+const fileBytesMax = 262_144;
 const text = string({ min: 1, max: 512 });
+const account: Reader<PairedAccount> = object({ family: oneOf("evm"), purpose: oneOf("hot", "deposits"), id: text });
 const progress: Reader<Progress> = object({
-  version: oneOf(1),
+  version: oneOf(2),
   step: oneOf(...steps),
-  wallet: object({ wallet: hex(16), address: text, depositXpub: text, signerKey: hex(32) }),
+  wallet: object({ wallet: hex(16), accounts: list(account, 16), signerKey: hex(32) }),
   networks: list(text, 64),
   currencies: list(object({ id: text, network: text, contract: string(), decimal: integer(), maxFee: text }), 512),
   gatewayUrl: text,
   granted: nullable(
     object({ agent: hex(8), merchant: text, epoch: integer(), gatewayKey: hex(32), keyId: text, shortCode: text }),
   ),
+  word: string({ max: 64, pattern: /^(?:[0-9a-f]{64})?$/ }),
 });
 
 /**
  * Null when pairing never sealed anything here.
- * @throws AgentError PAIRING_PROGRESS; COMMAND_RIGHT when this user may not look, which says nothing about the file
+ * @throws AgentError PAIRING_PROGRESS, FILE_*; COMMAND_RIGHT when this user may not look, which
+ * says nothing about the file
  * @public
  */
 export function readProgress(state: StateFolder): Progress | null {
   const bytes = bytesOf(state.pairing);
   if (bytes === null) return null;
   try {
-    const read = progress(parseJson(bytes, { bytesMax: 262_144 }), "pairing.json");
+    const value = parseJson(bytes, { bytesMax: fileBytesMax });
+    if ((value as { readonly version?: unknown } | null)?.version === 1) throw older(state);
+    const read = progress(value, "pairing.json");
     if (read.step !== "sealed" && read.granted === null) throw new Error("granted without a grant");
     return read;
   } catch (cause) {
+    if (cause instanceof AgentError && cause.code === "PAIRING_PROGRESS") throw cause;
     throw new AgentError("PAIRING_PROGRESS", "none", `${state.pairing} cannot be read as the progress of pairing`, {}, { cause });
   }
+}
+
+function older({ pairing }: StateFolder): AgentError {
+  return new AgentError("PAIRING_PROGRESS", "none", `${pairing} is of version 1, which no version from this one on reads`);
 }
 
 /** Null when it is not there. */
 function bytesOf(path: string): Uint8Array | null {
   try {
-    return readFileSync(path);
+    const bytes = readTrusted(path, fileBytesMax, { owner: "folder", isSecret: false });
+    if (bytes === null) throw new Error(`longer than ${fileBytesMax} bytes`);
+    return bytes;
   } catch (cause) {
+    if (cause instanceof AgentError) throw cause;
     const reason = reasonOf(cause);
     if (reason === "ENOENT" || reason === "ENOTDIR") return null;
     if (reason === "EACCES" || reason === "EPERM") {

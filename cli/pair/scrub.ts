@@ -1,8 +1,9 @@
 /**
- * Takes secrets out of config.json: a new file without them takes the old one's name in one step, everything else in it stays byte
- * for byte. The old file's blocks are overwritten as far as a program can; what a disk keeps beyond that, nobody can promise.
+ * Takes secrets out of config.json: a new file without them takes the old one's name in one step,
+ * everything else in it stays byte for byte. The old file's blocks are overwritten as far as a
+ * program can; what a disk keeps beyond that, nobody can promise.
  */
-import { chownSync, closeSync, constants, fstatSync, fsyncSync, openSync, realpathSync, writeSync } from "node:fs";
+import { chownSync, closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { blanked, withoutMembers } from "../../agent/config/text.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { replaceFile } from "../../agent/files/replace-file.ts";
@@ -11,12 +12,11 @@ import { type JsonObject, parseJson } from "../../protocol/json.ts";
 
 /**
  * Removes the named secrets. Calling again is harmless.
- * @throws AgentError PAIRING_SCRUB; CONFIG_* when the file is no longer readable as it was
+ * @throws AgentError PAIRING_SCRUB; CONFIG_*, FILE_* when the file is no longer readable as it was
  * @public
  */
-export function scrub(configPath: string, names: readonly string[]): void {
-  const path = realpathSync(configPath);
-  const old = readPrivateFile(path);
+export function scrub(path: string, names: readonly string[]): void {
+  const old = readPrivateFile(path, { owner: "any" });
   const scrubbed = withoutMembers(old, names);
   try {
     assertRestKept(path, old, scrubbed, names);

@@ -1,4 +1,6 @@
-/** Pairing as a person watches it: one line a step, its name first, its outcome when it is there. */
+/**
+ * Pairing as a person watches it: one line a step, its name first, its outcome when it is there.
+ */
 import type { Terminal } from "../terminal.ts";
 
 const nameWidth = 13;

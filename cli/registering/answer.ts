@@ -1,11 +1,15 @@
-/** What goes into the registering process beside its secrets, and what comes out: nothing secret. Only types. */
+/**
+ * What goes into the registering process beside its secrets, and what comes out: nothing secret.
+ * Only types.
+ */
 import type { Code } from "../../protocol/codes.ts";
-import type { PairingTranscript } from "../../protocol/messages.ts";
+import type { TranscriptProofs } from "../../protocol/pairing.ts";
 
 /** @public */
 export interface RegisteringSettings {
   readonly gatewayUrl: string;
-  readonly facts: Pick<PairingTranscript, "signerKey" | "linkKey" | "wallet" | "networks" | "accounts" | "currencies">;
+  readonly transcript: string;
+  readonly proven: TranscriptProofs; // by the process with the keys
 }
 
 /**

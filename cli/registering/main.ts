@@ -1,22 +1,17 @@
 /**
- * The part of pairing that talks to the gateway: proves the API secret and the link key over the transcript, checks the grant
- * against the key that apiKey names. Never sees mnemonic or encKey. Reads stdin: settings, apiKey, the link key's seed, each u32be
- * length ‖ bytes. Answers one line of JSON that holds nothing secret. Source: docs/protocol.md, section on pairing.
+ * The part of pairing that talks to the gateway: proves the API secret and the link key over the
+ * transcript, carries the proofs of the wallet's keys, checks the grant against the key that apiKey
+ * names. Never sees mnemonic or encKey. Reads stdin: settings, apiKey, the link key's seed, each
+ * u32be length ‖ bytes. Answers one line of JSON that holds nothing secret. Source:
+ * docs/protocol.md, section on pairing.
  */
-import { randomBytes } from "node:crypto";
+import "../../protocol/no-inspector.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
 import type { Code } from "../../protocol/codes.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
-import type { PairingTranscript } from "../../protocol/messages.ts";
-import {
-  openGrant,
-  parseApiKey,
-  parseSealedGrant,
-  type SealedGrant,
-  sealTranscript,
-  shortCodeOf,
-} from "../../protocol/pairing.ts";
+import { openGrant, parseSealedGrant, type SealedGrant, shortCodeOf } from "../../protocol/grant.ts";
+import { parseApiKey, sealTranscript } from "../../protocol/pairing.ts";
 import type { RegisteringAnswer, RegisteringSettings } from "./answer.ts";
 
 const timeoutMs = 20_000;
@@ -89,7 +84,9 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";
 }
 
-/** What a gateway says is for people's eyes, so only printable characters of it, and not too many. */
+/**
+ * What a gateway says is for people's eyes, so only printable characters of it, and not too many.
+ */
 function printable(value: unknown): string {
   return String(value ?? "")
     .replace(/[^\x20-\x7e]/g, "?")
@@ -126,16 +123,8 @@ async function register(
   const linkKey = privateKeyFromSeed(linkSeed);
   linkSeed.fill(0);
   try {
-    const content: PairingTranscript = {
-      version: 1,
-      keyId: apiKey.keyId,
-      gatewayFingerprint: apiKey.fingerprint,
-      ...settings.facts,
-      nonce: randomBytes(32).toString("hex"),
-      at: Date.now(),
-    };
-    const transcript = JSON.stringify(content);
-    const request = sealTranscript(transcript, { secret: apiKey.secret, linkKey });
+    const { transcript, proven } = settings;
+    const request = sealTranscript(transcript, { secret: apiKey.secret, linkKey, proven });
     const answer = await post(settings.gatewayUrl, JSON.stringify(request));
     if (answer.status !== 200) throw refusalOf(answer);
     const sealed = parseAnswer(answer.body);

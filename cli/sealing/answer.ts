@@ -1,6 +1,10 @@
-/** What goes into the sealing processes beside their secrets, and what comes out: nothing secret. */
+/**
+ * What goes into the sealing processes beside their secrets, and what comes out: nothing secret.
+ */
 import { writeSync } from "node:fs";
 import { AgentError } from "../../protocol/fault.ts";
+import type { PairedAccount } from "../../protocol/messages.ts";
+import type { TranscriptProofs } from "../../protocol/pairing.ts";
 import type { ChildFault } from "../child.ts";
 
 /** @public */
@@ -14,17 +18,54 @@ export interface SealingSettings {
  * @public
  */
 export interface SealedWallet {
-  readonly wallet: string; // fingerprint
-  readonly address: string; // paying address, EIP-55
-  readonly depositXpub: string;
+  readonly wallet: string; // fingerprint of all accounts
+  readonly accounts: readonly PairedAccount[];
   readonly signerKey: string; // Ed25519 public key, hex
+}
+
+/**
+ * What pairing knows when a ledger begins, as pairing.json has it.
+ * @public
+ */
+export interface PairingFacts {
+  readonly wallet: SealedWallet;
+  readonly granted: {
+    readonly agent: string;
+    readonly merchant: string;
+    readonly epoch: number;
+    readonly gatewayKey: string;
+  } | null;
+  readonly word: string;
+}
+
+/**
+ * A ledger to begin; `isAnew` where the old one is gone: then the word of pairing.json must be
+ * right, and the ledger begins locked.
+ * @public
+ */
+export interface LedgerTask {
+  readonly signer: string; // the signer's folder
+  readonly pairing: PairingFacts;
+  readonly isAnew: boolean;
+  readonly nowMs: number;
+}
+
+/** @public */
+export interface BegunLedger {
+  readonly ok: true;
+  readonly word: string; // that closes pairing.json
+  readonly aside: string; // where the old ledger lies now, "" for none
 }
 
 /** @public */
 export type SealingAnswer = ({ readonly ok: true; readonly made: boolean } & SealedWallet) | ChildFault;
 
+/** @public */
+export type ProvingAnswer = ({ readonly ok: true } & TranscriptProofs) | ChildFault;
+
 /**
- * Does the child's one piece of work and writes the answer, or the fault, as its one line. A bug passes through.
+ * Does the child's one piece of work and writes the answer, or the fault, as its one line. A bug
+ * passes through.
  * @public
  */
 export function answerWith(act: () => { readonly ok: true }): void {

@@ -1,18 +1,20 @@
 /**
- * The one process that ever has the mnemonic: seals the wallet it makes into the keystore, reads the keystore back and compares.
- * Started by `pair` without a network where the machine permits it; imports nothing that could open one. Reads stdin: settings,
- * mnemonic, encKey, each u32be length ‖ bytes. Answers one line of JSON that holds nothing secret.
+ * The one process that ever has the mnemonic: seals the wallet it makes into the keystore, reads
+ * the keystore back and compares. Started by `pair` without a network where the machine permits it;
+ * imports nothing that could open one. Reads stdin: settings, mnemonic, encKey, each u32be length ‖
+ * bytes. Answers one line of JSON that holds nothing secret.
  */
+import "../../protocol/no-inspector.ts";
 import { randomBytes } from "node:crypto";
 import { hasKeystore, openKeystoreIn, writeKeystore } from "../../agent/keystore/file.ts";
-import { type KeystoreContents, sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
-import { depositXpub, deriveNodes, hotAddress, walletOf, wipeNodes } from "../../agent/keystore/nodes.ts";
+import { sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
+import { accountsOf, deriveNodes, walletOf, wipeNodes } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
-import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { answerWith, type SealingAnswer, type SealingSettings } from "./answer.ts";
 import { seedOf } from "./mnemonic.ts";
+import { walletIn } from "./wallet.ts";
 
 function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Array): SealingAnswer & { readonly ok: true } {
   const seed = seedOf(mnemonic);
@@ -20,8 +22,7 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
   const evm = deriveNodes(seed);
   seed.fill(0);
   const wallet = walletOf(evm);
-  const address = hotAddress(evm.account0);
-  const xpub = depositXpub(evm.account1);
+  const accounts = accountsOf(evm);
   try {
     const isThere = hasKeystore(settings.folder);
     if (!isThere) {
@@ -35,24 +36,20 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
       if (back.wallet !== wallet) {
         throw new AgentError("KEYSTORE_EXISTS", "none", `${settings.folder} holds the keystore of another wallet`);
       }
-      if (hotAddress(back.evm.account0) !== address || depositXpub(back.evm.account1) !== xpub) {
+      if (JSON.stringify(accountsOf(back.evm)) !== JSON.stringify(accounts)) {
         throw new AgentError(
           "PAIRING_READ_BACK",
           "none",
           `the keystore in ${settings.folder}, read back, gives other addresses than the mnemonic`,
         );
       }
-      return { ok: true, made: !isThere, wallet, address, depositXpub: xpub, signerKey: signerKeyOf(back) };
+      return { ok: true, made: !isThere, ...walletIn(back) };
     } finally {
       wipeKeystore(back);
     }
   } finally {
     wipeNodes(evm);
   }
-}
-
-function signerKeyOf(contents: KeystoreContents): string {
-  return publicKeyHex(privateKeyFromSeed(contents.signerSeed.bytes));
 }
 
 const [settings, mnemonic, encKey] = readFrames();

@@ -1,6 +1,6 @@
 /**
- * From the words a person typed to a BIP-39 seed, in bytes all the way: which kind of mistake there is, never which word.
- * Source: BIP-39 (English list, no passphrase). Touches nothing.
+ * From the words a person typed to a BIP-39 seed, in bytes all the way: which kind of mistake there
+ * is, never which word. Source: BIP-39 (English list, no passphrase). Touches nothing.
  */
 import { createHash, pbkdf2Sync } from "node:crypto";
 import { wordlists } from "bip39";
@@ -11,8 +11,10 @@ const wordBits = 11;
 const wordBytesMax = 8;
 
 /**
- * The 64 bytes of the seed. Words may be apart by any white space; they are lower case. The caller wipes mnemonic and seed.
- * @throws AgentError MNEMONIC_COUNT, MNEMONIC_WORD (naming the place, not the word), MNEMONIC_CHECKSUM
+ * The 64 bytes of the seed. Words may be apart by any white space; they are lower case. The caller
+ * wipes mnemonic and seed.
+ * @throws AgentError MNEMONIC_COUNT, MNEMONIC_WORD (naming the place, not the word),
+ * MNEMONIC_CHECKSUM
  */
 export function seedOf(mnemonic: Uint8Array): Uint8Array {
   const words = splitWords(mnemonic);
@@ -41,7 +43,10 @@ function splitWords(mnemonic: Uint8Array): Uint8Array[] {
   return words;
 }
 
-/** The list is sorted, its words differ within four letters, and comparing bytes makes no text of what was typed. */
+/**
+ * The list is sorted, its words differ within four letters, and comparing bytes makes no text of
+ * what was typed.
+ */
 function indexOf(word: Uint8Array, place: number): number {
   let from = 0;
   let to = list.length - 1;
@@ -63,7 +68,10 @@ function listBytes(): readonly Uint8Array[] {
   return words.map((word) => Buffer.from(word));
 }
 
-/** Entropy and checksum: of every 33 bits the last is the checksum's (BIP-39, "Generating the mnemonic"). */
+/**
+ * Entropy and checksum: of every 33 bits the last is the checksum's (BIP-39, "Generating the
+ * mnemonic").
+ */
 function assertChecksum(indexes: readonly number[]): void {
   const checksumBits = (indexes.length * wordBits) / 33;
   const entropy = Buffer.alloc(checksumBits * 4);

@@ -1,7 +1,9 @@
 /**
- * Seals the keystore anew under another encKey, in a process that has no network where the machine permits it. Reads stdin: the signer's
- * folder, the old encKey, the new one. Answers one line of JSON that holds nothing secret.
+ * Seals the keystore anew under another encKey, in a process that has no network where the machine
+ * permits it. Reads stdin: the signer's folder, the old encKey, the new one. Answers one line of
+ * JSON that holds nothing secret.
  */
+import "../../protocol/no-inspector.ts";
 import { randomBytes } from "node:crypto";
 import { keystoreDisk, rekeyKeystore } from "../../agent/keystore/rekey.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";

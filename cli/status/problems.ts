@@ -1,11 +1,16 @@
-/** Finds the problems that keep a status from "everything works", each with the line to type. Pure: asks nobody. */
-import type { CourierStatus, SignerStatus } from "../../agent/socket/verbs.ts";
+/**
+ * Finds the problems that keep a status from "everything works", each with the line to type. Pure:
+ * asks nobody.
+ */
+import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { moment } from "../terminal.ts";
+import { typed } from "../typed.ts";
 
 /**
- * `what` is a sentence in lower case; `hint` the line to type, "" when only time helps. A warning leaves the exit code as it is.
+ * `what` is a sentence in lower case; `hint` the line to type, "" when only time helps. A warning
+ * leaves the exit code as it is.
  * @public
  */
 export interface Problem {
@@ -47,6 +52,7 @@ class Findings {
 export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[] {
   const findings = new Findings();
   signerProblems(status, findings);
+  stuckProblem(status, findings);
   roomProblems(status, findings);
   configProblems(status, seen, findings);
   const { courier } = status;
@@ -66,8 +72,20 @@ function courierProblem({ startedAt, courierConnected }: SignerStatus, seen: See
 function signerProblems(status: SignerStatus, findings: Findings): void {
   if (status.locked !== "")
     findings.found(status.locked, `the signer is locked (${status.locked}): ${status.lockedDetail}`, remedyIn(status.locked));
+  if (status.paused !== null)
+    findings.found(
+      "SIGNER_PAUSED",
+      `paused by ${status.paused.approver} (claimed) at ${moment(status.paused.at)}: no payment is signed`,
+      typed("resume"),
+    );
   if (status.recovery !== "")
     findings.found(status.recovery, recoveryWords[status.recovery] ?? status.recovery, remedyIn(status.recovery));
+  if (status.isTellingAgain)
+    findings.found(
+      "HUB_DATABASE_BEHIND",
+      "the gateway went back and is told again what it lost; nothing new is signed meanwhile",
+      "wait: this ends by itself",
+    );
   if (/^L0\b.*\broot\b/.test(status.isolation))
     findings.found(
       "DOCTOR_ISOLATION",
@@ -76,9 +94,30 @@ function signerProblems(status: SignerStatus, findings: Findings): void {
     );
 }
 
+/**
+ * The line to type is for the state: what has no signature waits for something that another line
+ * here names.
+ */
+function stuckProblem({ stuck }: SignerStatus, findings: Findings): void {
+  if (stuck === null) return;
+  const { transactionId, state, slot, since, afterMinutes, isCancelling } = stuck;
+  const place = slot === "" ? state : `${state}, nonce ${slot}${isCancelling ? ", cancelled" : ""}`;
+  findings.found(
+    "WITHDRAWAL_STUCK",
+    `withdrawal ${transactionId} (${place}) waits since ${moment(since)}, longer than ${afterMinutes} minutes`,
+    stuckHint(transactionId, state, isCancelling),
+  );
+}
+
+function stuckHint(id: string, state: WithdrawalState, isCancelling: boolean): string {
+  if (state === "quarantined") return `${typed(`approve ${id}`)}, or cancel in its place`;
+  if (state === "approved" || state === "intent" || state === "signed") return typed(`show ${id}`);
+  return isCancelling ? typed(`replace ${id}`) : `${typed(`replace ${id}`)}, or cancel in its place`;
+}
+
 const recoveryWords: Readonly<Record<string, string>> = {
   RECOVERY_OFFERED: "the gateway offers a recovery (RECOVERY_OFFERED): nothing is signed until a person carries it out",
-  RECOVERY_HOLD: "this agent is in recovery (RECOVERY_HOLD): every withdrawal is held for a person",
+  RECOVERY_HOLD: "ledger and gateway both went back (RECOVERY_HOLD): every withdrawal is held for a person",
 };
 
 function roomProblems({ freeBytes, freeBytesMin, ledgerWritable }: SignerStatus, findings: Findings): void {
@@ -188,7 +227,10 @@ const standstills = [
   ["LEDGER_POISONED", "until the ledger can be written"],
 ] as const;
 
-/** Hints for close codes of the gateway (docs/protocol.md section 4.3); the other codes pass by themselves. */
+/**
+ * Hints for close codes of the gateway (docs/protocol.md section 4.3); the other codes pass by
+ * themselves.
+ */
 const closeRemedies: Readonly<Record<string, string>> = {
   4001: "the gateway has released this agent, or does not know it: ask its operator; if another server took its place, stop crypto here",
   4003: "the gateway has a newer epoch: another copy of this agent was paired or recovered; end one of the two (docs/recovering.md)",
@@ -216,7 +258,8 @@ export function codeIn(detail: string): Code | "" {
 }
 
 /**
- * The table's advice for the code at the beginning of `detail`; "" without a code, or when only time helps.
+ * The table's advice for the code at the beginning of `detail`; "" without a code, or when only
+ * time helps.
  * @public
  */
 export function remedyIn(detail: string): string {

@@ -1,6 +1,9 @@
-/** The rows of a status: agent, version, config.json, limits, ledger, gateway, chains and waiting withdrawals. Pure. */
+/**
+ * The rows of a status: agent, version, config.json, limits, ledger, gateway, chains and waiting
+ * withdrawals. Pure.
+ */
 import type { LimitView, SignerStatus } from "../../agent/socket/verbs.ts";
-import { nativeDecimal } from "../../chains/evm/network.ts";
+import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { momentHere } from "../terminal.ts";
 import { bytesWords } from "./problems.ts";
@@ -16,6 +19,7 @@ export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
     ["wallet", status.wallet],
     ["running", `version ${status.version}, since ${momentHere(status.startedAt)}`],
     ["config", `${config.path}, read ${momentHere(config.readAt)}`],
+    ...status.policyLooser.map((words) => ["", `looser than before: ${words}`] as const),
     ...(status.policyChangedAt === 0 ? [] : [["", `limits last changed ${momentHere(status.policyChangedAt)}`] as const]),
     ["keys", `unlocked, encKey from ${encKeyPlaces[status.encKeyFrom] ?? status.encKeyFrom}`],
     ["isolation", status.isolation],
@@ -47,7 +51,10 @@ function ledgerWords(status: SignerStatus): string {
   return `${ledgerWritable ? "writable" : "NOT WRITABLE"}, ${head.seq} ${head.seq === 1 ? "record" : "records"}, the gateway has ${gateway}${why}`;
 }
 
-/** The number of records at the gateway. A ledger put back from a copy has forgotten it; then the lock's words have the number. */
+/**
+ * The number of records at the gateway. A ledger put back from a copy has forgotten it; then the
+ * lock's words have the number.
+ */
 function recordsAtGateway({ locked, lockedDetail, acked }: SignerStatus): string {
   const told = locked === "" ? null : /^the gateway holds record (\d+)\b/.exec(lockedDetail);
   return told?.[1] ?? String(acked);
@@ -60,10 +67,13 @@ function gatewayWords({ courier, greeted }: SignerStatus): string {
   return `${link}${detail}${greeted ? "" : ", not greeted in this run"}`;
 }
 
-function chainRows({ courier }: SignerStatus): readonly Row[] {
+function chainRows({ courier, accounts }: SignerStatus): readonly Row[] {
   return (courier?.chains ?? []).map(({ chain, isAsking, ok, detail, nativeBalance }) => {
-    const balance =
-      nativeBalance === "" ? "balance unknown" : `${formatAmount(BigInt(nativeBalance), nativeDecimal)} of its own coin`;
+    const network = accounts.find((account) => account.chain === chain)?.network;
+    const isKnown = nativeBalance !== "" && network !== undefined;
+    const balance = isKnown
+      ? `${formatAmount(BigInt(nativeBalance), familyOf(network).fees.decimal)} of its own coin`
+      : "balance unknown";
     return [chain, isAsking ? "asking its nodes" : `${ok ? "ok" : "NOT OK"}, ${detail}, ${balance}`];
   });
 }
@@ -88,7 +98,7 @@ function amountWords(one: LimitView): string {
 }
 
 function feeWords(one: LimitView): string {
-  return `fees ${one.maxFee} each, day ${one.usedFeesInDay} of ${one.maxFeePerDay}`;
+  return `fees ${one.maxFee} each, day ${one.usedFeesInDay} of ${one.maxFeePerDay}, tip ${one.maxTipGwei} gwei`;
 }
 
 function listWords({ allow, deny }: LimitView): string {

@@ -1,4 +1,6 @@
-/** `status`: tells in one screen of plain words whether everything works, and each problem if not. */
+/**
+ * `status`: tells in one screen of plain words whether everything works, and each problem if not.
+ */
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { exitCodes } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
@@ -11,7 +13,6 @@ import { rowsOf } from "./rows.ts";
 
 const watchMs = 2_000;
 const heldIdsMax = 500;
-const clearScreen = "\u001b[H\u001b[2J";
 
 /** @public */
 export interface StatusOptions {
@@ -20,15 +21,20 @@ export interface StatusOptions {
   readonly json?: boolean | undefined;
 }
 
-/** 0 when everything works, 1 when something does not, 4 when locked or in recovery. Warnings do not count. */
+/**
+ * 0 when everything works, 1 when something does not, 4 when locked or in recovery. Warnings do not
+ * count.
+ */
 export function exitCodeOf(status: SignerStatus, problems: readonly Problem[]): number {
   if (status.locked !== "" || status.recovery !== "") return exitCodes.locked;
   return problems.every((one) => one.isWarning) ? exitCodes.fine : exitCodes.no;
 }
 
 /**
- * Prints the status, and resolves with the exit code. With `watch` it prints until the terminal ends the sleep.
- * @throws AgentError COMMAND_DAEMON_AWAY with the reason where one is known, COMMAND_RIGHT, SOCKET_TIMEOUT, STATE_NOT_PAIRED
+ * Prints the status, and resolves with the exit code. With `watch` it prints until the terminal
+ * ends the sleep.
+ * @throws AgentError COMMAND_DAEMON_AWAY with the reason where one is known, COMMAND_RIGHT,
+ * SOCKET_TIMEOUT, STATE_NOT_PAIRED
  * @public
  */
 export async function showStatus(
@@ -42,12 +48,13 @@ export async function showStatus(
   for (;;) {
     try {
       const status = await ask(state, machine);
-      if (options.json !== true && terminal.isInteractive) terminal.out(clearScreen);
+      if (options.json !== true && terminal.isInteractive) terminal.clear?.();
       show(state, status, options, terminal, machine);
     } catch (error) {
       if (!(error instanceof AgentError) || error.code === "STATE_NOT_PAIRED") throw error;
       const line = options.json === true ? `${JSON.stringify({ ok: false, code: error.code })}\n` : `${error.message}\n`;
-      terminal.out(options.json !== true && terminal.isInteractive ? clearScreen + line : line);
+      if (options.json !== true && terminal.isInteractive) terminal.clear?.();
+      terminal.out(line);
     }
     if (!(await terminal.sleep(watchMs))) return exitCodes.fine;
   }
@@ -75,7 +82,10 @@ function show(state: StateFolder, status: SignerStatus, options: StatusOptions, 
   return exitCode;
 }
 
-/** For scripts: prints the ids that wait for a person, one a line. Resolves with 1 when there are any. */
+/**
+ * For scripts: prints the ids that wait for a person, one a line. Resolves with 1 when there are
+ * any.
+ */
 async function showHeld(state: StateFolder, isJson: boolean, terminal: Terminal, machine: Machine): Promise<number> {
   const status = await ask(state, machine);
   const waits = status.counts.held + status.counts.quarantined;

@@ -1,6 +1,7 @@
 /**
- * Who is at the other end of a socket: a proxy the operator named or not, and whether it may speak without TLS to this process: with
- * listen.tls nobody can, else this machine itself and the named proxies.
+ * Who is at the other end of a socket: a proxy the operator named or not, and whether it may speak
+ * without TLS to this process: with listen.tls nobody can, else this machine itself and the named
+ * proxies.
  */
 import { addressList } from "../address-list.ts";
 import type { GatewayConfig } from "../config.ts";

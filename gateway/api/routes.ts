@@ -1,36 +1,45 @@
 /**
- * The seven operations of the interface, each with the scope it asks for. Content-Type is demanded on every one, as the interface
- * says; a GET may be excused by configuration.
+ * The seven operations of the interface and one for many orders, each with the scope it asks for.
+ * Content-Type is demanded on every one, as the interface says; a GET may be excused by
+ * configuration.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { type Answer, isAnswer, say } from "../answer/answer.ts";
+import { ordersBytesMax } from "../answer/body.ts";
+import { languageOf } from "../answer/language.ts";
 import { type Caller, createDoor } from "../auth/door.ts";
 import type { Scope } from "../auth/keys.ts";
 import { readBalance } from "../balance/balance.ts";
 import { requestDeposit } from "../deposits/deposits.ts";
 import { listCurrencies } from "../prices/currencies.ts";
 import type { Service } from "../service.ts";
-import { requestWithdrawal } from "../withdrawals/withdrawals.ts";
-import { type Answer, isAnswer, say } from "./answer.ts";
-import { languageOf } from "./language.ts";
-import { reply } from "./server.ts";
-import { listTransactions, readTransaction } from "./transactions.ts";
+import { requestWithdrawal, requestWithdrawals } from "../withdrawals/withdrawals.ts";
+import { answerOfError, reply } from "./server.ts";
+import { listTransactions, readTransaction, unknownParameter } from "./transactions.ts";
+import { createTurns } from "./turns.ts";
 
 interface Call {
   readonly caller: Caller;
   readonly body: Uint8Array;
   readonly request: FastifyRequest;
+  /** Counts further writes, which this request held beside its first. */
+  readonly owe: (more: number) => void;
 }
 
-interface Operation {
+/** @public */
+export interface Operation {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly scope: Scope;
+  readonly bodyBytesMax?: number; // the configuration's unless told
   readonly answer: (service: Service, call: Call) => Answer | Promise<Answer>;
 }
 
 const empty = new Uint8Array(0);
 const base = "/api/v1";
 const jsonType = /^application\/json\s*(?:;|$)/i;
+/** A charset that is named must be the one that JSON has (RFC 8259, section 8.1). */
+const otherCharset = /;\s*charset\s*=\s*(?!"?utf-?8"?\s*(?:;|$))/i;
 
 const parameter = (request: FastifyRequest, name: string): string => (request.params as Record<string, string>)[name] ?? "";
 const queryOf = (request: FastifyRequest): Record<string, unknown> => request.query as Record<string, unknown>;
@@ -40,7 +49,11 @@ function withdraw(mode: "auto" | "manual"): Operation["answer"] {
     requestWithdrawal(service, { merchant: caller.merchant.id, mode, body, language: request.language });
 }
 
-const operations: readonly Operation[] = [
+/**
+ * All of them; `path` from /api/v1 on. The description of the service is made of this table.
+ * @public
+ */
+export const operations: readonly Operation[] = [
   {
     method: "POST",
     path: "/createTransactionRequest",
@@ -48,6 +61,17 @@ const operations: readonly Operation[] = [
     answer: (service, { caller, body }) => requestDeposit(service, { merchant: caller.merchant.id, body }),
   },
   { method: "POST", path: "/autoWithdraw", scope: "withdraw:auto", answer: withdraw("auto") },
+  {
+    method: "POST",
+    path: "/autoWithdraws",
+    scope: "withdraw:auto",
+    bodyBytesMax: ordersBytesMax,
+    answer: (service, { caller, body, request, owe }) =>
+      requestWithdrawals(service, {
+        ...{ merchant: caller.merchant.id, body, language: request.language, requestId: request.id, owe },
+        fault: (error) => answerOfError(error, service, request.id),
+      }),
+  },
   { method: "POST", path: "/manualWithdraw", scope: "withdraw:manual", answer: withdraw("manual") },
   {
     method: "GET",
@@ -60,14 +84,21 @@ const operations: readonly Operation[] = [
     method: "GET",
     path: "/transactions",
     scope: "read",
-    answer: (service, { caller, request }) => listTransactions(service, caller.merchant.id, queryOf(request)),
+    answer: (service, { caller, request }) =>
+      listTransactions(service, caller.merchant.id, queryOf(request), request.headers.accept),
   },
-  { method: "GET", path: "/supportedCurrency", scope: "read", answer: ({ config }) => listCurrencies(config) },
+  {
+    method: "GET",
+    path: "/supportedCurrency",
+    scope: "read",
+    answer: ({ config, prices }, { request }) => unknownParameter(queryOf(request), []) ?? listCurrencies(config, prices),
+  },
   {
     method: "GET",
     path: "/balance/:currencyId",
     scope: "read",
-    answer: (service, { caller, request }) => readBalance(service, caller.merchant.id, parameter(request, "currencyId")),
+    answer: (service, { caller, request }) =>
+      unknownParameter(queryOf(request), []) ?? readBalance(service, caller.merchant.id, parameter(request, "currencyId")),
   },
 ];
 
@@ -82,12 +113,15 @@ function tokenOf(request: FastifyRequest): string | undefined {
  */
 export function addOperations(server: FastifyInstance, service: Service): void {
   const door = createDoor(service);
+  const turns = createTurns(() => performance.now());
 
   async function early(request: FastifyRequest, response: FastifyReply): Promise<FastifyReply | undefined> {
-    const away = door.turnAway(request.ip, tokenOf(request));
+    const away = door.turnAway({ requestId: request.id, ip: request.ip, token: tokenOf(request) });
     if (away !== null) return reply(request, response, away);
     const excused = request.method !== "POST" && !service.config.contentTypeOnGet;
-    if (excused || jsonType.test(request.headers["content-type"] ?? "")) return undefined;
+    const type = request.headers["content-type"] ?? "";
+    if (excused || (jsonType.test(type) && !otherCharset.test(type))) return undefined;
+    await door.keep(tokenOf(request));
     return reply(request, response, say("content_type"));
   }
 
@@ -95,6 +129,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
     const body = request.body instanceof Uint8Array ? request.body : empty;
     const writes = operation.method === "POST";
     const { caller, limits } = await door.admit({
+      requestId: request.id,
       ip: request.ip,
       token: tokenOf(request),
       request: { method: request.method, path: request.url, body },
@@ -104,13 +139,16 @@ export function addOperations(server: FastifyInstance, service: Service): void {
     void response.headers(limits);
     if (isAnswer(caller)) return reply(request, response, caller);
     request.language = languageOf(request.headers["accept-language"], caller.merchant.language);
-    return reply(request, response, await operation.answer(service, { caller, body, request }));
+    const owe = (more: number): void => void response.headers(door.owe(caller.key.id, more));
+    const answer = await turns.run(() => operation.answer(service, { caller, body, request, owe }));
+    return reply(request, response, answer.kind === "list" ? { ...answer, parts: turns.parts(answer.parts) } : answer);
   }
 
   for (const operation of operations) {
     server.route({
       method: operation.method,
       url: `${base}${operation.path}`,
+      ...(operation.bodyBytesMax === undefined ? {} : { bodyLimit: operation.bodyBytesMax }),
       onRequest: early,
       handler: (request, response) => handle(operation, request, response),
     });

@@ -1,21 +1,22 @@
 /**
- * The gateway's HTTP server: bounds on everything that arrives, one shape for every error, languages, and the routes. It holds no
- * rule about money; each route hands its bytes to a room and turns the Answer into a reply.
- * Sources: the interface; docs/api.md, Errors and Limits; RFC 9110.
+ * The gateway's HTTP server: bounds on everything that arrives, one shape for every error,
+ * languages, and the routes. It holds no rule about money; each route hands its bytes to a room and
+ * turns the Answer into a reply. Sources: the interface; docs/api.md, Errors and Limits; RFC 9110.
  */
 import { readFileSync } from "node:fs";
-import type { Socket } from "node:net";
+import { Readable } from "node:stream";
 import { createSecureContext } from "node:tls";
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
-import { addressName } from "../auth/rate.ts";
+import { type Answer, render, say } from "../answer/answer.ts";
+import { type Language, languageOf } from "../answer/language.ts";
+import type { AnswerCode } from "../answer/messages.ts";
+import { addressBlock } from "../auth/rate.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Service } from "../service.ts";
 import { isBusy } from "../store/store.ts";
-import { type Answer, say } from "./answer.ts";
-import { type Language, languageOf } from "./language.ts";
-import { type AnswerCode, answerCodes, messageOf } from "./messages.ts";
 import { createPeers } from "./peers.ts";
+import { answerBelow, answerToNoise } from "./wire.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -27,20 +28,24 @@ declare module "fastify" {
 const headerBytesMax = 16_384;
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 15_000;
-/** How often Node looks for connections past their time; its own 30 s would make fifteen seconds forty-five. */
+/**
+ * How often Node looks for connections past their time; its own 30 s would make fifteen seconds
+ * forty-five.
+ */
 const timeoutCheckMs = 1_000;
 const keepAliveTimeoutMs = 65_000;
 const requestIdBytes = 8;
+
+const jsonType = "application/json; charset=utf-8";
 
 /** Sends an Answer: its own headers, the language it speaks, and for an error the request's id. */
 export function reply(request: FastifyRequest, response: FastifyReply, answer: Answer): FastifyReply {
   for (const [name, value] of Object.entries(answer.headers ?? {})) void response.header(name, value);
   void response.header("content-language", request.language);
-  void response.header("content-type", "application/json; charset=utf-8");
-  if (answer.kind === "data") return response.status(200).send(answer.body);
-  const [status] = answerCodes[answer.code];
-  const body = { message: messageOf(answer.code, request.language), code: answer.code, requestId: request.id, ...answer.extra };
-  return response.status(status).send(JSON.stringify(body));
+  void response.header("content-type", (answer.kind === "list" ? answer.type : undefined) ?? jsonType);
+  if (answer.kind === "list") return response.status(200).send(Readable.from(answer.parts, { objectMode: false }));
+  const { status, text } = render(answer, { language: request.language, requestId: request.id });
+  return response.status(status).send(text);
 }
 
 const codesOfFramework: Readonly<Record<string, AnswerCode>> = {
@@ -52,32 +57,25 @@ const codesOfFramework: Readonly<Record<string, AnswerCode>> = {
   FST_ERR_ASYNC_CONSTRAINT: "request_invalid",
 };
 
-function answerOfError(error: FastifyError | Error, service: Service, requestId: string): Answer {
+/** Somebody went away in the middle of a body: nobody hears the answer, and nothing failed here. */
+const hungUp: readonly unknown[] = ["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"];
+
+/** What to answer where something threw; faults of our own are logged. */
+export function answerOfError(error: unknown, service: Service, requestId: string): Answer {
   if (isBusy(error)) return say("unavailable", {}, { "Retry-After": "1" });
-  const code = "code" in error && typeof error.code === "string" ? codesOfFramework[error.code] : undefined;
+  const name = error instanceof Error && "code" in error ? error.code : undefined;
+  if (hungUp.includes(name)) return say("request_invalid");
+  const code = typeof name === "string" ? codesOfFramework[name] : undefined;
   if (code !== undefined) return say(code);
   const context = error instanceof AgentError ? { code: error.code, context: error.context } : {};
   service.log.error({ event: "request-failed", requestId, err: error, ...context }, "a request failed inside");
   return say("internal");
 }
 
-/** An answer to bytes that are not HTTP: the parser has no request to hang it on. */
-function answerToNoise(error: Error & { readonly code?: string }, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) return;
-  const byCode: Readonly<Record<string, AnswerCode>> = {
-    HPE_HEADER_OVERFLOW: "headers_too_large",
-    ERR_HTTP_REQUEST_TIMEOUT: "request_timeout",
-  };
-  const code = byCode[error.code ?? ""] ?? "request_invalid";
-  const body = JSON.stringify({ message: messageOf(code, "en"), code, requestId: "" });
-  const head = [`HTTP/1.1 ${answerCodes[code][0]} Error`, "Content-Type: application/json; charset=utf-8", "Connection: close"];
-  socket.end(`${head.join("\r\n")}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
-}
-
 const knownPaths: readonly (readonly [RegExp, string])[] = [
-  [/^\/api\/v1\/(?:createTransactionRequest|autoWithdraw|manualWithdraw)$/, "POST"],
+  [/^\/api\/v1\/(?:createTransactionRequest|autoWithdraws?|manualWithdraw)$/, "POST"],
   [/^\/api\/v1\/(?:transactions|supportedCurrency|transaction\/[^/]+|balance\/[^/]+)$/, "GET, HEAD"],
-  [/^\/(?:health|ready)$/, "GET, HEAD"],
+  [/^\/(?:health|ready|openapi\.json|docs|docs\/style\.css)$/, "GET, HEAD"],
   [/^\/agent\/v1\/pair$/, "POST"],
 ];
 
@@ -91,9 +89,13 @@ const httpLimits = {
   maxHeaderSize: headerBytesMax,
   headersTimeout: headersTimeoutMs,
   connectionsCheckingInterval: timeoutCheckMs,
+  requireHostHeader: false, // looked for below, so that its lack is answered like any other mistake
 } as const;
 
-/** The options of Node's own server. The framework takes those under `https` in the place of those under `http`, not beside them. */
+/**
+ * The options of Node's own server. The framework takes those under `https` in the place of those
+ * under `http`, not beside them.
+ */
 function nodeOptions({ listen: { tls } }: GatewayConfig): object {
   if (tls === null) return { http: httpLimits };
   try {
@@ -125,18 +127,16 @@ function create(service: Service): FastifyInstance {
 }
 
 /**
- * The server without its routes: every answer gets an id, a language and one shape, plaintext from elsewhere is refused, and what
- * happened is logged without query, token or body. @throws AgentError GATEWAY_TLS.
+ * The server without its routes: every answer gets an id, a language and one shape, plaintext from
+ * elsewhere is refused, and what happened is logged without query, token or body. @throws
+ * AgentError GATEWAY_TLS.
  * @public
  */
 export function createServer(service: Service): FastifyInstance {
   const server = create(service);
   const peers = createPeers(service.config);
   let isProxyTold = false;
-  // Ahead of the hub's own listener, which then finds the socket closed.
-  server.server.prependListener("upgrade", (request, socket) => {
-    if (!peers.mayComePlain(request.socket.remoteAddress)) socket.destroy();
-  });
+  answerBelow(server.server, peers.mayComePlain);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   server.decorateRequest("language", "en");
@@ -153,11 +153,13 @@ export function createServer(service: Service): FastifyInstance {
     const { remoteAddress } = request.raw.socket;
     if (!isProxyTold && request.headers["x-forwarded-for"] !== undefined && !peers.isNamedProxy(remoteAddress)) {
       isProxyTold = true;
-      const peer = addressName(remoteAddress ?? "");
+      const peer = addressBlock(remoteAddress ?? "");
       const words = "X-Forwarded-For from an address that trustProxy does not name: all behind it count as one";
       service.log.warn({ event: "proxy-unnamed", peer }, words);
     }
     if (!peers.mayComePlain(remoteAddress)) return reply(request, response, say("plaintext_refused"));
+    const isNameless = request.raw.httpVersion === "1.1" && request.headers.host === undefined;
+    if (isNameless) return reply(request, response, say("request_invalid", { field: "Host" }));
   });
   server.addHook("onResponse", async (request, response) => {
     const ms = service.clock() - request.startedAtMs;
@@ -165,7 +167,7 @@ export function createServer(service: Service): FastifyInstance {
     const line = {
       event: "request" as const,
       requestId: request.id,
-      ip: addressName(request.ip),
+      ip: addressBlock(request.ip),
       method: request.method,
       path,
       status: response.statusCode,

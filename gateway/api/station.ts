@@ -3,10 +3,10 @@
  */
 import type { FastifyInstance } from "fastify";
 import { transcriptBytesMax } from "../../protocol/pairing.ts";
-import { addressName, createBuckets } from "../auth/rate.ts";
+import { say } from "../answer/answer.ts";
+import { addressBlock, createBuckets } from "../auth/rate.ts";
 import { pairAgent } from "../pairing/pairing.ts";
 import type { Service } from "../service.ts";
-import { say } from "./answer.ts";
 import { reply } from "./server.ts";
 
 const minuteSeconds = 60;
@@ -16,7 +16,12 @@ const pairingBodyBytesMax = transcriptBytesMax * 2;
  * What of the gateway can say whether it works; each answers fast and never throws.
  * @public
  */
-export type Probe = () => { readonly name: string; readonly ok: boolean; readonly detail: string };
+export type Probe = () => {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  readonly aloneOut?: true; // the rest of the gateway works without it
+};
 
 /** @public */
 export function addStation(server: FastifyInstance, service: Service, probes: readonly Probe[]): void {
@@ -28,20 +33,21 @@ export function addStation(server: FastifyInstance, service: Service, probes: re
     url: "/agent/v1/pair",
     bodyLimit: pairingBodyBytesMax,
     onRequest: async (request, response) => {
-      const allowance = pairings.take(addressName(request.ip), service.clock());
+      const allowance = pairings.take(addressBlock(request.ip), service.clock());
       if (allowance.allowed) return undefined;
       return reply(request, response, say("rate_limited", {}, { "Retry-After": String(Math.ceil(allowance.waitMs / 1000)) }));
     },
     handler: async (request, response) => {
       const body = request.body instanceof Uint8Array ? request.body : new Uint8Array(0);
-      return reply(request, response, pairAgent(service, body));
+      return reply(request, response, pairAgent(service, body, request.ip));
     },
   });
   server.get("/health", async (_request, response) => response.type("application/json; charset=utf-8").send('{"status":"ok"}'));
   server.get("/ready", async (_request, response) => {
     const checks = probes.map((probe) => probe());
-    const ready = checks.every((check) => check.ok);
-    const body = JSON.stringify({ status: ready ? "ready" : "not ready", checks });
+    const ready = checks.every((check) => check.ok || check.aloneOut === true);
+    const shown = checks.map(({ name, ok, detail }) => ({ name, ok, detail }));
+    const body = JSON.stringify({ status: ready ? "ready" : "not ready", checks: shown });
     return response
       .status(ready ? 200 : 503)
       .type("application/json; charset=utf-8")

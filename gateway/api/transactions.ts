@@ -1,67 +1,78 @@
 /**
- * The two reading operations on records. A merchant sees its own records only; another's id is not found. The list is newest first
- * and bounded; the next page stands in a Link header, so that the body stays the bare array of the interface.
- * Sources: the interface; RFC 8288 (Link); docs/api.md, All transactions.
+ * The two reading operations on records. A merchant sees its own records only; another's id is not
+ * found. The list is newest first and whole unless somebody asks for pages; the next page stands in
+ * a Link header, so that the body stays the bare array of the interface. Sources: the interface;
+ * RFC 8288 (Link); docs/api.md, All transactions.
  */
+import { orderIdPattern } from "../../protocol/fields.ts";
+import { type Answer, data, isAnswer, list, say } from "../answer/answer.ts";
+import { recordOf } from "../answer/record.ts";
 import type { Service } from "../service.ts";
 import type { TransactionRow } from "../store/rows.ts";
-import type { Value } from "../store/store.ts";
-import { type Answer, data, say } from "./answer.ts";
-import { recordOf } from "./record.ts";
+import { listTransactionRows, readTransactionOf, type TransactionFilter } from "../store/transactions.ts";
+import { csvHead, csvLine, csvType, wantsCsv } from "./csv.ts";
 
 type Query = Readonly<Record<string, unknown>>;
 
 const idPattern = /^[0-9a-f]{32}$/;
 const limitMax = 500;
+/**
+ * Rows of one part of the whole list: some ten kilobytes, and about two milliseconds in which
+ * nobody else is served.
+ */
+const partRows = 50;
 const cursorPattern = /^(\d{1,16})\.([0-9a-f]{32})$/;
 const timePattern = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
 const operations: Readonly<Record<string, string>> = { "1": "deposit", "2": "withdraw" };
 
 /** @public */
 export function readTransaction(service: Service, merchant: string, id: string, query: Query): Answer {
+  const unknown = unknownParameter(query, ["transactionType"]);
+  if (unknown !== null) return unknown;
   const type = query.transactionType;
   const operation = typeof type === "string" ? operations[type] : undefined;
   if (operation === undefined) return say("transaction_type_invalid", { field: "transactionType" });
   if (!idPattern.test(id)) return say("transaction_not_found");
-  const sql = "SELECT * FROM transactions WHERE id = ? AND merchant = ? AND operation = ?";
-  const row = service.store.database.get<TransactionRow>(sql, id, merchant, operation);
+  const row = readTransactionOf(service.store.database, { id, merchant, operation });
   return row === undefined ? say("transaction_not_found") : data(recordOf(row, service));
 }
 
-interface Filter {
-  readonly conditions: readonly string[];
-  readonly values: readonly Value[];
-}
+type Filter = Omit<TransactionFilter, "merchant">;
 
-/** One parameter as a condition, or null when its value is malformed. */
-type Rule = (text: string) => Filter | null;
+/** One parameter as a part of the filter, or null when its value is malformed. */
+type Rule = (text: string, service: Service) => Filter | null;
 
-const one = (condition: string, ...values: readonly Value[]): Filter => ({ conditions: [condition], values });
-
+/** A time, on a day that the calendar has: Date.parse takes 30 February for 2 March. */
 const time =
-  (condition: string): Rule =>
+  (name: "from" | "to"): Rule =>
   (text) => {
     const at = timePattern.test(text) ? Date.parse(text) : Number.NaN;
-    return Number.isNaN(at) ? null : one(condition, at);
+    return Number.isNaN(at) || !new Date(at).toISOString().startsWith(text.slice(0, 10)) ? null : { [name]: at };
   };
 
 const rules: Readonly<Record<string, Rule>> = {
   transactionType: (text) => {
     const operation = operations[text];
-    return operation === undefined ? null : one("operation = ?", operation);
+    return operation === undefined ? null : { operation };
   },
-  status: (text) => (/^[012]$/.test(text) ? one("status = ?", Number(text)) : null),
-  currency: (text) => (text.length <= 64 ? one("currency = ?", text) : null),
-  orderId: (text) => (text.length <= 128 ? one("orderId = ?", text) : null),
-  from: time("createdAt >= ?"),
-  to: time("createdAt < ?"),
+  status: (text) => (/^[012]$/.test(text) ? { status: Number(text) } : null),
+  currency: (text, { config }) => (Object.hasOwn(config.currencies, text) ? { currency: text } : null),
+  orderId: (text) => (orderIdPattern.test(text) ? { orderId: text } : null),
+  from: time("from"),
+  to: time("to"),
   cursor: (text) => {
     const [, at, id] = cursorPattern.exec(Buffer.from(text.slice(0, 128), "base64url").toString("latin1")) ?? [];
     if (at === undefined || id === undefined) return null;
-    return one("(createdAt < ? OR (createdAt = ? AND id > ?))", Number(at), Number(at), id);
+    return { after: { createdAt: Number(at), id } };
   },
-  limit: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= limitMax ? { conditions: [], values: [] } : null),
+  limit: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= limitMax ? {} : null),
 };
+
+/**
+ * The names that the list's parameters have.
+ * @public
+ */
+export const listParameterNames: readonly string[] = Object.keys(rules);
 
 function nextPage(query: Query, last: TransactionRow): string {
   const parameters = new URLSearchParams();
@@ -72,29 +83,83 @@ function nextPage(query: Query, last: TransactionRow): string {
 
 const badQuery = (name: string): Answer => say("query_invalid", { field: name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?") });
 
-/** @public */
-export function listTransactions(service: Service, merchant: string, query: Query): Answer {
-  const conditions = ["merchant = ?"];
-  const values: Value[] = [merchant];
-  const unknown = Object.keys(query).find((name) => !Object.hasOwn(rules, name));
-  if (unknown !== undefined) return badQuery(unknown);
-  // In the rules' own order, so that the caller's order does not make another statement to keep.
+/**
+ * The first parameter that an operation does not take, as an answer; null when it takes all of
+ * them.
+ * @public
+ */
+export function unknownParameter(query: Query, known: readonly string[]): Answer | null {
+  const unknown = Object.keys(query).find((name) => !known.includes(name));
+  return unknown === undefined ? null : badQuery(unknown);
+}
+
+/** What the query asks for, or the parameter that cannot be read. */
+function filterOf(service: Service, merchant: string, query: Query): TransactionFilter | Answer {
+  const unknown = unknownParameter(query, listParameterNames);
+  if (unknown !== null) return unknown;
+  let filter: TransactionFilter = { merchant };
   for (const [name, rule] of Object.entries(rules)) {
     const text = query[name];
     if (text === undefined) continue;
-    const filter = typeof text === "string" ? rule(text) : null;
-    if (filter === null) return badQuery(name);
-    conditions.push(...filter.conditions);
-    values.push(...filter.values);
+    const part = typeof text === "string" ? rule(text, service) : null;
+    if (part === null) return badQuery(name);
+    filter = { ...filter, ...part };
   }
+  return filter;
+}
+
+/** How a list is written: what stands before, between, after its records. */
+interface Form {
+  readonly type: string;
+  readonly head: string;
+  readonly between: string;
+  readonly tail: string;
+  readonly write: (record: object) => string;
+}
+
+const jsonForm: Form = { type: "application/json; charset=utf-8", head: "[", between: ",", tail: "]", write: JSON.stringify };
+const csvForm: Form = { type: csvType, head: csvHead, between: "", tail: "", write: csvLine };
+
+/**
+ * The whole list, some rows at a time. Each part is read when the one before it was sent, by the
+ * place of the last row: a record made meanwhile is not in it, none comes twice, and nobody's write
+ * waits for a slow reader.
+ */
+function* textOf(service: Service, filter: TransactionFilter, form: Form): Generator<string> {
+  let last: TransactionRow | null = null;
+  let before = form.head;
+  do {
+    const rows: readonly TransactionRow[] = listTransactionRows(
+      service.store.database,
+      last === null ? filter : { ...filter, after: last },
+      partRows,
+    );
+    last = rows.length < partRows ? null : (rows[rows.length - 1] ?? null);
+    const text = rows.map((row) => form.write(recordOf(row, service))).join(form.between);
+    if (text !== "") {
+      yield `${before}${text}`;
+      before = form.between;
+    }
+  } while (last !== null);
+  yield before === form.head ? `${form.head}${form.tail}` : form.tail;
+}
+
+/**
+ * All of a merchant's records that the query asks for, or one page of them where `limit` or the
+ * operator's `limits.listMax` says so; as CSV where `accept` asks for it.
+ * @public
+ */
+export function listTransactions(service: Service, merchant: string, query: Query, accept: string | undefined): Answer {
+  const filter = filterOf(service, merchant, query);
+  if (isAnswer(filter)) return filter;
+  const form = wantsCsv(accept) ? csvForm : jsonForm;
+  const vary = { Vary: "Accept-Language, Accept" };
   const limit = typeof query.limit === "string" ? Number(query.limit) : service.config.limits.listMax;
-  const sql = `SELECT * FROM transactions WHERE ${conditions.join(" AND ")} ORDER BY createdAt DESC, id LIMIT ?`;
-  const rows = service.store.database.all<TransactionRow>(sql, ...values, limit + 1);
+  if (limit === 0) return list(textOf(service, filter, form), form.type, vary);
+  const rows = listTransactionRows(service.store.database, filter, limit + 1);
   const page = rows.slice(0, limit);
   const last = page[page.length - 1];
-  const headers: Record<string, string> = rows.length > limit && last !== undefined ? { Link: nextPage(query, last) } : {};
-  return data(
-    page.map((row) => recordOf(row, service)),
-    headers,
-  );
+  const link: Record<string, string> = rows.length > limit && last !== undefined ? { Link: nextPage(query, last) } : {};
+  const text = page.map((row) => form.write(recordOf(row, service))).join(form.between);
+  return list([`${form.head}${text}${form.tail}`], form.type, { ...vary, ...link });
 }

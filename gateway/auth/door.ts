@@ -1,18 +1,23 @@
 /**
- * Who may come in: counts failures before any signature work, verifies the token, takes from the key's bucket, checks the scope and,
- * for a POST, uses the token up. The order is the order of cost and of what a stranger may learn. Tokens that name no key of ours
- * count against their address; those that do against that key at that address, so that nobody's garbage locks a neighbour out.
- * Source: docs/api.md, sections on the token and on limits.
+ * Who may come in: verifies the token, takes from the key's bucket, keeps that the token was seen,
+ * checks key, address and scope. The order is the order of cost and of what a stranger may learn.
+ * Failures are counted by address block: those of tokens that name no key of ours, which are turned
+ * away before any work, and for each key those that name it. A token that names a key is always
+ * verified, so nobody's bad ones lock out a good one; whoever sent too many bad ones is only told
+ * so. Tokens that come a second time, as from an HTTP library that sends a POST again by itself,
+ * are counted apart from wrong ones. Source: docs/api.md, sections on the token and on limits.
  */
 import type { GatewayLog } from "../../protocol/log.ts";
-import { type Answer, say } from "../api/answer.ts";
+import { type Answer, say } from "../answer/answer.ts";
 import type { GatewayConfig } from "../config.ts";
+import { readMerchant } from "../store/merchants.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
-import { findKey, keyHasScope, type Scope } from "./keys.ts";
-import { type Allowance, addressName, createBuckets, createFailureCounter } from "./rate.ts";
-import { kidOf, type TokenRequest, useUp, verifyToken } from "./signature-token.ts";
+import { findKey, keyHasScope, keyProblem, type Scope } from "./keys.ts";
+import { type Allowance, addressBlock, createBuckets, createFailureCounter } from "./rate.ts";
+import { createSeen } from "./seen.ts";
+import { kidOf, type TokenRequest, type TokenVerdict, verifyToken } from "./signature-token.ts";
 
 /** @public */
 export interface Caller {
@@ -22,6 +27,7 @@ export interface Caller {
 
 /** @public */
 export interface Knock {
+  readonly requestId: string; // for the log
   readonly ip: string;
   readonly token: string | undefined;
   readonly request: TokenRequest;
@@ -31,15 +37,28 @@ export interface Knock {
 
 /** @public */
 export interface Door {
-  /** A 429 for whoever failed too often, before the token is verified; null lets it try. */
-  turnAway(ip: string, token: string | undefined): Answer | null;
-  /** `limits` are the RateLimit headers of the answer, whatever it is. */
+  /**
+   * A 429 for whoever sent too many tokens that name no key, and sends another; null lets it try.
+   */
+  turnAway(knock: Pick<Knock, "requestId" | "ip" | "token">): Answer | null;
+  /**
+   * Keeps that a token was seen with a request that was refused before `admit`. Nothing happens for
+   * one that is not good.
+   */
+  keep(token: string | undefined): Promise<void>;
+  /**
+   * Counts `more` further writes of a key, which one request held; gives the RateLimit headers
+   * after them.
+   */
+  owe(keyId: string, more: number): Readonly<Record<string, string>>;
+  /**
+   * `limits` are the RateLimit headers of the answer, whatever it is. Rejects where the store takes
+   * nothing.
+   */
   admit(knock: Knock): Promise<{ readonly caller: Caller | Answer; readonly limits: Readonly<Record<string, string>> }>;
 }
 
 const failureWindowMs = 600_000;
-const seenEveryMs = 60_000;
-const keysPerAddress = 50; // whose failed verifications one address may cause in full
 
 const secondsOf = (ms: number): string => String(Math.max(1, Math.ceil(ms / 1000)));
 
@@ -67,56 +86,88 @@ export function createDoor(by: {
   const { limits } = config;
   const strangers = createFailureCounter(limits.failedAuthPerTenMinutes, failureWindowMs);
   const byKey = createFailureCounter(limits.failedAuthPerTenMinutes, failureWindowMs);
-  const work = createFailureCounter(limits.failedAuthPerTenMinutes * keysPerAddress, failureWindowMs);
+  const replays = createFailureCounter(limits.failedAuthPerTenMinutes, failureWindowMs);
+  const seen = createSeen(store);
   const reads = createBuckets(limits.readsPerSecond, limits.readsPerSecond * limits.burst);
   const writes = createBuckets(limits.writesPerSecond, limits.writesPerSecond * limits.burst);
 
-  /** The counters that a token's failure counts in, each with the name it counts under. */
-  function countersOf(ip: string, token: string | undefined): readonly (readonly [typeof strangers, string])[] {
-    const address = addressName(ip);
+  const verify = (token: string | undefined, request: TokenRequest | null, nowMs: number): Promise<TokenVerdict> =>
+    verifyToken(token, request, { store, sealingKey: by.key.sealingKey, publicUrl: config.publicUrl, nowMs });
+
+  /**
+   * Where a wrong token counts, the name it counts under, and the key that it names, "" for none of
+   * ours.
+   */
+  function countOf(ip: string, token: string | undefined): readonly [counter: typeof strangers, name: string, keyId: string] {
+    const block = addressBlock(ip);
     const kid = kidOf(token);
     const isKnown = kid !== null && findKey(store.database, kid) !== undefined;
-    return isKnown
-      ? [
-          [byKey, `${kid} ${address}`],
-          [work, address],
-        ]
-      : [[strangers, address]];
+    return isKnown ? [byKey, `${kid} ${block}`, kid] : [strangers, block, ""];
+  }
+
+  function tell({ requestId, ip }: Pick<Knock, "requestId" | "ip">, keyId: string, reason: string): void {
+    log.info({ event: "token-refused", requestId, ip: addressBlock(ip), keyId, reason }, "token refused");
   }
 
   const refuse = (knock: Knock, reason: string): Answer => {
-    for (const [counter, name] of countersOf(knock.ip, knock.token)) counter.fail(name, clock());
-    log.info({ event: "token-refused", ip: knock.ip, reason }, "token refused");
-    return say("token_invalid", {}, { "WWW-Authenticate": 'signatureToken realm="api"' });
+    const [counter, name, keyId] = countOf(knock.ip, knock.token);
+    return refuseBy(counter, name, knock, keyId, reason);
   };
 
-  function noteUse(key: KeyRow, nowMs: number): void {
-    if (key.lastUsedAt !== null && nowMs - key.lastUsedAt < seenEveryMs) return;
-    store.write((database) => database.run("UPDATE keys SET lastUsedAt = ? WHERE id = ?", nowMs, key.id));
+  const refuseReplay = (knock: Knock, keyId: string): Answer =>
+    refuseBy(replays, `${keyId} ${addressBlock(knock.ip)}`, knock, keyId, "seen before");
+
+  function refuseBy(counter: typeof strangers, name: string, knock: Knock, keyId: string, reason: string): Answer {
+    tell(knock, keyId, reason);
+    const allowance = counter.check(name, clock());
+    if (!allowance.allowed) return tooMany(allowance);
+    counter.fail(name, clock());
+    return say("token_invalid", {}, { "WWW-Authenticate": 'signatureToken realm="api"' });
+  }
+
+  /** What a good token's key may not do here and now; null lets it in. */
+  function barred(knock: Knock, key: KeyRow, merchant: MerchantRow, nowMs: number): Answer | null {
+    const problem = keyProblem(key, merchant, knock.ip, nowMs);
+    if (problem !== null) return say(problem);
+    return keyHasScope(key, knock.scope) ? null : say("scope_missing", { scope: knock.scope });
   }
 
   return {
-    turnAway(ip, token) {
-      const checks = countersOf(ip, token).map(([counter, name]) => counter.check(name, clock()));
-      const full = checks.find((allowance) => !allowance.allowed);
-      return full === undefined ? null : tooMany(full);
+    turnAway(knock) {
+      const [counter, name, keyId] = countOf(knock.ip, knock.token);
+      if (keyId !== "") return null;
+      const allowance = counter.check(name, clock());
+      if (allowance.allowed) return null;
+      tell(knock, "", "turned away: too many wrong ones before");
+      return tooMany(allowance);
     },
+    async keep(token) {
+      const nowMs = clock();
+      const verdict = await verify(token, null, nowMs);
+      if (!verdict.ok || !reads.take(verdict.key.id, nowMs).allowed) return;
+      await seen.keep({ keyId: verdict.key.id, jti: verdict.jti, expiresAtMs: verdict.expiresAtMs }, nowMs);
+    },
+    owe: (keyId, more) => limitHeaders(writes.owe(keyId, more, clock())),
     async admit(knock) {
       const nowMs = clock();
-      const at = { store, sealingKey: by.key.sealingKey, publicUrl: config.publicUrl, nowMs };
-      const verdict = await verifyToken(knock.token, knock.request, at);
+      const verdict = await verify(knock.token, knock.request, nowMs);
       if (!verdict.ok) return { caller: refuse(knock, verdict.reason), limits: {} };
-      const { key } = verdict;
+      const { key, jti, expiresAtMs } = verdict;
+      const token = { keyId: key.id, jti, expiresAtMs };
+      // Before the bucket: a caught token sent again and again takes nothing from the key's own
+      // requests.
+      if (knock.writes && seen.has(token)) return { caller: refuseReplay(knock, key.id), limits: {} };
       const allowance = (knock.writes ? writes : reads).take(key.id, nowMs);
       const headers = limitHeaders(allowance);
       const no = (answer: Answer) => ({ caller: answer, limits: headers });
       if (!allowance.allowed) return no(tooMany(allowance));
-      if (key.revokedAt !== null) return no(say("key_revoked"));
-      if (!keyHasScope(key, knock.scope)) return no(say("scope_missing", { scope: knock.scope }));
-      if (!knock.writes) noteUse(key, nowMs);
-      else if (!useUp(store, verdict, nowMs)) return no(refuse(knock, "used before"));
-      const merchant = store.database.get<MerchantRow>("SELECT * FROM merchants WHERE id = ?", key.merchant);
-      return merchant === undefined ? no(refuse(knock, "no merchant")) : { caller: { key, merchant }, limits: headers };
+      const isFresh = knock.writes ? await seen.useUp(token, nowMs) : true;
+      if (!knock.writes) await seen.keep(token, nowMs);
+      const merchant = readMerchant(store.database, key.merchant);
+      if (merchant === undefined) return no(refuse(knock, "no merchant"));
+      const bar = barred(knock, key, merchant, nowMs);
+      if (bar !== null) return no(bar);
+      return isFresh ? { caller: { key, merchant }, limits: headers } : no(refuseReplay(knock, key.id));
     },
   };
 }

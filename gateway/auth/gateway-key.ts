@@ -1,7 +1,8 @@
 /**
- * The gateway's own Ed25519 key, in one owner-only file (PKCS #8, PEM): agents pin it, its fingerprint stands inside every apiKey,
- * and the key that seals API secrets in the database is derived from it, so a copied database alone opens nothing.
- * Sources: RFC 8410 (PKCS #8 of Ed25519), RFC 5869 (HKDF), docs/protocol.md section 3.
+ * The gateway's own Ed25519 key, in one owner-only file (PKCS #8, PEM): agents pin it, its
+ * fingerprint stands inside every apiKey, and the key that seals API secrets in the database is
+ * derived from it, so a copied database alone opens nothing. Sources: RFC 8410 (PKCS #8 of
+ * Ed25519), RFC 5869 (HKDF), docs/protocol.md section 3.
  */
 import { createPrivateKey, generateKeyPairSync, hkdfSync, type KeyObject } from "node:crypto";
 import { closeSync, fsyncSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
@@ -38,7 +39,8 @@ function fromPem(pem: Uint8Array, path: string): GatewayKey {
 }
 
 /**
- * Reads the key file. Throws GATEWAY_KEY_MISSING, GATEWAY_KEY_OPEN (readable by group or world), GATEWAY_KEY_INVALID.
+ * Reads the key file. Throws GATEWAY_KEY_MISSING, GATEWAY_KEY_OPEN (readable by group or world),
+ * GATEWAY_KEY_INVALID.
  * @public
  */
 export function readGatewayKey(path: string): GatewayKey {

@@ -1,12 +1,15 @@
 /**
- * API keys: made, found, revoked. An HS256 secret is shown once and stored sealed; of an EdDSA key the database holds the public
- * half only, so that a stolen database and key file mint no token for it. Scopes say what a key may do; none approves a withdrawal.
- * Sources: docs/api.md, The token; docs/protocol.md section 3 (apiKey).
+ * API keys: made, found, revoked. An HS256 secret is shown once and stored sealed; of an EdDSA key
+ * the database holds the public half only, so that a stolen database and key file mint no token for
+ * it. Scopes say what a key may do; none approves a withdrawal. Sources: docs/api.md, The token;
+ * docs/protocol.md section 3 (apiKey).
  */
 import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
 import { invariant } from "../../protocol/fault.ts";
 import { keyIdPattern } from "../../protocol/fields.ts";
-import type { KeyRow } from "../store/rows.ts";
+import { addressList } from "../address-list.ts";
+import { insertKey, markKeyRevoked, readKey } from "../store/keys.ts";
+import type { KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
 import { sealSecret } from "./secret-box.ts";
@@ -15,6 +18,17 @@ import { sealSecret } from "./secret-box.ts";
 export const scopes = ["read", "deposit", "withdraw:manual", "withdraw:auto", "agent:pair"] as const;
 /** @public */
 export type Scope = (typeof scopes)[number];
+
+/**
+ * What the agent's key may do that `merchant create` makes: nothing that is of use to a shop.
+ * @public
+ */
+export const pairingScopes: readonly Scope[] = ["agent:pair"];
+/**
+ * What the shop's key may do: all but pairing.
+ * @public
+ */
+export const shopScopes: readonly Scope[] = ["read", "deposit", "withdraw:manual", "withdraw:auto"];
 
 /** @public */
 export interface NewKey {
@@ -32,8 +46,9 @@ const keyIdBytes = 8;
 const secretBytes = 32;
 
 /**
- * Makes a key inside the caller's transaction. `apiKey` is the only copy of the secret, "" when the caller brought a public key: for
- * EdDSA its secret part is the base64url of the 32-byte seed. A pairing key must be HS256, because pairing proves the shared secret.
+ * Makes a key inside the caller's transaction. `apiKey` is the only copy of the secret, "" when the
+ * caller brought a public key: for EdDSA its secret part is the base64url of the 32-byte seed. A
+ * pairing key must be HS256, because pairing proves the shared secret.
  * @throws AgentError ENVELOPE_KEY for an unusable public key.
  * @public
  */
@@ -49,17 +64,11 @@ export function createKey(
   const box = key.alg === "HS256" ? sealSecret(text, keyId, by.gatewayKey.sealingKey, by.random) : null;
   if (key.publicKey !== undefined) publicKeyFromHex(key.publicKey);
   const publicKey = key.alg === "EdDSA" ? (key.publicKey ?? publicKeyHex(privateKeyFromSeed(seed))) : null;
-  database.run(
-    "INSERT INTO keys (id, merchant, scopes, profile, alg, secretBox, publicKey, createdAt) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    keyId,
-    key.merchant,
-    scopes.filter((scope) => key.scopes.includes(scope)).join(","),
-    key.profile,
-    key.alg,
-    box,
-    publicKey,
-    by.nowMs,
-  );
+  insertKey(database, {
+    ...{ id: keyId, merchant: key.merchant, profile: key.profile, alg: key.alg },
+    scopes: scopes.filter((scope) => key.scopes.includes(scope)).join(","),
+    ...{ secretBox: box, publicKey, createdAt: by.nowMs },
+  });
   const apiKey = key.publicKey === undefined ? `${keyId}.${text.toString("utf8")}.${by.gatewayKey.fingerprint}` : "";
   text.fill(0);
   seed.fill(0);
@@ -71,7 +80,7 @@ export function createKey(
  * @public
  */
 export function findKey(database: Database, keyId: string): KeyRow | undefined {
-  return keyIdPattern.test(keyId) ? database.get<KeyRow>("SELECT * FROM keys WHERE id = ?", keyId) : undefined;
+  return keyIdPattern.test(keyId) ? readKey(database, keyId) : undefined;
 }
 
 /** @public */
@@ -80,9 +89,27 @@ export function keyHasScope(key: KeyRow, scope: Scope): boolean {
 }
 
 /**
+ * Why a key does nothing at this moment from this address, whoever holds its secret; null when
+ * nothing is against it.
+ * @public
+ */
+export function keyProblem(
+  key: KeyRow,
+  merchant: MerchantRow,
+  ip: string,
+  nowMs: number,
+): "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | null {
+  if (key.revokedAt !== null) return "key_revoked";
+  if (key.expiresAt !== null && key.expiresAt <= nowMs) return "key_expired";
+  if (merchant.disabledAt !== null) return "merchant_disabled";
+  const isAllowed = key.allowedAddresses === "" || addressList(key.allowedAddresses.split(","))(ip);
+  return isAllowed ? null : "address_not_allowed";
+}
+
+/**
  * Revokes a key at once and for ever; false when there is none or it was revoked before.
  * @public
  */
 export function revokeKey(database: Database, keyId: string, nowMs: number): boolean {
-  return database.run("UPDATE keys SET revokedAt = ? WHERE id = ? AND revokedAt IS NULL", nowMs, keyId).changes === 1;
+  return markKeyRevoked(database, keyId, nowMs);
 }

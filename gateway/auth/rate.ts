@@ -1,6 +1,7 @@
 /**
- * Rate limits in memory, by name (a key's id, a caller's address): token buckets, and a counter of failures in a window.
- * Bounded: the names longest unused are forgotten first. Time is passed in. Source: docs/api.md, Limits.
+ * Rate limits in memory, by name (a key's id, a caller's address): token buckets, and a counter of
+ * failures in a window. Bounded: the names longest unused are forgotten first. Time is passed in.
+ * Source: docs/api.md, Limits.
  */
 
 /**
@@ -26,28 +27,43 @@ function remember<Entry>(map: Map<string, Entry>, name: string, entry: Entry): v
 }
 
 /**
- * A bucket per name, refilled at `perSecond`, holding at most `burst`; `take` uses one when there is one.
+ * A bucket per name, refilled at `perSecond`, holding at most `burst`; `take` uses one when there
+ * is one. `owe` takes `count` whether they are there or not: nothing is allowed until time has
+ * brought them back.
  * @public
  */
-export function createBuckets(perSecond: number, burst: number): { take(name: string, nowMs: number): Allowance } {
+export function createBuckets(
+  perSecond: number,
+  burst: number,
+): { take(name: string, nowMs: number): Allowance; owe(name: string, count: number, nowMs: number): Allowance } {
   // A token is a thousand credits, so that whole rates and whole milliseconds never round.
   const buckets = new Map<string, { readonly credits: number; readonly atMs: number }>();
   const full = burst * creditsPerToken;
+  const creditsOf = (name: string, nowMs: number): number => {
+    const known = buckets.get(name) ?? { credits: full, atMs: nowMs };
+    return Math.min(full, known.credits + Math.max(0, nowMs - known.atMs) * perSecond);
+  };
   return {
     take(name, nowMs) {
-      const known = buckets.get(name) ?? { credits: full, atMs: nowMs };
-      const credits = Math.min(full, known.credits + Math.max(0, nowMs - known.atMs) * perSecond);
+      const credits = creditsOf(name, nowMs);
       const allowed = credits >= creditsPerToken;
       const left = allowed ? credits - creditsPerToken : credits;
       remember(buckets, name, { credits: left, atMs: nowMs });
       const waitMs = allowed ? 0 : Math.ceil((creditsPerToken - credits) / perSecond);
-      return { allowed, limit: burst, remaining: Math.floor(left / creditsPerToken), waitMs };
+      return { allowed, limit: burst, remaining: Math.max(0, Math.floor(left / creditsPerToken)), waitMs };
+    },
+    owe(name, count, nowMs) {
+      const left = creditsOf(name, nowMs) - count * creditsPerToken;
+      remember(buckets, name, { credits: left, atMs: nowMs });
+      const waitMs = left >= creditsPerToken ? 0 : Math.ceil((creditsPerToken - left) / perSecond);
+      return { allowed: waitMs === 0, limit: burst, remaining: Math.max(0, Math.floor(left / creditsPerToken)), waitMs };
     },
   };
 }
 
 /**
- * Counts failures per name in fixed windows; `check` says whether the name may still try, `fail` counts one.
+ * Counts failures per name in fixed windows; `check` says whether the name may still try, `fail`
+ * counts one.
  * @public
  */
 export function createFailureCounter(
@@ -83,10 +99,12 @@ const ipv6Groups = 8;
 const prefixGroups = 4;
 
 /**
- * The name an address is counted under: IPv4 whole (also when mapped into IPv6), IPv6 by its /64, which one caller owns whole.
+ * The block that an address is counted under: IPv4 whole (also when mapped into IPv6), IPv6 by its
+ * /64. A /64 is what one line or one server is given, and its holder has all of it. An IPv4 /24 has
+ * many holders, and one of them would lock the others out.
  * @public
  */
-export function addressName(ip: string): string {
+export function addressBlock(ip: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip);
   if (mapped?.[1] !== undefined) return mapped[1];
   const bare = ip.split("%")[0] ?? ip;

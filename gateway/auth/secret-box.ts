@@ -1,7 +1,8 @@
 /**
- * API secrets at rest: AES-256-GCM under the key derived from the gateway's key file, bound to the key's id, so that a copied
- * database opens nothing and a row moved to another key does not open either.
- * Box: version(1)=1 ‖ iv(12) ‖ tag(16) ‖ ciphertext. Source: NIST SP 800-38D (96-bit random iv, 128-bit tag).
+ * API secrets at rest: AES-256-GCM under the key derived from the gateway's key file, bound to the
+ * key's id, so that a copied database opens nothing and a row moved to another key does not open
+ * either. Box: version(1)=1 ‖ iv(12) ‖ tag(16) ‖ ciphertext. Source: NIST SP 800-38D (96-bit random
+ * iv, 128-bit tag).
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import { AgentError } from "../../protocol/fault.ts";
@@ -14,7 +15,10 @@ const algorithm = "aes-256-gcm";
 
 const boundTo = (keyId: string): Buffer => Buffer.from(`autowithdraw/1 api-secret\n${keyId}`, "utf8");
 
-/** Seals an API secret for its row. The caller keeps and wipes `secret`. */
+/**
+ * Seals an API secret, or a callback target's, for its row. The caller keeps and wipes `secret`.
+ * @public
+ */
 export function sealSecret(
   secret: Uint8Array,
   keyId: string,
@@ -29,7 +33,8 @@ export function sealSecret(
 }
 
 /**
- * Opens a sealed API secret; the caller wipes it. Throws GATEWAY_SECRET_SEALED when key file, row or bytes do not belong together.
+ * Opens a sealed API secret; the caller wipes it. Throws GATEWAY_SECRET_SEALED when key file, row
+ * or bytes do not belong together.
  * @public
  */
 export function openSecret(box: Uint8Array, keyId: string, sealingKey: Uint8Array): Uint8Array {

@@ -1,7 +1,8 @@
 /**
- * The header `signatureToken`: a compact JWT, checked in full before anything of the request is believed. The algorithm is the
- * one pinned to the key, never the token's word; the key is found by `kid` in our own table only. Every way to be wrong gives the
- * same answer outside; `reason` is for the log. Sources: RFC 7515, 7519, 8725, 8037; docs/api.md, section on the token.
+ * The header `signatureToken`: a compact JWT, checked in full before anything of the request is
+ * believed. The algorithm is the one pinned to the key, never the token's word; the key is found by
+ * `kid` in our own table only. Every way to be wrong gives the same answer outside; `reason` is for
+ * the log. Sources: RFC 7515, 7519, 8725, 8037; docs/api.md, section on the token.
  */
 import "./web-crypto.ts";
 import { createHash, timingSafeEqual } from "node:crypto";
@@ -10,13 +11,13 @@ import { publicKeyFromHex } from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { type JsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { KeyRow } from "../store/rows.ts";
-import { isConflict, type Store } from "../store/store.ts";
+import type { Store } from "../store/store.ts";
 import { findKey } from "./keys.ts";
 import { openSecret } from "./secret-box.ts";
 
 /**
- * What the token is checked against: `path` is the request target from /api on, query included; `body` the exact bytes, empty for
- * none.
+ * What the token is checked against: `path` is the request target from /api on, query included;
+ * `body` the exact bytes, empty for none.
  * @public
  */
 export interface TokenRequest {
@@ -26,7 +27,8 @@ export interface TokenRequest {
 }
 
 /**
- * `key` is the row as it is now; a revoked key's valid token verifies, so that the caller can say so.
+ * `key` is the row as it is now; a revoked key's valid token verifies, so that the caller can say
+ * so.
  * @public
  */
 export type TokenVerdict =
@@ -67,7 +69,10 @@ interface Split {
   readonly claims: JsonObject;
 }
 
-/** Takes the token apart without believing it: three parts in canonical base64url, header and claims strict JSON objects. */
+/**
+ * Takes the token apart without believing it: three parts in canonical base64url, header and claims
+ * strict JSON objects.
+ */
 function split(value: string | undefined): Split | string {
   if (value === undefined || value === "") return "no token";
   const token = value.startsWith("Bearer ") ? value.slice("Bearer ".length) : value;
@@ -120,7 +125,10 @@ function audienceFits(aud: JsonValue | undefined, publicUrl: string): boolean {
   return names.some((name) => typeof name === "string" && name.replace(/\/+$/, "") === publicUrl);
 }
 
-/** In the compatible profile the hash of nothing, or no hash at all, leaves the body unbound; any other hash must fit in both. */
+/**
+ * In the compatible profile the hash of nothing, or no hash at all, leaves the body unbound; any
+ * other hash must fit in both.
+ */
 function bindingProblem(claims: JsonObject, key: KeyRow, request: TokenRequest): string | null {
   const strict = key.profile === "strict";
   const { bodyHash, method, path } = claims;
@@ -146,13 +154,14 @@ function timesProblem(claims: JsonObject, nowSeconds: number): string | null {
 }
 
 /**
- * Verifies a token for one request; does not use up its jti. Reasons never hold the token or a secret.
+ * Verifies a token for one request, or for none in particular where that is null; does not look
+ * whether its jti was seen before (seen.ts). Reasons never hold the token or a secret.
  * @throws AgentError GATEWAY_SECRET_SEALED when the key's own row does not open.
  * @public
  */
 export async function verifyToken(
   value: string | undefined,
-  request: TokenRequest,
+  request: TokenRequest | null,
   at: { readonly store: Store; readonly sealingKey: Uint8Array; readonly publicUrl: string; readonly nowMs: number },
 ): Promise<TokenVerdict> {
   const parts = split(value);
@@ -167,30 +176,7 @@ export async function verifyToken(
   if (times !== null) return no(times);
   if (typeof claims.jti !== "string" || !jtiPattern.test(claims.jti)) return no("jti");
   if (!audienceFits(claims.aud, at.publicUrl)) return no("aud");
-  const binding = bindingProblem(claims, key, request);
+  const binding = request === null ? null : bindingProblem(claims, key, request);
   if (binding !== null) return no(binding);
   return { ok: true, key, jti: claims.jti, expiresAtMs: ((claims.exp as number) + skewSeconds) * 1000 };
-}
-
-/**
- * Uses up a token's jti, durably; false when it was used before. Expired ones are forgotten on the way: their tokens are refused
- * by time alone.
- * @public
- */
-export function useUp(
-  store: Store,
-  verdict: { readonly key: KeyRow; readonly jti: string; readonly expiresAtMs: number },
-  nowMs: number,
-): boolean {
-  try {
-    store.write((database) => {
-      database.run("DELETE FROM jtis WHERE expiresAt < ?", nowMs);
-      database.run("INSERT INTO jtis (key, jti, expiresAt) VALUES (?, ?, ?)", verdict.key.id, verdict.jti, verdict.expiresAtMs);
-      database.run("UPDATE keys SET lastUsedAt = ? WHERE id = ?", nowMs, verdict.key.id);
-    });
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
-  }
 }

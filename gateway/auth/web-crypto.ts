@@ -1,7 +1,7 @@
 /**
- * Node 18 has WebCrypto but not the global that jose reaches for. Imported first by whatever imports jose: modules are evaluated in
- * the order of their imports.
- * Source: nodejs.org/docs/latest-v18.x/api/webcrypto.html.
+ * Node 18 has WebCrypto but not the global that jose reaches for. Imported first by whatever
+ * imports jose: modules are evaluated in the order of their imports. Source:
+ * nodejs.org/docs/latest-v18.x/api/webcrypto.html.
  */
 import { webcrypto } from "node:crypto";
 

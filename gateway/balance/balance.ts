@@ -1,12 +1,13 @@
 /**
- * GET /balance/{currencyId}: the number the interface asks for, rounded down to what a double carries, and exact strings beside it.
- * Source: docs/api.md, section on balance.
+ * GET /balance/{currencyId}: the number the interface asks for, rounded down to what a double
+ * carries, and exact strings beside it. Source: docs/api.md, section on balance.
  */
 import { formatAmount } from "../../protocol/amount.ts";
-import { type Answer, json, say } from "../api/answer.ts";
+import { type Answer, json, say } from "../answer/answer.ts";
 import type { Service } from "../service.ts";
-import type { AgentRow } from "../store/rows.ts";
-import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies, pendingUnits } from "./funds.ts";
+import { agentOfMerchant } from "../store/agents.ts";
+import { finalUnitsOfMerchant } from "../store/payments.ts";
+import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "./funds.ts";
 
 const significantDigits = 15; // every such decimal survives a double and back
 
@@ -28,10 +29,12 @@ export function readBalance(service: Service, merchant: string, currencyId: stri
   const currency = Object.hasOwn(config.currencies, currencyId) ? config.currencies[currencyId] : undefined;
   if (currency === undefined) return say("currency_not_found");
   const { database } = store;
-  const agent = database.get<AgentRow>("SELECT * FROM agents WHERE merchant = ? AND releasedAt IS NULL", merchant);
+  const agent = agentOfMerchant(database, merchant);
   const funds = agent === undefined ? nothing : fundsOf(database, agent, currency);
   if (funds === null) return say("unavailable", {}, { "Retry-After": "5" });
-  const pending = pendingUnits(database, merchant, currency.id);
+  // Paid to this merchant's deposit addresses, in final blocks only, and not swept to the hot
+  // account.
+  const pending = finalUnitsOfMerchant(database, merchant, currency.id);
   const text = (units: bigint): string => formatAmount(units, currency.decimal);
   const native = nativeOf(config, currency.network);
   const nativeFunds = agent === undefined || native === undefined ? null : fundsOf(database, agent, native);

@@ -1,14 +1,18 @@
 /**
- * What an agent's hot account can still pay: its funds at the last final block the watcher has read, less everything promised that
- * this block has not consumed yet. A withdrawal promises its amount, and beside it the agent's own maxFee in the native coin.
- * Errs on the low side: a payment between inclusion and our reading of it counts twice. Source: docs/api.md, section on balance.
+ * What an agent's hot account can still pay: its funds at the last final block the watcher has
+ * read, less everything promised that this block has not consumed yet. A withdrawal promises its
+ * amount, and beside it the agent's own maxFee in the native coin. Errs on the low side: a payment
+ * between inclusion and our reading of it counts twice. Source: docs/api.md, section on balance.
  */
-import { nativeDecimal } from "../../chains/evm/network.ts";
+import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
-import type { AgentRow, BalanceRow, TransactionRow } from "../store/rows.ts";
+import { readBalanceRow } from "../store/balances.ts";
+import { listReserved } from "../store/reserved.ts";
+import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { listEndedAfter } from "../store/withdrawals.ts";
 
 /** @public */
 export interface Funds {
@@ -34,63 +38,57 @@ export function nativeOf(config: GatewayConfig, network: string): GatewayCurrenc
 }
 
 /**
- * The agent's ceiling for one withdrawal's fee, in base units of the native coin; 0 for a currency it does not pay.
+ * The agent's ceiling for one withdrawal's fee, in base units of the native coin; 0 for a currency
+ * it does not pay.
  * @public
  */
 export function maxFeeUnits(paired: readonly PairedCurrency[], currency: string): bigint {
   const row = paired.find((entry) => entry.id === currency);
-  const fee = row === undefined ? null : parseAmount(row.maxFee, nativeDecimal);
+  const fee = row === undefined ? null : parseAmount(row.maxFee, familyOf(row.network).fees.decimal);
   return fee?.ok === true ? fee.units : 0n;
 }
 
-type Promised = Pick<TransactionRow, "currency" | "amountUnits" | "status">;
+/**
+ * What so many withdrawals in one currency promise of `currency`: their amounts, and their fees
+ * where it pays the fees.
+ */
+function promisedOf(
+  currency: GatewayCurrency,
+  paired: readonly PairedCurrency[],
+  rows: { readonly currency: string; readonly amountUnits: bigint; readonly withdrawals: number },
+): bigint {
+  const amountUnits = rows.currency === currency.id ? rows.amountUnits : 0n;
+  const feeUnits = currency.contract === "" ? BigInt(rows.withdrawals) * maxFeeUnits(paired, rows.currency) : 0n;
+  return amountUnits + feeUnits;
+}
 
-function promisedUnits(rows: readonly Promised[], currency: GatewayCurrency, paired: readonly PairedCurrency[]): bigint {
+function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurrency, block: number): bigint {
+  const paired = pairedCurrencies(agent);
   let units = 0n;
-  for (const row of rows) {
+  for (const row of listReserved(database, agent.hotAddress, currency.network)) {
+    units += promisedOf(currency, paired, {
+      currency: row.currency,
+      amountUnits: BigInt(row.units),
+      withdrawals: row.withdrawals,
+    });
+  }
+  for (const row of listEndedAfter(database, agent.hotAddress, currency.network, block)) {
     // A failed one that was on chain has spent its fee and nothing else.
-    if (row.currency === currency.id && row.status !== 2) units += BigInt(row.amountUnits);
-    if (currency.contract === "") units += maxFeeUnits(paired, row.currency);
+    const amountUnits = row.status === 2 ? 0n : BigInt(row.amountUnits);
+    units += promisedOf(currency, paired, { currency: row.currency, amountUnits, withdrawals: 1 });
   }
   return units;
 }
 
 /**
- * Funds of one currency; null while the watcher has not read the account yet. Read it inside the transaction that reserves.
+ * Funds of one currency; null while the watcher has not read the account yet. Read it inside the
+ * transaction that reserves.
  * @public
  */
 export function fundsOf(database: Database, agent: AgentRow, currency: GatewayCurrency): Funds | null {
-  const balance = database.get<BalanceRow>(
-    "SELECT * FROM balances WHERE account = ? AND currency = ?",
-    agent.hotAddress,
-    currency.id,
-  );
+  const balance = readBalanceRow(database, agent.hotAddress, currency.id);
   if (balance === undefined) return null;
-  const open = database.all<Promised>(
-    "SELECT currency, amountUnits, status FROM transactions WHERE operation = 'withdraw' AND status = 0 AND depositAddress = ? AND network = ?",
-    agent.hotAddress,
-    currency.network,
-  );
-  const notConsumed = database.all<Promised>(
-    "SELECT currency, amountUnits, status FROM transactions WHERE operation = 'withdraw' AND status <> 0 AND depositAddress = ? AND network = ? AND finalBlock > ?",
-    agent.hotAddress,
-    currency.network,
-    balance.block,
-  );
   const fundsUnits = BigInt(balance.units);
-  const reservedUnits = promisedUnits([...open, ...notConsumed], currency, pairedCurrencies(agent));
+  const reservedUnits = reservedOf(database, agent, currency, balance.block);
   return { fundsUnits, reservedUnits, availableUnits: fundsUnits > reservedUnits ? fundsUnits - reservedUnits : 0n };
-}
-
-/**
- * Units paid to this merchant's deposit addresses, in final blocks only, and not swept to the hot account.
- * @public
- */
-export function pendingUnits(database: Database, merchant: string, currency: string): bigint {
-  const rows = database.all<{ units: string }>(
-    "SELECT payments.units FROM payments JOIN transactions ON transactions.id = payments.transactionId WHERE transactions.merchant = ? AND payments.currency = ? AND payments.final = 1",
-    merchant,
-    currency,
-  );
-  return rows.reduce((sum, row) => sum + BigInt(row.units), 0n);
 }

@@ -1,18 +1,24 @@
 /**
- * createTransactionRequest: one fresh address per request, derived from the agent's xpub; its index is taken in the same transaction
- * that makes the record, so that no two requests ever share one. The same orderId gives the same address for ever.
- * Sources: docs/api.md, Deposit request; docs/keystore.md section 1 (whose addresses).
+ * createTransactionRequest: one fresh address per request (payee.ts); its place is taken in the
+ * same transaction that makes the record, so that no two requests ever share one. The same orderId
+ * gives the same address for ever. Sources: docs/api.md, Deposit request; docs/keystore.md section
+ * 1 (whose addresses).
  */
 import { createHash } from "node:crypto";
-import { depositAddressOf } from "../../chains/evm/address.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
-import { type Answer, data, isAnswer, say } from "../api/answer.ts";
-import { type Order, readOrder } from "../api/body.ts";
+import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
+import { type Order, readOrder } from "../answer/body.ts";
+import { paymentOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config.ts";
+import { quote } from "../prices/quote.ts";
 import type { Service } from "../service.ts";
-import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import { insertDepositAddress } from "../store/deposit-addresses.ts";
+import { depositOfOrder, insertDeposit } from "../store/deposits.ts";
+import type { TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
-import { checkAmount, liveAgent } from "../withdrawals/checks.ts";
+import { readTransaction } from "../store/transactions.ts";
+import { checkAmount, checkCurrency } from "../withdrawals/checks.ts";
+import { type Payee, takeAddress } from "./payee.ts";
 
 /** @public */
 export interface DepositRequest {
@@ -22,82 +28,81 @@ export interface DepositRequest {
 
 const minuteMs = 60_000;
 
-function contentHashOf(order: Order): string {
-  return createHash("sha256")
-    .update(JSON.stringify([order.currency, order.amount]))
-    .digest("hex");
-}
-
-function find(database: Database, merchant: string, orderId: string): TransactionRow | undefined {
-  const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = 'deposit' AND orderId = ?";
-  return database.get<TransactionRow>(sql, merchant, orderId);
+/**
+ * What was asked for, and not what it came to: the same sum asked for again is the same order at
+ * any price.
+ */
+function contentHashOf({ currency, amount, fiat }: Order): string {
+  const content = fiat === null ? [currency, amount] : [currency, fiat.fiatCurrency, fiat.fiatAmount];
+  return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
 interface Fresh {
-  readonly agent: AgentRow;
+  readonly payee: Payee;
   readonly currency: GatewayCurrency;
+  readonly amount: string;
   readonly amountUnits: bigint;
+  readonly quote: string; // JSON; "" where the order names the amount itself
+}
+
+/**
+ * The amount of an order, which a sum of money becomes by the price of now. Only such an order
+ * looks at prices.
+ */
+function amountOf({ config, prices }: Service, order: Order): Pick<Fresh, "amount" | "quote"> | Answer {
+  if (order.fiat === null) return { amount: order.amount, quote: "" };
+  const currency = checkCurrency(config, order.currency);
+  if (isAnswer(currency)) return currency;
+  const quoted = quote(prices, currency, order.fiat);
+  if (quoted.ok) return { amount: quoted.amount, quote: JSON.stringify(quoted.quote) };
+  const later: Record<string, string> = quoted.code === "price_stale" ? { "Retry-After": "60" } : {};
+  return say(quoted.code, { field: "fiatCurrency" }, later);
 }
 
 function insert(service: Service, database: Database, request: DepositRequest, order: Order, fresh: Fresh): TransactionRow {
-  const { agent, currency } = fresh;
+  const { currency } = fresh;
+  const { agent, addressIndex, address } = fresh.payee;
   const { merchant } = request;
   const nowMs = service.clock();
   const id = transactionIdOf({ merchant, operation: "deposit", orderId: order.orderId });
-  const address = depositAddressOf(agent.depositXpub, agent.nextDepositIndex);
   const expiresAt = nowMs + service.config.lifetimes.depositMinutes * minuteMs;
-  database.run(
-    `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
-       receiverAddress, depositAddress, status, stage, createdAt, changedAt, expiresAt)
-     VALUES (?, ?, 'deposit', '', ?, ?, ?, ?, ?, ?, ?, ?, 0, 'waiting', ?, ?, ?)`,
-    id,
-    merchant,
-    order.orderId,
-    contentHashOf(order),
-    currency.id,
-    currency.network,
-    order.amount,
-    fresh.amountUnits.toString(),
-    address,
-    address,
-    nowMs,
-    nowMs,
-    expiresAt,
-  );
-  database.run(
-    "INSERT INTO depositAddresses (address, agent, addressIndex, transactionId) VALUES (?, ?, ?, ?)",
-    address,
-    agent.id,
-    agent.nextDepositIndex,
-    id,
-  );
-  database.run("UPDATE agents SET nextDepositIndex = nextDepositIndex + 1 WHERE id = ?", agent.id);
-  return database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id) as TransactionRow;
+  insertDeposit(database, {
+    ...{ id, merchant, orderId: order.orderId, contentHash: contentHashOf(order) },
+    ...{ currency: currency.id, network: currency.network, amount: fresh.amount, amountUnits: fresh.amountUnits.toString() },
+    ...{ receiverAddress: address, depositAddress: address, tag: "", stage: "waiting", metadata: order.metadata },
+    ...{ createdAt: nowMs, changedAt: nowMs, expiresAt, quote: fresh.quote },
+  });
+  insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
+  return readTransaction(database, id) as TransactionRow;
 }
 
 function make(service: Service, request: DepositRequest, order: Order): TransactionRow | Answer {
   return service.store.write((database) => {
-    const known = find(database, request.merchant, order.orderId);
+    const known = depositOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return known;
-    const amount = checkAmount(service.config, order, "minPaymentAmount");
+    const asked = amountOf(service, order);
+    if (isAnswer(asked)) return asked;
+    const amount = checkAmount(service.config, { ...order, amount: asked.amount }, "minPaymentAmount");
     if ("kind" in amount) return amount;
-    const agent = liveAgent(database, request.merchant);
-    if ("kind" in agent) return agent;
-    const networks = JSON.parse(agent.networks) as readonly string[];
-    if (!networks.includes(amount.currency.network)) return say("currency_not_payable", { field: "currency" });
-    return insert(service, database, request, order, { agent, ...amount });
+    if (service.outOfService(amount.currency.id) !== "") {
+      return say("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
+    }
+    const payee = takeAddress(database, request.merchant, amount.currency);
+    if (isAnswer(payee)) return payee;
+    return insert(service, database, request, order, { payee, ...asked, ...amount });
   });
 }
 
 /**
- * Makes the deposit request, or finds the one this orderId made before; 400 when nothing was made, 409 when the orderId was used
- * with other content. Calling twice is harmless.
+ * Makes the deposit request, or finds the one this orderId made before; 400 and 503 when nothing
+ * was made, 409 when the orderId was used with other content. Calling twice is harmless, and gives
+ * the first quote again.
  * @public
  */
 export function requestDeposit(service: Service, request: DepositRequest): Answer {
-  const order = readOrder(request.body, { address: "none", tag: false });
+  const order = readOrder(request.body, { address: "none", tag: false, fiat: true });
   if (isAnswer(order)) return order;
-  const known = find(service.store.database, request.merchant, order.orderId);
+  const known = depositOfOrder(service.store.database, request.merchant, order.orderId);
   const row = known ?? make(service, request, order);
   if (isAnswer(row)) return row;
   if (row.contentHash !== contentHashOf(order)) return say("order_id_reused", { transactionId: row.id });
@@ -110,5 +115,9 @@ export function requestDeposit(service: Service, request: DepositRequest): Answe
     currency: row.currency,
     network: row.network,
     expiresAt: new Date(row.expiresAt).toISOString(),
+    status: row.status,
+    stage: row.stage,
+    late: row.late === 1,
+    ...paymentOf(row, service.config),
   });
 }

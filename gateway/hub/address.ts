@@ -1,12 +1,16 @@
 /**
- * Where a connection comes from: its own address, or behind a trusted proxy the one the proxy appended last. What a client wrote
- * into the header itself stands further left and is never believed.
+ * Where a connection comes from: its own address, or behind a trusted proxy the one the proxy
+ * appended last. What a client wrote into the header itself stands further left and is never
+ * believed.
  */
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { addressList } from "../address-list.ts";
 
-/** A function from a request to its client's address; `trusted` holds addresses and networks such as 10.0.0.0/8. */
+/**
+ * A function from a request to its client's address; `trusted` holds addresses and networks such as
+ * 10.0.0.0/8.
+ */
 export function addressReader(trusted: readonly string[]): (request: IncomingMessage) => string {
   const isProxy = addressList(trusted);
   return (request) => {

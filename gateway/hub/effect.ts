@@ -1,25 +1,28 @@
 /**
- * What one ledger entry of an agent does to the gateway's tables: a pure function from the entry and what the database holds to
- * one effect. Nothing here reads or writes. An entry that contradicts the database is never stored and never acknowledged, and
- * without an acknowledgement the agent's signer never releases the bytes.
- * Sources: docs/protocol.md section 6; docs/architecture.md section 2 (bijection, truth).
+ * What one ledger entry of an agent does to the gateway's tables: a pure function from the entry
+ * and what the database holds to one effect. Nothing here reads or writes. An entry that
+ * contradicts the database is never stored and never acknowledged, and without an acknowledgement
+ * the agent's signer never releases the bytes. Sources: docs/protocol.md section 6;
+ * docs/architecture.md section 2 (bijection, truth).
  */
+import { findFamily } from "../../chains/families.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { versionsMax } from "../../protocol/payloads.ts";
 import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 
-/** What the database holds around one entry, read inside the transaction that will store the effect. */
+/**
+ * What the database holds around one entry, read inside the transaction that will store the effect.
+ */
 export interface Around {
   readonly agent: Pick<AgentRow, "id" | "hotAddress">;
   readonly row: TransactionRow | null; // null: no such transaction
   readonly jobAgent: string | null; // who the withdrawal's job is addressed to
   readonly isSigned: boolean; // this withdrawal, in any version
-  readonly token: string | null; // the one this withdrawal holds
+  readonly slot: string | null; // the one this withdrawal holds
   readonly known: SignatureRow | null; // the version that a signed entry speaks of
-  readonly tokenOwner: string | null; // which withdrawal holds a signed entry's token
+  readonly slotOwner: string | null; // which withdrawal holds a signed entry's slot
   readonly hashOwner: string | null; // which withdrawal a signed entry's txHash belongs to
-  readonly isRecovered: boolean; // the agent's epoch began with a recovery
 }
 
 /** Columns of the withdrawal's row that change. */
@@ -32,36 +35,43 @@ export interface Change {
 
 export type Effect =
   | { readonly kind: "none" }
-  | { readonly kind: "answer"; readonly change: Change } // the job is answered; the first answer wakes a waiting request
-  | { readonly kind: "sign"; readonly change: Change; readonly newVersion: boolean; readonly newToken: boolean }
+  // the job is answered; the first answer wakes a waiting request
+  | { readonly kind: "answer"; readonly change: Change }
+  | { readonly kind: "sign"; readonly change: Change; readonly newVersion: boolean; readonly newSlot: boolean }
   | { readonly kind: "advance"; readonly change: Change }
   | { readonly kind: "alarm"; readonly code: string; readonly locked: boolean }
-  /** A withdrawal this database lost comes back, by the word of the agent that was asked for it. */
+  /**
+   * The agent's operator stopped new signatures, or lets them go on: orders are taken as before and
+   * wait.
+   */
+  | { readonly kind: "pause"; readonly pausedAt: number | null }
+  /** A job that this database may have lost comes back, by the gateway's own signature. */
   | { readonly kind: "learn" }
-  /** The agent speaks of something a whole database would hold: this one was restored from a backup. */
+  /**
+   * The agent speaks of something a whole database would hold: this one was restored from a backup.
+   */
   | { readonly kind: "behind"; readonly detail: string }
   /** Agent and database cannot both be right. */
   | { readonly kind: "contradiction"; readonly code: Code; readonly detail: string };
 
 const unsignedStages: ReadonlySet<string> = new Set(["", "awaiting_approval", "queued", "offered"]);
 
-// One spelling per token and hash: another one would slip past the unique constraints.
-const evmToken = /^(?:0|[1-9][0-9]{0,19})$/;
-const evmTxHash = /^0x[0-9a-f]{64}$/;
-
-/** @returns what `entry` means beside what the database holds; the same input always gives the same effect. */
+/**
+ * @returns what `entry` means beside what the database holds; the same input always gives the same
+ * effect.
+ */
 export function effectOf(entry: Entry, around: Around): Effect {
   switch (entry.kind) {
     case "adopted":
       return { kind: "none" };
     case "alarm":
       return { kind: "alarm", code: entry.code, locked: entry.locked };
-    case "recovered":
-      return contradiction(`record ${entry.seq} speaks of a recovery that is not awaited here`);
+    case "paused":
+      return { kind: "pause", pausedAt: entry.paused ? entry.at : null };
+    case "opened":
+      return contradiction(`record ${entry.seq} opens a ledger that is not awaited here`);
     case "asked":
-      if (around.row !== null) return { kind: "none" };
-      if (around.isRecovered) return { kind: "learn" };
-      return { kind: "behind", detail: `it holds no transaction ${entry.transactionId}` };
+      return { kind: "learn" };
     case "decision":
     case "signed":
     case "observed": {
@@ -102,8 +112,10 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
     return contradiction(`transaction ${row.id} was signed after it had failed unsigned`);
   }
   if (row.receiverAddress === "") return contradiction(`transaction ${row.id} was signed without a destination`);
-  if (!evmToken.test(entry.token) || !evmTxHash.test(entry.txHash)) {
-    return contradiction(`transaction ${row.id} was signed with a token or txHash that no EVM chain has`);
+  const family = findFamily(entry.network);
+  // One spelling per slot and hash: another one would slip past the unique constraints.
+  if (family === undefined || family.slots.read(entry.slot) === null || !family.isTxHash(entry.txHash)) {
+    return contradiction(`transaction ${row.id} was signed with a slot or txHash that its chain does not have`);
   }
   if (entry.network !== row.network || entry.account !== agent.hotAddress) {
     return contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`);
@@ -111,13 +123,11 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
   if (entry.version > versionsMax) {
     return contradiction(`transaction ${row.id} was signed in version ${entry.version}, and ${versionsMax} is the last`);
   }
-  if (around.tokenOwner !== null && around.tokenOwner !== row.id) {
-    return tokenReused(
-      `token ${entry.token} of ${entry.account} on ${entry.network} belongs to ${around.tokenOwner}, not ${row.id}`,
-    );
+  if (around.slotOwner !== null && around.slotOwner !== row.id) {
+    return slotReused(`slot ${entry.slot} of ${entry.account} on ${entry.network} belongs to ${around.slotOwner}, not ${row.id}`);
   }
-  if (around.token !== null && around.token !== entry.token)
-    return tokenReused(`transaction ${row.id} holds token ${around.token} and was signed with ${entry.token}`);
+  if (around.slot !== null && around.slot !== entry.slot)
+    return slotReused(`transaction ${row.id} holds slot ${around.slot} and was signed with ${entry.slot}`);
   if (known !== null && known.txHash !== entry.txHash) {
     return contradiction(
       `version ${entry.version} of transaction ${row.id} was signed as ${known.txHash} and as ${entry.txHash}`,
@@ -128,10 +138,13 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
   }
   const moves = row.status === 0 && unsignedStages.has(row.stage);
   const change = moves ? { stage: "signed" } : {};
-  return { kind: "sign", change, newVersion: known === null, newToken: around.tokenOwner === null };
+  return { kind: "sign", change, newVersion: known === null, newSlot: around.slotOwner === null };
 }
 
-/** Only the own watcher's reading of the chain says included, paid or lost; an agent's word for it moves nothing. */
+/**
+ * Only the own watcher's reading of the chain says included, paid or lost; an agent's word for it
+ * moves nothing.
+ */
 function observedEffect(entry: ObservedEntry, row: TransactionRow): Effect {
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";
   return moves ? { kind: "advance", change: { stage: "broadcast" } } : { kind: "none" };
@@ -141,6 +154,6 @@ function contradiction(detail: string): Effect {
   return { kind: "contradiction", code: "HUB_CONTRADICTION", detail };
 }
 
-function tokenReused(detail: string): Effect {
-  return { kind: "contradiction", code: "HUB_TOKEN_REUSED", detail };
+function slotReused(detail: string): Effect {
+  return { kind: "contradiction", code: "HUB_SLOT_REUSED", detail };
 }

@@ -1,6 +1,8 @@
 /**
- * Door of the hub: agents' links on the gateway's HTTP server, one live connection each; a newer one replaces the older.
- * Sources: docs/protocol.md sections 4 to 7; docs/architecture.md sections 2 and 8.
+ * Door of the hub: agents' links on the gateway's HTTP server, one live connection each; a newer
+ * one replaces the older. No connection is turned away for others: whoever says no hello loses the
+ * place to the next (places.ts). Sources: docs/protocol.md sections 4 to 7; docs/architecture.md
+ * sections 2 and 8.
  */
 import type { KeyObject } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
@@ -10,19 +12,25 @@ import { type ServerOptions, WebSocketServer } from "ws";
 import { gatewayFrameBytesMax } from "../../protocol/envelope.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import { linkPath } from "../../protocol/messages.ts";
+import { addressBlock } from "../auth/rate.ts";
 import type { GatewayConfig } from "../config.ts";
+import { isLinkBlock, keepHello, markAgentSeen } from "../store/agent-state.ts";
+import { agentOfEnded } from "../store/jobs.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { addressReader } from "./address.ts";
 import { Intake } from "./intake.ts";
-import { type LinkLimits, linkLimits, Session, type SessionRooms } from "./session.ts";
-import { Halt } from "./statements.ts";
+import { type LinkLimits, linkLimits } from "./link-limits.ts";
+import { Places } from "./places.ts";
+import { Session, type SessionRooms } from "./session.ts";
+import { behindAgent } from "./statements.ts";
 
-const connectionsPerAddressMax = 20;
-const strangersMax = 1000; // connections that have not said hello
 const upgradeHeaderBytesMax = 8 * 1024;
 
-/** docs/protocol.md section 4.3; the three last ones are missing from the library's type declarations. */
+/**
+ * docs/protocol.md section 4.3; the three last ones are missing from the library's type
+ * declarations.
+ */
 const socketOptions: ServerOptions & { maxFragments: number; maxBufferedChunks: number; closeTimeout: number } = {
   noServer: true,
   perMessageDeflate: false,
@@ -44,7 +52,7 @@ export interface HubOptions {
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly limits?: Partial<LinkLimits>; // docs/protocol.md section 4 unless told
-  readonly run?: string; // names this process (store/owner.ts); without it nobody counts as heard
+  readonly run: string; // names this process (store/owner.ts)
 }
 
 /**
@@ -67,27 +75,26 @@ export function startHub(options: HubOptions): Hub {
   const { server, signals, log, clock } = options;
   const limits = { ...linkLimits, ...options.limits };
   const live = new Map<string, Session>(); // by agent
-  const open = new Map<Session, string>(); // every connection, with the address it came from
+  const open = new Map<Session, string>(); // every connection, with the address block it came from
+  // A block that a hello came from before counts across a restart, when all agents dial at once.
+  const places = new Places<Session>((block) => isLinkBlock(options.store.database, block));
   const intake = new Intake(options);
   const addressOf = addressReader(options.config.trustProxy);
   const sockets = new WebSocketServer(socketOptions);
   const noteSeen = (agentIds: readonly string[]): void => {
     const nowMs = clock();
     intake.note((database) => {
-      for (const id of agentIds) database.run("UPDATE agents SET lastSeenAt = ? WHERE id = ?", nowMs, id);
+      for (const id of agentIds) markAgentSeen(database, id, nowMs);
     });
   };
   const rooms: SessionRooms = {
     store: options.store,
     gatewayKey: options.gatewayKey,
-    log,
-    clock,
-    limits,
-    onHello: (agent, software) =>
-      intake.note((database) =>
-        database.run("UPDATE agents SET software = ? WHERE id = ? AND software <> ?", software, agent, software),
-      ),
+    ...{ log, clock, limits },
+    onHello: (session, agent, software) =>
+      intake.note((database) => keepHello(database, agent, software, open.get(session) ?? "")),
     onLive: (session) => {
+      places.leave(session);
       const agent = session.agentId ?? "";
       const older = live.get(agent);
       live.set(agent, session);
@@ -97,10 +104,10 @@ export function startHub(options: HubOptions): Hub {
     },
     onStatement: (session, statement) => intake.add(session, session.agentId ?? "", statement),
     onBeat: (session, head) => intake.hear(session.agentId ?? "", head),
-    onBehind: (agent, detail) =>
-      intake.raise(agent, new Halt("HUB_DATABASE_BEHIND", false, `gateway database is behind agent ${agent}: ${detail}`)),
+    onBehind: (agent, detail) => intake.raise(agent, behindAgent(agent, detail)),
     onClosed: (session) => {
       open.delete(session);
+      places.leave(session);
       const agent = session.agentId ?? "";
       if (live.get(agent) !== session) return;
       live.delete(agent);
@@ -109,22 +116,24 @@ export function startHub(options: HubOptions): Hub {
   };
   const upgrade = (request: IncomingMessage, socket: Duplex, rest: Buffer): void => {
     socket.on("error", () => socket.destroy());
-    const address = addressOf(request);
-    const status = refusalOf(request, [...open.values()].filter((from) => from === address).length, open.size - live.size);
+    if (isAnswered(socket)) return;
+    const status = refusalOf(request);
     if (status !== null) {
       socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
       return;
     }
     sockets.handleUpgrade(request, socket, rest, (webSocket) => {
       const session = new Session(webSocket, rooms);
-      open.set(session, address);
+      const block = addressBlock(addressOf(request));
+      open.set(session, block);
+      places.enter(session, block)?.cut();
       session.start();
     });
   };
   const seenTimer = setInterval(() => {
     if (live.size > 0) noteSeen([...live.keys()]);
   }, limits.beatMs);
-  const stopListening = signals.on("job", ({ agent }) => live.get(agent)?.pump());
+  const stopListening = listen(options, live);
   server.on("upgrade", upgrade);
   const close = async (): Promise<void> => {
     server.off("upgrade", upgrade);
@@ -146,11 +155,26 @@ export function startHub(options: HubOptions): Hub {
   };
 }
 
+/** A new job is sent, and an end is told, to the agent that it concerns. */
+function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Session>): () => void {
+  const stops = [
+    signals.on("job", ({ agent }) => live.get(agent)?.pump()),
+    signals.on("changed", ({ transactionId }) => {
+      const agent = live.size === 0 ? undefined : agentOfEnded(store.database, transactionId);
+      if (agent !== undefined) live.get(agent)?.tellEnded([transactionId]);
+    }),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+/** Whether the server took the upgrade before the hub. */
+const isAnswered = (socket: Duplex): boolean => socket.writableEnded || socket.destroyed;
+
 /** The status line's end of an upgrade that is not taken, or null. */
-function refusalOf(request: IncomingMessage, fromThere: number, strangers: number): string | null {
+function refusalOf(request: IncomingMessage): string | null {
   if ((request.url ?? "").split("?", 1)[0] !== linkPath) return "404 Not Found";
   const headerBytes = request.rawHeaders.reduce((bytes, text) => bytes + text.length + 2, 0);
-  if (headerBytes > upgradeHeaderBytesMax) return "431 Request Header Fields Too Large";
-  if (fromThere >= connectionsPerAddressMax) return "429 Too Many Requests";
-  return strangers >= strangersMax ? "503 Service Unavailable" : null;
+  return headerBytes > upgradeHeaderBytesMax ? "431 Request Header Fields Too Large" : null;
 }

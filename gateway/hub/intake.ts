@@ -1,27 +1,36 @@
 /**
- * Statements on their way into the database. Those that arrive in one tick, of all agents, share one transaction and so one sync;
- * acknowledgements and signals leave only after its commit. Whoever's word stops a transaction is then tried alone, so that
- * nobody else waits for a contradiction.
+ * Statements on their way into the database. Those that arrive in one tick, of all agents, share
+ * one transaction and so one sync; acknowledgements and signals leave only after its commit.
+ * Whoever's word stops a transaction is then tried alone, so that nobody else waits for a
+ * contradiction.
  */
-
+import { createPublicKey, type KeyObject } from "node:crypto";
+import type { Code } from "../../protocol/codes.ts";
+import { isJobSignature } from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { Head, Statement } from "../../protocol/messages.ts";
+import { keepHeard, keepUnheard, tellsGreeted } from "../recovery/hearing.ts";
+import type { IsOwnJob } from "../recovery/learning.ts";
+import { lockAgentUnlessByHub } from "../store/agent-state.ts";
+import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import { type Database, isConflict, type Store } from "../store/store.ts";
-import { keepHeard, keepUnheard, tellsGreeted } from "./hearing.ts";
+import { placeJobs } from "../withdrawals/jobs.ts";
+import type { CloseReason } from "./link-limits.ts";
 import type { Session } from "./session.ts";
 import { keepStanding, type Standing, standingOfBeat, standingOfOverlap, standingOfStatement } from "./standing.ts";
-import { type Applied, applyStatements, Halt, Outdated, Overlapping } from "./statements.ts";
+import { type Applied, applyStatements, type Halt, type Refused } from "./statements.ts";
 
 export interface IntakeRooms {
   readonly store: Store;
   readonly signals: Signals;
   readonly log: GatewayLog;
   readonly clock: () => number;
-  readonly run?: string; // names this process (store/owner.ts); without it nobody counts as heard
+  readonly run: string; // names this process (store/owner.ts)
+  readonly gatewayKey: KeyObject; // Ed25519 private key
 }
 
 interface Arrival {
@@ -32,15 +41,29 @@ interface Arrival {
 
 interface Taken extends Applied {
   readonly standing: Standing | null; // where the agent's ledger stands, when that changed
+  readonly placed: number; // jobs that got their place in the chain
 }
+
+/** The database took nothing. */
+interface Unstored {
+  readonly ok: false;
+  readonly kind: "unstored";
+  readonly code: Code;
+}
+
+type Verdict = { readonly ok: true; readonly taken: readonly Taken[] } | Refused | Unstored;
 
 export class Intake {
   readonly #rooms: IntakeRooms;
   readonly #arrivals: Arrival[] = [];
   #flushing: NodeJS.Immediate | null = null;
 
+  readonly #isOwn: IsOwnJob;
+
   constructor(rooms: IntakeRooms) {
     this.#rooms = rooms;
+    const publicKey = createPublicKey(rooms.gatewayKey);
+    this.#isOwn = (text, signature) => isJobSignature(text, signature, publicKey);
   }
 
   add(session: Session, agentId: string, statement: Statement): void {
@@ -54,8 +77,7 @@ export class Intake {
   }
 
   #keepStanding(agentId: string, standingOf: (agent: AgentRow) => Standing | null): void {
-    const sql = "SELECT * FROM agents WHERE id = ?";
-    const agent = this.#rooms.store.database.get<AgentRow>(sql, agentId);
+    const agent = readAgent(this.#rooms.store.database, agentId);
     const standing = agent === undefined ? null : standingOf(agent);
     if (agent === undefined || standing === null || agent.lockedCode !== "") return;
     this.#announceStanding(
@@ -88,12 +110,14 @@ export class Intake {
     if (!this.#store([...groups.values()])) for (const group of groups.values()) this.#store([group]);
   }
 
-  /** Keeps for good, and logs, why an agent was stopped: one that is not locked may come back with it again and again. */
+  /**
+   * Keeps for good, and logs, why an agent was stopped: one that is not locked may come back with
+   * it again and again.
+   */
   raise(agentId: string, halt: Halt): void {
-    const { code, message: detail, lock } = halt;
+    const { code, detail, lock } = halt;
     const isNew = this.note((database) => {
-      const sql = "UPDATE agents SET lockedCode = ? WHERE id = ? AND lockedCode NOT LIKE 'HUB\\_%' ESCAPE '\\'";
-      if (lock) database.run(sql, code, agentId);
+      if (lock) lockAgentUnlessByHub(database, agentId, code);
       keepUnheard(database, agentId, code === "HUB_DATABASE_BEHIND");
       const alarm = { at: this.#rooms.clock(), actor: "hub", code, subject: agentId, detail } as const;
       return recordAlarm(database, alarm, lock ? undefined : "once");
@@ -103,7 +127,10 @@ export class Intake {
     else log.error({ event: "agent-stopped", agent: agentId, code }, detail);
   }
 
-  /** Writes what may be lost now because the next beat or connection says it again; null when the database did not take it. */
+  /**
+   * Writes what may be lost now because the next beat or connection says it again; null when the
+   * database did not take it.
+   */
   note<T>(fn: (database: Database) => T): T | null {
     try {
       return this.#rooms.store.write(fn);
@@ -116,60 +143,79 @@ export class Intake {
 
   /** False when the groups must be tried one by one. */
   #store(groups: readonly (readonly Arrival[])[]): boolean {
-    const { run } = this.#rooms;
-    const nowMs = this.#rooms.clock();
-    let applied: readonly Taken[];
-    try {
-      applied = this.#rooms.store.write((database) =>
-        groups.map((group) => {
-          const agentId = group[0]?.agentId ?? "";
-          const statements = group.map((arrival) => arrival.statement);
-          const done = applyStatements(database, agentId, statements, nowMs);
-          const isGreeted = ({ session, statement }: Arrival): boolean => tellsGreeted(statement, session.nonce, done.head);
-          const isHeard = group.some(isGreeted);
-          const standings = group.map((arrival) => standingOfStatement(done.was.headSeq, arrival.statement, isGreeted(arrival)));
-          const standing = keepStanding(database, done.was, last(standings), nowMs);
-          if (isHeard && run !== undefined) keepHeard(database, agentId, run);
-          // A job that was recorded and not decided shows in no entry: that it is missing here only its signer can say.
-          if (!isHeard && done.alarms.some(({ code }) => code === "GATEWAY_BEHIND")) keepUnheard(database, agentId, true);
-          return { ...done, standing };
-        }),
-      );
-    } catch (error) {
-      const halt = haltOf(error);
-      if ((halt !== null || error instanceof Outdated || error instanceof Overlapping) && groups.length > 1) return false;
-      for (const group of groups) this.#stop(group, error, halt);
+    const verdict = this.#apply(groups);
+    if (verdict.ok) {
+      for (const [index, group] of groups.entries()) this.#announce(group, verdict.taken[index] as Taken);
       return true;
     }
-    for (const [index, group] of groups.entries()) this.#announce(group, applied[index] as Taken);
+    if (verdict.kind !== "unstored" && groups.length > 1) return false;
+    for (const group of groups) this.#stop(group, verdict);
     return true;
   }
 
-  #stop(group: readonly Arrival[], error: unknown, halt: Halt | null): void {
+  /** One transaction for all groups, of which nothing stays when one of them is refused. */
+  #apply(groups: readonly (readonly Arrival[])[]): Verdict {
+    try {
+      return this.#rooms.store.writeIfOk((database): Verdict => {
+        const taken: Taken[] = [];
+        for (const group of groups) {
+          const one = this.#take(database, group);
+          if (!one.ok) return one;
+          taken.push(one);
+        }
+        return { ok: true, taken };
+      });
+    } catch (error) {
+      // A constraint that refused a row says the same as a contradiction found by looking.
+      const detail = "a unique constraint refused what the agent said";
+      if (isConflict(error)) return { ok: false, kind: "halt", code: "HUB_CONTRADICTION", lock: true, detail };
+      if (error instanceof AgentError) return { ok: false, kind: "unstored", code: error.code };
+      throw error;
+    }
+  }
+
+  #take(database: Database, group: readonly Arrival[]): Taken | Refused {
+    const { run } = this.#rooms;
+    const nowMs = this.#rooms.clock();
     const agentId = group[0]?.agentId ?? "";
-    if (error instanceof Outdated) {
-      for (const { session } of group) session.end(error.reason);
-      return;
+    const statements = group.map((arrival) => arrival.statement);
+    const done = applyStatements(database, agentId, statements, { isOwn: this.#isOwn, nowMs });
+    if (!done.ok) return done;
+    const isGreeted = ({ session, statement }: Arrival): boolean => tellsGreeted(statement, session.nonce, done.head);
+    const isHeard = group.some(isGreeted);
+    const standings = group.map((arrival) => standingOfStatement(done.was.headSeq, arrival.statement, isGreeted(arrival)));
+    const standing = keepStanding(database, done.was, last(standings), nowMs);
+    const placed = isHeard && keepHeard(database, agentId, run) ? placeJobs(database, agentId, nowMs) : 0;
+    return { ...done, standing, placed };
+  }
+
+  #stop(group: readonly Arrival[], verdict: Refused | Unstored): void {
+    const agentId = group[0]?.agentId ?? "";
+    const { log } = this.#rooms;
+    const end = (reason: CloseReason): void => {
+      for (const { session } of group) session.end(reason);
+    };
+    switch (verdict.kind) {
+      case "outdated":
+        end(verdict.reason);
+        return;
+      case "overlapping": {
+        const standings = group.map(({ session, statement }) => standingOfOverlap(session.toldSeq, statement));
+        this.#keepStanding(agentId, () => last(standings));
+        log.info({ event: "agent-again", agent: agentId, reason: verdict.detail }, "the agent comes again");
+        end("busy");
+        return;
+      }
+      case "unstored": {
+        const fields = { agent: agentId, code: verdict.code };
+        log.error({ event: "statements-unstored", ...fields }, "statements could not be stored; the agent sends them again");
+        end("busy");
+        return;
+      }
+      case "halt":
+        this.raise(agentId, verdict);
+        end(verdict.lock ? "locked" : "behind");
     }
-    if (error instanceof Overlapping) {
-      const standings = group.map(({ session, statement }) => standingOfOverlap(session.toldSeq, statement));
-      this.#keepStanding(agentId, () => last(standings));
-      this.#rooms.log.info({ event: "agent-again", agent: agentId, reason: error.message }, "the agent comes again");
-      for (const { session } of group) session.end("busy");
-      return;
-    }
-    if (halt === null) {
-      if (!(error instanceof AgentError)) throw error;
-      const fields = { agent: agentId, code: error.code };
-      this.#rooms.log.error(
-        { event: "statements-unstored", ...fields },
-        "statements could not be stored; the agent sends them again",
-      );
-    } else {
-      this.raise(agentId, halt);
-    }
-    const reason = halt === null ? "busy" : halt.lock ? "locked" : "behind";
-    for (const { session } of group) session.end(reason);
   }
 
   #announce(group: readonly Arrival[], applied: Taken): void {
@@ -177,9 +223,9 @@ export class Intake {
     const agent = group[0]?.agentId ?? "";
     for (const session of new Set(group.map((arrival) => arrival.session))) {
       session.acknowledge(applied.head);
-      if (applied.isRecovered) session.goOn();
+      if (applied.isOpened || applied.placed > 0) session.goOn();
     }
-    if (applied.isRecovered) log.info({ event: "agent-recovered", agent, head: applied.head.seq }, "the agent was recovered");
+    if (applied.isOpened) log.info({ event: "agent-recovered", agent, head: applied.head.seq }, "the agent was recovered");
     for (const { code, locked } of applied.alarms)
       log.error({ event: "agent-alarm", agent, code, locked }, "the agent raised an alarm");
     this.#announceStanding(agent, applied.standing);
@@ -190,10 +236,4 @@ export class Intake {
 
 function last(standings: readonly (Standing | null)[]): Standing | null {
   return standings.filter((one) => one !== null).at(-1) ?? null;
-}
-
-/** A constraint that refused a row says the same as a contradiction found by looking. */
-function haltOf(error: unknown): Halt | null {
-  if (error instanceof Halt) return error;
-  return isConflict(error) ? new Halt("HUB_CONTRADICTION", true, "a unique constraint refused what the agent said") : null;
 }

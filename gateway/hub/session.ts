@@ -1,58 +1,43 @@
 /**
- * One agent's connection: challenge, hello under the link key, welcome, then jobs, acknowledgements and beats out, statements and
- * beats in. A frame's signature is verified before anything of it is parsed; whoever sends anything else is cut off with a code
- * and no explanation. Holds no state that the database does not, but for how far jobs were sent on this connection.
- * Sources: docs/protocol.md sections 4 to 7.
+ * One agent's connection: challenge, hello under the link key, welcome, then jobs, acknowledgements
+ * and beats out, statements and beats in. A frame's signature is verified before anything of it is
+ * parsed; whoever sends anything else is cut off with a code and no explanation. Holds no state
+ * that the database does not, but for how far jobs were sent on this connection. Sources:
+ * docs/protocol.md sections 4 to 7.
  */
 import { type KeyObject, randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
-import { frameKind, gatewayFrameBytesMax, openEnvelope, publicKeyFromHex, sealEnvelope } from "../../protocol/envelope.ts";
+import * as envelope from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
-import type { Ack, Beat, Challenge, EnvelopeKind, Head, Hello, Jobs, Statement, Welcome } from "../../protocol/messages.ts";
-import { parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
+import type {
+  Ack,
+  Beat,
+  Challenge,
+  EnvelopeKind,
+  Head,
+  Hello,
+  Jobs,
+  OpenSlots,
+  Statement,
+  Welcome,
+} from "../../protocol/messages.ts";
+import { endedPerAckMax, parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
-import { recoveryOrder } from "../recovery/order.ts";
+import { endedIds, recoveryOrder } from "../recovery/order.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
+import { readAgent } from "../store/agents.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
+import { type CloseReason, closeCodes, type LinkLimits } from "./link-limits.ts";
 import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
 
-/** Close codes of the link, RFC 6455 section 7.4.2; docs/protocol.md section 4 says what each asks of the agent. */
-export const closeCodes = {
-  replaced: 4000, // a newer connection of the same agent took over
-  refused: 4001, // unknown agent, wrong key, or released
-  protocol: 4002, // a frame that cannot be
-  epoch: 4003, // an older epoch than the one granted
-  locked: 4004, // this agent's word contradicted the database
-  silent: 4005, // no hello in time, or no beat
-  busy: 4006, // the database did not take it: come again
-  behind: 4009, // the database lacks what the agent has: reconnect, and resend after the welcome's echo
-} as const;
-export type CloseReason = keyof typeof closeCodes;
-
-/** Milliseconds, and bytes waiting in a connection. */
-export interface LinkLimits {
-  readonly helloMs: number;
-  readonly beatMs: number;
-  readonly deadMs: number; // without a valid frame
-  readonly resendMs: number; // for jobs that found no answer on this connection
-  readonly fillBytesMax: number; // no more jobs are queued above this
-  readonly sendBytesMax: number; // above this the connection is cut
-}
-
-/** docs/protocol.md, sections 4 and 5.3. */
-export const linkLimits: LinkLimits = {
-  helloMs: 10_000,
-  beatMs: 15_000,
-  deadMs: 35_000,
-  resendMs: 30_000,
-  fillBytesMax: 256 * 1024,
-  sendBytesMax: 1024 * 1024,
-};
-
 const helloBytesMax = 4096;
+/** How long an end may wait for others, so that they share an acknowledgement. */
+const endedMs = 20;
+/** After so many beats what was said of ends is said once more: a minute. */
+const beatsToRepeat = 4;
 
 /** What a session needs of the hub. */
 export interface SessionRooms {
@@ -62,7 +47,7 @@ export interface SessionRooms {
   readonly clock: () => number;
   readonly limits: LinkLimits;
   /** The hello is the agent's own, whatever comes of it: what the agent calls its software. */
-  readonly onHello: (agentId: string, software: string) => void;
+  readonly onHello: (session: Session, agentId: string, software: string) => void;
   /** The hello held: from here `agentId` is set. */
   readonly onLive: (session: Session) => void;
   readonly onStatement: (session: Session, statement: Statement) => void;
@@ -92,6 +77,13 @@ export class Session {
   #quietSince = 0; // when jobs were sent or answered last
   #beatAt = 0;
   #toldSeq = 0;
+  // of the hello: what the agent still keeps bytes of lies in there
+  #open: readonly OpenSlots[] = [];
+  readonly #untold = new Set<string>(); // ended; to be told with the next acknowledgements
+  #told: string[] = []; // said once
+  readonly #repeated = new Set<string>(); // being said once more
+  #beatCount = 0;
+  #telling: NodeJS.Timeout | null = null;
 
   constructor(socket: WebSocket, rooms: SessionRooms) {
     this.#socket = socket;
@@ -130,14 +122,39 @@ export class Session {
   acknowledge(head: Head): void {
     const live = this.#live;
     if (live === null || this.#served(live) === null) return;
-    this.#send("ack", { agent: live.id, epoch: live.epoch, head, at: this.#rooms.clock() } satisfies Ack);
+    const ended = [...this.#untold].slice(0, endedPerAckMax);
+    for (const id of ended) {
+      this.#untold.delete(id);
+      if (!this.#repeated.delete(id)) this.#told.push(id);
+    }
+    this.#send("ack", { agent: live.id, epoch: live.epoch, head, ended, at: this.#rooms.clock() } satisfies Ack);
+    if (this.#untold.size > 0) this.#tellEndedSoon();
+  }
+
+  /**
+   * The chain has ended these, and this database holds it: the agent may forget their bytes. A word
+   * that gets lost is said again with a later beat, and at the next greeting.
+   */
+  tellEnded(ids: readonly string[]): void {
+    for (const id of ids) this.#untold.add(id);
+    if (this.#untold.size > 0) this.#tellEndedSoon();
+  }
+
+  /** One pass of the watcher ends many at once. */
+  #tellEndedSoon(): void {
+    this.#telling ??= setTimeout(() => {
+      this.#telling = null;
+      const agent = this.#live === null ? null : this.#served(this.#live);
+      const head = agent === null ? null : headOf(agent);
+      if (head !== null && this.#untold.size > 0) this.acknowledge(head);
+    }, endedMs);
   }
 
   /** Sends what is pending, as far as the connection takes it; harmless at any time. */
   pump(): void {
     const live = this.#live;
     const { store, limits, clock } = this.#rooms;
-    // A job the order names must not come as a job as well.
+    // What an opened ledger keeps must not come as a job as well.
     if (live !== null && awaitsRecovery(store.database, live)) return;
     while (live !== null && !this.#ended && this.#socket.bufferedAmount < limits.fillBytesMax) {
       const batch = fillEnvelope(jobsAfter(store.database, live.id, this.#sentSequence));
@@ -153,17 +170,22 @@ export class Session {
         echo: headOf(agent),
         at: clock(),
         jobs: batch.map((job) => job.text),
+        signatures: batch.map((job) => envelope.signJob(job.text, this.#rooms.gatewayKey)),
       };
       this.#send("jobs", jobs, () => this.pump());
     }
   }
 
-  /** The agent was recovered: jobs go on from the first one it has not answered. */
+  /**
+   * A new ledger was opened, or jobs got their places: they go on from the first one that is not
+   * answered.
+   */
   goOn(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null) return;
     this.#answered = answeredUpTo(this.#rooms.store.database, agent);
     this.#sentSequence = this.#answered;
+    this.tellEnded(endedIds(this.#rooms.store.database, agent, this.#open));
     this.pump();
   }
 
@@ -184,23 +206,27 @@ export class Session {
     if (this.#ended) return;
     this.#ended = true;
     clearTimeout(this.#deadline);
+    if (this.#telling !== null) clearTimeout(this.#telling);
     if (this.#beats !== null) clearInterval(this.#beats);
     this.#rooms.onClosed(this);
   }
 
   #send(kind: EnvelopeKind, payload: object, done?: () => void): void {
     if (this.#ended || this.#socket.readyState !== this.#socket.OPEN) return;
-    this.#socket.send(sealEnvelope(kind, payload, this.#rooms.gatewayKey), { binary: true }, (error) => {
+    this.#socket.send(envelope.sealEnvelope(kind, payload, this.#rooms.gatewayKey), { binary: true }, (error) => {
       if (error === undefined || error === null) done?.();
     });
     if (this.#socket.bufferedAmount > this.#rooms.limits.sendBytesMax) this.cut();
   }
 
   #readAgent(id: string): AgentRow | undefined {
-    return this.#rooms.store.database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
+    return readAgent(this.#rooms.store.database, id);
   }
 
-  /** The agent as the database has it now. Null when another process released it or raised its epoch: then the link ends. */
+  /**
+   * The agent as the database has it now. Null when another process released it or raised its
+   * epoch: then the link ends.
+   */
   #served({ id, epoch }: Live): AgentRow | null {
     const agent = this.#readAgent(id);
     if (agent !== undefined && agent.releasedAt === null && agent.epoch === epoch) return agent;
@@ -225,34 +251,41 @@ export class Session {
   #admitHello(frame: Uint8Array): CloseReason | null {
     const agent = this.#readAgent(claimedAgent(frame));
     if (agent === undefined || agent.releasedAt !== null) return "refused";
-    const linkKey = publicKeyFromHex(agent.linkKey);
-    const { payload } = openEnvelope(frame, { kind: "hello", publicKey: linkKey, bytesMax: helloBytesMax });
+    const linkKey = envelope.publicKeyFromHex(agent.linkKey);
+    const { payload } = envelope.openEnvelope(frame, { kind: "hello", publicKey: linkKey, bytesMax: helloBytesMax });
     const hello = parseHello(payload);
     if (hello.agent !== agent.id || hello.answers !== this.#nonce) return "refused";
-    this.#rooms.onHello(agent.id, hello.software);
+    this.#rooms.onHello(this, agent.id, hello.software);
     if (hello.epoch < agent.epoch) return this.#offer(agent, hello);
     if (hello.epoch > agent.epoch) {
       this.#rooms.onBehind(agent.id, `it holds epoch ${agent.epoch}, the agent was granted ${hello.epoch}`);
       return "behind";
     }
     if (agent.lockedCode.startsWith("HUB_")) return "locked";
-    this.#live = { id: agent.id, epoch: agent.epoch, linkKey, signerKey: publicKeyFromHex(agent.signerKey) };
+    this.#live = { id: agent.id, epoch: agent.epoch, linkKey, signerKey: envelope.publicKeyFromHex(agent.signerKey) };
     this.#greet(agent, hello);
     return null;
   }
 
-  /** An agent that its operator here recovers gets the order for it, and nothing else; it is not live with its old epoch. */
+  /**
+   * An agent that its operator here recovers gets the order for it, and nothing else; it is not
+   * live with its old epoch.
+   */
   #offer(agent: AgentRow, hello: Hello): CloseReason | null {
     const { store, clock, log } = this.#rooms;
     const recovery = recoveryOf(store.database, agent);
     if (recovery === undefined || recovery.takenAt !== null) return "epoch";
-    const parts = recoveryOrder(store.database, agent, recovery, hello, clock());
+    const sign = (text: string): string => envelope.signJob(text, this.#rooms.gatewayKey);
+    const parts = recoveryOrder(store.database, agent, recovery, { hello, sign, nowMs: clock() });
     log.info({ event: "recovery-offered", agent: agent.id, epoch: agent.epoch, parts: parts.length }, "a recovery is offered");
     this.#sendParts(parts);
     return null;
   }
 
-  /** One after another, as the connection takes them: all of a large order at once would be more than may wait there. */
+  /**
+   * One after another, as the connection takes them: all of a large order at once would be more
+   * than may wait there.
+   */
   #sendParts([part, ...rest]: readonly Recovery[]): void {
     if (this.#ended) return;
     clearTimeout(this.#deadline);
@@ -268,9 +301,7 @@ export class Session {
     this.#beats = setInterval(() => this.#beat(), limits.beatMs);
     this.#toldSeq = agent.headSeq;
     const welcome: Welcome = {
-      agent: agent.id,
-      wallet: agent.wallet,
-      epoch: agent.epoch,
+      ...{ agent: agent.id, wallet: agent.wallet, epoch: agent.epoch },
       challenge: this.#nonce,
       answers: hello.nonce,
       echo: headOf(agent),
@@ -279,10 +310,29 @@ export class Session {
     };
     this.#send("welcome", welcome);
     this.#rooms.onLive(this);
+    this.#open = hello.open;
+    // An agent that is recovered, or has stated nothing yet, is told when it has.
+    if (agent.headSeq > 0) this.tellEnded(endedIds(this.#rooms.store.database, agent, this.#open));
     this.pump();
   }
 
-  /** Also the moment to notice what another process did: a released agent, a new epoch, jobs whose signal was lost. */
+  /**
+   * A word that was lost on a line that stands: each end is said once more on this connection, and
+   * then at the next greeting.
+   */
+  #repeatEnded(): void {
+    this.#beatCount += 1;
+    if (this.#beatCount % beatsToRepeat !== 0) return;
+    const again = this.#told;
+    this.#told = [];
+    for (const id of again) this.#repeated.add(id);
+    this.tellEnded(again);
+  }
+
+  /**
+   * Also the moment to notice what another process did: a released agent, a new epoch, jobs whose
+   * signal was lost.
+   */
   #beat(): void {
     const live = this.#live;
     const { store, limits, clock } = this.#rooms;
@@ -292,6 +342,7 @@ export class Session {
     // Rises even when the clock was set back: the agent takes a beat that does not for a replay.
     this.#beatAt = Math.max(clock(), this.#beatAt + 1);
     this.#send("beat", { agent: agent.id, head: headOf(agent), at: this.#beatAt } satisfies Beat);
+    this.#repeatEnded();
     const answered = answeredUpTo(store.database, agent);
     if (answered !== this.#answered || answered >= this.#sentSequence) {
       this.#answered = answered;
@@ -308,8 +359,9 @@ export class Session {
   }
 
   #admitFrame(live: Live, frame: Uint8Array): CloseReason | null {
-    const publicKey = frameKind(frame) === "statement" ? live.signerKey : live.linkKey;
-    const { kind, payload } = openEnvelope(frame, { kinds: ["statement", "beat"], publicKey, bytesMax: gatewayFrameBytesMax });
+    const publicKey = envelope.frameKind(frame) === "statement" ? live.signerKey : live.linkKey;
+    const bytesMax = envelope.gatewayFrameBytesMax;
+    const { kind, payload } = envelope.openEnvelope(frame, { kinds: ["statement", "beat"], publicKey, bytesMax });
     if (kind === "beat") {
       const beat = parseBeat(payload);
       if (beat.agent !== live.id) return "protocol";
@@ -329,7 +381,10 @@ function headOf(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | null {
   return agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
 }
 
-/** Which agent a hello claims to be from, found without parsing: only to choose the key that must have signed all of it. */
+/**
+ * Which agent a hello claims to be from, found without parsing: only to choose the key that must
+ * have signed all of it.
+ */
 function claimedAgent(frame: Uint8Array): string {
   if (frame.length > helloBytesMax) return "";
   return /"agent":\s*"([0-9a-f]{16})"/.exec(Buffer.from(frame).toString("latin1"))?.[1] ?? "";

@@ -1,9 +1,9 @@
 /**
- * The config.json that the service gives a merchant: chains, currencies and a cautious policy, complete but for the three secrets.
- * Limits are worth a fixed sum of dollars where a price is known, else multiples of the smallest withdrawal.
- * Source: docs/api.md, section on running it.
+ * The config.json that the service gives a merchant: chains, currencies and a cautious policy,
+ * complete but for the three secrets. Limits are worth a fixed sum of dollars where a price is
+ * known, else multiples of the smallest withdrawal. Source: docs/api.md, section on running it.
  */
-import { nativeDecimal } from "../../chains/evm/network.ts";
+import { familyOf } from "../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
 
@@ -12,7 +12,10 @@ const usd = { perWithdrawal: 5_000n, perHour: 15_000n, perDay: 50_000n, hold: 3_
 const multiples = { perWithdrawal: 1_000n, perHour: 3_000n, perDay: 10_000n, hold: 600n };
 const feeWithoutPrice = { maxFee: "0.01", maxFeePerDay: "0.2" };
 
-/** Rounds down to two significant digits, so that a person reads the limit easily; never below one unit. */
+/**
+ * Rounds down to two significant digits, so that a person reads the limit easily; never below one
+ * unit.
+ */
 function rounded(units: bigint): bigint {
   const digits = units.toString().length;
   const grain = 10n ** BigInt(Math.max(0, digits - 2));
@@ -26,7 +29,9 @@ function priceUnits(config: GatewayConfig, currency: GatewayCurrency): bigint | 
   return parsed?.ok === true ? parsed.units : null;
 }
 
-/** The amount of a currency that is worth so many dollars. `price` is in dollars, with 18 decimals. */
+/**
+ * The amount of a currency that is worth so many dollars. `price` is in dollars, with 18 decimals.
+ */
 function worth(dollars: bigint, price: bigint, decimal: number): string {
   const units = (dollars * 10n ** BigInt(priceDecimal) * 10n ** BigInt(decimal)) / price;
   return formatAmount(rounded(units), decimal);
@@ -50,11 +55,13 @@ function feesOf(config: GatewayConfig, network: string): Record<string, string> 
   const native = Object.values(config.currencies).find((entry) => entry.network === network && entry.contract === "");
   const price = native === undefined ? null : priceUnits(config, native);
   if (price === null) return feeWithoutPrice;
-  return { maxFee: worth(usd.fee, price, nativeDecimal), maxFeePerDay: worth(usd.feePerDay, price, nativeDecimal) };
+  const { decimal } = familyOf(network).fees;
+  return { maxFee: worth(usd.fee, price, decimal), maxFeePerDay: worth(usd.feePerDay, price, decimal) };
 }
 
 /**
- * The text of config.json for an agent of this gateway, without the currencies that are switched off.
+ * The text of config.json for an agent of this gateway, without the currencies that are switched
+ * off.
  * @public
  */
 export function agentConfigText(config: GatewayConfig): string {

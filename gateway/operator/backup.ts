@@ -1,4 +1,7 @@
-/** `backup`: copies the database while the gateway runs, or reads a kept copy through; and the words for the person who does so. */
+/**
+ * `backup`: copies the database while the gateway runs, or reads a kept copy through; and the words
+ * for the person who does so.
+ */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { AgentError } from "../../protocol/fault.ts";
@@ -7,7 +10,8 @@ import type { Store } from "../store/store.ts";
 
 /**
  * Copies the database to `file`.
- * @throws AgentError GATEWAY_FILE_EXISTS, also for a file that is there unless `overwrite`; GATEWAY_BACKUP_DAMAGED
+ * @throws AgentError GATEWAY_FILE_EXISTS, also for a file that is there unless `overwrite`;
+ * GATEWAY_BACKUP_DAMAGED
  * @public
  */
 export function backUp(store: Store, file: string, nowMs: number, overwrite: boolean): StoreCopy {

@@ -1,11 +1,13 @@
 /**
- * `check`: finds the faults of the gateway's next start without starting: in configuration, key, database, port, certificate, the
- * chains' nodes and tokens. Changes nothing, and works beside a running gateway.
+ * `check`: finds the faults of the gateway's next start without starting: in configuration, key,
+ * database, port, certificate, the chains' nodes and tokens. Changes nothing, and works beside a
+ * running gateway.
  */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, isIP } from "node:net";
-import { lookAtNode, type NodeView } from "../../chains/evm/node-check.ts";
+import { lookAtNode } from "../../chains/connect.ts";
+import type { NodeView } from "../../chains/nodes.ts";
 import { reasonOf } from "../../protocol/fault.ts";
 import { type Finding, finding, orFinding } from "../../protocol/finding.ts";
 import { isLoopback } from "../../protocol/loopback.ts";
@@ -19,8 +21,9 @@ const dayMs = 86_400_000;
 const certificateDays = 14;
 
 /**
- * Checks the configuration at `path` and what it names. An error: the gateway would not start, or would be wrong. A warning: it starts,
- * and somebody should look. Rejects for bugs alone. Twice is harmless.
+ * Checks the configuration at `path` and what it names. An error: the gateway would not start, or
+ * would be wrong. A warning: it starts, and somebody should look. Rejects for bugs alone. Twice is
+ * harmless.
  * @public
  */
 export async function checkGateway(path: string, nowMs: number): Promise<readonly Finding[]> {
@@ -46,7 +49,10 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
   return (orFinding(findings, () => runningOn(config.database) ?? "") ?? "") !== "";
 }
 
-/** Shops and agents reach the gateway at publicUrl, so one of this machine alone is right only while nobody else is served. */
+/**
+ * Shops and agents reach the gateway at publicUrl, so one of this machine alone is right only while
+ * nobody else is served.
+ */
 function publicFindings({ publicUrl, listen }: GatewayConfig): readonly Finding[] {
   const { hostname, protocol } = new URL(publicUrl);
   const isLocal = isLoopback(hostname);
@@ -100,8 +106,7 @@ function portFindings({ listen: { host, port } }: GatewayConfig): Promise<readon
 async function chainFindings(config: GatewayConfig, name: string, chain: GatewayChain): Promise<readonly Finding[]> {
   const tokens = Object.values(config.currencies).filter((one) => one.chain === name && one.contract !== "");
   const contracts = tokens.map(({ contract }) => contract);
-  const { chainId } = chain;
-  const nodes = await Promise.all(chain.nodes.map((url) => lookAtNode({ url, chainId, contracts, timeoutMs: nodeMs })));
+  const nodes = await Promise.all(chain.nodes.map((url) => lookAtNode({ chain, url, contracts, timeoutMs: nodeMs })));
   return [...nodes.flatMap((node) => nodeFindings(name, node)), ...tokens.flatMap((token) => tokenFindings(nodes, token))];
 }
 

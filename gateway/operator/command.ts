@@ -1,60 +1,60 @@
 /**
- * The commands of the gateway other than `start`: each reads or changes the files and the database, prints lines or one line of JSON,
- * and sets the exit status.
+ * The commands of the gateway that stand alone, and what the groups of commands beside this file
+ * share: each reads or changes the files and the database, prints lines or one line of JSON, and
+ * sets the exit status.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, fstatSync } from "node:fs";
-import { CommanderError } from "commander";
 import { destination, type Logger, pino } from "pino";
 import { codes } from "../../protocol/codes.ts";
 import { gatewayEvents } from "../../protocol/events.ts";
 import type { Refusal } from "../../protocol/fault.ts";
 import { findingLine } from "../../protocol/finding.ts";
 import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../protocol/log.ts";
+import { visible, visibleLines } from "../../protocol/visible.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
-import type { Scope } from "../auth/keys.ts";
 import { type GatewayConfig, readConfig } from "../config.ts";
 import { checkKey, runningOn } from "../store/owner.ts";
 import { openStore } from "../store/store.ts";
-import { agentConfigText } from "./agent-config.ts";
 import { backUp, checkBackup, describeCopy, keepWords } from "./backup.ts";
 import { checkGateway } from "./check.ts";
-import { initFolder, writeOwnFile } from "./folder.ts";
+import { initFolder } from "./folder.ts";
 import { askHealth, failedChecks } from "./health.ts";
-import { describeKeys, listKeys } from "./key-list.ts";
-import { addKey, createMerchant, listAgents, type Operator, recoverAgent, releaseAgent, revoke } from "./people.ts";
+import { listAgents, type Operator, recoverAgent, releaseAgent } from "./people.ts";
 
 /** @public */
 export const exit = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
 
 /** @public */
-export const print = (text: string): void => void process.stdout.write(`${text}\n`);
+export const print = (text: string): void => void process.stdout.write(`${visibleLines(text)}\n`);
 
 /** @public */
 export const clock = (): number => Date.now();
 const isJournal = isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2));
 
 /**
- * Tells an error: in two lines for a person or a script, in one line of the log where the journal reads.
+ * Tells an error: in two lines for a person or a script, in one line of the log where the journal
+ * reads.
  * @public
  */
 export function complain(message: string, hint: string): void {
   if (isJournal) {
     const form = { at: clock(), level: "error", process: "gateway", event: "command-fault", message } as const;
-    process.stderr.write(`${priorityOf("error")}${logLine(form, { hint })}\n`);
+    process.stderr.write(`${priorityOf("error")}${visible(logLine(form, { hint }))}\n`);
     return;
   }
-  process.stderr.write(`gateway: ${message}\n${hint === "" ? "" : `hint: ${hint}\n`}`);
+  process.stderr.write(`gateway: ${visible(message)}\n${hint === "" ? "" : `hint: ${visible(hint)}\n`}`);
 }
 
 /**
- * Answers a person's signal to the running gateway, with a line of the log that no logLevel suppresses.
+ * Answers a person's signal to the running gateway, with a line of the log that no logLevel
+ * suppresses.
  * @public
  */
 export function answer(event: "config-reload" | "config-refused" | "service-manager-away", message: string): void {
   const level = gatewayEvents[event][1];
   const line = logLine({ at: clock(), level, process: "gateway", event, message });
-  process.stderr.write(`${isJournal ? priorityOf(level) : ""}${line}\n`);
+  process.stderr.write(`${isJournal ? priorityOf(level) : ""}${visible(line)}\n`);
 }
 
 /** @public */
@@ -63,7 +63,11 @@ export const printJson = (value: object): void => print(JSON.stringify(value));
 /** @public */
 export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Logger, "level"> {
   const out = destination({ dest: 2, sync: true });
-  const stream = isJournal ? { write: (line: string) => void out.write(withPriority(line)) } : out;
+  // JSON escapes the oldest control characters only; shops and nodes choose some of these texts,
+  // and a person reads them on a terminal.
+  const stream = {
+    write: (line: string) => void out.write(visibleLines(isJournal ? withPriority(line) : line)),
+  };
   return pino({ level, ...lineOptions("gateway", clock) }, stream);
 }
 
@@ -76,21 +80,32 @@ export interface JsonOption extends ConfigOption {
   readonly json?: boolean;
 }
 
-/** Opens configuration, key and database for `work`, and closes the database after it. */
-function asOperator<T>(options: ConfigOption, work: (by: Operator, config: GatewayConfig) => T): T {
+/**
+ * Opens configuration, key and database for `work`, and closes the database after it, or after what
+ * it waits for.
+ * @public
+ */
+export function asOperator<T>(options: ConfigOption, work: (by: Operator, config: GatewayConfig) => T): T {
   const config = readConfig(options.config);
   const gatewayKey = readGatewayKey(config.keyFile);
   const store = openStore(config.database, makeLog("error"));
+  let waits = false;
   try {
     checkKey(store.database, gatewayKey.fingerprint, config);
-    return work({ store, gatewayKey, random: randomBytes, nowMs: clock(), run: runningOn(config.database) }, config);
+    const done = work({ store, gatewayKey, random: randomBytes, nowMs: clock(), run: runningOn(config.database) }, config);
+    if (!(done instanceof Promise)) return done;
+    waits = true;
+    return done.finally(() => store.close()) as T;
   } finally {
-    store.close();
+    if (!waits) store.close();
   }
 }
 
-/** True for a success; prints a refusal and sets the exit status. */
-function allowed<T extends { readonly ok: true }>(outcome: T | Refusal): outcome is T {
+/**
+ * True for a success; prints a refusal and sets the exit status.
+ * @public
+ */
+export function allowed<T extends { readonly ok: true }>(outcome: T | Refusal): outcome is T {
   if (outcome.ok) return true;
   const [, , , meaning, advice] = codes[outcome.code];
   complain(outcome.detail ?? meaning, advice);
@@ -107,63 +122,6 @@ export function init(options: { readonly dir: string; readonly json?: boolean })
   }
   print(`Made ${made.key}, an empty database, and ${made.config}.`);
   print(`Next: set publicUrl, chains and currencies there, then run this program with: start --config ${made.config}`);
-}
-
-/** @public */
-export function merchantCreate(
-  name: string,
-  options: JsonOption & { readonly configOut?: string; readonly language: "en" | "tr" },
-): void {
-  const { configOut, language } = options;
-  asOperator(options, (by, config) => {
-    if (configOut !== undefined) writeOwnFile(configOut, agentConfigText(config));
-    const made = createMerchant(by, { name, language });
-    if (options.json === true) {
-      printJson(made);
-      return;
-    }
-    print(`merchantId  ${made.merchantId}\napiKey      ${made.apiKey}`);
-    print("This is the only time the apiKey is shown. It may do everything; make narrower ones with `key create`.");
-    if (configOut !== undefined) print(`Wrote ${configOut}: the merchant replaces the three secrets in it.`);
-  });
-}
-
-/** @public */
-export interface KeyOptions extends JsonOption {
-  readonly merchant: string;
-  readonly scopes: readonly Scope[];
-  readonly profile: "compatible" | "strict";
-  readonly alg: "HS256" | "EdDSA";
-  readonly publicKey?: string;
-}
-
-/** @public */
-export function keyCreate(options: KeyOptions): void {
-  const { merchant, scopes: wanted, profile, alg, publicKey } = options;
-  if (alg === "EdDSA" && wanted.includes("agent:pair"))
-    throw new CommanderError(exit.usage, "scopes", "agent:pair needs an HS256 key");
-  if (alg === "HS256" && publicKey !== undefined) throw new CommanderError(exit.usage, "alg", "--public-key needs --alg EdDSA");
-  asOperator(options, (by) => {
-    const made = addKey(by, { merchant, scopes: wanted, profile, alg, ...(publicKey === undefined ? {} : { publicKey }) });
-    if (!allowed(made)) return;
-    const { keyId, apiKey } = made;
-    if (options.json === true) {
-      printJson({ keyId, apiKey, merchantId: merchant, scopes: wanted, profile, alg });
-      return;
-    }
-    print(`keyId   ${keyId}\nscopes  ${wanted.join(",")}\nprofile ${profile}, ${alg}`);
-    if (apiKey !== "") print(`apiKey  ${apiKey}\nThis is the only time the apiKey is shown.`);
-  });
-}
-
-/** @public */
-export function keyList(options: JsonOption & { readonly merchant?: string }): void {
-  asOperator(options, (by) => {
-    const listed = listKeys(by, options.merchant);
-    if (!allowed(listed)) return;
-    if (options.json === true) printJson(listed.keys);
-    else print(describeKeys(listed.keys));
-  });
 }
 
 /** @public */
@@ -184,15 +142,6 @@ export function backup(file: string, options: JsonOption & { readonly check?: bo
 }
 
 /** @public */
-export function keyRevoke(keyId: string, options: JsonOption): void {
-  asOperator(options, (by) => {
-    if (!allowed(revoke(by, keyId))) return;
-    if (options.json === true) printJson({ keyId, revoked: true });
-    else print(`Revoked ${keyId}.`);
-  });
-}
-
-/** @public */
 export function agentsList(options: JsonOption): void {
   asOperator(options, (by) => {
     const agents = listAgents(by);
@@ -202,17 +151,23 @@ export function agentsList(options: JsonOption): void {
     }
     if (agents.length === 0) print("No agent has paired yet.");
     for (const agent of agents) {
-      const state = agent.releasedAt === "" ? (agent.lockedCode === "" ? "paired" : `locked ${agent.lockedCode}`) : "released";
+      const state = agent.releasedAt === "" ? pairedState(agent) : "released";
       print(`${agent.agentId}  ${state}  ${agent.merchant} (${agent.merchantId})  short code ${agent.shortCode}`);
       print(
         `  ${agent.hotAddress}  epoch ${agent.epoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
       );
       if (agent.software !== "") print(`  runs ${agent.software}`);
+      if (agent.policy !== "") print(`  limits ${agent.policy}`);
       if (agent.unheard === "") continue;
       const effect = agent.releasedAt === "" ? "agents release is refused" : "the next server begins with a recovery";
       print(`  unheard, so ${effect}: ${agent.unheard}`);
     }
   });
+}
+
+function pairedState({ lockedCode, pausedAt }: ReturnType<typeof listAgents>[number]): string {
+  if (lockedCode !== "") return `locked ${lockedCode}`;
+  return pausedAt === "" ? "paired" : `paused by its operator since ${pausedAt}`;
 }
 
 /** @public */
@@ -233,7 +188,7 @@ export function agentsRelease(agentId: string, options: JsonOption & { readonly 
       print(
         "What it paid may be missing here. The server that is paired next begins with a recovery and pays nothing by itself:",
       );
-      print("compare each of its orders with the chain before it is approved (docs/recovering.md, section 7).");
+      print("compare each of its orders with the chain before it is approved (docs/recovering.md, section 4).");
     }
   });
 }
@@ -250,7 +205,8 @@ export function agentsRecover(agentId: string, options: JsonOption & { readonly 
     }
     print(`Recovery of ${agentId} begun: epoch ${epoch}. Whoever runs with an older one is refused from now on.`);
     print(`Open withdrawals that go with the order: ${openWithdrawals}.`);
-    print("Next, on the agent's server, once status says RECOVERY_OFFERED there: the command recover");
+    print("Next, on the agent's server, once status says RECOVERY_OFFERED there: the command recover;");
+    print("recover --both where this gateway's database was put back too (docs/recovering.md).");
   });
 }
 

@@ -1,5 +1,6 @@
 /**
- * `init`: makes the gateway's key, its first configuration and an empty database. Never touches a file that exists.
+ * `init`: makes the gateway's key, its first configuration and an empty database. Never touches a
+ * file that exists.
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +9,8 @@ import type { GatewayLog } from "../../protocol/log.ts";
 import { createGatewayKey } from "../auth/gateway-key.ts";
 import { createStore } from "../store/store.ts";
 
-const tether = "0xdAC17F958D2ee523a2206206994597C13D831ec7"; // USDT on Ethereum, etherscan.io/token/0xdac1…1ec7
+// USDT on Ethereum, etherscan.io/token/0xdac1…1ec7
+const tether = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 
 const firstConfig = {
   listen: { host: "127.0.0.1", port: 8080 },
@@ -29,7 +31,10 @@ const firstConfig = {
       minWithdrawAmount: "5",
     },
   },
-  prices: { manual: {} },
+  prices: {
+    manual: {},
+    sources: { coinbase: {}, kraken: {}, bitstamp: {}, btcturk: {}, paribu: {}, binance: {} },
+  },
 };
 
 /**
@@ -54,7 +59,8 @@ export function writeOwnFile(path: string, text: string): void {
 
 /**
  * Makes the gateway's folder, which may exist, and the three files in it.
- * @throws AgentError GATEWAY_FILE_EXISTS before anything is written when one of the three exists, or when the folder cannot be made
+ * @throws AgentError GATEWAY_FILE_EXISTS before anything is written when one of the three exists,
+ * or when the folder cannot be made
  * @public
  */
 export function initFolder(

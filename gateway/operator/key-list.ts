@@ -1,6 +1,7 @@
 /** `key list`: the API keys and the rights of each; never a secret. */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
-import type { KeyRow, MerchantRow } from "../store/rows.ts";
+import { listKeyRows } from "../store/keys.ts";
+import { readMerchant } from "../store/merchants.ts";
 import { dateOf, type Operator } from "./people.ts";
 
 /** @public */
@@ -14,6 +15,8 @@ export interface KeyLine {
   readonly createdAt: string;
   readonly lastUsedAt: string; // "" never
   readonly revokedAt: string; // "" while the key is good
+  readonly expiresAt: string; // "" never
+  readonly allowedAddresses: readonly string[]; // none: from anywhere
   readonly pairingUsed: boolean; // true when its right to pair is used up
 }
 
@@ -25,18 +28,8 @@ export function listKeys(
   { store: { database } }: Pick<Operator, "store">,
   merchant: string | undefined,
 ): { readonly ok: true; readonly keys: readonly KeyLine[] } | Refusal {
-  if (merchant !== undefined && database.get<MerchantRow>("SELECT * FROM merchants WHERE id = ?", merchant) === undefined) {
-    return refuse("GATEWAY_UNKNOWN_MERCHANT");
-  }
-  type Row = Omit<KeyRow, "secretBox" | "publicKey"> & { readonly name: string };
-  const rows = database.all<Row>(
-    `SELECT keys.id, keys.merchant, merchants.name, scopes, profile, alg, pairingUsed, keys.createdAt, lastUsedAt, revokedAt
-     FROM keys JOIN merchants ON merchants.id = keys.merchant WHERE ? IS NULL OR keys.merchant = ?
-     ORDER BY revokedAt IS NOT NULL, merchants.name, keys.createdAt, keys.id`,
-    merchant ?? null,
-    merchant ?? null,
-  );
-  const keys = rows.map((row) => ({
+  if (merchant !== undefined && readMerchant(database, merchant) === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
+  const keys = listKeyRows(database, merchant).map((row) => ({
     keyId: row.id,
     merchantId: row.merchant,
     merchant: row.name,
@@ -46,6 +39,8 @@ export function listKeys(
     createdAt: dateOf(row.createdAt),
     lastUsedAt: dateOf(row.lastUsedAt),
     revokedAt: dateOf(row.revokedAt),
+    expiresAt: dateOf(row.expiresAt),
+    allowedAddresses: row.allowedAddresses === "" ? [] : row.allowedAddresses.split(","),
     pairingUsed: row.pairingUsed === 1,
   }));
   return { ok: true, keys };
@@ -62,9 +57,15 @@ export function describeKeys(keys: readonly KeyLine[]): string {
 
 function linesOf(key: KeyLine): readonly string[] {
   return [
-    `${key.keyId}  ${key.revokedAt === "" ? "good" : `revoked ${key.revokedAt}`}  ${key.merchant} (${key.merchantId})`,
+    `${key.keyId}  ${stateOf(key)}  ${key.merchant} (${key.merchantId})`,
     `  ${key.scopes.join(",")}${key.pairingUsed ? " (pairing used up)" : ""}`,
     `  ${key.profile}, ${key.alg}, made ${key.createdAt}`,
     `  last used ${key.lastUsedAt || "never"}`,
+    ...(key.allowedAddresses.length === 0 ? [] : [`  from ${key.allowedAddresses.join(", ")} alone`]),
   ];
+}
+
+function stateOf({ revokedAt, expiresAt }: KeyLine): string {
+  if (revokedAt !== "") return `revoked ${revokedAt}`;
+  return expiresAt === "" ? "good" : `ends ${expiresAt}`;
 }

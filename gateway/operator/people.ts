@@ -1,15 +1,21 @@
 /**
- * The operator's acts on merchants, keys and agents, each in one database transaction with its line in the audit table. They work
- * beside a running gateway, which reads the same rows at its next request.
+ * The operator's acts on merchants, keys and agents, each in one database transaction with its line
+ * in the audit table. They work beside a running gateway, which reads the same rows at its next
+ * request.
  */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
-import { createKey, type NewKey, revokeKey, scopes } from "../auth/keys.ts";
-import { hearing, unheardReason } from "../hub/hearing.ts";
+import { createKey, type NewKey, pairingScopes, revokeKey, shopScopes } from "../auth/keys.ts";
+import { hearing, unheardReason } from "../recovery/hearing.ts";
 import { beginRecovery } from "../recovery/recovery.ts";
+import { listAgentRows, markReleased, readPairedAgent } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
-import type { AgentRow, MerchantRow } from "../store/rows.ts";
+import { countPendingOf } from "../store/jobs.ts";
+import { giveBackPairing } from "../store/keys.ts";
+import { insertMerchant, readMerchant } from "../store/merchants.ts";
+import { addReceivingKey, isAccountOfOthers } from "../store/receiving-keys.ts";
 import type { Database, Store } from "../store/store.ts";
+import type { ReceivingAccount } from "./xpub.ts";
 
 /** @public */
 export interface Operator {
@@ -22,22 +28,60 @@ export interface Operator {
 
 const merchantIdBytes = 8;
 
+/** @public */
+export interface NewMerchant {
+  readonly name: string;
+  readonly language: "en" | "tr";
+  readonly profile?: NewKey["profile"];
+}
+
+/** @public */
+export interface MadeMerchant {
+  readonly merchantId: string;
+  readonly keyId: string;
+  readonly apiKey: string;
+  readonly shopKeyId: string;
+  readonly shopKey: string;
+}
+
 /**
- * Makes a merchant and its first key, which has every scope.
+ * Makes a merchant and two keys: `apiKey` pairs a server and does nothing else, `shopKey` orders
+ * and reads and pairs none.
  * @public
  */
-export function createMerchant(
+export function createMerchant(by: Operator, merchant: NewMerchant): MadeMerchant {
+  return by.store.write((database) => makeMerchant(database, by, merchant));
+}
+
+/**
+ * Makes a merchant who receives under this account without any agent, and its two keys. Refuses
+ * GATEWAY_ACCOUNT_TAKEN.
+ * @public
+ */
+export function createReceiver(
   by: Operator,
-  merchant: { readonly name: string; readonly language: "en" | "tr" },
-): { readonly merchantId: string; readonly keyId: string; readonly apiKey: string } {
-  const merchantId = `m_${Buffer.from(by.random(merchantIdBytes)).toString("hex")}`;
+  merchant: NewMerchant,
+  account: ReceivingAccount,
+): (MadeMerchant & { readonly ok: true }) | Refusal {
   return by.store.write((database) => {
-    const sql = "INSERT INTO merchants (id, name, language, createdAt) VALUES (?, ?, ?, ?)";
-    database.run(sql, merchantId, merchant.name, merchant.language, by.nowMs);
-    const key = createKey(database, { merchant: merchantId, scopes, profile: "compatible", alg: "HS256" }, by);
-    recordAct(database, { at: by.nowMs, actor: "operator", act: "merchant created", subject: merchantId, detail: key.keyId });
-    return { merchantId, ...key };
+    if (isAccountOfOthers(database, "", account)) return refuse("GATEWAY_ACCOUNT_TAKEN");
+    const made = makeMerchant(database, by, merchant);
+    addReceivingKey(database, { merchant: made.merchantId, ...account, createdAt: by.nowMs });
+    const detail = `receives from ${account.firstDepositAddress} on`;
+    recordAct(database, { at: by.nowMs, actor: "operator", act: "receiving account", subject: made.merchantId, detail });
+    return { ok: true, ...made };
   });
+}
+
+function makeMerchant(database: Database, by: Operator, merchant: NewMerchant): MadeMerchant {
+  const merchantId = `m_${Buffer.from(by.random(merchantIdBytes)).toString("hex")}`;
+  const { name, language, profile = "compatible" } = merchant;
+  insertMerchant(database, { id: merchantId, name, language, createdAt: by.nowMs });
+  const pairing = createKey(database, { merchant: merchantId, scopes: pairingScopes, profile: "compatible", alg: "HS256" }, by);
+  const shop = createKey(database, { merchant: merchantId, scopes: shopScopes, profile, alg: "HS256" }, by);
+  const detail = `${pairing.keyId} ${shop.keyId}`;
+  recordAct(database, { at: by.nowMs, actor: "operator", act: "merchant created", subject: merchantId, detail });
+  return { merchantId, ...pairing, shopKeyId: shop.keyId, shopKey: shop.apiKey };
 }
 
 /**
@@ -49,9 +93,7 @@ export function addKey(
   key: NewKey,
 ): { readonly ok: true; readonly keyId: string; readonly apiKey: string } | Refusal {
   return by.store.write((database) => {
-    if (database.get<MerchantRow>("SELECT * FROM merchants WHERE id = ?", key.merchant) === undefined) {
-      return refuse("GATEWAY_UNKNOWN_MERCHANT");
-    }
+    if (readMerchant(database, key.merchant) === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
     const made = createKey(database, key, by);
     const detail = `${key.merchant} ${key.scopes.join(",")} ${key.profile} ${key.alg}`;
     recordAct(database, { at: by.nowMs, actor: "operator", act: "key created", subject: made.keyId, detail });
@@ -84,7 +126,9 @@ export interface AgentLine {
   readonly lastSeenAt: string; // "" never
   readonly releasedAt: string; // "" while paired
   readonly lockedCode: string; // "" while it is not locked
+  readonly pausedAt: string; // "" while its operator lets it sign
   readonly software: string; // name and version of its newest greeting; "" before the first
+  readonly policy: string; // digest of the limits that its signer goes by; "" before its first statement
   readonly unheard: string; // why this database may lack its payments; "" once it was heard
   readonly openWithdrawals: number;
 }
@@ -97,15 +141,7 @@ export const dateOf = (atMs: number | null): string => (atMs === null ? "" : new
  * @public
  */
 export function listAgents({ store, run }: Pick<Operator, "store" | "run">): readonly AgentLine[] {
-  type Row = AgentRow & { readonly name: string; readonly open: number; readonly paired: string | null };
-  const rows = store.database.all<Row>(
-    `SELECT agents.*, merchants.name,
-       (SELECT count(*) FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
-          WHERE jobs.agent = agents.id AND transactions.status = 0) AS open,
-       (SELECT detail FROM audit WHERE act = 'paired' AND subject = agents.id ORDER BY audit.id DESC LIMIT 1) AS paired
-     FROM agents JOIN merchants ON merchants.id = agents.merchant ORDER BY releasedAt IS NOT NULL, pairedAt DESC`,
-  );
-  return rows.map((row) => ({
+  return listAgentRows(store.database).map((row) => ({
     agentId: row.id,
     merchantId: row.merchant,
     merchant: row.name,
@@ -117,23 +153,20 @@ export function listAgents({ store, run }: Pick<Operator, "store" | "run">): rea
     lastSeenAt: dateOf(row.lastSeenAt),
     releasedAt: dateOf(row.releasedAt),
     lockedCode: row.lockedCode,
+    pausedAt: dateOf(row.pausedAt),
     software: row.software,
+    policy: row.policy,
     unheard: (row.releasedAt === null || row.heard === hearing.given ? unheardReason(row, run) : null) ?? "",
     openWithdrawals: row.open,
   }));
 }
 
-function openWithdrawals(database: Database, agentId: string): number {
-  const sql =
-    "SELECT count(*) AS n FROM jobs JOIN transactions ON transactions.id = jobs.transactionId WHERE jobs.agent = ? AND transactions.status = 0";
-  return database.get<{ n: number }>(sql, agentId)?.n ?? 0;
-}
-
 /**
- * Releases an agent, so that the merchant may pair another server, and gives the merchant's keys their right to pair back. The agent
- * keeps the withdrawals that were handed to it. Refuses GATEWAY_UNKNOWN_AGENT, also for a released one, and GATEWAY_AGENT_UNHEARD while
- * the database may lack payments of the agent. `unheard` releases the agent all the same; until it is heard again, every agent that
- * pairs for the merchant begins with a recovery.
+ * Releases an agent, so that the merchant may pair another server, and gives the merchant's keys
+ * their right to pair back. The agent keeps the withdrawals that were handed to it. Refuses
+ * GATEWAY_UNKNOWN_AGENT, also for a released one, and GATEWAY_AGENT_UNHEARD while the database may
+ * lack payments of the agent. `unheard` releases the agent all the same; until it is heard again,
+ * every agent that pairs for the merchant begins with a recovery.
  * @public
  */
 export function releaseAgent(
@@ -142,13 +175,13 @@ export function releaseAgent(
   unheard?: "unheard",
 ): { readonly ok: true; readonly openWithdrawals: number } | Refusal {
   return by.store.write((database) => {
-    const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ? AND releasedAt IS NULL", agentId);
+    const agent = readPairedAgent(database, agentId);
     if (agent === undefined) return refuse("GATEWAY_UNKNOWN_AGENT");
     const reason = unheardReason(agent, by.run);
     if (reason !== null && unheard === undefined) return refuse("GATEWAY_AGENT_UNHEARD", reason);
     const heard = unheard === undefined ? agent.heard : hearing.given;
-    database.run("UPDATE agents SET releasedAt = ?, heard = ? WHERE id = ?", by.nowMs, heard, agentId);
-    database.run("UPDATE keys SET pairingUsed = 0 WHERE merchant = ?", agent.merchant);
+    markReleased(database, agentId, { heard, nowMs: by.nowMs });
+    giveBackPairing(database, agent.merchant);
     const act = unheard === undefined ? "agent released" : "agent released unheard";
     recordAct(database, {
       at: by.nowMs,
@@ -157,13 +190,14 @@ export function releaseAgent(
       subject: agentId,
       detail: `${agent.merchant} ${reason ?? ""}`.trim(),
     });
-    return { ok: true, openWithdrawals: openWithdrawals(database, agentId) };
+    return { ok: true, openWithdrawals: countPendingOf(database, agentId) };
   });
 }
 
 /**
- * Begins an agent's recovery: raises its epoch, also above `above`, and offers the order to its next link. Twice is harmless: the
- * second order replaces the first. Refuses GATEWAY_UNKNOWN_AGENT, also for a released one.
+ * Begins an agent's recovery: raises its epoch, also above `above`, and offers the order to its
+ * next link. Twice is harmless: the second order replaces the first. Refuses GATEWAY_UNKNOWN_AGENT,
+ * also for a released one.
  * @public
  */
 export function recoverAgent(
@@ -172,9 +206,9 @@ export function recoverAgent(
   above: number,
 ): { readonly ok: true; readonly epoch: number; readonly openWithdrawals: number } | Refusal {
   return by.store.write((database) => {
-    const agent = database.get<AgentRow>("SELECT * FROM agents WHERE id = ? AND releasedAt IS NULL", agentId);
+    const agent = readPairedAgent(database, agentId);
     if (agent === undefined) return refuse("GATEWAY_UNKNOWN_AGENT");
     const { epoch } = beginRecovery(database, agent, above, by.nowMs);
-    return { ok: true, epoch, openWithdrawals: openWithdrawals(database, agentId) };
+    return { ok: true, epoch, openWithdrawals: countPendingOf(database, agentId) };
   });
 }

@@ -1,6 +1,7 @@
 /**
- * Reads and checks gateway.config.json again on SIGHUP. Takes the log's level at once, and names the other changes, which want a
- * restart. A configuration that does not check changes nothing. Touches the log's level and nothing else.
+ * Reads and checks gateway.config.json again on SIGHUP. Takes the log's level at once, and names
+ * the other changes, which want a restart. A configuration that does not check changes nothing.
+ * Touches the log's level and nothing else.
  */
 import type { Logger } from "pino";
 import { AgentError } from "../../protocol/fault.ts";
@@ -30,7 +31,10 @@ export class Reload {
     this.#logLevel = started.logLevel;
   }
 
-  /** Reads the file once and tells the outcome. Never throws for a file that does not check. Twice is harmless. */
+  /**
+   * Reads the file once and tells the outcome. Never throws for a file that does not check. Twice
+   * is harmless.
+   */
   request(): void {
     const { read, log, say } = this.#options;
     let next: GatewayConfig;
@@ -54,11 +58,14 @@ export class Reload {
   }
 }
 
-/** The changed keys, which a restart would take. The time of a price is the file's own and no setting. */
+/**
+ * The changed keys, which a restart would take. The time of a price is the file's own and no
+ * setting.
+ */
 function changedKeys(started: GatewayConfig, next: GatewayConfig): readonly string[] {
   const settings = ({ prices, logLevel: _taken, ...rest }: GatewayConfig): Readonly<Record<string, unknown>> => ({
     ...rest,
-    prices: prices.manual,
+    prices: { ...prices, changedAtMs: 0 },
   });
   const [before, now] = [settings(started), settings(next)];
   return Object.keys(now).filter((key) => JSON.stringify(before[key]) !== JSON.stringify(now[key]));

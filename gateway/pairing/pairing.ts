@@ -1,34 +1,40 @@
 /**
- * POST /agent/v1/pair: an agent proves the API secret with a MAC and its link key with a signature over its transcript, and gets a
- * grant under the gateway's key. The key's right to pair is used up by the first; the same keys may come again with a newer
- * transcript and raise the epoch; others wait for `agents release`. A transcript that comes again changes nothing. After a release
- * unheard, whoever pairs begins with a recovery.
- * Sources: docs/protocol.md section 3; docs/architecture.md section 4.
+ * POST /agent/v1/pair: an agent proves the API secret with a MAC over its transcript, and with a
+ * signature each key that the transcript names: the link's, the signer's, and that of every account
+ * of the wallet. It gets a grant under the gateway's key. The key's right to pair is used up by the
+ * first; the same keys may come again with a newer transcript and raise the epoch; others wait for
+ * `agents release`. A transcript that comes again changes nothing. After a release unheard, whoever
+ * pairs begins with a recovery. Sources: docs/protocol.md section 3; docs/architecture.md section
+ * 4.
  */
 
-import { depositAddressOf, parseAddress } from "../../chains/evm/address.ts";
+import { families } from "../../chains/families.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
+import { type SealedGrant, sealGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
-import type { PairedAccount, PairingTranscript } from "../../protocol/messages.ts";
+import type { PairingTranscript } from "../../protocol/messages.ts";
 import {
+  accountDigestOf,
   parseSealedTranscript,
   parseTranscript,
-  type SealedGrant,
   type SealedTranscript,
-  sealGrant,
-  shortCodeOf,
   transcriptHashOf,
   transcriptMacFits,
   transcriptSignatureFits,
 } from "../../protocol/pairing.ts";
-import { type Answer, data, isAnswer, say } from "../api/answer.ts";
-import { findKey, keyHasScope } from "../auth/keys.ts";
+import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
+import { findKey, keyHasScope, keyProblem } from "../auth/keys.ts";
 import { openSecret } from "../auth/secret-box.ts";
 import type { GatewayConfig } from "../config.ts";
-import { wasGivenUp } from "../hub/hearing.ts";
+import { wasGivenUp } from "../recovery/hearing.ts";
 import { awaitsRecovery, beginRecovery, grantedEpoch, recoveryOf } from "../recovery/recovery.ts";
 import type { Service } from "../service.ts";
+import { restoreHead } from "../store/agent-state.ts";
+import { agentOfMerchant, insertAgent, isWalletOfOthers, type Pairing, pairAgentAgain, readAgent } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
+import { readKey, useUpPairing } from "../store/keys.ts";
+import { readMerchant } from "../store/merchants.ts";
+import { isAccountOfOthers, nextDepositIndexUnder } from "../store/receiving-keys.ts";
 import type { AgentRow, KeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 
@@ -38,7 +44,8 @@ interface Request {
   readonly sealed: SealedTranscript;
   readonly transcript: PairingTranscript;
   readonly hash: string; // of the transcript
-  readonly account: PairedAccount;
+  readonly hotAddress: string;
+  readonly depositXpub: string;
   readonly firstDepositAddress: string; // one xpub has many texts, but only one address at index 0
 }
 
@@ -46,21 +53,25 @@ function read(body: Uint8Array): Request | Answer {
   try {
     const sealed = parseSealedTranscript(body);
     const transcript = parseTranscript(sealed.transcript);
-    const [account] = transcript.accounts;
-    if (account === undefined) return say("pairing_invalid");
-    const address = parseAddress(account.address);
-    if (!address.ok || address.address !== account.address) return say("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
-    const firstDepositAddress = depositAddressOf(account.depositXpub, 0);
-    return { sealed, transcript, hash: transcriptHashOf(sealed.transcript), account, firstDepositAddress };
+    const [hot, deposits] = transcript.accounts;
+    if (hot === undefined || deposits === undefined) return say("pairing_invalid");
+    const family = families[hot.family];
+    const address = family.parseAddress(hot.id);
+    if (!address.ok || address.address !== hot.id) return say("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
+    const wallet = { hotAddress: hot.id, depositXpub: deposits.id, firstDepositAddress: family.depositAddress(deposits.id, 0) };
+    return { sealed, transcript, hash: transcriptHashOf(sealed.transcript), ...wallet };
   } catch (error) {
     if (error instanceof AgentError) return say("pairing_invalid", { reason: error.code });
     throw error;
   }
 }
 
-/** The key that made the MAC, once the link key signed as well; whoever does not hold the secret learns nothing about it. */
-function proven(service: Service, request: Request): KeyRow | Answer {
-  const { store, key: gatewayKey } = service;
+/**
+ * The key that made the MAC, once every key signed as well; whoever does not hold the secret learns
+ * nothing about it.
+ */
+function proven(service: Service, request: Request, ip: string): KeyRow | Answer {
+  const { store, key: gatewayKey, clock } = service;
   const key = findKey(store.database, request.transcript.keyId);
   if (key === undefined || key.secretBox === null) return say("pairing_key_invalid");
   const secret = openSecret(key.secretBox, key.id, gatewayKey.sealingKey);
@@ -69,13 +80,37 @@ function proven(service: Service, request: Request): KeyRow | Answer {
   } finally {
     secret.fill(0);
   }
-  const { linkKey } = request.transcript;
-  if (!transcriptSignatureFits(linkKey, request.sealed.transcript, request.sealed.signature)) return say("pairing_unsigned");
-  if (key.revokedAt !== null) return say("key_revoked");
+  const problem = unsignedProblem(request);
+  if (problem !== null) return problem;
+  const merchant = readMerchant(store.database, key.merchant);
+  invariant(merchant !== undefined, "a key's merchant is in the table");
+  const barred = keyProblem(key, merchant, ip, clock());
+  if (barred !== null) return say(barred);
   return keyHasScope(key, "agent:pair") ? key : say("scope_missing", { scope: "agent:pair" });
 }
 
-/** Both sides must mean the same thing by every name the agent uses; what only the gateway has is not payable, and that is all. */
+/**
+ * Nobody pairs with a key that is not in his hands: neither with an agent's of somebody else nor
+ * with an account's.
+ */
+function unsignedProblem({ sealed, transcript }: Request): Answer | null {
+  const { linkKey, signerKey, accounts } = transcript;
+  if (!transcriptSignatureFits(linkKey, sealed.transcript, sealed.linkSignature)) return say("pairing_unsigned", { key: "link" });
+  if (!transcriptSignatureFits(signerKey, sealed.transcript, sealed.signerSignature)) {
+    return say("pairing_unsigned", { key: "signer" });
+  }
+  const digest = accountDigestOf(sealed.transcript);
+  const proofs = sealed.proofs.length === accounts.length ? sealed.proofs : [];
+  const unproven = accounts.find(
+    (account, index) => !families[account.family].accounts.proofFits(account, digest, proofs[index] ?? ""),
+  );
+  return unproven === undefined ? null : say("pairing_unproven", { account: unproven.id });
+}
+
+/**
+ * Both sides must mean the same thing by every name the agent uses; what only the gateway has is
+ * not payable, and that is all.
+ */
 function tablesProblem(config: GatewayConfig, transcript: PairingTranscript): Answer | null {
   const networks = new Set(Object.values(config.chains).map((chain) => chain.network));
   const foreign = transcript.networks.find((network) => !networks.has(network));
@@ -99,79 +134,48 @@ interface Registration {
   readonly isRepeat: boolean; // nothing was written
 }
 
-/** An address index is never used twice under one xpub, whichever agent row it was taken through. */
-function nextIndex(database: Database, firstDepositAddress: string): number {
-  const sql = "SELECT max(nextDepositIndex) AS next FROM agents WHERE firstDepositAddress = ?";
-  return database.get<{ next: number | null }>(sql, firstDepositAddress)?.next ?? 0;
+/**
+ * What each pairing brings. An address index is never used twice under one xpub, whichever agent
+ * row it was taken through.
+ */
+function pairedBy(database: Database, { transcript, hash, firstDepositAddress }: Request, nowMs: number): Pairing {
+  return {
+    networks: JSON.stringify(transcript.networks),
+    currencies: JSON.stringify(transcript.currencies),
+    pairedAt: nowMs,
+    nextDepositIndex: nextDepositIndexUnder(database, firstDepositAddress),
+    transcriptHash: hash,
+    transcriptAt: transcript.at,
+  };
 }
 
 function again(database: Database, agent: AgentRow, request: Request, nowMs: number): Registration {
-  const { transcript } = request;
   // A recovery that was begun and is overtaken by pairing leaves the head where it stood.
   const recovery = recoveryOf(database, agent);
-  if (recovery?.takenAt === null) {
-    const sql = "UPDATE agents SET headSeq = ?, headHash = ?, lockedCode = '' WHERE id = ?";
-    database.run(sql, recovery.heldSeq, recovery.heldHash, agent.id);
-  }
-  database.run(
-    `UPDATE agents SET epoch = epoch + 1, networks = ?, currencies = ?, pairedAt = ?, releasedAt = NULL, nextDepositIndex = ?,
-       transcriptHash = ?, transcriptAt = ? WHERE id = ?`,
-    JSON.stringify(transcript.networks),
-    JSON.stringify(transcript.currencies),
-    nowMs,
-    nextIndex(database, request.firstDepositAddress),
-    request.hash,
-    transcript.at,
-    agent.id,
-  );
+  if (recovery?.takenAt === null) restoreHead(database, agent.id, { seq: recovery.heldSeq, hash: recovery.heldHash });
+  pairAgentAgain(database, agent.id, pairedBy(database, request, nowMs));
   return { agent: agent.id, merchant: agent.merchant, epoch: agent.epoch + 1, at: nowMs, isRepeat: false };
 }
 
 function first(database: Database, id: string, key: KeyRow, request: Request, nowMs: number): Registration {
-  const { transcript, account } = request;
-  database.run(
-    `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies,
-       nextDepositIndex, firstDepositAddress, transcriptHash, transcriptAt, pairedAt)
-       VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    id,
-    key.merchant,
-    transcript.wallet,
-    transcript.signerKey,
-    transcript.linkKey,
-    account.address,
-    account.depositXpub,
-    JSON.stringify(transcript.networks),
-    JSON.stringify(transcript.currencies),
-    nextIndex(database, request.firstDepositAddress),
-    request.firstDepositAddress,
-    request.hash,
-    transcript.at,
-    nowMs,
-  );
+  const { transcript, hotAddress, depositXpub, firstDepositAddress } = request;
+  const { wallet, signerKey, linkKey } = transcript;
+  insertAgent(database, {
+    ...{ id, merchant: key.merchant, wallet, epoch: 1, signerKey, linkKey, hotAddress, depositXpub, firstDepositAddress },
+    ...pairedBy(database, request, nowMs),
+  });
   return { agent: id, merchant: key.merchant, epoch: 1, at: nowMs, isRepeat: false };
-}
-
-/** Coins at these addresses belong to whom they were paired for first, even after that agent was released. */
-function isOthers(database: Database, merchant: string, request: Request): boolean {
-  const others = database.get(
-    "SELECT 1 FROM agents WHERE merchant <> ? AND (lower(hotAddress) = lower(?) OR depositXpub = ? OR firstDepositAddress = ?)",
-    merchant,
-    request.account.address,
-    request.account.depositXpub,
-    request.firstDepositAddress,
-  );
-  return others !== undefined;
 }
 
 function register(database: Database, keyId: string, request: Request, nowMs: number): Registration | Answer {
   const { transcript } = request;
-  const key = database.get<KeyRow>("SELECT * FROM keys WHERE id = ? AND revokedAt IS NULL", keyId);
-  if (key === undefined) return say("key_revoked");
+  const key = readKey(database, keyId);
+  if (key === undefined || key.revokedAt !== null) return say("key_revoked");
   const { merchant } = key;
   const id = agentIdOf({ merchant, wallet: transcript.wallet, signerKey: transcript.signerKey, linkKey: transcript.linkKey });
-  const live = database.get<AgentRow>("SELECT * FROM agents WHERE merchant = ? AND releasedAt IS NULL", merchant);
+  const live = agentOfMerchant(database, merchant);
   if (live !== undefined && live.id !== id) return say("pairing_taken", { agent: live.id });
-  const known = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
+  const known = readAgent(database, id);
   if (known !== undefined && transcript.at <= known.transcriptAt) {
     const isSame = live !== undefined && known.transcriptHash === request.hash;
     const epoch = grantedEpoch(database, known);
@@ -184,25 +188,33 @@ function register(database: Database, keyId: string, request: Request, nowMs: nu
     return registered;
   }
   if (key.pairingUsed === 1) return say("pairing_used");
-  if (isOthers(database, merchant, request)) return say("pairing_wallet_taken");
-  database.run("UPDATE keys SET pairingUsed = 1, lastUsedAt = ? WHERE id = ?", nowMs, key.id);
+  // Coins at these addresses belong to whom they were paired for first, even after that agent was
+  // released.
+  const isTaken =
+    isWalletOfOthers(database, { merchant, ...request }) ||
+    isAccountOfOthers(database, merchant, { xpub: request.depositXpub, firstDepositAddress: request.firstDepositAddress });
+  if (isTaken) return say("pairing_wallet_taken");
+  useUpPairing(database, key.id, nowMs);
   const registered = known === undefined ? first(database, id, key, request, nowMs) : again(database, known, request, nowMs);
   recoverFirst(database, registered, nowMs);
   return registered;
 }
 
 /**
- * What an agent that was released unheard has paid, this database may not know: so the next one has a person look at every order, as
- * after any recovery, and its own grant is of the epoch before.
+ * What an agent that was released unheard has paid, this database may not know: so the next one has
+ * a person look at every order, as after any recovery, and its own grant is of the epoch before.
  */
 function recoverFirst(database: Database, { agent, merchant }: Registration, nowMs: number): void {
   if (!wasGivenUp(database, merchant)) return;
-  const row = database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", agent);
+  const row = readAgent(database, agent);
   invariant(row !== undefined, "it was registered in this transaction");
   beginRecovery(database, row, 0, nowMs, "pairing");
 }
 
-/** Registers and answers with the grant; the short code is kept, so that `agents` can show it beside the one `pair` printed. */
+/**
+ * Registers and answers with the grant; the short code is kept, so that `agents` can show it beside
+ * the one `pair` printed.
+ */
 function grant(service: Service, keyId: string, request: Request, nowMs: number): Answer {
   const { sealed } = request;
   const outcome = service.store.write(
@@ -228,16 +240,17 @@ function grant(service: Service, keyId: string, request: Request, nowMs: number)
 }
 
 /**
- * Pairs, or says in a code what differs. The same body again gets the same answer and changes nothing; a newer transcript of the
- * same keys raises the epoch and takes over its networks and currencies.
+ * Pairs, or says in a code what differs. The same body again gets the same answer and changes
+ * nothing; a newer transcript of the same keys raises the epoch and takes over its networks and
+ * currencies.
  * @public
  */
-export function pairAgent(service: Service, body: Uint8Array): Answer {
+export function pairAgent(service: Service, body: Uint8Array, ip: string): Answer {
   const request = read(body);
   if (isAnswer(request)) return request;
   const { transcript } = request;
   if (transcript.gatewayFingerprint !== service.key.fingerprint) return say("pairing_other_gateway");
-  const key = proven(service, request);
+  const key = proven(service, request, ip);
   if (isAnswer(key)) return key;
   const nowMs = service.clock();
   if (Math.abs(nowMs - transcript.at) > clockDifferenceMaxMs)

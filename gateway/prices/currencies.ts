@@ -1,32 +1,47 @@
 /**
- * GET /supportedCurrency: the configuration's currencies with their prices. Prices are for people: nothing here decides about money.
- * A currency without any price is listed with empty prices marked stale; none is ever invented.
+ * GET /supportedCurrency: the currencies that are switched on and priced in dollars, euros and
+ * liras; one without any of the three is listed where the operator says so, with "" in its place.
+ * None is ever invented. Nothing here decides about money.
  */
-import { type Answer, data } from "../api/answer.ts";
-import type { GatewayConfig } from "../config.ts";
+import { type Answer, data } from "../answer/answer.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import { fiats } from "../fiat.ts";
+import type { Price, Prices } from "../service.ts";
+import { priceText } from "./decimal.ts";
+
+const textOf = (price: Price | null | undefined): string => (price ? priceText(price.price) : "");
+
+function row(currency: GatewayCurrency, prices: Prices): object | null {
+  const found = fiats.map((fiat) => prices.of(currency, fiat));
+  const known = found.flatMap((price) => price ?? []);
+  const isWhole = known.length === fiats.length;
+  if (!isWhole && !currency.listUnpriced) return null;
+  const [usd, eur, lira] = found;
+  return {
+    id: currency.id,
+    name: currency.name,
+    symbol: currency.symbol,
+    decimal: currency.decimal,
+    usdPrice: textOf(usd),
+    eurPrice: textOf(eur),
+    tryPrice: textOf(lira),
+    minPaymentAmount: currency.minPaymentAmount,
+    minWithdrawAmount: currency.minWithdrawAmount,
+    network: currency.network,
+    contract: currency.contract,
+    requiresTag: false,
+    enabled: currency.enabled,
+    depositOnly: currency.depositOnly,
+    priceUpdatedAt: known.length === 0 ? "" : new Date(Math.min(...known.map(({ atMs }) => atMs))).toISOString(),
+    priceStale: !isWhole || known.some(({ isStale }) => isStale),
+  };
+}
 
 /** @public */
-export function listCurrencies(config: GatewayConfig): Answer {
-  const updatedAt = new Date(config.prices.changedAtMs).toISOString();
-  const list = Object.values(config.currencies).map((currency) => {
-    const price = Object.hasOwn(config.prices.manual, currency.id) ? config.prices.manual[currency.id] : undefined;
-    return {
-      id: currency.id,
-      name: currency.name,
-      symbol: currency.symbol,
-      decimal: currency.decimal,
-      usdPrice: price?.usd ?? "",
-      eurPrice: price?.eur ?? "",
-      tryPrice: price?.try ?? "",
-      minPaymentAmount: currency.minPaymentAmount,
-      minWithdrawAmount: currency.minWithdrawAmount,
-      network: currency.network,
-      contract: currency.contract,
-      requiresTag: false,
-      enabled: currency.enabled,
-      priceUpdatedAt: price === undefined ? "" : updatedAt,
-      priceStale: price === undefined,
-    };
-  });
-  return data(list);
+export function listCurrencies({ currencies }: Pick<GatewayConfig, "currencies">, prices: Prices): Answer {
+  return data(
+    Object.values(currencies)
+      .filter(({ enabled }) => enabled)
+      .flatMap((currency) => row(currency, prices) ?? []),
+  );
 }

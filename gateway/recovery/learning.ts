@@ -1,46 +1,122 @@
 /**
- * A withdrawal that a restored database lost, made again from what its agent says it was asked for. The agent's signature vouches for
- * it, and it can name nobody but its own merchant. Runs in the caller's transaction. Source: docs/protocol.md section 8.
+ * A job that a restored database lost, taken back from its agent: the gateway believes its own
+ * signature on the job's text and not the agent. The job gets its old place in the chain, and its
+ * withdrawal is as it was ordered. Runs in the caller's transaction. Source: docs/protocol.md
+ * section 8.
  */
 import { parseAmount } from "../../protocol/amount.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import type { AskedEntry, Job } from "../../protocol/messages.ts";
+import { parseJob } from "../../protocol/payloads.ts";
 import { pairedCurrencies } from "../balance/funds.ts";
-import type { AgentRow } from "../store/rows.ts";
+import { moveJobChain, readJobChain } from "../store/agent-state.ts";
+import { recordAlarm } from "../store/alarm.ts";
+import { insertJob, jobHashAtPlace, jobOf, replaceJob, waitingPlace } from "../store/jobs.ts";
+import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { readTransaction } from "../store/transactions.ts";
+import { insertWithdrawal, replaceWithdrawal } from "../store/withdrawals.ts";
 import { contentHashOf } from "../withdrawals/withdrawals.ts";
 
 /**
- * Inserts the withdrawal and its job, which stands in no chain and is answered.
- * @returns why it cannot be, "" when it was done
+ * Whether this gateway signed the text of a job.
  * @public
  */
-export function learnWithdrawal(database: Database, agent: AgentRow, entry: AskedEntry, nowMs: number): string {
-  const { transactionId: id, mode, network, orderId, currency, amount, address, tag, issuedAt, expiresAt } = entry;
-  if (id !== transactionIdOf({ merchant: agent.merchant, operation: "withdraw", orderId })) return `${id} is not its order's id`;
-  const paired = pairedCurrencies(agent).find((each) => each.id === currency);
-  if (paired === undefined || paired.network !== network) return `${id} is in ${currency}, which was not paired`;
-  const units = parseAmount(amount, paired.decimal);
-  if (!units.ok) return `${id} asks for an amount of no such currency`;
-  if (mode === "auto" && address === "") return `${id} asks for an automatic payment to nobody`;
-  const contentHash = contentHashOf(mode, { currency, amount, address, tag });
-  database.run(
-    `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
-       receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt)
-     VALUES (?, ?, 'withdraw', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 'awaiting_approval', ?, ?, ?)`,
-    ...[id, agent.merchant, mode, orderId, contentHash, currency, network, amount, units.units.toString(), address],
-    ...[agent.hotAddress, tag, issuedAt, nowMs, expiresAt],
-  );
-  const job: Job = {
-    ...{ agent: agent.id, wallet: agent.wallet, network, epoch: agent.epoch, sequence: 1, previous: zeroHash },
-    ...{ issuedAt, expiresAt, mode, transactionId: id, orderId, currency, amount, address, tag },
-  };
-  const text = JSON.stringify(job);
-  // Places below zero are those of jobs that no chain holds.
-  database.run(
-    `INSERT INTO jobs (agent, sequence, hash, text, transactionId, answeredAt)
-     VALUES (?, (SELECT min(0, coalesce(min(sequence), 0)) - 1 FROM jobs WHERE agent = ?), ?, ?, ?, ?)`,
-    ...[agent.id, agent.id, jobHashOf(text), text, id, nowMs],
-  );
+export type IsOwnJob = (text: string, signature: string) => boolean;
+
+/**
+ * Puts back what is missing: the withdrawal, its job, and the place in the chain. What is there
+ * already stays.
+ * @returns why the entry cannot be, "" when all of it is there now
+ * @public
+ */
+export function learnJob(database: Database, agent: AgentRow, entry: AskedEntry, isOwn: IsOwnJob, nowMs: number): string {
+  const { sequence, jobHash } = entry;
+  const place = sequence === 0 ? "outside" : placeOf(database, agent, entry);
+  if (place === "other") return `job ${sequence} is another in the agent's ledger`;
+  if (place === "known") return "";
+  if (entry.job !== "") {
+    const problem = takeBack(database, agent, entry, isOwn, nowMs);
+    if (problem !== "") return problem;
+  }
+  if (place === "next") {
+    moveJobChain(database, agent.id, sequence, jobHash);
+  }
   return "";
+}
+
+/** Where a job of the agent's ledger belongs in the chain that this database holds. */
+function placeOf(database: Database, { id }: AgentRow, { sequence, jobHash, job }: AskedEntry): "known" | "next" | "other" {
+  const chain = readJobChain(database, id);
+  const newest = chain?.jobSequence ?? 0;
+  if (sequence <= newest) {
+    const hash = sequence === newest ? chain?.jobHash : jobHashAtPlace(database, id, sequence);
+    return hash === undefined || hash === jobHash ? "known" : "other";
+  }
+  const follows = job === "" || parseJob(job).previous === (newest === 0 ? zeroHash : chain?.jobHash);
+  return sequence === newest + 1 && follows ? "next" : "other";
+}
+
+function takeBack(database: Database, agent: AgentRow, entry: AskedEntry, isOwn: IsOwnJob, nowMs: number): string {
+  const { transactionId: id, sequence, jobHash, job: text, signature } = entry;
+  if (jobHashOf(text) !== jobHash || !isOwn(text, signature)) return `the job of ${id} was not signed by this gateway`;
+  const job = parseJob(text);
+  const isAbout = job.transactionId === id && job.agent === agent.id && (sequence === 0 || job.sequence === sequence);
+  if (!isAbout) return `the job of ${id} is another's`;
+  const row = readTransaction(database, id);
+  if (row === undefined) {
+    const problem = putBack(database, agent, job, nowMs);
+    if (problem !== "") return problem;
+  } else if (row.contentHash !== contentHashOf(job.mode, job)) {
+    replaceContent(database, agent, row, job, nowMs);
+  }
+  const held = jobOf(database, id);
+  if (held === undefined) {
+    const place = sequence === 0 ? waitingPlace(database, agent.id) : sequence;
+    const answeredAt = sequence === 0 ? nowMs : null;
+    insertJob(database, { agent: agent.id, sequence: place, hash: jobHash, text, transactionId: id, answeredAt });
+  } else if (held.sequence < 0 && sequence > 0) {
+    // The shop asked again before its agent was heard: the job that was signed then stands.
+    replaceJob(database, { sequence, hash: jobHash, text, transactionId: id });
+  }
+  return "";
+}
+
+function unitsOf(agent: AgentRow, { currency, network, amount }: Job): string | null {
+  const paired = pairedCurrencies(agent).find((each) => each.id === currency);
+  const units = paired === undefined || paired.network !== network ? null : parseAmount(amount, paired.decimal);
+  return units?.ok === true ? units.units.toString() : null;
+}
+
+function putBack(database: Database, agent: AgentRow, job: Job, nowMs: number): string {
+  const { transactionId: id, mode, network, orderId, currency, amount, address, tag, issuedAt, expiresAt } = job;
+  const units = unitsOf(agent, job);
+  if (units === null) return `${id} is in ${currency}, which was not paired`;
+  insertWithdrawal(database, {
+    ...{ id, merchant: agent.merchant, mode, orderId, contentHash: contentHashOf(mode, job), currency, network, amount },
+    ...{
+      amountUnits: units,
+      receiverAddress: address,
+      depositAddress: agent.hotAddress,
+      tag,
+      stage: "awaiting_approval",
+      metadata: "",
+    },
+    ...{ createdAt: issuedAt, changedAt: nowMs, expiresAt },
+  });
+  return "";
+}
+
+/**
+ * The shop asked for something else under an order that was signed already: what was signed stands,
+ * and a person hears of it.
+ */
+function replaceContent(database: Database, agent: AgentRow, row: TransactionRow, job: Job, nowMs: number): void {
+  const { mode, currency, network, amount, address, tag, expiresAt } = job;
+  replaceWithdrawal(database, row.id, {
+    ...{ mode, contentHash: contentHashOf(mode, job), currency, network, amount },
+    ...{ amountUnits: unitsOf(agent, job) ?? row.amountUnits, receiverAddress: address, tag, expiresAt, changedAt: nowMs },
+  });
+  const detail = `${row.id}: ${row.amount} ${row.currency} gave way to ${amount} ${currency}, which was signed before`;
+  recordAlarm(database, { at: nowMs, actor: "hub", code: "HUB_ORDER_REPLACED", subject: agent.id, detail });
 }

@@ -1,22 +1,27 @@
 /**
- * An agent's epoch that begins with a recovery: begun by the gateway's operator, awaited, and taken with the first statement of the
- * agent's recovered ledger. Only here the stored head of an agent goes back; what it was stays in the tables. Runs in the caller's
- * transaction. Sources: docs/protocol.md section 8; docs/architecture.md section 4.
+ * An agent's epoch that begins with a recovery: begun by the gateway's operator, awaited, and taken
+ * with the entry that opens the agent's new ledger. Only here the stored head of an agent goes
+ * back; what it was stays in the tables. Runs in the caller's transaction. Sources:
+ * docs/protocol.md section 8; docs/architecture.md section 4.
  */
-import type { Head, RecoveredEntry } from "../../protocol/messages.ts";
+import type { Head, OpenedEntry } from "../../protocol/messages.ts";
+import { beginEpoch, changeLock } from "../store/agent-state.ts";
 import { recordAct } from "../store/audit.ts";
+import { insertRecovery, markRecoveryTaken, readRecovery } from "../store/recoveries.ts";
 import type { AgentRow, RecoveryRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { unplaceJobs } from "../withdrawals/jobs.ts";
+import { hearing } from "./hearing.ts";
 import { jobHashAt } from "./order.ts";
 
-const code = "AGENT_RECOVERING";
+const code = "RECOVERY_OFFERED";
 
 /**
  * The recovery that the agent's present epoch began with.
  * @public
  */
 export function recoveryOf(database: Database, agent: Pick<AgentRow, "id" | "epoch">): RecoveryRow | undefined {
-  return database.get<RecoveryRow>("SELECT * FROM recoveries WHERE agent = ? AND epoch = ?", agent.id, agent.epoch);
+  return readRecovery(database, agent.id, agent.epoch);
 }
 
 /**
@@ -28,7 +33,8 @@ export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | 
 }
 
 /**
- * The epoch that the agent's pairing granted: recoveries that were begun since and not taken have raised it.
+ * The epoch that the agent's pairing granted: recoveries that were begun since and not taken have
+ * raised it.
  * @public
  */
 export function grantedEpoch(database: Database, agent: Pick<AgentRow, "id" | "epoch">): number {
@@ -38,8 +44,9 @@ export function grantedEpoch(database: Database, agent: Pick<AgentRow, "id" | "e
 }
 
 /**
- * Raises the epoch above everything, so that whoever still runs with the old one is refused from the commit on, and forgets the head:
- * in the new epoch nothing is acknowledged yet. A contradiction that locked the agent is lifted by it.
+ * Raises the epoch above everything, so that whoever still runs with the old one is refused from
+ * the commit on, and forgets the head: in the new epoch nothing is acknowledged yet. A
+ * contradiction that locked the agent is lifted by it.
  * @public
  */
 export function beginRecovery(
@@ -55,31 +62,31 @@ export function beginRecovery(
   const isAwaited = before?.takenAt === null;
   const heldSeq = isAwaited ? before.heldSeq : agent.headSeq;
   const heldHash = isAwaited ? before.heldHash : agent.headHash;
-  const sql = "INSERT INTO recoveries (agent, epoch, at, heldSeq, heldHash) VALUES (?, ?, ?, ?, ?)";
-  database.run(sql, agent.id, epoch, nowMs, heldSeq, heldHash);
-  const update = "UPDATE agents SET epoch = ?, headSeq = 0, headHash = '', lockedCode = ? WHERE id = ?";
-  database.run(update, epoch, code, agent.id);
+  insertRecovery(database, { agent: agent.id, epoch, at: nowMs, heldSeq, heldHash });
+  // Until its new ledger is heard, no job gets a place.
+  const heard = agent.heard === hearing.given ? hearing.given : "";
+  beginEpoch(database, agent.id, { epoch, lockedCode: code, heard });
   const detail = `epoch ${epoch} after ${agent.epoch}; head ${heldSeq} ${heldHash}; was ${agent.lockedCode || "not locked"}`;
   recordAct(database, { at: nowMs, actor, act: "agent recovery begun", subject: agent.id, detail });
   return { epoch };
 }
 
 /**
- * The agent's recovered ledger is here: its head takes the place of the old one, and no job of the order is given out again. Only by
- * an order of this very database: one that was put back since lacks what the order said it held, and nobody would tell it again.
+ * The agent's new ledger is here: its head takes the place of the old one. Whatever is open and
+ * unsigned comes again as a new job, since the ledger was opened without it. Only by an order of
+ * this very database: one that was put back since lacks what the order said it held.
  * @returns why it is not taken, "" when it was
  * @public
  */
-export function takeRecovery(database: Database, agent: AgentRow, entry: RecoveredEntry, head: Head, nowMs: number): string {
+export function takeRecovery(database: Database, agent: AgentRow, entry: OpenedEntry, head: Head, nowMs: number): string {
   const row = recoveryOf(database, agent);
   const isHeld = (entry.held?.seq ?? 0) === row?.heldSeq && (entry.held?.hash ?? "") === row.heldHash;
   if (!isHeld || jobHashAt(database, agent, entry.sequence) !== entry.jobHash) {
     return "it was recovered by an order that this gateway did not give: order a recovery again";
   }
-  database.run("UPDATE recoveries SET takenAt = ? WHERE agent = ? AND epoch = ?", nowMs, agent.id, agent.epoch);
-  database.run("UPDATE agents SET lockedCode = '' WHERE id = ? AND lockedCode = ?", agent.id, code);
-  const answered = "UPDATE jobs SET answeredAt = ? WHERE agent = ? AND sequence <= ? AND answeredAt IS NULL";
-  database.run(answered, nowMs, agent.id, entry.sequence);
+  markRecoveryTaken(database, agent.id, agent.epoch, nowMs);
+  changeLock(database, agent.id, code, "");
+  unplaceJobs(database, agent.id);
   const detail =
     `epoch ${agent.epoch}, order ${entry.order}; head ${row?.heldSeq ?? 0} ${row?.heldHash ?? ""} ` +
     `gave way to ${head.seq} ${head.hash}`;

@@ -1,5 +1,6 @@
 /**
- * Alarms that must outlive the log: one row in `audit` for each different one, however often it comes back.
+ * Alarms that must outlive the log: one row in `audit` for each different one, however often it
+ * comes back.
  */
 import type { Code } from "../../protocol/codes.ts";
 import { recordAct } from "./audit.ts";
@@ -15,8 +16,9 @@ export interface Alarm {
 }
 
 /**
- * Stores an alarm; calling again with the same actor, code, subject and detail changes nothing. With `once`, which is for what an
- * agent can bring about as often as it likes, the detail does not make it another one.
+ * Stores an alarm; calling again with the same actor, code, subject and detail changes nothing.
+ * With `once`, which is for what an agent can bring about as often as it likes, the detail does not
+ * make it another one.
  * @returns true when it was not there yet, so that a log tells it once.
  * @public
  */

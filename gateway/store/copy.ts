@@ -1,6 +1,7 @@
 /**
- * A copy of the database while a gateway writes to it: one snapshot by VACUUM INTO, made under another name, checked, synced and only then
- * given its name. And the same checks on a copy that was kept. Sources: sqlite.org/lang_vacuum.html; sqlite.org/pragma.html.
+ * A copy of the database while a gateway writes to it: one snapshot by VACUUM INTO, made under
+ * another name, checked, synced and only then given its name. And the same checks on a copy that
+ * was kept. Sources: sqlite.org/lang_vacuum.html; sqlite.org/pragma.html.
  */
 import { closeSync, constants, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -33,8 +34,10 @@ type Raw = InstanceType<typeof DatabaseSync>;
 const sidecars = ["-journal", "-wal", "-shm"];
 
 /**
- * Copies the database behind `database` to `path`, mode 0600; an earlier file there is replaced at the end, in one step.
- * @throws AgentError GATEWAY_FILE_EXISTS when it cannot be made, GATEWAY_BACKUP_DAMAGED; nothing is left then
+ * Copies the database behind `database` to `path`, mode 0600; an earlier file there is replaced at
+ * the end, in one step.
+ * @throws AgentError GATEWAY_FILE_EXISTS when it cannot be made, GATEWAY_BACKUP_DAMAGED; nothing is
+ * left then
  * @public
  */
 export function copyStore(database: Database, path: string, nowMs: number): StoreCopy {
@@ -45,7 +48,8 @@ export function copyStore(database: Database, path: string, nowMs: number): Stor
   try {
     remove();
     const { O_WRONLY, O_CREAT, O_EXCL } = constants;
-    closeSync(openSync(unfinished, O_WRONLY | O_CREAT | O_EXCL, 0o600)); // VACUUM INTO fills an empty file, and keeps its mode.
+    // VACUUM INTO fills an empty file, and keeps its mode.
+    closeSync(openSync(unfinished, O_WRONLY | O_CREAT | O_EXCL, 0o600));
     database.run("VACUUM INTO ?", unfinished);
     stamp(unfinished, nowMs);
     const copy = checkCopy(unfinished);

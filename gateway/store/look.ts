@@ -1,4 +1,7 @@
-/** A look at a database without opening it for work: whose it is and of which version. Writes nothing, upgrades nothing. */
+/**
+ * A look at a database without opening it for work: whose it is and of which version. Writes
+ * nothing, upgrades nothing.
+ */
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../protocol/fault.ts";
@@ -6,8 +9,9 @@ import { schemaVersion, upgrades } from "./schema.ts";
 import { isBusy } from "./store.ts";
 
 /**
- * The fingerprint of the gateway key that the database at `path` was made with. Throws GATEWAY_STORE_MISSING, GATEWAY_STORE_INVALID,
- * GATEWAY_STORE_VERSION (one that this version neither knows nor can upgrade), GATEWAY_STORE_BUSY.
+ * The fingerprint of the gateway key that the database at `path` was made with. Throws
+ * GATEWAY_STORE_MISSING, GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION (one that this version
+ * neither knows nor can upgrade), GATEWAY_STORE_BUSY.
  * @public
  */
 export function keyOfStore(path: string): string {

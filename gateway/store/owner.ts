@@ -1,13 +1,15 @@
 /**
- * Who may run on a database: the gateway whose key it was made with, and one process at a time. The lock is an open transaction on a
- * little file beside the database, which the system ends with the process; commands that only read or write rows do not ask for it.
- * The file names the run as well: a database that was put back from a backup does not bring the name of the present run with it.
+ * Who may run on a database: the gateway whose key it was made with, and one process at a time. The
+ * lock is an open transaction on a little file beside the database, which the system ends with the
+ * process; commands that only read or write rows do not ask for it. The file names the run as well:
+ * a database that was put back from a backup does not bring the name of the present run with it.
  * Sources: sqlite.org/lockingv3.html (RESERVED); docs/architecture.md section 2.
  */
 import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../protocol/fault.ts";
+import { readGatewayKeyFingerprint } from "./meta.ts";
 import { type Database, isBusy } from "./store.ts";
 
 /** @public */
@@ -21,14 +23,18 @@ type Raw = InstanceType<typeof DatabaseSync>;
 /** `runningOn` holds the lock for a moment; a gateway that starts just then waits it out. */
 const lockTimeoutMs = 250;
 const runBytes = 16;
-/** Gateways that start in the same moment write over each other's name; one that keeps losing gives way. */
+/**
+ * Gateways that start in the same moment write over each other's name; one that keeps losing gives
+ * way.
+ */
 const namingsMax = 16;
 
 const lockOf = (path: string): string => `${realpathSync(path)}.lock`;
 
 /**
- * Takes the database at `path`, which exists, for this process until it ends or releases it. Makes `path`.lock, owner-only, and leaves
- * it there. Throws GATEWAY_STORE_OWNED (another one has it), GATEWAY_STORE_INVALID (the lock file cannot be used).
+ * Takes the database at `path`, which exists, for this process until it ends or releases it. Makes
+ * `path`.lock, owner-only, and leaves it there. Throws GATEWAY_STORE_OWNED (another one has it),
+ * GATEWAY_STORE_INVALID (the lock file cannot be used).
  * @public
  */
 export function ownStore(path: string): Ownership {
@@ -36,7 +42,8 @@ export function ownStore(path: string): Ownership {
   const run = randomBytes(runBytes).toString("hex");
   let raw: Raw | null = null;
   try {
-    // Never opened and closed when it is there: closing any descriptor of it would end this process's own POSIX locks.
+    // Never opened and closed when it is there: closing any descriptor of it would end this
+    // process's own POSIX locks.
     if (!existsSync(lock)) closeSync(openSync(lock, "a", 0o600));
     raw = new DatabaseSync(lock, { timeout: lockTimeoutMs });
     if (!holdUnder(raw, run)) throw owned(path, lock);
@@ -50,8 +57,9 @@ export function ownStore(path: string): Ownership {
 }
 
 /**
- * Names the run in the file and takes the lock. Others see a name only once it is committed, and a commit ends the lock: in between
- * another gateway may write its own, so what stands there is read back under the lock, where it stays. False when it never was ours.
+ * Names the run in the file and takes the lock. Others see a name only once it is committed, and a
+ * commit ends the lock: in between another gateway may write its own, so what stands there is read
+ * back under the lock, where it stays. False when it never was ours.
  */
 function holdUnder(raw: Raw, run: string): boolean {
   for (let naming = 0; naming < namingsMax; naming += 1) {
@@ -63,7 +71,10 @@ function holdUnder(raw: Raw, run: string): boolean {
   return false;
 }
 
-/** Closing alone keeps the lock until the garbage collector has taken every statement that was prepared. */
+/**
+ * Closing alone keeps the lock until the garbage collector has taken every statement that was
+ * prepared.
+ */
 function end(raw: Raw): void {
   if (!raw.isOpen) return;
   if (raw.isTransaction) raw.exec("ROLLBACK");
@@ -73,7 +84,8 @@ function end(raw: Raw): void {
 const namedRun = (raw: Raw): string | null => (raw.prepare("SELECT id FROM run").get() as { id: string } | undefined)?.id ?? null;
 
 /**
- * The run of the gateway that owns the database at `path` now; null when none does. Throws GATEWAY_STORE_INVALID.
+ * The run of the gateway that owns the database at `path` now; null when none does. Throws
+ * GATEWAY_STORE_INVALID.
  * @public
  */
 export function runningOn(path: string): string | null {
@@ -114,8 +126,8 @@ function unusable(lock: string, cause: unknown): AgentError {
 }
 
 /**
- * Throws GATEWAY_KEY_OTHER unless the database was made with the key of this fingerprint: under another one no API secret in it
- * opens, and no agent in it would know the gateway.
+ * Throws GATEWAY_KEY_OTHER unless the database was made with the key of this fingerprint: under
+ * another one no API secret in it opens, and no agent in it would know the gateway.
  * @public
  */
 export function checkKey(
@@ -123,7 +135,7 @@ export function checkKey(
   fingerprint: string,
   paths: { readonly keyFile: string; readonly database: string },
 ): void {
-  const made = database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'gatewayKey'")?.value ?? "";
+  const made = readGatewayKeyFingerprint(database);
   if (made === fingerprint) return;
   throw new AgentError("GATEWAY_KEY_OTHER", "none", `the key ${paths.keyFile} is not the one ${paths.database} was made with`, {
     path: paths.keyFile,

@@ -1,6 +1,7 @@
 /**
- * The rows of schema.ts as types, so that a query says which table it reads: `database.get<TransactionRow>("SELECT * FROM …")`.
- * Base units are TEXT holding a whole number; times are milliseconds since 1970; flags are 0 or 1.
+ * The rows of schema.ts as types, so that a query says which table it reads:
+ * `database.get<TransactionRow>("SELECT * FROM …")`. Base units are TEXT holding a whole number;
+ * times are milliseconds since 1970; flags are 0 or 1.
  */
 
 /** @public */
@@ -9,10 +10,25 @@ export interface MerchantRow {
   readonly name: string;
   readonly language: "en" | "tr";
   readonly createdAt: number;
+  readonly disabledAt: number | null; // since when none of its keys does anything
 }
 
 /**
- * `secretBox` is set for HS256 (sealed under the gateway's key), `publicKey` (raw, hex) for EdDSA; scopes are joined by commas.
+ * The account of a merchant who receives without an agent: the gateway derives its deposit
+ * addresses.
+ * @public
+ */
+export interface ReceivingKeyRow {
+  readonly merchant: string;
+  readonly xpub: string;
+  readonly firstDepositAddress: string; // at index 0: tells one xpub's key whatever its text
+  readonly nextDepositIndex: number;
+  readonly createdAt: number;
+}
+
+/**
+ * `secretBox` is set for HS256 (sealed under the gateway's key), `publicKey` (raw, hex) for EdDSA;
+ * scopes are joined by commas.
  * @public
  */
 export interface KeyRow {
@@ -27,10 +43,13 @@ export interface KeyRow {
   readonly createdAt: number;
   readonly lastUsedAt: number | null;
   readonly revokedAt: number | null;
+  readonly expiresAt: number | null; // null never
+  readonly allowedAddresses: string; // addresses and networks joined by commas; "" any
 }
 
 /**
- * Its networks are a JSON list of CAIP-2 ids, its currencies a JSON list of PairedCurrency, both as paired.
+ * Its networks are a JSON list of CAIP-2 ids, its currencies a JSON list of PairedCurrency, both as
+ * paired.
  * @public
  */
 export interface AgentRow {
@@ -56,8 +75,11 @@ export interface AgentRow {
   readonly releasedAt: number | null;
   readonly lastSeenAt: number | null;
   readonly lockedCode: string;
-  readonly heard: string; // gateway/hub/hearing.ts
+  readonly heard: string; // gateway/recovery/hearing.ts
+  readonly linkBlock: string; // the address block its newest hello came from; "" before the first
   readonly software: string; // as its newest hello named it; "" before the first
+  readonly pausedAt: number | null; // when its operator stopped new signatures, by its ledger
+  readonly policy: string; // digest of the limits that its signer last went by; "" before its first statement
 }
 
 /** @public */
@@ -85,6 +107,10 @@ export interface TransactionRow {
   readonly createdAt: number;
   readonly changedAt: number;
   readonly expiresAt: number;
+  readonly late: 0 | 1; // of a deposit: money came after its end
+  readonly quote: string; // of a deposit asked for in fiat money, JSON; "" none
+  readonly metadata: string; // the shop's own words, as a JSON object; "" without any
+  readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
 }
 
 /** @public */
@@ -104,14 +130,15 @@ export interface SignatureRow {
   readonly agent: string;
   readonly network: string;
   readonly account: string;
-  readonly token: string;
+  readonly slot: string;
   readonly txHash: string;
-  readonly feeMaxWei: string;
+  readonly feeMax: string;
   readonly seq: number;
 }
 
 /**
- * An epoch of an agent that began with a recovery. `heldSeq` 0 and `heldHash` "" when nothing was held before.
+ * An epoch of an agent that began with a recovery. `heldSeq` 0 and `heldHash` "" when nothing was
+ * held before.
  * @public
  */
 export interface RecoveryRow {
@@ -123,10 +150,37 @@ export interface RecoveryRow {
   readonly takenAt: number | null; // when the agent's recovered ledger was first heard
 }
 
+/**
+ * A final transaction of a paying account, by its slot.
+ * @public
+ */
+export interface SpendRow {
+  readonly network: string;
+  readonly account: string;
+  readonly slot: string;
+  readonly txHash: string;
+  readonly block: number;
+  readonly receiver: string;
+  readonly contract: string; // "" native
+  readonly units: string;
+}
+
+/**
+ * What pending withdrawals of an account promise in one currency.
+ * @public
+ */
+export interface ReservedRow {
+  readonly account: string;
+  readonly network: string;
+  readonly currency: string;
+  readonly withdrawals: number; // how many
+  readonly units: string; // their sum
+}
+
 /** @public */
 export interface DepositAddressRow {
   readonly address: string;
-  readonly agent: string;
+  readonly agent: string | null; // null: under the merchant's receiving key
   readonly addressIndex: number;
   readonly transactionId: string;
 }

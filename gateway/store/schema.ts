@@ -1,14 +1,17 @@
 /**
- * The gateway's tables. Constraints carry the invariants: one withdrawal per order, one job per place in an agent's chain, one
- * withdrawal per exclusion token. Base units are TEXT (SQLite integers are 64 bit); times are milliseconds since 1970.
- * Sources: docs/architecture.md; the statuses and stages of the interface and of docs/api.md.
+ * The gateway's tables. Constraints carry the invariants: one withdrawal per order, one job per
+ * place in an agent's chain, one withdrawal per slot. Base units are TEXT (SQLite integers are 64
+ * bit); times are milliseconds since 1970. Sources: docs/architecture.md; the statuses and stages
+ * of the interface and of docs/api.md.
  */
+
+import { callbackTables } from "./callback-tables.ts";
 
 /**
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 4;
+export const schemaVersion = 11;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -17,9 +20,75 @@ CREATE TABLE recoveries (
   heldHash TEXT NOT NULL, takenAt INTEGER, PRIMARY KEY (agent, epoch)) STRICT;
 `;
 
-/** What version 3 added, and what version 4. */
+/**
+ * What version 8 added: every final transaction of a paying account, as the watcher reads it, also
+ * those that nobody asked for.
+ */
+const spends = `
+CREATE TABLE spends (
+  network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL,
+  receiver TEXT NOT NULL, contract TEXT NOT NULL, units TEXT NOT NULL, PRIMARY KEY (network, account, slot)) STRICT;
+`;
+
+/**
+ * What version 10 added: the quote of a deposit in fiat money, as JSON, and the prices of the
+ * markets.
+ */
+const quote = "quote TEXT NOT NULL DEFAULT ''";
+const prices = `
+CREATE TABLE prices (
+  asset TEXT NOT NULL, fiat TEXT NOT NULL, price TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (asset, fiat)) STRICT;
+CREATE TABLE priceReadings (
+  asset TEXT NOT NULL, fiat TEXT NOT NULL, source TEXT NOT NULL, price TEXT NOT NULL, readAt INTEGER, movedAt INTEGER,
+  leftOut TEXT NOT NULL, trouble TEXT NOT NULL, PRIMARY KEY (asset, fiat, source)) STRICT;
+`;
+
+/**
+ * What version 11 added: sums of what is pending (reserved.ts fills them), and an index for each
+ * way in which a list is filtered. The two that begin alike hold every filter between them; one by
+ * orderId has the table's own constraint.
+ */
+const sums = `
+CREATE TABLE reserved (
+  account TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, withdrawals INTEGER NOT NULL, units TEXT NOT NULL,
+  PRIMARY KEY (account, network, currency)) STRICT;
+CREATE INDEX transactionsByKind ON transactions (merchant, operation, status, createdAt DESC, id);
+CREATE INDEX transactionsByCurrency ON transactions (merchant, currency, operation, status, createdAt DESC, id);
+`;
+
+/** What versions 3 to 7 added. */
 const heard = "heard TEXT NOT NULL DEFAULT ''";
 const software = "software TEXT NOT NULL DEFAULT ''";
+const linkBlock = "linkBlock TEXT NOT NULL DEFAULT ''";
+const agentsByLinkBlock = "CREATE INDEX agentsByLinkBlock ON agents (linkBlock) WHERE releasedAt IS NULL;";
+const pausedAt = "pausedAt INTEGER";
+const policy = "policy TEXT NOT NULL DEFAULT ''";
+
+/**
+ * What version 9 added: ends and addresses of keys, switched-off merchants, merchants who only
+ * receive, money that came late.
+ */
+const keyEnds = "expiresAt INTEGER";
+const keyAddresses = "allowedAddresses TEXT NOT NULL DEFAULT ''";
+const disabledAt = "disabledAt INTEGER";
+const late = "late INTEGER NOT NULL DEFAULT 0 CHECK (late IN (0,1))";
+const receivingKeys = `
+CREATE TABLE receivingKeys (
+  merchant TEXT PRIMARY KEY REFERENCES merchants(id), xpub TEXT NOT NULL, firstDepositAddress TEXT NOT NULL UNIQUE,
+  nextDepositIndex INTEGER NOT NULL, createdAt INTEGER NOT NULL) STRICT;
+`;
+/**
+ * An address of a merchant who only receives has no agent. Rows keep their places: the watcher's
+ * list goes by them.
+ */
+const depositAddresses = (name: string): string => `
+CREATE TABLE ${name} (
+  address TEXT PRIMARY KEY, agent TEXT REFERENCES agents(id), addressIndex INTEGER NOT NULL,
+  transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), UNIQUE (agent, addressIndex)) STRICT;
+`;
+
+/** What version 10 added: the shop's own words beside an order, as JSON; "" without any. */
+const metadata = "metadata TEXT NOT NULL DEFAULT ''";
 
 /**
  * What turns a database of an older version into one of the next, by the older one's number.
@@ -29,18 +98,31 @@ export const upgrades: Readonly<Record<number, string>> = {
   1: recoveries,
   2: `ALTER TABLE agents ADD COLUMN ${heard};`,
   3: `ALTER TABLE agents ADD COLUMN ${software};`,
+  4: `ALTER TABLE agents ADD COLUMN ${linkBlock}; ${agentsByLinkBlock}`,
+  5: `ALTER TABLE agents ADD COLUMN ${pausedAt};`,
+  6: `ALTER TABLE agents ADD COLUMN ${policy};`,
+  7: spends,
+  8: `ALTER TABLE keys ADD COLUMN ${keyEnds}; ALTER TABLE keys ADD COLUMN ${keyAddresses};
+    ALTER TABLE merchants ADD COLUMN ${disabledAt}; ALTER TABLE transactions ADD COLUMN ${late}; ${receivingKeys}
+    ${depositAddresses("newAddresses")}
+    INSERT INTO newAddresses (rowid, address, agent, addressIndex, transactionId)
+      SELECT rowid, address, agent, addressIndex, transactionId FROM depositAddresses;
+    DROP TABLE depositAddresses; ALTER TABLE newAddresses RENAME TO depositAddresses;`,
+  9: `ALTER TABLE transactions ADD COLUMN ${quote}; ALTER TABLE transactions ADD COLUMN ${metadata}; ${prices}${callbackTables}`,
+  10: sums,
 };
 
 /** @public */
 export const schema = `
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE merchants (
-  id TEXT PRIMARY KEY, name TEXT NOT NULL, language TEXT NOT NULL DEFAULT 'en', createdAt INTEGER NOT NULL) STRICT;
+  id TEXT PRIMARY KEY, name TEXT NOT NULL, language TEXT NOT NULL DEFAULT 'en', createdAt INTEGER NOT NULL,
+  ${disabledAt}) STRICT;
 CREATE TABLE keys (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), scopes TEXT NOT NULL,
   profile TEXT NOT NULL CHECK (profile IN ('compatible','strict')), alg TEXT NOT NULL CHECK (alg IN ('HS256','EdDSA')),
   secretBox BLOB, publicKey TEXT, pairingUsed INTEGER NOT NULL DEFAULT 0,
-  createdAt INTEGER NOT NULL, lastUsedAt INTEGER, revokedAt INTEGER) STRICT;
+  createdAt INTEGER NOT NULL, lastUsedAt INTEGER, revokedAt INTEGER, ${keyEnds}, ${keyAddresses}) STRICT;
 CREATE TABLE jtis (key TEXT NOT NULL, jti TEXT NOT NULL, expiresAt INTEGER NOT NULL, PRIMARY KEY (key, jti)) STRICT;
 CREATE INDEX jtisByExpiry ON jtis (expiresAt);
 CREATE TABLE agents (
@@ -50,8 +132,9 @@ CREATE TABLE agents (
   jobSequence INTEGER NOT NULL DEFAULT 0, jobHash TEXT NOT NULL DEFAULT '', nextDepositIndex INTEGER NOT NULL DEFAULT 0,
   firstDepositAddress TEXT NOT NULL DEFAULT '', transcriptHash TEXT NOT NULL DEFAULT '', transcriptAt INTEGER NOT NULL DEFAULT 0,
   pairedAt INTEGER NOT NULL, releasedAt INTEGER, lastSeenAt INTEGER, lockedCode TEXT NOT NULL DEFAULT '',
-  ${heard}, ${software}) STRICT;
+  ${heard}, ${software}, ${linkBlock}, ${pausedAt}, ${policy}) STRICT;
 CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE releasedAt IS NULL;
+${agentsByLinkBlock}
 CREATE TABLE transactions (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), operation TEXT NOT NULL CHECK (operation IN ('deposit','withdraw')),
   mode TEXT NOT NULL CHECK (mode IN ('','auto','manual')), orderId TEXT NOT NULL, contentHash TEXT NOT NULL,
@@ -59,7 +142,8 @@ CREATE TABLE transactions (
   receiverAddress TEXT NOT NULL, depositAddress TEXT NOT NULL, tag TEXT NOT NULL DEFAULT '',
   status INTEGER NOT NULL CHECK (status IN (0,1,2)), stage TEXT NOT NULL, code TEXT NOT NULL DEFAULT '',
   txHash TEXT NOT NULL DEFAULT '', feeUnits TEXT NOT NULL DEFAULT '', amountReceivedUnits TEXT NOT NULL DEFAULT '0',
-  finalBlock INTEGER, createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL,
+  finalBlock INTEGER, createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL, ${late}, ${quote},
+  ${metadata},
   UNIQUE (merchant, operation, orderId)) STRICT;
 CREATE INDEX transactionsByMerchant ON transactions (merchant, createdAt DESC, id);
 CREATE INDEX transactionsOpen ON transactions (operation, status) WHERE status = 0;
@@ -70,14 +154,12 @@ CREATE TABLE jobs (
 CREATE INDEX jobsUnanswered ON jobs (agent, sequence) WHERE answeredAt IS NULL;
 CREATE TABLE signatures (
   transactionId TEXT NOT NULL REFERENCES transactions(id), version INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
-  account TEXT NOT NULL, token TEXT NOT NULL, txHash TEXT NOT NULL UNIQUE, feeMaxWei TEXT NOT NULL, seq INTEGER NOT NULL,
+  account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL UNIQUE, feeMax TEXT NOT NULL, seq INTEGER NOT NULL,
   PRIMARY KEY (transactionId, version)) STRICT;
-CREATE TABLE tokens (
-  network TEXT NOT NULL, account TEXT NOT NULL, token TEXT NOT NULL, transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id),
-  PRIMARY KEY (network, account, token)) STRICT;
-CREATE TABLE depositAddresses (
-  address TEXT PRIMARY KEY, agent TEXT NOT NULL REFERENCES agents(id), addressIndex INTEGER NOT NULL,
-  transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), UNIQUE (agent, addressIndex)) STRICT;
+CREATE TABLE slots (
+  network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id),
+  PRIMARY KEY (network, account, slot)) STRICT;
+${depositAddresses("depositAddresses")}
 CREATE TABLE payments (
   network TEXT NOT NULL, txHash TEXT NOT NULL, logIndex INTEGER NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL,
   units TEXT NOT NULL, block INTEGER NOT NULL, blockHash TEXT NOT NULL, final INTEGER NOT NULL CHECK (final IN (0,1)),
@@ -91,4 +173,4 @@ CREATE TABLE balances (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
-${recoveries}`;
+${recoveries}${spends}${receivingKeys}${prices}${callbackTables}${sums}`;

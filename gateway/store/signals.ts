@@ -1,6 +1,7 @@
 /**
- * Words between the rooms of one gateway process: who should look at the database again. A signal carries no truth of its own,
- * is sent after the commit it speaks of, and may be lost without harm: every listener also looks by itself from time to time.
+ * Words between the rooms of one gateway process: who should look at the database again. A signal
+ * carries no truth of its own, is sent after the commit it speaks of, and may be lost without harm:
+ * every listener also looks by itself from time to time.
  */
 
 /** @public */
@@ -16,7 +17,8 @@ export interface Signal {
 }
 
 /**
- * `on` answers the function that stops listening; calling that twice is harmless. Listeners must not throw.
+ * `on` answers the function that stops listening; calling that twice is harmless. Listeners must
+ * not throw.
  * @public
  */
 export interface Signals {

@@ -1,45 +1,46 @@
 /**
- * The gateway's database file: opened with WAL and synchronous=FULL, both read back, because the library comes up with NORMAL
- * on a WAL file and would then lose acknowledged commits in a power cut. One connection, one writer at a time, statements kept.
- * A commit whose sync failed leaves nobody knowing what is on disk: the store is poisoned and the process has to end.
- * Sources: schema.ts; sqlite.org/wal.html; sqlite.org/pragma.html#pragma_synchronous.
+ * The gateway's database file: opened with WAL and synchronous=FULL, both read back, because the
+ * library comes up with NORMAL on a WAL file and would then lose acknowledged commits in a power
+ * cut. One connection, one writer at a time, statements kept. A commit whose sync failed leaves
+ * nobody knowing what is on disk: the store is poisoned and the process has to end. Sources:
+ * schema.ts; sqlite.org/wal.html; sqlite.org/pragma.html#pragma_synchronous.
  */
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
+import { mendReserved } from "./reserved.ts";
 import { schema, schemaVersion, upgrades } from "./schema.ts";
+import type { Statements, Value } from "./statements.ts";
 
-/**
- * What a column takes and gives: STRICT tables hold nothing else.
- * @public
- */
-export type Value = string | number | bigint | Uint8Array | null;
+/** @public */
+export type { Value } from "./statements.ts";
 
-/**
- * Statements by their text, prepared once and kept. Rows come as plain objects; `Row` is the caller's word for their shape (rows.ts).
- * Errors are the library's own: ask `isConflict` and `isBusy`.
- * @public
- */
-export interface Database {
-  run(sql: string, ...values: readonly Value[]): { readonly changes: number };
-  get<Row>(sql: string, ...values: readonly Value[]): Row | undefined;
-  all<Row>(sql: string, ...values: readonly Value[]): Row[];
-}
+/** @public */
+export type Database = Statements;
 
 /** @public */
 export interface Store {
   /** For reading, and for single statements that need no transaction. */
   readonly database: Database;
   /**
-   * Runs `fn` in one BEGIN IMMEDIATE … COMMIT; durable when it returns. Whatever `fn` throws rolls back and is thrown on.
-   * `fn` is synchronous and must not call write again (a Bug). Throws GATEWAY_STORE_BUSY (effect none) and
-   * GATEWAY_STORE_POISONED (effect unknown, and the same for every later call).
+   * Runs `fn` in one BEGIN IMMEDIATE … COMMIT; durable when it returns. Whatever `fn` throws rolls
+   * back and is thrown on. `fn` is synchronous and must not call write again (a Bug). Throws
+   * GATEWAY_STORE_BUSY (effect none) and GATEWAY_STORE_POISONED (effect unknown, and the same for
+   * every later call).
    */
   write<T>(fn: (database: Database) => T): T;
-  /** True once a commit's outcome is unknown; then `onPoisoned` was called and nothing more is written. */
+  /** As `write`, but nothing that `fn` wrote stays when it gives a value that is not ok. */
+  writeIfOk<T extends { readonly ok: boolean }>(fn: (database: Database) => T): T;
+  /**
+   * True once a commit's outcome is unknown; then `onPoisoned` was called and nothing more is
+   * written.
+   */
   readonly poisoned: boolean;
-  /** Called once, when the store is poisoned: the process should end, so that a restart reads what the disk really holds. */
+  /**
+   * Called once, when the store is poisoned: the process should end, so that a restart reads what
+   * the disk really holds.
+   */
   onPoisoned(listener: () => void): void;
   /** Harmless twice. */
   close(): void;
@@ -50,7 +51,8 @@ const constraintUnique = 2067;
 const constraintPrimaryKey = 1555;
 const primaryCodeMask = 0xff;
 const busyCode = 5;
-const harmlessCodes: ReadonlySet<number> = new Set([busyCode, 19]); // BUSY and CONSTRAINT: nothing was written
+// BUSY and CONSTRAINT: nothing was written
+const harmlessCodes: ReadonlySet<number> = new Set([busyCode, 19]);
 
 function errorCode(error: unknown): number | null {
   if (!(error instanceof Error)) return null;
@@ -105,7 +107,8 @@ function readPragma(raw: InstanceType<typeof DatabaseSync>, name: string): strin
 function openRaw(path: string): InstanceType<typeof DatabaseSync> {
   const raw = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true });
   try {
-    // The checkpoint syncs what a killed process left in the kernel's cache alone, before anybody hears of it.
+    // The checkpoint syncs what a killed process left in the kernel's cache alone, before anybody
+    // hears of it.
     raw.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(PASSIVE);");
     const got = {
       journal: readPragma(raw, "journal_mode"),
@@ -125,6 +128,9 @@ function openRaw(path: string): InstanceType<typeof DatabaseSync> {
   }
 }
 
+const isThere = (raw: InstanceType<typeof DatabaseSync>, table: string): boolean =>
+  raw.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined;
+
 /** Brings an older database to the newest version it can, each step whole or not at all. */
 function upgraded(raw: InstanceType<typeof DatabaseSync>, found: number): number {
   let version = found;
@@ -136,13 +142,20 @@ function upgraded(raw: InstanceType<typeof DatabaseSync>, found: number): number
   return version;
 }
 
+/** A process that ends before this leaves sums that the next start mends. */
+function fillSums(raw: InstanceType<typeof DatabaseSync>): void {
+  raw.exec("BEGIN IMMEDIATE");
+  mendReserved(cachedDatabase(raw));
+  raw.exec("COMMIT");
+}
+
 function checkVersion(raw: InstanceType<typeof DatabaseSync>, path: string): void {
-  const tables = raw.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'meta'").get() as { n: number };
-  const row =
-    tables.n === 0
-      ? undefined
-      : (raw.prepare("SELECT value FROM meta WHERE name = 'schema'").get() as { value: string } | undefined);
+  const row = isThere(raw, "meta")
+    ? (raw.prepare("SELECT value FROM meta WHERE name = 'schema'").get() as { value: string } | undefined)
+    : undefined;
+  const hadSums = isThere(raw, "reserved");
   const version = row === undefined ? null : upgraded(raw, Number(row.value));
+  if (version === schemaVersion && !hadSums) fillSums(raw);
   if (version === schemaVersion) return;
   const message = version === null ? `${path} is not a gateway's database` : `${path} was made by another version of the gateway`;
   throw new AgentError("GATEWAY_STORE_VERSION", "none", message, {
@@ -153,7 +166,8 @@ function checkVersion(raw: InstanceType<typeof DatabaseSync>, path: string): voi
 }
 
 /**
- * The store over an open connection whose settings are as `openStore` makes them; `path` is for people.
+ * The store over an open connection whose settings are as `openStore` makes them; `path` is for
+ * people.
  * @public
  */
 export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: GatewayLog): Store {
@@ -193,29 +207,32 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
       throw new AgentError("GATEWAY_STORE_BUSY", "none", `${path} is held by another process`, { path }, { cause: error });
     }
   };
+  function run<T>(fn: (inside: Database) => T, stays: (result: T) => boolean): T {
+    if (poisoned) throw new AgentError("GATEWAY_STORE_POISONED", "unknown", `the database ${path} failed earlier`, { path });
+    invariant(!writing, "a database transaction inside another one");
+    begin();
+    writing = true;
+    try {
+      const result = fn(database);
+      if (result instanceof Promise) throw new Bug("a database transaction must not wait");
+      if (stays(result)) commit();
+      else raw.exec("ROLLBACK");
+      return result;
+    } catch (error) {
+      if (raw.isTransaction) raw.exec("ROLLBACK");
+      throw error;
+    } finally {
+      writing = false;
+    }
+  }
   return {
     database,
     get poisoned() {
       return poisoned;
     },
     onPoisoned: (listener) => void listeners.push(listener),
-    write<T>(fn: (inside: Database) => T): T {
-      if (poisoned) throw new AgentError("GATEWAY_STORE_POISONED", "unknown", `the database ${path} failed earlier`, { path });
-      invariant(!writing, "a database transaction inside another one");
-      begin();
-      writing = true;
-      try {
-        const result = fn(database);
-        if (result instanceof Promise) throw new Bug("a database transaction must not wait");
-        commit();
-        return result;
-      } catch (error) {
-        if (raw.isTransaction) raw.exec("ROLLBACK");
-        throw error;
-      } finally {
-        writing = false;
-      }
-    },
+    write: (fn) => run(fn, () => true),
+    writeIfOk: (fn) => run(fn, ({ ok }) => ok),
     close() {
       if (raw.isOpen) raw.close();
     },
@@ -223,8 +240,9 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
 }
 
 /**
- * Opens the existing database file at `path`. Throws GATEWAY_STORE_MISSING (a database is never made silently: an empty one has
- * forgotten every withdrawal), GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE, GATEWAY_STORE_BUSY.
+ * Opens the existing database file at `path`. Throws GATEWAY_STORE_MISSING (a database is never
+ * made silently: an empty one has forgotten every withdrawal), GATEWAY_STORE_INVALID,
+ * GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE, GATEWAY_STORE_BUSY.
  * @public
  */
 export function openStore(path: string, log: GatewayLog): Store {
@@ -253,8 +271,8 @@ function invalid(path: string, reason: string, cause?: unknown): AgentError {
 }
 
 /**
- * Makes the database file, owner-only, with all tables, and opens it; it belongs to the gateway key of this fingerprint for good.
- * Throws GATEWAY_STORE_EXISTS.
+ * Makes the database file, owner-only, with all tables, and opens it; it belongs to the gateway key
+ * of this fingerprint for good. Throws GATEWAY_STORE_EXISTS.
  * @public
  */
 export function createStore(path: string, fingerprint: string, log: GatewayLog): Store {

@@ -1,6 +1,7 @@
 /**
- * Tells the receiver of `alerts` of agents without a link, of locked agents and of alarms. Looks at database and hub every few
- * seconds; notices/core.ts decides which are due. Reads the database only.
+ * Tells the receiver of `alerts` of agents without a link, of locked agents and of alarms. Looks at
+ * database and hub every few seconds; notices/core.ts decides which are due. Reads the database
+ * only.
  */
 import { type Condition, observe, type Standings } from "../../notices/core.ts";
 import { createLoggedTeller } from "../../notices/logged-teller.ts";
@@ -8,6 +9,8 @@ import type { Deliver, TellerCounts } from "../../notices/teller.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayAlerts } from "../config.ts";
 import type { Hub } from "../hub/hub.ts";
+import { listPairedAgents } from "../store/agents.ts";
+import { type AlarmRow, listAlarmsAfter, newestActBefore } from "../store/audit.ts";
 import type { Database } from "../store/store.ts";
 
 /** @public */
@@ -32,22 +35,13 @@ export interface Alerts {
 
 const everyMs = 5000;
 const minuteMs = 60_000;
-/** An alarm recorded within this time before the start is told again: the process before may have ended first. */
+/**
+ * An alarm recorded within this time before the start is told again: the process before may have
+ * ended first.
+ */
 const missedMs = 3_600_000;
 const agentsMax = 1000;
 const alarmsMax = 100; // in one look; the rest comes with the next
-
-interface AgentState {
-  readonly id: string;
-  readonly lockedCode: string;
-}
-
-interface AlarmRow {
-  readonly id: number;
-  readonly act: string;
-  readonly subject: string;
-  readonly detail: string;
-}
 
 /**
  * Looks every few seconds until `close`, for the first time after one such pause.
@@ -56,15 +50,14 @@ interface AlarmRow {
 export function startAlerts(options: AlertsOptions): Alerts {
   const { database, clock, monotonic, log, deliver, retryMs } = options;
   let standings: Standings = new Map();
-  let lastAlarm =
-    database.get<{ id: number | null }>("SELECT MAX(id) AS id FROM audit WHERE at < ?", clock() - missedMs)?.id ?? 0;
+  let lastAlarm = newestActBefore(database, clock() - missedMs);
   const teller = createLoggedTeller(deliver, log, retryMs);
   const look = (): void => {
     const times = { at: clock(), nowMs: monotonic() };
     const origin = { process: "gateway", agent: "" } as const;
     const seen = observe(standings, { ...times, conditions: agentConditions(options), unknown: [] }, origin);
     standings = seen.standings;
-    const alarms = alarmsAfter(database, lastAlarm);
+    const alarms = listAlarmsAfter(database, lastAlarm, alarmsMax);
     lastAlarm = alarms.at(-1)?.id ?? lastAlarm;
     // An alarm has no end, so it is observed from an empty state that is thrown away.
     const told = observe(new Map(), { ...times, conditions: alarms.map(alarmCondition), unknown: [] }, origin);
@@ -82,8 +75,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
 }
 
 function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Condition[] {
-  const sql = "SELECT id, lockedCode FROM agents WHERE releasedAt IS NULL ORDER BY id LIMIT ?";
-  return database.all<AgentState>(sql, agentsMax).flatMap(({ id, lockedCode }): Condition[] => {
+  return listPairedAgents(database, agentsMax).flatMap(({ id, lockedCode }): Condition[] => {
     const away = hub.online(id) ? [] : [awayFor(id, alerts.agentAwayMinutes)];
     if (lockedCode === "") return away;
     const message = `agent ${id} is locked: ${lockedCode}`;
@@ -94,11 +86,6 @@ function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Con
 function awayFor(id: string, minutes: number): Condition {
   const message = `agent ${id} has no link to this gateway`;
   return { event: "agent-away", subject: id, message, context: { minutes }, afterMs: minutes * minuteMs };
-}
-
-function alarmsAfter(database: Database, id: number): readonly AlarmRow[] {
-  const sql = "SELECT id, act, subject, detail FROM audit WHERE id > ? AND act LIKE 'alarm %' ORDER BY id LIMIT ?";
-  return database.all<AlarmRow>(sql, id, alarmsMax);
 }
 
 function alarmCondition({ id, act, subject, detail }: AlarmRow): Condition {

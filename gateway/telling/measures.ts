@@ -1,14 +1,21 @@
 /**
- * The gateway's metrics as Prometheus reads them, counted from the database at each scrape. No label names a merchant, an agent or an
- * order. docs/events.md section 3 lists them.
+ * The gateway's metrics as Prometheus reads them, counted from the database at each scrape. No
+ * label names a merchant, an agent or an order. docs/events.md section 3 lists them.
  */
 import type { FastifyInstance } from "fastify";
 import { Counter, Registry } from "prom-client";
 import { givenCounter, givenGauge, type Rows } from "../../metrics/given.ts";
+import { givenHistogram } from "../../metrics/histogram.ts";
 import { outcomesOf, type TellerCounts } from "../../notices/teller.ts";
 import { version } from "../../protocol/version.ts";
 import type { Hub } from "../hub/hub.ts";
+import { listPairedAgents } from "../store/agents.ts";
+import { readCursor } from "../store/cursors.ts";
+import { listPendingDepositsByStage } from "../store/deposits.ts";
+import { countUnanswered } from "../store/jobs.ts";
 import type { Database } from "../store/store.ts";
+import { databaseBounds, type TimedStore } from "../store/timed.ts";
+import { listPendingByStage } from "../store/withdrawals.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 
 /** @public */
@@ -20,6 +27,8 @@ export interface MeasuresOptions {
   readonly notices: () => TellerCounts | null; // null without `alerts`
   readonly clock: () => number; // Unix milliseconds
   readonly residentBytes: () => number;
+  readonly callbacksWaiting: () => number;
+  readonly databaseTimes: TimedStore["times"];
 }
 
 /** @public */
@@ -41,8 +50,13 @@ export function createMeasures(options: MeasuresOptions): { readonly contentType
   gauge("autowithdraw_gateway_build_info", "1, with the version", ["version"], () => [[version, 1]]);
   gauge("autowithdraw_gateway_resident_bytes", "Resident memory", [], () => [[options.residentBytes()]]);
   addWithdrawalGauges(gauge, options);
+  addDepositGauges(gauge, options);
   addAgentGauges(gauge, options);
   addChainGauges(gauge, options);
+  gauge("autowithdraw_gateway_callbacks_waiting", "Callbacks that no target has taken and that are not given up", [], () => [
+    [options.callbacksWaiting()],
+  ]);
+  addDatabaseHistogram(registry, options);
   const noticesTotal = {
     name: "autowithdraw_gateway_notices_total",
     help: "Notices by outcome: told, failed tries, dropped",
@@ -59,30 +73,52 @@ type AddGauge = (name: string, help: string, labelNames: readonly string[], read
 
 function addWithdrawalGauges(gauge: AddGauge, { database, clock }: MeasuresOptions): void {
   gauge("autowithdraw_gateway_withdrawals", "Withdrawals that are not at their end, by stage", ["stage"], () => {
-    const sql =
-      "SELECT stage, COUNT(*) AS count FROM transactions WHERE operation = 'withdraw' AND status = 0 GROUP BY stage ORDER BY stage";
-    return database.all<{ stage: string; count: number }>(sql).map(({ stage, count }) => [stage, count]);
+    return listPendingByStage(database).map(({ stage, count }) => [stage, count]);
   });
   gauge("autowithdraw_gateway_withdrawal_oldest_seconds", "Age of the oldest of them, by stage", ["stage"], () => {
-    const sql =
-      "SELECT stage, MIN(createdAt) AS at FROM transactions WHERE operation = 'withdraw' AND status = 0 GROUP BY stage ORDER BY stage";
-    return database.all<{ stage: string; at: number }>(sql).map(({ stage, at }) => [stage, Math.max(0, clock() - at) / 1000]);
+    return listPendingByStage(database).map(({ stage, oldestAt }) => [stage, Math.max(0, clock() - oldestAt) / 1000]);
   });
-  gauge("autowithdraw_gateway_jobs_waiting", "Jobs that no agent has answered", [], () => [
-    [database.get<{ count: number }>("SELECT COUNT(*) AS count FROM jobs WHERE answeredAt IS NULL")?.count ?? 0],
+  gauge("autowithdraw_gateway_jobs_waiting", "Jobs that no agent has answered", [], () => [[countUnanswered(database)]]);
+}
+
+function addDepositGauges(gauge: AddGauge, { database, clock }: MeasuresOptions): void {
+  gauge("autowithdraw_gateway_deposits", "Deposit requests that are not at their end, by stage", ["stage"], () =>
+    listPendingDepositsByStage(database).map(({ stage, count }) => [stage, count]),
+  );
+  gauge("autowithdraw_gateway_deposit_oldest_seconds", "Age of the oldest deposit request, by stage", ["stage"], () =>
+    listPendingDepositsByStage(database).map(({ stage, oldestAt }) => [stage, Math.max(0, clock() - oldestAt) / 1000]),
+  );
+}
+
+function addDatabaseHistogram(registry: Registry, { databaseTimes: { read, write } }: MeasuresOptions): void {
+  const histogram = {
+    name: "autowithdraw_gateway_database_seconds",
+    help: "Time of one reading statement, or of one transaction with its sync",
+    bounds: databaseBounds,
+    labelNames: ["kind"] as const,
+  };
+  givenHistogram(registry, histogram, () => [
+    { labels: { kind: "read" }, buckets: read },
+    { labels: { kind: "write" }, buckets: write },
   ]);
 }
 
 function addAgentGauges(gauge: AddGauge, { database, hub }: MeasuresOptions): void {
-  gauge("autowithdraw_gateway_agents", "Paired agents: connected, away, and those of both that are locked", ["state"], () => {
-    const agents = database.all<{ id: string; lockedCode: string }>("SELECT id, lockedCode FROM agents WHERE releasedAt IS NULL");
-    const connected = agents.filter(({ id }) => hub.online(id)).length;
-    return [
-      ["connected", connected],
-      ["away", agents.length - connected],
-      ["locked", agents.filter(({ lockedCode }) => lockedCode !== "").length],
-    ];
-  });
+  gauge(
+    "autowithdraw_gateway_agents",
+    "Paired agents: connected, away, and those of both that are locked or paused",
+    ["state"],
+    () => {
+      const agents = listPairedAgents(database);
+      const connected = agents.filter(({ id }) => hub.online(id)).length;
+      return [
+        ["connected", connected],
+        ["away", agents.length - connected],
+        ["locked", agents.filter(({ lockedCode }) => lockedCode !== "").length],
+        ["paused", agents.filter(({ pausedAt: at }) => at !== null).length],
+      ];
+    },
+  );
 }
 
 function addChainGauges(gauge: AddGauge, { database, watcher }: MeasuresOptions): void {
@@ -92,7 +128,7 @@ function addChainGauges(gauge: AddGauge, { database, watcher }: MeasuresOptions)
   );
   gauge("autowithdraw_gateway_deposit_lag_blocks", "Final blocks whose deposits are not read yet", ["chain"], () =>
     statuses().flatMap(({ chain, network, final }) => {
-      const cursor = database.get<{ block: number }>("SELECT block FROM cursors WHERE network = ?", network)?.block;
+      const cursor = readCursor(database, network)?.block;
       return cursor === undefined || final === null ? [] : [[chain, Math.max(0, final - cursor)] as const];
     }),
   );

@@ -1,11 +1,16 @@
-/** The gateway's alerts and metrics for the people who run it. The configuration names receiver and place; without them nothing starts. */
+/**
+ * The gateway's alerts and metrics for the people who run it. The configuration names receiver and
+ * place; without them nothing starts.
+ */
 import type { FastifyInstance } from "fastify";
 import { serveMetrics } from "../../metrics/server.ts";
 import { createDoor } from "../../notices/door.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Hub } from "../hub/hub.ts";
+import { countAllWaiting } from "../store/callback-deliveries.ts";
 import type { Store } from "../store/store.ts";
+import type { TimedStore } from "../store/timed.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 import { startAlerts } from "./alerts.ts";
 import { createMeasures } from "./measures.ts";
@@ -19,6 +24,7 @@ export interface TellingOptions {
   readonly config: Pick<GatewayConfig, "alerts" | "metrics">;
   readonly log: GatewayLog;
   readonly clock: () => number; // Unix milliseconds
+  readonly databaseTimes: TimedStore["times"];
 }
 
 /** @public */
@@ -41,6 +47,8 @@ export function startTelling(options: TellingOptions): { close(): void } {
           ...createMeasures({
             ...{ server, database, hub, watcher, clock },
             notices: () => alerts?.counts() ?? null,
+            databaseTimes: options.databaseTimes,
+            callbacksWaiting: () => countAllWaiting(database),
             residentBytes: () => process.memoryUsage.rss(),
           }),
           onListen: (where) => log.info({ event: "metrics-listen", where }, "metrics are served"),

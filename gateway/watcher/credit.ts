@@ -1,7 +1,8 @@
 /**
- * What payments mean for a deposit request: a pure function. Payments add up; only final ones count; a request ends by expiry only
- * when everything seen of it is final; money that comes after the end is recorded and changes nothing else.
- * Sources: docs/architecture.md section 8; docs/api.md, stages of a deposit.
+ * What payments mean for a deposit request: a pure function. Payments add up; only final ones
+ * count; a request ends by expiry only when everything seen of it is final; money that comes after
+ * the end is recorded as late and changes nothing else. Sources: docs/architecture.md section 8;
+ * docs/api.md, stages of a deposit.
  */
 
 /** One payment in the request's own currency to its address. */
@@ -17,14 +18,20 @@ export interface Request {
   readonly stage: string;
   readonly amountUnits: bigint;
   readonly expiresAt: number;
+  readonly receivedUnits: bigint; // as it was judged before
+  readonly late: boolean;
 }
 
-/** The request as it should stand. `txHash` and `finalBlock` are of the newest payment that counts, "" and null without one. */
+/**
+ * The request as it should stand. `txHash` and `finalBlock` are of the newest payment that counts,
+ * "" and null without one.
+ */
 export interface Credit {
   readonly status: 0 | 1 | 2;
   readonly stage: string;
   readonly code: string;
   readonly receivedUnits: bigint;
+  readonly late: boolean; // money came after the end
   readonly txHash: string;
   readonly finalBlock: number | null;
 }
@@ -34,7 +41,8 @@ export function judgeDeposit(request: Request, payments: readonly Payment[], sca
   const counted = payments.filter((payment) => payment.final);
   const receivedUnits = sum(counted);
   const newest = counted.reduce<Payment | null>((last, next) => (last === null || next.block >= last.block ? next : last), null);
-  const seen = { receivedUnits, txHash: newest?.txHash ?? "", finalBlock: newest?.block ?? null };
+  const late = request.late || (request.status !== 0 && receivedUnits > request.receivedUnits);
+  const seen = { receivedUnits, late, txHash: newest?.txHash ?? "", finalBlock: newest?.block ?? null };
   if (request.status !== 0) return { ...seen, status: request.status, stage: request.stage, code: endCode(request.status) };
   if (receivedUnits >= request.amountUnits) return { ...seen, status: 1, stage: "completed", code: "" };
   const isSettled = counted.length === payments.length;

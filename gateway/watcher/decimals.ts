@@ -1,18 +1,64 @@
 /**
- * Whether a token counts its units as the configuration says: USDT has 6 decimals on one chain and 18 on another, and a wrong
- * figure credits a millionfold. Nothing of a chain's deposits is read before all its tokens have answered.
- * Source: EIP-20, decimals().
+ * Whether a token counts its units as the configuration says: USDT has 6 decimals on one chain and
+ * 18 on another, and a wrong figure credits a millionfold. A token whose contract says otherwise,
+ * or says nothing, is out of service by itself: its transfers are recorded and judged only once the
+ * contract has answered as configured. Every other currency of the chain goes on. Source: EIP-20,
+ * decimals().
  */
 import { AgentError } from "../../protocol/fault.ts";
-import type { WatchedChain } from "./chain.ts";
+import type { GatewayCurrency } from "../config.ts";
+import type { TokenMemory, WatchedChain } from "./chain.ts";
 
-/** @throws AgentError WATCHER_DECIMALS when a contract says otherwise; NODE_* when it does not answer. Calling again is harmless. */
-export async function checkDecimals(chain: WatchedChain): Promise<void> {
-  for (const { id, contract, decimal } of chain.currencies) {
-    if (contract === "") continue;
-    const answered = await chain.reader.decimals(contract);
-    if (answered === BigInt(decimal)) continue;
-    const context = { currency: id, contract, configured: decimal, answered: `${answered}` };
-    throw new AgentError("WATCHER_DECIMALS", "none", `the contract of ${id} has ${answered} decimals, not ${decimal}`, context);
+/** Milliseconds between two questions to a contract that did not answer as configured. */
+const askAgainMs = 3_000;
+
+export function newTokenMemory(): TokenMemory {
+  return { confirmed: new Set(), out: new Map(), askedAt: null };
+}
+
+/**
+ * Asks every token that has not answered as configured yet, some seconds apart.
+ * @returns the currencies that came into service after they had been out of it
+ * @throws AgentError NODE_CLOSED. Calling again is harmless.
+ */
+export async function checkDecimals(chain: WatchedChain): Promise<readonly string[]> {
+  const { tokens } = chain;
+  const waiting = chain.currencies.filter(({ id, contract }) => contract !== "" && !tokens.confirmed.has(id));
+  const nowMs = chain.clock();
+  if (waiting.length === 0 || (tokens.askedAt !== null && Math.abs(nowMs - tokens.askedAt) < askAgainMs)) return [];
+  tokens.askedAt = nowMs;
+  const back: string[] = [];
+  for (const currency of waiting) {
+    const fault = await faultOf(chain, currency);
+    if (fault !== null) putOut(chain, currency.id, fault);
+    else if (takeIn(chain, currency.id)) back.push(currency.id);
   }
+  return back;
+}
+
+async function faultOf({ reader }: WatchedChain, { id, contract, decimal }: GatewayCurrency): Promise<AgentError | null> {
+  try {
+    const answered = await reader.decimals(contract);
+    if (answered === BigInt(decimal)) return null;
+    const context = { currency: id, contract, configured: decimal, answered: `${answered}` };
+    return new AgentError("WATCHER_DECIMALS", "none", `the contract of ${id} has ${answered} decimals, not ${decimal}`, context);
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
+    return error;
+  }
+}
+
+function putOut({ tokens, log, name }: WatchedChain, currency: string, { code, message }: AgentError): void {
+  const reason = `${code}: ${message}`;
+  if (tokens.out.get(currency) === reason) return;
+  tokens.out.set(currency, reason);
+  const words = "the currency is out of service: its contract does not confirm its decimals";
+  log.warn({ event: "currency-out", chain: name, currency, code, reason: message }, words);
+}
+
+function takeIn({ tokens, log, name }: WatchedChain, currency: string): boolean {
+  tokens.confirmed.add(currency);
+  if (!tokens.out.delete(currency)) return false;
+  log.info({ event: "currency-back", chain: name, currency }, "the currency is in service again");
+  return true;
 }

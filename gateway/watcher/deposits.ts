@@ -1,24 +1,33 @@
 /**
- * Reads every block once as final and once, before that, as seen. The cursor in the database moves only together with everything
- * found up to it; what lies above the final block is remembered here and given up when its parents change.
- * Sources: docs/architecture.md section 8; docs/api.md, stages of a deposit.
+ * Reads every block once as final and once, before that, as seen. The cursor in the database moves
+ * only together with everything found up to it; what lies above the final block is remembered here
+ * and given up when its parents change. Sources: docs/architecture.md section 8; docs/api.md,
+ * stages of a deposit.
  */
-import type { Block } from "../../chains/evm/answers.ts";
-import type { BlockId } from "../../chains/evm/node-finality.ts";
+import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
+import { inWaves } from "../../chains/waves.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import type { CursorRow, PaymentRow, TransactionRow } from "../store/rows.ts";
+import { moveCursor, readCursor } from "../store/cursors.ts";
+import { listOverdueDeposits, listPendingDeposits, oldestDepositAt } from "../store/deposits.ts";
+import { finalUnitsOf, forgetSeenPayments, keepSeenPayment } from "../store/payments.ts";
+import type { PaymentRow, TransactionRow } from "../store/rows.ts";
+import { keepSpend } from "../store/spends.ts";
 import type { Database } from "../store/store.ts";
-import { inWaves, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
+import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { checkDecimals } from "./decimals.ts";
 import { findConsumptions, findPayments, WatchList } from "./findings.ts";
-import { forgetSeen, internalHash, judgeRequests, keepFinal, keepSeen, nativeLogIndex, overdue } from "./payments.ts";
+import { internalHash, judgeRequests, keepFinal, nativeLogIndex, unjudged } from "./payments.ts";
+import { findSpends, hasPayers } from "./spends.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
 const blocksAtOnce = 32;
 const runsPerPass = 8;
 /** How far to go back when a block thought final turned out not to be. */
 const rewindBlocks = 256;
-/** Clocks of chain and gateway differ; a request made this long after a block cannot have been paid in it. */
+/**
+ * Clocks of chain and gateway differ; a request made this long after a block cannot have been paid
+ * in it.
+ */
 const clockSkewMs = 15 * 60_000;
 const questionsAtOnce = 64;
 
@@ -26,21 +35,19 @@ const questionsAtOnce = 64;
 export interface DepositMemory {
   readonly list: WatchList;
   seen: BlockId[]; // blocks above the cursor read as seen, rising without gaps
-  isChecked: boolean; // the tokens' decimals are as configured
   coinsAt: string; // final block at which the balances of open requests were compared
 }
 
 export function newDepositMemory(): DepositMemory {
-  return { list: new WatchList(), seen: [], isChecked: false, coinsAt: "" };
+  return { list: new WatchList(), seen: [], coinsAt: "" };
 }
 
 /**
  * One pass: final blocks, coins that came without a transaction, seen blocks, expiries.
- * @returns false when there is more to read at once. @throws AgentError NODE_*; the cursor then stands where it was.
+ * @returns false when there is more to read at once. @throws AgentError NODE_*; the cursor then
+ * stands where it was.
  */
 export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: DepositMemory): Promise<boolean> {
-  if (!memory.isChecked) await checkDecimals(chain);
-  memory.isChecked = true;
   memory.list.refresh(chain.store.database);
   let cursor = await openCursor(chain, tip);
   for (let run = 0; cursor.number < tip.final.number; run += 1) {
@@ -54,9 +61,19 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
   }
   await findCoins(chain, memory, tip);
   if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
-  const late = overdue(chain.store.database, chain.network, tip.askedAt);
+  const late = listOverdueDeposits(chain.store.database, chain.network, tip.askedAt);
   if (late.length > 0) commit(chain, (database) => judgeRequests(chain, database, late, tip.askedAt));
   return true;
+}
+
+/**
+ * Asks the tokens that have not confirmed their decimals, and judges what was paid in those that
+ * came back into service.
+ * @throws AgentError NODE_CLOSED
+ */
+export async function checkTokens(chain: WatchedChain): Promise<void> {
+  const back = await checkDecimals(chain);
+  if (back.length > 0) commit(chain, (database) => judgeRequests(chain, database, unjudged(database, chain.network, back), 0));
 }
 
 /** Writes, then tells: the ids that `fn` gives are of rows that changed. */
@@ -67,16 +84,13 @@ function commit(chain: WatchedChain, fn: (database: Database) => readonly string
 
 async function openCursor(chain: WatchedChain, tip: Tip): Promise<BlockId> {
   const { database } = chain.store;
-  const row = database.get<CursorRow>("SELECT * FROM cursors WHERE network = ?", chain.network);
+  const row = readCursor(database, chain.network);
   if (row !== undefined) return { number: row.block, hash: row.hash };
-  const oldest = database.get<{ at: number | null }>(
-    "SELECT min(createdAt) AS at FROM transactions WHERE operation = 'deposit' AND network = ?",
-    chain.network,
-  )?.at;
-  const number = typeof oldest === "number" ? await lastBefore(chain, tip.final.number, oldest - clockSkewMs) : tip.final.number;
+  const oldest = oldestDepositAt(database, chain.network);
+  const number = oldest !== null ? await lastBefore(chain, tip.final.number, oldest - clockSkewMs) : tip.final.number;
   const first = number === tip.final.number ? tip.final : await chain.reader.block(number, true);
   const cursor = { number: first.number, hash: first.hash };
-  chain.store.write((inside) => moveCursor(inside, chain.network, cursor));
+  chain.store.write((inside) => moveTo(inside, chain.network, cursor));
   return cursor;
 }
 
@@ -92,31 +106,26 @@ async function lastBefore(chain: WatchedChain, top: number, atMs: number): Promi
   return low;
 }
 
-function moveCursor(database: Database, network: string, cursor: BlockId): void {
-  database.run(
-    "INSERT INTO cursors (network, block, hash) VALUES (?, ?, ?) ON CONFLICT (network) DO UPDATE SET block = excluded.block, hash = excluded.hash",
-    network,
-    cursor.number,
-    cursor.hash,
-  );
+function moveTo(database: Database, network: string, { number: block, hash }: BlockId): void {
+  moveCursor(database, { network, block, hash });
 }
 
 async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, final: BlockId): Promise<BlockId> {
-  const { database } = chain.store;
-  const hasTokens = database.get("SELECT 1 FROM tokens WHERE network = ? LIMIT 1", chain.network) !== undefined;
-  if (memory.list.size === 0 && !hasTokens) return keepReached(chain, memory, cursor, final, []);
+  if (memory.list.size === 0 && !hasPayers(chain)) return keepReached(chain, memory, cursor, final, []);
   const last = Math.min(final.number, cursor.number + blocksAtOnce);
   const blocks = await readRun(chain, cursor.number + 1, last, true);
   const parent = blocks[0]?.parentHash;
   if (parent !== cursor.hash) return rewind(chain, memory, cursor);
-  const [payments, consumptions] = await Promise.all([
+  const [payments, consumptions, spends] = await Promise.all([
     findPayments(chain, memory.list, blocks, true),
     findConsumptions(chain, blocks),
+    findSpends(chain, blocks),
   ]);
-  const reached = blocks.at(-1) as Block;
-  return keepReached(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) =>
-    consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id),
-  );
+  const reached = blocks.at(-1) as WatchedBlock;
+  return keepReached(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) => {
+    for (const spend of spends) keepSpend(inside, spend);
+    return consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
+  });
 }
 
 /** Everything found up to `reached` and the cursor, in one transaction. */
@@ -129,9 +138,9 @@ function keepReached(
   also: (database: Database) => readonly string[] = () => [],
 ): BlockId {
   commit(chain, (database) => {
-    const touched = [...forgetSeen(database, chain.network, cursor.number + 1, reached.number)];
+    const touched = [...forgetSeenPayments(database, chain.network, cursor.number + 1, reached.number)];
     for (const payment of payments) if (keepFinal(chain, database, payment)) touched.push(payment.transactionId);
-    moveCursor(database, chain.network, reached);
+    moveTo(database, chain.network, reached);
     return [...also(database), ...judgeRequests(chain, database, touched, 0)];
   });
   memory.seen = memory.seen.filter((block) => block.number > reached.number);
@@ -139,7 +148,7 @@ function keepReached(
 }
 
 /** Blocks of `from` to `to`, each the parent of the next. */
-async function readRun(chain: WatchedChain, from: number, to: number, agreed: boolean): Promise<readonly Block[]> {
+async function readRun(chain: WatchedChain, from: number, to: number, agreed: boolean): Promise<readonly WatchedBlock[]> {
   const numbers = Array.from({ length: to - from + 1 }, (_, index) => from + index);
   const blocks = await inWaves(numbers, blocksAtOnce, (number) => chain.reader.block(number, agreed));
   for (const [index, block] of blocks.entries()) {
@@ -153,7 +162,10 @@ async function readRun(chain: WatchedChain, from: number, to: number, agreed: bo
   return blocks;
 }
 
-/** The chain's finality was weaker than configured: nothing credited is taken back, all that follows is read again. */
+/**
+ * The chain's finality was weaker than configured: nothing credited is taken back, all that follows
+ * is read again.
+ */
 async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<BlockId> {
   const back = await chain.reader.block(Math.max(0, cursor.number - rewindBlocks), true);
   const to = { number: back.number, hash: back.hash };
@@ -161,20 +173,19 @@ async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockI
   chain.store.write((database) => {
     const detail = `block ${cursor.number} was final as ${cursor.hash} and is not in the chain any more; reading again from ${to.number}`;
     raiseAlarm(chain, database, "WATCHER_FINAL_REORG", chain.network, detail);
-    moveCursor(database, chain.network, to);
+    moveTo(database, chain.network, to);
   });
   return to;
 }
 
-/** Coins sent by contracts leave no transaction to the address: the balance at the final block shows them. */
+/**
+ * Coins sent by contracts leave no transaction to the address: the balance at the final block shows
+ * them.
+ */
 async function findCoins(chain: WatchedChain, memory: DepositMemory, { final }: Tip): Promise<void> {
   const native = chain.currencies.find((currency) => currency.contract === "");
   if (native === undefined || memory.coinsAt === final.hash) return;
-  const open = chain.store.database.all<TransactionRow>(
-    "SELECT * FROM transactions WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ?",
-    chain.network,
-    native.id,
-  );
+  const open = listPendingDeposits(chain.store.database, chain.network, native.id);
   const found = await inWaves(open, questionsAtOnce, async (row) => {
     const units = await chain.reader.balance(row.depositAddress, "", final.number);
     return { row, units };
@@ -195,13 +206,7 @@ async function findCoins(chain: WatchedChain, memory: DepositMemory, { final }: 
 }
 
 function creditCoins(database: Database, chain: WatchedChain, row: TransactionRow, units: bigint, final: BlockId): boolean {
-  const known = database.all<Pick<PaymentRow, "units">>(
-    "SELECT units FROM payments WHERE transactionId = ? AND network = ? AND currency = ? AND final = 1",
-    row.id,
-    chain.network,
-    row.currency,
-  );
-  const rest = units - known.reduce((sum, payment) => sum + BigInt(payment.units), 0n);
+  const rest = units - finalUnitsOf(database, row.id, chain.network, row.currency);
   if (rest <= 0n) return false;
   return keepFinal(chain, database, {
     network: chain.network,
@@ -217,7 +222,10 @@ function creditCoins(database: Database, chain: WatchedChain, row: TransactionRo
   });
 }
 
-/** Blocks above the cursor up to the head, as seen. @returns false when there is more to read at once. */
+/**
+ * Blocks above the cursor up to the head, as seen. @returns false when there is more to read at
+ * once.
+ */
 async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, head: BlockId): Promise<boolean> {
   for (let run = 0; ; run += 1) {
     const last = memory.seen.at(-1) ?? cursor;
@@ -232,7 +240,7 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
     }
     const payments = await findPayments(chain, memory.list, blocks, false);
     commit(chain, (database) => {
-      for (const payment of payments) keepSeen(database, payment);
+      for (const payment of payments) keepSeenPayment(database, payment);
       return judgeRequests(
         chain,
         database,
@@ -244,12 +252,17 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
   }
 }
 
-/** An everyday reorganisation. Of the block the cursor stands on, only the next agreed final block can say that. */
+/**
+ * An everyday reorganisation. Of the block the cursor stands on, only the next agreed final block
+ * can say that.
+ */
 function giveUp(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): void {
   const block = memory.seen.pop();
   if (block === undefined) {
     throw new AgentError("NODE_DISAGREE", "none", "the head does not follow the final block", { block: cursor.number });
   }
-  commit(chain, (database) => judgeRequests(chain, database, forgetSeen(database, chain.network, block.number, block.number), 0));
+  commit(chain, (database) =>
+    judgeRequests(chain, database, forgetSeenPayments(database, chain.network, block.number, block.number), 0),
+  );
   chain.log.info({ event: "reorganised", network: chain.network, block: block.number }, "a block was reorganised away");
 }

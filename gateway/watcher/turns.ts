@@ -1,6 +1,7 @@
 /**
- * Which withdrawals a pass looks at when there are more than it may ask about: one of each agent in turn, those not looked at for the
- * longest first, so that no agent's thousands stand before another's one. Pure bookkeeping, touches nothing.
+ * Which withdrawals a pass looks at when there are more than it may ask about: one of each agent in
+ * turn, those not looked at for the longest first, so that no agent's thousands stand before
+ * another's one. Pure bookkeeping, touches nothing.
  */
 
 /** A withdrawal as far as its turn goes. */
@@ -23,7 +24,8 @@ export class Turns {
   }
 
   /**
-   * The next of `open`, up to `questionsMax` together but at least one; every one comes once until `key` changes or `restart`.
+   * The next of `open`, up to `questionsMax` together but at least one; every one comes once until
+   * `key` changes or `restart`.
    */
   take<One extends Waiting>(open: readonly One[], key: string, questionsMax: number): readonly One[] {
     this.#pass += 1;

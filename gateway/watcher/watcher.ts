@@ -1,9 +1,11 @@
 /**
- * Door of the watcher: the gateway's own reading of the chains, without which nothing is Completed. One loop per chain; a pass looks
- * at withdrawals, balances and deposits in this order, and what one of them cannot learn does not hold up the others.
- * Sources: docs/architecture.md sections 2 and 8.
+ * Door of the watcher: the gateway's own reading of the chains, without which nothing is Completed.
+ * One loop per chain; a pass looks at withdrawals, balances and deposits in this order, and what
+ * one of them cannot learn does not hold up the others. Sources: docs/architecture.md sections 2
+ * and 8.
  */
 
+import { openWatcher } from "../../chains/connect.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayChain, GatewayConfig } from "../config.ts";
@@ -11,9 +13,9 @@ import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { type BalanceMemory, readBalances } from "./balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
-import { type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
+import { newTokenMemory } from "./decimals.ts";
+import { checkTokens, type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
 import { nodeLog } from "./node-log.ts";
-import { createReader } from "./reader.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
 
 const pollMsDefault = 1000;
@@ -52,8 +54,15 @@ export interface Watcher {
   /** True once every chain had a complete pass, and while none is stale. */
   ready(): boolean;
   chainStatus(): readonly ChainStatus[];
-  /** Of a payment that is in a block and not final yet: blocks from its own to the head; null when nothing is known. */
+  /**
+   * Of a payment that is in a block and not final yet: blocks from its own to the head; null when
+   * nothing is known.
+   */
   confirmations(transactionId: string): number | null;
+  /**
+   * Why currencies are out of service, by their ids: their contracts do not confirm their decimals.
+   */
+  outOfService(): ReadonlyMap<string, string>;
   /** Ends the loops; resolves when nothing more is written. Calling again is harmless. */
   close(): Promise<void>;
 }
@@ -76,6 +85,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
       }
       return null;
     },
+    outOfService: () => new Map(watches.flatMap((watch) => [...watch.outOfService()])),
     close: async () => {
       await Promise.all(watches.map((watch) => watch.close()));
     },
@@ -91,7 +101,8 @@ class ChainWatch {
   #tip: Tip | null = null;
   #detail = "not read yet";
   #completeAt: number | null = null;
-  #askedAt: number | null = null; // since when the nodes were asked for the tip, while they have not answered
+  // since when the nodes were asked for the tip, while they have not answered
+  #askedAt: number | null = null;
   #isAway = false; // a pass failed, and that was told
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
@@ -99,12 +110,13 @@ class ChainWatch {
 
   constructor(name: string, chain: GatewayChain, options: WatcherOptions, currencies: GatewayConfig["currencies"]) {
     const { store, signals, log, clock } = options;
-    const reader = createReader(chain, nodeLog(log, name));
+    const reader = openWatcher({ chain, log: nodeLog(log, name) });
     this.#chain = {
       name,
       network: chain.network,
       reader,
       currencies: currenciesOf(chain, currencies),
+      tokens: newTokenMemory(),
       store,
       signals,
       log,
@@ -138,6 +150,10 @@ class ChainWatch {
     return block === undefined || this.#tip === null ? null : Math.max(1, this.#tip.head.number - block + 1);
   }
 
+  outOfService(): ReadonlyMap<string, string> {
+    return this.#chain.tokens.out;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -159,6 +175,7 @@ class ChainWatch {
     let isAllRead = true;
     if (tip !== null) {
       this.#tip = tip;
+      await attempt(faults, () => checkTokens(chain));
       await attempt(faults, () => checkWithdrawals(chain, tip, this.#withdrawals));
       await attempt(faults, () => readBalances(chain, tip.final, this.#balances));
       isAllRead = (await attempt(faults, () => scanDeposits(chain, tip, this.#deposits))) ?? true;
@@ -170,7 +187,7 @@ class ChainWatch {
   async #readTip(): Promise<Tip> {
     const askedAt = this.#chain.clock();
     this.#askedAt = askedAt;
-    const [head, final] = await Promise.all([this.#chain.reader.head(), this.#chain.reader.finalBlock()]).finally(() => {
+    const [head, final] = await Promise.all([this.#chain.reader.tip(), this.#chain.reader.finalTip()]).finally(() => {
       this.#askedAt = null;
     });
     return { head: { number: head.number, hash: head.hash }, final, askedAt };

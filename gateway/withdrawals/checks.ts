@@ -1,14 +1,17 @@
 /**
- * What a new withdrawal must satisfy before anything is stored, in the order in which it is told: currency, amount, address, agent,
- * funds. Runs inside the transaction that reserves, so that two requests never count the same funds.
- * Sources: docs/api.md, Errors and Balance.
+ * What a new withdrawal must satisfy before anything is stored, in the order in which it is told:
+ * currency, amount, address, agent, funds. Runs inside the transaction that reserves, so that two
+ * requests never count the same funds. Sources: docs/api.md, Errors and Balance.
  */
-import { parseAddress } from "../../chains/evm/address.ts";
+import { familyOf } from "../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import { type Answer, say } from "../api/answer.ts";
-import type { Order } from "../api/body.ts";
+import { type Answer, isAnswer, say } from "../answer/answer.ts";
+import type { Order } from "../answer/body.ts";
+import type { AnswerCode } from "../answer/messages.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import { agentOfMerchant } from "../store/agents.ts";
+import { isDepositAddressOf } from "../store/deposit-addresses.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 
@@ -20,17 +23,26 @@ export interface Checked {
 }
 
 /**
+ * The currency of this id, when it can be ordered in.
+ * @public
+ */
+export function checkCurrency(config: GatewayConfig, id: string): GatewayCurrency | Answer {
+  const currency = Object.hasOwn(config.currencies, id) ? config.currencies[id] : undefined;
+  if (currency === undefined) return say("currency_unknown", { field: "currency" });
+  return currency.enabled ? currency : say("currency_disabled", { field: "currency" });
+}
+
+/**
  * An order's currency and amount in base units, or why not; `minimum` is the operation's own.
  * @public
  */
 export function checkAmount(
   config: GatewayConfig,
-  order: Order,
+  order: Pick<Order, "currency" | "amount">,
   minimum: "minPaymentAmount" | "minWithdrawAmount",
 ): { readonly currency: GatewayCurrency; readonly amountUnits: bigint } | Answer {
-  const currency = Object.hasOwn(config.currencies, order.currency) ? config.currencies[order.currency] : undefined;
-  if (currency === undefined) return say("currency_unknown", { field: "currency" });
-  if (!currency.enabled) return say("currency_disabled", { field: "currency" });
+  const currency = checkCurrency(config, order.currency);
+  if (isAnswer(currency)) return currency;
   const amount = parseAmount(order.amount, currency.decimal);
   if (!amount.ok) return say(amount.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format", { field: "amount" });
   const least = parseAmount(currency[minimum], currency.decimal);
@@ -39,15 +51,17 @@ export function checkAmount(
 }
 
 /**
- * The merchant's agent, or why not.
+ * The merchant's agent, or `without` as the answer.
  * @public
  */
-export function liveAgent(database: Database, merchant: string): AgentRow | Answer {
-  const agent = database.get<AgentRow>("SELECT * FROM agents WHERE merchant = ? AND releasedAt IS NULL", merchant);
-  return agent ?? say("agent_not_paired");
+export function liveAgent(database: Database, merchant: string, without: AnswerCode): AgentRow | Answer {
+  return agentOfMerchant(database, merchant) ?? say(without);
 }
 
-/** A destination that would lose the money or go round in circles: a token's own contract, the agent's own addresses. */
+/**
+ * A destination that would lose the money or go round in circles: a token's own contract, the
+ * agent's own addresses.
+ */
 function badPlace(
   database: Database,
   config: GatewayConfig,
@@ -58,13 +72,12 @@ function badPlace(
   if (address === agent.hotAddress) return "address_own";
   const contracts = Object.values(config.currencies).filter((currency) => currency.network === network);
   if (contracts.some((currency) => currency.contract === address)) return "address_contract";
-  const sql = "SELECT 1 FROM depositAddresses WHERE address = ? AND agent = ?";
-  return database.get(sql, address, agent.id) === undefined ? null : "address_own";
+  return isDepositAddressOf(database, address, agent.id) ? "address_own" : null;
 }
 
 function checkAddress(database: Database, config: GatewayConfig, agent: AgentRow, order: Order, network: string): Answer | null {
   if (order.address === "") return null;
-  const parsed = parseAddress(order.address);
+  const parsed = familyOf(network).parseAddress(order.address);
   if (!parsed.ok) return say("address_invalid", { field: "address", reason: parsed.code });
   const bad = badPlace(database, config, agent, parsed.address, network);
   return bad === null ? null : say(bad, { field: "address" });
@@ -87,6 +100,15 @@ function checkFunds(database: Database, config: GatewayConfig, checked: Checked)
   return say("balance_insufficient", { currency: native.id, available, needed: formatAmount(feeUnits, native.decimal) });
 }
 
+/**
+ * Whether the agent was paired with this very currency: the same asset, counted the same.
+ * @public
+ */
+export function pays(agent: AgentRow, { id, network, contract, decimal }: GatewayCurrency): boolean {
+  const paired = pairedCurrencies(agent).find((entry) => entry.id === id);
+  return paired?.network === network && paired.contract === contract && paired.decimal === decimal;
+}
+
 /** All checks of a new withdrawal; the first that fails answers. */
 export function checkWithdrawal(
   database: Database,
@@ -98,14 +120,11 @@ export function checkWithdrawal(
   if ("kind" in amount) return amount;
   const { currency, amountUnits } = amount;
   if (order.tag !== "") return say("tag_not_supported", { field: "tag" });
-  const agent = liveAgent(database, request.merchant);
+  const agent = liveAgent(database, request.merchant, "agent_not_paired");
   if ("kind" in agent) return agent;
   const address = checkAddress(database, config, agent, order, currency.network);
   if (address !== null) return address;
-  const paired = pairedCurrencies(agent).find((entry) => entry.id === currency.id);
-  const isSame =
-    paired?.network === currency.network && paired.contract === currency.contract && paired.decimal === currency.decimal;
-  if (!isSame) return say("currency_not_payable", { field: "currency" });
+  if (!pays(agent, currency)) return say("currency_not_payable", { field: "currency" });
   const checked = { agent, currency, amountUnits };
   return checkFunds(database, config, checked) ?? checked;
 }

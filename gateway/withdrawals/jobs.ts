@@ -1,18 +1,65 @@
 /**
- * The chain of jobs for one agent: each job is an exact text whose hash is the `previous` of the next, so that a gateway restored
- * from a backup cannot issue another job in an old place unnoticed. Must run inside the transaction that makes the withdrawal.
- * Sources: docs/protocol.md section 5.
+ * The chain of jobs for one agent: each job is an exact text whose hash is the `previous` of the
+ * next, so that a gateway restored from a backup cannot issue another job in an old place
+ * unnoticed. Must run inside the transaction that makes the withdrawal. Sources: docs/protocol.md
+ * section 5.
  */
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
+import { advanceJobChain } from "../store/agent-state.ts";
+import { readAgent } from "../store/agents.ts";
+import { deleteJob, insertJob, listUnsigned, listWaiting, unplaceJob, waitingPlace } from "../store/jobs.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 
 /**
- * Appends the job for a withdrawal's row to its agent's chain. `agent` must have been read inside the same transaction.
+ * Makes the job of a withdrawal: at the next place of the chain when the agent was heard by the
+ * gateway that runs, else waiting for one. `agent` must have been read inside the same transaction.
  * Not for calling twice: a second job for one withdrawal breaks the table's constraint.
+ * @public
+ */
+export function makeJob(database: Database, agent: AgentRow, row: TransactionRow, run: string, nowMs: number): void {
+  if (agent.heard === run) appendJob(database, agent, row, nowMs);
+  else queueJob(database, agent, row);
+}
+
+/** A job without a place: negative numbers, the one that waits longest nearest to zero. */
+function queueJob(database: Database, { id }: AgentRow, row: TransactionRow): void {
+  const sequence = waitingPlace(database, id);
+  insertJob(database, { agent: id, sequence, hash: "", text: "", transactionId: row.id, answeredAt: null });
+}
+
+/**
+ * Gives each job that waits its place, in the order in which they were asked for. Only for an agent
+ * that was heard: a place that a restored database forgot may be another job's.
+ * @returns how many
+ * @public
+ */
+export function placeJobs(database: Database, agentId: string, nowMs: number): number {
+  const waiting = listWaiting(database, agentId);
+  for (const row of waiting) {
+    const agent = readAgent(database, agentId);
+    invariant(agent !== undefined, "a job's agent is in the table");
+    deleteJob(database, row.id);
+    appendJob(database, agent, row, nowMs);
+  }
+  return waiting.length;
+}
+
+/**
+ * Takes the place of each job that is open and unsigned away: a ledger was opened without them, and
+ * they come again as new ones.
+ * @public
+ */
+export function unplaceJobs(database: Database, agentId: string): void {
+  for (const transactionId of listUnsigned(database, agentId)) unplaceJob(database, agentId, transactionId);
+}
+
+/**
+ * Appends the job for a withdrawal's row to its agent's chain, as `makeJob` does for one that was
+ * heard.
  * @public
  */
 export function appendJob(
@@ -31,7 +78,8 @@ export function appendJob(
     epoch: agent.epoch,
     sequence,
     previous: agent.jobSequence === 0 ? zeroHash : agent.jobHash,
-    issuedAt: nowMs,
+    // One that waited for its agent until it ran out is for the agent to call so.
+    issuedAt: Math.min(nowMs, transaction.expiresAt - 1),
     expiresAt: transaction.expiresAt,
     mode: transaction.mode,
     transactionId: transaction.id,
@@ -44,26 +92,15 @@ export function appendJob(
   const text = JSON.stringify(job);
   assertReadable(text);
   const hash = jobHashOf(text);
-  database.run(
-    "INSERT INTO jobs (agent, sequence, hash, text, transactionId) VALUES (?, ?, ?, ?, ?)",
-    agent.id,
-    sequence,
-    hash,
-    text,
-    transaction.id,
-  );
-  const { changes } = database.run(
-    "UPDATE agents SET jobSequence = ?, jobHash = ? WHERE id = ? AND jobSequence = ?",
-    sequence,
-    hash,
-    agent.id,
-    agent.jobSequence,
-  );
-  invariant(changes === 1, "the agent's row was read outside this transaction");
+  insertJob(database, { agent: agent.id, sequence, hash, text, transactionId: transaction.id, answeredAt: null });
+  const isNext = advanceJobChain(database, agent.id, agent.jobSequence, sequence, hash);
+  invariant(isNext, "the agent's row was read outside this transaction");
   return { sequence };
 }
 
-/** What the agent's own parser refuses would never be answered, and every later job waits behind it. */
+/**
+ * What the agent's own parser refuses would never be answered, and every later job waits behind it.
+ */
 function assertReadable(text: string): void {
   try {
     parseJob(text);

@@ -1,25 +1,11 @@
 /**
- * Who is online, and which requests wait for an agent's first answer. Both are remembered from signals only; the database stays
- * the truth, so a signal that is missed costs a waiting request its patience and nothing else.
+ * Who is online, and which requests wait for an agent's first answer. Both are remembered from
+ * signals only; the database stays the truth, so a signal that is missed costs a waiting request
+ * its patience and nothing else.
  */
+import type { Waiters } from "../service.ts";
+import { isUnanswered } from "../store/jobs.ts";
 import type { Signals } from "../store/signals.ts";
-import type { Database } from "../store/store.ts";
-
-/** @public */
-export interface Waiters {
-  online(agentId: string): boolean;
-  /**
-   * Resolves when the agent has answered this withdrawal, went offline, `waitMs` have passed, or the gateway closes; at once when one of
-   * these holds already. Call it before the hub is woken, or after: nothing is missed.
-   */
-  decided(
-    database: Database,
-    withdrawal: { readonly agent: string; readonly transactionId: string },
-    waitMs: number,
-  ): Promise<void>;
-  /** Lets every waiting request go on; harmless twice. */
-  close(): void;
-}
 
 interface Waiter {
   readonly agent: string;
@@ -69,8 +55,7 @@ export function createWaiters(signals: Signals): Waiters {
     online: (agentId) => live.has(agentId),
     async decided(database, { agent, transactionId }, waitMs) {
       if (closed || waitMs <= 0 || !live.has(agent)) return;
-      const sql = "SELECT answeredAt FROM jobs WHERE transactionId = ? AND answeredAt IS NULL";
-      if (database.get(sql, transactionId) === undefined) return;
+      if (!isUnanswered(database, transactionId)) return;
       await wait(agent, transactionId, waitMs);
     },
     close() {

@@ -1,19 +1,26 @@
 /**
- * autoWithdraw and manualWithdraw: a withdrawal is made once for ever per orderId, in one database transaction with its reservation
- * and its job, and only then is the agent woken. The answer waits a little for the agent's word; whatever it says, nothing is undone.
- * Sources: docs/api.md, Automatic and Manual withdrawal; docs/architecture.md section 2.
+ * autoWithdraw and manualWithdraw: a withdrawal is made once for ever per orderId, in one database
+ * transaction with its reservation and its job, and only then is the agent woken. The answer waits
+ * a little for the agent's word; whatever it says, nothing is undone. Sources: docs/api.md,
+ * Automatic and Manual withdrawal; docs/architecture.md section 2.
  */
 import { createHash } from "node:crypto";
+import { setImmediate as turn } from "node:timers/promises";
+import type { Code } from "../../protocol/codes.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
-import { type Answer, data, isAnswer, say } from "../api/answer.ts";
-import { type Order, readOrder } from "../api/body.ts";
-import type { Language } from "../api/language.ts";
-import { messageOf } from "../api/messages.ts";
+import { type Answer, data, isAnswer, json, render, say } from "../answer/answer.ts";
+import { type Order, type OrderShape, readOrder, readOrders } from "../answer/body.ts";
+import type { Language } from "../answer/language.ts";
+import { messageOf } from "../answer/messages.ts";
 import type { Service } from "../service.ts";
-import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import { agentOfJob } from "../store/jobs.ts";
+import type { TransactionRow } from "../store/rows.ts";
+import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
+import { readTransaction } from "../store/transactions.ts";
+import { insertWithdrawal, withdrawalOfOrder } from "../store/withdrawals.ts";
 import { type Checked, checkWithdrawal } from "./checks.ts";
-import { appendJob } from "./jobs.ts";
+import { makeJob } from "./jobs.ts";
 
 /** @public */
 export interface WithdrawalRequest {
@@ -35,39 +42,9 @@ export function contentHashOf(mode: "auto" | "manual", order: Pick<Order, "curre
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
-function find(database: Database, merchant: string, orderId: string): TransactionRow | undefined {
-  const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = 'withdraw' AND orderId = ?";
-  return database.get<TransactionRow>(sql, merchant, orderId);
-}
-
 interface Made {
   readonly row: TransactionRow;
   readonly isNew: boolean;
-}
-
-function insert(database: Database, row: TransactionRow): void {
-  database.run(
-    `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
-       receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
-    row.id,
-    row.merchant,
-    row.operation,
-    row.mode,
-    row.orderId,
-    row.contentHash,
-    row.currency,
-    row.network,
-    row.amount,
-    row.amountUnits,
-    row.receiverAddress,
-    row.depositAddress,
-    row.tag,
-    row.stage,
-    row.createdAt,
-    row.changedAt,
-    row.expiresAt,
-  );
 }
 
 function rowOf(service: Service, request: WithdrawalRequest, order: Order, checked: Checked): TransactionRow {
@@ -89,6 +66,7 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
     receiverAddress: order.address,
     depositAddress: checked.agent.hotAddress,
     tag: order.tag,
+    metadata: order.metadata,
     status: 0,
     stage: mode === "auto" ? "queued" : "awaiting_approval",
     code: "",
@@ -99,60 +77,118 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
     createdAt: nowMs,
     changedAt: nowMs,
     expiresAt: nowMs + lifetimeMs,
+    late: 0,
+    quote: "",
+    callbackStatus: 3,
   };
 }
 
-/** Looks again inside the transaction: of two equal requests at once, one makes the row and the other finds it. */
+/**
+ * Looks again inside the transaction: of two equal requests at once, one makes the row and the
+ * other finds it.
+ */
 function make(service: Service, request: WithdrawalRequest, order: Order): Made | Answer {
   return service.store.write((database) => {
-    const known = find(database, request.merchant, order.orderId);
+    const known = withdrawalOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return { row: known, isNew: false };
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
-    insert(database, row);
-    appendJob(database, checked.agent, row, row.createdAt);
+    insertWithdrawal(database, row);
+    makeJob(database, checked.agent, row, service.run, row.createdAt);
     return { row, isNew: true };
   });
 }
 
-/** The agent that holds this withdrawal's job. */
-function agentOf(database: Database, transactionId: string): AgentRow | undefined {
-  const sql = "SELECT agents.* FROM agents JOIN jobs ON jobs.agent = agents.id WHERE jobs.transactionId = ?";
-  return database.get<AgentRow>(sql, transactionId);
-}
-
-/** Waits for the agent's first answer, at most until `withdrawalWaitMs` after the withdrawal was made. */
+/**
+ * Waits for the agent's first answer, at most until `withdrawalWaitMs` after the withdrawal was
+ * made.
+ */
 async function awaitAnswer(service: Service, row: TransactionRow): Promise<TransactionRow> {
   const { store, waiters, config } = service;
   if (row.status !== 0) return row;
-  const agent = agentOf(store.database, row.id);
+  const agent = agentOfJob(store.database, row.id);
   const leftMs = row.createdAt + config.limits.withdrawalWaitMs - service.clock();
   // An agent that stands still answers no job, however well its link does.
   if (agent !== undefined && agent.lockedCode === "")
     await waiters.decided(store.database, { agent: agent.id, transactionId: row.id }, leftMs);
-  return store.database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", row.id) ?? row;
+  return readTransaction(store.database, row.id) ?? row;
 }
 
-/** The same row gives the same answer, whenever and however often it is asked; only Failed changes it. */
+/**
+ * Why a withdrawal ended for now: time, or a sum of others, which passes. A new order of the same
+ * kind may go through later.
+ */
+const passing: ReadonlySet<string> = new Set<Code>(["JOB_EXPIRED", "POLICY_ABOVE_HOUR", "POLICY_ABOVE_DAY"]);
+
+/**
+ * The same row gives the same answer, whenever and however often it is asked; only Failed changes
+ * it.
+ */
 function answerOf(database: Database, row: TransactionRow, language: Language): Answer {
   if (row.status === 2) {
-    const signed = database.get("SELECT 1 FROM signatures WHERE transactionId = ? LIMIT 1", row.id);
-    return say("withdrawal_failed", { transactionId: row.id, reason: row.code, retryable: signed === undefined });
+    const signed = isSigned(database, row.id);
+    const retryable = !signed && passing.has(row.code);
+    return say("withdrawal_failed", { transactionId: row.id, reason: row.code, signed, retryable });
   }
   const code = row.status === 0 && row.stage === "awaiting_approval" ? "withdrawal_awaits_approval" : "withdrawal_requested";
   return data({ message: messageOf(code, language), transactionId: row.id, status: row.status, stage: row.stage });
 }
 
 /**
- * Makes the withdrawal, or finds the one this orderId made before, and answers 200 or 422 with its transactionId; 400 when nothing
- * was made, 409 when the orderId was used with other content. Calling twice is harmless: that is what orderId is for.
+ * Makes the withdrawal, or finds the one this orderId made before, and answers 200 or 422 with its
+ * transactionId; 400 when nothing was made, 409 when the orderId was used with other content.
+ * Calling twice is harmless: that is what orderId is for.
  * @public
  */
 export async function requestWithdrawal(service: Service, request: WithdrawalRequest): Promise<Answer> {
-  const order = readOrder(request.body, { address: request.mode === "auto" ? "required" : "optional", tag: true });
-  if (isAnswer(order)) return order;
-  const known = find(service.store.database, request.merchant, order.orderId);
+  const order = readOrder(request.body, shapes[request.mode]);
+  return isAnswer(order) ? order : place(service, request, order);
+}
+
+const shapes: Readonly<Record<WithdrawalRequest["mode"], OrderShape>> = {
+  auto: { address: "required", tag: true, fiat: false },
+  manual: { address: "optional", tag: true, fiat: false },
+};
+
+/**
+ * A call with many orders. `owe` is told how many orders there are beyond the first; `fault` makes
+ * an answer of what threw.
+ * @public
+ */
+export interface WithdrawalsRequest extends Omit<WithdrawalRequest, "mode"> {
+  readonly requestId: string;
+  readonly owe: (more: number) => void;
+  readonly fault: (error: unknown) => Answer;
+}
+
+/**
+ * Up to a hundred automatic withdrawals, each as if it were asked for alone: made in their order,
+ * each in a transaction of its own, then waited for together. Answers 200 with each one's own
+ * status and body. Calling twice is harmless, for each of them.
+ * @public
+ */
+export async function requestWithdrawals(service: Service, request: WithdrawalsRequest): Promise<Answer> {
+  const orders = readOrders(request.body, shapes.auto);
+  if (isAnswer(orders)) return orders;
+  request.owe(orders.length - 1);
+  const one: WithdrawalRequest = { ...request, mode: "auto" };
+  const answers: (Answer | Promise<Answer>)[] = [];
+  for (const { order } of orders) {
+    answers.push(isAnswer(order) ? order : place(service, one, order).catch(request.fault));
+    await turn(); // others are served between two orders
+  }
+  const rendered = (await Promise.all(answers)).map((answer) => render(answer, request));
+  const texts = rendered.map(
+    ({ status, text }, index) =>
+      `{"orderId":${JSON.stringify(orders[index]?.orderId ?? "")},"httpStatus":${status},"answer":${text}}`,
+  );
+  return json(`{"answers":[${texts.join(",")}]}`);
+}
+
+/** Makes the withdrawal of an order, or finds it, and waits for the agent's first word. */
+async function place(service: Service, request: WithdrawalRequest, order: Order): Promise<Answer> {
+  const known = withdrawalOfOrder(service.store.database, request.merchant, order.orderId);
   const made = known === undefined ? make(service, request, order) : { row: known, isNew: false };
   if (isAnswer(made)) return made;
   const { row, isNew } = made;
@@ -163,7 +199,7 @@ export async function requestWithdrawal(service: Service, request: WithdrawalReq
 }
 
 function wake(service: Service, row: TransactionRow): void {
-  const agent = agentOf(service.store.database, row.id);
+  const agent = agentOfJob(service.store.database, row.id);
   const { id, merchant, mode } = row;
   service.log.info({ event: "withdrawal-made", transactionId: id, merchant, mode, agent: agent?.id }, "withdrawal made");
   service.signals.emit("changed", { transactionId: row.id });

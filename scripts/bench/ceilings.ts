@@ -1,4 +1,7 @@
-/** What this machine can do at all, measured in the same run: signatures, verifications and syncs, one thread. */
+/**
+ * What this machine can do at all, measured in the same run: signatures, verifications and syncs,
+ * one thread.
+ */
 import { generateKeyPairSync, randomBytes, sign, verify } from "node:crypto";
 import { fdatasyncSync, openSync, writeSync } from "node:fs";
 import { recover, signRecoverable } from "tiny-secp256k1";

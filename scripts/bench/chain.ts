@@ -1,6 +1,7 @@
 /**
- * A chain node for the bench: answers the JSON-RPC calls that agent and plain build make, accepts every transaction and puts it in
- * the next block. It costs as little as possible, since it shares the machine with what is measured.
+ * A chain node for the bench: answers the JSON-RPC calls that agent and plain build make, accepts
+ * every transaction and puts it in the next block. It costs as little as possible, since it shares
+ * the machine with what is measured.
  */
 import { keccak_256 } from "@noble/hashes/sha3";
 

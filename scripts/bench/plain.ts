@@ -1,7 +1,8 @@
 /**
- * The plain build the bench compares with: what one would write first. One process, ethers Wallet, SQLite with one synchronous commit
- * a job, ethers' provider for broadcasting. It checks the gateway's signature (node's own Ed25519) and nothing else: no policy, no
- * chain of jobs, no ledger, no release gate, no isolation, so every difference in duties is in its favour.
+ * The plain build the bench compares with: what one would write first. One process, ethers Wallet,
+ * SQLite with one synchronous commit a job, ethers' provider for broadcasting. It checks the
+ * gateway's signature (node's own Ed25519) and nothing else: no policy, no chain of jobs, no
+ * ledger, no release gate, no isolation, so every difference in duties is in its favour.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -9,12 +10,12 @@ import { JsonRpcProvider, Wallet } from "ethers";
 import { WebSocket } from "ws";
 import { openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
-import { sealTranscript } from "../../protocol/pairing.ts";
+import { sealTranscript, signTranscript } from "../../protocol/pairing.ts";
 
 const [url = "", apiKey = "", databasePath = "", tuned = ""] = process.argv.slice(2);
 const secret = apiKey.split(".")[1] ?? "";
-// As ethers comes (it asks for gas and fees for every transaction, as the agent does), and tuned: no batching, and fees and gas made up
-// instead of asked.
+// As ethers comes (it asks for gas and fees for every transaction, as the agent does), and tuned:
+// no batching, and fees and gas made up instead of asked.
 const provider =
   tuned === "tuned" ? new JsonRpcProvider(url, 31337, { staticNetwork: true, batchMaxCount: 1 }) : new JsonRpcProvider(url);
 const wallet = Wallet.createRandom(provider);
@@ -30,28 +31,28 @@ const link = generateKeyPairSync("ed25519").privateKey;
 
 const depositXpub =
   "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj";
+const accounts = [
+  { family: "evm", purpose: "hot", id: wallet.address },
+  { family: "evm", purpose: "deposits", id: depositXpub },
+] as const;
 const transcript = JSON.stringify({
-  version: 1,
+  version: 2,
   keyId: apiKey.split(".")[0],
   gatewayFingerprint: apiKey.split(".")[2],
   signerKey: publicKeyHex(signer),
   linkKey: publicKeyHex(link),
-  wallet: walletFingerprintOf({ hotAddress: wallet.address, depositXpub }),
+  wallet: walletFingerprintOf(accounts),
   networks: ["eip155:31337"],
-  accounts: [
-    {
-      family: "evm",
-      address: wallet.address,
-      depositXpub,
-    },
-  ],
+  accounts,
   currencies: [{ id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" }],
   nonce: "11".repeat(32),
   at: Date.now(),
 });
+// The bench's own gateway looks at no proof: pairing is not measured.
+const proven = { signerSignature: signTranscript(transcript, signer), proofs: [] };
 const paired = await fetch(`${url}/agent/v1/pair`, {
   method: "POST",
-  body: JSON.stringify(sealTranscript(transcript, { secret: Buffer.from(secret), linkKey: link })),
+  body: JSON.stringify(sealTranscript(transcript, { secret: Buffer.from(secret), linkKey: link, proven })),
 });
 const { grant, gatewayKey } = (await paired.json()) as { grant: string; gatewayKey: string };
 const { agent } = JSON.parse(grant) as { agent: string };
@@ -98,7 +99,7 @@ async function pay(text: string): Promise<void> {
     version: 1,
     network: "eip155:31337",
     account: wallet.address,
-    token: String(own),
+    slot: String(own),
     txHash: `0x${"44".repeat(32)}`,
     feeMax: "63000000000000",
   });
@@ -122,7 +123,7 @@ socket.on("message", (data: Buffer) => {
       open: [],
       at: Date.now(),
     });
-  else if (kind === "welcome") state({ kind: "adopted", network: "eip155:31337", account: wallet.address, token: "0" });
+  else if (kind === "welcome") state({ kind: "adopted", network: "eip155:31337", account: wallet.address, slot: "0" });
   else if (kind === "jobs") for (const text of message.jobs as string[]) void pay(text);
 });
 socket.on("open", () => process.stdout.write("ready\n"));

@@ -1,26 +1,26 @@
 /**
- * What surrounds the agent in the bench: a gateway that pairs, signs job frames and acknowledges durably, and a chain node, in one
- * process on loopback. It keeps a fixed number of jobs in flight and takes the times.
+ * What surrounds the agent in the bench: a gateway that pairs, signs job frames and acknowledges
+ * durably, and a chain node, in one process on loopback. It keeps a fixed number of jobs in flight
+ * and takes the times.
  */
 import { generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { fdatasync, mkdirSync, openSync, write } from "node:fs";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { join } from "node:path";
 import { type WebSocket, WebSocketServer } from "ws";
-import { frameKind, openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import { frameKind, openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope, signJob } from "../../protocol/envelope.ts";
+import { sealGrant } from "../../protocol/grant.ts";
 import { agentIdOf, jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { Head, PairingGrant } from "../../protocol/messages.ts";
-import {
-  gatewayFingerprintOf,
-  parseSealedTranscript,
-  parseTranscript,
-  sealGrant,
-  transcriptHashOf,
-} from "../../protocol/pairing.ts";
+import { gatewayFingerprintOf, parseSealedTranscript, parseTranscript, transcriptHashOf } from "../../protocol/pairing.ts";
 import { parseHello, parseStatement } from "../../protocol/payloads.ts";
 import { createBenchChain } from "./chain.ts";
 
 const chainId = 31337;
+/** A run that takes longer is stuck. */
+const runMsMax = 90_000;
+/** Most withdrawals that one acknowledgement calls ended (docs/protocol.md section 6.3). */
+const endedMax = 256;
 const network = `eip155:${chainId}`;
 const merchant = "m_bench";
 
@@ -38,6 +38,7 @@ export interface World {
   readonly apiKey: string;
   /** Resolves when the agent's link is up and it has adopted its account. */
   linked(): Promise<void>;
+  /** Rejects when the last job has not arrived at the node within `runMsMax`. */
   run(jobs: number, inFlight: number): Promise<RunFigures>;
   close(): Promise<void>;
 }
@@ -50,6 +51,13 @@ interface Agent {
   readonly linkKey: KeyObject;
 }
 
+interface MadeJob {
+  readonly number: number;
+  readonly transactionId: string;
+  readonly text: string;
+  readonly signature: string;
+}
+
 const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 function withBody(request: IncomingMessage, take: (body: string) => void): void {
@@ -58,7 +66,7 @@ function withBody(request: IncomingMessage, take: (body: string) => void): void 
   request.on("end", () => take(Buffer.concat(chunks).toString("utf8")));
 }
 
-/** Starts the world; `dir` holds the acknowledging side's file. `plain` makes the frames' echo and greeting go to a plain build. */
+/** Starts the world; `dir` holds the acknowledging side's file. */
 export async function startWorld(dir: string): Promise<World> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const { privateKey: gatewayKey } = generateKeyPairSync("ed25519");
@@ -96,7 +104,7 @@ export async function startWorld(dir: string): Promise<World> {
     agent = {
       id,
       wallet: said.wallet,
-      hotAddress: account.address,
+      hotAddress: account.id,
       signerKey: publicKeyFromHex(said.signerKey),
       linkKey: publicKeyFromHex(said.linkKey),
     };
@@ -111,9 +119,13 @@ export async function startWorld(dir: string): Promise<World> {
     return JSON.stringify(sealGrant(grant, gatewayKey));
   }
 
-  // The acknowledging side: statements of one turn share one write and one sync, as a gateway's database would.
+  // The acknowledging side: statements of one turn share one write and one sync, as a gateway's
+  // database would.
   let pending: { frame: Uint8Array; head: Head; signed: string[] }[] = [];
   let syncing = false;
+  // Final by the agent's word. Nothing else of this gateway looks at the chain, so it takes that
+  // for true.
+  const ended: string[] = [];
   function flush(): void {
     if (syncing || pending.length === 0) return;
     syncing = true;
@@ -123,8 +135,10 @@ export async function startWorld(dir: string): Promise<World> {
       fdatasync(file, () => {
         syncing = false;
         echo = taken.at(-1)!.head;
-        if (agent !== null)
-          socket?.send(sealEnvelope("ack", { agent: agent.id, epoch: 1, head: echo, at: Date.now() }, gatewayKey));
+        if (agent !== null) {
+          const ack = { agent: agent.id, epoch: 1, head: echo, ended: ended.splice(0, endedMax), at: Date.now() };
+          socket?.send(sealEnvelope("ack", ack, gatewayKey));
+        }
         flush();
       }),
     );
@@ -158,6 +172,7 @@ export async function startWorld(dir: string): Promise<World> {
         for (const entry of statement.entries) {
           if (entry.kind === "signed") signed.push(entry.transactionId);
           if (entry.kind === "adopted") onLinked();
+          if (entry.kind === "observed" && entry.stage === "final") ended.push(entry.transactionId);
         }
         for (const transactionId of signed) onDurable(transactionId, arrivedAt);
         pending.push({ frame: data, head: statement.head, signed });
@@ -168,12 +183,15 @@ export async function startWorld(dir: string): Promise<World> {
     });
   });
 
-  function jobFrame(count: number, toOf: (place: number) => string): { frame: Uint8Array; ids: string[] } {
-    const jobs: string[] = [];
-    const ids: string[] = [];
-    for (let place = 0; place < count; place += 1) {
+  /**
+   * Made and signed before the clock starts: what a gateway spends on an order is none of what is
+   * measured.
+   */
+  function makeJobs(count: number, toOf: (place: number) => string): MadeJob[] {
+    return Array.from({ length: count }, () => {
       sequence += 1;
-      const orderId = `bench-${sequence}`;
+      const number = sequence;
+      const orderId = `bench-${number}`;
       const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
       const now = Date.now();
       const text = JSON.stringify({
@@ -190,17 +208,18 @@ export async function startWorld(dir: string): Promise<World> {
         orderId,
         currency: "eth",
         amount: "0.000001",
-        address: toOf(sequence),
+        address: toOf(number),
         tag: "",
       });
       previous = jobHashOf(text);
-      jobs.push(text);
-      ids.push(transactionId);
-    }
-    return {
-      frame: sealEnvelope("jobs", { agent: agent!.id, wallet: agent!.wallet, epoch: 1, echo, at: Date.now(), jobs }, gatewayKey),
-      ids,
-    };
+      return { number, transactionId, text, signature: signJob(text, gatewayKey) };
+    });
+  }
+
+  function jobFrame(made: readonly MadeJob[]): Uint8Array {
+    const { id, wallet } = agent!;
+    const [jobs, signatures] = [made.map(({ text }) => text), made.map(({ signature }) => signature)];
+    return sealEnvelope("jobs", { agent: id, wallet, epoch: 1, echo, at: Date.now(), jobs, signatures }, gatewayKey);
   }
 
   // The destination carries the job's number, so that a raw transaction names the job it pays.
@@ -215,23 +234,27 @@ export async function startWorld(dir: string): Promise<World> {
     const durableMs: number[] = [];
     const releasedMs: number[] = [];
     const sentByNumber = new Map<number, number>();
+    const made = makeJobs(jobs, receiverOf);
     let asked = 0;
     let done = 0;
     let free = inFlight;
     let scheduled = false;
     const began = performance.now();
-    await new Promise<void>((resolve) => {
+    let stuck: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve, reject) => {
+      const fault = (): Error => new Error(`${done} of ${jobs} jobs arrived at the node within ${runMsMax} ms`);
+      stuck = setTimeout(() => reject(fault()), runMsMax);
       const send = (): void => {
         scheduled = false;
         while (free > 0 && asked < jobs) {
           const count = Math.min(free, jobs - asked, framesMax);
-          const first = sequence + 1;
-          const { frame, ids } = jobFrame(count, receiverOf);
+          const some = made.slice(asked, asked + count);
+          const frame = jobFrame(some);
           const now = performance.now();
-          ids.forEach((id, place) => {
-            sentAt.set(id, now);
-            sentByNumber.set(first + place, now);
-          });
+          for (const { transactionId, number } of some) {
+            sentAt.set(transactionId, now);
+            sentByNumber.set(number, now);
+          }
           asked += count;
           free -= count;
           socket?.send(frame);
@@ -258,6 +281,7 @@ export async function startWorld(dir: string): Promise<World> {
       };
       send();
     });
+    clearTimeout(stuck);
     const seconds = (performance.now() - began) / 1000;
     chain.onRaw = () => undefined;
     return {

@@ -1,7 +1,8 @@
 /**
- * What surrounds the signer in the light world: a gateway that never forgets, an honest courier and a chain, in this process. It
- * drives withdrawals to their end through the real socket, and keeps everything that ever left the signer, to hold it against the
- * ledger and against what is said after a restart.
+ * What surrounds the signer in the light world: a gateway that never forgets, an honest courier and
+ * a chain, in this process. It drives withdrawals to their end through the real socket, and keeps
+ * everything that ever left the signer, to hold it against the ledger and against what is said
+ * after a restart.
  */
 import type { KeyObject } from "node:crypto";
 import { Transaction } from "ethers";
@@ -14,11 +15,13 @@ import type { Entry, Statement } from "../../protocol/messages.ts";
 import { parseJob, parseStatement } from "../../protocol/payloads.ts";
 import { assertSafe, type KnownLimits } from "../../test/invariants.ts";
 import { agentId, Gateway, merchant } from "../../test/support/signer-rig.ts";
-import { type Identity, recordsOf, type SignerFolder } from "./signer-folder.ts";
+import { type Identity, openedOf, type SignerFolder } from "./signer-folder.ts";
 
 type Client = SocketClient<CourierRequests, CourierAnswers>;
 
 const answerMs = 20_000;
+/** As agent/signer/acts/replace.ts has it. */
+const versionsApartMs = 30_000;
 const roundsMax = 60;
 const receiver = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const oneEther = 10n ** 18n;
@@ -70,7 +73,9 @@ export class Counterpart {
     return this.#mined.size;
   }
 
-  /** Greets and takes whatever the signer has to say; the acknowledgement gets lost. @throws Gone */
+  /**
+   * Greets and takes whatever the signer has to say; the acknowledgement gets lost. @throws Gone
+   */
   async listen(folder: SignerFolder): Promise<void> {
     await this.#connected(folder, async (client) => {
       await this.greet(client, folder);
@@ -91,8 +96,8 @@ export class Counterpart {
   }
 
   /**
-   * Does everything that could make a signer bind, sign or let bytes out: each must be answered with `code`, or be about something
-   * that this ledger does not know. Gives what was not.
+   * Does everything that could make a signer bind, sign or let bytes out: each must be answered
+   * with `code`, or be about something that this ledger does not know. Gives what was not.
    */
   async tempt(folder: SignerFolder, code: string): Promise<readonly string[]> {
     const found: string[] = [];
@@ -102,7 +107,7 @@ export class Counterpart {
       const jobs = this.gateway.jobs(this.gateway.texts, { wallet, at: Date.now() }, this.#key);
       const asked: [string, Promise<AnswerTo<object>>][] = [
         ["jobs", client.request("admit", { frame: base64(jobs) })],
-        ["an account's first nonce", client.request("adopt", { chain: "local", nonce: "0", witnesses: 1 })],
+        ["an account's first nonce", client.request("adopt", { chain: "local", slot: "0", witnesses: 1 })],
       ];
       if (this.gateway.stored !== null) {
         const ack = this.gateway.ack(this.gateway.stored, { at: Date.now() }, this.#key);
@@ -123,7 +128,10 @@ export class Counterpart {
     return found;
   }
 
-  /** Asks for `count` new withdrawals and drives everything open to its end. @throws Gone when the signer ends or will not */
+  /**
+   * Asks for `count` new withdrawals and drives everything open to its end. @throws Gone when the
+   * signer ends or will not
+   */
   async drive(folder: SignerFolder, count: number, bumps = false): Promise<void> {
     await this.#connected(folder, async (client, pushed) => {
       await this.greet(client, folder);
@@ -166,7 +174,7 @@ export class Counterpart {
       this.#key,
     );
     await ask(client, "admit", { frame: base64(frame) });
-    if (hello.accounts[0]?.nextNonce === "") await ask(client, "adopt", { chain: "local", nonce: "0", witnesses: 1 });
+    if (hello.accounts[0]?.nextSlot === "") await ask(client, "adopt", { chain: "local", slot: "0", witnesses: 1 });
   }
 
   #ask(folder: SignerFolder, bumps: boolean): void {
@@ -197,7 +205,7 @@ export class Counterpart {
     for (const version of view.versions) this.#keep(view, version);
     if (state === "approved" || state === "intent") {
       this.#see((await ask(client, "sign", { transactionId, facts })).withdrawal);
-    } else if (state === "released" && this.#bumped.has(transactionId) && view.versions.length === 1) {
+    } else if (state === "released" && this.#bumped.has(transactionId) && isRipe(view)) {
       this.#see((await ask(client, "replace", { transactionId, above: 1, facts: dearer })).withdrawal);
     } else if (state === "released" || state === "broadcast" || state === "included") {
       const mined = this.#mine(folder, view);
@@ -279,9 +287,11 @@ export class Counterpart {
       if (entry.decision !== "approved") this.violations.push(`${entry.transactionId} was ${entry.decision}: ${entry.code}`);
       this.#answered.add(entry.transactionId);
     }
+    // What is final here is mined, and this chain takes nothing back.
+    if (entry.kind === "observed" && entry.stage === "final") this.gateway.ended.add(entry.transactionId);
     if (entry.kind !== "signed") return;
     const { transactionId, version, txHash } = entry;
-    const token = `${entry.network} ${entry.account} ${entry.token}`;
+    const token = `${entry.network} ${entry.account} ${entry.slot}`;
     if ((this.#tokenOf.get(transactionId) ?? token) !== token) this.violations.push(`${transactionId} has two tokens`);
     if ((this.#ownerOf.get(token) ?? transactionId) !== transactionId) this.violations.push(`${token} has two owners`);
     const key = `${transactionId} ${version}`;
@@ -292,9 +302,12 @@ export class Counterpart {
     this.#answered.add(transactionId);
   }
 
-  /** Everything asked so far is paid exactly once, nonces have no gap, and the ledger on disk holds every sentence. */
+  /**
+   * Everything asked so far is paid exactly once, nonces have no gap, and the ledger on disk holds
+   * every sentence.
+   */
   judge(folder: SignerFolder): void {
-    const records = recordsOf(folder);
+    const records = openedOf(folder);
     const left = new Set(this.raws.values());
     try {
       assertSafe({ records, left, genuine: new Set(this.gateway.texts), limits });
@@ -345,4 +358,9 @@ export async function ask<V extends keyof CourierRequests & string>(
 
 function base64(frame: Uint8Array): string {
   return Buffer.from(frame).toString("base64");
+}
+
+/** One version, and old enough for a second: the signer wants half a minute between the two. */
+function isRipe({ versions }: WithdrawalView): boolean {
+  return versions.length === 1 && Date.now() - (versions[0]?.signedAt ?? 0) >= versionsApartMs;
 }

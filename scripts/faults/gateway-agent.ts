@@ -1,6 +1,7 @@
 /**
- * The agent's end of the link beside a gateway under faults: it admits, binds, signs and reports by the protocol with a ledger of its
- * own in memory, pays on a chain of this process once acknowledged, and remembers every word the gateway ever gave.
+ * The agent's end of the link beside a gateway under faults: it admits, binds, signs and reports by
+ * the protocol with a ledger of its own in memory, pays on a chain of this process once
+ * acknowledged, and remembers every word the gateway ever gave.
  */
 import type { KeyObject } from "node:crypto";
 import { parseAmount } from "../../protocol/amount.ts";
@@ -12,6 +13,7 @@ import type { AgentKeys } from "../../test/support/gateway-database.ts";
 import { type EntryBody, hashAt, headAt, LinkAgent, statementOf } from "../../test/support/link-agent.ts";
 
 interface Paid {
+  readonly text: string; // of its job
   readonly nonce: number;
   readonly txHash: string;
   readonly seq: number; // of its `signed` entry
@@ -19,6 +21,7 @@ interface Paid {
   observed: number; // stages told
 }
 
+const entriesAtOnce = 64;
 const stages = ["broadcast", "included", "final"] as const;
 
 /** The link ended before what was waited for came. */
@@ -34,7 +37,7 @@ export class StubAgent {
   readonly #gatewayKey: KeyObject;
   readonly #entries: EntryBody[] = [];
   readonly #texts: string[] = [];
-  #acked = 0;
+  #acked = 0; // head.seq; the ledger's first record, its pairing, has no entry
   #link: LinkAgent | null = null;
 
   constructor(keys: AgentKeys, gatewayKey: KeyObject) {
@@ -45,7 +48,10 @@ export class StubAgent {
     this.chain.mineEmpty(3);
   }
 
-  /** Connects, greets and works until the link ends; what it says of older promises is checked first. */
+  /**
+   * Connects, greets and works until the link ends; what it says of older promises is checked
+   * first.
+   */
   async connect(port: number): Promise<void> {
     this.#link?.socket.terminate();
     const link = new LinkAgent(port, this.#keys, this.#gatewayKey);
@@ -56,7 +62,7 @@ export class StubAgent {
     this.#hold(welcome);
     // An echo that fits is the same word as an acknowledgement.
     if (welcome.echo !== null) this.#goOn(welcome.echo);
-    this.#state(welcome.echo?.seq ?? 0);
+    this.#state(link, welcome.echo?.seq ?? 0);
     this.#listen(link).catch(() => undefined);
   }
 
@@ -70,7 +76,12 @@ export class StubAgent {
   }
 
   get isSettled(): boolean {
-    return this.#acked === this.#entries.length;
+    return this.#acked === this.#top;
+  }
+
+  /** The newest record. */
+  get #top(): number {
+    return 1 + this.#entries.length;
   }
 
   /** Every job is bound and signed, acknowledged, and told to the end. */
@@ -81,7 +92,7 @@ export class StubAgent {
   #hold({ echo, jobs }: Welcome): void {
     const seq = echo?.seq ?? 0;
     if (seq < this.#acked) this.violations.push(`record ${this.#acked} was acknowledged, the gateway now holds ${seq}`);
-    if (echo !== null && (seq > this.#entries.length || echo.hash !== hashAt(seq)))
+    if (echo !== null && (seq > this.#top || echo.hash !== hashAt(seq)))
       this.violations.push(`the gateway holds a record ${seq} that is not ours`);
     const known = this.#texts[jobs.sequence - 1];
     if (jobs.sequence < this.#texts.length) this.violations.push(`job ${this.#texts.length} is forgotten`);
@@ -111,39 +122,53 @@ export class StubAgent {
     const { transactionId, address } = job;
     const nonce = this.withdrawals.size;
     const txHash = hashOf(`${transactionId} ${nonce}`);
-    const from = this.#entries.length;
+    const from = this.#top;
     this.#entries.push(
       { kind: "decision", transactionId, decision: "approved", code: "", address },
       {
         ...{ kind: "signed", transactionId, version: 1, network: job.network, account: this.#keys.hotAddress },
-        ...{ token: String(nonce), txHash, feeMax: "42000000000000" },
+        ...{ slot: String(nonce), txHash, feeMax: "42000000000000" },
       },
     );
-    this.withdrawals.set(transactionId, { nonce, txHash, seq: from + 2, isOut: false, observed: 0 });
-    this.#state(from);
+    this.withdrawals.set(transactionId, { text, nonce, txHash, seq: from + 2, isOut: false, observed: 0 });
+    if (this.#link !== null) this.#state(this.#link, from);
   }
 
-  #state(after: number): void {
-    const news = this.#entries.slice(after);
-    if (news.length === 0 || this.#link?.socket.readyState !== this.#link?.socket.OPEN) return;
-    this.#link?.state(statementOf(this.#keys.id, after, news, { epoch: 1, at: Date.now() }));
+  /**
+   * Every record after `after`, as many statements as it takes; that the greeting was taken is said
+   * with it, also where nothing is new.
+   */
+  #state(link: LinkAgent, after: number): void {
+    if (link.socket.readyState !== link.socket.OPEN) return;
+    let said = after;
+    do {
+      const first = Math.max(said, 1);
+      const news = this.#entries.slice(first - 1, first - 1 + entriesAtOnce);
+      const entries = news.map((body, index) => ({ ...body, seq: first + index + 1, at: 5_000 }));
+      const head = headAt(Math.min(this.#top, first + news.length));
+      link.state(statementOf(this.#keys.id, said, [], { epoch: 1, at: Date.now(), greeted: link.nonce, head, entries }));
+      said = head.seq;
+    } while (said < this.#top);
   }
 
   #release(head: Head): void {
-    const after = this.#entries.length;
+    const after = this.#top;
     this.#goOn(head);
-    if (this.#entries.length > after) this.#state(after);
+    if (this.#link !== null && this.#top > after) this.#state(this.#link, after);
   }
 
-  /** The first bytes leave here; afterwards the stages are noted, each when the one before is acknowledged. */
+  /**
+   * The first bytes leave here; afterwards the stages are noted, each when the one before is
+   * acknowledged.
+   */
   #goOn(head: Head): void {
-    if (head.seq > this.#entries.length || head.hash !== headAt(head.seq).hash)
+    if (head.seq > this.#top || head.hash !== headAt(head.seq).hash)
       this.violations.push(`the gateway acknowledges record ${head.seq}, which is not ours`);
     this.#acked = Math.max(this.#acked, head.seq);
-    const after = this.#entries.length;
+    const after = this.#top;
     for (const [transactionId, one] of this.withdrawals) {
       if (one.seq > this.#acked) continue;
-      if (!one.isOut) this.#pay(transactionId, one);
+      if (!one.isOut) this.#pay(one);
       const stage = stages[one.observed];
       if (stage === undefined || !this.#isToldUpTo(after)) continue;
       one.observed += 1;
@@ -156,10 +181,9 @@ export class StubAgent {
     return this.#acked >= seq;
   }
 
-  #pay(transactionId: string, one: Paid): void {
+  #pay(one: Paid): void {
     one.isOut = true;
-    const job = this.#texts.map((text) => parseJob(text)).find((each) => each.transactionId === transactionId);
-    if (job === undefined) throw new Error("a withdrawal without a job");
+    const job = parseJob(one.text);
     const amount = parseAmount(job.amount, 18);
     if (!amount.ok) throw new Error(`an amount that no agent can read: ${job.amount}`);
     const { txHash: hash, nonce } = one;

@@ -1,6 +1,6 @@
 /**
- * A gateway's folder made by its own rooms, with one merchant and one paired agent whose ledger is this process's, and the real
- * gateway process on it, always on the same port of loopback.
+ * A gateway's folder made by its own rooms, with one merchant and one paired agent whose ledger is
+ * this process's, and the real gateway process on it, always on the same port of loopback.
  */
 import { generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ export interface GatewayFolder {
   readonly url: string;
   readonly port: number;
   readonly key: GatewayKey;
-  readonly apiKey: string;
+  readonly shopKey: string;
   readonly agent: AgentKeys;
 }
 
@@ -45,7 +45,8 @@ export interface PairedAgent {
 /** `node` is the chain's address for the gateway. */
 export async function makeGatewayFolder(dir: string, node: string, paired?: PairedAgent): Promise<GatewayFolder> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  // Made elsewhere and copied: a connection that this process had to the real file might end at any later moment, and tidy up.
+  // Made elsewhere and copied: a connection that this process had to the real file might end at any
+  // later moment, and tidy up.
   const draft = join(dir, "draft");
   const made = initFolder(draft, silent);
   const port = await freePort();
@@ -89,13 +90,16 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
     );
     for (const name of ["gateway.key", "gateway.db", "gateway.db-wal"]) copyFileSync(join(draft, name), join(dir, name));
     const url = `http://127.0.0.1:${port}`;
-    return { dir, database, configPath, url, port, key, apiKey: merchant.apiKey, agent };
+    return { dir, database, configPath, url, port, key, shopKey: merchant.shopKey, agent };
   } finally {
     store.close();
   }
 }
 
-/** Starts the gateway, under a tracer where told, and waits until it listens; rejects when it ends first. */
+/**
+ * Starts the gateway, under a tracer where told, and waits until it listens; rejects when it ends
+ * first.
+ */
 export async function startGateway(folder: GatewayFolder, within: readonly string[] = []): Promise<Started> {
   const program = join(projectRoot, "gateway", "gateway.js");
   const [command = process.execPath, ...args] = [...within, process.execPath, program, "start", "--config", folder.configPath];
@@ -116,8 +120,8 @@ export async function startGateway(folder: GatewayFolder, within: readonly strin
 }
 
 /**
- * Asks a copy of a gateway's database, which may be running: no connection of this process ever touches the real files, where its
- * end could tidy away what is being looked at.
+ * Asks a copy of a gateway's database, which may be running: no connection of this process ever
+ * touches the real files, where its end could tidy away what is being looked at.
  */
 export function askCopy<Row>(database: string, sql: string): readonly Row[] {
   const dir = mkdtempSync(join(tmpdir(), "autowithdraw-faults-"));

@@ -1,6 +1,7 @@
 /**
- * A gateway's life under faults: the real process on a real database, a shop that asks until it is answered, an agent and a chain in
- * this process. After a strike everything asked must still come to its end, and no word given before may be forgotten.
+ * A gateway's life under faults: the real process on a real database, a shop that asks until it is
+ * answered, an agent and a chain in this process. After a strike everything asked must still come
+ * to its end, and no word given before may be forgotten.
  */
 import { rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +24,9 @@ export type GatewayFault =
   | { readonly kind: "error"; readonly errno: "EIO" | "ENOSPC"; readonly point: Point; readonly aftermath: Aftermath }
   | { readonly kind: "short"; readonly bytes: number };
 
-/** Calls of the database's own files that can fail; its shared memory is mapped and written by none. */
+/**
+ * Calls of the database's own files that can fail; its shared memory is mapped and written by none.
+ */
 const diskCalls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink", "openat"];
 const workMs = 30_000;
 const lateMs = 1_000;
@@ -103,7 +106,8 @@ export class GatewayWorld {
       ...options,
       inject: `${syscall}:${effect}:when=${nth}`,
     });
-    const disk = new Disk(this.#files); // Only now is everything seen; what the log has before this moment is in it already.
+    // Only now is everything seen; what the log has before this moment is in it already.
+    const disk = new Disk(this.#files);
     let isAlive = await this.#work(count);
     await tracer.detach(!isAlive);
     // The work may have been done just before the last of its calls was struck.
@@ -131,7 +135,10 @@ export class GatewayWorld {
     if ((await within(3_000, running.ended)) === "late") this.#violations.push("the gateway lives on after its disk failed");
   }
 
-  /** A start without faults that lasts until the agent is greeted, with everything it does to the files. */
+  /**
+   * A start without faults that lasts until the agent is greeted, with everything it does to the
+   * files.
+   */
   async #speak(): Promise<string> {
     const file = join(this.#dir, "speech");
     const started = await startGateway(this.folder, startedUnder(file, this.#options("data")));
@@ -141,9 +148,12 @@ export class GatewayWorld {
     return readTrace(file);
   }
 
-  /** Asks for `count` more and drives them until the agent has heard all; false when the gateway ended first. */
+  /**
+   * Asks for `count` more and drives them until the agent has heard all; false when the gateway
+   * ended first.
+   */
   async #work(count: number): Promise<boolean> {
-    const shop = createShop({ gatewayUrl: this.folder.url, apiKey: this.folder.apiKey });
+    const shop = createShop({ gatewayUrl: this.folder.url, shopKey: this.folder.shopKey });
     for (let added = 0; added < count; added += 1) {
       const number = this.#asked.length + 1;
       const receiver = `0x${number.toString(16).padStart(40, "5")}`;
@@ -161,7 +171,8 @@ export class GatewayWorld {
     const endAt = performance.now() + workMs;
     while (this.#process !== null && performance.now() < endAt) {
       if (this.#asked.every((one) => one.transactionId !== "") && this.agent.isDone) return true;
-      if (this.#asked.some((one) => one.transactionId === "")) break; // Refused or unanswered: the caller looks why.
+      // Refused or unanswered: the caller looks why.
+      if (this.#asked.some((one) => one.transactionId === "")) break;
       await sleep(5);
     }
     await sleep(20); // An end that is under way is seen.
@@ -193,13 +204,25 @@ export class GatewayWorld {
     return !isAlive;
   }
 
-  /** Every withdrawal Completed and paid once, every row that was acknowledged there; ends the process. */
+  /** The newest lines of the gateway's log that are no answered request. */
+  #lastWords(): string {
+    const lines = (this.#process?.output() ?? "").split("\n").filter((line) => !line.includes('"event":"request"'));
+    return lines.slice(-20).join("\n");
+  }
+
+  /**
+   * Every withdrawal Completed and paid once, every row that was acknowledged there; ends the
+   * process.
+   */
   async close(): Promise<readonly string[]> {
     await this.up();
-    const shop = createShop({ gatewayUrl: this.folder.url, apiKey: this.folder.apiKey });
+    const shop = createShop({ gatewayUrl: this.folder.url, shopKey: this.folder.shopKey });
     for (const one of this.#asked) {
-      await until(`${one.orderId} Completed`, workMs, async () =>
-        (await shop.transaction(one.transactionId)).status === 1 ? true : undefined,
+      await until(
+        `${one.orderId} Completed`,
+        workMs,
+        async () => ((await shop.transaction(one.transactionId)).status === 1 ? true : undefined),
+        () => this.#lastWords(),
       ).catch((error: unknown) => this.#violations.push(error instanceof Error ? error.message : String(error)));
     }
     this.agent.close();
@@ -220,9 +243,9 @@ export class GatewayWorld {
       const jobs = database.all<{ transactionId: string }>("SELECT transactionId FROM jobs ORDER BY sequence");
       if (jobs.length !== this.#asked.length) this.#violations.push(`${jobs.length} jobs for ${this.#asked.length} orders`);
       for (const [transactionId, { nonce, txHash }] of this.agent.withdrawals) {
-        const sql = "SELECT token, txHash FROM signatures WHERE transactionId = ?";
-        const row = database.get<{ token: string; txHash: string }>(sql, transactionId);
-        if (row?.token !== String(nonce) || row.txHash !== txHash)
+        const sql = "SELECT slot, txHash FROM signatures WHERE transactionId = ?";
+        const row = database.get<{ slot: string; txHash: string }>(sql, transactionId);
+        if (row?.slot !== String(nonce) || row.txHash !== txHash)
           this.#violations.push(`the acknowledged signature of ${transactionId} is not there`);
       }
       if (new Set(this.#asked.map((one) => one.transactionId)).size !== this.#asked.length)

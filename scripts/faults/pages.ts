@@ -1,6 +1,7 @@
 /**
- * What a power failure leaves of files that are written in place, such as a database and its write-ahead log: the bytes synced, and of
- * every later write all, nothing or some of its sectors. Made again from a trace that holds the data. Source: fsync(2).
+ * What a power failure leaves of files that are written in place, such as a database and its
+ * write-ahead log: the bytes synced, and of every later write all, nothing or some of its sectors.
+ * Made again from a trace that holds the data. Source: fsync(2).
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type Call, callsIn } from "./trace.ts";
@@ -98,7 +99,10 @@ export class Disk {
   }
 }
 
-/** Puts a database's files back as an image has them; its shared memory, which is made from them, goes. */
+/**
+ * Puts a database's files back as an image has them; its shared memory, which is made from them,
+ * goes.
+ */
 export function putBack(image: ReadonlyMap<string, Buffer | null>): void {
   for (const [path, content] of image) {
     put(path, content);

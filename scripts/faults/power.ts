@@ -1,7 +1,8 @@
 /**
- * What a power failure leaves of a folder of appended files, told by the trace of the process that wrote it: everything synced stays,
- * of the rest any part of the newest bytes may be missing or read as zeros, and names that were not synced may be undone from the
- * newest back. Works on the files of a process that has ended. Sources: fsync(2), rename(2); failures.md F33 and F36.
+ * What a power failure leaves of a folder of appended files, told by the trace of the process that
+ * wrote it: everything synced stays, of the rest any part of the newest bytes may be missing or
+ * read as zeros, and names that were not synced may be undone from the newest back. Works on the
+ * files of a process that has ended. Sources: fsync(2), rename(2); failures.md F33 and F36.
  */
 import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeSync } from "node:fs";
 import { type Call, callsIn } from "./trace.ts";
@@ -26,7 +27,10 @@ export interface Unsynced {
 
 const sectorBytes = 512;
 
-/** Reads a log in which the calls of one folder stand; `sizes` are its files when the tracer was attached, all synced then. */
+/**
+ * Reads a log in which the calls of one folder stand; `sizes` are its files when the tracer was
+ * attached, all synced then.
+ */
 export function unsyncedIn(log: string, folder: string, sizes: ReadonlyMap<string, number>): Unsynced {
   const files = new Map<string, Appended>([...sizes].map(([path, size]) => [path, { written: size, synced: size }]));
   let names: NameChange[] = [];
@@ -73,7 +77,10 @@ function eventsOf(calls: readonly Call[]): readonly { readonly call: Call; reado
     .sort((a, b) => a.place - b.place || Number(b.begins) - Number(a.begins));
 }
 
-/** Makes the folder what it may be after the power came back. Gives a line about what was taken away, "" for nothing. */
+/**
+ * Makes the folder what it may be after the power came back. Gives a line about what was taken
+ * away, "" for nothing.
+ */
 export function losePower({ files, names }: Unsynced, random: Random): string {
   const told: string[] = [];
   for (const [path, { synced }] of files) {
@@ -95,8 +102,9 @@ export function losePower({ files, names }: Unsynced, random: Random): string {
 }
 
 /**
- * A sector of the newest line that never reached the disk, while later ones did. One before a whole line is another matter: a reader
- * cannot tell it from damage, and refuses (docs/ledger.md section 6).
+ * A sector of the newest line that never reached the disk, while later ones did. One before a whole
+ * line is another matter: a reader cannot tell it from damage, and refuses (docs/ledger.md section
+ * 7).
  */
 function punch(path: string, from: number, to: number, random: Random): number {
   const newline = readFileSync(path).lastIndexOf(0x0a, to - 2);

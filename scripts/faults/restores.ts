@@ -1,6 +1,7 @@
 /**
- * Ledgers put back to an earlier record and agents that run twice, in the light world: the signer must notice before it signs again,
- * in whatever order gateway and agent come back, and stay locked after a restart.
+ * Ledgers put back to an earlier record and agents that run twice, in the light world: the signer
+ * must notice before it signs again, in whatever order gateway and agent come back, and stay locked
+ * after a restart.
  */
 import { copyFileSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +23,10 @@ async function makeHistory(dir: string, counterpart: Counterpart, random: Random
   return folder;
 }
 
-/** The signer on this folder is locked, or locks at the gateway's word; it binds and signs nothing and lets nothing out. */
+/**
+ * The signer on this folder is locked, or locks at the gateway's word; it binds and signs nothing
+ * and lets nothing out.
+ */
 async function mustLock(folder: SignerFolder, counterpart: Counterpart, isGatewayAway: boolean): Promise<readonly string[]> {
   const before = recordsOf(folder).length;
   const found: string[] = [];
@@ -52,7 +56,10 @@ function cutLedger(folder: SignerFolder, count: number): void {
   truncateSync(file, Buffer.byteLength(`${lines.join("\n")}\n`));
 }
 
-/** Puts a history back to up to `most` of its earlier records, each on its own, from `random` on; gives how many. */
+/**
+ * Puts a history back to up to `most` of its earlier records, each on its own, from `random` on;
+ * gives how many.
+ */
 export async function restoreLedgers(
   dir: string,
   counterpart: Counterpart,

@@ -1,6 +1,7 @@
 /**
- * A signer's state folder made without pairing, and the real signer process on it: its own bootstrap, keystore, ledger and sockets.
- * encKey is 32 random bytes, so that a start costs a tenth of a second; the folder's lock is held by this process throughout.
+ * A signer's state folder made without pairing, and the real signer process on it: its own
+ * bootstrap, keystore, ledger and sockets. encKey is 32 random bytes, so that a start costs a tenth
+ * of a second; the folder's lock is held by this process throughout.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createPublicKey, type KeyObject, randomBytes } from "node:crypto";
@@ -10,13 +11,16 @@ import { mnemonicToSeedSync } from "bip39";
 import type { SignerSettings } from "../../agent/config/settings.ts";
 import { writeKeystore } from "../../agent/keystore/file.ts";
 import { sealKeystore } from "../../agent/keystore/keystore.ts";
+import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
 import { deriveNodes, hotAddress, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { handOver } from "../../agent/launcher/frames.ts";
 import { type Lock, takeLock } from "../../agent/launcher/lock.ts";
+import { unboxed } from "../../agent/ledger/codec.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
+import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
 import { projectRoot } from "../rig.ts";
 
@@ -38,6 +42,7 @@ export interface SignerFolder {
   readonly hot: string;
   readonly encKey: string;
   readonly signerKey: KeyObject; // public
+  readonly seal: LedgerSeal;
   readonly settings: SignerSettings;
   readonly lock: Lock;
 }
@@ -58,6 +63,7 @@ function settingsFor(dir: string, state: string): SignerSettings {
     chains: { local: { family: "evm", chainId: 31337 } },
     currencies: { eth: { chain: "local", decimal: 18 } },
     policy: { eth: { maxPerWithdrawal: "5", maxPerDay: "100000000", maxFee: "0.01", maxFeePerDay: "1000000" } },
+    stuckAfterMinutes: 60,
     stateDir: state,
     courierSocket: join(dir, "courier.sock"),
     operatorSocket: join(dir, "operator.sock"),
@@ -77,10 +83,11 @@ export async function makeSignerFolder(dir: string, who: Identity, more: readonl
   const contents = { wallet, networks: ["eip155:31337"], evm, signerSeed: new Secret(Uint8Array.from(seed)) };
   const text = sealKeystore({ contents, encKey: Buffer.from(encKey), random: (bytes) => randomBytes(bytes) });
   writeKeystore({ folder: state, text, encKey: Buffer.from(encKey) });
+  const seal = new LedgerSeal(ledgerKey(contents).bytes);
   const disk = ledgerDisk(join(state, "ledger"));
-  createLedger(disk, { kind: "PAIRED", wallet, epoch: 1, ...who }, Date.now);
+  createLedger(disk, { kind: "PAIRED", wallet, epoch: 1, ...who }, Date.now, seal);
   if (more.length > 0) {
-    const { ledger } = openLedger({ disk, clock: Date.now });
+    const { ledger } = openLedger({ disk, seal, clock: Date.now });
     ledger.append(more);
     await new Promise<void>((resolve, reject) => ledger.flush((fault) => (fault === null ? resolve() : reject(fault))));
     ledger.close();
@@ -88,7 +95,7 @@ export async function makeSignerFolder(dir: string, who: Identity, more: readonl
   const settings = settingsFor(dir, state);
   const signerKey = createPublicKey(privateKeyFromSeed(seed));
   const lock = await takeLock(state, 0);
-  return { dir, state, ledger: join(state, "ledger"), wallet, hot, encKey, signerKey, settings, lock };
+  return { dir, state, ledger: join(state, "ledger"), wallet, hot, encKey, signerKey, seal, settings, lock };
 }
 
 /** The same agent on a copy of its files, with a lock and sockets of its own. */
@@ -99,7 +106,9 @@ export async function copySignerFolder(from: SignerFolder, dir: string): Promise
   return { ...from, dir, state, ledger: join(state, "ledger"), settings: settingsFor(dir, state), lock };
 }
 
-/** Starts the signer; resolves when it is ready, rejects with its last words when it ended first. */
+/**
+ * Starts the signer; resolves when it is ready, rejects with its last words when it ended first.
+ */
 export async function startSigner(folder: SignerFolder, within: readonly string[] = []): Promise<SignerProcess> {
   const started = launchSigner(folder, within);
   const isReady = await started.ready;
@@ -107,7 +116,10 @@ export async function startSigner(folder: SignerFolder, within: readonly string[
   return started;
 }
 
-/** As `startSigner`, for one that may be struck while it starts: `ready` is false when it ended first. */
+/**
+ * As `startSigner`, for one that may be struck while it starts: `ready` is false when it ended
+ * first.
+ */
 export function launchSigner(
   folder: SignerFolder,
   within: readonly string[] = [],
@@ -163,7 +175,10 @@ export function segmentsOf(folder: Pick<SignerFolder, "ledger">): readonly strin
     .map((name) => join(folder.ledger, name));
 }
 
-/** Every whole line on disk, as it stands there; a torn tail, which lacks its end or has zeros in it, is left out. */
+/**
+ * Every whole line on disk, as it stands there; a torn tail, which lacks its end or has zeros in
+ * it, is left out.
+ */
 export function recordsOf(folder: Pick<SignerFolder, "ledger">): readonly LedgerRecord[] {
   return segmentsOf(folder).flatMap((file) => {
     const text = readFileSync(file, "utf8");
@@ -173,4 +188,14 @@ export function recordsOf(folder: Pick<SignerFolder, "ledger">): readonly Ledger
       .filter((line) => line.endsWith("}") && !line.includes("\0"))
       .map((line) => JSON.parse(line) as LedgerRecord);
   });
+}
+
+/** As `recordsOf`, signed bytes out of their boxes. */
+export function openedOf(folder: SignerFolder): readonly LedgerRecord[] {
+  return recordsOf(folder).map((record) => unboxed(record, folder.seal, { file: folder.ledger, line: record.seq }));
+}
+
+/** The signed bytes of every whole SIGNED line. */
+export function signedOf(folder: SignerFolder): ReadonlySet<string> {
+  return new Set(openedOf(folder).flatMap((record) => (record.kind === "SIGNED" ? [record.raw] : [])));
 }

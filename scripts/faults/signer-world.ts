@@ -1,6 +1,7 @@
 /**
- * One signer's life under faults: a state folder, the process on it, and the counterpart that drives withdrawals through it. A
- * strike is followed by a start without faults, in which everything open must come to its end; then the whole is judged.
+ * One signer's life under faults: a state folder, the process on it, and the counterpart that
+ * drives withdrawals through it. A strike is followed by a start without faults, in which
+ * everything open must come to its end; then the whole is judged.
  */
 import { mkdirSync, readdirSync, rmSync, statSync, truncateSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -15,6 +16,7 @@ import {
   type SignerFolder,
   type SignerProcess,
   segmentsOf,
+  signedOf,
   startSigner,
 } from "./signer-folder.ts";
 import type { Random } from "./tally.ts";
@@ -23,7 +25,10 @@ import { attach, isReached, type Point, pointsIn, readTrace, startedUnder, type 
 /** Where in its life the process is struck. */
 export type Scene = "signing" | "rotation" | "start";
 
-/** After the process has ended: it starts again, or the power fails first, or it starts, speaks, and then the power fails. */
+/**
+ * After the process has ended: it starts again, or the power fails first, or it starts, speaks, and
+ * then the power fails.
+ */
 export type Aftermath = "start" | "lose power" | "speak and lose power";
 
 /** What happens to it. `errno` faults and short writes hit the ledger's files only. */
@@ -45,10 +50,15 @@ const logCalls = ["write", "fdatasync", "fsync", "ftruncate", "rename", "openat"
 const tornBytes = 40;
 const endMs = 15_000;
 const lateMs = 1_000;
-/** How long each write but the first is held back: one of them is the rest of the one that was cut. */
+/**
+ * How long each write but the first is held back: one of them is the rest of the one that was cut.
+ */
 const healsMs = 200;
 const rotationMs = 5_000;
-/** f_type, f_bsize, f_blocks, f_bfree, f_bavail of statfs(2) on 64 bits: four KiB blocks, all of them taken. */
+/**
+ * f_type, f_bsize, f_blocks, f_bfree, f_bavail of statfs(2) on 64 bits: four KiB blocks, all of
+ * them taken.
+ */
 const fullDisk = "ef53000000000000001000000000000000000010000000000000000000000000000000000000000000";
 
 export class SignerWorld {
@@ -170,7 +180,10 @@ export class SignerWorld {
     return { seen, end: () => clearInterval(timer) };
   }
 
-  /** A start that may end early; before it the ledger gets a tail that a power failure tore, so that cutting it is seen as well. */
+  /**
+   * A start that may end early; before it the ledger gets a tail that a power failure tore, so that
+   * cutting it is seen as well.
+   */
   async #playStart(file: string, options: TraceOptions): Promise<{ readonly struck: boolean; readonly log: () => string }> {
     await this.#process?.kill();
     this.#process = null;
@@ -198,7 +211,7 @@ export class SignerWorld {
 
   #onDisk(syscalls: readonly string[]): TraceOptions {
     const files = readdirSync(this.#folder.ledger).map((name) => join(this.#folder.ledger, name));
-    const coming = ["00000002.jsonl", "00000002.jsonl.tmp", "checkpoint-00000002.json", "checkpoint-00000002.json.tmp"];
+    const coming = ["00000002.jsonl", "00000002.jsonl.tmp", "checkpoint-00000002.bin", "checkpoint-00000002.bin.tmp"];
     const paths = [this.#folder.ledger, ...files, ...coming.map((name) => join(this.#folder.ledger, name))];
     return { syscalls, paths: [...new Set(paths), join(this.#folder.state, "keystore.json")] };
   }
@@ -222,12 +235,15 @@ export class SignerWorld {
 
   #losePower(log: string, sizes: ReadonlyMap<string, number>): void {
     losePower(unsyncedIn(log, this.#folder.ledger, sizes), this.#random);
-    const signed = new Set(recordsOf(this.#folder).flatMap((record) => (record.kind === "SIGNED" ? [record.raw] : [])));
+    const signed = signedOf(this.#folder);
     for (const [key, raw] of this.counterpart.raws)
       if (!signed.has(raw)) this.counterpart.violations.push(`${key} left the signer and was not durable`);
   }
 
-  /** A start without faults that lasts until the gateway has heard everything, and its trace: what is said then must be durable. */
+  /**
+   * A start without faults that lasts until the gateway has heard everything, and its trace: what
+   * is said then must be durable.
+   */
   async #speak(): Promise<string> {
     const file = join(this.#dir, "speech");
     const started = launchSigner(this.#folder, startedUnder(file, this.#onDisk(logCalls)));
@@ -237,7 +253,10 @@ export class SignerWorld {
     return readTrace(file);
   }
 
-  /** The stopped process stays beside while another begins on a copy of its files; then it is killed. */
+  /**
+   * The stopped process stays beside while another begins on a copy of its files; then it is
+   * killed.
+   */
   async #moveToCopy(): Promise<void> {
     const old = this.#folder;
     const stopped = this.#process;
@@ -308,7 +327,9 @@ export class SignerWorld {
     return heals ? (watch?.raised() ?? false) : false;
   }
 
-  /** Gives room as soon as a write was cut short; `raised` when that was surely before the next one. */
+  /**
+   * Gives room as soon as a write was cut short; `raised` when that was surely before the next one.
+   */
   #raise(pid: number, file: string, limit: number): { raised(): boolean; end(): void } {
     let isRaised = false;
     const timer = setInterval(() => {
@@ -324,7 +345,10 @@ export class SignerWorld {
     return { raised: () => isRaised, end: () => clearInterval(timer) };
   }
 
-  /** The disk says that it is full: new withdrawals are refused before they are bound, and go on when there is room. */
+  /**
+   * The disk says that it is full: new withdrawals are refused before they are bound, and go on
+   * when there is room.
+   */
   async #fillDisk(): Promise<boolean> {
     const running = await this.up();
     const inject = `statfs:poke_exit=@arg2=${fullDisk}`;

@@ -1,6 +1,7 @@
 /**
- * strace as a hand that strikes: attaches to a running process, counts its system calls, kills it at the n-th of one kind, makes a
- * call fail, or slows it down. Linux only; whoever cannot attach here is told why. Source: strace(1), sections on -e inject.
+ * strace as a hand that strikes: attaches to a running process, counts its system calls, kills it
+ * at the n-th of one kind, makes a call fail, or slows it down. Linux only; whoever cannot attach
+ * here is told why. Source: strace(1), sections on -e inject.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -24,7 +25,10 @@ export interface TraceOptions {
 export interface Tracer {
   /** What was seen so far. */
   log(): string;
-  /** Lets the process go. One that was killed takes its tracer along by itself: `isKilled` waits for that. */
+  /**
+   * Lets the process go. One that was killed takes its tracer along by itself: `isKilled` waits for
+   * that.
+   */
   detach(isKilled?: boolean): Promise<void>;
 }
 
@@ -83,7 +87,8 @@ function tracerOf(child: ChildProcess, ended: Promise<void>, file: string): Trac
   return {
     log: () => readTrace(file),
     async detach(isKilled = false) {
-      // On SIGTERM strace lets its processes go; told so in the moment of their death it may wait for them in vain.
+      // On SIGTERM strace lets its processes go; told so in the moment of their death it may wait
+      // for them in vain.
       const timers = [
         setTimeout(() => child.kill("SIGTERM"), isKilled ? 500 : 0),
         setTimeout(() => child.kill("SIGKILL"), 1_500),
@@ -119,18 +124,25 @@ export function isReached(log: string, point: Point): boolean {
   return pointsIn(log).some(({ syscall, nth }) => syscall === point.syscall && nth === point.nth);
 }
 
-/** One finished call of a log, in the order in which calls began; `value` is what it gave back, null when it never came back. */
+/**
+ * One finished call of a log, in the order in which calls began; `value` is what it gave back, null
+ * when it never came back.
+ */
 export interface Call {
   readonly syscall: string;
   readonly args: string;
   value: number | null;
   readonly isInjected: boolean;
-  /** Place among all beginnings and ends of the log: what began after another's end saw its effect. */
+  /**
+   * Place among all beginnings and ends of the log: what began after another's end saw its effect.
+   */
   readonly begunAt: number;
   endedAt: number;
 }
 
-/** The calls of a log; a call that was interrupted by another thread's line is put together again. */
+/**
+ * The calls of a log; a call that was interrupted by another thread's line is put together again.
+ */
 export function callsIn(log: string): readonly Call[] {
   const calls: Call[] = [];
   const open = new Map<string, Call>();

@@ -1,6 +1,7 @@
 /**
- * Structured chance: JSON values like an honest one, with fields gone, added, doubled, retyped or pushed over an edge. The edges are
- * those of the readers: 2^53, empty and overlong texts, halves of surrogates, names that objects of this language treat specially.
+ * Structured chance: JSON values like an honest one, with fields gone, added, doubled, retyped or
+ * pushed over an edge. The edges are those of the readers: 2^53, empty and overlong texts, halves
+ * of surrogates, names that objects of this language treat specially.
  */
 import type { Seeded } from "../../test/support/seeded.ts";
 

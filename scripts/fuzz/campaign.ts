@@ -1,6 +1,7 @@
 /**
- * A campaign against one target: input made by its grammar or mutated from what was kept, kept when it reaches a block that none
- * before reached. Coverage is read once for many inputs; only when something new is in it are they run again one by one.
+ * A campaign against one target: input made by its grammar or mutated from what was kept, kept when
+ * it reaches a block that none before reached. Coverage is read once for many inputs; only when
+ * something new is in it are they run again one by one.
  */
 import { Seeded } from "../../test/support/seeded.ts";
 import { type Coverage, Reached, type Trace } from "./coverage.ts";

@@ -1,4 +1,7 @@
-/** The kept input of each target: small files in test/corpora, named by their hash, played again by the tests. */
+/**
+ * The kept input of each target: small files in test/corpora, named by their hash, played again by
+ * the tests.
+ */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -27,7 +30,10 @@ export function readCorpus(target: string): readonly Kept[] {
   return names.map((name) => ({ name, input: new Uint8Array(readFileSync(join(folder, name))) }));
 }
 
-/** Replaces what is kept. Inputs that once showed a mistake, whose names do not begin with a hash, always stay. */
+/**
+ * Replaces what is kept. Inputs that once showed a mistake, whose names do not begin with a hash,
+ * always stay.
+ */
 export function writeCorpus(target: string, inputs: readonly Uint8Array[]): void {
   const folder = corpusFolder(target);
   mkdirSync(folder, { recursive: true });

@@ -1,6 +1,7 @@
 /**
- * Which blocks of the project's own code ran, and how often, from the engine's precise coverage in this very process. To be started
- * before the code under test is loaded: what was compiled earlier has no counters. Source: Chrome DevTools protocol, Profiler.
+ * Which blocks of the project's own code ran, and how often, from the engine's precise coverage in
+ * this very process. To be started before the code under test is loaded: what was compiled earlier
+ * has no counters. Source: Chrome DevTools protocol, Profiler.
  */
 
 import type { HeapProfiler, Profiler } from "node:inspector";
@@ -52,7 +53,10 @@ export class Coverage {
     return steps;
   }
 
-  /** How many bytes objects and buffers take that `act` makes, kept or not: the engine's own sampling, so about right. */
+  /**
+   * How many bytes objects and buffers take that `act` makes, kept or not: the engine's own
+   * sampling, so about right.
+   */
   async allocated(act: () => void | Promise<void>): Promise<number> {
     const buffersBefore = process.memoryUsage().arrayBuffers;
     const all = { includeObjectsCollectedByMajorGC: true, includeObjectsCollectedByMinorGC: true };

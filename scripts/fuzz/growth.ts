@@ -1,6 +1,7 @@
 /**
- * How the cost of a shape grows with its size. What a run costs whatever its input drops out by looking at differences: from 2n to 4n
- * a linear cost grows by twice what it grows by from n to 2n, a quadratic one by four times. No clock is read.
+ * How the cost of a shape grows with its size. What a run costs whatever its input drops out by
+ * looking at differences: from 2n to 4n a linear cost grows by twice what it grows by from n to 2n,
+ * a quadratic one by four times. No clock is read.
  */
 import type { Coverage } from "./coverage.ts";
 import { runOnce, type Shape, type Target } from "./target.ts";
@@ -30,7 +31,10 @@ export async function growthOf(target: Target, { from, of }: Shape, coverage: Co
   return { steps: steps as unknown as Growth["steps"], bytes: bytes as unknown as Growth["bytes"] };
 }
 
-/** By how much the second difference exceeds twice the first, and so is more than linear; `slack` is what chance explains. */
+/**
+ * By how much the second difference exceeds twice the first, and so is more than linear; `slack` is
+ * what chance explains.
+ */
 export function excess([one, two, four]: Growth["steps"], slack: number): number {
   return four - two - (2.5 * Math.max(0, two - one) + slack);
 }

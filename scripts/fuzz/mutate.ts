@@ -1,4 +1,7 @@
-/** Blind changes of kept input: bits, bytes, pieces moved, doubled, dropped or taken from another input, and the target's own words. */
+/**
+ * Blind changes of kept input: bits, bytes, pieces moved, doubled, dropped or taken from another
+ * input, and the target's own words.
+ */
 import type { Seeded } from "../../test/support/seeded.ts";
 
 const bytesMax = 4_096;

@@ -1,6 +1,7 @@
 /**
- * What a fuzz target is, and the sentence every one of them shares: whatever comes in, the answer is a value, a refusal or a fault
- * with a code of the table; never a bug, and never a change to what all objects inherit.
+ * What a fuzz target is, and the sentence every one of them shares: whatever comes in, the answer
+ * is a value, a refusal or a fault with a code of the table; never a bug, and never a change to
+ * what all objects inherit.
  */
 import { type Code, codes } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -35,7 +36,10 @@ export function must(condition: unknown, sentence: string): asserts condition {
   if (!condition) throw new Finding(sentence);
 }
 
-/** Calls it; gives what it gives, or the code it is refused with. Anything else that is thrown is thrown on. */
+/**
+ * Calls it; gives what it gives, or the code it is refused with. Anything else that is thrown is
+ * thrown on.
+ */
 export function codeOr<T>(act: () => T): { readonly value: T } | { readonly code: Code } {
   try {
     return { value: act() };

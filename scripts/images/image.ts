@@ -1,6 +1,7 @@
 /**
- * What a disk, a crash or a careless hand makes of a ledger's folder: cuts, flipped bits, holes, records exchanged, doubled, moved
- * and removed, files gone, exchanged or from an earlier day. Each image names what was done, so that it can be made again.
+ * What a disk, a crash or a careless hand makes of a ledger's folder: cuts, flipped bits, holes,
+ * records exchanged, doubled, moved and removed, files gone, exchanged or from an earlier day. Each
+ * image names what was done, so that it can be made again.
  */
 import { invariant } from "../../protocol/fault.ts";
 import type { Seeded } from "../../test/support/seeded.ts";
@@ -23,7 +24,7 @@ export function segmentFile(segment: number): string {
 }
 
 export function checkpointFile(segment: number): string {
-  return `checkpoint-${String(segment).padStart(8, "0")}.json`;
+  return `checkpoint-${String(segment).padStart(8, "0")}.bin`;
 }
 
 export function bytesOf(moment: Moment, file: string): Uint8Array {
@@ -188,7 +189,10 @@ export function withoutSegments(moment: Moment, segment: number): Image {
 
 type Draw = (moment: Moment, random: Seeded, story: Story) => Image;
 
-/** Somewhere in the newest segment, nearer to its end as often as not: there is where writes are lost. */
+/**
+ * Somewhere in the newest segment, nearer to its end as often as not: there is where writes are
+ * lost.
+ */
 function somewhere(bytes: Uint8Array, random: Seeded): number {
   const size = Math.max(1, bytes.length);
   return random.chance(2) ? random.below(size) : size - 1 - random.below(Math.min(size, 2_048));

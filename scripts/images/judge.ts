@@ -1,14 +1,17 @@
 /**
- * What becomes of an agent that starts on an image: opened by the real ledger, folded by the real core, greeted by a gateway whose
- * database is at its true state, and pressed by a courier that asks for every signature there could be. An image may be refused,
- * stopped by the gateway's echo, or recovered; a payment that the gateway has heard of is never forgotten.
+ * What becomes of an agent that starts on an image: opened by the real ledger, folded by the real
+ * core, greeted by a gateway whose database is at its true state, and pressed by a courier that
+ * asks for every signature there could be. An image may be refused, stopped by the gateway's echo,
+ * or recovered; a payment that the gateway has heard of is never forgotten.
  */
 import { openLedger } from "../../agent/ledger/ledger.ts";
+import { isPastFile } from "../../agent/ledger/past.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { MemoryDisk } from "../../test/support/ledger-disk.ts";
+import { testSeal } from "../../test/support/ledger-seal.ts";
 import { facts, Rig } from "../../test/support/signer-rig.ts";
 import { type Image, segmentFile } from "./image.ts";
 import { gatewayKey, type Moment, type Story } from "./story.ts";
@@ -21,7 +24,10 @@ export interface Verdict {
 }
 
 export interface JudgeOptions {
-  /** False: the gateway says it holds whatever the agent has, as if there were no echo. To see what the echo is for. */
+  /**
+   * False: the gateway says it holds whatever the agent has, as if there were no echo. To see what
+   * the echo is for.
+   */
   readonly isEchoTrue?: boolean;
 }
 
@@ -29,7 +35,10 @@ export interface JudgeOptions {
 export class Judge {
   readonly #story: Story;
   readonly #isEchoTrue: boolean;
-  /** What became of the first `seq` records of a moment, where nothing else in the folder had changed. */
+  /**
+   * What became of the first `seq` records of a moment, where nothing else in the folder had
+   * changed.
+   */
   readonly #prefixes = new Map<Moment, Map<number, Verdict>>();
 
   constructor(story: Story, { isEchoTrue = true }: JudgeOptions = {}) {
@@ -57,7 +66,8 @@ export class Judge {
     for (const { seq, hash } of opened.records) must(this.#story.hashes[seq - 1] === hash, `record ${seq} was never written so`);
     const head = opened.records.at(-1) as LedgerRecord;
     assertTornKept(image, disk, opened.tornBytes);
-    const drive = (): Verdict => press(this.#story, moment, disk.files, head, this.#isEchoTrue ? moment.stored : head);
+    const drive = (): Verdict =>
+      pressed(() => press(this.#story, moment, disk.files, head, this.#isEchoTrue ? moment.stored : head));
     if (isChangedElsewhere(image)) {
       assertVerifyFinds(image, disk);
       return drive();
@@ -70,6 +80,19 @@ export class Judge {
   }
 }
 
+/**
+ * A changed file of what is closed is found by whoever looks an order up in it: that ends the
+ * signer, as a refused start does.
+ */
+function pressed(press: () => Verdict): Verdict {
+  try {
+    return press();
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code !== "LEDGER_DAMAGED" || !isPastFile(String(error.context.file))) throw error;
+    return { fate: "refused", violation: null };
+  }
+}
+
 class Broken extends Error {}
 
 function must(condition: boolean, sentence: string): void {
@@ -78,16 +101,19 @@ function must(condition: boolean, sentence: string): void {
 
 function open(disk: MemoryDisk): ReturnType<typeof openLedger> | AgentError {
   try {
-    return openLedger({ disk, clock: () => 0 });
+    return openLedger({ disk, seal: testSeal, clock: () => 0 });
   } catch (error) {
     if (error instanceof AgentError) return error;
     throw new Broken(`opening threw ${String(error)}`);
   }
 }
 
-/** The fault names a file that has changed or is gone, and the line where one line was changed in the newest segment. */
+/**
+ * The fault names a file that has changed or is gone, and the line where one line was changed in
+ * the newest segment.
+ */
 function assertSaysWhere({ moment, files, line }: Image, { code, message, context }: AgentError): void {
-  must(code === "LEDGER_DAMAGED" || code === "LEDGER_MISSING", `refused with ${code}: ${message}`);
+  must(code === "LEDGER_DAMAGED" || code === "LEDGER_FORGED" || code === "LEDGER_MISSING", `refused with ${code}: ${message}`);
   if (code === "LEDGER_MISSING") {
     must((files.get(segmentFile(1))?.length ?? 0) === 0, "called missing although there is something");
     return;
@@ -103,7 +129,7 @@ function assertTornKept({ files }: Image, disk: MemoryDisk, tornBytes: number): 
   if (tornBytes === 0) return;
   for (const [name, before] of files) {
     const after = disk.files.get(name);
-    if (after === before) continue;
+    if (after === before || (after === undefined && isPastFile(name))) continue;
     const kept = disk.files.get(`torn-${name.slice(0, 8)}-${after?.length ?? 0}`);
     const isWhole = after !== undefined && kept !== undefined && Buffer.concat([after, kept]).equals(before);
     must(isWhole && kept.length === tornBytes, `${tornBytes} torn bytes of ${name} were not kept`);
@@ -115,7 +141,7 @@ function isChangedElsewhere({ moment, files }: Image): boolean {
   const newest = Math.max(...[...files.keys()].map((name) => Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0)));
   for (const [name, bytes] of moment.files) {
     const segment = Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0);
-    if (segment < newest && files.get(name) !== bytes && segment > 0) return true;
+    if (segment < newest && files.get(name) !== bytes && (segment > 0 || isPastFile(name))) return true;
   }
   return false;
 }
@@ -128,9 +154,9 @@ function assertVerifyFinds({ moment, files }: Image, disk: MemoryDisk): void {
   });
   if (!isOther) return;
   try {
-    verifyLedger(disk);
+    verifyLedger(disk, testSeal);
   } catch (error) {
-    must(error instanceof AgentError && error.code === "LEDGER_DAMAGED", `verify threw ${String(error)}`);
+    must(error instanceof AgentError && /^LEDGER_(DAMAGED|FORGED)$/.test(error.code), `verify threw ${String(error)}`);
     return;
   }
   must(isWholeChain(files, moment), "verify finds nothing in a folder that was changed");
@@ -162,6 +188,8 @@ function press(
   askForAll(rig);
   must(signedSince(rig, seq).length === 0, "signed before the gateway greeted");
   const greeting = rig.greet();
+  // A gateway that lacks something is told first.
+  if (rig.signer.run.telling !== null) rig.acknowledge();
   // A ledger from before a recovery is of an epoch that is over: nobody greets it.
   const isOver = greeting.code === "ADMISSION_OTHER_EPOCH";
   if (rig.core.locked === null && !isOver) {
@@ -176,7 +204,10 @@ function press(
   return { fate: (rig.core.locked === null && !isOver) || wasLocked ? "recovered" : "echoed", violation: null };
 }
 
-/** Every signature that could be asked for, the newest first: whoever came first before comes last now. */
+/**
+ * Every signature that could be asked for, the newest first: whoever came first before comes last
+ * now.
+ */
 function askForAll(rig: Rig): void {
   for (const { transactionId, versions } of [...rig.core.book.open()].reverse()) {
     rig.ask("sign", { transactionId, facts });
@@ -184,10 +215,13 @@ function askForAll(rig: Rig): void {
   }
 }
 
-/** The first counter once more, the jobs again from where the ledger stands, one that is new, and a full turn with the gateway. */
+/**
+ * The first counter once more, the jobs again from where the ledger stands, one that is new, and a
+ * full turn with the gateway.
+ */
 function goOn(rig: Rig): void {
   const { gateway, core } = rig;
-  rig.ask("adopt", { chain: "local", nonce: "5", witnesses: 2 });
+  rig.ask("adopt", { chain: "local", slot: "5", witnesses: 2 });
   gateway.job({ orderId: "after-the-image" }, rig.now);
   for (let from = core.chain.sequence; from < gateway.texts.length; from += 10) {
     rig.admit(gateway.jobs(gateway.texts.slice(from, from + 10)));
@@ -208,7 +242,9 @@ function signedSince(rig: Rig, seq: number): readonly (Of<"INTENT"> | Of<"SIGNED
   return since.filter((record): record is Of<"INTENT"> | Of<"SIGNED"> => record.kind === "INTENT" || record.kind === "SIGNED");
 }
 
-/** What the gateway has heard of was perhaps paid: its token is nobody else's, and it has no other. */
+/**
+ * What the gateway has heard of was perhaps paid: its token is nobody else's, and it has no other.
+ */
 function assertNothingForgotten({ bound }: Story, { heardSeq }: Moment, signed: ReturnType<typeof signedSince>): void {
   const heard = bound.filter(({ signedSeq }) => signedSeq <= heardSeq);
   const owner = new Map(heard.map(({ token, transactionId }) => [token, transactionId]));
@@ -216,7 +252,7 @@ function assertNothingForgotten({ bound }: Story, { heardSeq }: Moment, signed: 
   for (const record of signed) {
     if (record.kind !== "INTENT") continue;
     const { transactionId } = record;
-    const token = `${record.network} ${record.account} ${record.nonce}`;
+    const token = `${record.network} ${record.account} ${record.slot}`;
     must(
       (owner.get(token) ?? transactionId) === transactionId,
       `${token} was used by ${owner.get(token)}, now by ${transactionId}`,

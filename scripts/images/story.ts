@@ -1,9 +1,10 @@
 /**
- * A ledger with a past: the real signer lives through withdrawals of every kind, crashes and new segments, and at many moments its
- * folder is kept together with what the gateway's database truly held then. The same seed gives the same bytes.
+ * A ledger with a past: the real signer lives through withdrawals of every kind, crashes and new
+ * segments, and at many moments its folder is kept together with what the gateway's database truly
+ * held then. The same seed gives the same bytes.
  */
 import { isFinal } from "../../agent/signer/state/withdrawal.ts";
-import { privateKeyFromSeed, sealEnvelope } from "../../protocol/envelope.ts";
+import { privateKeyFromSeed, sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import { invariant } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { recoveryNameOf } from "../../protocol/recovery.ts";
@@ -12,13 +13,18 @@ import { agentId, facts, hot, Rig, settings, wallet } from "../../test/support/s
 
 export const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(9));
 
-/** The folder as it was, and the world around it. Bytes are shared between moments and never changed. */
+/**
+ * The folder as it was, and the world around it. Bytes are shared between moments and never
+ * changed.
+ */
 export interface Moment {
   readonly files: ReadonlyMap<string, Uint8Array>;
   readonly segment: number; // the newest
   readonly head: Head;
   readonly nowMs: number;
-  /** The gateway's database: the epoch, the newest head it holds, its newest job, every job's text. */
+  /**
+   * The gateway's database: the epoch, the newest head it holds, its newest job, every job's text.
+   */
   readonly epoch: number;
   readonly stored: Head | null;
   /** The newest record that any gateway ever held: what was signed up to there may be out. */
@@ -66,7 +72,7 @@ export function tellStory({ seed, records, segmentBytesMax }: StoryOptions): Sto
   teller.keep(true);
   const all = rig.records();
   const tokens = new Map(
-    all.flatMap((one) => (one.kind === "INTENT" ? [[one.transactionId, `${one.network} ${one.account} ${one.nonce}`]] : [])),
+    all.flatMap((one) => (one.kind === "INTENT" ? [[one.transactionId, `${one.network} ${one.account} ${one.slot}`]] : [])),
   );
   invariant(all.length === records, `a story of ${all.length} records instead of ${records}`);
   const bound = all.flatMap((one) =>
@@ -185,8 +191,9 @@ class Teller {
   }
 
   /**
-   * The gateway's database is put back to an earlier day and the agent locked; both recover by the gateway's order: what it still
-   * holds open with a token is quarantined, what it does not know any more is settled, what it lost is told again.
+   * The gateway's database is put back to an earlier day and the agent locked; a new ledger is
+   * opened by the gateway's order: what is open with a slot keeps it, what had none is left out,
+   * what the gateway lost is told again.
    */
   recover(): void {
     const { rig } = this;
@@ -197,29 +204,26 @@ class Teller {
     const held = rig.statements.map(({ head }) => head).find(({ seq }) => seq > lost - 12) ?? null;
     gateway.stored = null; // In a new epoch it holds nothing yet.
     gateway.epoch += 1;
-    const open = [...rig.core.book.open()].filter(({ nonce, state }) => nonce !== "" && !isFinal(state));
-    const withdrawals = open.map(({ transactionId, address, account, nonce, versions }) => {
-      const job = gateway.texts.find((text) => text.includes(transactionId));
+    const open = [...rig.core.book.open()].filter(({ slot, state }) => slot !== "" && !isFinal(state));
+    const withdrawals = open.flatMap(({ transactionId, address, account, slot, versions }) => {
+      const job = gateway.texts.find((text) => text.includes(transactionId)) ?? "";
       const signed = versions.filter(({ txHash }) => txHash !== "");
-      if (signed.length === 0) return { job, address, account: "", token: "", versions: [] };
-      return {
-        job,
-        address,
-        account,
-        token: nonce,
-        versions: signed.map(({ txHash }) => ({ txHash, feeMax: "130000000000000" })),
-      };
+      if (signed.length === 0) return [];
+      const told = signed.map(({ txHash }) => ({ txHash, feeMax: "130000000000000" }));
+      return [{ job, signature: signJob(job, gateway.key), address, account, slot, versions: told }];
     });
     const next = rig.core.accounts.find("eip155:31337", hot)?.next.toString();
     const contents = {
       ...{ agent: agentId, wallet, epoch: gateway.epoch, answers: rig.nonce, part: 1, parts: 1, held },
-      ...{ jobs: gateway.last, accounts: [{ network: "eip155:31337", account: hot, next }], spent: [], withdrawals, ended: [] },
+      ...{ jobs: gateway.last, accounts: [{ network: "eip155:31337", account: hot, next }], spent: [] },
+      ...{ withdrawals, ended: [], spends: [] },
     };
     const order = { ...contents, order: recoveryNameOf(contents), at: rig.now };
     rig.admit(sealEnvelope("recovery", order, gateway.key));
-    const shown = rig.operate("recover", { digest: "" }) as unknown as { readonly plan: { readonly digest: string } };
-    rig.operate("recover", { digest: shown.plan.digest });
+    const shown = rig.operate("recover", { digest: "", both: true }) as unknown as { readonly plan: { readonly digest: string } };
+    rig.operate("recover", { digest: shown.plan.digest, both: true });
     this.keep();
+    rig.now += 1;
     rig.greet();
     rig.acknowledge();
     this.turn();
@@ -228,7 +232,10 @@ class Teller {
     this.turn();
   }
 
-  /** As each second of a process's life: the folder is kept before a full segment gets its successor. */
+  /**
+   * As each second of a process's life: the folder is kept before a full segment gets its
+   * successor.
+   */
   turn(): void {
     this.rig.settle();
     this.rig.now += 1 + this.#random.below(500);

@@ -1,10 +1,16 @@
-/** Archives a folder so that the bytes depend on names and contents alone: sorted, one owner, two modes, one time, no name in gzip. */
+/**
+ * Archives a folder so that the bytes depend on names and contents alone: sorted, one owner, two
+ * modes, one time, no name in gzip.
+ */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-/** Archives the folder `name` of `parent` into the file `archive`; `atSeconds` is the time of every entry. Needs GNU tar and gzip. */
+/**
+ * Archives the folder `name` of `parent` into the file `archive`; `atSeconds` is the time of every
+ * entry. Needs GNU tar and gzip.
+ */
 export function writeArchive(parent: string, name: string, archive: string, atSeconds: number): void {
   const aside = mkdtempSync(join(dirname(archive), ".archive-"));
   try {

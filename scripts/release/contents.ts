@@ -1,6 +1,7 @@
 /**
- * The contents of a release: the built program of agent and gateway, their launchers, units, documents, and a lock file each for their
- * production packages. No source, no test, nothing that builds: a thief on a server with keys uses whatever lies there.
+ * The contents of a release: the built program of agent and gateway, their launchers, units,
+ * documents, and a lock file each for their production packages. No source, no test, nothing that
+ * builds: a thief on a server with keys uses whatever lies there.
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -28,8 +29,8 @@ export interface Project {
 }
 
 const rooms = ["protocol", "notices", "metrics", "notify", "chains", "agent", "cli", "client", "gateway"];
-const launchers = ["pair.js", "crypto.js", "autowithdraw.js", "gateway/gateway.js"];
-const beneath = ["scripts/launch.js", "scripts/packages.js", "scripts/stamp.js", "dist/.built"];
+const launchers = ["pair.js", "crypto.js", "crypto.ts", "autowithdraw.js", "gateway/gateway.js"];
+const beneath = ["scripts/launch.js", "scripts/packages.js", "scripts/placeholders.js", "scripts/stamp.js", "dist/.built"];
 const papers = ["LICENSE", "README.md", "config.example.json"];
 
 /** The copied files by their paths from the root, sorted. */

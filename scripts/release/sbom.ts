@@ -1,6 +1,7 @@
 /**
- * The parts list of a release (CycloneDX 1.6, JSON): each production package of agent and gateway with version, hash, licence and
- * dependencies. The same release gives the same bytes, serial number included. Source: cyclonedx.org/docs/1.6/json.
+ * The parts list of a release (CycloneDX 1.6, JSON): each production package of agent and gateway
+ * with version, hash, licence and dependencies. The same release gives the same bytes, serial
+ * number included. Source: cyclonedx.org/docs/1.6/json.
  */
 import { createHash } from "node:crypto";
 import { Enums, Models, Serialize, Spec } from "@cyclonedx/cyclonedx-library";

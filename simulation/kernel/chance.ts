@@ -1,6 +1,7 @@
 /**
- * Chance of one simulated run: every draw follows from the seed, its label and how often that label was drawn before, so taking one
- * fault out of a run leaves all other draws as they were. Faults that came true are kept by name; a run can be held to a list of them.
+ * Chance of one simulated run: every draw follows from the seed, its label and how often that label
+ * was drawn before, so taking one fault out of a run leaves all other draws as they were. Faults
+ * that came true are kept by name; a run can be held to a list of them.
  */
 
 /** How many parts a rate is given in: a rate of 100 comes true once in a hundred draws. */

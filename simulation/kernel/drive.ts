@@ -1,6 +1,7 @@
 /**
- * A simulated drive with one folder of files, as a power failure sees it: what was written and not synced may be there, in part, torn
- * or not at all; a name that was made, moved or removed holds only after the folder's own sync. Reads always see what was written.
+ * A simulated drive with one folder of files, as a power failure sees it: what was written and not
+ * synced may be there, in part, torn or not at all; a name that was made, moved or removed holds
+ * only after the folder's own sync. Reads always see what was written.
  */
 import type { Chance } from "./chance.ts";
 import { note } from "./kernel.ts";
@@ -14,7 +15,10 @@ export interface Content {
 export class File {
   now: Content = { writes: [], count: 0 };
   durable: Content = { writes: [], count: 0 };
-  /** Writes that a failed sync let go: the kernel forgets them and reads on from its cache until the power goes. */
+  /**
+   * Writes that a failed sync let go: the kernel forgets them and reads on from its cache until the
+   * power goes.
+   */
   readonly #lost = new Set<Uint8Array>();
 
   get size(): number {
@@ -69,7 +73,10 @@ export interface DriveFaults {
   freeBytes: number;
 }
 
-/** Called with bytes that became durable at the end of a file; null when a file was replaced or cut, so that all must be read anew. */
+/**
+ * Called with bytes that became durable at the end of a file; null when a file was replaced or cut,
+ * so that all must be read anew.
+ */
 export type OnDurable = (name: string, bytes: Uint8Array | null) => void;
 
 export class Drive {
@@ -81,7 +88,9 @@ export class Drive {
   /** Called when the durable files are others than before, without anybody having synced. */
   onLost: () => void = () => {};
   #durable: Entries = new Map();
-  /** Names made, moved and removed since the folder's last sync, each as the folder stood after it. */
+  /**
+   * Names made, moved and removed since the folder's last sync, each as the folder stood after it.
+   */
   #changes: Entries[] = [];
 
   changed(): void {
@@ -162,7 +171,10 @@ function copyDurable(file: File): File {
 
 const sectorBytes = 512;
 
-/** What is left of a write that was not synced: nothing, all, its beginning, or later sectors without the ones before. */
+/**
+ * What is left of a write that was not synced: nothing, all, its beginning, or later sectors
+ * without the ones before.
+ */
 function remains(bytes: Uint8Array, chance: Chance): { readonly bytes: Uint8Array; readonly hasHole: boolean } {
   const way = bytes.length === 0 ? 1 : chance.below("unsynced kept", 4);
   if (way === 1) return { bytes, hasHole: false };

@@ -1,6 +1,7 @@
 /**
- * Simulated time: a queue of events, each belonging to a process that may die before its time comes. While an event runs it is the
- * current one, and timers that its code starts belong to the same process. No real timer and no real clock is ever used.
+ * Simulated time: a queue of events, each belonging to a process that may die before its time
+ * comes. While an event runs it is the current one, and timers that its code starts belong to the
+ * same process. No real timer and no real clock is ever used.
  */
 
 /** A process of the simulated world, or the world itself. */
@@ -69,7 +70,10 @@ export class Scheduler {
     return this.#push(this.nowMs + Math.max(0, delayMs), owner, run, 0);
   }
 
-  /** Runs something at a time, exactly: what is due at the same keeps the order in which it was asked for. */
+  /**
+   * Runs something at a time, exactly: what is due at the same keeps the order in which it was
+   * asked for.
+   */
   at(dueMs: number, owner: Owner, run: () => void): Timer {
     return this.#push(Math.max(this.nowMs, dueMs), owner, run, 0);
   }
@@ -83,7 +87,10 @@ export class Scheduler {
     this.#isStopped = true;
   }
 
-  /** Time goes on by this much without anybody running meanwhile, as when the machines sleep: what was due is late. */
+  /**
+   * Time goes on by this much without anybody running meanwhile, as when the machines sleep: what
+   * was due is late.
+   */
   leap(ms: number): void {
     this.nowMs += ms;
   }

@@ -1,6 +1,6 @@
 /**
- * The trace of one simulated run: every event and every effect goes into one hash, in order, and into readable lines when somebody
- * wants to read. Two runs with the same hash did the same things.
+ * The trace of one simulated run: every event and every effect goes into one hash, in order, and
+ * into readable lines when somebody wants to read. Two runs with the same hash did the same things.
  */
 
 export class Trace {

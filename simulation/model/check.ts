@@ -1,4 +1,7 @@
-/** What `npm run model` does: every configuration to its fixpoint, every mutant to the sentence it must break. Touches nothing. */
+/**
+ * What `npm run model` does: every configuration to its fixpoint, every mutant to the sentence it
+ * must break. Touches nothing.
+ */
 import { allEvents, type Events, type Mutant, mutants, type Sentence } from "./mutants.ts";
 import type { Grain } from "./reduction.ts";
 import { type SearchResult, search } from "./search.ts";
@@ -19,8 +22,8 @@ export interface Configuration {
 const none: Events = { rollback: false, restore: false, copy: false, other: false, again: false };
 
 /**
- * Those called whole are the model's scope; fine ones take every step of a part of it apart. A copy and another server are two ways to have two agents, so
- * each has its own.
+ * Those called whole are the model's scope; fine ones take every step of a part of it apart. A copy
+ * and another server are two ways to have two agents, so each has its own.
  * @public
  */
 export const configurations: readonly Configuration[] = [

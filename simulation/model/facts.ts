@@ -1,4 +1,6 @@
-/** What can be said of a state: who is who, what fits what, which sentence holds. Touches nothing. */
+/**
+ * What can be said of a state: who is who, what fits what, which sentence holds. Touches nothing.
+ */
 import type { Sentence } from "./mutants.ts";
 import {
   agentBases,
@@ -34,7 +36,10 @@ export function heldOf(state: Uint16Array, agent: number): number {
   return field.held + 2 * ownerOf(state, agent);
 }
 
-/** gateway/hub/session.ts (`#admitHello`): not a released agent, not another epoch than the granted one. */
+/**
+ * gateway/hub/session.ts (`#admitHello`): not a released agent, not another epoch than the granted
+ * one.
+ */
 export function isServed(state: Uint16Array, agent: number): boolean {
   const served = state[field.served] as number;
   if (ownerOf(state, agent) === 1) return served === serves.second;
@@ -42,8 +47,8 @@ export function isServed(state: Uint16Array, agent: number): boolean {
 }
 
 /**
- * Whether the gateway takes its statements: an agent of a newer epoch than a restored database knows still has those it signed
- * in the older one.
+ * Whether the gateway takes its statements: an agent of a newer epoch than a restored database
+ * knows still has those it signed in the older one.
  */
 export function isHeard(state: Uint16Array, agent: number): boolean {
   const served = state[field.served] as number;
@@ -51,7 +56,10 @@ export function isHeard(state: Uint16Array, agent: number): boolean {
   return served <= (state[(agentBases[agent] as number) + field.epoch] as number);
 }
 
-/** Both cells at `shorter` within those at `longer`. Hashes are compared by content, which takes more for equal than hashes do. */
+/**
+ * Both cells at `shorter` within those at `longer`. Hashes are compared by content, which takes
+ * more for equal than hashes do.
+ */
 export function isPrefix(state: Uint16Array, shorter: number, longer: number): boolean {
   return (
     isWithin(state[shorter] as number, state[longer] as number) &&
@@ -107,9 +115,10 @@ export function isOrdered(stage0: number, stage1: number, cell0: number, cell1: 
 }
 
 /**
- * The operator's rule: no payment is forgotten by the database and by a ledger that may sign at once. So a restored gateway hears
- * the old agent out before another takes over (gateway/hub/hearing.ts has it so), and ledger and gateway are never both put back to
- * before the same payment.
+ * The operator's rule: no payment is forgotten by the database and by a ledger that may sign at
+ * once. So a restored gateway hears the old agent out before another takes over
+ * (gateway/recovery/hearing.ts has it so), and ledger and gateway are never both put back to before
+ * the same payment.
  */
 export function isRuleKept(state: Uint16Array): boolean {
   for (let at = field.held; at < field.held + 8; at++) {

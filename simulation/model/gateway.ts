@@ -1,6 +1,7 @@
 /**
- * The gateway's part of the small model: what it commits of what agents state, and thereby acknowledges. Touches nothing.
- * Abstracts gateway/hub/statements.ts, gateway/hub/effect.ts and gateway/store/schema.ts.
+ * The gateway's part of the small model: what it commits of what agents state, and thereby
+ * acknowledges. Touches nothing. Abstracts gateway/hub/statements.ts, gateway/hub/effect.ts and
+ * gateway/store/schema.ts.
  */
 import { heldOf, isHeard, isOrdered, isPrefix } from "./facts.ts";
 import type { MutantName, Sentence } from "./mutants.ts";
@@ -22,7 +23,10 @@ export class Gateway {
     return this.#setup.mutant === name;
   }
 
-  /** gateway/hub/statements.ts and effect.ts, record by record: what comes must continue what is held, token by token. */
+  /**
+   * gateway/hub/statements.ts and effect.ts, record by record: what comes must continue what is
+   * held, token by token.
+   */
   commits(cells: number, owner: number, acked: number | null, who: string): void {
     const state = this.#steps.state;
     const held = field.held + 2 * owner;
@@ -56,8 +60,8 @@ export class Gateway {
   }
 
   /**
-   * gateway/store/schema.ts and gateway/hub/effect.ts (`signedEffect`): a token has one withdrawal, a withdrawal one token and one
-   * agent. False: the agent is locked, nothing is kept.
+   * gateway/store/schema.ts and gateway/hub/effect.ts (`signedEffect`): a token has one withdrawal,
+   * a withdrawal one token and one agent. False: the agent is locked, nothing is kept.
    */
   #keepToken(next: Uint16Array, held: number, withdrawal: number, nonce: number): boolean {
     const others = held === field.held ? field.held + 2 : field.held;
@@ -77,7 +81,9 @@ export class Gateway {
     return null;
   }
 
-  /** A mutant: what lies at or below the held number is skipped unseen, whatever ledger it is of. */
+  /**
+   * A mutant: what lies at or below the held number is skipped unseen, whatever ledger it is of.
+   */
   #forks(cells: number, held: number, who: string): void {
     const state = this.#steps.state;
     const [c0, c1] = [state[cells] as number, state[cells + 1] as number];
@@ -90,7 +96,10 @@ export class Gateway {
     }
   }
 
-  /** A mutant: a statement after what the agent knows to be acknowledged, though the gateway has forgotten that. */
+  /**
+   * A mutant: a statement after what the agent knows to be acknowledged, though the gateway has
+   * forgotten that.
+   */
   #jump(cells: number, held: number, acked: number, who: string): void {
     const state = this.#steps.state;
     const skips = [state[acked] as number, state[acked + 1] as number] as const;
@@ -120,8 +129,9 @@ export class Gateway {
   }
 
   /**
-   * What is signed when no ledger and no database can go back any more matters only once it is committed, and what is committed may
-   * as well have been signed just before: so both are one step. False when the gateway would not take it now.
+   * What is signed when no ledger and no database can go back any more matters only once it is
+   * committed, and what is committed may as well have been signed just before: so both are one
+   * step. False when the gateway would not take it now.
    */
   commitAtOnce(agent: number, withdrawal: number): boolean {
     const next = this.#steps.next;

@@ -1,6 +1,7 @@
 /**
- * What a mutant of the small model leaves out, which sentence it must break, and which events it needs for that. Each stands for a
- * line of the protocol or of the operator's rule; without it the search must find a way to break the sentence. Touches nothing.
+ * What a mutant of the small model leaves out, which sentence it must break, and which events it
+ * needs for that. Each stands for a line of the protocol or of the operator's rule; without it the
+ * search must find a way to break the sentence. Touches nothing.
  */
 
 import type { Grain } from "./reduction.ts";
@@ -14,9 +15,12 @@ export type Sentence =
   | "signed after rollback" // a restored ledger signed though the gateway had acknowledged more
   | "signed while behind" // a signature although the gateway had told this run that it went back
   | "not on disk" // the key was used before INTENT, or bytes left before SIGNED, was on disk
-  | "bound anew"; // one ledger binds a withdrawal to a second token, or a token to a second withdrawal
+  // one ledger binds a withdrawal to a second token, or a token to a second withdrawal
+  | "bound anew";
 
-/** A step that was found: the state it leads to, in words what happened, and the sentence it breaks. */
+/**
+ * A step that was found: the state it leads to, in words what happened, and the sentence it breaks.
+ */
 export type Found = (next: Uint16Array, name: () => string, broken: Sentence | null) => void;
 
 /** Which events may happen, each once: a smaller configuration has fewer. */
@@ -24,7 +28,8 @@ export interface Events {
   readonly rollback: boolean; // an agent's ledger goes back to any earlier prefix
   readonly restore: boolean; // the gateway's database goes back to any earlier state
   readonly copy: boolean; // any earlier prefix of the state folder is run beside the original
-  readonly other: boolean; // the operator releases the agent, another server with the same wallet pairs
+  // the operator releases the agent, another server with the same wallet pairs
+  readonly other: boolean;
   readonly again: boolean; // an agent pairs again with the same keys
 }
 

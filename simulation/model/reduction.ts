@@ -1,6 +1,6 @@
 /**
- * What makes the small model small: which steps need not be taken apart, and what of a state no longer matters. Each says why nothing
- * is missed. Touches nothing.
+ * What makes the small model small: which steps need not be taken apart, and what of a state no
+ * longer matters. Each says why nothing is missed. Touches nothing.
  */
 import { heldOf, isPrefix, ownerOf } from "./facts.ts";
 import type { Events, Found, MutantName, Sentence } from "./mutants.ts";
@@ -27,14 +27,17 @@ export interface Setup {
 }
 
 /**
- * What a search takes apart. *fine*: everything. *coarse*: two things fewer, each of which only widens what can happen.
- * (a) An INTENT goes with the first signature: nobody need ask for what was signed, and the gateway's head is compared by signatures
- * alone, which fits more often. An INTENT that never gets its signature only uses up a nonce, so a ledger may begin one higher.
- * (b) A run loses its greeting with its ledger or epoch only: one that is greeted can be greeted again, and do all that one which is
- * not can do. So a crash is a step where it takes more than the greeting away, which it does in mutants.
- * *whole*: also (c) what is signed is committed at once. A statement changes nothing before its commit, so it may as well be signed
- * then, and what is never committed need never be signed. Only a ledger that is taken away can have held more, and does:
- * `World` lets it hold anything that it might. (d) A ledger that the gateway will never take up again signs no more.
+ * What a search takes apart. *fine*: everything. *coarse*: two things fewer, each of which only
+ * widens what can happen. (a) An INTENT goes with the first signature: nobody need ask for what was
+ * signed, and the gateway's head is compared by signatures alone, which fits more often. An INTENT
+ * that never gets its signature only uses up a nonce, so a ledger may begin one higher. (b) A run
+ * loses its greeting with its ledger or epoch only: one that is greeted can be greeted again, and
+ * do all that one which is not can do. So a crash is a step where it takes more than the greeting
+ * away, which it does in mutants. *whole*: also (c) what is signed is committed at once. A
+ * statement changes nothing before its commit, so it may as well be signed then, and what is never
+ * committed need never be signed. Only a ledger that is taken away can have held more, and does:
+ * `World` lets it hold anything that it might. (d) A ledger that the gateway will never take up
+ * again signs no more.
  */
 export type Grain = "fine" | "coarse" | "whole";
 
@@ -79,8 +82,8 @@ export class Reduction {
   }
 
   /**
-   * Where positions stand that the gateway signed for in this agent's epoch. Another epoch's frames are refused unread
-   * (agent/signer/acts/echo.ts, `foreignTo`).
+   * Where positions stand that the gateway signed for in this agent's epoch. Another epoch's frames
+   * are refused unread (agent/signer/acts/echo.ts, `foreignTo`).
    */
   acknowledgedOf(state: Uint16Array, agent: number): readonly number[] {
     const held = heldOf(state, agent);
@@ -94,7 +97,10 @@ export class Reduction {
     return found;
   }
 
-  /** Clears what can make no difference any more, so that states that differ in nothing else are one. */
+  /**
+   * Clears what can make no difference any more, so that states that differ in nothing else are
+   * one.
+   */
   normalise(next: Uint16Array): void {
     for (const owner of [0, 1]) {
       const held = field.held + 2 * owner;
@@ -127,7 +133,10 @@ export class Reduction {
     this.#clearGhost(next, isRestoreDone);
   }
 
-  /** An agent of the older epoch still has something of its ledger to be acknowledged by what the gateway said in that epoch. */
+  /**
+   * An agent of the older epoch still has something of its ledger to be acknowledged by what the
+   * gateway said in that epoch.
+   */
   #isBeforeOfUse(next: Uint16Array): boolean {
     return [0, 1].some((agent) => {
       const base = agentBases[agent] as number;
@@ -141,7 +150,10 @@ export class Reduction {
     });
   }
 
-  /** Cuts from a ledger that leads nowhere what nobody can acknowledge; false when nothing is left to be released. */
+  /**
+   * Cuts from a ledger that leads nowhere what nobody can acknowledge; false when nothing is left
+   * to be released.
+   */
   #canRelease(next: Uint16Array, agent: number): boolean {
     const base = agentBases[agent] as number;
     const acknowledged = this.acknowledgedOf(next, agent);

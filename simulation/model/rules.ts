@@ -1,6 +1,7 @@
 /**
- * Every step the agents of the small model can take, each naming what it abstracts. A step is one act with its sync: what is not on
- * disk is known to nobody, so a crash before the sync is the state before the act. Touches nothing.
+ * Every step the agents of the small model can take, each naming what it abstracts. A step is one
+ * act with its sync: what is not on disk is known to nobody, so a crash before the sync is the
+ * state before the act. Touches nothing.
  */
 import { brokenByRelease, heldOf, isAckedHeld, isBlind, isHeard, isPrefix, isServed, isUntouched, ownerOf } from "./facts.ts";
 import { Gateway } from "./gateway.ts";
@@ -44,7 +45,10 @@ export class Rules {
     return this.#setup.mutant === name;
   }
 
-  /** Calls `found` with every state that can follow; the array it gets is used again for the next one. */
+  /**
+   * Calls `found` with every state that can follow; the array it gets is used again for the next
+   * one.
+   */
   each(state: Uint16Array, found: Found): void {
     this.#steps.from(state, found);
     for (const agent of [0, 1]) {
@@ -85,7 +89,10 @@ export class Rules {
     return this.#is("no-epoch") && ownerOf(state, agent) === 0;
   }
 
-  /** agent/signer/acts/run.ts (`beginRun`): a new process is greeted by nobody; agent/ledger: what was not synced is gone. */
+  /**
+   * agent/signer/acts/run.ts (`beginRun`): a new process is greeted by nobody; agent/ledger: what
+   * was not synced is gone.
+   */
   #crash(agent: number): void {
     const next = this.#steps.begin();
     const base = agentBases[agent] as number;
@@ -141,8 +148,9 @@ export class Rules {
   }
 
   /**
-   * agent/signer/acts/ack.ts (`acknowledge`, `release`), record by record. The courier keeps every acknowledgement, and
-   * the gateway may have signed for every prefix of what it held: so any such prefix may be acknowledged at any time.
+   * agent/signer/acts/ack.ts (`acknowledge`, `release`), record by record. The courier keeps every
+   * acknowledgement, and the gateway may have signed for every prefix of what it held: so any such
+   * prefix may be acknowledged at any time.
    */
   #acknowledged(agent: number): void {
     const state = this.#steps.state;
@@ -205,8 +213,9 @@ export class Rules {
   }
 
   /**
-   * agent/signer/acts (`adopt`, `prepareSign`) and state/accounts.ts: the first nonce is the courier's word, every later one
-   * the next. The job is not asked for: the courier keeps all lists, and the sentences hold even if anyone may be asked anything.
+   * agent/signer/acts (`adopt`, `prepareSign`) and state/accounts.ts: the first nonce is the
+   * courier's word, every later one the next. The job is not asked for: the courier keeps all
+   * lists, and the sentences hold even if anyone may be asked anything.
    */
   #intend(agent: number, withdrawal: number): void {
     const state = this.#steps.state;

@@ -1,6 +1,7 @@
 /**
- * Breadth first through the small model, to its fixpoint or to the first step that breaks a sentence. The set of seen states is
- * exact: 160 bits each, no fingerprints. Touches nothing; the clock is passed in.
+ * Breadth first through the small model, to its fixpoint or to the first step that breaks a
+ * sentence. The set of seen states is exact: 160 bits each, no fingerprints. Touches nothing; the
+ * clock is passed in.
  */
 import type { Sentence } from "./mutants.ts";
 import type { Setup } from "./reduction.ts";
@@ -16,7 +17,9 @@ export interface SearchResult {
   readonly trace: readonly string[]; // the shortest way to the broken sentence
 }
 
-/** States in the order they were found, each with the one it came from, and a hash table over them. */
+/**
+ * States in the order they were found, each with the one it came from, and a hash table over them.
+ */
 class Seen {
   #packed = new Uint32Array(words << 16);
   #from = new Uint32Array(1 << 16);

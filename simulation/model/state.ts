@@ -1,13 +1,14 @@
 /**
- * One state of the small model: a few dozen small numbers, packed into 160 bits. A *cell* is how far one withdrawal has come in one
- * ledger and with which nonce; two cells are a ledger, or a position in one. Touches nothing.
+ * One state of the small model: a few dozen small numbers, packed into 160 bits. A *cell* is how
+ * far one withdrawal has come in one ledger and with which nonce; two cells are a ledger, or a
+ * position in one. Touches nothing.
  */
 
 /** Stages of a cell: INTENT recorded, then the first, second and third version signed. */
 export const stages = { intent: 1, signed: 2, last: 4 } as const;
 /**
- * The first nonce ever bound is called 3, since nonces are only compared and counted. A ledger may begin two below or above it: near
- * enough to share any of its two, far enough to share none.
+ * The first nonce ever bound is called 3, since nonces are only compared and counted. A ledger may
+ * begin two below or above it: near enough to share any of its two, far enough to share none.
  */
 export const nonces = { least: 1, first: 3, lastBeginning: 5, most: 7 } as const;
 
@@ -33,7 +34,9 @@ export function raised(cell: number): number {
   return cell + nonces.most;
 }
 
-/** What `shorter` says, `longer` says as well: nothing yet, or the same nonce and as far at least. */
+/**
+ * What `shorter` says, `longer` says as well: nothing yet, or the same nonce and as far at least.
+ */
 export function isWithin(shorter: number, longer: number): boolean {
   return shorter === 0 || (shorter <= longer && nonceOf(shorter) === nonceOf(longer));
 }
@@ -43,17 +46,20 @@ export const agentBases = [0, 8] as const;
 export const agentNames = ["first agent", "second agent"] as const;
 export const field = {
   cell: 0, // two cells: the ledger
-  acked: 2, // two stages: up to where the ledger holds an acknowledgement; a version below it is released
+  // two stages: up to where the ledger holds an acknowledgement; a version below it is released
+  acked: 2,
   greet: 4, // of this run, see `greets`
   lock: 5, // see `locks`
   epoch: 6, // 0 or 1: recorded in the ledger at pairing
   soft: 7, // bit per withdrawal: its newest record is not on disk; only where a mutant skips a sync
   second: 16, // what the second agent is, see `seconds`
-  ghost: 17, // two cells: the ledger that a rollback took away, whose statements the courier still has
+  // two cells: the ledger that a rollback took away, whose statements the courier still has
+  ghost: 17,
   ghostOwner: 19, // 0 the first identity, 1 the second
   ghostEpoch: 20,
   held: 21, // two cells each: the gateway's database, of the first and of the second identity
-  lost: 25, // two cells each: what a restore took from it, whose acknowledgements the courier still has
+  // two cells each: what a restore took from it, whose acknowledgements the courier still has
+  lost: 25,
   served: 29, // whom the gateway serves, see `serves`
   used: 30, // bits, see `events`
   released: 31, // bit withdrawal * 7 + nonce - 1: bytes with this token are out
@@ -63,14 +69,22 @@ export const field = {
 } as const;
 export const fieldCount = 37;
 
-/** Of a run: not greeted; greeted; greeted while the ledger lacks what was acknowledged; greeted before, and told since that the
- * gateway went back; the same, and greeted again with an old word. */
+/**
+ * Of a run: not greeted; greeted; greeted while the ledger lacks what was acknowledged; greeted
+ * before, and told since that the gateway went back; the same, and greeted again with an old word.
+ */
 export const greets = { none: 0, yes: 1, blind: 2, behind: 3, stale: 4 } as const;
 /** Open; locked by a record; locked in memory alone, which only a mutant does. */
 export const locks = { open: 0, recorded: 1, memory: 2 } as const;
-/** No second agent; a copy of the first one's folder; another server with other keys and the same wallet. */
+/**
+ * No second agent; a copy of the first one's folder; another server with other keys and the same
+ * wallet.
+ */
 export const seconds = { none: 0, copy: 1, other: 2 } as const;
-/** The first identity in its first epoch; after it paired again; the second identity, the first one being released. */
+/**
+ * The first identity in its first epoch; after it paired again; the second identity, the first one
+ * being released.
+ */
 export const serves = { first: 0, again: 1, second: 2 } as const;
 /** Bits of `used`. */
 export const events = { rollback: 1, restore: 2, again: 4 } as const;
@@ -173,7 +187,10 @@ function keepLess(into: Uint32Array): void {
   into.set(other);
 }
 
-/** Packs the least of the images that differ only in names: withdrawals always, agents when one is a copy of the other. */
+/**
+ * Packs the least of the images that differ only in names: withdrawals always, agents when one is a
+ * copy of the other.
+ */
 export function packCanonical(state: Uint16Array, into: Uint32Array): void {
   image.set(state);
   pack(image, into);

@@ -1,6 +1,6 @@
 /**
- * What befalls the small model from outside: rollback, restore, copies and takeovers, each at most once and each only while the
- * operator's rule holds. Touches nothing.
+ * What befalls the small model from outside: rollback, restore, copies and takeovers, each at most
+ * once and each only while the operator's rule holds. Touches nothing.
  */
 import { isOrdered, isRuleKept, ownerOf } from "./facts.ts";
 import type { Found } from "./mutants.ts";
@@ -111,7 +111,10 @@ export class World {
     }
   }
 
-  /** The ledger that is taken away; where signing and committing are one step, with anything it may have signed beside. */
+  /**
+   * The ledger that is taken away; where signing and committing are one step, with anything it may
+   * have signed beside.
+   */
   #ghosts(state: Uint16Array, base: number): readonly (readonly [number, number])[] {
     const cells = [state[base + field.cell] as number, state[base + field.cell + 1] as number] as const;
     if (!this.#reduction.isFused) return [cells];
@@ -132,7 +135,10 @@ export class World {
     );
   }
 
-  /** The same folder a second time, as it is or from a backup, run beside the original with the same keys. */
+  /**
+   * The same folder a second time, as it is or from a backup, run beside the original with the same
+   * keys.
+   */
   #copy(state: Uint16Array, found: Found): void {
     const next = this.#next;
     for (const prefix of this.#prefixes(state, agentBases[0])) {
@@ -144,7 +150,10 @@ export class World {
     }
   }
 
-  /** gateway/operator/people.ts (`releaseAgent`), then gateway/pairing (`first`): other keys, same wallet, an empty ledger. */
+  /**
+   * gateway/operator/people.ts (`releaseAgent`), then gateway/pairing (`first`): other keys, same
+   * wallet, an empty ledger.
+   */
   #takeOver(state: Uint16Array, found: Found): void {
     const next = this.#next;
     next.set(state);
@@ -157,7 +166,9 @@ export class World {
     );
   }
 
-  /** gateway/pairing (`again`) and agent/signer/state/core.ts (PAIRED): the same keys, a new epoch. */
+  /**
+   * gateway/pairing (`again`) and agent/signer/state/core.ts (PAIRED): the same keys, a new epoch.
+   */
   #pairAgain(state: Uint16Array, found: Found): void {
     for (const agent of [0, 1]) {
       const base = agentBases[agent] as number;
@@ -173,7 +184,10 @@ export class World {
     }
   }
 
-  /** The database from a backup: any earlier state of it. What it had acknowledged since stays in the courier's hands. */
+  /**
+   * The database from a backup: any earlier state of it. What it had acknowledged since stays in
+   * the courier's hands.
+   */
   #restore(state: Uint16Array, found: Found): void {
     const now = state[field.served] as number;
     for (const [h0, h1] of this.#earlier(state, field.held)) {

@@ -1,4 +1,7 @@
-/** Mutants of the way in: jobs that come twice, out of order or half, and the time everything is judged by. */
+/**
+ * Mutants of the way in: jobs that come twice, out of order or half, and the time everything is
+ * judged by.
+ */
 import type { Mutant } from "./mutant.ts";
 
 const jobs = "agent/signer/acts/jobs.ts";

@@ -1,10 +1,12 @@
 /** Every mutant, by chapter. */
 import { admissionMutants } from "./admission.ts";
 import { deskMutants } from "./desk.ts";
+import { forgedMutants } from "./forged.ts";
 import { hubMutants } from "./hub.ts";
 import { ledgerMutants } from "./ledger.ts";
 import { linkMutants } from "./link.ts";
 import type { Mutant } from "./mutant.ts";
+import { nodeMutants } from "./nodes.ts";
 import { orderMutants } from "./orders.ts";
 import { outboxMutants } from "./outbox.ts";
 import { peopleMutants } from "./people.ts";
@@ -13,6 +15,7 @@ import { recoveryMutants } from "./recovery.ts";
 import { releaseMutants } from "./release.ts";
 import { rollbackMutants } from "./rollback.ts";
 import { tokenMutants } from "./tokens.ts";
+import { unstickMutants } from "./unstick.ts";
 import { watcherMutants } from "./watcher.ts";
 
 /**
@@ -21,6 +24,7 @@ import { watcherMutants } from "./watcher.ts";
  */
 export const mutants: readonly Mutant[] = [
   ...ledgerMutants,
+  ...forgedMutants,
   ...releaseMutants,
   ...rollbackMutants,
   ...recoveryMutants,
@@ -30,8 +34,10 @@ export const mutants: readonly Mutant[] = [
   ...peopleMutants,
   ...outboxMutants,
   ...deskMutants,
+  ...nodeMutants,
   ...linkMutants,
   ...hubMutants,
   ...orderMutants,
+  ...unstickMutants,
   ...watcherMutants,
 ];

@@ -1,6 +1,6 @@
 /**
- * `simulate --mutants`: hunts every mutant, or those named, with a line for each and one at the end. Touches the processes that hunt
- * and standard output.
+ * `simulate --mutants`: hunts every mutant, or those named, with a line for each and one at the
+ * end. Touches the processes that hunt and standard output.
  */
 import { performance } from "node:perf_hooks";
 import { hunt } from "./hunt.ts";

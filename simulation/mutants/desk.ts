@@ -1,4 +1,7 @@
-/** Mutants of the courier's desk: what is signed when, sent again, made dearer, looked for, and called the end. */
+/**
+ * Mutants of the courier's desk: what is signed when, sent again, made dearer, looked for, and
+ * called the end.
+ */
 import type { Mutant } from "./mutant.ts";
 
 const desk = "agent/courier/desk/desk.ts";
@@ -9,8 +12,8 @@ export const deskMutants: readonly Mutant[] = [
   {
     name: "refresh-closes-what-is-new",
     file: desk,
-    find: "    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item);",
-    replace: "    if (!open.has(item.view.transactionId)) closeItem(book, item);",
+    find: "    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item, nowMs);",
+    replace: "    if (!open.has(item.view.transactionId)) closeItem(book, item, nowMs);",
     sentence: "A view that was asked for before a withdrawal came closes it here, and nobody works on it any more (liveness).",
     when: ({ rates }) => rates.slowDisk > 0 && rates.lineCut + rates.lineHangs + rates.gatewayDies > 0,
   },
@@ -32,8 +35,8 @@ export const deskMutants: readonly Mutant[] = [
   {
     name: "bumps-the-last",
     file: sending,
-    find: "  const item = byNonce(account.pending)[0];",
-    replace: "  const item = byNonce(account.pending).at(-1);",
+    find: "  const item = lowest(account.pending);\n  if (facts === null",
+    replace: "  const item = bySlot(account.pending).at(-1);\n  if (facts === null",
     sentence: "The highest nonce is made dearer instead of the one all others wait for (liveness).",
     when: ({ rates, orders }) => rates.feeSpikes > 0 && orders.length > 1,
   },
@@ -83,31 +86,22 @@ export const deskMutants: readonly Mutant[] = [
     find: "  if (item.misses < missesMax) return;",
     replace: "  if (item.misses < missesMax * 1000) return;",
     sentence: "What left the chain counts as in its block and is never sent again (liveness).",
-    when: ({ rates }) => rates.reorganisation > 0,
+    when: ({ rates }) => rates.reorganisation > 0 && rates.poolForgets > 0,
   },
   {
     name: "one-node-says-final",
-    file: "agent/courier/nodes/chain.ts",
-    find: "  const receipts = await Promise.all(txHashes.map((txHash) => nodes.finalReceipt(txHash)));",
-    replace: "  const receipts = await Promise.all(txHashes.map((txHash) => nodes.receipt(txHash)));",
+    file: "chains/evm/node-payer.ts",
+    find: "versions.map(({ txHash }) => nodes.finalReceipt(txHash))",
+    replace: "versions.map(({ txHash }) => nodes.receipt(txHash))",
     sentence: "The end of a withdrawal is taken from a single node (truth).",
     when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1,
   },
   {
     name: "hello-hides-intents",
     file: "agent/signer/rim/signer.ts",
-    find: "if (!isFinal(withdrawal.state)) open.push(this.view(withdrawal));",
-    replace: 'if (!isFinal(withdrawal.state) && withdrawal.state !== "intent") open.push(this.view(withdrawal));',
+    find: "if (!isOver(withdrawal)) open.push(this.view(withdrawal));",
+    replace: 'if (!isOver(withdrawal) && withdrawal.state !== "intent") open.push(this.view(withdrawal));',
     sentence: "After a restart the courier does not hear of intents without a signature, and nobody finishes them (liveness).",
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
-  },
-  {
-    name: "made-up-receipt-believed",
-    file: "agent/courier/desk/desk.ts",
-    find: "  searchAgain(unproven, out);\n",
-    replace: "",
-    sentence:
-      "One node that makes a receipt up keeps a withdrawal from being sent again, and all behind it wait for ever (liveness).",
-    when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1 && rates.poolForgets + rates.nodeHides > 0,
   },
 ];

@@ -1,5 +1,9 @@
-/** Mutants of the gateway's hub: acknowledgements before the commit, statements believed too far, jobs that get lost. */
+/**
+ * Mutants of the gateway's hub: acknowledgements before the commit, statements believed too far,
+ * jobs that get lost.
+ */
 import type { Mutant } from "./mutant.ts";
+import { isTaken } from "./plans.ts";
 
 const intake = "gateway/hub/intake.ts";
 const statements = "gateway/hub/statements.ts";
@@ -18,16 +22,16 @@ export const hubMutants: readonly Mutant[] = [
   {
     name: "acknowledges-what-was-refused",
     file: intake,
-    find: "    for (const { session } of group) session.end(reason);",
-    replace:
-      "    for (const { session, statement } of group) session.acknowledge(statement.head);\n    for (const { session } of group) session.end(reason);",
+    find: '        end(verdict.lock ? "locked" : "behind");',
+    replace: `        for (const { session, statement } of group) session.acknowledge(statement.head);
+        end(verdict.lock ? "locked" : "behind");`,
     sentence: "A statement that contradicts the database is acknowledged all the same, and its bytes go out (bijection).",
-    when: ({ rates }) => rates.pairedAgain + rates.folderCloned > 0,
+    when: isTaken,
   },
   {
     name: "gap-in-a-ledger-is-fine",
     file: statements,
-    find: `  if (statement.after > storedSeq) throw behind(progress, \`its ledger's entries after \${storedSeq} are missing here\`);\n`,
+    find: `  if (statement.after > storedSeq) return behind(progress, \`its ledger's entries after \${storedSeq} are missing here\`);\n`,
     replace: "",
     sentence:
       "A statement that was lost on the way is never missed: signatures are acknowledged that the database never saw (release).",
@@ -36,7 +40,7 @@ export const hubMutants: readonly Mutant[] = [
   {
     name: "released-agent-served",
     file: statements,
-    find: '  if (agent.releasedAt !== null) throw new Outdated("refused");\n',
+    find: '  if (agent.releasedAt !== null) return outdated("refused");\n',
     replace: "",
     sentence:
       "An agent that was released for another server goes on over the link it has, and more of its bytes go out (release).",
@@ -45,24 +49,15 @@ export const hubMutants: readonly Mutant[] = [
   {
     name: "head-without-its-entries",
     file: statements,
-    find: "  for (const entry of statement.entries) applyEntry(progress, entry);",
-    replace: "  for (const entry of statement.entries) if (entry.seq > storedSeq + 1) applyEntry(progress, entry);",
+    find: "    const refused = applyEntry(progress, entry, statement.head);",
+    replace: "    const refused = entry.seq > storedSeq + 1 ? applyEntry(progress, entry, statement.head) : null;",
     sentence: "The first record after the stored head is acknowledged and not stored (release).",
-  },
-  {
-    name: "token-of-two-withdrawals",
-    file: effect,
-    find: "  if (around.tokenOwner !== null && around.tokenOwner !== row.id) {",
-    replace: "  if (around.tokenOwner !== null && around.token !== null && around.tokenOwner !== row.id) {",
-    sentence:
-      "A nonce that belongs to a withdrawal of another agent on the same wallet is acknowledged for a second one (bijection).",
-    when: ({ rates, orders }) => rates.pairedAgain + rates.folderCloned > 0 && orders.length > 1,
   },
   {
     name: "bumps-not-kept",
     file: effect,
-    find: '  return { kind: "sign", change, newVersion: known === null, newToken: around.tokenOwner === null };',
-    replace: '  return { kind: "sign", change, newVersion: !around.isSigned, newToken: around.tokenOwner === null };',
+    find: '  return { kind: "sign", change, newVersion: known === null, newSlot: around.slotOwner === null };',
+    replace: '  return { kind: "sign", change, newVersion: !around.isSigned, newSlot: around.slotOwner === null };',
     sentence: "A dearer version is acknowledged and not kept, so the service does not know the transaction that pays (release).",
     when: ({ rates }) => rates.feeSpikes > 0,
   },
@@ -101,8 +96,8 @@ export const hubMutants: readonly Mutant[] = [
   {
     name: "unanswered-not-sent-again",
     file: "gateway/hub/outbox.ts",
-    find: "  return first === null || first === undefined ? agent.jobSequence : first - 1;",
-    replace: "  return first === null || first === undefined ? agent.jobSequence : Math.max(first - 1, agent.jobSequence);",
+    find: "  return first === null ? agent.jobSequence : first - 1;",
+    replace: "  return first === null ? agent.jobSequence : Math.max(first - 1, agent.jobSequence);",
     sentence: "After a reconnect only new jobs are sent, and those that were on their way are lost (liveness).",
   },
   {
@@ -116,24 +111,15 @@ export const hubMutants: readonly Mutant[] = [
   {
     name: "lock-not-shown",
     file: statements,
-    find: `  if (locked) database.run("UPDATE agents SET lockedCode = ? WHERE id = ?", code, agent.id);\n`,
+    find: "  if (locked) lockAgent(database, agent.id, code);\n",
     replace: "",
     sentence: "An agent that has stopped itself looks as ever in `agents`, and nobody comes (liveness).",
     when: ({ rates }) => rates.foreignSpend > 0,
   },
   {
-    name: "older-ledger-not-shown",
-    file: "gateway/hub/standing.ts",
-    find: "  if (head === null || head.seq > agent.headSeq) return null;",
-    replace: "  if (head === null || head.seq !== agent.headSeq) return null;",
-    sentence:
-      "A ledger that was put back and says nothing, because the gateway has it all, looks as ever in `agents` (liveness).",
-    when: ({ rates }) => rates.ledgerRestored > 0,
-  },
-  {
     name: "overlap-not-shown",
     file: intake,
-    find: "      this.#keepStanding(agentId, () => last(standings));\n",
+    find: "        this.#keepStanding(agentId, () => last(standings));\n",
     replace: "",
     sentence:
       "A ledger that was put back and went on before it heard the gateway comes again for ever, and nobody hears that it is locked (liveness).",

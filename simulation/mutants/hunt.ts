@@ -1,6 +1,7 @@
 /**
- * Runs the simulator on one mutant after another, in processes of their own, until a sentence is violated or the schedules are used
- * up. A seed on which the code without the bug is violated as well catches nothing. Writes and removes trees under dist/simulated.
+ * Runs the simulator on one mutant after another, in processes of their own, until a sentence is
+ * violated or the schedules are used up. A seed on which the code without the bug is violated as
+ * well catches nothing. Writes and removes trees under dist/simulated.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { rmSync } from "node:fs";
@@ -20,7 +21,10 @@ export interface Hunted {
   readonly elapsedMs: number;
 }
 
-/** What a hunter is told to do: a tree with a bug, one without, and how many schedules from which seed on. */
+/**
+ * What a hunter is told to do: a tree with a bug, one without, and how many schedules from which
+ * seed on.
+ */
 export interface Prey {
   readonly mutant: string;
   readonly folder: string;
@@ -41,7 +45,10 @@ export interface HuntOptions {
   readonly onHunted: (hunted: Hunted) => void;
 }
 
-/** @returns what became of each, in the order of the list. @throws Error when a patch does not fit or a hunter fails */
+/**
+ * @returns what became of each, in the order of the list. @throws Error when a patch does not fit
+ * or a hunter fails
+ */
 export async function hunt(options: HuntOptions): Promise<readonly Hunted[]> {
   const { only, workers } = options;
   const waiting = mutants.filter((mutant) => only === null || only.has(mutant.name));

@@ -1,14 +1,19 @@
-/** One hunter's process: runs seeds on a tree with a bug until one is violated that holds without the bug, and says which. */
+/**
+ * One hunter's process: runs seeds on a tree with a bug until one is violated that holds without
+ * the bug, and says which.
+ */
 import { loadTree } from "../tree.ts";
+import { worlds } from "../world/worlds.ts";
 import { mutants } from "./all.ts";
 import type { Found, Prey } from "./hunt.ts";
 
 async function hunted({ mutant, folder, sound, from, seeds }: Prey): Promise<Found> {
-  const { when = () => true } = mutants.find((one) => one.name === mutant) ?? {};
+  const { when = () => true, world } = mutants.find((one) => one.name === mutant) ?? {};
+  const first = from + (world === undefined ? 0 : worlds[world]);
   const tree = await loadTree(folder);
   process.on("unhandledRejection", (error) => tree.rejected(error));
   let schedules = 0;
-  for (let seed = from; schedules < seeds; seed += 1) {
+  for (let seed = first; schedules < seeds; seed += 1) {
     if (!when(tree.planOf(seed))) continue;
     schedules += 1;
     const { violation } = await tree.runSeed(seed);

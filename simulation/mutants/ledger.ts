@@ -1,6 +1,9 @@
-/** Mutants of the ledger and its syncs: what counts as written before it is, and what a restart no longer finds. */
+/**
+ * Mutants of the ledger and its syncs: what counts as written before it is, and what a restart no
+ * longer finds.
+ */
 import type { Mutant } from "./mutant.ts";
-import { rotatesAndRestarts } from "./plans.ts";
+import { rotatesAndRestarts, rotatesUnheard } from "./plans.ts";
 
 const ledger = "agent/ledger/ledger.ts";
 const signer = "agent/signer/rim/signer.ts";
@@ -126,8 +129,8 @@ export const ledgerMutants: readonly Mutant[] = [
   {
     name: "full-for-ever",
     file: ledger,
-    find: "    if (!this.#room) this.#room = this.#measureRoom();\n",
-    replace: "",
+    find: "      this.#room = bytes >= this.roomBytesMin;\n      return bytes;",
+    replace: "      this.#room &&= bytes >= this.roomBytesMin;\n      return this.#room ? bytes : 0;",
     sentence: "A disk that was full once counts as full until the process ends, so nothing new is bound any more (liveness).",
     when: ({ rates }) => rates.diskFills > 0,
   },
@@ -178,13 +181,13 @@ export const ledgerMutants: readonly Mutant[] = [
     when: rotatesAndRestarts,
   },
   {
-    name: "checkpoint-forgets-the-outbox",
+    name: "checkpoint-forgets-what-is-closed",
     file: core,
-    find: "      outbox: this.outbox.snapshot(),",
-    replace: "      outbox: [],",
+    find: "leaving: { closed: this.book.rows(),",
+    replace: "leaving: { closed: [],",
     sentence:
-      "After a rotation and a restart the gateway never hears what it had not acknowledged, and acknowledges past it (release).",
-    when: rotatesAndRestarts,
+      "After a rotation an order that was paid is none that was ever here, and is paid again when it is asked for again (payments).",
+    when: ({ segmentBytesMax }) => segmentBytesMax <= 4_096,
   },
   {
     name: "checkpoint-forgets-the-gate",
@@ -192,7 +195,7 @@ export const ledgerMutants: readonly Mutant[] = [
     find: "      unreleased: this.#unreleased.toArray(),",
     replace: "      unreleased: [],",
     sentence: "After a rotation and a restart what waited at the gate waits there for ever (liveness).",
-    when: rotatesAndRestarts,
+    when: rotatesUnheard,
   },
   {
     name: "checkpoint-forgets-what-was-bound",

@@ -1,4 +1,6 @@
-/** Mutants of the courier's link and its life: connections that are not made again, or not missed. */
+/**
+ * Mutants of the courier's link and its life: connections that are not made again, or not missed.
+ */
 import type { Mutant } from "./mutant.ts";
 
 export const linkMutants: readonly Mutant[] = [

@@ -1,9 +1,11 @@
 /**
- * What a mutant is: one mistake that somebody could make in the protocol's code, as a patch of behaviour. The simulator runs a tree
- * with the patch and must find a sentence that no longer holds. Touches nothing.
+ * What a mutant is: one mistake that somebody could make in the protocol's code, as a patch of
+ * behaviour. The simulator runs a tree with the patch and must find a sentence that no longer
+ * holds. Touches nothing.
  */
 
 import type { Plan } from "../world/plan.ts";
+import type { WorldName } from "../world/worlds.ts";
 
 /** `find` stands exactly once in `file` (from the project's root) and is replaced by `replace`. */
 export interface Mutant {
@@ -12,6 +14,11 @@ export interface Mutant {
   readonly find: string;
   readonly replace: string;
   readonly sentence: string; // what it would do, and the promise it breaks
-  /** The plans on which it can show; all unless told. Seeds with another plan are passed over and not counted. */
+  /**
+   * The plans on which it can show; all unless told. Seeds with another plan are passed over and
+   * not counted.
+   */
   readonly when?: (plan: Plan) => boolean;
+  /** The world in which it is looked for; the one that chance draws unless told. */
+  readonly world?: WorldName;
 }

@@ -1,4 +1,7 @@
-/** Mutants of the gateway's orders and jobs: one withdrawal per order, one job per withdrawal, in one transaction. */
+/**
+ * Mutants of the gateway's orders and jobs: one withdrawal per order, one job per withdrawal, in
+ * one transaction.
+ */
 import type { Mutant } from "./mutant.ts";
 
 const withdrawals = "gateway/withdrawals/withdrawals.ts";
@@ -8,28 +11,28 @@ export const orderMutants: readonly Mutant[] = [
     name: "job-in-a-transaction-of-its-own",
     file: withdrawals,
     find: `  return service.store.write((database) => {
-    const known = find(database, request.merchant, order.orderId);
+    const known = withdrawalOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return { row: known, isNew: false };
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
-    insert(database, row);
-    appendJob(database, checked.agent, row, row.createdAt);
+    insertWithdrawal(database, row);
+    makeJob(database, checked.agent, row, service.run, row.createdAt);
     return { row, isNew: true };
   });`,
-    replace: `  const agents: AgentRow[] = [];
+    replace: `  const agents: Checked["agent"][] = [];
   const made = service.store.write<Made | Answer>((database) => {
-    const known = find(database, request.merchant, order.orderId);
+    const known = withdrawalOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return { row: known, isNew: false };
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
-    insert(database, row);
+    insertWithdrawal(database, row);
     agents.push(checked.agent);
     return { row, isNew: true };
   });
   for (const agent of agents) {
-    if (!isAnswer(made)) service.store.write((database) => appendJob(database, agent, made.row, made.row.createdAt));
+    if (!isAnswer(made)) service.store.write((database) => makeJob(database, agent, made.row, service.run, made.row.createdAt));
   }
   return made;`,
     sentence: "A crash between two commits leaves a withdrawal without a job: promised, and never asked of the agent (liveness).",

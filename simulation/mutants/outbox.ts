@@ -1,4 +1,6 @@
-/** Mutants of what the gateway hears: entries that are forgotten, told too early, or never again. */
+/**
+ * Mutants of what the gateway hears: entries that are forgotten, told too early, or never again.
+ */
 import type { Mutant } from "./mutant.ts";
 
 const outbox = "agent/signer/state/entries.ts";
@@ -51,8 +53,8 @@ export const outboxMutants: readonly Mutant[] = [
   {
     name: "said-once-is-said",
     file: "agent/signer/rim/statements.ts",
-    find: "    const asked = Math.max(after, core.heads.acked.seq);",
-    replace: "    const asked = Math.max(after, core.heads.acked.seq, this.#statedSeq);",
+    find: "    const from = Math.max(after, core.heads.acked.seq);",
+    replace: "    const from = Math.max(after, core.heads.acked.seq, this.#statedSeq);",
     sentence: "Statements that a broken link swallowed are not made again while the signer lives (liveness).",
   },
   {
@@ -70,7 +72,9 @@ export const outboxMutants: readonly Mutant[] = [
     replace: "",
     sentence:
       "A statement is sent though one before it is missing, and the gateway takes itself for a restored backup (liveness).",
-    when: ({ rates }) =>
-      rates.lineCut + rates.lineHangs + rates.gatewayDies > 0 && rates.frameLost + rates.framesSwapped + rates.frameOld === 0,
+    when: ({ rates, orders }) =>
+      orders.length > 1 &&
+      rates.lineCut + rates.lineHangs + rates.gatewayDies > 0 &&
+      rates.frameLost + rates.framesSwapped + rates.frameOld === 0,
   },
 ];

@@ -1,4 +1,7 @@
-/** Mutants of what is not policy's alone: new destinations, those that look like paid ones, amounts that want two people. */
+/**
+ * Mutants of what is not policy's alone: new destinations, those that look like paid ones, amounts
+ * that want two people.
+ */
 import type { Mutant } from "./mutant.ts";
 import { rotatesAndRestarts } from "./plans.ts";
 
@@ -67,9 +70,9 @@ export const peopleMutants: readonly Mutant[] = [
   {
     name: "look-alike-in-other-case",
     file: destinations,
-    find: "    known.byEnds.set(endsOf(key), paid);",
-    replace: "    known.byEnds.set(endsOf(paid.address), paid);",
-    sentence: "An address looks like a paid one only in the same case of its letters (policy).",
+    find: "    const lower = paid.address.toLowerCase();",
+    replace: "    const lower = paid.address;",
+    sentence: "An address is known, and looks like a paid one, only in the same case of its letters (policy).",
     when: isOfDestinations,
   },
   {
@@ -82,9 +85,9 @@ export const peopleMutants: readonly Mutant[] = [
   },
   {
     name: "paid-forgotten-in-a-checkpoint",
-    file: "agent/signer/policy/policy.ts",
-    find: "      paid: this.#paid.entries(),",
-    replace: "      paid: [],",
+    file: "agent/signer/state/core.ts",
+    find: "paid: this.policy.rows() } };",
+    replace: "paid: [] } };",
     sentence: "After a new segment nothing was ever paid, and nothing looks like what was (policy).",
     when: (plan) => plan.rules === "destinations" && rotatesAndRestarts(plan),
   },
@@ -123,7 +126,7 @@ export const peopleMutants: readonly Mutant[] = [
   {
     name: "rules-not-recorded",
     file: "agent/signer/rim/signer.ts",
-    find: '      this.#append([{ kind: "POLICY", digest, path }]);\n',
+    find: '      this.#append([{ kind: "POLICY", digest, path, limits: this.core.policy.canonical }]);\n',
     replace: "",
     sentence: "Nobody can tell later by which rules a decision was made (policy).",
   },

@@ -6,6 +6,18 @@ export function rotatesAndRestarts({ segmentBytesMax, rates }: Plan): boolean {
   return segmentBytesMax <= 4_096 && rates.signerDies + rates.powerFails > 0;
 }
 
+/** The same on a line that keeps the gateway from hearing of it for a while. */
+export function rotatesUnheard(plan: Plan): boolean {
+  const { lineCut, lineHangs, lineSlow } = plan.rates;
+  return rotatesAndRestarts(plan) && plan.segmentBytesMax <= 1_024 && lineCut + lineHangs + lineSlow > 0;
+}
+
+/** Another server is paired while the old one lives, and nothing else is put back or copied. */
+export function isTaken({ rates, orders }: Plan): boolean {
+  const { pairedAgain, folderCloned, ledgerRestored, gatewayRestored } = rates;
+  return orders.length > 1 && pairedAgain > 0 && folderCloned + ledgerRestored + gatewayRestored === 0;
+}
+
 /** Something happens that an agent locks itself for. */
 export function mayLock({ rates }: Plan): boolean {
   return rates.ledgerRestored + rates.folderCloned + rates.gatewayRestored + rates.foreignSpend > 0;
@@ -21,9 +33,9 @@ export function isOfSent({ oldBackup }: Plan): boolean {
   return oldBackup === "on its way";
 }
 
-/** A ledger is put back to before what is held in it was signed. */
-export function isOfHeld({ oldBackup }: Plan): boolean {
-  return oldBackup === "held";
+/** A ledger is put back, or copied, and people carry out a recovery. */
+export function agentWentBack({ rates, rescue }: Plan): boolean {
+  return rescue && rates.ledgerRestored + rates.folderCloned > 0;
 }
 
 /** Ledger and database of one server are put back together, and nobody mends it. */

@@ -1,4 +1,7 @@
-/** Mutants of policy: sums that forget something, windows of the wrong length, ceilings that hold only at first. */
+/**
+ * Mutants of policy: sums that forget something, windows of the wrong length, ceilings that hold
+ * only at first.
+ */
 import type { Mutant } from "./mutant.ts";
 
 const policy = "agent/signer/policy/policy.ts";
@@ -26,8 +29,8 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "hour-of-what-was-bound-not-counted",
     file: sums,
-    find: "        hourBound.add(record.transactionId, record.at, amountUnits);\n",
-    replace: "",
+    find: "        for (const window of [hourBound, dayBound]) {",
+    replace: "        for (const window of [dayBound]) {",
     sentence: "Approvals that waited are all bound in one hour, above its limit (policy).",
     when: ({ rates, policy, orders }) => policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
   },
@@ -67,9 +70,9 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "reverted-gives-its-amount-back",
     file: policy,
-    find: '        if (record.stage === "final") this.#approvals.delete(record.transactionId);',
-    replace: `        if (record.stage === "final") this.#approvals.delete(record.transactionId);
-        if (record.stage === "final" && record.outcome !== "paid") {
+    find: "    this.#sums.fold(record, currency);",
+    replace: `    this.#sums.fold(record, currency);
+        if (record.kind === "OBSERVED" && record.stage === "final" && record.outcome !== "paid") {
           this.#sums.of(currency).hour.remove(record.transactionId);
           this.#sums.of(currency).day.remove(record.transactionId);
         }`,
@@ -107,34 +110,34 @@ export const policyMutants: readonly Mutant[] = [
     sentence: "A manual withdrawal that names its destination is paid without a person's yes (policy).",
   },
   {
-    name: "fees-of-bumps-not-counted",
-    file: sums,
-    find: "        const before = fees.unitsOf(record.transactionId, record.at);",
-    replace: "        if (record.version > 1) return;\n        const before = fees.unitsOf(record.transactionId, record.at);",
-    sentence: "Only first versions count for the day's fees, which bumps then exceed (policy).",
-    when: ({ rates, orders }) => rates.hostileCourier > 0 && orders.length > 1,
-  },
-  {
     name: "bump-above-its-ceiling",
     file: policy,
-    find: "    if (feeMaxWei > limits.maxFeeWei) return",
-    replace: "    if (built.version === 1 && feeMaxWei > limits.maxFeeWei) return",
+    find: `      belowFloor(description) ??
+      aboveTip(limits, description, built) ??
+      this.#aboveFees(transactionId, currency, limits,`,
+    replace: `      belowFloor(description) ??
+      aboveTip(limits, description, built) ??
+      this.#aboveFees(transactionId, currency, built.version > 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
     sentence: "A dearer version may name any fee, and a courier that lies about the market spends it (policy).",
     when: ({ rates }) => rates.hostileCourier + rates.feeSpikes > 0,
   },
   {
     name: "no-ceiling-for-a-first-version",
     file: policy,
-    find: "    if (feeMaxWei > limits.maxFeeWei) return",
-    replace: "    if (built.version > 1 && feeMaxWei > limits.maxFeeWei) return",
+    find: `      belowFloor(description) ??
+      aboveTip(limits, description, built) ??
+      this.#aboveFees(transactionId, currency, limits,`,
+    replace: `      belowFloor(description) ??
+      aboveTip(limits, description, built) ??
+      this.#aboveFees(transactionId, currency, built.version === 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
     sentence: "A first version may name any fee, and a courier that lies about the market spends it (policy).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
     name: "no-ceiling-for-the-day",
     file: policy,
-    find: "    if (fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayWei) return",
-    replace: "    if (dearest > limits.maxFeePerDayWei) return",
+    find: "    const isAboveDay = fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayUnits;",
+    replace: "    const isAboveDay = dearest > limits.maxFeePerDayUnits;",
     sentence: "Each fee is held against the day's ceiling alone, and their sum against nothing (policy).",
     when: ({ rates, orders }) => rates.hostileCourier > 0 && orders.length > 1,
   },

@@ -1,27 +1,130 @@
-/** Mutants of the way back: orders, plans, what is held, what is told again, the end of a recovery, and who takes a server's place. */
+/**
+ * Mutants of the way back: orders, plans, what is held, what is told again, the end of a recovery,
+ * and who takes a server's place.
+ */
 import type { Mutant } from "./mutant.ts";
-import { isCompared, isOfHeld, isOfSent, isRescued } from "./plans.ts";
+import { agentWentBack, isCompared, isOfSent, isRescued } from "./plans.ts";
 
-const plan = "agent/signer/acts/recovery/plan.ts";
-const withdrawal = "agent/signer/state/withdrawal.ts";
+const opening = "agent/signer/state/opening.ts";
+const bindings = "agent/signer/state/bindings.ts";
 
 export const recoveryMutants: readonly Mutant[] = [
   {
-    name: "recovered-next-one-too-low",
-    file: "agent/signer/state/accounts.ts",
-    find: "    found.next = to;\n",
-    replace: "    found.next = to > found.next ? to - 1n : to;\n",
-    sentence: "After a recovery the newest nonce that the gateway knows of is given out once more (bijection).",
-    when: (each) => isRescued(each) && each.rates.ledgerRestored + each.rates.folderCloned > 0,
+    name: "next-one-too-low",
+    file: opening,
+    find: "reduce(dearer, floor);",
+    replace: "reduce(dearer, floor) - (kept.length > 0 ? 1n : 0n);",
+    sentence: "After an opening the newest nonce that the gateway knows of is given out once more (bijection).",
+    when: agentWentBack,
   },
   {
-    name: "recovery-overlooks-the-chain",
-    file: "agent/signer/acts/recovery/watermarks.ts",
-    find: "BigInt(gatewayNext), chainCount ?? 0n]) if",
-    replace: "BigInt(gatewayNext)]) if",
-    sentence:
-      "A recovery does not count what only the chain remembers: its yes gives out nonces that are used, and the agent locks again (liveness).",
+    name: "opening-overlooks-the-chain",
+    file: opening,
+    find: "counts.get(network) ?? 0n, ...mine",
+    replace: "0n, ...mine",
+    sentence: "An opening does not count what only the chain remembers: its yes gives out nonces that are used (liveness).",
     when: isCompared,
+  },
+  {
+    name: "forgotten-slots-are-left",
+    file: bindings,
+    find: '    bound.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });',
+    replace: '    if (own !== undefined) bound.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });',
+    sentence:
+      "What the ledger has forgotten and the gateway knows signed is not kept on its slot, and comes on another (bijection).",
+    when: agentWentBack,
+  },
+  {
+    name: "own-slots-are-left",
+    file: bindings,
+    find: "    if (item === undefined) bound.set(",
+    replace: "    if (item !== undefined) bound.set(",
+    sentence: "What only the ledger has on a slot is left out, though its bytes may be out, and is paid on another (bijection).",
+    when: isRescued,
+  },
+  {
+    name: "what-ended-is-asked-for-again",
+    file: opening,
+    find: "  const ended = book.open.filter((one) => isOver(one) && !kept.has(one.transactionId));",
+    replace: "  const ended = book.open.filter((one) => !isOver(one) && kept.has(one.transactionId));",
+    sentence: "What ended here and was not acknowledged is forgotten by an opening, and paid when it is asked for again (truth).",
+    when: isRescued,
+  },
+  {
+    name: "forgotten-versions-unknown",
+    file: opening,
+    find: "const named = (item?.versions ?? []).map(",
+    replace: "const named = (own === undefined ? (item?.versions ?? []) : []).map(",
+    sentence: "An opened ledger does not know by which version a withdrawal was paid: it is called lost, or signed anew (truth).",
+    when: isOfSent,
+  },
+  {
+    name: "bytes-that-the-gateway-lacks",
+    file: opening,
+    find: "return known?.released === true\n",
+    replace: "return known !== undefined\n",
+    sentence: "What was signed and not let out by this ledger is shown by an opened one without its release (release).",
+    when: agentWentBack,
+  },
+  {
+    name: "opened-in-the-old-epoch",
+    file: opening,
+    find: "    paired: { ...old.paired, epoch: order.epoch },",
+    replace: "    paired: old.paired,",
+    sentence: "A ledger is opened under the epoch that was taken away, and no gateway greets it (liveness).",
+    when: isRescued,
+  },
+  {
+    name: "lock-outlives-the-opening",
+    file: opening,
+    find: "    locked: null,",
+    replace: "    locked: old.locked,",
+    sentence: "An opening lifts no lock, so that a locked agent never pays again (liveness).",
+    when: agentWentBack,
+  },
+  {
+    name: "kept-and-never-judged",
+    file: "agent/signer/acts/request.ts",
+    find: "  for (const withdrawal of open.filter(isUnjudged)) turn.commit([judgeKept(turn, withdrawal)]);\n",
+    replace: "",
+    sentence: "What an opened ledger keeps is judged by nobody, and its slot stays open for ever (liveness).",
+    when: agentWentBack,
+  },
+  {
+    name: "kept-on-a-new-nonce",
+    file: "agent/signer/acts/replace.ts",
+    find: "  return intend(turn, approval, account, withdrawal.slot, above + 1, dearer,",
+    replace:
+      "  const isTold = newest.facts === null;\n  return intend(turn, approval, account, isTold ? account.next.toString() : withdrawal.slot, above + 1, dearer,",
+    sentence: "A withdrawal whose bytes were forgotten is signed again on another nonce, and both can be paid (bijection).",
+    when: agentWentBack,
+  },
+  {
+    name: "opened-without-new-places",
+    file: "gateway/recovery/recovery.ts",
+    find: "  unplaceJobs(database, agent.id);\n",
+    replace: "",
+    sentence:
+      "What an opened ledger left out keeps its place at the gateway, which is behind where the agent goes on (liveness).",
+    when: agentWentBack,
+  },
+  {
+    name: "policy-decides-what-came-late",
+    file: "agent/signer/state/core.ts",
+    find: "    return this.isHolding || issuedAt < this.#heldBefore;\n",
+    replace: "    return this.isHolding;\n",
+    sentence:
+      "An order given while all was held, and on its way until somebody ended that, is approved by policy, perhaps a second time (truth).",
+    when: isCompared,
+  },
+  {
+    name: "ended-not-named",
+    file: "gateway/recovery/order.ts",
+    find: "recoveryWithdrawalsMax - withdrawals.length).map(told);",
+    replace: "0).map(told);",
+    sentence:
+      "An order does not say by which version a withdrawal was paid that is open in the ledger: it is called lost there, or signed anew (truth).",
+    when: isOfSent,
   },
   {
     name: "recovered-hold-runs-out",
@@ -41,56 +144,6 @@ export const recoveryMutants: readonly Mutant[] = [
     when: isRescued,
   },
   {
-    name: "policy-decides-what-came-late",
-    file: "agent/signer/state/core.ts",
-    find: "    return this.#recovery !== null || issuedAt < this.#heldBefore;\n",
-    replace: "    return this.#recovery !== null;\n",
-    sentence:
-      "An order given in a recovery, and on its way until somebody ended it, is approved by policy, perhaps for a second time (truth).",
-    when: isRescued,
-  },
-  {
-    name: "ended-not-named",
-    file: "gateway/recovery/order.ts",
-    find: "recoveryWithdrawalsMax - withdrawals.length);",
-    replace: "0);",
-    sentence:
-      "An order does not say by which version a withdrawal was paid that is open in the ledger: it is called lost there, or signed anew (truth).",
-    when: isOfSent,
-  },
-  {
-    name: "lost-while-the-ledger-lacks-something",
-    file: "agent/signer/acts/observe.ts",
-    find: '  if (core.locked !== null && core.locked.code !== "CHAIN_NONCE_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);\n  if (!run.greeted && run.echoed === null)',
-    replace: "  if (core.locked === null && !run.greeted)",
-    sentence: "A locked ledger calls lost what a version paid that it has forgotten, before its recovery names that (truth).",
-    when: isOfSent,
-  },
-  {
-    name: "bound-there-counts-nothing-here",
-    file: plan,
-    find: "  const units = boundUnits(core, job, nonce, withdrawal.amountUnits);\n",
-    replace: '  const units = nonce === "" ? "" : withdrawal.amountUnits;\n',
-    sentence: "What was only held in a ledger that was put back, and has a token since, counts against no limit (limits).",
-    when: isOfHeld,
-  },
-  {
-    name: "settled-waits-for-ever",
-    file: "agent/signer/acts/request.ts",
-    find: '  if (known === undefined || (isSettled && code === "")) {\n',
-    replace: "  if (known === undefined) {\n",
-    sentence: "What a recovery took for ended, and the shop asks for again, is answered by nobody (liveness).",
-    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
-  },
-  {
-    name: "policy-decides-what-was-settled",
-    file: "agent/signer/acts/request.ts",
-    find: '  if (wasSettled) return { kind: "HELD", transactionId, code: "RECOVERY_SETTLED" };\n',
-    replace: "",
-    sentence: "What a recovery took for ended, and is asked for after it, is approved by policy though it may be paid (truth).",
-    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
-  },
-  {
     name: "released-without-a-word",
     file: "gateway/operator/people.ts",
     find: '    if (reason !== null && unheard === undefined) return refuse("GATEWAY_AGENT_UNHEARD", reason);\n',
@@ -105,71 +158,6 @@ export const recoveryMutants: readonly Mutant[] = [
     replace: "  if (!wasGivenUp(database, merchant) || nowMs > 0) return;\n",
     sentence: "Whoever follows a server that was given up begins without a recovery, and policy pays by itself (truth).",
     when: ({ rates }) => rates.pairedAgain > 0,
-  },
-  {
-    name: "quarantined-on-a-new-nonce",
-    file: "agent/signer/acts/replace.ts",
-    find: "  return intend(turn, approval, account, BigInt(withdrawal.nonce), above + 1, unlike(",
-    replace:
-      "  const isTaken = newest.feeMax !== undefined;\n  return intend(turn, approval, account, isTaken ? account.next : BigInt(withdrawal.nonce), above + 1, unlike(",
-    sentence: "A yes to a withdrawal whose bytes were forgotten signs it on another nonce, and both can be paid (bijection).",
-    when: (each) => isRescued(each) && each.rates.ledgerRestored + each.rates.folderCloned > 0,
-  },
-  {
-    name: "quarantined-can-be-refused",
-    file: withdrawal,
-    find: '  quarantined: { broadcast: "quarantined",',
-    replace: '  quarantined: { refused: "refused", broadcast: "quarantined",',
-    sentence: "What is on its way is refused after a recovery, and the shop is told that it was never paid (truth).",
-    when: isRescued,
-  },
-  {
-    name: "finished-before-it-is-taken",
-    file: "agent/signer/acts/recovery/recover.ts",
-    find: '  if (core.heads.acked.seq < recovery.seq) return refuse("RECOVERY_NOT_TAKEN");\n',
-    replace: "",
-    sentence: "A recovery ends before the gateway has heard of it, and policy decides on what nobody has compared (monotone).",
-    when: isRescued,
-  },
-  {
-    name: "lost-facts-stay-lost",
-    file: plan,
-    find: '    ...facts.map((fact) => ({ kind: "RESTATED", fact }) as const),\n',
-    replace: "",
-    sentence: "A gateway that was put back is not told again what it lost, and counts as whole all the same (truth).",
-    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
-  },
-  {
-    name: "lock-outlives-the-recovery",
-    file: "agent/signer/state/core.ts",
-    find: "    this.#locked = null;\n    this.#recovery = { seq: record.seq };",
-    replace: "    this.#recovery = { seq: record.seq };",
-    sentence: "A recovery lifts no lock, so that a locked agent never pays again (liveness).",
-    when: isRescued,
-  },
-  {
-    name: "forgotten-bytes-made-again",
-    file: "agent/signer/acts/replace.ts",
-    find: "above + 1, unlike(withdrawal, raised(newest, facts)));",
-    replace: "above + 1, raised(newest, facts));",
-    sentence: "The forgotten bytes are signed again as another version, which contradicts what the gateway holds (liveness).",
-    when: (each) => isRescued(each) && each.rates.ledgerRestored + each.rates.folderCloned > 0,
-  },
-  {
-    name: "seen-before-is-enough",
-    file: withdrawal,
-    find: "  withdrawal.observed = null;\n",
-    replace: "",
-    sentence: "What was seen before a recovery is not taken again after the yes, and its fee never rises (liveness).",
-    when: (each) => isRescued(each) && each.rates.feeSpikes > 0,
-  },
-  {
-    name: "asked-again-leaves-a-gap",
-    file: "gateway/hub/statements.ts",
-    find: "      if (isAskedAgain(progress, entry, first.sequence)) {",
-    replace: "      if (isAskedAgain(progress, entry, Number.MAX_SAFE_INTEGER)) {",
-    sentence: "What a recovery tells answers a job that was never sent, and every later one is refused as a gap (liveness).",
-    when: (each) => isRescued(each) && each.rates.gatewayRestored > 0,
   },
   {
     name: "signs-while-offered",

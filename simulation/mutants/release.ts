@@ -1,4 +1,7 @@
-/** Mutants of the release gate: bytes that leave before the gateway durably holds the record of their signature. */
+/**
+ * Mutants of the release gate: bytes that leave before the gateway durably holds the record of
+ * their signature.
+ */
 import type { Mutant } from "./mutant.ts";
 import { mayLock } from "./plans.ts";
 
@@ -15,7 +18,7 @@ export const releaseMutants: readonly Mutant[] = [
   },
   {
     name: "any-ack-opens-the-gate",
-    file: "agent/signer/acts/ack.ts",
+    file: "agent/signer/acts/release.ts",
     find: "const releasable = book.releasable(held.seq);",
     replace: "const releasable = book.releasable(heads.head.seq);",
     sentence: "An acknowledgement of any head lets out everything that is signed, known to the gateway or not (release).",
@@ -37,11 +40,11 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: "ack-while-locked",
     file: "agent/signer/acts/ack.ts",
-    find: "  const closed = closedGate(turn) ?? skewOf(turn, ack);",
-    replace: "  const closed = skewOf(turn, ack);",
+    find: "  const closed = (turn.run.telling === null ? closedGate(turn) : toldGate(turn)) ?? skewOf(turn, ack);",
+    replace: "  const closed = (turn.run.telling === null ? null : toldGate(turn)) ?? skewOf(turn, ack);",
     sentence:
       "A signer that locked itself, or that nobody greeted, still lets bytes out when an acknowledgement comes (monotone).",
-    when: mayLock,
+    when: ({ rates }) => rates.foreignSpend > 0 && rates.lineSlow + rates.frameOld + rates.frameTwice > 0,
   },
   {
     name: "locked-but-greeted",
@@ -62,8 +65,8 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: "gate-never-asked-again",
     file: "agent/signer/state/entries.ts",
-    find: "    if (entries.length > 0) batches.push({ after: from, previous: at(from), head: durable, entries });",
-    replace: "    if (entries.length > 1) batches.push({ after: from, previous: at(from), head: durable, entries });",
+    find: "    return entries.length === 0 ? [] : batchesOf(entries, after, durable, hashAt);",
+    replace: "    return entries.length <= 1 ? [] : batchesOf(entries, after, durable, hashAt);",
     sentence: "A single entry is never stated, so its acknowledgement never comes and its gate stays shut (liveness).",
   },
 ];

@@ -1,4 +1,7 @@
-/** Mutants of what stands against a ledger or a database from a backup: greeting, echo, and what only a greeted signer may say. */
+/**
+ * Mutants of what stands against a ledger or a database from a backup: greeting, echo, and what
+ * only a greeted signer may say.
+ */
 import type { Mutant } from "./mutant.ts";
 import { isPutBackTogether, isRescued, mayLock } from "./plans.ts";
 
@@ -14,7 +17,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "greeting-of-another-run",
     file: "agent/signer/acts/welcome.ts",
-    find: '  if (welcome.answers !== run.nonce) return refuse("WELCOME_OTHER_RUN");\n',
+    find: '  if (welcome.answers !== run.runId) return refuse("WELCOME_OTHER_RUN");\n',
     replace: "",
     sentence: "An old welcome, kept by the courier, greets a restored ledger, whose echo it fits (monotone).",
     when: ({ rates }) => rates.ledgerRestored > 0 && rates.hostileCourier > 0,
@@ -30,8 +33,8 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "echo-hash-unread",
     file: "agent/signer/acts/echo.ts",
-    find: "  if (heads.hashAt(seq) !== echo.hash) return lock(",
-    replace: "  if (heads.hashAt(seq) === null) return lock(",
+    find: "  return hash === echo.hash ? null : lock(",
+    replace: "  return hash !== null ? null : lock(",
     sentence: "Only the number of the echoed record is compared, so a ledger that went another way is not noticed (monotone).",
     when: ({ rates }) => rates.folderCloned + rates.ledgerRestored > 0,
   },
@@ -47,15 +50,47 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "stale-echo-greets",
     file: "agent/signer/acts/welcome.ts",
-    find: `  if (echoed === "stale") return behind(\`the gateway holds the ledger only up to \${welcome.echo?.seq ?? 0}\`);\n`,
-    replace: "",
+    find: "  return held < core.heads.acked.seq || jobs.sequence",
+    replace: "  return jobs.sequence",
     sentence: "A gateway restored from a backup greets, and goes on as if it held the signatures it has lost (monotone).",
     when: ({ rates }) => rates.gatewayRestored > 0,
   },
   {
+    name: "lost-jobs-unseen",
+    file: "agent/signer/acts/welcome.ts",
+    find: " || jobs.sequence < core.chain.sequence || ",
+    replace: " || ",
+    sentence: "A gateway that lost a job which shows in no head is greeted, and gives its place to another one (monotone).",
+    when: ({ rates }) => rates.gatewayRestored > 0,
+  },
+  {
+    name: "told-decisions-without-jobs",
+    file: "agent/signer/state/telling.ts",
+    find: "      return askedEntries(core, record, record.sequence);",
+    replace: "      return [];",
+    sentence: "A gateway that lost orders is told of their signatures and not of the orders, and takes none of it (liveness).",
+    when: ({ rates }) => rates.gatewayRestored > 0,
+  },
+  {
+    name: "place-before-the-agent-was-heard",
+    file: "gateway/withdrawals/jobs.ts",
+    find: "  if (agent.heard === run) appendJob(",
+    replace: "  if (agent.heard !== run || agent.heard === run) appendJob(",
+    sentence: "A restored gateway gives another job the place of one that it forgot, and the agent locks for good (monotone).",
+    when: ({ rates }) => rates.gatewayRestored > 0,
+  },
+  {
+    name: "waiting-jobs-stay-waiting",
+    file: "gateway/hub/intake.ts",
+    find: "keepHeard(database, agentId, run) ? placeJobs(database, agentId, nowMs) : 0;",
+    replace: "keepHeard(database, agentId, run) ? 0 : placeJobs(database, agentId, nowMs);",
+    sentence: "What the shop asked for before its agent was heard is never asked of it (liveness).",
+    when: ({ rates }) => rates.gatewayRestored + rates.gatewayDies > 0,
+  },
+  {
     name: "restored-ledger-expires",
     file: "agent/signer/acts/decide.ts",
-    find: "  if (closedGate(turn) !== null || turn.core.recovery !== null) return [];\n",
+    find: "  if (closedGate(turn) !== null || turn.core.isHolding) return [];\n",
     replace: "",
     sentence: "A locked or ungreeted signer says that nothing was ever signed, which it may have forgotten (truth).",
     when: ({ rates }) => rates.ledgerRestored + rates.folderCloned > 0 && rates.timeLeaps > 0,
@@ -88,7 +123,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "foreign-count-only-alarms",
     file: "agent/signer/acts/adopt.ts",
-    find: '  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_NONCE_FOREIGN", detail);',
+    find: '  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_SLOT_FOREIGN", detail);',
     replace: "  return { ok: true };",
     sentence: "Somebody else signs with the same key, the chain says so for minutes, and signing goes on (monotone).",
     when: ({ rates }) => rates.foreignSpend > 0,
@@ -114,7 +149,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "later-run-begins-further-on",
     file: "agent/signer/acts/adopt.ts",
-    find: "  const isLater = known !== undefined && nonce > known.adopted && !run.adopted.has(network);\n",
+    find: "  const isLater = known !== undefined && slot > known.adopted && !run.adopted.has(network);\n",
     replace: "  const isLater = false;\n",
     sentence:
       "Ledger and database put back to before their first payment take what they paid since for where the account begins (one token for life).",

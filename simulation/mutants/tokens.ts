@@ -1,4 +1,7 @@
-/** Mutants of exclusion tokens: which nonce a withdrawal gets, that it keeps it for life, and that no other ever gets it. */
+/**
+ * Mutants of exclusion tokens: which nonce a withdrawal gets, that it keeps it for life, and that
+ * no other ever gets it.
+ */
 import type { Mutant } from "./mutant.ts";
 
 const accounts = "agent/signer/state/accounts.ts";
@@ -28,17 +31,17 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "unsigned-intent-is-closed",
     file: "agent/signer/acts/intent.ts",
-    find: '  const unsigned = Uint8Array.from(Buffer.from(hex.slice(2), "hex"));\n',
+    find: '  const unsigned = Uint8Array.from(Buffer.from(made.unsigned.slice(2), "hex"));\n',
     replace:
-      '  if (version === 1) return { ok: false, code: "WITHDRAWAL_CLOSED" };\n  const unsigned = Uint8Array.from(Buffer.from(hex.slice(2), "hex"));\n',
+      '  if (version === 1) return { ok: false, code: "WITHDRAWAL_CLOSED" };\n  const unsigned = Uint8Array.from(Buffer.from(made.unsigned.slice(2), "hex"));\n',
     sentence: "An intent without a signature is never finished, and every later nonce waits behind it (liveness).",
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },
   {
     name: "bump-with-a-new-nonce",
     file: "agent/signer/acts/replace.ts",
-    find: "return intend(turn, approval, account, BigInt(withdrawal.nonce), above + 1, unlike(withdrawal, raised(newest, facts)));",
-    replace: "return intend(turn, approval, account, account.next, above + 1, unlike(withdrawal, raised(newest, facts)));",
+    find: "return intend(turn, approval, account, withdrawal.slot, above + 1, dearer, { tipAllowedUnits });",
+    replace: "return intend(turn, approval, account, account.next.toString(), above + 1, dearer, { tipAllowedUnits });",
     sentence: "A dearer version gets a nonce of its own, so both versions can be paid (one token for life).",
   },
   {
@@ -62,6 +65,7 @@ export const tokenMutants: readonly Mutant[] = [
     if (change === 0) return;`,
     sentence:
       "What the courier calls reverted gives its nonce back, and the next withdrawal gets one that is in use (bijection).",
+    when: ({ rates, orders }) => rates.reverts + rates.hostileCourier > 0 && orders.length > 1,
   },
   {
     name: "account-begins-anew",
@@ -81,7 +85,7 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "lost-only-alarms",
     file: "agent/signer/acts/observe.ts",
-    find: '  if (core.recovery === null) lock(turn, "CHAIN_NONCE_FOREIGN", detail);\n',
+    find: '  if (!core.isHolding) lock(turn, "CHAIN_SLOT_FOREIGN", detail);\n',
     replace: "",
     sentence: "Somebody else uses a nonce that is bound, which the count never shows, and signing goes on (monotone).",
     when: ({ rates }) => rates.foreignSpend > 0,
@@ -89,15 +93,15 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "nonce-by-what-is-pending",
     file: "agent/signer/acts/sign.ts",
-    find: "  return intend(turn, approval, account, account.next, 1, facts);",
-    replace: "  return intend(turn, approval, account, account.adopted + BigInt(account.pending), 1, facts);",
+    find: "  return intend(turn, approval, account, account.next.toString(), 1, facts);",
+    replace: "  return intend(turn, approval, account, (account.adopted + BigInt(account.pending)).toString(), 1, facts);",
     sentence: "The next nonce is counted from what is unfinished, and is wrong as soon as something is final (bijection).",
   },
   {
     name: "refused-after-the-intent",
     file: "agent/signer/state/withdrawal.ts",
-    find: '  intent: { signed: "signed" },',
-    replace: '  intent: { signed: "signed", refused: "refused" },',
+    find: '  intent: { held: "quarantined", intent: "intent", signed: "signed" },',
+    replace: '  intent: { held: "quarantined", intent: "intent", signed: "signed", refused: "refused" },',
     sentence: "A decline is taken after the token was bound, and says that nothing was ever signed (truth).",
     when: ({ rates }) => rates.hostileCourier > 0 && rates.slowDisk + rates.signerDies > 0,
   },
@@ -107,14 +111,16 @@ export const tokenMutants: readonly Mutant[] = [
     find: '  signed: { released: "released" },',
     replace: '  signed: { released: "released", refused: "refused" },',
     sentence: "A person may refuse what is signed and waits at the gate, and its nonce is left out for ever (truth).",
+    when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
     name: "refused-when-it-is-out",
     file: "agent/signer/state/withdrawal.ts",
-    find: '  released: { ...seen, intent: "released", signed: "released", released: "released" },',
-    replace: '  released: { ...seen, intent: "released", signed: "released", released: "released", refused: "refused" },',
+    find: '  released: { ...seen, ...versionsIn("released") },',
+    replace: '  released: { ...seen, ...versionsIn("released"), refused: "refused" },',
     sentence:
       "A person may refuse what left the signer already, and the service calls failed what the chain may still pay (truth).",
+    when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
     name: "bound-runs-out",

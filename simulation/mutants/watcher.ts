@@ -1,35 +1,39 @@
-/** Mutants of the gateway's watcher and of what several nodes must say together: the ends that cannot be taken back. */
+/**
+ * Mutants of the gateway's watcher and of what several nodes must say together: the ends that
+ * cannot be taken back.
+ */
 import type { Mutant } from "./mutant.ts";
 
 const withdrawals = "gateway/watcher/withdrawals.ts";
-const payout = "gateway/watcher/payout.ts";
+const reader = "chains/evm/node-watcher.ts";
+const verdict = "chains/evm/verdict.ts";
 const finality = "chains/evm/node-finality.ts";
 
 export const watcherMutants: readonly Mutant[] = [
   {
     name: "completed-at-inclusion",
-    file: withdrawals,
-    find: `  if (receipt.blockNumber > tip.final.number) return unproven;
-  const agreed = await chain.reader.finalReceipt(txHash);`,
+    file: reader,
+    find: `  if (receipt.blockNumber > final.number) return unproven;
+  const agreed = await together.finalReceipt(txHash);`,
     replace: "  const agreed: typeof receipt | null = receipt;",
     sentence: "A payment in the newest block is Completed, and a reorganisation takes it out again (truth).",
     when: ({ rates }) => rates.reorganisation > 0,
   },
   {
     name: "failed-at-the-first-revert",
-    file: withdrawals,
-    find: `  if (receipt.blockNumber > tip.final.number) return unproven;
-  const agreed = await chain.reader.finalReceipt(txHash);`,
-    replace: `  if (receipt.status !== 0 && receipt.blockNumber > tip.final.number) return unproven;
-  const agreed = receipt.status === 0 ? receipt : await chain.reader.finalReceipt(txHash);`,
+    file: reader,
+    find: `  if (receipt.blockNumber > final.number) return unproven;
+  const agreed = await together.finalReceipt(txHash);`,
+    replace: `  if (receipt.status !== 0 && receipt.blockNumber > final.number) return unproven;
+  const agreed = receipt.status === 0 ? receipt : await together.finalReceipt(txHash);`,
     sentence: "A revert in a block that is not final is Failed, and pays after a reorganisation (truth).",
     when: ({ rates }) => rates.reverts > 0,
   },
   {
     name: "one-receipt-is-enough",
     file: finality,
-    find: "    if (same.length >= pool.witnessesMin) return receipt;",
-    replace: "    if (same.length >= 1) return receipt;",
+    find: "    if (count >= witnesses) return receipt;",
+    replace: "    if (count >= 1) return receipt;",
     sentence: "One node that lies about a receipt decides what a withdrawal became (truth).",
     when: ({ rates, nodes }) => rates.nodeLies > 0 && nodes > 1,
   },
@@ -51,9 +55,9 @@ export const watcherMutants: readonly Mutant[] = [
   },
   {
     name: "any-use-of-the-nonce-pays",
-    file: payout,
-    find: '  if (payout.contract === "") return transaction.to === payout.receiver && transaction.valueUnits === payout.amountUnits;',
-    replace: '  if (payout.contract === "") return transaction.nonce === payout.nonce;',
+    file: verdict,
+    find: '  if (contract === "") return sent.to === destination && sent.valueUnits === amountUnits;',
+    replace: '  if (contract === "") return amountUnits > 0n && sent.to !== account;',
     sentence: "A foreign transaction that used the nonce counts as the payment, whomever it paid (truth).",
     when: ({ rates }) => rates.foreignSpend > 0,
   },
@@ -67,7 +71,7 @@ export const watcherMutants: readonly Mutant[] = [
   },
   {
     name: "revert-of-an-earlier-version",
-    file: payout,
+    file: verdict,
     find: "    if (final === null) continue;",
     replace: '    if (final === null) return { kind: "waiting" };',
     sentence: "A version that no block holds hides the one that is final, so a bumped payment never ends (liveness).",

@@ -1,11 +1,14 @@
 /**
- * What is durable in one agent's ledger, followed record by record as it becomes durable: the write-ahead of every signature, and an
- * order of records that never goes back.
+ * What is durable in one agent's ledger, followed record by record as it becomes durable: the
+ * write-ahead of every signature, and an order of records that never goes back.
  */
+import { unboxed } from "../../agent/ledger/codec.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import type { Withdrawal as Kept } from "../../agent/signer/state/withdrawal.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Head } from "../../protocol/messages.ts";
-import type { Terms } from "./limits.ts";
+import { seal } from "../world/setting.ts";
+import type { Opened, Terms } from "./limits.ts";
 import type { End } from "./payments.ts";
 import { RecordSentences } from "./records.ts";
 import { must } from "./violation.ts";
@@ -13,13 +16,21 @@ import { must } from "./violation.ts";
 /** What one agent's ledger is held against; a job is genuine when the gateway made it. */
 export interface LedgerTerms extends Terms {
   readonly isGenuine: (job: string) => boolean;
-  /** Whether what an honest courier called the end is so on chain; `txHashes` are all that were signed for this withdrawal. */
+  /**
+   * Whether what an honest courier called the end is so on chain; `txHashes` are all that were
+   * signed for this withdrawal.
+   */
   readonly isTrue: (end: End, txHashes: readonly string[]) => boolean;
+  /** Whether a block ever held this transaction; always, where the courier lies. */
+  readonly isPlaced: (txHash: string) => boolean;
+  /**
+   * Whether the chain may count more than the ledger: somebody else used the account, a copy was
+   * put back, or the courier lies.
+   */
+  readonly mayBeAhead: () => boolean;
   /** Whether somebody else used this nonce of the account, for good. */
   readonly isForeign: (nonce: string) => boolean;
 }
-
-type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
 
 /** What a ledger that may have forgotten a signature must not say of a withdrawal. */
 const decisions: ReadonlySet<string> = new Set([
@@ -33,16 +44,17 @@ export class DurableLedger {
   readonly #signed = new Map<string, string>(); // raw bytes, by withdrawal and version
   readonly #released = new Set<string>(); // raw bytes
   readonly #lost = new Set<string>(); // nonces that the courier said another transaction used
-  readonly #imported = new Map<string, Imported>(); // by withdrawal, as the newest recovery told it
-  /** From RECOVERED to RESUMED each yes is a person's, who looks at the chain as well. */
-  #isRecovering = false;
+  /** By withdrawal, as the newest opening kept it. */
+  readonly #kept = new Map<string, Kept>();
+  /** From an OPENED for both to RESUMED each yes is a person's, who looks at the chain as well. */
+  #isHolding = false;
   #rest = "";
   #isTorn = false;
   /** What is added was there before. */
   #isReread = false;
   /**
-   * What the gateway held when a restore took all records after `from` away: until the ledger holds it, or was recovered, nothing may
-   * be decided or signed any more.
+   * What the gateway held when a restore took all records after `from` away: until the ledger holds
+   * it, or was recovered, nothing may be decided or signed any more.
    */
   lacked: (Head & { readonly from: number }) | null = null;
   /** The folder is being restored: less than was durable may be there. */
@@ -64,7 +76,10 @@ export class DurableLedger {
     for (const line of lines) this.#add(line);
   }
 
-  /** What is on the drive, all of it. Records that were durable are there, unless somebody took them away. */
+  /**
+   * What is on the drive, all of it. Records that were durable are there, unless somebody took them
+   * away.
+   */
   reread(files: ReadonlyMap<string, Uint8Array>): void {
     const before = this.records;
     this.records = [];
@@ -74,8 +89,8 @@ export class DurableLedger {
     this.#signed.clear();
     this.#released.clear();
     this.#lost.clear();
-    this.#imported.clear();
-    this.#isRecovering = false;
+    this.#kept.clear();
+    this.#isHolding = false;
     this.#sentences = new RecordSentences(this.#terms);
     this.#isReread = true;
     for (const name of [...files.keys()].filter((each) => each.endsWith(".jsonl")).sort()) {
@@ -92,7 +107,7 @@ export class DurableLedger {
     let record: LedgerRecord;
     try {
       if (this.#isTorn) return;
-      record = JSON.parse(line) as LedgerRecord;
+      record = unboxed(JSON.parse(line) as LedgerRecord, seal, { file: this.name, line: this.records.length + 1 });
     } catch {
       this.#isTorn = true; // The next start cuts it, with all behind it, or refuses to start.
       return;
@@ -110,16 +125,24 @@ export class DurableLedger {
     this.#sentences.add(record);
     const signs = !this.#isReread && (record.kind === "INTENT" || record.kind === "SIGNED") && this.isToldOfForeign;
     must(!signs, "nothing is signed once the agent was told of a foreign use", () => `${this.name}: ${record.seq}`);
-    if (record.kind === "RECOVERED" || record.kind === "RESUMED") this.#isRecovering = record.kind === "RECOVERED";
-    // The way back from a restore, by a person's yes to the gateway's order. A power cut may show first that it is on disk.
-    if (record.kind === "RECOVERED" && this.lacked !== null && record.seq > this.lacked.from) this.lacked = null;
-    if (record.kind === "IMPORTED") this.#import(record);
+    if (record.kind === "RESUMED") this.#isHolding = false;
+    // The way back from a restore, by a person's yes to the gateway's order. A power cut may show
+    // first that it is on disk.
+    if (record.kind === "OPENED" && this.lacked !== null && record.seq > this.lacked.from) this.lacked = null;
+    if (record.kind === "OPENED") this.#open(record);
     if (record.kind === "INTENT") this.#intents.add(record.digest);
     if (record.kind === "SIGNED") this.#signed.set(`${record.transactionId} ${record.version}`, record.raw);
     if (record.kind === "RELEASED") {
       for (const { transactionId, version } of record.released) {
         this.#released.add(this.#signed.get(`${transactionId} ${version}`) ?? "");
       }
+    }
+    if (record.kind === "ALARM" && record.code === "CHAIN_SLOT_AHEAD") {
+      must(this.#terms.mayBeAhead(), "no node makes the chain's count up", () => `${this.name}: ${record.detail}`);
+    }
+    if (record.kind === "OBSERVED" && record.stage === "included") {
+      const isTrue = this.#terms.isPlaced(record.txHash);
+      must(isTrue, "what the ledger calls included was in a block", () => `${this.name}: ${record.txHash}`);
     }
     if (record.kind === "OBSERVED" && record.stage === "final") {
       const isTrue = this.#terms.isTrue(record, this.#hashesOf(record.transactionId));
@@ -129,12 +152,12 @@ export class DurableLedger {
   }
 
   /** What the gateway's order holds of this ledger's own versions counts as released by it. */
-  #import(record: Imported): void {
-    const { transactionId, versions } = record;
-    this.#imported.set(transactionId, record);
-    for (const [index, { own, out }] of versions.entries()) {
-      const raw = this.#signed.get(`${transactionId} ${index + 1}`);
-      if (own && out && raw !== undefined) this.#released.add(raw);
+  #open(record: Opened): void {
+    this.#isHolding ||= record.both;
+    this.#kept.clear();
+    for (const one of this.#terms.stateOf(record).book.open) {
+      this.#kept.set(one.transactionId, one);
+      for (const { raw } of one.versions) if (raw !== "") this.#released.add(raw);
     }
   }
 
@@ -142,20 +165,28 @@ export class DurableLedger {
     const signed = this.records.flatMap((one) =>
       one.kind === "SIGNED" && one.transactionId === transactionId ? [one.txHash] : [],
     );
-    return [...signed, ...(this.#imported.get(transactionId)?.versions ?? []).map(({ txHash }) => txHash)];
+    return [...signed, ...(this.#kept.get(transactionId)?.versions ?? []).map(({ txHash }) => txHash)];
   }
 
-  /** The courier said of a nonce that another transaction used it, and somebody else's did, for good. */
+  /**
+   * The courier said of a nonce that another transaction used it, and somebody else's did, for
+   * good.
+   */
   get isToldOfForeign(): boolean {
-    return !this.#isRecovering && [...this.#lost].some(this.#terms.isForeign);
+    return !this.#isHolding && [...this.#lost].some(this.#terms.isForeign);
   }
 
   #nonceOf(transactionId: string): string {
-    const intent = this.records.find((one) => one.kind === "INTENT" && one.transactionId === transactionId);
-    return intent?.kind === "INTENT" ? intent.nonce : (this.#imported.get(transactionId)?.nonce ?? "");
+    const kept = this.#kept.get(transactionId);
+    if (kept !== undefined) return kept.slot;
+    const intent = [...this.records].reverse().find((one) => one.kind === "INTENT" && one.transactionId === transactionId);
+    return intent?.kind === "INTENT" ? intent.slot : "";
   }
 
-  /** The very record that went missing may be written again, the same in every byte: then nothing is missing. */
+  /**
+   * The very record that went missing may be written again, the same in every byte: then nothing is
+   * missing.
+   */
   get #isRolledBack(): boolean {
     return this.lacked !== null && this.records[this.lacked.seq - 1]?.hash !== this.lacked.hash;
   }

@@ -1,5 +1,10 @@
-/** What may be paid in an hour and in a day, and for how much in fees, as a ledger's own records count it. */
+/**
+ * What may be paid in an hour and in a day, and for how much in fees, as a ledger's own records
+ * count it.
+ */
 import type { PolicySettings } from "../../agent/config/settings.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import type { CoreSnapshot } from "../../agent/signer/state/core.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { must } from "./violation.ts";
 
@@ -10,32 +15,47 @@ export interface Terms {
   readonly decimals: Readonly<Record<string, number>>; // by currency
   /** The latest that ledger time may be now; infinity when nobody knows the time. */
   readonly atMax: () => number;
+  /** The state that an opened ledger begins with. */
+  readonly stateOf: (record: Opened) => CoreSnapshot;
 }
+
+/** @public */
+export type Opened = Extract<LedgerRecord, { kind: "OPENED" }>;
 
 export interface Version {
   readonly digest: string;
   signedSeq: number; // 0 until signed
   isReleased: boolean;
+  readonly isCancel?: boolean; // pays nothing, to the account itself
+  txHash?: string; // once signed here
 }
 
 /** One withdrawal as the records read so far tell it. */
 export interface Withdrawal {
   readonly job: Job;
-  decision: "" | "held" | "approved" | "ended" | "settled";
+  decision: "" | "held" | "approved" | "ended";
   units: bigint;
   nonce: bigint | null;
   feeWei: bigint;
   feeAt: number;
+  tipWei: bigint; // of the newest version
+  unstuckAt: number; // seq of the newest UNSTUCK record, 0 for none
   boundAt: number;
   approvedAt: number;
   versions: Version[];
   isFinal: boolean;
+  isEnded: boolean; // by the gateway's word
   requestedAt: number;
-  address: string; // approved, or as a recovery told it
+  address: string; // approved, or as an opened ledger has it
   isDelayed: boolean;
-  firstYes: { readonly approver: string; readonly address: string } | null; // while the second is awaited
-  /** A recovery holds it: no job of policy's or the clock's any more. */
+  // while the second is awaited
+  firstYes: { readonly approver: string; readonly address: string } | null;
+  /** Ledger and gateway went back: no job of policy's or the clock's any more. */
   isPersons: boolean;
+  /** An opened ledger keeps it on its slot: it counts whatever the limits say. */
+  isKept: boolean;
+  /** A yes to exactly this stood in the ledger before. */
+  wasApproved: boolean;
 }
 
 const hourMs = 3_600_000;
@@ -52,8 +72,9 @@ export class Limits {
   }
 
   /**
-   * Ledger time until which the sums of what was bound before held an approved one back, 0 when they never did: an approval counts
-   * from its own time, and what was approved long before may be bound after it.
+   * Ledger time until which the sums of what was bound before held an approved one back, 0 when
+   * they never did: an approval counts from its own time, and what was approved long before may be
+   * bound after it.
    */
   heldBackUntil(transactionId: string): number {
     const one = this.#withdrawals.get(transactionId);
@@ -73,7 +94,7 @@ export class Limits {
       return 0;
     };
     const untilAt = Math.max(maxPerHour === undefined ? 0 : until(maxPerHour, hourMs), until(maxPerDay, dayMs));
-    // A recovery takes over what is bound, whatever the limits say.
+    // An opened ledger keeps what is bound, whatever the limits say.
     return one.nonce === null ? untilAt : Math.min(untilAt, one.boundAt);
   }
 

@@ -1,12 +1,15 @@
 /**
- * What is true about money, held against the simulated chain and not against anybody's word: which bytes left, what they can still
- * do, what is paid, and what the gateway said about it. Checked at every release, block and commit.
+ * What is true about money, held against the simulated chain and not against anybody's word: which
+ * bytes left, what they can still do, what is paid, and what the gateway said about it. Checked at
+ * every release, block and commit.
  */
 import { txHashOf } from "../../chains/evm/hash.ts";
+import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Block, Chain } from "../world/chain.ts";
 import { namedReceiver, type Order, type Plan, showsAll } from "../world/plan.ts";
-import { readRaw, type SignedTransaction } from "../world/raw.ts";
-import { contract, currencies, hot } from "../world/setting.ts";
+import { isCancel, readRaw, type SignedTransaction } from "../world/raw.ts";
+import { contract, currencies, hot, merchant } from "../world/setting.ts";
+import { Prices, plainGas } from "./prices.ts";
 import { must, Violation } from "./violation.ts";
 
 /** A row of the gateway's table of withdrawals, as far as truth goes. */
@@ -31,7 +34,10 @@ interface Fate {
   token: number | null;
   readonly versions: Map<string, SignedTransaction>; // that left, by hash
   hasFailed: boolean; // the gateway said so, once
-  /** It left, and ledger and gateway were both put back to before: what they say of it is not of that time, until it leaves anew. */
+  /**
+   * It left, and ledger and gateway were both put back to before: what they say of it is not of
+   * that time, until it leaves anew.
+   */
   isForgotten: boolean;
 }
 
@@ -41,19 +47,35 @@ export class Payments {
   readonly #ownerOf = new Map<number, Fate>(); // by nonce
   readonly #byId = new Map<string, Fate>(); // as the gateway calls them
   readonly #chain: Chain;
-  /** The gateway knows all that ever left: it was never put back, and one ledger at a time went on. */
+  /**
+   * The gateway knows all that ever left: it was never put back, and one ledger at a time went on.
+   */
   readonly #isAllKnown: boolean;
   /** People look at what was forgotten, and may have it paid after all where it did not pay. */
   readonly #mayPayAgain: boolean;
-  /** What was forgotten and nobody shows may have the nonce of something new: then one of the two is mined, and the other never. */
+  /**
+   * What was forgotten and nobody shows may have the nonce of something new: then one of the two is
+   * mined, and the other never.
+   */
   readonly #mayMeet: boolean;
   readonly #forgotten = new Set<number>(); // nonces of what left and nobody knows of
   readonly #met = new Set<number>(); // those that something new has
+  readonly #prices: Prices;
+  readonly #helped = new Set<string>(); // withdrawals with a version that a person ordered
+  /** A courier that lies names prices and first nonces of its own, and backups bring others. */
+  readonly #isHonest: boolean;
+  /** Nothing was put back, so that no recovery passes nonces over. */
+  readonly #isInOrder: boolean;
   /** Transactions of the account that somebody else made with its key. */
   readonly foreign = new Set<string>();
 
   constructor(chain: Chain, plan: Plan) {
     this.#chain = chain;
+    this.#prices = new Prices(chain.baseFeeWei);
+    this.#isHonest = plan.rates.hostileCourier === 0;
+    this.#isInOrder =
+      plan.rates.gatewayRestored + plan.rates.bothRestored + plan.rates.folderCloned + plan.rates.pairedAgain === 0 &&
+      plan.rates.ledgerRestored === 0;
     const { gatewayRestored, bothRestored, folderCloned, pairedAgain } = plan.rates;
     this.#isAllKnown = gatewayRestored + bothRestored + folderCloned + pairedAgain === 0;
     this.#mayPayAgain = plan.rescue;
@@ -84,7 +106,9 @@ export class Payments {
     );
   }
 
-  /** Ledger and database were put back together; these transactions are what the database knows now. */
+  /**
+   * Ledger and database were put back together; these transactions are what the database knows now.
+   */
   forget(known: ReadonlySet<string>): void {
     for (const fate of this.#fates.values()) {
       // Whoever orders again what was said to have failed wants it paid after all.
@@ -104,6 +128,14 @@ export class Payments {
     let count = 0;
     for (const fate of this.#fates.values()) count += fate.versions.size;
     return count;
+  }
+
+  /**
+   * A person ordered a version of it: its prices are theirs from here on, and every dearer one's
+   * after them.
+   */
+  helped(transactionId: string): void {
+    this.#helped.add(transactionId);
   }
 
   /** Signed bytes that left a signer for the first time, 0x hex. */
@@ -132,6 +164,10 @@ export class Payments {
       "what failed can never be paid",
       () => `${fate.order.orderId} was released after it had failed`,
     );
+    const isHelped = this.#helped.has(transactionIdOf({ merchant, operation: "withdraw", orderId: fate.order.orderId }));
+    if (this.#isHonest && !isHelped) this.#prices.left(transaction, fate.versions.size + 1);
+    const isNext = nonce <= this.#chain.top.nonce || this.#ownerOf.has(nonce - 1) || this.#ownerOf.has(nonce);
+    must(isNext || !this.#isInOrder, "no nonce is given that the chain never comes to", () => `nonce ${nonce}`);
     if (owner !== fate) this.#met.add(nonce);
     if (fate.token !== nonce) fate.isForgotten = false;
     this.#ownerOf.set(nonce, fate);
@@ -142,11 +178,16 @@ export class Payments {
 
   /** A block was added. */
   added(block: Block): void {
-    for (const { transaction, status } of block.included) {
+    this.#prices.see(block.baseFeeWei);
+    for (const { transaction, status, gasUsed } of block.included) {
+      if (this.#isHonest && status === 0 && !this.foreign.has(transaction.hash)) {
+        const isShort = gasUsed === transaction.gasLimit && gasUsed > plainGas;
+        must(!isShort, "no payment fails for want of gas", () => `${transaction.hash}: ${transaction.gasLimit}`);
+      }
       if (this.foreign.has(transaction.hash)) continue;
       const fate = this.#fateOf(transaction);
       must(fate?.versions.has(transaction.hash) === true, "only released bytes are in a block", () => transaction.hash);
-      if (fate === null || status === 0) continue;
+      if (fate === null || status === 0 || isCancel(transaction)) continue;
       must(!fate.hasFailed || fate.isForgotten, "what failed is never paid", () => fate.order.orderId);
       const others = [...fate.versions.keys()].filter((hash) => hash !== transaction.hash && this.#isPaidBy(hash));
       must(others.length === 0, "no withdrawal is paid twice", () => fate.order.orderId);
@@ -190,10 +231,12 @@ export class Payments {
   }
 
   /**
-   * Whether the end that a courier named is one, at the final block. Lost is what somebody else's transaction took the nonce of; not
-   * what a version paid that this ledger had forgotten, as long as the gateway knows all of them.
+   * Whether the end that a courier named is one, at the final block. Lost is what somebody else's
+   * transaction took the nonce of; not what a version paid that this ledger had forgotten, as long
+   * as the gateway knows all of them.
    */
   isEnd({ transactionId, outcome, txHash }: End, txHashes: readonly string[]): boolean {
+    if (outcome === "cancelled") return this.#isFinal(txHash) && this.#isCancel(txHash);
     if (outcome === "lost") {
       const versions = this.#isAllKnown ? [...(this.#byId.get(transactionId)?.versions.keys() ?? [])] : [];
       return ![...txHashes, ...versions].some((hash) => this.#isFinal(hash));
@@ -207,14 +250,25 @@ export class Payments {
     return [...versions.keys()].some((hash) => this.#isPaidBy(hash));
   }
 
-  /** It was forgotten, and what left then is final and did not pay: whoever saw that may have it paid after all. */
+  /**
+   * It was forgotten, and what left then is final and did not pay: whoever saw that may have it
+   * paid after all.
+   */
   #isSpent(fate: Fate): boolean {
     return this.#mayPayAgain && fate.isForgotten && !this.#canBePaid(fate);
   }
 
   #isPaidBy(hash: string): boolean {
     const block = this.#chain.includedIn(hash);
-    return block?.included.some((one) => one.transaction.hash === hash && one.status === 1) === true;
+    return (
+      block?.included.some(({ transaction, status }) => transaction.hash === hash && status === 1 && !isCancel(transaction)) ===
+      true
+    );
+  }
+
+  #isCancel(hash: string): boolean {
+    const block = this.#chain.includedIn(hash);
+    return block?.included.some(({ transaction }) => transaction.hash === hash && isCancel(transaction)) === true;
   }
 
   #isIn(hash: string): boolean {
@@ -226,8 +280,11 @@ export class Payments {
     return block !== null && block.number <= this.#chain.finalNumber;
   }
 
-  #fateOf({ payment }: SignedTransaction): Fate | null {
+  #fateOf(transaction: SignedTransaction): Fate | null {
+    const { payment, nonce } = transaction;
     if (payment === null) return null;
+    // A cancel is of whichever withdrawal has the slot, and of no other order.
+    if (isCancel(transaction)) return this.#ownerOf.get(nonce) ?? null;
     const fate = this.#fates.get(`${payment.contract} ${payment.units}`) ?? null;
     // One that the shop left open goes where the operator says, and nowhere else.
     const wanted = (fate?.order.address || namedReceiver).toLowerCase();

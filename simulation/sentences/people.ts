@@ -1,4 +1,7 @@
-/** What is not policy's to decide alone: destinations never paid before, those that look like a paid one, and amounts for two people. */
+/**
+ * What is not policy's to decide alone: destinations never paid before, those that look like a paid
+ * one, and amounts for two people.
+ */
 import type { PolicySettings } from "../../agent/config/settings.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import type { Limits, Withdrawal } from "./limits.ts";

@@ -1,17 +1,17 @@
 /**
- * What every durable record must be beside those before it: tokens, decisions, releases, limits, and silence after a lock. Follows one
- * ledger record by record and reads nothing else, so that it says the same of a ledger whoever wrote it.
+ * What every durable record must be beside those before it: tokens, decisions, releases, limits,
+ * and silence after a lock. Follows one ledger record by record and reads nothing else, so that it
+ * says the same of a ledger whoever wrote it.
  */
 
-import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { isCancel, type LedgerRecord } from "../../agent/ledger/records.ts";
+import type { Withdrawal as Kept } from "../../agent/signer/state/withdrawal.ts";
 import type { Job } from "../../protocol/messages.ts";
-import { Limits, type Terms, type Version, type Withdrawal } from "./limits.ts";
+import { Limits, type Opened, type Terms, type Version, type Withdrawal } from "./limits.ts";
 import { People } from "./people.ts";
+import { priced } from "./prices.ts";
 import { must } from "./violation.ts";
 
-type Imported = Extract<LedgerRecord, { kind: "IMPORTED" }>;
-
-const recoveryCodes: ReadonlySet<string> = new Set(["RECOVERY_HOLD", "RECOVERY_SETTLED"]);
 const acting: ReadonlySet<string> = new Set([
   ...[
     "REQUESTED",
@@ -25,6 +25,7 @@ const acting: ReadonlySet<string> = new Set([
     "INTENT",
     "SIGNED",
     "RELEASED",
+    "ENDED",
     "ADOPTED",
   ],
 ]);
@@ -44,12 +45,12 @@ export class RecordSentences {
   #isLocked = false;
   #ackedSeq = 0;
   #sequence = 0;
-  /** What a recovery has begun to say; all of it counts with its last record, or none. */
-  #staged: LedgerRecord[] = [];
-  /** From RECOVERED to RESUMED. */
-  #isRecovering = false;
+  #isPaused = false;
+  /** From an OPENED for both to RESUMED. */
+  #isHolding = false;
   #heldBefore = 0;
-  #recoveredSeq = 0;
+  #openedSeq = 0;
+  readonly #contested = new Set<string>();
 
   constructor(terms: Terms) {
     this.#terms = terms;
@@ -68,25 +69,17 @@ export class RecordSentences {
       case "LOCKED":
         this.#isLocked = true;
         return;
-      case "RECOVERING":
-        this.#staged = [record];
-        return;
-      case "IMPORTED":
-      case "SETTLED":
-      case "RESTATED":
-        this.#staged.push(record);
-        return;
-      case "RECOVERED":
-        this.#recovered(record, say);
+      case "OPENED":
+        this.#opens(record, say);
         return;
       case "RESUMED":
-        must(this.#ackedSeq >= this.#recoveredSeq, "a recovery ends when the gateway has taken it", say);
-        this.#isRecovering = false;
+        must(this.#ackedSeq >= this.#openedSeq, "the holding ends when the gateway has taken the opened ledger", say);
+        this.#isHolding = false;
         this.#heldBefore = Math.max(this.#heldBefore, record.issuedBefore);
         return;
       case "ADOPTED":
         must(!this.#isBegun, "an account is adopted before its first token", say);
-        this.#next = BigInt(record.nonce);
+        this.#next = BigInt(record.slot);
         return;
       case "REQUESTED":
         this.#jobAt(record.sequence, say);
@@ -100,6 +93,12 @@ export class RecordSentences {
         return;
       case "REPORTED":
         this.#acknowledged(record.acked, record.seq, say);
+        return;
+      case "ENDED":
+        for (const id of record.ended) this.#ended(id, say);
+        return;
+      case "PAUSED":
+        this.#isPaused = record.paused;
         return;
       default:
         if ("transactionId" in record) this.#moves(record, say);
@@ -127,61 +126,75 @@ export class RecordSentences {
     }
   }
 
-  /** What a recovery settled may be asked for again, and is a person's then. */
+  #ended(id: string, say: () => string): void {
+    const one = this.#withdrawals.get(id);
+    must(one !== undefined && one.nonce !== null, "what is called ended has a token", say);
+    if (one !== undefined) one.isEnded = true;
+  }
+
   #requested({ transactionId, job, at }: Extract<LedgerRecord, { kind: "REQUESTED" }>, say: () => string): void {
-    const known = this.#withdrawals.get(transactionId);
-    must(known === undefined || known.decision === "settled", "an order is requested once", say);
-    this.#withdrawals.set(transactionId, { ...begin(JSON.parse(job) as Job, at), isPersons: known !== undefined });
+    must(!this.#withdrawals.has(transactionId), "an order is requested once", say);
+    this.#withdrawals.set(transactionId, begin(JSON.parse(job) as Job, at));
   }
 
-  #recovered(record: Extract<LedgerRecord, { kind: "RECOVERED" }>, say: () => string): void {
-    const [begun, ...parts] = this.#staged;
-    must(begun?.kind === "RECOVERING" && begun.order === record.order, "what is recovered was begun", say);
-    if (begun?.kind === "RECOVERING") this.#sequence = begun.sequence;
-    this.#staged = [];
+  /**
+   * A new ledger: what has ended is remembered, what had a slot keeps it, all else may be asked for
+   * again.
+   */
+  #opens(record: Opened, say: () => string): void {
+    const state = this.#terms.stateOf(record);
+    this.#sequence = record.sequence;
     this.#isLocked = false;
-    this.#isRecovering = true;
-    this.#recoveredSeq = record.seq;
+    this.#isHolding ||= record.both;
+    this.#openedSeq = record.seq;
     this.#ackedSeq = 0;
-    for (const { next } of record.accounts) {
-      must(this.#next === null || BigInt(next) >= this.#next, "no recovery gives a token back", say);
-      this.#next = BigInt(next);
-      this.#isBegun = true;
+    const [account] = state.accounts;
+    const next = BigInt(account?.[3] ?? 0);
+    const kept = new Map(state.book.open.map((one) => [one.transactionId, one]));
+    for (const [id, one] of this.#withdrawals) {
+      if (isOver(one)) continue;
+      const isOut = one.versions.some(({ isReleased }) => isReleased);
+      must(!isOut || kept.has(id), "what may be out keeps its slot", say);
+      must(!isOut || (one.nonce ?? 0n) < next, "no opening gives a slot back", say);
+      const isMoved = isOut && BigInt(kept.get(id)?.slot ?? -1) !== one.nonce;
+      must(!isMoved || kept.get(id)?.code === "SLOT_CONTESTED", "a withdrawal has one token", say);
+      if (!kept.has(id)) this.#withdrawals.delete(id);
     }
-    for (const part of parts) {
-      if (part.kind === "IMPORTED") this.#imported(part, record.at, say);
-      const settled = part.kind === "SETTLED" ? this.#withdrawals.get(part.transactionId) : undefined;
-      if (settled === undefined) continue;
-      must(settled.nonce === null && !isOver(settled), "only what has no token is settled", say);
-      settled.decision = "settled";
+    if (account !== undefined) {
+      this.#next = next;
+      this.#isBegun ||= next > BigInt(account[2]);
     }
+    this.#ownerOf.clear();
+    this.#contested.clear();
+    for (const [id, one] of this.#withdrawals) if (isOver(one) && one.nonce !== null) this.#ownerOf.set(one.nonce, id);
+    for (const one of kept.values()) this.#keeps(one, record.at, say);
   }
 
-  #imported(part: Imported, at: number, say: () => string): void {
-    const { transactionId: id } = part;
-    const one = this.#withdrawals.get(id) ?? begin(JSON.parse(part.job) as Job, at);
+  #keeps(kept: Kept, at: number, say: () => string): void {
+    const { transactionId: id, job, versions } = kept;
+    const known = this.#withdrawals.get(id);
+    must(known === undefined || !isOver(known) || known.nonce === null, "what has ended is not kept", say);
+    const one = begin(job, known?.requestedAt ?? at);
     this.#withdrawals.set(id, one);
-    must(one.decision === "settled" || !isOver(one), "nothing follows the end", say);
-    one.decision = "held";
-    one.isPersons = true;
-    one.firstYes = null;
-    one.address = part.address;
-    if (part.nonce === "") {
-      must(one.nonce === null, "a withdrawal has one token", say);
-      return;
-    }
-    const nonce = BigInt(part.nonce);
-    must((one.nonce ?? nonce) === nonce, "a withdrawal has one token", say);
-    must((this.#ownerOf.get(nonce) ?? id) === id, "a token has one withdrawal", say);
-    must(this.#next !== null && nonce < this.#next, "what a recovery takes over lies below the next token", say);
+    const nonce = BigInt(kept.slot);
+    const isContested = kept.code === "SLOT_CONTESTED";
+    if (isContested) this.#contested.add(id);
+    must(isContested || (this.#ownerOf.get(nonce) ?? id) === id, "a token has one withdrawal", say);
+    must(this.#next !== null && nonce < this.#next, "what is kept lies below the next token", say);
     this.#ownerOf.set(nonce, id);
     one.nonce = nonce;
     one.boundAt = at;
-    one.units = this.#limits.unitsOf(one.job.amount, one.job.currency);
-    one.versions = part.versions.map(({ own, out }, index) => {
-      const known = own ? one.versions[index] : undefined;
-      return { digest: known?.digest ?? "", signedSeq: known?.signedSeq ?? 1, isReleased: out || known?.isReleased === true };
-    });
+    one.isKept = true;
+    one.wasApproved = kept.amountUnits !== "";
+    must(!one.wasApproved || known?.decision === "approved", "a yes that stands was given before", say);
+    one.address = kept.address;
+    one.units = this.#limits.unitsOf(job.amount, job.currency);
+    one.versions = versions.map(({ digest }) => ({ digest, signedSeq: 1, isReleased: true }));
+  }
+
+  /** Asked for when both had gone back, or before: perhaps it was paid. */
+  #isTheirs({ job, isKept }: Withdrawal): boolean {
+    return !isKept && (this.#isHolding || job.issuedAt < this.#heldBefore);
   }
 
   #jobAt(sequence: number, say: () => string): void {
@@ -201,16 +214,22 @@ export class RecordSentences {
     must(one !== undefined, "a request comes first", say);
     if (one === undefined) return;
     must(!isOver(one), "nothing follows the end", say);
+    const isOfSlot = record.kind === "INTENT" || record.kind === "SIGNED" || record.kind === "UNSTUCK";
+    const isEnd = record.kind === "OBSERVED" && record.stage === "final";
+    must(!one.isFinal || isOfSlot || isEnd, "an end that was told is followed by another or by versions of the slot", say);
     switch (record.kind) {
       case "APPROVED":
         this.#approved(one, record, say);
+        return;
+      case "UNSTUCK":
+        one.unstuckAt = record.seq;
         return;
       case "HELD":
         must(one.decision === "" || (one.decision === "held" && one.isDelayed), "a decision comes once", say);
         one.isDelayed = record.code === "POLICY_NEW_DESTINATION_DELAY";
         one.firstYes = null;
-        one.isPersons ||= this.#isRecovering || one.job.issuedAt < this.#heldBefore;
-        must(!one.isPersons || recoveryCodes.has(record.code), "what comes in a recovery is held for a person", say);
+        one.isPersons ||= this.#isTheirs(one);
+        must(!one.isPersons || record.code === "RECOVERY_HOLD", "what comes when both went back is held for a person", say);
         one.decision = "held";
         return;
       case "CONFIRMED":
@@ -222,7 +241,7 @@ export class RecordSentences {
         must(one.nonce === null, "what is bound is never called unsigned", say);
         must(
           !one.isPersons || one.decision === "approved" || (record.kind === "REFUSED" && record.by === "operator"),
-          "what a recovery holds ends by a person alone",
+          "what is held because both went back ends by a person alone",
           say,
         );
         must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
@@ -239,13 +258,21 @@ export class RecordSentences {
           "what is signed was intended, and is signed once",
           say,
         );
-        if (version !== undefined) version.signedSeq = record.seq;
+        if (version !== undefined) Object.assign(version, { signedSeq: record.seq, txHash: record.txHash });
+        const isPayment = version?.isCancel !== true;
+        must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
+        must(!isPayment || !isCancelling(one), "nothing that pays is signed after a cancel", say);
         return;
       }
       case "OBSERVED":
         must(
           one.versions.some((version) => version.isReleased),
           "what is seen on chain was released",
+          say,
+        );
+        must(
+          record.outcome !== "paid" || !one.versions.some((version) => version.isCancel && version.txHash === record.txHash),
+          "no cancel pays",
           say,
         );
         one.isFinal = record.stage === "final";
@@ -261,27 +288,33 @@ export class RecordSentences {
     const units = BigInt(record.amountUnits);
     const limit = (text: string): bigint => this.#limits.unitsOf(text, one.job.currency);
     if (record.by === "policy") {
-      const isTheirs = one.isPersons || this.#isRecovering || one.job.issuedAt < this.#heldBefore;
-      must(!isTheirs, "what a recovery holds is approved by a person alone", say);
-      const isForPeople = one.job.mode === "manual" || (policy.holdAbove !== undefined && units > limit(policy.holdAbove));
+      must(!one.isPersons && !this.#isTheirs(one), "what is held because both went back is approved by a person alone", say);
+      const isForPeople =
+        !one.wasApproved && (one.job.mode === "manual" || (policy.holdAbove !== undefined && units > limit(policy.holdAbove)));
       must(!isForPeople, "what is for a person is approved by a person", say);
     }
-    this.#people.approved(one, record, say);
+    if (!one.wasApproved) this.#people.approved(one, record, say);
+    must(!this.#contested.has(record.transactionId), "what is contested waits for the chain", say);
     must(units <= limit(policy.maxPerWithdrawal), "no payment is above its limit", say);
     one.decision = "approved";
     one.units = units;
     one.address = record.address;
     one.approvedAt = record.at;
-    this.#limits.within("approved", one.job.currency, record.at, say);
+    if (!one.isKept) this.#limits.within("approved", one.job.currency, record.at, say);
   }
 
   #intends(one: Withdrawal, record: Extract<LedgerRecord, { kind: "INTENT" }>, say: () => string): void {
-    const nonce = BigInt(record.nonce);
-    must(one.decision === "approved", "an intent follows an approval", say);
+    const nonce = BigInt(record.slot);
+    const isNothing = isCancel(record);
+    must(!isNothing || one.nonce === nonce, "a cancel is on the slot that the withdrawal has", say);
+    must(isNothing || !isCancelling(one), "nothing that pays is bound after a cancel", say);
+    must(isNothing || one.decision === "approved", "an intent follows an approval", say);
     must((this.#ownerOf.get(nonce) ?? record.transactionId) === record.transactionId, "a token has one withdrawal", say);
     must((one.nonce ?? nonce) === nonce, "a withdrawal has one token", say);
     must(record.version === one.versions.length + 1, "versions count up", say);
-    must(BigInt(record.amountUnits) === one.units, "what is bound is what was approved", say);
+    must(isNothing || BigInt(record.amountUnits) === one.units, "what is bound is what was approved", say);
+    priced(record, { at: one.feeAt, tipWei: one.tipWei, isPersons: one.unstuckAt === record.seq - 1 }, say);
+    one.tipWei = BigInt(record.facts.maxPriorityFeePerGas ?? "0");
     if (one.nonce === null) {
       must(this.#next === nonce, "nonces are given out in order and without gaps", say);
       this.#next = nonce + 1n;
@@ -290,21 +323,38 @@ export class RecordSentences {
     this.#isBegun = true;
     this.#ownerOf.set(nonce, record.transactionId);
     one.nonce = nonce;
-    one.versions.push({ digest: record.digest, signedSeq: 0, isReleased: false });
-    const feeWei = BigInt(record.gasLimit) * BigInt(record.maxFeePerGas);
+    one.versions.push({ digest: record.digest, signedSeq: 0, isReleased: false, isCancel: isNothing });
+    const feeWei = BigInt(record.feeMax);
     if (feeWei > one.feeWei) one.feeWei = feeWei;
     one.feeAt = record.at;
-    this.#limits.within("bound", one.job.currency, record.at, say);
+    if (!one.isKept) this.#limits.within("bound", one.job.currency, record.at, say);
     this.#limits.feesWithin(feeWei, one.job.currency, record.at, say);
   }
 }
 
 function begin(job: Job, requestedAt: number): Withdrawal {
   const times = { requestedAt, feeAt: 0, boundAt: 0, approvedAt: 0 };
-  const said = { decision: "", isDelayed: false, firstYes: null, isFinal: false, isPersons: false } as const;
-  return { job, ...said, units: 0n, nonce: null, address: "", feeWei: 0n, ...times, versions: [] };
+  const said = { decision: "", isDelayed: false, firstYes: null, isFinal: false, isEnded: false } as const;
+  const kept = { isPersons: false, isKept: false, wasApproved: false };
+  return {
+    job,
+    ...said,
+    ...kept,
+    units: 0n,
+    nonce: null,
+    address: "",
+    feeWei: 0n,
+    tipWei: 0n,
+    unstuckAt: 0,
+    ...times,
+    versions: [],
+  };
 }
 
-function isOver({ decision, isFinal }: Withdrawal): boolean {
-  return decision === "ended" || decision === "settled" || isFinal;
+function isCancelling({ versions }: Withdrawal): boolean {
+  return versions.some((version) => version.isCancel === true);
+}
+
+function isOver({ decision, isFinal, isEnded }: Withdrawal): boolean {
+  return decision === "ended" || (isFinal && isEnded);
 }

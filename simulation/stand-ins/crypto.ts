@@ -1,12 +1,21 @@
 /**
- * Stands in for node:crypto: hashes stay the real ones, Ed25519 becomes a keyed hash that anybody could make but nobody here does,
- * and random bytes follow from the seed.
+ * Stands in for node:crypto: hashes stay the real ones, Ed25519 becomes a keyed hash that anybody
+ * could make but nobody here does, and random bytes follow from the seed.
  */
 import * as real from "node:crypto";
 import { kernel } from "../kernel/kernel.ts";
 
-export const { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, scryptSync, timingSafeEqual, webcrypto } =
-  real;
+export const {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  scryptSync,
+  timingSafeEqual,
+  webcrypto,
+} = real;
 
 const spkiPrefix = Buffer.from("302a300506032b6570032100", "hex");
 const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");

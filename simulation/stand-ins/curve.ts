@@ -1,6 +1,7 @@
 /**
- * Stands in for tiny-secp256k1: a signature from which the signer is found again by trying the few keys that ever signed. Every key
- * has its true public key, so addresses are the real ones. Tells the kernel of each digest before it is signed.
+ * Stands in for tiny-secp256k1: a signature from which the signer is found again by trying the few
+ * keys that ever signed. Every key has its true public key, so addresses are the real ones. Tells
+ * the kernel of each digest before it is signed.
  */
 import { createHash } from "node:crypto";
 import { secp256k1 } from "@noble/curves/secp256k1";
@@ -20,6 +21,15 @@ export function signRecoverable(
   }
   kernel.onSign(Buffer.from(digest).toString("hex"));
   return { signature: signatureOf(digest, publicKey), recoveryId: parityOf(digest) };
+}
+
+/** A true one, for proofs of a key: whoever reads those knows no key that signed. */
+export function sign(digest: Uint8Array, key: Uint8Array): Uint8Array {
+  return secp256k1.sign(digest, key, { lowS: true }).toBytes("compact");
+}
+
+export function pointFromScalar(key: Uint8Array, compressed: boolean): Uint8Array {
+  return secp256k1.getPublicKey(key, compressed);
 }
 
 export function recover(digest: Uint8Array, signature: Uint8Array, parity: 0 | 1): Uint8Array | null {

@@ -1,6 +1,7 @@
 /**
- * Stands in for node:fs where the ledger's disk uses it: the same calls on simulated drives, with the order that matters for a power
- * failure. Each call that changes something is a point where the process may die, the disk may fail, or the room may end.
+ * Stands in for node:fs where the ledger's disk uses it: the same calls on simulated drives, with
+ * the order that matters for a power failure. Each call that changes something is a point where the
+ * process may die, the disk may fail, or the room may end.
  */
 import { type Drive, File } from "../kernel/drive.ts";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -21,7 +22,10 @@ interface Open {
   readonly file: File | null;
 }
 
-/** Asked before each call that changes something: what goes wrong with it. `dead` changes nothing and says nothing. */
+/**
+ * Asked before each call that changes something: what goes wrong with it. `dead` changes nothing
+ * and says nothing.
+ */
 export type DiskVerdict =
   | { readonly kind: "fine" }
   | { readonly kind: "dead" }

@@ -1,6 +1,6 @@
 /**
- * Stands in for `ws`: both ends of a WebSocket as objects that the simulated network joins. Frames are handed over whole; what
- * happens to them between the ends is the network's affair.
+ * Stands in for `ws`: both ends of a WebSocket as objects that the simulated network joins. Frames
+ * are handed over whole; what happens to them between the ends is the network's affair.
  */
 import { EventEmitter } from "node:events";
 import { kernel } from "../kernel/kernel.ts";
@@ -69,7 +69,10 @@ export class StandInSocket extends EventEmitter {
 
 export default StandInSocket;
 
-/** The listening end, as far as a gateway uses it: it takes over what its HTTP server was asked to upgrade. */
+/**
+ * The listening end, as far as a gateway uses it: it takes over what its HTTP server was asked to
+ * upgrade.
+ */
 export class WebSocketServer {
   readonly clients = new Set<StandInSocket>();
 

@@ -1,6 +1,7 @@
 /**
- * Stands in for the runtime's timers and monotonic clock: the same names, on simulated time, in the name of the process whose code
- * calls them. The tree's builder brings them into every file that uses one.
+ * Stands in for the runtime's timers and monotonic clock: the same names, on simulated time, in the
+ * name of the process whose code calls them. The tree's builder brings them into every file that
+ * uses one.
  */
 import { kernel } from "../kernel/kernel.ts";
 import type { Timer } from "../kernel/scheduler.ts";

@@ -1,6 +1,7 @@
 /**
- * One agent's machine: a drive with a ledger, the signer's process and the courier's, both started again when they end. The code is
- * the real one, wired as the two `main.ts` do; what is simulated is drive, clock, sockets and death.
+ * One agent's machine: a drive with a ledger, the signer's process and the courier's, both started
+ * again when they end. The code is the real one, wired as the two `main.ts` do; what is simulated
+ * is drive, clock, sockets and death.
  */
 
 import { createCourier } from "../../agent/courier/courier.ts";
@@ -9,6 +10,8 @@ import { createMetrics } from "../../agent/courier/metrics.ts";
 import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
+import type { Beginning } from "../../agent/ledger/records.ts";
+import { checkpointPlace } from "../../agent/ledger/seal.ts";
 import { beginRun } from "../../agent/signer/acts/run.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Signer } from "../../agent/signer/rim/signer.ts";
@@ -19,12 +22,14 @@ import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import type { Vault } from "../../agent/signer/vault/vault.ts";
 import type { Answer, Push, Request } from "../../agent/socket/verbs.ts";
 import { createEvmNodes } from "../../chains/evm/node.ts";
+import { createPayer } from "../../chains/evm/node-payer.ts";
 import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { Drive } from "../kernel/drive.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { setImmediate, setTimeout } from "../stand-ins/timers.ts";
+import { meetForgery } from "./forger.ts";
 import { LocalSocket, type SignerDoor, type Touched } from "./local-socket.ts";
 import { logOf } from "./log.ts";
 import type { Plan } from "./plan.ts";
@@ -41,6 +46,7 @@ import {
   hot,
   merchant,
   nodeUrls,
+  seal,
   signerSettings,
   vaultOf,
   wallet,
@@ -105,10 +111,22 @@ export class Machine {
 
   readonly clock = (): number => begun + Math.floor(kernel.scheduler.nowMs) + this.skewMs;
 
+  /** What a checkpoint's file holds. */
+  stateIn({ file, seq }: Beginning): CoreSnapshot {
+    const bytes = this.drive.entries.get(file)?.read(0, Number.MAX_SAFE_INTEGER) ?? new Uint8Array(0);
+    const text = seal.open(checkpointPlace(Number(/\d{8}/.exec(file)?.[0]), seq), bytes);
+    return JSON.parse(Buffer.from(text ?? "").toString("utf8")) as CoreSnapshot;
+  }
+
   /** Pairing, as far as the ledger goes. */
   pair(epoch: number): void {
     const disk = ledgerDisk(`/${this.name}/ledger`);
-    createLedger(disk, { kind: "PAIRED", agent: this.id, merchant, wallet, epoch, gatewayKey: gatewayKey.publicKey }, this.clock);
+    createLedger(
+      disk,
+      { kind: "PAIRED", agent: this.id, merchant, wallet, epoch, gatewayKey: gatewayKey.publicKey },
+      this.clock,
+      seal,
+    );
   }
 
   startSigner(): void {
@@ -134,13 +152,16 @@ export class Machine {
     const monotonic = (): number => scheduler.nowMs;
     const settings = signerSettings(plan);
     const run = beginRun(chance.bytes("run nonce", 32).toString("hex"), this.clock());
-    const { ledger, checkpoint, records } = openLedger({
+    const found = {
       disk: ledgerDisk(`/${this.name}/ledger`),
+      seal,
       clock: () => ledgerTime(run, this.clock(), monotonic()),
       ...{ segmentBytesMax: plan.segmentBytesMax, roomBytesMin },
-    });
+    };
+    if (plan.isForged) meetForgery(this.drive, () => openLedger(found));
+    const { ledger, checkpoint, records } = openLedger(found);
     if (!owner.isAlive) return;
-    const core = new Core(readRules(settings, hot), (checkpoint as CoreSnapshot | null) ?? undefined);
+    const core = new Core(readRules(settings, hot), ledger.past, (checkpoint as CoreSnapshot | null) ?? undefined);
     for (const record of records) core.fold(record);
     const sockets = new Set<LocalSocket>();
     const signer = new Signer({
@@ -162,6 +183,7 @@ export class Machine {
       isolation: "L0",
       encKeyFrom: "config",
       config: settings.config,
+      stuckAfterMinutes: settings.stuckAfterMinutes,
       isCourierConnected: () => true,
     } as const;
     this.signer = {
@@ -205,7 +227,7 @@ export class Machine {
     createCourier({
       ...{ agent: this.id, address: linkAddress(gatewayUrl), gatewayKey: publicKeyFromHex(gatewayKey.publicKey) },
       linkKey: privateKeyFromSeed(this.linkSeed),
-      doors: new Map([[chainName, createChainDoor(nodes, [contract], monotonic)]]),
+      doors: new Map([[chainName, createChainDoor(createPayer(nodes, [contract], monotonic), monotonic)]]),
       ...{
         currencies,
         readBack: readBack(courierSettings(plan)),
@@ -244,7 +266,9 @@ export class Machine {
     this.powerFails();
   }
 
-  /** Everything on the machine stops at once, and what was not synced is at the mercy of the drive. */
+  /**
+   * Everything on the machine stops at once, and what was not synced is at the mercy of the drive.
+   */
   powerFails(): void {
     note("power fails");
     for (const owner of [this.signer?.owner, this.starting, this.courier])

@@ -1,6 +1,7 @@
 /**
- * The mistakes that take a machine back in time or make it two: a ledger or a database restored from a backup, a state folder that
- * runs twice, a server paired anew while the old one lives. At most one of them in a run: against two at once nothing is promised.
+ * The mistakes that take a machine back in time or make it two: a ledger or a database restored
+ * from a backup, a state folder that runs twice, a server paired anew while the old one lives. At
+ * most one of them in a run: against two at once nothing is promised.
  */
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
@@ -18,7 +19,10 @@ export class Backups {
   #database: ReturnType<World["gateway"]["backup"]> | null = null;
   /** What is open in an old backup: its end is waited for before anybody puts that back. */
   #open: readonly string[] = [];
-  /** What fees were then: they fall again, so that no version is made a second time with the very same bytes. */
+  /**
+   * What fees were then: they fall again, so that no version is made a second time with the very
+   * same bytes.
+   */
   #feeWei = 0n;
   #used = 0;
 
@@ -50,7 +54,9 @@ export class Backups {
     return (this.#kind === "gatewayRestored" || this.#kind === "bothRestored") && this.wasUsed;
   }
 
-  /** With people on the way back an old one is put back again, over what they have ordered since. */
+  /**
+   * With people on the way back an old one is put back again, over what they have ordered since.
+   */
   get #backupOdds(): number {
     return this.#world.plan.rescue && this.#used > 0 ? 60 : 5;
   }
@@ -95,7 +101,10 @@ export class Backups {
     if (this.#used > before) this.#world.rescue?.begin();
   }
 
-  /** Backups are made often; where an old one is put back, the last one is of when something was on its way, or held. */
+  /**
+   * Backups are made often; where an old one is put back, the last one is of when something was on
+   * its way, or held.
+   */
   get #isRenewed(): boolean {
     if (this.#world.plan.oldBackup !== "" && this.#used === 0) return !this.#hasOpen;
     return kernel.chance.below("the ledger is backed up", 5) === 0;
@@ -105,16 +114,21 @@ export class Backups {
     return this.#open.length > 0;
   }
 
-  /** Whether nothing of what is open in an old backup has ended at the gateway yet, or been signed. */
+  /**
+   * Whether nothing of what is open in an old backup has ended at the gateway yet, or been signed.
+   */
   get isAwaited(): boolean {
     if (!this.#hasOpen || this.#used > 0) return false;
     const { gateway, plan } = this.#world;
     const ended = "SELECT id FROM transactions WHERE status <> 0";
-    const done = plan.oldBackup === "held" ? "SELECT transactionId AS id FROM tokens" : ended;
+    const done = plan.oldBackup === "held" ? "SELECT transactionId AS id FROM slots" : ended;
     return !gateway.all<{ readonly id: string }>(done).some(({ id }) => this.#open.includes(id));
   }
 
-  /** With something open the backup is kept, and fees rise: of what was on its way a dearer version is signed that it does not know. */
+  /**
+   * With something open the backup is kept, and fees rise: of what was on its way a dearer version
+   * is signed that it does not know.
+   */
   #backUpLedger(machine: Machine): void {
     const { plan, chain } = this.#world;
     this.#ledger = machine.drive.backup();
@@ -154,13 +168,17 @@ export class Backups {
     return this.#world.ledgerOf(machine).records.some(({ kind }) => kind === "ADOPTED");
   }
 
-  /** What left is on the chain or in its pool; beside that only the shop knows of it, and asks for all of it again. */
+  /**
+   * What left is on the chain or in its pool; beside that only the shop knows of it, and asks for
+   * all of it again.
+   */
   #restoreBoth(): void {
     const { gateway, payments, witness, people, machines, plan, rescue } = this.#world;
     const [machine] = machines;
     if (this.#database === null || machine === undefined) return;
     gateway.restore(this.#database);
-    // As the page says, or as those do who have not read it yet; what no node shows stands in the way of nothing new.
+    // As the page says, or as those do who have not read it yet; what no node shows stands in the
+    // way of nothing new.
     const isAwaited = plan.rescue && (!showsAll(plan) || kernel.chance.below("crypto waits for the order", 2) === 0);
     if (isAwaited) machine.isOn = false;
     this.#restoreLedger();

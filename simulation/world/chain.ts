@@ -1,6 +1,7 @@
 /**
- * A simulated EVM chain with one account that matters: blocks with base fee, a pool with the replacement rule, transactions that pay
- * or revert, reorganisations above finality. What is final here never leaves again. Shows nothing; `node.ts` is what others see.
+ * A simulated EVM chain with one account that matters: blocks with base fee, a pool with the
+ * replacement rule, transactions that pay or revert, reorganisations above finality. What is final
+ * here never leaves again. Shows nothing; `node.ts` is what others see.
  */
 import { createHash } from "node:crypto";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -40,9 +41,11 @@ export interface ChainOptions {
 
 const gasNative = 21_000n;
 const gasToken = 52_000n;
+/** Of a token's call, about: what no pool takes a transaction below. */
+const gasIntrinsic = 22_000n;
 
 /** What the network's pool says to a transaction. */
-export type PoolAnswer = "accepted" | "known" | "nonce-consumed" | "underpriced" | "funds";
+export type PoolAnswer = "accepted" | "known" | "slot-consumed" | "underpriced" | "funds" | "intrinsic";
 
 export class Chain {
   readonly options: ChainOptions;
@@ -82,7 +85,8 @@ export class Chain {
   offer(transaction: SignedTransaction): PoolAnswer {
     const { nonce, hash } = transaction;
     if (this.includedIn(hash) !== null || this.pool.get(nonce)?.hash === hash) return "known";
-    if (nonce < this.top.nonce) return "nonce-consumed";
+    if (nonce < this.top.nonce) return "slot-consumed";
+    if (transaction.gasLimit < (transaction.data === "0x" ? gasNative : gasIntrinsic)) return "intrinsic";
     const before = this.pool.get(nonce);
     if (before !== undefined && !isDearer(transaction, before)) return "underpriced";
     if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > this.top.nativeWei) return "funds";
@@ -121,7 +125,10 @@ export class Chain {
     return isStale ? kernel.chance.pick("which of the replaced", before) : newest;
   }
 
-  /** Takes the newest blocks away, their transactions back to the pool or out of it, and builds on from there. */
+  /**
+   * Takes the newest blocks away, their transactions back to the pool or out of it, and builds on
+   * from there.
+   */
   reorganise(depth: number): void {
     const { chance } = kernel;
     const most = Math.min(depth, this.top.number - this.finalNumber);

@@ -1,9 +1,12 @@
 /**
- * Section 5 of docs/recovering.md: ledger and gateway have both forgotten, and a person compares what the shop asks for again with what a
- * block explorer shows of the account. That is the chain itself, as it stands; what the gateway knows is left out of the list, and where the
- * nonces begin is what the recovery showed.
+ * Section 5 of docs/recovering.md: ledger and gateway have both forgotten, and a person compares
+ * what the shop asks for again with what a block explorer shows of the account. That is the chain
+ * itself, as it stands; what the gateway knows is left out of the list, and where the nonces begin
+ * is what the recovery showed.
  */
-import type { RecoveryPlan, WithdrawalView } from "../../agent/socket/verbs.ts";
+
+import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
+import type { WithdrawalView } from "../../agent/socket/verbs.ts";
 import type { Block, Chain, Included } from "./chain.ts";
 import { lateOrder } from "./people.ts";
 import { namedReceiver, showsAll } from "./plan.ts";
@@ -15,7 +18,9 @@ export class Comparison {
   readonly #chain: Chain;
   /** How many withdrawals both may have forgotten: as many as the shop misses. */
   #forgotten = 0;
-  /** The next nonce, as the last recovery that was shown had it, or the chain where that is further. */
+  /**
+   * The next nonce, as the last recovery that was shown had it, or the chain where that is further.
+   */
   #next = 0;
 
   constructor(world: World) {
@@ -40,7 +45,7 @@ export class Comparison {
 
   /** What looks like a foreign hand is what both have forgotten. */
   explains(locked: string): boolean {
-    return locked === "CHAIN_NONCE_FOREIGN" && this.isNeeded && this.#world.payments.foreign.size === 0;
+    return locked === "CHAIN_SLOT_FOREIGN" && this.isNeeded && this.#world.payments.foreign.size === 0;
   }
 
   /** Every nonce that something forgotten may have is used for good, or nodes show all there is. */
@@ -49,7 +54,10 @@ export class Comparison {
     return isAll || this.#final.nonce >= this.#next + this.#forgotten;
   }
 
-  /** Whether this one may be decided now: what was surely never asked for first, the rest when the list stays as it is. */
+  /**
+   * Whether this one may be decided now: what was surely never asked for first, the rest when the
+   * list stays as it is.
+   */
   isDue({ orderId }: WithdrawalView): boolean {
     return this.isOutlived ? this.#isListed : orderId.startsWith(lateOrder);
   }
@@ -60,7 +68,10 @@ export class Comparison {
     return isEmpty && !this.isOutlived;
   }
 
-  /** Policy decides what is asked for after the end; and what is lost to something forgotten after it locks the agent once more. */
+  /**
+   * Policy decides what is asked for after the end; and what is lost to something forgotten after
+   * it locks the agent once more.
+   */
   mayEnd(open: readonly WithdrawalView[]): boolean {
     if (!this.isNeeded) return true;
     const isUnderWay = open.some(({ state }) => state !== "held" && state !== "quarantined");
@@ -80,7 +91,7 @@ export class Comparison {
   impasse(open: readonly WithdrawalView[]): string {
     if (!this.isNeeded || this.#world.isFaulty) return "";
     const { pool, top, baseFeeWei } = this.#chain;
-    if (open.some(({ nonce }) => nonce === `${top.nonce}`)) return "";
+    if (open.some(({ slot }) => slot === `${top.nonce}`)) return "";
     const next = pool.get(top.nonce);
     if (next === undefined && top.nonce < this.#next) return "what another server bound and never sent holds up the account";
     const isCheap = next !== undefined && next.feeMaxWei < baseFeeWei;

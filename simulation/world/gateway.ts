@@ -1,6 +1,7 @@
 /**
- * The gateway's machine: the real store, hub, watcher and withdrawals over one database in memory, whose commits are what a power
- * failure leaves. The database is made once per process and emptied for each run.
+ * The gateway's machine: the real store, hub, watcher and withdrawals over one database in memory,
+ * whose commits are what a power failure leaves. The database is made once per process and emptied
+ * for each run.
  */
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
@@ -8,6 +9,7 @@ import type { DatabaseSync } from "@photostructure/sqlite";
 import { startHub } from "../../gateway/hub/hub.ts";
 import type { Operator } from "../../gateway/operator/people.ts";
 import { pairAgent } from "../../gateway/pairing/pairing.ts";
+import { createBoard } from "../../gateway/prices/board.ts";
 import type { Service } from "../../gateway/service.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { type Store, storeOver, type Value } from "../../gateway/store/store.ts";
@@ -30,7 +32,10 @@ type Raw = InstanceType<typeof DatabaseSync>;
 const linkLimits = { helloMs: 3_000, beatMs: 6_000, deadMs: 14_000, resendMs: 8_000 };
 const pollMs = 5_000;
 
-/** What goes wrong with a commit: the process dies before it or after it, or the disk fails and nobody knows. */
+/**
+ * What goes wrong with a commit: the process dies before it or after it, or the disk fails and
+ * nobody knows.
+ */
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";
 
 const tables = new Tables();
@@ -89,8 +94,9 @@ export class Gateway {
   }
 
   /**
-   * One command of the gateway's operator, in a process of its own beside the gateway's. Answers null when the database did not take
-   * it, or when it died before it could say; what it wrote may be there.
+   * One command of the gateway's operator, in a process of its own beside the gateway's. Answers
+   * null when the database did not take it, or when it died before it could say; what it wrote may
+   * be there.
    */
   command<T>(act: (by: Operator) => T, answered: (said: T | null) => void): void {
     const owner: Owner = { name: "operator", isAlive: true, hasPromises: false };
@@ -150,8 +156,13 @@ export class Gateway {
     startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits, run });
     const watcher = startWatcher({ store, signals, config, log, clock, pollMs });
     const confirmations = (id: string): number | null => watcher.confirmations(id);
+    const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";
     const random = (count: number): Uint8Array => kernel.chance.bytes("gateway random", count);
-    this.service = { config, store, signals, key: gatewayKey, log, clock, random, waiters, confirmations };
+    const prices = createBoard(config, clock);
+    this.service = {
+      ...{ config, store, signals, key: gatewayKey, log, clock, random, waiters, run },
+      ...{ confirmations, outOfService, prices },
+    };
     net.listener = { owner, server };
     note("gateway up");
   }
@@ -243,13 +254,15 @@ export class Gateway {
     tables.restore(rows);
   }
 
-  /** As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile. */
+  /**
+   * As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile.
+   */
   pair(body: Uint8Array, answered: (answer: ReturnType<typeof pairAgent>) => void): void {
     const { owner, service } = this;
     if (owner === null || service === null) return;
     kernel.scheduler.after(1, owner, () => {
       try {
-        answered(pairAgent(service, body));
+        answered(pairAgent(service, body, "127.0.0.1"));
       } catch (error) {
         if (!(error instanceof AgentError)) throw error;
         note("pairing failed", error.code);
@@ -257,13 +270,16 @@ export class Gateway {
     });
   }
 
-  /** As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile. */
+  /**
+   * As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile.
+   */
   request(request: WithdrawalRequest, answered: (answer: object) => void): void {
     const { owner, service } = this;
     if (owner === null || service === null) return;
     kernel.scheduler.after(1, owner, () => {
       requestWithdrawal(service, request).then(answered, (error: unknown) => {
-        // The server answers 500 and the shop asks again: what the database did not take was never promised.
+        // The server answers 500 and the shop asks again: what the database did not take was never
+        // promised.
         if (error instanceof AgentError) note("request failed", error.code);
         else this.#options.thrown(owner, error);
       });

@@ -1,6 +1,7 @@
 /**
- * A courier that somebody has taken over: beside the real one it has a connection of its own to the signer and the link's frames to
- * show again. It sends any verb with any content, keeps every byte that was ever released, and publishes it when it hurts.
+ * A courier that somebody has taken over: beside the real one it has a connection of its own to the
+ * signer and the link's frames to show again. It sends any verb with any content, keeps every byte
+ * that was ever released, and publishes it when it hurts.
  */
 import type { CourierRequests, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -57,6 +58,7 @@ export class Hostile {
     const { chance, scheduler } = kernel;
     for (let count = chance.between("hostile acts", 1, 4); count > 0; count -= 1) {
       if (chance.below("publishes", 5) === 0) this.#publish();
+      else if (chance.below("hurries", 4) === 0) this.#hurry();
       else scheduler.after(chance.below("hostile delay", 300), this.#owner, () => this.#ask());
     }
   }
@@ -80,7 +82,10 @@ export class Hostile {
     return this.#socket;
   }
 
-  /** A new run has begun, and the gateway may not have spoken yet: everything it ever said, and a signature for whatever is open. */
+  /**
+   * A new run has begun, and the gateway may not have spoken yet: everything it ever said, and a
+   * signature for whatever is open.
+   */
   #rush(machine: World["machines"][number]): void {
     const socket = this.#connected(machine);
     const send = (verb: keyof CourierRequests, body: Body): Promise<Body> => socket.request(verb, body as never) as Promise<Body>;
@@ -115,6 +120,29 @@ export class Hostile {
     );
   }
 
+  /**
+   * A signature for what is approved, with less gas than it needs, a dearer version of whatever is
+   * out, and the end of both, all in one moment.
+   */
+  #hurry(): void {
+    const [machine] = this.#world.machines;
+    if (machine === undefined || machine.signer === null) return;
+    const socket = this.#connected(machine);
+    const drop = (): void => {};
+    for (const { transactionId, state, versions } of this.#views) {
+      const facts = { ...fairFacts, gasLimit: kernel.chance.pick("hurried gas", ["100000", "30000"]) };
+      if (state === "approved") socket.request("sign", { transactionId, facts }).catch(drop);
+      else if (versions.length > 0)
+        socket.request("replace", { transactionId, above: versions.length, facts: fairFacts }).catch(drop);
+      // What has a slot by now, though no signature yet, is nobody's to end as never signed.
+      if (kernel.chance.below("declines it at once", 3) === 0)
+        socket.request("decline", { transactionId, code: "CHAIN_WOULD_REVERT" }).catch(drop);
+    }
+    socket.request("hello", {}).then(({ open }) => {
+      this.#views = open;
+    }, drop);
+  }
+
   #garbage(): Body {
     const { chance } = kernel;
     return chance.pick("garbage", [
@@ -147,13 +175,13 @@ export class Hostile {
         return { transactionId, code: chance.pick("hostile code", codes) };
       case "observed": {
         const stage = chance.pick("stage", ["broadcast", "included", "final"] as const);
-        const outcome = stage === "final" ? chance.pick("outcome", ["paid", "reverted", "lost"] as const) : "";
+        const outcome = stage === "final" ? chance.pick("outcome", ["paid", "reverted", "lost", "cancelled"] as const) : "";
         const txHash = view?.versions.at(-1)?.txHash ?? contract;
         return { transactionId, stage, outcome, txHash, block: chance.below("hostile block", 50) };
       }
       case "adopt":
       case "account":
-        return { chain: chainName, nonce: `${chance.below("hostile nonce", 12)}`, witnesses };
+        return { chain: chainName, slot: `${chance.below("hostile nonce", 12)}`, witnesses };
       case "report":
         return { after: chance.below("hostile after", 40) };
       default:

@@ -1,6 +1,7 @@
 /**
- * The AF_UNIX socket between courier and signer without bytes: requests go to the signer's real verbs, answers and pushes come back
- * in order. When either end dies the other hears of it, as the kernel would tell it.
+ * The AF_UNIX socket between courier and signer without bytes: requests go to the signer's real
+ * verbs, answers and pushes come back in order. When either end dies the other hears of it, as the
+ * kernel would tell it.
  */
 import type { SocketClient } from "../../agent/socket/client.ts";
 import type { Answer, CourierAnswers, CourierRequests, Push, Request } from "../../agent/socket/verbs.ts";

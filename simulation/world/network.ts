@@ -1,6 +1,6 @@
 /**
- * The line between courier and gateway: connections that deliver frames in order and late, break, hang, and are carried by somebody
- * who may lose, repeat, swap, damage and remember what passes.
+ * The line between courier and gateway: connections that deliver frames in order and late, break,
+ * hang, and are carried by somebody who may lose, repeat, swap, damage and remember what passes.
  */
 
 import { EventEmitter } from "node:events";
@@ -58,7 +58,10 @@ export class Network implements Dialler {
     else kept[kernel.chance.below("frame to forget", rememberedMax)] = bytes;
   }
 
-  /** A process died: its connections break, and the other ends hear of it unless the machine went as well. */
+  /**
+   * A process died: its connections break, and the other ends hear of it unless the machine went as
+   * well.
+   */
   died(owner: Owner, isHeard: boolean): void {
     for (const line of this.lines) line.died(owner, isHeard);
   }

@@ -1,6 +1,7 @@
 /**
- * One simulated chain node as JSON-RPC shows it: it may lag behind the chain, answer errors, say nothing for a while, take a
- * transaction and not say so, keep one to itself, and lie. What it is asked and what it says is the real pool's to judge.
+ * One simulated chain node as JSON-RPC shows it: it may lag behind the chain, answer errors, say
+ * nothing for a while, take a transaction and not say so, keep one to itself, and lie. What it is
+ * asked and what it says is the real pool's to judge.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { kernel, note, type RpcDoor } from "../kernel/kernel.ts";
@@ -27,9 +28,10 @@ const silenceMs = 5_000;
 const callsMax = 10_000;
 const texts = {
   known: "already known",
-  "nonce-consumed": "nonce too low",
+  "slot-consumed": "nonce too low",
   underpriced: "replacement transaction underpriced",
   funds: "insufficient funds for gas * price + value",
+  intrinsic: "intrinsic gas too low",
 } as const;
 
 type Envelope =
@@ -97,10 +99,12 @@ export class Node implements RpcDoor {
 
   #answer(method: string, params: readonly unknown[]): Envelope {
     if (method === "eth_sendRawTransaction") return this.#send(String(params[0]));
-    if (method === "eth_estimateGas") return this.#estimate(params[0] as { to: string; value: string; data: string });
-    const honest = this.#read(method, params);
     const { lie, aheadBlocks } = this.faults;
     const isLie = lie > 0 && kernel.chance.fault("node lie", lie);
+    if (method === "eth_estimateGas") {
+      return isLie ? lieAboutGas() : this.#estimate(params[0] as { to: string; value: string; data: string });
+    }
+    const honest = this.#read(method, params);
     if (isLie) return { ok: true, result: this.#lie(method, params, honest) };
     const isAhead = aheadBlocks > 0 && method === "eth_getBlockByNumber" && (params[0] === "latest" || params[0] === "finalized");
     return { ok: true, result: isAhead ? numberedHigher(honest as Record<string, unknown>, aheadBlocks) : honest };
@@ -186,11 +190,13 @@ export class Node implements RpcDoor {
     if (method === "eth_getTransactionCount")
       return quantity(Number(honest) + (turn === 0 ? 40 : turn === 1 ? 1 : -1 * Math.min(1, Number(honest))));
     if (method === "eth_getBalance") return quantity(turn < 2 ? 10n ** 24n : 0n);
-    if (method === "eth_maxPriorityFeePerGas") return quantity(10n ** 13n);
+    if (method === "eth_maxPriorityFeePerGas") return quantity(kernel.chance.pick("tip", [10n ** 13n, 40n * 10n ** 9n, 0n]));
+    if (method === "eth_getCode") return honest === "0x" ? "0x6000" : "0x";
+    if (method === "eth_call") return word(turn < 2 ? 10n ** 24n : 0n);
     if (method === "eth_getTransactionReceipt") return lieAboutReceipt(honest as Record<string, unknown>, turn);
     if (method !== "eth_getBlockByNumber") return honest;
     const block = honest as Record<string, unknown>;
-    if (turn === 0) return { ...block, baseFeePerGas: quantity(10n ** 13n) };
+    if (turn === 0) return { ...block, baseFeePerGas: quantity(kernel.chance.pick("base fee", [10n ** 13n, 1n])) };
     if (turn === 1) return { ...block, hash: `0x${"ab".repeat(32)}` };
     if (turn === 3) return { ...block, transactions: [] };
     return numberedHigher(block, kernel.chance.pick("ahead by", [1, 2, 50]));
@@ -211,6 +217,14 @@ function receiptJson(block: Block, one: Included): object {
     ...{ transactionHash: hash, blockNumber: quantity(block.number), blockHash: block.hash, status: quantity(one.status) },
     ...{ from, to, gasUsed: quantity(one.gasUsed), effectiveGasPrice: quantity(one.gasPriceWei), logs: logsOf(one) },
   };
+}
+
+/**
+ * Too little to be mined, too little to be carried out, far too much, or a call that would fail.
+ */
+function lieAboutGas(): Envelope {
+  const gas = kernel.chance.pick("gas", [21_000, 30_000, 41_000, 5_000_000, 0]);
+  return gas === 0 ? { ok: false, code: 3, message: "execution reverted" } : { ok: true, result: quantity(gas) };
 }
 
 function numberedHigher(block: Record<string, unknown>, blocks: number): unknown {

@@ -1,17 +1,21 @@
 /**
- * The shop that orders, asks again and sometimes changes its mind; and the operator at the agent who looks at what is held, and
- * says yes or no, sometimes late.
+ * The shop that orders, asks again and sometimes changes its mind; and the operator at the agent
+ * who looks at what is held, and says yes or no, sometimes late.
  */
+import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
 import type { Answer, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import { Violation } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
+import { OnCall } from "./on-call.ts";
 import { namedReceiver, type Order, receivers } from "./plan.ts";
-import { merchant } from "./setting.ts";
+import { chainName, merchant } from "./setting.ts";
 import type { World } from "./world.ts";
 
 const askAgainMs = 2_000;
 const operatorMs = 2_500;
+/** What policy has still to judge, and what waits for the chain. */
+const undecidable: ReadonlySet<string> = new Set(["SIGNER_NOT_GREETED", "SLOT_CONTESTED"]);
 /** What the names of orders begin with that come after everything else. */
 export const lateOrder = "order-late";
 
@@ -28,10 +32,12 @@ export class People {
   readonly #world: World;
   /** Orders the gateway has answered with an id, so that the shop need not ask again. */
   readonly #taken = new Set<string>();
+  readonly #onCall: OnCall;
   #lateOrders = 0;
 
   constructor(world: World) {
     this.#world = world;
+    this.#onCall = new OnCall(world, (machine, verb, body, answered) => this.ask(machine, verb, body, answered));
   }
 
   begin(): void {
@@ -39,7 +45,11 @@ export class People {
     for (const order of this.#world.plan.orders) {
       scheduler.after(order.atMs, scheduler.world, () => this.#order(order));
     }
-    scheduler.every(operatorMs, scheduler.world, () => this.#lookAtHeld());
+    scheduler.every(operatorMs, scheduler.world, () => {
+      this.#lookAtHeld();
+      for (const machine of this.#world.machines) this.#adopt(machine);
+    });
+    this.#onCall.begin();
   }
 
   /** Asks until the gateway says that it has the order. */
@@ -72,7 +82,10 @@ export class People {
     for (const order of this.#world.plan.orders) if (this.#taken.has(order.orderId)) this.request(order, order.amount);
   }
 
-  /** The shop misses everything, asks until all of it is taken, and has one order more; tells how many it misses. */
+  /**
+   * The shop misses everything, asks until all of it is taken, and has one order more; tells how
+   * many it misses.
+   */
   orderAllAgain(): number {
     const { scheduler } = kernel;
     const missed = this.#world.plan.orders.filter(({ orderId }) => this.#taken.delete(orderId));
@@ -107,11 +120,15 @@ export class People {
     if (row?.status !== 2) this.#world.violated(new Violation("failed is said of what has failed", orderId));
   }
 
-  /** The same order with another amount: something else under a name that is taken, which must be refused. */
+  /**
+   * The same order with another amount: something else under a name that is taken, which must be
+   * refused.
+   */
   alter(order: Order): void {
     if (!this.#taken.has(order.orderId)) return;
     const amount = `${order.amount}7`;
-    // A database from a backup may not know the order any more; then this is the first that it hears of it.
+    // A database from a backup may not know the order any more; then this is the first that it
+    // hears of it.
     const isRestored = this.#world.weather.backups.wasGatewayRestored;
     if (isRestored) this.#world.payments.allow(order, amount);
     this.request(order, amount, ({ code = "" }) => {
@@ -132,17 +149,37 @@ export class People {
       if (slow > 0 && kernel.chance.fault("operator is slow", slow)) continue;
       this.ask(machine, "list", { openOnly: true, limit: 20 }, (answer) => {
         const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
-        // What a recovery holds is for whoever carries it out.
-        const isTheirs = (code: string): boolean =>
-          code === "RECOVERY_HOLD" || (code === "RECOVERY_SETTLED" && this.#world.rescue?.comparison.isNeeded === true);
         for (const view of withdrawals) {
-          if (view.state === "held" && !isTheirs(view.code) && !this.#leavesToTime(view)) this.#decide(machine, view);
+          // What is held because both went back is for whoever carries that out.
+          const isTheirs = view.code !== "RECOVERY_HOLD" && !this.#leavesToTime(view);
+          if (view.state === "held" && isTheirs) this.#decide(machine, view);
+          if (view.state === "quarantined" && !undecidable.has(view.code)) this.approve(machine, view);
         }
       });
     }
   }
 
-  /** What only waits for its time is left to that as a rule, and always once nothing goes wrong any more. */
+  /**
+   * An account that was used before begins with a person's yes, who compares what the nodes count
+   * with the chain itself.
+   */
+  #adopt(machine: Machine): void {
+    const { chain, payments } = this.#world;
+    if (chain.top.nonce === 0) return;
+    // A ledger that does not know where it begins, of an account that has paid, is for whoever
+    // looks at the chain first.
+    const isCareful = payments.released > 0 && machine.name !== "c";
+    this.ask(machine, "adopt", { chain: chainName, slot: "" }, (answer) => {
+      const { first } = answer as unknown as { first?: FirstSlotView };
+      if (first === undefined || first.isBegun || first.adopted === first.counted || (isCareful && first.adopted === "")) return;
+      if (first.counted === `${chain.top.nonce}`) this.ask(machine, "adopt", { chain: chainName, slot: first.counted });
+    });
+  }
+
+  /**
+   * What only waits for its time is left to that as a rule, and always once nothing goes wrong any
+   * more.
+   */
   #leavesToTime({ code }: WithdrawalView): boolean {
     if (code !== "POLICY_NEW_DESTINATION_DELAY") return false;
     return !this.#world.isFaulty || kernel.chance.below("decides before the delay ends", 8) > 0;
@@ -206,11 +243,12 @@ export class People {
          LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0 AND a.releasedAt IS NULL`,
     );
     const { payments } = this.#world;
-    // Without a foreign hand nothing stays odd: what a node hid is found again, unless the gateway itself has forgotten it.
+    // Without a foreign hand nothing stays odd: what a node hid is found again, unless the gateway
+    // itself has forgotten it.
     const isOdd = ({ id, stage }: Row): boolean => {
       if (stage !== "stuck") return false;
-      const [bound] = this.#world.gateway.all<{ token: string }>("SELECT token FROM tokens WHERE transactionId = ?", id);
-      return payments.foreign.size > 0 || payments.isForgottenNonce(Number(bound?.token ?? -1));
+      const [bound] = this.#world.gateway.all<{ slot: string }>("SELECT slot FROM slots WHERE transactionId = ?", id);
+      return payments.foreign.size > 0 || payments.isForgottenNonce(Number(bound?.slot ?? -1));
     };
     return rows.filter((row) => !isOdd(row) && !(this.#world.weather.mayLock && row.lockedCode));
   }

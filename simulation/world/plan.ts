@@ -1,8 +1,10 @@
 /**
- * What one run is about: the chain, the nodes, the orders, and which kinds of fault it has at what rate. Each seed draws its own mix,
- * most kinds being off in most runs, so that a rare pair of faults meets somewhere without being drowned by all the others.
+ * What one run is about: the chain, the nodes, the orders, and which kinds of fault it has at what
+ * rate. Each seed draws its own mix, most kinds being off in most runs, so that a rare pair of
+ * faults meets somewhere without being drowned by all the others.
  */
 import { Chance, rateParts } from "../kernel/chance.ts";
+import { inWorld } from "./worlds.ts";
 
 /** Faults by the place where they strike; a rate is in parts of 10,000 per occasion. */
 export const faultKinds = {
@@ -27,7 +29,8 @@ export const faultKinds = {
   lineSlow: { percent: 20, rates: [500, 4000] },
   frameLost: { percent: 8, rates: [100, 1000] },
   frameTwice: { percent: 10, rates: [200, 2000] },
-  frameOld: { percent: 10, rates: [200, 2000] }, // one of long ago, recorded by whoever carries them
+  // one of long ago, recorded by whoever carries them
+  frameOld: { percent: 10, rates: [200, 2000] },
   framesSwapped: { percent: 8, rates: [200, 1500] },
   frameDamaged: { percent: 5, rates: [100, 500] },
   // The chain and its nodes.
@@ -53,7 +56,8 @@ export const faultKinds = {
   folderCloned: { percent: 6, rates: [800, 3000] },
   pairedAgain: { percent: 4, rates: [800, 3000] },
   hostileCourier: { percent: 15, rates: [2000, 9000] },
-  bothRestored: { percent: 6, rates: [800, 3000] }, // one server with both, put back to its snapshot
+  // one server with both, put back to its snapshot
+  bothRestored: { percent: 6, rates: [800, 3000] },
 } as const;
 
 export type FaultKind = keyof typeof faultKinds;
@@ -80,7 +84,10 @@ export interface Plan {
   readonly nodes: number;
   readonly firstNonce: number;
   readonly policy: "wide" | "narrow" | "daily" | "holding";
-  /** What a person or time decides beside the limits: destinations never paid before, or two names for larger amounts. */
+  /**
+   * What a person or time decides beside the limits: destinations never paid before, or two names
+   * for larger amounts.
+   */
   readonly rules: "" | "destinations" | "approvers";
   readonly segmentBytesMax: number;
   readonly linkSlowMs: number;
@@ -88,13 +95,21 @@ export interface Plan {
   readonly refusing: string;
   /** People do what docs/recovering.md says when an agent is locked. */
   readonly rescue: boolean;
-  /** A gateway that was put back: another server takes the old one's place after it, by the rules of that page. */
+  /**
+   * A gateway that was put back: another server takes the old one's place after it, by the rules of
+   * that page.
+   */
   readonly takeover: boolean;
   /**
-   * What is open in the backup that is put back: something on its way, which has ended by a dearer version since, or something held,
-   * which has been signed since. "" when it is whatever there was.
+   * What is open in the backup that is put back: something on its way, which has ended by a dearer
+   * version since, or something held, which has been signed since. "" when it is whatever there
+   * was.
    */
   readonly oldBackup: "" | "on its way" | "held";
+  /** Somebody writes into the ledger's folder each time the signer is down. */
+  readonly isForged: boolean;
+  /** How often a person replaces, cancels, pauses or resumes without need, of 10,000 looks. */
+  readonly helps: number;
 }
 
 /** Destinations in EIP-55 form. */
@@ -108,6 +123,9 @@ export const twin = "0x7099abababababAbaBaBABaBaBabAbAbaBA179c8";
 /** The one that operators name where the shop left it open. */
 export const namedReceiver = "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65";
 
+/** In one plan of so many somebody forges. */
+const forgedOf = 16;
+
 /** When a twin is asked for at the latest. */
 const twinMsMax = 20_000;
 
@@ -115,7 +133,7 @@ const decimals = { eth: 18, usdt: 6 } as const;
 
 /** What a seed's run is about. */
 export function planOf(seed: number): Plan {
-  return drawPlan(new Chance(seed));
+  return drawPlan(new Chance(seed), seed);
 }
 
 /** What says of the account's transactions that they are others than they are. */
@@ -132,7 +150,10 @@ export function showsAll({ rates }: Pick<Plan, "rates">): boolean {
   return isWithout(rates, [...untrue, ...hiding, "blocksSkip"]);
 }
 
-/** Whether people can compare what the shop asks for with the chain: another amount is another payment. */
+/**
+ * Whether people can compare what the shop asks for with the chain: another amount is another
+ * payment.
+ */
 export function canCompare({ rates }: Pick<Plan, "rates">): boolean {
   return isWithout(rates, [...untrue, "ordersAltered"]);
 }
@@ -142,8 +163,9 @@ function isWithout(rates: Rates, kinds: readonly FaultKind[]): boolean {
 }
 
 /**
- * Ledger and database are put back together in runs with no other way back, and with nodes that show what the chain has; unless people
- * carry out a recovery, who know what to do with what nobody shows.
+ * Ledger and database are put back together in runs with no other way back, and with nodes that
+ * show what the chain has; unless people carry out a recovery, who know what to do with what nobody
+ * shows.
  */
 function putBackTogether(chance: Chance, rates: Rates): { readonly rates: Rates; readonly rescue: boolean } {
   const { ledgerRestored, gatewayRestored, folderCloned, pairedAgain, bothRestored } = rates;
@@ -158,7 +180,12 @@ function putBackTogether(chance: Chance, rates: Rates): { readonly rates: Rates;
   };
 }
 
-export function drawPlan(chance: Chance): Plan {
+/** A plan as the seed's world has it. */
+export function drawPlan(chance: Chance, seed: number): Plan {
+  return { ...inWorld(drawAny(chance), seed, chance), isForged: seed % forgedOf === 7 };
+}
+
+function drawAny(chance: Chance): Omit<Plan, "isForged"> {
   const drawn = Object.fromEntries(
     Object.entries(faultKinds).map(
       ([
@@ -207,6 +234,7 @@ export function drawPlan(chance: Chance): Plan {
     segmentBytesMax: chance.pick("segment size", [1_024, 4_096, 16_384, 1_048_576, 1_048_576, 1_048_576]),
     linkSlowMs: chance.pick("line delay", [1, 20, 150]),
     refusing: chance.fault("a receiver refuses", 500) ? receivers[1] : "",
+    helps: chance.fault("people help", 2_000) ? chance.between("people help how often", 1_000, 6_000) : 0,
   };
 }
 
@@ -216,8 +244,8 @@ function drawRules(chance: Chance): Plan["rules"] {
 }
 
 /**
- * The first may be paid for good before another is asked for that goes to an address which looks like the first one's; between the two,
- * one more to the first one's own.
+ * The first may be paid for good before another is asked for that goes to an address which looks
+ * like the first one's; between the two, one more to the first one's own.
  */
 function withTwin(chance: Chance, orders: readonly Order[]): readonly Order[] {
   const [first, second] = [
@@ -228,7 +256,10 @@ function withTwin(chance: Chance, orders: readonly Order[]): readonly Order[] {
   return orders.map((order, index) => ({ ...order, mode: "auto", ...(index === 0 ? first : index === 1 ? second : last) }));
 }
 
-/** The first waits for a person, and all are of one currency: together they may be more than a day's limit. */
+/**
+ * The first waits for a person, and all are of one currency: together they may be more than a day's
+ * limit.
+ */
 function heldFirst(orders: readonly Order[]): readonly Order[] {
   const currency = orders[0]?.currency ?? "eth";
   return orders.map((order, index) => ({

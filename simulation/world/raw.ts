@@ -1,6 +1,7 @@
 /**
- * Signed type-2 transactions read by code that shares nothing with the code that builds them: what the simulated chain, and every
- * invariant about what left the signer, goes by. Source: EIP-1559, EIP-2718; Yellow Paper appendix B (RLP).
+ * Signed type-2 transactions read by code that shares nothing with the code that builds them: what
+ * the simulated chain, and every invariant about what left the signer, goes by. Source: EIP-1559,
+ * EIP-2718; Yellow Paper appendix B (RLP).
  */
 import { keccak_256 } from "@noble/hashes/sha3";
 import { recover } from "../stand-ins/curve.ts";
@@ -16,7 +17,10 @@ export interface SignedTransaction {
   readonly to: string; // lower case
   readonly valueWei: bigint;
   readonly data: string;
-  /** What it pays: the receiver (lower case), the contract ("" native) and base units; null when it is no plain payment. */
+  /**
+   * What it pays: the receiver (lower case), the contract ("" native) and base units; null when it
+   * is no plain payment.
+   */
   readonly payment: Payment | null;
 }
 
@@ -42,6 +46,11 @@ export function readRaw(raw: string): SignedTransaction | null {
   if (known.size >= knownMax) known.clear();
   known.set(raw, read);
   return read;
+}
+
+/** It pays nothing, to its own account. */
+export function isCancel({ from, to, valueWei, data }: SignedTransaction): boolean {
+  return to === from && valueWei === 0n && data === "0x";
 }
 
 function itemAt(bytes: Buffer, at: number): Item {

@@ -1,8 +1,11 @@
-/** Reads bytes back before they are sent, as the courier does with ethers, by the simulated chain's own reader. */
+/**
+ * Reads bytes back before they are sent, as the courier does with ethers, by the simulated chain's
+ * own reader.
+ */
 
 import type { CourierSettings } from "../../agent/config/settings.ts";
 import type { ReadBack } from "../../agent/courier/nodes/read-back.ts";
-import { readRaw } from "./raw.ts";
+import { isCancel, readRaw } from "./raw.ts";
 
 export function readBack({ chains, currencies }: Pick<CourierSettings, "chains" | "currencies">): ReadBack {
   return (withdrawal, version) => {
@@ -14,10 +17,12 @@ export function readBack({ chains, currencies }: Pick<CourierSettings, "chains" 
       payment !== null &&
       read.hash === version.txHash &&
       read.chainId === chains[withdrawal.chain]?.chainId &&
-      `${read.nonce}` === withdrawal.nonce &&
-      payment.contract === contract &&
-      payment.receiver === withdrawal.address.toLowerCase() &&
-      `${payment.units}` === withdrawal.amountUnits;
+      `${read.nonce}` === withdrawal.slot &&
+      (version.isCancel === true
+        ? isCancel(read)
+        : payment.contract === contract &&
+          payment.receiver === withdrawal.address.toLowerCase() &&
+          `${payment.units}` === withdrawal.amountUnits);
     return Promise.resolve(isSame ? "" : "the bytes say something else");
   };
 }

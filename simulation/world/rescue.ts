@@ -1,31 +1,34 @@
 /**
- * The two people of docs/recovering.md, one at the gateway and one at the agent: they look every few seconds, do one step of the page,
- * and look again. A step that was refused, or whose answer never came, is done later from where the page says. What is done is done by
- * the product's own verbs; what they see is what `status`, `agents` and a block explorer show.
+ * The two people of docs/recovering.md, one at the gateway and one at the agent: they look every
+ * few seconds, do one step of the page, and look again. A step that was refused, or whose answer
+ * never came, is done later from where the page says. What is done is done by the product's own
+ * verbs; what they see is what `status`, `agents` and a block explorer show.
  */
 
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLockedLedger } from "../../agent/ledger/ledger.ts";
-import type { RecoveryPlan, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
+import type { SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { type AgentLine, listAgents, recoverAgent } from "../../gateway/operator/people.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import { must } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
 import { Comparison } from "./comparison.ts";
-import { gatewayKey, merchant, wallet } from "./setting.ts";
+import { gatewayKey, merchant, seal, wallet } from "./setting.ts";
 import type { World } from "./world.ts";
 
 /** Codes of section 2 that say: section 3. */
-const mendable: ReadonlySet<string> = new Set([
-  ...["LEDGER_BEHIND_GATEWAY", "LEDGER_FORKED", "LEDGER_NEW", "GATEWAY_BEHIND", "GATEWAY_FORKED", "JOB_CHAIN_FORKED"],
-]);
+const mendable: ReadonlySet<string> = new Set(["LEDGER_BEHIND_GATEWAY", "LEDGER_FORKED"]);
 /** What a recovered ledger may be answered with: section 6. */
-const contradictions: ReadonlySet<string> = new Set(["HUB_CONTRADICTION", "HUB_TOKEN_REUSED"]);
+const contradictions: ReadonlySet<string> = new Set(["HUB_CONTRADICTION", "HUB_SLOT_REUSED"]);
 /** What a look may find too early, and then finds again. */
 const tooEarly: ReadonlySet<string> = new Set([
-  ...["RECOVERY_NONE", "RECOVERY_CHANGED", "RECOVERY_NOT_TAKEN", "SIGNER_LOCKED", "SIGNER_NOT_GREETED", "RECOVERY_OFFERED"],
-  ...["LEDGER_DISK_FULL", "WITHDRAWAL_DIGEST", "WITHDRAWAL_NOT_HELD", "WITHDRAWAL_CLOSED", "WITHDRAWAL_BOUND"],
+  ...["RECOVERY_NONE", "SIGNER_LOCKED", "SIGNER_NOT_GREETED", "RECOVERY_OFFERED"],
+  // The disk failed in the midst of it: the signer starts again.
+  ...["LEDGER_DISK_FULL", "LEDGER_POISONED", "WITHDRAWAL_DIGEST", "WITHDRAWAL_NOT_HELD", "WITHDRAWAL_CLOSED", "WITHDRAWAL_BOUND"],
 ]);
+/** Policy has still to judge it: no person's turn. */
+const unjudged = "SIGNER_NOT_GREETED";
 /** Longer than nodes must agree that a nonce is used before it is called lost. */
 const lateMs = 150_000;
 const hourAndMoreMs = 61 * 60_000;
@@ -49,6 +52,8 @@ export class Rescue {
   #wasRecovered = false;
   /** Sections 4 and 5 lead to step 2 of section 3, whatever was ordered before. */
   #isFromStepTwo = false;
+  /** The gateway stands before an opening: both have forgotten, says the agent. */
+  #isPastOpening = false;
   /** `crypto` is started when the order was made. */
   #isAwaited = false;
 
@@ -66,7 +71,10 @@ export class Rescue {
     return this.#hasBegun && !this.isBeyond ? this.#seen || this.#unseen : "";
   }
 
-  /** An ended copy told the gateway more than the other one has: that one looks sound until it is greeted anew, and then locks. */
+  /**
+   * An ended copy told the gateway more than the other one has: that one looks sound until it is
+   * greeted anew, and then locks.
+   */
   get #unseen(): string {
     const { id, name, signer } = this.#machine;
     if (this.comparison.explains(signer?.signer.core.locked?.code ?? "")) return `${name} is locked`;
@@ -165,7 +173,7 @@ export class Rescue {
   #act(machine: Machine, status: SignerStatus, line: AgentLine): void {
     const { takeover } = this.#world;
     const { recovery, locked, epoch, greeted } = status;
-    if (recovery === "RECOVERY_HOLD" && contradictions.has(line.lockedCode)) {
+    if (this.#wasRecovered && recovery !== "RECOVERY_OFFERED" && contradictions.has(line.lockedCode)) {
       this.#conflict(machine);
       return;
     }
@@ -204,12 +212,10 @@ export class Rescue {
     if (machine.signer !== null) machine.signerEnds(machine.signer.owner);
   }
 
-  #mustOrder({ locked, epoch, courier }: SignerStatus, { lockedCode, unheard, epoch: granted }: AgentLine): boolean {
+  #mustOrder({ locked, epoch }: SignerStatus, { lockedCode, unheard, epoch: granted }: AgentLine): boolean {
     const { nowMs } = kernel.scheduler;
-    const isOrdered = lockedCode === "AGENT_RECOVERING";
-    const isBehind = courier?.linkDetail.includes("GATEWAY_BEHIND") === true;
-    const isHubs =
-      isBehind || lockedCode.startsWith("HUB_") || lockedCode === "AGENT_BEHIND" || unheard.includes("HUB_DATABASE_BEHIND");
+    const isOrdered = lockedCode === "RECOVERY_OFFERED";
+    const isHubs = lockedCode.startsWith("HUB_") || lockedCode === "AGENT_BEHIND" || unheard.includes("HUB_DATABASE_BEHIND");
     if (this.#isFromStepTwo) return true;
     const isDue = isOrdered ? nowMs - this.#orderedAt > patienceMs : locked !== "" || isHubs || epoch !== granted;
     if (!isDue) {
@@ -244,9 +250,11 @@ export class Rescue {
     const door = machine.signer as object;
     const shown = this.#shown?.door === door ? this.#shown : null;
     this.#shown = null;
-    people.ask(machine, "recover", { digest: shown?.digest ?? "" }, (answer) => {
+    const both = this.comparison.isNeeded || this.#isPastOpening;
+    people.ask(machine, "recover", { digest: shown?.digest ?? "", both }, (answer) => {
       if (answer.ok) {
         const { plan, done } = answer as unknown as { plan: RecoveryPlan; done: boolean };
+        if (done) this.#isPastOpening = false;
         note("recover", done ? "done" : "shown", () => JSON.stringify(plan));
         this.comparison.shown(plan);
         this.#wasRecovered ||= done;
@@ -255,7 +263,7 @@ export class Rescue {
         if (isMissed && kernel.chance.below("the shop asks again", 3) === 0) people.askAgain();
         return;
       }
-      if (answer.code === "RECOVERY_CONFLICT") this.#conflict(machine);
+      if (answer.code === "RECOVERY_BOTH") this.#isPastOpening = true;
       else this.#refused("recover", answer.code);
     });
   }
@@ -265,7 +273,7 @@ export class Rescue {
     const { backups, isDeceived } = this.#world.weather;
     const isWhole = backups.wasLedgerAlone && !isDeceived;
     this.#world.holds(() => must(!isWhole, "a ledger that was put back alone contradicts nothing", () => machine.name));
-    if (this.#world.weather.backups.wasGatewayRestored) this.#giveUp("RECOVERY_CONFLICT");
+    if (this.#world.weather.backups.wasGatewayRestored) this.#giveUp("a contradiction");
     else kernel.scheduler.after(0, kernel.scheduler.world, () => this.#newLedger(machine));
   }
 
@@ -281,7 +289,7 @@ export class Rescue {
     this.#world.forgets(machine, () => {
       machine.drive.restore(new Map());
       const first = { kind: "PAIRED", agent: id, merchant, wallet, epoch: 1, gatewayKey: gatewayKey.publicKey } as const;
-      createLockedLedger(ledgerDisk(`/${machine.name}/ledger`), first);
+      createLockedLedger(ledgerDisk(`/${machine.name}/ledger`), first, seal);
     });
     this.#isFromStepTwo = true;
     machine.isOn = true;
@@ -304,8 +312,8 @@ export class Rescue {
       const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
       const held = withdrawals.filter((view) => view.state === "held" && comparison.isDue(view));
       const quarantined = withdrawals
-        .filter(({ state }) => state === "quarantined")
-        .sort((a, b) => Number(a.nonce) - Number(b.nonce));
+        .filter(({ state, code }) => state === "quarantined" && code !== unjudged)
+        .sort((a, b) => Number(a.slot) - Number(b.slot));
       const impasse = comparison.impasse(withdrawals);
       if (impasse !== "") {
         this.#giveUp(impasse);

@@ -28,7 +28,7 @@ export async function runSeed(seed: number, options: RunOptions = { only: null, 
   Error.stackTraceLimit = options.isReadable ? 10 : 0;
   begin(seed, { ...options, onThrown: (owner, error) => world?.thrown(owner, error) });
   closeAll();
-  world = new World();
+  world = new World(seed);
   running = world;
   world.start();
   await kernel.scheduler.run();

@@ -1,14 +1,16 @@
 /**
- * What is the same in every run: wallet, keys, currencies and the shapes of both configurations. Keys are derived once per process,
- * since deriving takes longer than a whole run.
+ * What is the same in every run: wallet, keys, currencies and the shapes of both configurations.
+ * Keys are derived once per process, since deriving takes longer than a whole run.
  */
 
 import type { CourierSettings, PolicySettings, SignerSettings } from "../../agent/config/settings.ts";
-import { depositXpub, deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
+import { accountsOf, deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
+import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
 import type { GatewayKey } from "../../gateway/auth/gateway-key.ts";
 import type { GatewayConfig } from "../../gateway/config.ts";
+import { priceSettings } from "../../gateway/price-settings.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
 import { gatewayFingerprintOf } from "../../protocol/pairing.ts";
@@ -19,13 +21,18 @@ export const chainName = "local";
 export const chainId = 31_337;
 export const network = `eip155:${chainId}`;
 export const contract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
-/** Eight seconds before a midnight: hours and days of the calendar end in the midst of a run, and nothing may follow from it. */
+/**
+ * Eight seconds before a midnight: hours and days of the calendar end in the midst of a run, and
+ * nothing may follow from it.
+ */
 export const begun = 1_700_006_392_000;
 export const gatewayUrl = "http://127.0.0.1:9";
 
-const evm = deriveNodes(Uint8Array.from({ length: 64 }, (_, index) => index));
+export const evm = deriveNodes(Uint8Array.from({ length: 64 }, (_, index) => index));
 export const wallet = walletOf(evm);
-export const hotXpub = depositXpub(evm.account1);
+export const accounts = accountsOf(evm);
+/** Of every ledger: a machine's clone has the same keystore. */
+export const seal = new LedgerSeal(new Uint8Array(32).fill(99));
 
 /** One wallet; every agent has a signer key of its own. */
 export function vaultOf(signerSeed: number): Vault {
@@ -68,7 +75,10 @@ const policies: Readonly<Record<Plan["policy"], PolicySettings>> = {
   holding: { maxPerWithdrawal: "2", maxPerHour: "5", maxPerDay: "10", holdAbove: "0.2", ...fees },
 };
 
-/** Minutes are whole in config.json; three seconds are enough to see a delay from both sides in a run. */
+/**
+ * Minutes are whole in config.json; three seconds are enough to see a delay from both sides in a
+ * run.
+ */
 const rules: Readonly<Record<Plan["rules"], Partial<PolicySettings>>> = {
   "": {},
   destinations: { newDestination: { holdAbove: "0.25", delayMinutes: 0.05 } },
@@ -94,6 +104,7 @@ export function signerSettings(plan: Plan): SignerSettings {
     ...{
       currencies,
       policy: { eth: policy, usdt: policy },
+      stuckAfterMinutes: 1,
       stateDir: "",
       courierSocket: "",
       operatorSocket: "",
@@ -119,7 +130,15 @@ export function courierSettings(plan: Plan): Pick<CourierSettings, "chains" | "c
 
 export function gatewayConfig(plan: Plan): GatewayConfig {
   const nodes = nodeUrls(plan);
-  const common = { chain: chainName, network, minPaymentAmount: "0.01", minWithdrawAmount: "0.01", enabled: true };
+  const common = {
+    chain: chainName,
+    network,
+    minPaymentAmount: "0.01",
+    minWithdrawAmount: "0.01",
+    enabled: true,
+    depositOnly: false,
+    ...{ market: "", listUnpriced: false },
+  };
   const confirmations = confirmationsOf(plan);
   return {
     listen: { host: "127.0.0.1", port: 0, tls: null },
@@ -129,12 +148,13 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
       eth: { id: "eth", name: "Ether", symbol: "ETH", decimal: 18, contract: "", ...common },
       usdt: { id: "usdt", name: "Tether", symbol: "USDT", decimal: 6, contract, ...common },
     },
-    prices: { manual: {}, changedAtMs: 0 },
+    prices: priceSettings({}, {}, 0),
     limits: {
       ...{ readsPerSecond: 1000, writesPerSecond: 1000, burst: 10, failedAuthPerTenMinutes: 1000, pairingsPerMinute: 1000 },
       ...{ bodyBytesMax: 65_536, withdrawalWaitMs: 1_500, listMax: 100 },
     },
     lifetimes: { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 },
+    callbacks: { allowLoopback: false, allowNetworks: [], retryMs: [], timeoutMs: 1_000 },
     ...{ contentTypeOnGet: false, logLevel: "silent", alerts: null, metrics: null },
   };
 }

@@ -1,6 +1,7 @@
 /**
- * The gateway's database in memory, made once per process and emptied for each run. An answer is kept while none of the tables it was
- * taken from has been written to: asking SQLite again takes longer than anything else in a run.
+ * The gateway's database in memory, made once per process and emptied for each run. An answer is
+ * kept while none of the tables it was taken from has been written to: asking SQLite again takes
+ * longer than anything else in a run.
  */
 import { DatabaseSync } from "@photostructure/sqlite";
 import { schema } from "../../gateway/store/schema.ts";
@@ -103,7 +104,7 @@ export class Tables {
     if (known !== undefined) return known;
     const named = this.#tables.filter(({ name }) => new RegExp(`\\b${name}\\b`).test(sql));
     const isRead = /^\s*SELECT\b/.test(sql);
-    const written = /^\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)/.exec(sql)?.[1];
+    const written = /^\s*(?:INSERT(?: OR REPLACE)? INTO|UPDATE|DELETE FROM)\s+(\w+)/.exec(sql)?.[1];
     const takesBack = /^\s*ROLLBACK\b/.test(sql);
     const writes = takesBack ? this.#tables : this.#tables.filter(({ name }) => name === written);
     const made = new Statement(this.#raw.prepare(sql), isRead ? named : [], writes);

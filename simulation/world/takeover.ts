@@ -1,18 +1,21 @@
 /**
- * Another server in the old one's place, as docs/recovering.md section 7 has it: `agents release` with its guard, again and again
- * until the old server was heard, or unheard once that server is gone for good; then pairing, by the gateway's own code. Both servers
- * have one mnemonic, and so one account.
+ * Another server in the old one's place, as docs/recovering.md section 7 has it: `agents release`
+ * with its guard, again and again until the old server was heard, or unheard once that server is
+ * gone for good; then pairing, by the gateway's own code. Both servers have one mnemonic, and so
+ * one account.
  */
 
-import { createKey, scopes } from "../../gateway/auth/keys.ts";
+import { proveAccounts } from "../../agent/keystore/nodes.ts";
+import { createKey } from "../../gateway/auth/keys.ts";
 import { releaseAgent } from "../../gateway/operator/people.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
-import { openGrant, parseApiKey, parseSealedGrant, sealTranscript } from "../../protocol/pairing.ts";
+import { openGrant, parseSealedGrant } from "../../protocol/grant.ts";
+import { accountDigestOf, parseApiKey, sealTranscript, signTranscript } from "../../protocol/pairing.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import { must } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
 import { canCompare, showsAll } from "./plan.ts";
-import { hot, hotXpub, merchant, network, pairedCurrencies, vaultOf, wallet } from "./setting.ts";
+import { accounts, evm, merchant, network, pairedCurrencies, vaultOf, wallet } from "./setting.ts";
 import type { World } from "./world.ts";
 
 const keySeed = 2;
@@ -33,7 +36,10 @@ export class Takeover {
   /** The old server was given up: nobody knows whether the database holds all that it paid. */
   isUnheard = false;
   isReleased = false;
-  /** Somebody made sure that the old server runs no more; one that is only down, or damaged, may still be heard. */
+  /**
+   * Somebody made sure that the old server runs no more; one that is only down, or damaged, may
+   * still be heard.
+   */
   #isGivenUp = false;
 
   constructor(world: World) {
@@ -66,7 +72,10 @@ export class Takeover {
     scheduler.after(chance.between("another server later", 500, 5_000), scheduler.world, act);
   }
 
-  /** Without `--unheard` as long as the old server can run; when it is refused, perhaps that one is switched off for good. */
+  /**
+   * Without `--unheard` as long as the old server can run; when it is refused, perhaps that one is
+   * switched off for good.
+   */
   #release(): void {
     const { gateway } = this.#world;
     const old = this.#old as Machine;
@@ -91,7 +100,10 @@ export class Takeover {
     );
   }
 
-  /** A database that was put back needs the old server's word, or people who can see on the chain what it forgot. */
+  /**
+   * A database that was put back needs the old server's word, or people who can see on the chain
+   * what it forgot.
+   */
   get #mayBeGone(): boolean {
     const { weather, payments, plan } = this.#world;
     return !weather.backups.wasGatewayRestored || (canCompare(plan) && (payments.isShown || !showsAll(plan)));
@@ -112,11 +124,14 @@ export class Takeover {
     must(missing === undefined, "who is released by the guard has told all that left it", () => `${old.id}: ${missing}`);
   }
 
-  /** `pair.js` on the new server: a key of the gateway's operator first, then the request until it is answered. */
+  /**
+   * `pair.js` on the new server: a key of the gateway's operator first, then the request until it
+   * is answered.
+   */
   #pair(): void {
     const { gateway } = this.#world;
     if (this.#apiKey === "") {
-      const key = { merchant, scopes, profile: "compatible", alg: "HS256" } as const;
+      const key = { merchant, scopes: ["agent:pair"], profile: "compatible", alg: "HS256" } as const;
       gateway.command(
         (by) => by.store.write((database) => createKey(database, key, by)),
         (made) => {
@@ -129,10 +144,10 @@ export class Takeover {
     this.#asking ??= this.#request();
     const { transcript, body } = this.#asking;
     gateway.pair(body, (answer) => {
-      note("pairs", answer.kind === "data" ? "ok" : answer.code);
-      if (answer.kind === "code") {
+      note("pairs", answer.kind === "code" ? answer.code : "ok");
+      if (answer.kind !== "data") {
         // A database that was put back does not know the key, or is told of another time.
-        if (answer.code === "pairing_key_invalid") this.#apiKey = "";
+        if (answer.kind === "code" && answer.code === "pairing_key_invalid") this.#apiKey = "";
         this.#asking = null;
         return;
       }
@@ -148,14 +163,17 @@ export class Takeover {
   #request(): Asking {
     const { keyId, fingerprint, secret } = parseApiKey(this.#apiKey);
     const linkKey = privateKeyFromSeed(linkSeed);
+    const signer = vaultOf(keySeed).signerKey;
     const transcript = JSON.stringify({
-      ...{ version: 1, keyId, gatewayFingerprint: fingerprint },
-      ...{ signerKey: publicKeyHex(vaultOf(keySeed).signerKey), linkKey: publicKeyHex(linkKey), wallet },
-      ...{ networks: [network], accounts: [{ family: "evm", address: hot, depositXpub: hotXpub }] },
+      ...{ version: 2, keyId, gatewayFingerprint: fingerprint },
+      ...{ signerKey: publicKeyHex(signer), linkKey: publicKeyHex(linkKey), wallet },
+      ...{ networks: [network], accounts },
       ...{ currencies: pairedCurrencies, nonce: kernel.chance.bytes("pairing nonce", 32).toString("hex") },
       at: this.#world.gateway.clock(),
     });
-    return { transcript, body: Buffer.from(JSON.stringify(sealTranscript(transcript, { secret, linkKey }))) };
+    const proofs = proveAccounts(evm, accountDigestOf(transcript));
+    const proven = { signerSignature: signTranscript(transcript, signer), proofs };
+    return { transcript, body: Buffer.from(JSON.stringify(sealTranscript(transcript, { secret, linkKey, proven }))) };
   }
 
   #begin(id: string, epoch: number): void {
@@ -163,7 +181,7 @@ export class Takeover {
     note("another server is paired", epoch);
     const { gateway } = this.#world;
     const [row] = gateway.all<{ lockedCode: string }>("SELECT lockedCode FROM agents WHERE id = ?", id);
-    const isMarked = !this.isUnheard || row?.lockedCode === "AGENT_RECOVERING";
+    const isMarked = !this.isUnheard || row?.lockedCode === "RECOVERY_OFFERED";
     this.#world.holds(() => must(isMarked, "who follows a server that was not heard begins with a recovery", () => id));
     this.#next = this.#world.addMachine("c", id, keySeed);
     this.#next.pair(epoch);

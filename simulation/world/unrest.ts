@@ -1,6 +1,11 @@
-/** What agents that run have still to bring to an end, or to notice, before a run may be called over; "" when there is nothing. */
-import { hearing } from "../../gateway/hub/hearing.ts";
-import { begun, hot, network } from "./setting.ts";
+/**
+ * What agents that run have still to bring to an end, or to notice, before a run may be called
+ * over; "" when there is nothing.
+ */
+import type { Core } from "../../agent/signer/state/core.ts";
+import { hearing } from "../../gateway/recovery/hearing.ts";
+import { parseAmount } from "../../protocol/amount.ts";
+import { begun, currencies, hot, network, policyOf } from "./setting.ts";
 import type { World } from "./world.ts";
 
 /** What one that was released has open stays with it, and is told of by nobody. */
@@ -15,7 +20,10 @@ function unfinished(world: World): string {
   return busy === undefined || busy.signer?.signer.core.locked !== null ? "" : `${busy.name} has withdrawals open`;
 }
 
-/** Somebody else used a nonce of the account for good since it was adopted, and the agent has not stopped. */
+/**
+ * Somebody else used a nonce of the account for good since it was adopted, and the agent has not
+ * stopped.
+ */
 function unnoticed(world: World): string {
   const nonces = world.payments.foreignNonces;
   const blind = serving(world).find(({ signer }) => {
@@ -26,12 +34,15 @@ function unnoticed(world: World): string {
   return blind === undefined ? "" : `${blind.name} has not noticed who else uses its account`;
 }
 
-/** A released server's nonce that no block has: it waits there or was never sent, and holds up all that the next one pays. */
+/**
+ * A released server's nonce that no block has: it waits there or was never sent, and holds up all
+ * that the next one pays.
+ */
 function isHeldUp({ gateway, takeover, machines, chain }: World): boolean {
   if (takeover.next === null) return false;
-  const sql = "SELECT token FROM tokens JOIN jobs ON jobs.transactionId = tokens.transactionId WHERE jobs.agent = ?";
-  const bound = gateway.all<{ token: string }>(sql, machines[0]?.id ?? "");
-  return bound.some(({ token }) => Number(token) >= chain.top.nonce);
+  const sql = "SELECT slot FROM slots JOIN jobs ON jobs.transactionId = slots.transactionId WHERE jobs.agent = ?";
+  const bound = gateway.all<{ slot: string }>(sql, machines[0]?.id ?? "");
+  return bound.some(({ slot }) => Number(slot) >= chain.top.nonce);
 }
 
 export function unrestOf(world: World): string {
@@ -39,9 +50,10 @@ export function unrestOf(world: World): string {
 }
 
 /**
- * Who has stopped itself though the line `agents` of its gateway looks as ever; "" when nobody. One state folder that runs twice
- * is one line there: what the sound one says of it may be the newer. A courier that lies keeps what it likes to itself, and a database
- * that lacks what the agent knows shows that instead.
+ * Who has stopped itself though the line `agents` of its gateway looks as ever; "" when nobody. One
+ * state folder that runs twice is one line there: what the sound one says of it may be the newer. A
+ * courier that lies keeps what it likes to itself, and a database that lacks what the agent knows
+ * shows that instead.
  */
 export function unshownLock(world: World): string {
   const { gateway } = world;
@@ -56,8 +68,9 @@ export function unshownLock(world: World): string {
 }
 
 /**
- * Simulated time until which limits held back all that is open, 0 when they did not hold back all of it: what was approved an hour after
- * another may find that one bound just before it, and waits then until that one counts no more.
+ * Simulated time until which limits held back all that is open, 0 when they did not hold back all
+ * of it: what was approved an hour after another may find that one bound just before it, and waits
+ * then until that one counts no more.
  */
 export function heldBackUntilMs(world: World): number {
   const { rescue, people } = world;
@@ -67,4 +80,17 @@ export function heldBackUntilMs(world: World): number {
   const open = [...books.map(({ transactionId }) => transactionId), ...people.unended.map(({ id }) => id)];
   const untilOf = (id: string): number => Math.max(0, ...machines.map((one) => world.ledgerOf(one).heldBackUntil(id)));
   return open.length === 0 ? 0 : Math.max(0, Math.min(...open.map(untilOf)) - begun);
+}
+
+/**
+ * Whether a courier that named its own prices may have left less of the day's fees than a payment
+ * costs: honest ones wait for tomorrow.
+ */
+export function haveFeesRunOut(world: World): boolean {
+  const limit = parseAmount(policyOf(world.plan).maxFeePerDay, 18);
+  if (!world.weather.isDeceived || !limit.ok) return false;
+  const isSpent = ({ policy, heads }: Core, currency: string): boolean =>
+    policy.usedAt(currency, heads.at).feesUnits * 3n > limit.units;
+  const cores = serving(world).flatMap(({ signer }) => (signer === null ? [] : [signer.signer.core]));
+  return cores.some((core) => Object.keys(currencies).some((currency) => isSpent(core, currency)));
 }

@@ -1,6 +1,7 @@
 /**
- * What goes wrong, where and when: asked at every effect of the code, and by a clock of its own for what comes from outside. When it
- * calms down everything is mended that can be mended: processes run, lines hold, nodes are honest, clocks are right.
+ * What goes wrong, where and when: asked at every effect of the code, and by a clock of its own for
+ * what comes from outside. When it calms down everything is mended that can be mended: processes
+ * run, lines hold, nodes are honest, clocks are right.
  */
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
@@ -43,18 +44,26 @@ export class Weather {
     this.#hostile = world.plan.rates.hostileCourier > 0 ? new Hostile(world) : null;
   }
 
-  /** A disk kept later parts of a write without the earlier ones: such a ledger is for a person, and nothing runs on it. */
+  /**
+   * A disk kept later parts of a write without the earlier ones: such a ledger is for a person, and
+   * nothing runs on it.
+   */
   leaveToPeople(machine: Machine): void {
     note("left to a person");
     this.#isLeft = true;
     machine.isOn = false;
   }
 
-  /** Whether every withdrawal must come to an end once it is calm: not when somebody was free to stop it for good. */
+  /**
+   * Whether every withdrawal must come to an end once it is calm: not when somebody was free to
+   * stop it for good.
+   */
   get mustSettle(): boolean {
     const { rescue } = this.#world;
-    const isOpen = this.backups.wasUsed && (rescue === null || rescue.isBeyond);
-    return this.#hostile === null && !isOpen && !this.#isLeft;
+    // Of a recovery by what a lying courier counts a person must see that the count is not the
+    // chain's.
+    const isOpen = this.backups.wasUsed && (rescue === null || rescue.isBeyond || this.isDeceived);
+    return !isOpen && !this.#isLeft;
   }
 
   /** Whether a courier lies. */
@@ -64,7 +73,7 @@ export class Weather {
 
   /** Whether an agent may have stopped itself for a person to look. */
   get mayLock(): boolean {
-    return !this.mustSettle || this.#world.plan.rates.foreignSpend > 0;
+    return !this.mustSettle || this.isDeceived || this.#world.plan.rates.foreignSpend > 0;
   }
 
   begin(): void {
@@ -198,7 +207,8 @@ export class Weather {
     }
     chain.revertRate = 0;
     chain.skipRate = 0;
-    // A market that rose is no fault: dearer versions are what gets payments through, or the ones before after all.
+    // A market that rose is no fault: dearer versions are what gets payments through, or the ones
+    // before after all.
     if (chain.baseFeeWei > 5n * baseFeeWei) chain.baseFeeWei = 5n * baseFeeWei;
     gateway.skewMs = 0;
     for (const machine of machines) {

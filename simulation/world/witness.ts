@@ -1,6 +1,7 @@
 /**
- * Sees what leaves a signer and what the gateway's database holds at each commit, and asks the sentences that need both: no bytes before
- * their signature is known there, and who counts as heard has told all.
+ * Sees what leaves a signer and what the gateway's database holds at each commit, and asks the
+ * sentences that need both: no bytes before their signature is known there, and who counts as heard
+ * has told all.
  */
 import type { Answer, Push, WithdrawalView } from "../../agent/socket/verbs.ts";
 import type { Statement } from "../../protocol/messages.ts";
@@ -17,6 +18,7 @@ export class Witness {
   /** Bytes that left, raw, by whoever keeps them. */
   readonly #left = new Set<string>();
   readonly #leftBy = new Map<string, string[]>(); // their hashes, by agent
+  readonly #places = new Map<string, string>(); // hash of a job, by agent, epoch and sequence
   readonly #jobs = new Set<string>(); // every text that was ever committed
   readonly #known = new Set<string>(); // hashes that a committed database held, ever
 
@@ -80,7 +82,34 @@ export class Witness {
     if (tables.has("jobs")) {
       for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
     }
+    if (tables.has("jobs") || tables.has("agents")) this.#world.holds(() => this.#placesStand());
     if (tables.has("transactions")) this.#world.holds(() => this.#world.payments.told(this.told()));
+  }
+
+  /**
+   * Where the gateway has acknowledged a ledger, each of its jobs has its place in that epoch for
+   * good.
+   */
+  #placesStand(): void {
+    const { gateway, machines } = this.#world;
+    type Row = { readonly id: string; readonly epoch: number; readonly headSeq: number; readonly headHash: string };
+    for (const { id, epoch, headSeq, headHash } of gateway.all<Row>("SELECT id, epoch, headSeq, headHash FROM agents")) {
+      for (const machine of machines.filter((each) => each.id === id)) {
+        const { records } = this.#world.ledgerOf(machine);
+        if (records[headSeq - 1]?.hash !== headHash) continue;
+        for (let seq = headSeq; seq > 0; seq -= 1) {
+          const record = records[seq - 1];
+          if (record?.kind === "OPENED") break;
+          if (record?.kind === "REQUESTED" || record?.kind === "REPEATED")
+            this.#places.set(`${id} ${epoch} ${record.sequence}`, record.jobHash);
+        }
+      }
+      type Job = { readonly sequence: number; readonly hash: string };
+      for (const { sequence, hash } of gateway.all<Job>("SELECT sequence, hash FROM jobs WHERE agent = ? AND sequence > 0", id)) {
+        const place = this.#places.get(`${id} ${epoch} ${sequence}`) ?? hash;
+        must(place === hash, "no job has the place of another that was acknowledged", () => `${id}: job ${sequence}`);
+      }
+    }
   }
 
   /** A transaction that left an agent, and that the gateway's database does not know. */
@@ -92,9 +121,13 @@ export class Witness {
   /** Ledger and database were put back together: of what left before neither can tell. */
   forget(id: string): void {
     this.#leftBy.delete(id);
+    for (const place of [...this.#places.keys()].filter((each) => each.startsWith(`${id} `))) this.#places.delete(place);
   }
 
-  /** An agent that counts as heard may be replaced by another: then nothing that left it may be missing in the database. */
+  /**
+   * An agent that counts as heard may be replaced by another: then nothing that left it may be
+   * missing in the database.
+   */
   #heardLackNothing(): void {
     const { gateway } = this.#world;
     for (const { id } of gateway.all<{ id: string }>("SELECT id FROM agents WHERE heard = ?", gateway.run)) {

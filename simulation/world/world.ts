@@ -1,13 +1,15 @@
 /**
- * One simulated run from its seed to its end: puts the machines together, lets the weather act on them, stops it, and waits until
- * every withdrawal has come to an end. Whatever sentence does not hold ends the run at once.
+ * One simulated run from its seed to its end: puts the machines together, lets the weather act on
+ * them, stops it, and waits until every withdrawal has come to an end. Whatever sentence does not
+ * hold ends the run at once.
  */
+import type { CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { DurableLedger } from "../sentences/ledger.ts";
 import { Payments } from "../sentences/payments.ts";
-import { Violation } from "../sentences/violation.ts";
+import { must, Violation } from "../sentences/violation.ts";
 import { disk } from "../stand-ins/files.ts";
 import { Machine } from "./agent.ts";
 import { Chain } from "./chain.ts";
@@ -17,9 +19,9 @@ import { Node } from "./node.ts";
 import { People } from "./people.ts";
 import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
 import { Rescue } from "./rescue.ts";
-import { begun, chainId, contract, hot, nodeUrls, policyOf } from "./setting.ts";
+import { begun, chainId, contract, hot, network, nodeUrls, policyOf } from "./setting.ts";
 import { Takeover } from "./takeover.ts";
-import { heldBackUntilMs, serving, unrestOf, unshownLock } from "./unrest.ts";
+import { haveFeesRunOut, heldBackUntilMs, serving, unrestOf, unshownLock } from "./unrest.ts";
 import { Weather } from "./weather.ts";
 import { Witness } from "./witness.ts";
 
@@ -30,9 +32,14 @@ const calmCheckMs = 1_000;
 const aheadMsMax = 600_000 + 5_000;
 /** How long runs go on in which nobody need settle, so that what is dangerous may happen. */
 const restlessMs = 12_000;
-/** The same with people on the way back, and the time within which they and everything else are through. */
+/**
+ * The same with people on the way back, and the time within which they and everything else are
+ * through.
+ */
 const rescueMs = 60_000;
 const rescueMsMax = 600_000;
+/** A day's limits are free again. */
+const dayAndMoreMs = 25 * 60 * 60_000;
 
 export class World {
   readonly plan: Plan;
@@ -49,13 +56,15 @@ export class World {
   readonly rescue: Rescue | null;
   readonly takeover: Takeover;
   readonly witness: Witness;
+  readonly #states = new Map<string, CoreSnapshot>();
   isFaulty = true;
   violation: Violation | null = null;
+  /** For the day's fees, once. */
+  #hasWaited = false;
   #calmSince = 0;
 
-  constructor() {
-    const { chance } = kernel;
-    this.plan = drawPlan(chance);
+  constructor(seed: number) {
+    this.plan = drawPlan(kernel.chance, seed);
     const { plan } = this;
     this.chain = new Chain({
       ...{ chainId, account: hot.toLowerCase(), contract: contract.toLowerCase(), confirmations: plan.confirmations },
@@ -97,8 +106,16 @@ export class World {
     const ledger = new DurableLedger({
       ...{ name, policy: policyOf(this.plan), decimals: { eth: 18, usdt: 6 } },
       atMax: () => begun + kernel.scheduler.nowMs + this.weather.gatewayAheadMs + aheadMsMax,
+      stateOf: (record) => {
+        // Old checkpoints are removed, and ledgers are copied: what one said is remembered.
+        const state = this.#states.get(record.sha256) ?? machine.stateIn(record);
+        this.#states.set(record.sha256, state);
+        return state;
+      },
       isGenuine: (job) => this.witness.isGenuine(job),
       isTrue: (end, txHashes) => this.plan.rates.hostileCourier > 0 || this.payments.isEnd(end, txHashes),
+      mayBeAhead: () => this.plan.rates.hostileCourier > 0 || this.payments.foreign.size > 0 || this.weather.backups.wasUsed,
+      isPlaced: (txHash) => this.plan.rates.hostileCourier > 0 || this.chain.placeOf.has(txHash),
       isForeign: (nonce) => this.payments.foreignNonces.includes(Number(nonce)),
     });
     machine.drive.onDurable = (file, bytes) => {
@@ -254,6 +271,12 @@ export class World {
     if (calmMs < mostMs) return;
     if (unshown !== "") this.violated(new Violation("an agent that has stopped itself shows at its gateway", unshown));
     if (!this.weather.mustSettle) return;
+    if (!this.#hasWaited && haveFeesRunOut(this)) {
+      this.#hasWaited = true;
+      this.leap(dayAndMoreMs, "a day passes, and with it what was spent in fees");
+      this.#calmSince = kernel.scheduler.nowMs;
+      return;
+    }
     const leftMs = heldBackUntilMs(this) - kernel.scheduler.nowMs;
     if (leftMs > 0) this.leap(leftMs, "a limit's time passes");
     else if (leftMs <= -mostMs) this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
@@ -275,6 +298,41 @@ export class World {
     for (const transaction of this.payments.heldBytes()) this.chain.offer(transaction);
     for (let count = 0; count <= this.plan.confirmations && this.violation === null; count += 1) this.chain.mine();
     this.holds(() => this.payments.told(this.witness.told()));
+    for (const machine of serving(this)) {
+      this.holds(() => this.#remembers(machine));
+      this.holds(() => this.#closes(machine));
+    }
     kernel.scheduler.stop();
+  }
+
+  /**
+   * Each slot below the next one ends on chain, where nothing is open any more and nobody else has
+   * the account.
+   */
+  #closes({ name, signer }: Machine): void {
+    const { book, locked, accounts } = signer?.signer.core ?? {};
+    const account = accounts?.find(network, hot);
+    const isOver = book?.openCount === 0 && locked === null && this.people.open() === "" && !this.rescue?.isBeyond;
+    if (account === undefined || !isOver || this.payments.foreign.size > 0) return;
+    const { nonce } = this.chain.top;
+    must(
+      BigInt(nonce) >= account.next,
+      "every slot below the next one ends on chain",
+      () => `${name}: ${nonce} of ${account.next}`,
+    );
+  }
+
+  /**
+   * An order asked for again years later gets its old answer. What an opened ledger left out is new
+   * to it.
+   */
+  #remembers(machine: Machine): void {
+    const { book } = machine.signer?.signer.core ?? {};
+    const { records } = this.ledgerOf(machine);
+    if (book === undefined || records.some(({ kind }) => kind === "OPENED")) return;
+    for (const record of records) {
+      if (record.kind !== "REQUESTED") continue;
+      must(book.stateOf(record.transactionId) !== undefined, "what was asked for once is known for ever", () => machine.name);
+    }
   }
 }

@@ -1,4 +1,7 @@
-/** A merchant's server in a temporary folder: config.json, a state folder, and pair.js or crypto.js run on them as a person would. */
+/**
+ * A merchant's server in a temporary folder: config.json, a state folder, and pair.js or crypto.js
+ * run on them as a person would.
+ */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -59,7 +62,9 @@ export class AgentFolder {
     return start(process.execPath, words, { cwd: this.dir, logFile: this.log, env: { ...process.env, ...env } });
   }
 
-  /** Every file below `folder` with its content and mode, by path: equal maps mean nothing changed. */
+  /**
+   * Every file below `folder` with its content and mode, by path: equal maps mean nothing changed.
+   */
   contents(folder = this.dir): ReadonlyMap<string, string> {
     const found = new Map<string, string>();
     for (const name of readdirSync(folder, { recursive: true }) as string[]) {

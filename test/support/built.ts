@@ -1,4 +1,7 @@
-/** For tests that start programs of dist/: says when there is no build, and beside a failure when the build may be the reason. */
+/**
+ * For tests that start programs of dist/: says when there is no build, and beside a failure when
+ * the build may be the reason.
+ */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { afterEach, beforeAll } from "vitest";
 

@@ -1,6 +1,7 @@
 /**
- * The commands of `autowithdraw` in this process: a state folder of its own, a signer with scripted answers behind the operators'
- * socket, a screen that keeps everything printed. A test file has one rig, opened and closed around each test.
+ * The commands of `autowithdraw` in this process: a state folder of its own, a signer with scripted
+ * answers behind the operators' socket, a screen that keeps everything printed. A test file has one
+ * rig, opened and closed around each test.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -38,7 +39,10 @@ export class Screen implements Terminal {
   }
 }
 
-/** config.json as the signer read it, no service manager, no last words. A scene changes one of them. */
+/**
+ * config.json as the signer read it, no service manager, no last words. A scene changes one of
+ * them.
+ */
 export const ordinary: Machine = {
   isUnderUnits: () => false,
   units: () => new Map(),
@@ -75,11 +79,13 @@ export function usesTheRig(): void {
   });
 }
 
-/** Types one line. STATE and DIR stand for the rig's folders, ID for the withdrawal of the scenes. */
+/**
+ * Types one line. STATE and DIR stand for the rig's folders, ID for the withdrawal of the scenes.
+ */
 export async function run(line: string, screen = new Screen()): Promise<{ code: number; text: string }> {
   const words = line
     .split(" ")
-    .map((word) => word.replace("STATE", rig.state).replace("DIR", rig.dir).replace("ID", transactionId));
+    .map((word) => (word === "ID" ? transactionId : word.replace(/STATE|DIR/, (name) => (name === "DIR" ? rig.dir : rig.state))));
   const code = await runCommand(words, screen, rig.machine);
   return { code, text: screen.text };
 }

@@ -1,11 +1,19 @@
 /**
- * Scenes for the commands: each gives the scripted signer of command-rig.ts its answers, and the machine its view. The transcripts of
- * test/cli name them.
+ * Scenes for the commands: each gives the scripted signer of command-rig.ts its answers, and the
+ * machine its view. The transcripts of test/cli name them.
  */
-import type { CourierStatus, LedgerLine, LimitView, SignerStatus, WaitView, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type {
+  CourierStatus,
+  LedgerLine,
+  LimitView,
+  SignerStatus,
+  StuckView,
+  WaitView,
+  WithdrawalView,
+} from "../../agent/socket/verbs.ts";
 import type { Machine, UnitView } from "../../cli/machine.ts";
 import { nowMs, ordinary, rig } from "./command-rig.ts";
-import { broadcast, held, recoveryPlan, refusal, transactionId, well } from "./operator-socket.ts";
+import { broadcast, firstNonce, held, recoveryPlan, refusal, spend, transactionId, well } from "./operator-socket.ts";
 
 const courierWell = well.courier as NonNullable<typeof well.courier>;
 const chain = courierWell.chains[0] as (typeof courierWell.chains)[number];
@@ -19,6 +27,7 @@ const limits: LimitView = {
     holdAbove: "0.5",
     maxFee: "0.02",
     maxFeePerDay: "1",
+    maxTipGwei: "50",
   },
   ...{ allow: 2, deny: 1, usedInHour: "0.25", usedInDay: "1.75", usedFeesInDay: "0.004" },
   ...{ twoApproversAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
@@ -47,12 +56,12 @@ function shown(change: Partial<WithdrawalView>, status: () => void = ill({})): (
     status();
     rig.signer.answers = {
       ...rig.signer.answers,
-      show: () => ({ withdrawal: { ...held, code: "", ...change }, history: [], wait: null }),
+      show: () => ({ withdrawal: { ...held, code: "", ...change }, history: [], wait: null, spends: [] }),
     };
   };
 }
 
-const bound = { nonce: "41", versions: broadcast.versions };
+const bound = { slot: "41", versions: broadcast.versions };
 const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId, why }] });
 const noNode = {
   chains: [{ ...chain, ok: false, detail: "NODE_UNREACHABLE; http://10.0.0.7:8545 ECONNREFUSED", nativeBalance: "" }],
@@ -64,8 +73,8 @@ const long = { requestedAt: nowMs - 7_200_000, changedAt: nowMs - 3_600_000 };
 export const states: Readonly<Record<string, () => void>> = {
   "held above": shown({ state: "held", code: "POLICY_HOLD_ABOVE" }),
   "held manual": shown({ state: "held", code: "POLICY_MANUAL", mode: "manual", address: "" }),
-  "held after a recovery": shown({ state: "held", code: "RECOVERY_HOLD" }),
-  "held though settled": shown({ state: "held", code: "RECOVERY_SETTLED" }),
+  "held after a recovery": shown({ state: "held", code: "RECOVERY_HOLD" }, ill({ recovery: "RECOVERY_HOLD" })),
+  "held after a recovery that is over": shown({ state: "held", code: "RECOVERY_HOLD" }),
   approved: shown({ state: "approved", changedAt: nowMs - 1000 }),
   "approved without funds": shown({ state: "approved" }, waits("funds")),
   "approved above fees": shown({ state: "approved" }, waits("fee POLICY_FEE_ABOVE_WITHDRAWAL")),
@@ -83,7 +92,7 @@ export const states: Readonly<Record<string, () => void>> = {
   ),
   "approved and no courier": shown({ state: "approved" }, ill({ courierConnected: false })),
   "approved long ago": shown({ state: "approved", ...long }),
-  intent: shown({ state: "intent", nonce: "41", changedAt: nowMs - 1000 }),
+  intent: shown({ state: "intent", slot: "41", changedAt: nowMs - 1000 }),
   signed: shown({ state: "signed", ...bound, changedAt: nowMs - 1000 }),
   "signed without a link": shown({ state: "signed", ...bound }, ill({}, away)),
   released: shown({ state: "released", ...bound, changedAt: nowMs - 1000 }),
@@ -100,8 +109,9 @@ export const states: Readonly<Record<string, () => void>> = {
   refused: shown({ state: "refused", code: "POLICY_ABOVE_DAY" }),
   "refused by a person": shown({ state: "refused", code: "OPERATOR_REFUSED" }),
   expired: shown({ state: "expired", code: "JOB_EXPIRED" }),
-  quarantined: shown({ state: "quarantined", code: "RECOVERY_HOLD", ...bound }),
-  settled: shown({ state: "settled", code: "RECOVERY_SETTLED" }),
+  quarantined: shown({ state: "quarantined", code: "POLICY_MANUAL", ...bound }),
+  contested: shown({ state: "quarantined", code: "SLOT_CONTESTED", ...bound }),
+  cancelled: shown({ state: "cancelled", isOver: true, ...bound }),
 };
 
 const unit = (change: UnitView): ReadonlyMap<string, UnitView> => new Map([["crypto-signer.service", change]]);
@@ -112,6 +122,11 @@ const lastWords = {
   hint: "give the encKey it was sealed with",
   at: nowMs - 90_000,
 };
+
+function stuckAt(change: Partial<StuckView>): StuckView {
+  const one = { transactionId, state: "broadcast", slot: "41", since: nowMs - 4_000_000 } as const;
+  return { ...one, afterMinutes: 60, isCancelling: false, ...change };
+}
 
 /** A signer that does not answer, and the machine's view of it. */
 function nobody(change: Partial<Machine>): () => Promise<void> {
@@ -175,14 +190,20 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "nodes disagree": ill({}, { chains: [{ ...chain, ok: false, detail: "NODE_DISAGREE" }] }),
   "account with code": ill({}, { chains: [{ ...chain, ok: false, detail: "COURIER_ACCOUNT_CODE" }] }),
   "forked ledger": ill({ locked: "LEDGER_FORKED", lockedDetail: "record 18 has another hash at the gateway" }),
-  "new ledger": ill({ locked: "LEDGER_NEW", lockedDetail: "begun anew" }),
-  "foreign nonce": ill({ locked: "CHAIN_NONCE_FOREIGN", lockedDetail: "eip155:1 counts 44, the ledger 41" }),
-  "forked jobs": ill({ locked: "JOB_CHAIN_FORKED", lockedDetail: "job 7" }),
+  "new ledger": ill({ locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "begun anew" }),
+  "foreign nonce": ill({ locked: "CHAIN_SLOT_FOREIGN", lockedDetail: "eip155:1 counts 44, the ledger 41" }),
+  "forked jobs": ill({ locked: "LEDGER_FORKED", lockedDetail: "job 7" }),
+  "one is stuck": ill({ stuck: stuckAt({}) }),
+  "a cancelled one is stuck": ill({ stuck: stuckAt({ isCancelling: true }) }),
+  "one that was told over is stuck": ill({ stuck: stuckAt({ state: "paid" }) }),
+  "an approved one is stuck": ill({ stuck: stuckAt({ state: "approved", slot: "" }) }),
+  "a quarantined one is stuck": ill({ stuck: stuckAt({ state: "quarantined" }) }),
+  paused: ill({ paused: { at: nowMs - 60_000, approver: "ann" } }),
   "recovery offered": ill({ recovery: "RECOVERY_OFFERED" }),
   "in recovery": ill({ recovery: "RECOVERY_HOLD" }),
   "a person is waited for": () => {
     ill({ counts: { ...well.counts, held: 1, quarantined: 1 } })();
-    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "RECOVERY_HOLD" };
+    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "POLICY_MANUAL" };
     rig.signer.answers = {
       ...rig.signer.answers,
       list: () => ({ withdrawals: [held, quarantined, { ...broadcast, transactionId: "1".repeat(32) }] }),
@@ -220,12 +241,28 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
         const withdrawal = [held, broadcast].find((one) => one.transactionId === id);
         const wait = withdrawal === held ? waiting : null;
         if (withdrawal === undefined) return refusal("WITHDRAWAL_UNKNOWN", "");
-        return { withdrawal, history: [{ seq: 12, at: withdrawal.requestedAt, kind: "REQUESTED", detail: "job 7" }], wait };
+        return {
+          withdrawal,
+          history: [{ seq: 12, at: withdrawal.requestedAt, kind: "REQUESTED", detail: "job 7" }],
+          wait,
+          spends: [],
+        };
       },
       approve: () => ({ withdrawal: { ...held, state: "approved", code: "" }, wait: null }),
       refuse: () => ({ withdrawal: { ...held, state: "refused", code: "OPERATOR_REFUSED" } }),
       verify: () => ({ records: 18, segments: 1, head: well.head }),
     };
+  },
+  "used before": () => {
+    rig.signer.answers = {
+      adopt: ({ slot }) => ({ first: slot === "" ? firstNonce : { ...firstNonce, adopted: String(slot) } }),
+    };
+  },
+  "not counted yet": () => {
+    rig.signer.answers = { adopt: () => ({ first: { ...firstNonce, counted: "", witnesses: 0 } }) };
+  },
+  "begun long ago": () => {
+    rig.signer.answers = { adopt: () => ({ first: { ...firstNonce, adopted: "5", isBegun: true } }) };
   },
   empty: () => {
     rig.signer.answers = { list: () => ({ withdrawals: [] }) };
@@ -242,26 +279,26 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   },
   released: () => linkDown("LINK_ENDED: closed by the gateway, 4001 refused"),
   replaced: () => linkDown("LINK_ENDED: closed by the gateway, 4000 replaced"),
-  behind: () => linkDown("LINK_REFUSED: GATEWAY_BEHIND"),
-  // A recovery quarantined what was never signed, and a person has approved others before it.
+  behind: ill({ isTellingAgain: true, greeted: false }),
+  // An opened ledger keeps what was never signed, and a person has approved others before it.
   waits: () => {
     const courier = { ...courierWell, waiting: [{ transactionId, why: "ACCOUNT_WAITS" }] };
     const counts = { ...well.counts, held: 0, broadcast: 0, approved: 1, quarantined: 1 };
-    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "RECOVERY_HOLD", versions: [] };
+    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "POLICY_MANUAL", versions: [] };
     rig.signer.answers = {
-      status: () => ({ status: { ...well, courier, counts } }),
+      status: () => ({ status: { ...well, courier, counts, policyLooser: ["eth maxPerDay 20, was 10"] } }),
       list: () => ({ withdrawals: [{ ...held, state: "approved", code: "" }, quarantined] }),
       show: ({ transactionId: id }) => {
         const withdrawal = id === transactionId ? { ...held, code: "RECOVERY_HOLD" } : quarantined;
-        return { withdrawal, history: [], wait: waiting };
+        return { withdrawal, history: [], wait: { ...waiting, isNew: true }, spends: [spend] };
       },
       refuse: () => refusal("WITHDRAWAL_BOUND", "nonce 41"),
-      finish: () => ({ held: 0, quarantined: 1 }),
+      finish: () => ({ held: 0, quarantined: 1, spends: [] }),
     };
   },
   overtaken: () => {
     const courier = { ...courierWell, waiting: [{ transactionId, why: "ACCOUNT_BEHIND" }] };
-    const together = { isGatewayBehind: true, isOnlyUnheard: true, gatewayHead: recoveryPlan.head };
+    const together = { both: true, gatewayHead: recoveryPlan.head, spends: [spend] };
     rig.signer.answers = {
       status: () => ({ status: { ...well, courier } }),
       recover: () => ({ plan: { ...recoveryPlan, ...together } }),
@@ -273,7 +310,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   },
   decided: () => {
     rig.signer.answers = {
-      show: () => ({ withdrawal: { ...broadcast, transactionId }, history: [], wait: null }),
+      show: () => ({ withdrawal: { ...broadcast, transactionId }, history: [], wait: null, spends: [] }),
       approve: () => refusal("WITHDRAWAL_NOT_HELD", "broadcast"),
       refuse: () => refusal("WITHDRAWAL_BOUND", "nonce 41"),
     };
@@ -282,7 +319,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     const locked = { locked: "LEDGER_BEHIND_GATEWAY", lockedDetail: "the gateway holds record 25, the ledger ends at 18" };
     rig.signer.answers = {
       status: () => ({ status: { ...well, ...locked } }),
-      show: () => ({ withdrawal: held, history: [], wait: waiting }),
+      show: () => ({ withdrawal: held, history: [], wait: waiting, spends: [] }),
       approve: () => refusal("SIGNER_LOCKED", "LEDGER_BEHIND_GATEWAY"),
     };
   },
@@ -298,7 +335,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     rig.signer.answers = {
       status: () => ({ status: { ...well, recovery: "RECOVERY_HOLD", counts: { ...well.counts, quarantined: 1 } } }),
       recover: () => refusal("RECOVERY_NONE", ""),
-      finish: () => ({ held: 1, quarantined: 1 }),
+      finish: () => ({ held: 1, quarantined: 1, spends: [spend] }),
     };
   },
   manual: () => {
@@ -306,7 +343,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     rig.signer.answers = {
       show: ({ address }) => {
         const isTwin = String(address) === twin;
-        return { withdrawal, history: [], wait: { ...waiting, isNew: isTwin, likeness: isTwin ? likeness : null } };
+        return { withdrawal, history: [], wait: { ...waiting, isNew: isTwin, likeness: isTwin ? likeness : null }, spends: [] };
       },
       approve: ({ address }) => ({ withdrawal: { ...withdrawal, address, state: "approved", code: "" }, wait: null }),
     };
@@ -317,7 +354,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     let withdrawal: WithdrawalView = { ...held, code: "POLICY_TWO_APPROVERS" };
     const history: LedgerLine[] = [];
     rig.signer.answers = {
-      show: () => ({ withdrawal, history, wait }),
+      show: () => ({ withdrawal, history, wait, spends: [] }),
       approve: ({ approver }) => {
         const first = wait?.confirmed?.approver ?? "";
         const by = `by ${approver} (claimed: the socket does not prove names)`;
@@ -337,17 +374,39 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   },
   alike: () => {
     const withdrawal: WithdrawalView = { ...held, address: twin, code: "POLICY_LOOKALIKE" };
-    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, likeness } }) };
+    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, likeness }, spends: [] }) };
   },
   delayed: () => {
     const withdrawal: WithdrawalView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
     const until = held.requestedAt + 3_600_000;
-    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until } }) };
+    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until }, spends: [] }) };
   },
   "delayed beyond": () => {
     const withdrawal: WithdrawalView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
     const until = held.expiresAt + 3_600_000;
-    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until } }) };
+    rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until }, spends: [] }) };
+  },
+  unstuck: () => {
+    const withdrawal = broadcast;
+    const [first] = withdrawal.versions;
+    rig.signer.answers = {
+      status: () => ({ status: well }),
+      pause: ({ paused }) => ({ paused }),
+      unstick: ({ act, plan }) => {
+        const version = withdrawal.versions.length + 1;
+        const gasLimit = act === "cancel" ? "21000" : (first?.facts?.gasLimit ?? "");
+        const fees = { gasLimit, maxFeePerGas: "60000000001", maxPriorityFeePerGas: "3000000001" };
+        if (plan === null || first === undefined) return { withdrawal, plan: { act, version, facts: fees } };
+        const made = {
+          ...first,
+          facts: fees,
+          feeMax: `${BigInt(gasLimit) * 60_000_000_001n}`,
+          version,
+          txHash: `0x${"5e".repeat(32)}`,
+        };
+        return { withdrawal: { ...withdrawal, versions: [...withdrawal.versions, made] }, plan };
+      },
+    };
   },
   stopped: () => rig.signer.close(),
   ...states,

@@ -26,7 +26,10 @@ export function startsAnvil(): void {
 /** Another address each time, which nobody has paid yet. */
 export const receiver = () => `0x00000000000000000000000000000000000b${(++last).toString(16).padStart(4, "0")}`;
 
-/** A courier between its neighbours, on the chain unless other nodes are named; no test may leave a bug behind. */
+/**
+ * A courier between its neighbours, on the chain unless other nodes are named; no test may leave a
+ * bug behind.
+ */
 export async function rigOn(nodes: readonly string[] = [anvil.url]): Promise<CourierRig> {
   const rig = new CourierRig();
   cleanups.push(async () => {

@@ -1,4 +1,7 @@
-/** What signer, nodes and chain answer to the desk, each in a word; what the desk tells of it, and why a withdrawal waits. */
+/**
+ * What signer, nodes and chain answer to the desk, each in a word; what the desk tells of it, and
+ * why a withdrawal waits.
+ */
 import { waiting } from "../../agent/courier/desk/desk.ts";
 import { type Driver, hashOf, idOf, only } from "./desk-views.ts";
 
@@ -18,11 +21,11 @@ export const refused = (verb: "sign" | "replace" | "observed", sequence: number,
 export const sent = (
   driver: Driver,
   sequence: number,
-  outcome: "sent" | "unsent" | "misread" | "nonce-consumed" = "sent",
+  outcome: "sent" | "unsent" | "misread" | "slot-consumed" = "sent",
   version = 1,
 ) => driver.feed({ kind: "sent", transactionId: idOf(sequence), version, outcome, detail: "" });
 
-export const look = (driver: Driver, sequence: number, block: number | null, version = 1) =>
+export const look = (driver: Driver, sequence: number, block: number | null, version = 1, isDoubtful = false) =>
   driver.feed({
     kind: "looked",
     chain: "local",
@@ -30,11 +33,12 @@ export const look = (driver: Driver, sequence: number, block: number | null, ver
       {
         transactionId: idOf(sequence),
         place: block === null ? null : { txHash: hashOf(sequence, version), block, blockHash: `0x${block}` },
+        isDoubtful,
       },
     ],
   });
 
-export const confirm = (driver: Driver, sequence: number, outcome: "paid" | "reverted" | "moved") =>
+export const confirm = (driver: Driver, sequence: number, outcome: "paid" | "reverted" | "moved" | "cancelled") =>
   driver.feed({
     kind: "confirmed",
     chain: "local",

@@ -1,4 +1,7 @@
-/** Views, facts and a small driver for tests of the desk: what the signer and the chain would say, in short. */
+/**
+ * Views, facts and a small driver for tests of the desk: what the signer and the chain would say,
+ * in short.
+ */
 import {
   type BlockFacts,
   createDesk,
@@ -22,9 +25,8 @@ export function versionOf(version: number, over: Partial<VersionView> = {}): Ver
   return {
     version,
     txHash: `0x${version.toString(16).padStart(64, "a")}`,
-    gasLimit: "21000",
-    maxFeePerGas: `${21n * gwei}`,
-    maxPriorityFeePerGas: `${gwei}`,
+    facts: { gasLimit: "21000", maxFeePerGas: `${21n * gwei}`, maxPriorityFeePerGas: `${gwei}` },
+    feeMax: `${21_000n * 21n * gwei}`,
     signedAt: 1,
     ...over,
   };
@@ -52,8 +54,9 @@ export function viewOf(sequence: number, state: WithdrawalState, over: Partial<W
     changedAt: 1,
     expiresAt: 10 ** 12,
     account: bound ? account : "",
-    nonce: bound ? `${sequence}` : "",
+    slot: bound ? `${sequence}` : "",
     versions: [],
+    isOver: ["refused", "expired", "settled"].includes(state),
     approvalDigest: "",
     ...over,
   };
@@ -86,7 +89,8 @@ export function helloOf(open: readonly WithdrawalView[], over: Partial<CourierAn
     nonce: "33".repeat(32),
     greeted: true,
     locked: "",
-    accounts: [{ chain: "local", network: "eip155:31337", address: account, nextNonce: "7" }],
+    paused: false,
+    accounts: [{ chain: "local", network: "eip155:31337", address: account, nextSlot: "7" }],
     open,
     ...over,
   };
@@ -96,8 +100,7 @@ export function factsOf(number: number, over: Partial<BlockFacts> = {}): BlockFa
   return {
     number,
     finalNumber: number - 2,
-    baseFeePerGas: 10n * gwei,
-    maxPriorityFeePerGas: gwei,
+    price: { baseFeePerGas: 10n * gwei, maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: gwei },
     balances: new Map([
       ["", 1000n * 10n ** 18n],
       [token, 10n ** 12n],
@@ -137,8 +140,9 @@ export function drive(
   };
   const hello = helloOf(open, over);
   driver.feed({ kind: "hello", hello, isFresh: true, askedAtMs: 0 });
-  // Nothing is signed before the nodes have counted; nothing of what they count here is beyond the ledger.
-  const isCounted = hello.greeted && hello.locked === "" && hello.accounts[0]?.nextNonce !== "";
+  // Nothing is signed before the nodes have counted; nothing of what they count here is beyond the
+  // ledger.
+  const isCounted = hello.greeted && hello.locked === "" && hello.accounts[0]?.nextSlot !== "";
   if (isCounted) driver.feed({ kind: "counters", chain: "local", answer: { ok: true, ...nothingCounted } });
   return driver;
 }

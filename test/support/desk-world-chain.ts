@@ -1,6 +1,6 @@
 /**
- * The chain of a desk's world: blocks with fees and income, a forgetful mempool, and reorganisations of what is not final. What
- * happens in it follows from the luck that it is given.
+ * The chain of a desk's world: blocks with fees and income, a forgetful mempool, and
+ * reorganisations of what is not final. What happens in it follows from the luck that it is given.
  */
 import { gwei } from "./desk-views.ts";
 
@@ -123,7 +123,9 @@ export class WorldChain {
     this.#blocks.push({ number, hash: `${number}-${this.#forks}-${this.#luck.random()}`, incomeWei, mined });
   }
 
-  /** Up to the blocks that are not final vanish; what they held is back in the mempool, most of it. */
+  /**
+   * Up to the blocks that are not final vanish; what they held is back in the mempool, most of it.
+   */
   #reorganise(): void {
     const depth = Math.min(1 + Math.floor(this.#luck.random() * finalDepth), this.number - this.finalNumber);
     for (const block of this.#blocks.splice(this.#blocks.length - depth, depth)) {

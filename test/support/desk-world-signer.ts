@@ -1,6 +1,6 @@
 /**
- * The signer of a desk's world: it keeps its rules, and complains where the desk breaks one. What it made is released when its gateway
- * has acknowledged it, which takes a while.
+ * The signer of a desk's world: it keeps its rules, and complains where the desk breaks one. What
+ * it made is released when its gateway has acknowledged it, which takes a while.
  */
 import type { DeskEffect } from "../../agent/courier/desk/desk.ts";
 import type { VersionView, WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
@@ -34,7 +34,7 @@ export interface Surroundings extends Luck {
 
 export class WorldSigner {
   readonly payments = new Map<string, Payment>();
-  nextNonce: number | null = null;
+  nextSlot: number | null = null;
   readonly #world: Surroundings;
   #changedAt = 1;
 
@@ -51,7 +51,7 @@ export class WorldSigner {
       chain: "local",
       network: "eip155:31337",
       address: account,
-      nextNonce: this.nextNonce === null ? "" : `${this.nextNonce}`,
+      nextSlot: this.nextSlot === null ? "" : `${this.nextSlot}`,
     };
   }
 
@@ -74,32 +74,34 @@ export class WorldSigner {
   act(payment: Payment, { verb, body }: Ask): string {
     const { view } = payment;
     if (verb === "decline") {
-      this.#world.rule(payment.wouldRevert && view.nonce === "", `${view.sequence} declined although it can be paid`);
+      this.#world.rule(payment.wouldRevert && view.slot === "", `${view.sequence} declined although it can be paid`);
       if (view.state !== "approved") return "WITHDRAWAL_CLOSED";
       this.#set(payment, { state: "refused", code: "CHAIN_WOULD_REVERT" });
       return "";
     }
     if (verb === "observed") return this.#observe(payment, body as never);
-    const { facts } = body as {
-      readonly facts: { readonly gasLimit: string; readonly maxFeePerGas: string; readonly maxPriorityFeePerGas: string };
+    const { facts } = body as unknown as {
+      readonly facts: Readonly<Record<"gasLimit" | "maxFeePerGas" | "maxPriorityFeePerGas", string>>;
     };
     const above = "above" in body ? (body.above as number) : 0;
     if (payment.versions.length > above) return "";
     if (["paid", "included"].includes(view.state)) return "WITHDRAWAL_INCLUDED";
     if (verb === "replace" && !payment.versions[above - 1]?.isReleased) return "WITHDRAWAL_NOT_RELEASED";
-    if (BigInt(facts.gasLimit) * BigInt(facts.maxFeePerGas) > feeCeilingWei) return "POLICY_FEE_ABOVE_WITHDRAWAL";
+    const feeMax = BigInt(facts.gasLimit) * BigInt(facts.maxFeePerGas);
+    if (feeMax > feeCeilingWei) return "POLICY_FEE_ABOVE_WITHDRAWAL";
     const number = above + 1;
     const txHash = `0x${view.sequence}-${number}-${facts.maxFeePerGas}`;
     const version: Version = {
       version: number,
       txHash,
-      ...facts,
+      facts,
+      feeMax: `${feeMax}`,
       signedAt: this.#world.nowMs,
       bytes: `bytes of ${txHash}`,
       isReleased: false,
     };
     payment.versions = [...payment.versions, version];
-    if (view.nonce === "") this.#set(payment, { state: "signed", nonce: `${this.nextNonce!++}`, account });
+    if (view.slot === "") this.#set(payment, { state: "signed", slot: `${this.nextSlot!++}`, account });
     else this.#set(payment, {});
     this.#acknowledge(payment, number, 50 + this.#world.random() * 500);
     return "";

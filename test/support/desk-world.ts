@@ -1,6 +1,7 @@
 /**
- * A whole world around the desk: a signer that keeps its rules, a chain that forgets and goes back, and a line between them that
- * loses, doubles and delays. Everything follows from the seed. Rules are checked at every step.
+ * A whole world around the desk: a signer that keeps its rules, a chain that forgets and goes back,
+ * and a line between them that loses, doubles and delays. Everything follows from the seed. Rules
+ * are checked at every step.
  */
 import {
   type BlockFacts,
@@ -100,7 +101,10 @@ class World implements Surroundings {
     for (const effect of step(this.desk, event, this.nowMs)) this.carry(effect);
   }
 
-  /** An answer on its way to this desk: late, sometimes twice, sometimes never; never to a later desk. */
+  /**
+   * An answer on its way to this desk: late, sometimes twice, sometimes never; never to a later
+   * desk.
+   */
   answer(event: () => DeskEvent | null): void {
     const { generation } = this;
     if (this.chance(0.03)) return;
@@ -138,7 +142,7 @@ class World implements Surroundings {
         this.ask(effect);
         break;
       case "adopt":
-        this.signer.nextNonce ??= Number(effect.body.nonce);
+        this.signer.nextSlot ??= Number(effect.body.slot);
         this.answer(() => ({ kind: "adopted", chain, answer: { ok: true, account: this.signer.accountView() } }));
         break;
       case "refresh": {
@@ -168,7 +172,7 @@ class World implements Surroundings {
         this.rule(false, `an alarm without a cause: ${effect.code}`);
         break;
       case "account":
-        this.rule(Number(effect.body.nonce) <= (this.signer.nextNonce ?? 0), "the account's counter is ahead of the signer's");
+        this.rule(Number(effect.body.slot) <= (this.signer.nextSlot ?? 0), "the account's counter is ahead of the signer's");
     }
   }
 
@@ -194,28 +198,26 @@ class World implements Surroundings {
     this.answer(() => ({ kind: "answered", verb, transactionId, answer }));
   }
 
-  /** The rule at the heart: what is bound and not final, with this one and its fee, is covered by final funds. */
-  checkFunds(
-    payment: Payment,
-    { facts }: { readonly facts: { readonly gasLimit: string; readonly maxFeePerGas: string } },
-  ): void {
+  /**
+   * The rule at the heart: what is bound and not final, with this one and its fee, is covered by
+   * final funds.
+   */
+  checkFunds(payment: Payment, { facts }: { readonly facts: Readonly<Record<string, string>> }): void {
     if (payment.view.state !== "approved") return;
     const facts0 = this.lastFacts;
     this.rule(facts0 !== null, "a signature asked without facts");
     if (facts0 === null) return;
-    let bound = BigInt(payment.view.amountUnits) + BigInt(facts.gasLimit) * BigInt(facts.maxFeePerGas);
+    let bound = BigInt(payment.view.amountUnits) + BigInt(facts.gasLimit ?? "0") * BigInt(facts.maxFeePerGas ?? "0");
     for (const other of this.signer.payments.values()) {
-      if (other === payment || other.view.nonce === "") continue;
+      if (other === payment || other.view.slot === "") continue;
       const minedAt = this.chain.placed(other.view.transactionId)?.block;
       if (minedAt !== undefined && minedAt <= facts0.finalNumber) continue;
-      const dearest = other.versions.reduce(
-        (most, { maxFeePerGas }) => (BigInt(maxFeePerGas) > most ? BigInt(maxFeePerGas) : most),
-        0n,
-      );
+      let dearest = 0n;
+      for (const { facts: offered } of other.versions) if (priceOf(offered) > dearest) dearest = priceOf(offered);
       bound += BigInt(other.view.amountUnits) + gasUsed * dearest;
     }
     this.rule(bound <= (facts0.balances.get("") ?? 0n), `signature asked for ${payment.view.sequence} without funds`);
-    this.rule(this.signer.nextNonce !== null, "a signature asked before the first nonce");
+    this.rule(this.signer.nextSlot !== null, "a signature asked before the first nonce");
   }
 
   gas(transactionId: string): DeskEvent {
@@ -237,20 +239,21 @@ class World implements Surroundings {
     this.rule(raw === known?.bytes, "other bytes sent than were released");
     if (known === undefined) return;
     const isUnsent = this.chance(0.1);
-    const nonce = Number(withdrawal.nonce);
+    const nonce = Number(withdrawal.slot);
     const isMined = this.chain.hasUsed(nonce);
     if (!isUnsent && !isMined && !this.chance(0.1)) {
-      const { txHash, maxFeePerGas } = known;
+      const { txHash } = known;
       const amountWei = BigInt(payment.view.amountUnits);
-      this.chain.take({ id: transactionId, txHash, nonce, maxFeePerGas: BigInt(maxFeePerGas), amountWei });
+      this.chain.take({ id: transactionId, txHash, nonce, maxFeePerGas: priceOf(known.facts), amountWei });
     }
-    const outcome = isUnsent ? "unsent" : isMined ? "nonce-consumed" : "sent";
+    const outcome = isUnsent ? "unsent" : isMined ? "slot-consumed" : "sent";
     this.answer(() => ({ kind: "sent", transactionId, version, outcome, detail: "" }));
   }
 
   look({ transactionId }: WithdrawalView) {
     if (this.chance(0.05)) return [];
-    return [{ transactionId, place: this.chance(0.03) ? null : this.chain.placed(transactionId) }];
+    const isDoubtful = this.chance(0.02);
+    return [{ transactionId, place: isDoubtful || this.chance(0.03) ? null : this.chain.placed(transactionId), isDoubtful }];
   }
 
   confirm({ transactionId }: WithdrawalView) {
@@ -283,8 +286,7 @@ class World implements Surroundings {
     const facts: BlockFacts = {
       number: this.chain.number,
       finalNumber,
-      baseFeePerGas: this.chain.baseFee,
-      maxPriorityFeePerGas: gwei,
+      price: { baseFeePerGas: this.chain.baseFee, maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: gwei },
       balances: new Map([["", balance]]),
       accountHasCode: false,
     };
@@ -292,4 +294,8 @@ class World implements Surroundings {
     if (this.random() < 0.5) this.feed({ kind: "head", chain: "local", number: facts.number });
     this.feed({ kind: "block", chain: "local", facts });
   }
+}
+
+function priceOf(facts: Readonly<Record<string, string>> | null): bigint {
+  return BigInt(facts?.maxFeePerGas ?? "0");
 }

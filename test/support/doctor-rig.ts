@@ -1,6 +1,6 @@
 /**
- * A healthy agent's server for `doctor`: real files, a scripted signer on a real socket, two real HTTP nodes and a gateway that only has a
- * clock. Each part can be broken by itself.
+ * A healthy agent's server for `doctor`: real files, a scripted signer on a real socket, two real
+ * HTTP nodes and a gateway that only has a clock. Each part can be broken by itself.
  */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -243,6 +243,7 @@ function limitOf(currency: string): LimitView {
   return {
     ...{ currency, maxPerWithdrawal: "10", maxPerHour: "", maxPerDay: "50", holdAbove: "", maxFee: "0.01", maxFeePerDay: "0.5" },
     ...{
+      maxTipGwei: "50",
       allow: 0,
       deny: 0,
       usedInHour: "0",

@@ -1,4 +1,6 @@
-/** One gateway for all tests of a file, and a hand that knocks at its door with a token or without. */
+/**
+ * One gateway for all tests of a file, and a hand that knocks at its door with a token or without.
+ */
 import { afterAll, beforeAll } from "vitest";
 import { type Answered, startTestGateway, type TestGateway } from "./gateway-server.ts";
 

@@ -1,4 +1,7 @@
-/** Values for the tests of chains/evm: recorded vectors, transfers, and numbers and bytes by chance that SEED=<number> replays. */
+/**
+ * Values for the tests of chains/evm: recorded vectors, transfers, and numbers and bytes by chance
+ * that SEED=<number> replays.
+ */
 import { readFileSync } from "node:fs";
 import type { Transfer } from "../../chains/evm/transaction.ts";
 import { AgentError } from "../../protocol/fault.ts";

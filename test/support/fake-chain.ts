@@ -1,5 +1,6 @@
 /**
- * A chain written by the test, and nodes that serve it over HTTP; each node may be made to lie about any answer.
+ * A chain written by the test, and nodes that serve it over HTTP; each node may be made to lie
+ * about any answer.
  */
 import { createHash } from "node:crypto";
 import { startFakeNode } from "./fake-node.ts";

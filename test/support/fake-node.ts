@@ -1,6 +1,7 @@
 /**
- * A JSON-RPC node that misbehaves on order: over HTTP on loopback, either with answers of the test's own or handing every call on to
- * a real node and changing what comes back. Counts what reaches it.
+ * A JSON-RPC node that misbehaves on order: over HTTP on loopback, either with answers of the
+ * test's own or handing every call on to a real node and changing what comes back. Counts what
+ * reaches it.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,7 @@
-/** A signer whose ledger was put back to before what its gateway knows, and the safety sentences asked of one that is recovered. */
+/**
+ * A signer whose ledger was put back to before what its gateway knows, and the safety sentences
+ * asked of one that is recovered.
+ */
 import { expect } from "vitest";
 import { assertSafe } from "../invariants.ts";
 import { backup, databaseOf, ledgerOf, restore } from "./recovery-order.ts";
@@ -10,12 +13,18 @@ const limits = {
   usdt: { perWithdrawal: 10n ** 9n, perHour: null, perDay: 10n ** 12n, fee: 10n ** 16n, feePerDay: 10n ** 19n },
 };
 
-/** The sentences hold of everything in the ledger; `forgotten` are the jobs that the gateway no longer knows it made. */
+/**
+ * The sentences hold of everything in the ledger; `forgotten` are the jobs that the gateway no
+ * longer knows it made.
+ */
 export function assertWhole(rig: Rig, forgotten: readonly string[] = []): void {
   assertSafe({ records: ledgerOf(rig), left: rig.left, genuine: new Set([...rig.gateway.texts, ...forgotten]), limits });
 }
 
-/** One withdrawal paid before a backup; after it one released and one held, which the backup has not. */
+/**
+ * One withdrawal paid before a backup; after it one released and one held, which the backup has
+ * not.
+ */
 export function forgetful(): { rig: Rig; lost: string; raw: string; held: string; contents: ReturnType<typeof databaseOf> } {
   const rig = new Rig().ready();
   rig.pay();

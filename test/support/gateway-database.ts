@@ -1,11 +1,13 @@
 /**
- * A gateway database in a temporary folder, with one merchant and whatever agents, withdrawals and deposit requests a test needs.
+ * A gateway database in a temporary folder, with one merchant and whatever agents, withdrawals and
+ * deposit requests a test needs.
  */
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
+import { reserve } from "../../gateway/store/reserved.ts";
 import type { AgentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
 import { appendJob } from "../../gateway/withdrawals/jobs.ts";
@@ -45,7 +47,10 @@ export function gatewayDatabase(): GatewayDatabase {
   return made;
 }
 
-/** Pairs an agent with fresh keys; ids are a digit repeated. A second live agent needs its own merchant. */
+/**
+ * Pairs an agent with fresh keys; ids are a digit repeated. A second live agent needs its own
+ * merchant.
+ */
 export function pairAgent(store: Store, digit = "a", hotAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"): AgentKeys {
   const id = digit.repeat(16);
   const merchant = digit === "a" ? "m1" : `m-${digit}`;
@@ -87,7 +92,9 @@ export function askWithdrawal(store: Store, agentId: string, number: number, cha
   });
 }
 
-/** Any row of `transactions`; what is not said is a pending withdrawal-shaped row of merchant m1. */
+/**
+ * Any row of `transactions`; what is not said is a pending withdrawal-shaped row of merchant m1.
+ */
 export function insertTransaction(
   store: Store,
   change: Partial<TransactionRow> & { id: string; orderId: string },
@@ -114,6 +121,10 @@ export function insertTransaction(
     createdAt: 1_000,
     changedAt: 1_000,
     expiresAt: 10_000_000,
+    metadata: "",
+    late: 0,
+    quote: "",
+    callbackStatus: 3,
     ...change,
   };
   const names = Object.keys(row) as (keyof TransactionRow)[];
@@ -121,6 +132,7 @@ export function insertTransaction(
     `INSERT INTO transactions (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
     ...names.map((name) => row[name]),
   );
+  if (row.operation === "withdraw" && row.status === 0) reserve(store.database, row);
   return row;
 }
 

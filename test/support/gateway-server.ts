@@ -1,24 +1,26 @@
 /**
- * A gateway for tests: real HTTP on loopback and a real SQLite file in a folder of its own; no hub and no watcher, whose words to the
- * rest (rows and signals) the test says itself. The clock stands until the test moves it.
+ * A gateway for tests: real HTTP on loopback and a real SQLite file in a folder of its own; no hub
+ * and no watcher, whose words to the rest (rows and signals) the test says itself. The clock stands
+ * until the test moves it.
  */
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { type Agent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { HDKey } from "@scure/bip32";
 import { mnemonicToSeedSync } from "bip39";
 import type { FastifyInstance } from "fastify";
 import { type Logger, pino } from "pino";
-import { addressOfPublicKey } from "../../chains/evm/address.ts";
+import { type AccountNodes, accountsOf, deriveNodes, proveAccounts } from "../../agent/keystore/nodes.ts";
 import { addOperations } from "../../gateway/api/routes.ts";
 import { createServer } from "../../gateway/api/server.ts";
 import { addStation } from "../../gateway/api/station.ts";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import type { NewKey } from "../../gateway/auth/keys.ts";
 import { parseConfig } from "../../gateway/config.ts";
+import { addDescription } from "../../gateway/openapi/openapi.ts";
 import { addKey, createMerchant, type Operator } from "../../gateway/operator/people.ts";
+import { createBoard } from "../../gateway/prices/board.ts";
 import type { Service } from "../../gateway/service.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { createStore } from "../../gateway/store/store.ts";
@@ -26,7 +28,14 @@ import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairingTranscript } from "../../protocol/messages.ts";
-import { parseApiKey, type SealedTranscript, sealTranscript } from "../../protocol/pairing.ts";
+import {
+  accountDigestOf,
+  parseApiKey,
+  type SealedTranscript,
+  sealTranscript,
+  signTranscript,
+  type TranscriptProofs,
+} from "../../protocol/pairing.ts";
 
 export const usdtContract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 const otherContract = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
@@ -34,12 +43,20 @@ export const receiver = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 
 const testWords = "test test test test test test test test test test test junk";
 
-export const wallet = (() => {
-  const root = HDKey.fromMasterSeed(mnemonicToSeedSync(testWords));
-  const hot = root.derive("m/44'/60'/0'/0/0");
-  const hotAddress = addressOfPublicKey(hot.publicKey as Uint8Array);
-  return { hotAddress, depositXpub: root.derive("m/44'/60'/1'").publicExtendedKey };
-})();
+/** A wallet with its keys, and what others know of it. */
+export function walletFrom(nodes: AccountNodes) {
+  const accounts = accountsOf(nodes);
+  const [hot, deposits] = accounts;
+  return { nodes, accounts, hotAddress: hot?.id ?? "", depositXpub: deposits?.id ?? "" };
+}
+
+export const wallet = walletFrom(deriveNodes(Uint8Array.from(mnemonicToSeedSync(testWords))));
+
+/** What the process with the keys makes of a transcript. */
+export const provenBy = (transcript: string, signer: KeyObject, nodes: AccountNodes): TranscriptProofs => ({
+  signerSignature: signTranscript(transcript, signer),
+  proofs: proveAccounts(nodes, accountDigestOf(transcript)),
+});
 
 export const testConfig = {
   listen: { host: "127.0.0.1", port: 0 },
@@ -67,7 +84,9 @@ export const testConfig = {
       enabled: false,
     },
   },
-  prices: { manual: { eth: { usd: "3000", eur: "2800.5", try: "126000" } } },
+  prices: {
+    manual: { eth: { usd: "3000", eur: "2800.5", try: "126000" }, usdt: { usd: "1", eur: "0.93", try: "42" } },
+  },
   logLevel: "silent",
 };
 
@@ -92,14 +111,15 @@ export interface TestGateway {
   readonly server: FastifyInstance;
   readonly operator: Operator;
   readonly clock: { nowMs: number };
-  readonly merchant: { readonly merchantId: string; readonly keyId: string; readonly apiKey: string };
+  /** Its `apiKey` pairs and does nothing else; `shopKey` is what a shop asks with. */
+  readonly merchant: ReturnType<typeof createMerchant>;
   send(path: string, sent?: Sent): Promise<Answered>;
-  /** With a fresh compatible token of the merchant's first key. */
+  /** With a fresh compatible token of the shop's key. */
   call(method: "GET" | "POST", path: string, body?: object | string, headers?: Record<string, string>): Promise<Answered>;
   key(wanted: Partial<NewKey>): { readonly keyId: string; readonly apiKey: string };
   /** As an agent pairs: each transcript is a millisecond newer than the one before. */
-  pair(change?: Partial<PairingTranscript>, apiKey?: string, keys?: AgentKeyPairs): Promise<Answered>;
-  sealed(change?: Partial<PairingTranscript>, apiKey?: string, keys?: AgentKeyPairs): SealedTranscript;
+  pair(change?: Partial<PairingTranscript>, apiKey?: string, keys?: AgentKeyPairs, nodes?: AccountNodes): Promise<Answered>;
+  sealed(change?: Partial<PairingTranscript>, apiKey?: string, keys?: AgentKeyPairs, nodes?: AccountNodes): SealedTranscript;
   register(sealed: object): Promise<Answered>;
   /** What the watcher would store. */
   fund(currency: string, units: bigint, block?: number): void;
@@ -141,16 +161,17 @@ export function transcriptOf(
   gateway: Pick<TestGateway, "service" | "clock">,
   keyId: string,
   keys: AgentKeyPairs = agentKeys,
+  accounts: PairingTranscript["accounts"] = wallet.accounts,
 ): PairingTranscript {
   return {
-    version: 1,
+    version: 2,
     keyId,
     gatewayFingerprint: gateway.service.key.fingerprint,
     signerKey: publicKeyHex(keys.signer),
     linkKey: publicKeyHex(keys.link),
-    wallet: walletFingerprintOf(wallet),
+    wallet: walletFingerprintOf(accounts),
     networks: ["eip155:31337"],
-    accounts: [{ family: "evm", address: wallet.hotAddress, depositXpub: wallet.depositXpub }],
+    accounts,
     currencies: [
       { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" },
       { id: "usdt", network: "eip155:31337", contract: usdtContract, decimal: 6, maxFee: "0.02" },
@@ -193,10 +214,14 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     clock: () => clock.nowMs,
     random: randomBytes,
     waiters,
+    prices: createBoard(config, () => clock.nowMs),
+    run: "first run",
     confirmations: () => null,
+    outOfService: () => "",
   };
   const server = createServer(service);
   addOperations(server, service);
+  addDescription(server, config);
   addStation(server, service, []);
   await server.listen({ host: "127.0.0.1", port: 0 });
   const address = server.server.address();
@@ -224,7 +249,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     call: (method, path, body, headers = {}) =>
       gateway.send(path, {
         method,
-        headers: { signatureToken: handmadeToken(merchant.apiKey, clock.nowMs), "Content-Type": "application/json", ...headers },
+        headers: { signatureToken: handmadeToken(merchant.shopKey, clock.nowMs), "Content-Type": "application/json", ...headers },
         ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       }),
     key(wanted) {
@@ -238,13 +263,13 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
       if (!made.ok) throw new Error(made.code);
       return made;
     },
-    pair: (changed, apiKey, keys) => gateway.register(gateway.sealed(changed, apiKey, keys)),
-    sealed(changed = {}, apiKey = merchant.apiKey, keys = agentKeys) {
+    pair: (...given) => gateway.register(gateway.sealed(...given)),
+    sealed(changed = {}, apiKey = merchant.apiKey, keys = agentKeys, nodes = wallet.nodes) {
       const { keyId, secret } = parseApiKey(apiKey);
       const at = clock.nowMs + pairings;
       pairings += 1;
-      const transcript = JSON.stringify({ ...transcriptOf(gateway, keyId, keys), at, ...changed });
-      return sealTranscript(transcript, { secret, linkKey: keys.link });
+      const transcript = JSON.stringify({ ...transcriptOf(gateway, keyId, keys, accountsOf(nodes)), at, ...changed });
+      return sealTranscript(transcript, { secret, linkKey: keys.link, proven: provenBy(transcript, keys.signer, nodes) });
     },
     register: (sealed) =>
       gateway.send("/agent/v1/pair", {

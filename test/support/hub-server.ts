@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach } from "vitest";
 import { type Hub, startHub } from "../../gateway/hub/hub.ts";
-import type { LinkLimits } from "../../gateway/hub/session.ts";
+import type { LinkLimits } from "../../gateway/hub/link-limits.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
 import { type AgentKeys, type GatewayDatabase, gatewayDatabase, pairAgent, receiver, silentLog } from "./gateway-database.ts";
@@ -37,8 +37,11 @@ export function eachTestItsHub(): void {
   });
 }
 
-/** `run` names the process that the hub runs in. */
-export async function start(limits: Partial<LinkLimits> = {}, run = "first run"): Promise<void> {
+/**
+ * `run` names the process that the hub runs in; a proxy of `trustProxy` says where a connection
+ * comes from.
+ */
+export async function start(limits: Partial<LinkLimits> = {}, run = "first run", trustProxy: string[] = []): Promise<void> {
   server = createServer((_request, response) => response.end());
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   port = (server.address() as AddressInfo).port;
@@ -48,7 +51,7 @@ export async function start(limits: Partial<LinkLimits> = {}, run = "first run")
   signals.on("changed", ({ transactionId }) => told.push(`changed ${Number(`0x${transactionId}`)}`));
   signals.on("agent", ({ agent, online }) => told.push(`${agent[0]} ${online ? "online" : "offline"}`));
   const gatewayKey = gateway.privateKey;
-  const config = { trustProxy: [] };
+  const config = { trustProxy };
   hub = startHub({ server, store: db.store, gatewayKey, signals, config, log: silentLog, clock: () => clock.nowMs, limits, run });
 }
 
@@ -57,7 +60,7 @@ export async function stop(): Promise<void> {
   await new Promise<void>((done) => server.close(() => done()));
 }
 
-export const connect = (who: AgentKeys = keys): LinkAgent => new LinkAgent(port, who, gateway.publicKey);
+export const connect = (who: AgentKeys = keys, from?: string): LinkAgent => new LinkAgent(port, who, gateway.publicKey, from);
 
 export async function greeted(): Promise<LinkAgent> {
   const agent = connect();
@@ -72,14 +75,14 @@ export const decision = (transactionId: string, verdict: DecisionEntry["decision
   code,
   address: receiver,
 });
-export const signed = (transactionId: string, token: string, change: Partial<SignedEntry> = {}): EntryBody => ({
+export const signed = (transactionId: string, slot: string, change: Partial<SignedEntry> = {}): EntryBody => ({
   kind: "signed",
   transactionId,
   version: 1,
   network: "eip155:31337",
   account: keys.hotAddress,
-  token,
-  txHash: `0x${transactionId.slice(-2)}${token.padStart(62, "0")}`,
+  slot,
+  txHash: `0x${transactionId.slice(-2)}${slot.padStart(62, "0")}`,
   feeMax: "21000",
   ...change,
 });

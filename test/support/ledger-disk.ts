@@ -1,6 +1,7 @@
 /**
- * A ledger folder in memory: appends become durable when `sync` is called, may fail, and a crash keeps any part of what was not
- * synced. Callbacks run only inside `sync`, so a test decides every moment.
+ * A ledger folder in memory: appends become durable when `sync` is called, may fail, and a crash
+ * keeps any part of what was not synced. Callbacks run only inside `sync`, so a test decides every
+ * moment.
  */
 import type { LedgerDisk, LedgerFile } from "../../agent/ledger/disk.ts";
 

@@ -1,5 +1,6 @@
 /**
- * An agent as the gateway sees it: a real WebSocket client with real envelopes, whose ledger is whatever the test says.
+ * An agent as the gateway sees it: a real WebSocket client with real envelopes, whose ledger is
+ * whatever the test says.
  */
 import { createHash, type KeyObject } from "node:crypto";
 import { WebSocket } from "ws";
@@ -60,7 +61,17 @@ export function statementOf(
 ): Statement {
   const entries = bodies.map((body, index) => ({ ...body, seq: after + index + 1, at: 5_000 }) as Entry);
   const previous = after === 0 ? zeroHash : hashAt(after);
-  return { agent, epoch: 2, greeted: "", after, previous, head: headAt(after + bodies.length), at: 5_000, entries, ...change };
+  return {
+    agent,
+    epoch: 2,
+    greeted: "",
+    after,
+    previous,
+    head: headAt(after + bodies.length),
+    at: 5_000,
+    entries,
+    ...change,
+  };
 }
 
 export class LinkAgent {
@@ -73,10 +84,14 @@ export class LinkAgent {
   #read: Record<string, number> = {};
   #over = false;
 
-  constructor(port: number, keys: AgentKeys, gatewayKey: KeyObject) {
+  /** `from` is the address that a proxy in between would name. */
+  constructor(port: number, keys: AgentKeys, gatewayKey: KeyObject, from?: string) {
     this.keys = keys;
     this.#gatewayKey = gatewayKey;
-    this.socket = new WebSocket(`ws://127.0.0.1:${port}/agent/v1/link`, { perMessageDeflate: false });
+    this.socket = new WebSocket(`ws://127.0.0.1:${port}/agent/v1/link`, {
+      perMessageDeflate: false,
+      ...(from === undefined ? {} : { headers: { "X-Forwarded-For": from } }),
+    });
     this.closed = new Promise((done) => {
       this.socket.on("close", (code, reason) => {
         this.#over = true;

@@ -1,4 +1,7 @@
-/** The gateway's end of a link, as a test wants it: a real WebSocket server on loopback with real envelopes and no database. */
+/**
+ * The gateway's end of a link, as a test wants it: a real WebSocket server on loopback with real
+ * envelopes and no database.
+ */
 import { type KeyObject, randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { type WebSocket, WebSocketServer } from "ws";

@@ -1,6 +1,6 @@
 /**
- * A small ledger on a disk in memory: the records of a withdrawal to write into it, a write that is durable when it returns, and the
- * code it refuses with.
+ * A small ledger on a disk in memory: the records of a withdrawal to write into it, a write that is
+ * durable when it returns, and the code it refuses with.
  */
 import { createHash } from "node:crypto";
 import { expect } from "vitest";
@@ -8,6 +8,7 @@ import { createLedger, type Ledger, openLedger } from "../../agent/ledger/ledger
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { MemoryDisk } from "./ledger-disk.ts";
+import { testSeal } from "./ledger-seal.ts";
 
 export const hex = (text: string, bytes: number): string =>
   createHash("sha512")
@@ -37,6 +38,7 @@ export function bodies(n: number): readonly RecordBody[] {
       sequence: n,
       jobHash: hex(`job ${n}`, 32),
       job: `{"orderId":"o-${n}","note":"J *@ \\" ü €"}`,
+      signature: hex(`signature ${n}`, 64),
     },
     { kind: "HELD", transactionId, code: "POLICY_MANUAL" },
     { kind: "APPROVED", transactionId, by: "operator", approver: "ann", chain: "local", network: "eip155:1", ...money },
@@ -46,11 +48,10 @@ export function bodies(n: number): readonly RecordBody[] {
       version: 1,
       network: "eip155:1",
       account: `0x${hex("account", 20)}`,
-      nonce: String(n),
+      slot: String(n),
       ...money,
-      gasLimit: "21000",
-      maxFeePerGas: "2000000000",
-      maxPriorityFeePerGas: "1000000000",
+      facts: { gasLimit: "21000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" },
+      feeMax: "42000000000000",
       digest,
       unsigned: hex(`unsigned ${n}`, 48),
     },
@@ -69,7 +70,7 @@ export function fresh(options: { segmentBytesMax?: number; roomBytesMin?: number
 } {
   const disk = new MemoryDisk();
   const time = { now: 1000 };
-  createLedger(disk, paired, () => time.now);
+  createLedger(disk, paired, () => time.now, testSeal);
   return { disk, time, ledger: reopen(disk, time, options).ledger };
 }
 
@@ -78,7 +79,7 @@ export function reopen(
   time = { now: 1000 },
   options: { segmentBytesMax?: number; roomBytesMin?: number } = {},
 ) {
-  return openLedger({ disk, clock: () => time.now, ...options });
+  return openLedger({ disk, seal: testSeal, clock: () => time.now, ...options });
 }
 
 export function write(disk: MemoryDisk, ledger: Ledger, records: readonly RecordBody[]): readonly LedgerRecord[] {

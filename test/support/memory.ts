@@ -1,4 +1,7 @@
-/** Looks for byte patterns in a running process's writable memory (Linux /proc/PID/mem): stricter than a heap snapshot. */
+/**
+ * Looks for byte patterns in a running process's writable memory (Linux /proc/PID/mem): stricter
+ * than a heap snapshot.
+ */
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 
 /** The patterns found, by name. The reader needs the right to trace the process. */
@@ -6,7 +9,10 @@ export function findInMemory(pid: number, patterns: Readonly<Record<string, Buff
   return Object.keys(countInMemory(pid, patterns));
 }
 
-/** How often each pattern is there; those that are not are left out. One across two readings of a region is missed by neither. */
+/**
+ * How often each pattern is there; those that are not are left out. One across two readings of a
+ * region is missed by neither.
+ */
 export function countInMemory(pid: number, patterns: Readonly<Record<string, Buffer>>): Record<string, number> {
   const found: Record<string, number> = {};
   const file = openSync(`/proc/${pid}/mem`, "r");

@@ -1,7 +1,11 @@
-/** A signer that is only its operator socket: answers from a table, keeps what it was asked. For tests of the commands. */
+/**
+ * A signer that is only its operator socket: answers from a table, keeps what it was asked. For
+ * tests of the commands.
+ */
 import { createServer, type Server } from "node:net";
 import { createInterface } from "node:readline";
-import type { RecoveryPlan, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
+import type { RecoveryPlan, SignerStatus, SpendView, WithdrawalView } from "../../agent/socket/verbs.ts";
 
 export interface Asked {
   readonly verb: string;
@@ -64,8 +68,9 @@ export const held: WithdrawalView = {
   changedAt: 1795210803000,
   expiresAt: 1795297203000,
   account: hotAddress,
-  nonce: "",
+  slot: "",
   versions: [],
+  isOver: false,
   approvalDigest: "ab".repeat(32),
 };
 
@@ -80,14 +85,13 @@ export const broadcast: WithdrawalView = {
   amountUnits: "250000000000000000",
   state: "broadcast",
   code: "",
-  nonce: "41",
+  slot: "41",
   versions: [
     {
       version: 1,
       txHash: "0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b",
-      gasLimit: "21000",
-      maxFeePerGas: "30000000000",
-      maxPriorityFeePerGas: "1000000000",
+      facts: { gasLimit: "21000", maxFeePerGas: "30000000000", maxPriorityFeePerGas: "1000000000" },
+      feeMax: "630000000000000",
       signedAt: 1795210805000,
     },
   ],
@@ -103,12 +107,17 @@ export const well: SignerStatus = {
   locked: "",
   lockedDetail: "",
   recovery: "",
+  isTellingAgain: false,
+  paused: null,
+  stuck: null,
   ledgerWritable: true,
   isolation: "L2 own user, no network, system call filter",
   encKeyFrom: "credential",
   version: "0.1.0",
   config: { path: "/etc/autowithdraw/config.json", digest: "c0".repeat(32), readAt: 1795210000000 },
   policyChangedAt: 1795210000000,
+  policyDigest: "44".repeat(32),
+  policyLooser: [],
   limits: [],
   freeBytes: 8_000_000_000,
   freeBytesMin: 67_108_864,
@@ -127,9 +136,9 @@ export const well: SignerStatus = {
     refused: 0,
     expired: 0,
     quarantined: 0,
-    settled: 0,
+    cancelled: 0,
   },
-  accounts: [{ chain: "ethereum", network: "eip155:1", address: hotAddress, nextNonce: "42" }],
+  accounts: [{ chain: "ethereum", network: "eip155:1", address: hotAddress, nextSlot: "42" }],
   courierConnected: true,
   courier: {
     at: 1795210860000,
@@ -153,7 +162,22 @@ export const well: SignerStatus = {
   },
 };
 
-/** An order that tells a restored ledger of one payment under way; somebody paid two more that nobody remembers. */
+/** A payment that nobody remembers. */
+export const spend: SpendView = {
+  ...{ network: "eip155:1", slot: "43", block: 21000000, contract: "", units: "250000000000000000" },
+  ...{ txHash: `0x${"5e".repeat(32)}`, receiver: broadcast.address },
+};
+
+/** An account that was used before this agent came. */
+export const firstNonce: FirstSlotView = {
+  ...{ chain: "local", network: "eip155:31337", account: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94" },
+  ...{ adopted: "", isBegun: false, counted: "5", witnesses: 2 },
+};
+
+/**
+ * An order that tells a restored ledger of two payments under way; somebody paid two more that
+ * nobody remembers.
+ */
 export const recoveryPlan: RecoveryPlan = {
   digest: "d1".repeat(32),
   order: "0a".repeat(32),
@@ -166,41 +190,38 @@ export const recoveryPlan: RecoveryPlan = {
   },
   head: { seq: 19, hash: "c0".repeat(32) },
   gatewayHead: { seq: 25, hash: "e5".repeat(32) },
-  isGatewayBehind: false,
-  isUnfinished: true,
-  isOnlyUnheard: false,
-  jobs: { here: 7, gateway: 9 },
+  ...{ both: false, isHere: false },
   accounts: [
-    {
-      ...{ network: "eip155:1", account: hotAddress, ledgerNext: "41", gatewayNext: "42", chainCount: "44", next: "44" },
-      ...{ passed: 0, passedFrom: "" },
-    },
-    {
-      ...{ network: "eip155:8453", account: hotAddress, ledgerNext: "3", gatewayNext: "", chainCount: "", next: "3" },
-      ...{ passed: 2, passedFrom: "1" },
-    },
+    { network: "eip155:1", account: hotAddress, ledgerNext: "41", gatewayNext: "42", chainCount: "44", next: "44" },
+    { network: "eip155:8453", account: hotAddress, ledgerNext: "3", gatewayNext: "", chainCount: "", next: "3" },
   ],
   withdrawals: [
     {
       ...{ transactionId: broadcast.transactionId, orderId: "order-1000", currency: "eth", amount: "0.25" },
-      ...{ address: broadcast.address, here: "", becomes: "quarantined", nonce: "41" },
+      ...{ address: broadcast.address, here: "", isContested: false, slot: "41" },
       txHashes: ["0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b"],
     },
     {
       ...{ transactionId, orderId: "order-1001", currency: "usdt-erc20", amount: "3200.5" },
-      ...{ address: held.address, here: "held", becomes: "held", nonce: "", txHashes: [] },
+      ...{ address: held.address, here: "broadcast", isContested: true, slot: "40", txHashes: [] },
     },
   ],
-  ...{ held: 1, quarantined: 1, settled: 0, imported: 1, restated: 0 },
+  ...{ kept: 2, left: 3, spends: [] },
 };
 
-/** The text of pairing.json, as an object, for a server that is paired on these networks; the agent of `well`. */
+/**
+ * The text of pairing.json, as an object, for a server that is paired on these networks; the agent
+ * of `well`.
+ */
 export function pairedProgress(networks: readonly string[], currencies: readonly object[]): object {
-  const address = well.accounts[0]?.address;
+  const accounts = [
+    { family: "evm", purpose: "hot", id: well.accounts[0]?.address },
+    { family: "evm", purpose: "deposits", id: `xpub${"6".repeat(107)}` },
+  ];
   return {
-    version: 1,
+    version: 2,
     step: "scrubbed",
-    wallet: { wallet: well.wallet, address, depositXpub: `xpub${"6".repeat(107)}`, signerKey: "11".repeat(32) },
+    wallet: { wallet: well.wallet, accounts, signerKey: "11".repeat(32) },
     networks,
     currencies,
     gatewayUrl: "https://pay.example.com",
@@ -212,5 +233,6 @@ export function pairedProgress(networks: readonly string[], currencies: readonly
       keyId: "k_0123456789abcdef",
       shortCode: "ABCD-EFGH",
     },
+    word: "33".repeat(32),
   };
 }

@@ -1,4 +1,7 @@
-/** How a reader of the protocol ended, in the words of the vectors, and every reader of a payload by its name there. */
+/**
+ * How a reader of the protocol ended, in the words of the vectors, and every reader of a payload by
+ * its name there.
+ */
 import { expect } from "vitest";
 import { AgentError } from "../../protocol/fault.ts";
 import {
@@ -13,7 +16,10 @@ import {
 } from "../../protocol/payloads.ts";
 import { parseRecovery } from "../../protocol/recovery.ts";
 
-/** What happened, in the words of a vector: the value, or the code. A crash of any other kind is not an outcome. */
+/**
+ * What happened, in the words of a vector: the value, or the code. A crash of any other kind is not
+ * an outcome.
+ */
 export function outcomeOf(run: () => unknown): { readonly outcome: string; readonly value?: unknown } {
   try {
     return { outcome: "ok", value: run() };

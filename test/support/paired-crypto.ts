@@ -1,6 +1,6 @@
 /**
- * A paired agent whose gateway is gone, and the `crypto` processes of one test file on it. Every process is stopped after its test; the
- * folder goes with the file.
+ * A paired agent whose gateway is gone, and the `crypto` processes of one test file on it. Every
+ * process is stopped after its test; the folder goes with the file.
  */
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll } from "vitest";

@@ -1,16 +1,20 @@
-/** A gateway that can only pair: real cryptography, answers by script. For tests of the agent's side. */
+/**
+ * A gateway that can only pair: real cryptography, answers by script. For tests of the agent's
+ * side.
+ */
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { accountProofFits } from "../../chains/evm/account-proof.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
+import { sealGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
 import type { PairingTranscript } from "../../protocol/messages.ts";
 import {
+  accountDigestOf,
   gatewayFingerprintOf,
   parseSealedTranscript,
   parseTranscript,
-  sealGrant,
-  shortCodeOf,
   transcriptHashOf,
   transcriptMacFits,
   transcriptSignatureFits,
@@ -70,7 +74,11 @@ export class PairingGateway {
     }
     const isProven =
       transcriptMacFits(Buffer.from(this.secret), sealed.transcript, sealed.mac) &&
-      transcriptSignatureFits(transcript.linkKey, sealed.transcript, sealed.signature);
+      transcriptSignatureFits(transcript.linkKey, sealed.transcript, sealed.linkSignature) &&
+      transcriptSignatureFits(transcript.signerKey, sealed.transcript, sealed.signerSignature) &&
+      transcript.accounts.every((account, at) =>
+        accountProofFits(account, accountDigestOf(sealed.transcript), sealed.proofs[at] ?? ""),
+      );
     if (request.url !== "/agent/v1/pair" || !isProven) {
       response.writeHead(401, { "content-type": "application/json" });
       response.end(JSON.stringify({ message: "The apiKey is not valid.", code: "pairing_key_invalid", requestId: "r2" }));

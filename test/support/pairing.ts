@@ -1,4 +1,7 @@
-/** A merchant's server and a gateway that grants pairing, both anew for every test, and what is read of them afterwards. */
+/**
+ * A merchant's server and a gateway that grants pairing, both anew for every test, and what is read
+ * of them afterwards.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";

@@ -1,4 +1,7 @@
-/** A reader with a mistake behind four bytes that must come in their order: what a campaign has to find to be worth its time. */
+/**
+ * A reader with a mistake behind four bytes that must come in their order: what a campaign has to
+ * find to be worth its time.
+ */
 
 /** Throws where no reader of ours would. */
 export function readPlanted(input: Uint8Array): number {

@@ -1,4 +1,7 @@
-/** A signer whose policy is all but one rule generous, and the short words for asking, approving and paying on it. */
+/**
+ * A signer whose policy is all but one rule generous, and the short words for asking, approving and
+ * paying on it.
+ */
 import { expect } from "vitest";
 import type { PolicySettings, SignerSettings } from "../../agent/config/settings.ts";
 import { facts, Rig, type RigOptions, settings } from "./signer-rig.ts";

@@ -1,4 +1,7 @@
-/** A command on a terminal of its own, which script(1) makes: what it shows, what a person types at each question, and how it ends. */
+/**
+ * A command on a terminal of its own, which script(1) makes: what it shows, what a person types at
+ * each question, and how it ends.
+ */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 
 export const hasScript = spawnSync("script", ["--version"], { stdio: "ignore" }).status === 0;
@@ -18,7 +21,10 @@ export function scriptWords(command: readonly string[]): readonly string[] {
   return ["script", "-qec", command.map(quoted).join(" "), "/dev/null"];
 }
 
-/** Types the turns in order at what the child shows; its input stays open, since an end of it is typed as Ctrl-D. */
+/**
+ * Types the turns in order at what the child shows; its input stays open, since an end of it is
+ * typed as Ctrl-D.
+ */
 export function converse(child: ChildProcess, turns: readonly Turn[]): void {
   let unanswered = "";
   const left = [...turns];

@@ -1,15 +1,18 @@
-/** The gateway's side of a recovery for a signer in memory: what its database would hold, and the order made of it. */
+/**
+ * The gateway's side of a recovery for a signer in memory: what its database would hold, and the
+ * order made of it.
+ */
 import type { KeyObject } from "node:crypto";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { isFinal } from "../../agent/signer/state/withdrawal.ts";
-import type { RecoveryPlan } from "../../agent/socket/verbs.ts";
-import { sealEnvelope } from "../../protocol/envelope.ts";
+import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
+import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { type Recovery, recoveryNameOf } from "../../protocol/recovery.ts";
 import { MemoryDisk } from "./ledger-disk.ts";
 import { type AnyAnswer, agentId, hot, type Rig, wallet } from "./signer-rig.ts";
 
-export type Contents = Pick<Recovery, "held" | "jobs" | "accounts" | "spent" | "withdrawals" | "ended">;
+export type Contents = Pick<Recovery, "held" | "jobs" | "accounts" | "spent" | "withdrawals" | "ended" | "spends">;
 
 /** Everything on the signer's disk now, read past what the rig remembers. */
 export function ledgerOf(rig: Rig): readonly LedgerRecord[] {
@@ -30,18 +33,17 @@ export function databaseOf(rig: Rig): Contents {
     const versions = signed
       .filter((record) => record.transactionId === transactionId)
       .map(({ txHash, version }) => {
-        const { gasLimit = "0", maxFeePerGas = "0" } = withdrawal?.versions[version - 1] ?? {};
-        return { txHash, feeMax: (BigInt(gasLimit) * BigInt(maxFeePerGas)).toString() };
+        return { txHash, feeMax: withdrawal?.versions[version - 1]?.feeMax ?? "0" };
       });
-    const token = versions.length === 0 ? "" : (withdrawal?.nonce ?? "");
+    const slot = versions.length === 0 ? "" : (withdrawal?.slot ?? "");
     const network = withdrawal?.job.network ?? "";
-    if (token !== "" && BigInt(token) >= (next.get(network) ?? 0n)) next.set(network, BigInt(token) + 1n);
-    if (withdrawal !== undefined && isFinal(withdrawal.state)) return [];
-    const account = token === "" ? "" : hot;
-    return [{ job: text, address: withdrawal?.address ?? "", account, token, versions }];
+    if (slot !== "" && BigInt(slot) >= (next.get(network) ?? 0n)) next.set(network, BigInt(slot) + 1n);
+    if (slot === "" || (withdrawal !== undefined && isFinal(withdrawal.state))) return [];
+    const signature = signJob(text, rig.gateway.key);
+    return [{ job: text, signature, address: withdrawal?.address ?? "", account: hot, slot, versions }];
   });
   const accounts = [...next].map(([network, to]) => ({ network, account: hot, next: to.toString() }));
-  return { held: stored, jobs: last, accounts, spent: [], withdrawals, ended: [] };
+  return { held: stored, jobs: last, accounts, spent: [], withdrawals, ended: [], spends: [] };
 }
 
 /** What the shop would order again to get the job of this text. */
@@ -77,24 +79,27 @@ export function offer(rig: Rig, contents: Contents, change: Partial<Recovery> = 
 }
 
 /** What the order would do. */
-export function shown(rig: Rig): RecoveryPlan {
-  const answer = rig.operate("recover", { digest: "" }) as AnyAnswer & { plan: RecoveryPlan };
+export function shown(rig: Rig, both = false): RecoveryPlan {
+  const answer = rig.operate("recover", { digest: "", both }) as AnyAnswer & { plan: RecoveryPlan };
   if (!answer.ok) throw new Error(`${answer.code} ${answer.detail}`);
   return answer.plan;
 }
 
 /** Offered, shown and done; the gateway knows of the new epoch and has heard nothing of it yet. */
-export function recovered(rig: Rig, contents: Contents, change: Partial<Recovery> = {}): RecoveryPlan {
+export function recovered(rig: Rig, contents: Contents, change: Partial<Recovery> = {}, both = false): RecoveryPlan {
   offer(rig, contents, change);
-  const plan = shown(rig);
-  const done = rig.operate("recover", { digest: plan.digest });
+  const plan = shown(rig, both);
+  const done = rig.operate("recover", { digest: plan.digest, both });
   if (!done.ok) throw new Error(`${done.code} ${done.detail}`);
   rig.gateway.epoch = plan.newEpoch;
   rig.gateway.stored = null;
   return plan;
 }
 
-/** Recovered, greeted under the new epoch and acknowledged; gives the head that the gateway holds then. */
+/**
+ * Recovered, greeted under the new epoch and acknowledged; gives the head that the gateway holds
+ * then.
+ */
 export function taken(rig: Rig, contents: Contents, change: Partial<Recovery> = {}): Head {
   recovered(rig, contents, change);
   rig.greet();

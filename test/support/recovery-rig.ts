@@ -1,9 +1,17 @@
-/** A whole system of real processes whose agent or gateway is put back to an earlier day, and the commands that recover it. */
+/**
+ * A whole system of real processes whose agent or gateway is put back to an earlier day, and the
+ * commands that recover it.
+ */
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { openKeystoreIn } from "../../agent/keystore/file.ts";
+import { wipeKeystore } from "../../agent/keystore/keystore.ts";
+import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
+import { unboxed } from "../../agent/ledger/codec.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import type { RecoveryPlan, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { stop, until } from "../../scripts/processes.ts";
 import { type Rig, startPairedRig } from "../../scripts/rig.ts";
@@ -39,13 +47,19 @@ export class RecoveryRig {
     return JSON.parse(execFileSync(process.execPath, all, { encoding: "utf8" }));
   }
 
-  /** A command of the gateway's operator that may be refused: its exit code and what it says about it. */
+  /**
+   * A command of the gateway's operator that may be refused: its exit code and what it says about
+   * it.
+   */
   gatewayOutcome(...args: string[]): { readonly exitCode: number | null; readonly said: string } {
     const ran = spawnSync(process.execPath, [gatewayJs, ...args, "--config", this.rig.gatewayConfigPath], { encoding: "utf8" });
     return { exitCode: ran.status, said: `${ran.stdout}${ran.stderr}` };
   }
 
-  /** The state folder is lost with its server; another one pairs with the same wallet. Gives its agent's id. */
+  /**
+   * The state folder is lost with its server; another one pairs with the same wallet. Gives its
+   * agent's id.
+   */
   async pairAnotherServer(): Promise<string> {
     const { stateDir, configPath, mnemonic, apiKey, encKey } = this.rig;
     rmSync(stateDir, { recursive: true });
@@ -107,10 +121,10 @@ export class RecoveryRig {
   }
 
   /** From what is shown to what is done; gives what was shown. */
-  async recover(): Promise<RecoveryPlan> {
-    const shown = await this.operator<{ done: boolean; plan: RecoveryPlan }>("recover");
+  async recover(...flags: readonly string[]): Promise<RecoveryPlan> {
+    const shown = await this.operator<{ done: boolean; plan: RecoveryPlan }>("recover", ...flags);
     if (shown.plan === undefined || shown.exitCode !== 2) throw new Error(`recover: ${JSON.stringify(shown)}`);
-    const done = await this.operator<{ done: boolean }>("recover", "--yes", shown.plan.digest);
+    const done = await this.operator<{ done: boolean }>("recover", ...flags, "--yes", shown.plan.digest);
     if (!done.done || done.exitCode !== 0) throw new Error(`recover: ${JSON.stringify(done)}`);
     return shown.plan;
   }
@@ -142,6 +156,14 @@ export class RecoveryRig {
         .split("\n")
         .map((line) => JSON.parse(line) as LedgerRecord),
     );
+  }
+
+  /** Every record with signed bytes out of their box, as whoever has encKey may read them. */
+  opened(): LedgerRecord[] {
+    const contents = openKeystoreIn(join(this.rig.stateDir, "signer"), Buffer.from(this.rig.encKey));
+    const seal = new LedgerSeal(ledgerKey(contents).bytes);
+    wipeKeystore(contents);
+    return this.records().map((record) => unboxed(record, seal, { file: "", line: record.seq }));
   }
 
   async stopAll(): Promise<void> {

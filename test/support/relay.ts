@@ -1,4 +1,7 @@
-/** Stands between agent and gateway and keeps every body and frame in clear, so that a test can look for what must not be in them. */
+/**
+ * Stands between agent and gateway and keeps every body and frame in clear, so that a test can look
+ * for what must not be in them.
+ */
 import { createServer, request } from "node:http";
 import { WebSocket, WebSocketServer } from "ws";
 

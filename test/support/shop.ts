@@ -1,10 +1,12 @@
 /**
- * A shop with a gateway of its own for every test, and the few words a test needs: ask as the shop does, read what is stored, and
- * say what hub and watcher would (rows as they write them, then the signal).
+ * A shop with a gateway of its own for every test, and the few words a test needs: ask as the shop
+ * does, read what is stored, and say what hub and watcher would (rows as they write them, then the
+ * signal).
  */
 import { afterEach, beforeEach, expect } from "vitest";
 import { releaseAgent } from "../../gateway/operator/people.ts";
 import type { AgentRow, JobRow, TransactionRow } from "../../gateway/store/rows.ts";
+import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { type Answered, receiver, startTestGateway, type TestGateway } from "./gateway-server.ts";
 
 export const ether = 10n ** 18n;
@@ -53,12 +55,11 @@ export const read = (path: string, headers: Record<string, string> = {}): Promis
   gateway.call("GET", `/api/v1${path}`, undefined, headers);
 
 /** What the hub stores and says when the agent answers a job. */
-export function decide(transactionId: string, change: { status?: number; stage: string; code?: string }): void {
+export function decide(transactionId: string, change: { status?: 0 | 1 | 2; stage: string; code?: string }): void {
   const { store, signals } = gateway.service;
   store.write((database) => {
     database.run("UPDATE jobs SET answeredAt = ? WHERE transactionId = ?", gateway.clock.nowMs, transactionId);
-    const sql = "UPDATE transactions SET status = ?, stage = ?, code = ? WHERE id = ?";
-    database.run(sql, change.status ?? 0, change.stage, change.code ?? "", transactionId);
+    updateWithdrawal(database, transactionId, { status: 0, code: "", ...change }, gateway.clock.nowMs);
   });
   signals.emit("decided", { transactionId });
 }
@@ -79,7 +80,7 @@ export function release(): ReturnType<typeof releaseAgent> {
 }
 
 /** Answers each job as it is made, as an agent would. */
-export function answering(change: { status?: number; stage: string; code?: string }): void {
+export function answering(change: { status?: 0 | 1 | 2; stage: string; code?: string }): void {
   gateway.service.signals.on("job", ({ agent }) => {
     const job = db().get<JobRow>("SELECT * FROM jobs WHERE agent = ? ORDER BY sequence DESC LIMIT 1", agent);
     setImmediate(() => decide(job?.transactionId ?? "", change));

@@ -1,34 +1,42 @@
-/** A signer in memory beside a gateway's real database: welcomes, orders and what becomes of statements are the gateway's own. */
+/**
+ * A signer in memory beside a gateway's real database: welcomes, orders and what becomes of
+ * statements are the gateway's own.
+ */
 import { createPublicKey } from "node:crypto";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openTokens } from "../../agent/courier/desk/book.ts";
+import { openSlots } from "../../agent/courier/desk/book.ts";
 import { createDesk, step } from "../../agent/courier/desk/desk.ts";
-import type { CourierAnswers, RecoveryPlan } from "../../agent/socket/verbs.ts";
-import { answeredUpTo, jobsAfter } from "../../gateway/hub/outbox.ts";
+import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
+import type { CourierAnswers } from "../../agent/socket/verbs.ts";
+import { answeredUpTo, fillEnvelope, jobsAfter } from "../../gateway/hub/outbox.ts";
 import { applyStatements } from "../../gateway/hub/statements.ts";
-import { recoveryOrder } from "../../gateway/recovery/order.ts";
+import { keepHeard } from "../../gateway/recovery/hearing.ts";
+import { endedIds, recoveryOrder } from "../../gateway/recovery/order.ts";
 import { beginRecovery, recoveryOf } from "../../gateway/recovery/recovery.ts";
 import type { AgentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
-import { appendJob } from "../../gateway/withdrawals/jobs.ts";
-import { openEnvelope, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import { makeJob, placeJobs } from "../../gateway/withdrawals/jobs.ts";
+import { contentHashOf } from "../../gateway/withdrawals/withdrawals.ts";
+import { isJobSignature, openEnvelope, publicKeyHex, sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import { transactionIdOf, zeroHash } from "../../protocol/identity.ts";
-import type { Head, OpenTokens } from "../../protocol/messages.ts";
+import type { Head, OpenSlots } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
 import { insertTransaction, readAgent, readTransaction, silentLog } from "./gateway-database.ts";
 import { type AnyAnswer, agentId, facts, hot, merchant, Rig, shop, token, vault, wallet } from "./signer-rig.ts";
+import { assertTaken } from "./taken.ts";
 
 const currencies = JSON.stringify([{ id: "usdt", network: "eip155:31337", contract: token, decimal: 6, maxFee: "0.01" }]);
+const run = "this run";
 const insertAgent = `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies,
   pairedAt) VALUES (?, ?, ?, 1, ?, ?, ?, 'xpub', '["eip155:31337"]', ?, 0)`;
 
 /** What a courier's hello says is open. */
-function openTokensOf(hello: AnyAnswer): readonly OpenTokens[] {
+function openTokensOf(hello: AnyAnswer): readonly OpenSlots[] {
   const desk = createDesk();
   step(desk, { kind: "hello", hello: hello as AnyAnswer & CourierAnswers["hello"], isFresh: true, askedAtMs: 0 }, 0);
-  return openTokens(desk.book);
+  return openSlots(desk.book);
 }
 
 export class SignerAndGateway {
@@ -46,7 +54,7 @@ export class SignerAndGateway {
     const key = publicKeyHex(vault.signerKey);
     database.run(insertAgent, agentId, merchant, wallet, key, key, hot, currencies);
     this.connect();
-    this.rig.ask("adopt", { chain: "local", nonce: "5", witnesses: 2 });
+    this.rig.begin("5");
     this.acknowledge();
   }
 
@@ -77,23 +85,33 @@ export class SignerAndGateway {
     this.#opened += 1;
     copyFileSync(join(this.#folder, name), this.#path());
     this.store = openStore(this.#path(), silentLog);
+    // Another life of the gateway: nobody is heard by it yet.
+    this.store.database.run("UPDATE agents SET heard = ''");
   }
 
   /** The shop asks, once or again, and the job reaches the signer. */
-  order(orderId: string): string {
+  order(orderId: string, change: Partial<TransactionRow> = {}): string {
     const id = transactionIdOf({ merchant, operation: "withdraw", orderId });
     const place = { id, orderId, merchant, operation: "withdraw", mode: "auto", stage: "queued" } as const;
     const content = { currency: "usdt", amount: "1.5", amountUnits: "1500000", receiverAddress: shop, depositAddress: hot };
     const times = { createdAt: this.rig.now, changedAt: this.rig.now, expiresAt: this.rig.now + 86_400_000 };
     if (this.row(id) === undefined) {
       this.store.write((database) => {
-        appendJob(database, this.agent, insertTransaction(this.store, { ...place, ...content, ...times }), this.rig.now);
+        const contentHash = contentHashOf("auto", { currency: "usdt", amount: "1.5", address: shop, tag: "" });
+        const row = insertTransaction(this.store, { ...place, ...content, ...times, contentHash, ...change });
+        makeJob(database, this.agent, row, run, this.rig.now);
       });
     }
-    const { database } = this.store;
-    const jobs = jobsAfter(database, agentId, answeredUpTo(database, this.agent)).map(({ text }) => text);
-    if (jobs.length > 0) this.rig.admit(this.#seal("jobs", { wallet, echo: this.#head(), jobs }));
+    this.deliver();
     return id;
+  }
+
+  /** What has a place and no answer goes to the signer. */
+  deliver(): AnyAnswer | null {
+    const { database } = this.store;
+    const jobs = fillEnvelope(jobsAfter(database, agentId, answeredUpTo(database, this.agent))).map(({ text }) => text);
+    const signatures = jobs.map((text) => signJob(text, this.rig.gateway.key));
+    return jobs.length === 0 ? null : this.rig.admit(this.#seal("jobs", { wallet, echo: this.#head(), jobs, signatures }));
   }
 
   /** From an order to released bytes. */
@@ -109,11 +127,14 @@ export class SignerAndGateway {
     const version = this.rig.show(id).versions.at(-1);
     const seen = { stage: "final", outcome: "paid", txHash: version?.txHash ?? "", block: 9 };
     this.rig.ask("observed", { transactionId: id, ...seen });
-    this.acknowledge();
     this.store.database.run("UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?", id);
+    this.acknowledge();
   }
 
-  /** What the gateway answers to the signer's hello, and the signer to that; null when they are of different epochs. */
+  /**
+   * What the gateway answers to the signer's hello, and the signer to that; null when they are of
+   * different epochs.
+   */
   connect(): AnyAnswer | null {
     this.rig.now += 1;
     const hello = this.rig.ask("hello");
@@ -123,7 +144,11 @@ export class SignerAndGateway {
     if (rig.core.paired.epoch < agent.epoch) {
       const recovery = recoveryOf(this.store.database, agent);
       if (recovery === undefined || recovery.takenAt !== null) return null;
-      const parts = recoveryOrder(this.store.database, agent, recovery, { nonce, open: openTokensOf(hello) }, rig.now);
+      const parts = recoveryOrder(this.store.database, agent, recovery, {
+        hello: { nonce, open: openTokensOf(hello) },
+        sign: (text) => signJob(text, rig.gateway.key),
+        nowMs: rig.now,
+      });
       return parts.map((part) => rig.admit(sealEnvelope("recovery", part, rig.gateway.key))).at(-1) ?? null;
     }
     const jobs = { sequence: agent.jobSequence, hash: agent.jobSequence === 0 ? zeroHash : agent.jobHash };
@@ -131,30 +156,42 @@ export class SignerAndGateway {
     return rig.admit(this.#seal("welcome", { wallet, challenge, answers: nonce, echo: this.#head(), jobs }));
   }
 
-  /** The gateway stores what the signer reports and acknowledges it. @throws Halt as the hub does */
+  /**
+   * The gateway stores what the signer reports and acknowledges it. @throws Error when it refuses
+   */
   acknowledge(): void {
     for (let before = -1; before !== this.agent.headSeq; ) {
       before = this.agent.headSeq;
       for (const frame of this.rig.ask("report", { after: before }).frames) this.#store(Buffer.from(frame, "base64"));
     }
     const head = this.#head();
-    if (head !== null) this.rig.release(this.#seal("ack", { head }));
+    const ended = endedIds(this.store.database, this.agent, openTokensOf(this.rig.ask("hello")));
+    if (head !== null) this.rig.release(this.#seal("ack", { head, ended }));
   }
 
   /** `agents recover`, a yes, and the gateway has taken it. */
-  recover(above = 0): RecoveryPlan {
-    const plan = this.sayYes(above);
-    this.connect();
-    this.acknowledge();
+  recover(both = false, above = 0): RecoveryPlan {
+    const plan = this.sayYes(both, above);
+    this.meet();
     return plan;
   }
 
+  /** A connection as far as it gets: greeted, told, acknowledged, and what is open delivered. */
+  meet(): AnyAnswer | null {
+    const answer = this.connect();
+    this.acknowledge();
+    this.acknowledge();
+    this.deliver();
+    this.acknowledge();
+    return answer;
+  }
+
   /** The same up to the yes: the gateway hears nothing of it yet. */
-  sayYes(above = 0): RecoveryPlan {
+  sayYes(both = false, above = 0): RecoveryPlan {
     this.store.write((database) => beginRecovery(database, this.agent, above, this.rig.now));
     this.connect();
-    const { plan } = this.rig.operate("recover", { digest: "" }) as AnyAnswer & { plan: RecoveryPlan };
-    const done = this.rig.operate("recover", { digest: plan.digest });
+    const { plan } = this.rig.operate("recover", { digest: "", both }) as AnyAnswer & { plan: RecoveryPlan };
+    const done = this.rig.operate("recover", { digest: plan.digest, both });
     if (!done.ok) throw new Error(`${done.code} ${done.detail}`);
     return plan;
   }
@@ -175,6 +212,16 @@ export class SignerAndGateway {
 
   #store(frame: Uint8Array): void {
     const { payload } = openEnvelope(frame, { kind: "statement", publicKey: this.#signerKey, bytesMax: 262_144 });
-    this.store.write((database) => applyStatements(database, agentId, [parseStatement(payload)], this.rig.now));
+    const statement = parseStatement(payload);
+    const publicKey = createPublicKey(this.rig.gateway.key);
+    const isOwn = (text: string, signature: string): boolean => isJobSignature(text, signature, publicKey);
+    const verdict = this.store.writeIfOk((database) => {
+      const applied = applyStatements(database, agentId, [statement], { isOwn, nowMs: this.rig.now });
+      if (!applied.ok) return applied;
+      // As the intake does: who took this greeting gets what waits.
+      if (statement.greeted !== "" && keepHeard(database, agentId, run)) placeJobs(database, agentId, this.rig.now);
+      return applied;
+    });
+    assertTaken(verdict);
   }
 }

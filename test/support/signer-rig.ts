@@ -1,6 +1,7 @@
 /**
- * A whole signer in memory: real core, real ledger on a disk in memory, real vault; beside it the gateway's side of the talk, honest
- * unless told otherwise. Time stands until the test moves it, and nothing becomes durable before `settle`.
+ * A whole signer in memory: real core, real ledger on a disk in memory, real vault; beside it the
+ * gateway's side of the talk, honest unless told otherwise. Time stands until the test moves it,
+ * and nothing becomes durable before `settle`.
  */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mnemonicToSeedSync } from "bip39";
@@ -9,14 +10,17 @@ import { deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { versionsApartMs } from "../../agent/signer/acts/replace.ts";
 import { beginRun } from "../../agent/signer/acts/run.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
-import { Signer, type SignerOptions } from "../../agent/signer/rim/signer.ts";
+import { Signer } from "../../agent/signer/rim/signer.ts";
+import type { SignerOptions } from "../../agent/signer/rim/signer-options.ts";
 import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
 import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import { unlockVault } from "../../agent/signer/vault/vault.ts";
+import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
 import type {
   AccountView,
   CourierAnswers,
@@ -26,13 +30,14 @@ import type {
   WaitView,
   WithdrawalView,
 } from "../../agent/socket/verbs.ts";
-import { openEnvelope, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
+import { openEnvelope, publicKeyHex, sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import { agentEvents } from "../../protocol/events.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { Ack, Head, Job, Jobs, Statement, Welcome } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
 import { MemoryDisk } from "./ledger-disk.ts";
+import { testSeal } from "./ledger-seal.ts";
 
 export const agentId = "aa".repeat(8);
 export const merchant = "m1";
@@ -61,6 +66,7 @@ export const settings: SignerSettings = {
     eth: { maxPerWithdrawal: "2", maxPerHour: "5", maxPerDay: "10", maxFee: "0.01", maxFeePerDay: "0.1", holdAbove: "1" },
     usdt: { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", maxFeePerDay: "10" },
   },
+  stuckAfterMinutes: 60,
   stateDir: "",
   courierSocket: "",
   operatorSocket: "",
@@ -81,6 +87,7 @@ export interface AnyAnswer
   readonly withdrawals: readonly WithdrawalView[];
   readonly account: AccountView;
   readonly frames: readonly string[];
+  readonly first: FirstSlotView;
   readonly status: SignerStatus;
   readonly history: readonly LedgerLine[];
   readonly wait: WaitView | null;
@@ -88,10 +95,16 @@ export interface AnyAnswer
   readonly segments: number;
 }
 
-/** What the gateway would sign, with its own memory of the chain of jobs and of the agent's ledger. */
+/**
+ * What the gateway would sign, with its own memory of the chain of jobs and of the agent's ledger.
+ */
 export class Gateway {
   readonly key: KeyObject;
   readonly texts: string[] = [];
+  /**
+   * What its own nodes call ended: all that the courier told, unless a test takes something out.
+   */
+  readonly ended = new Set<string>();
   stored: Head | null = null;
   last = { sequence: 0, hash: zeroHash };
   epoch = 1;
@@ -121,9 +134,10 @@ export class Gateway {
   }
 
   jobs(texts: readonly string[], change: Partial<Jobs> = {}, key = this.key): Uint8Array {
+    const signed = { signatures: texts.map((text) => signJob(text, key)) };
     return sealEnvelope(
       "jobs",
-      { agent: agentId, wallet, epoch: this.epoch, echo: this.stored, at: this.#clock(), jobs: texts, ...change },
+      { agent: agentId, wallet, epoch: this.epoch, echo: this.stored, at: this.#clock(), jobs: texts, ...signed, ...change },
       key,
     );
   }
@@ -144,7 +158,8 @@ export class Gateway {
   }
 
   ack(head: Head, change: Partial<Ack> = {}, key = this.key): Uint8Array {
-    return sealEnvelope("ack", { agent: agentId, epoch: this.epoch, head, at: this.#clock(), ...change }, key);
+    const ended = [...this.ended].slice(-256);
+    return sealEnvelope("ack", { agent: agentId, epoch: this.epoch, head, ended, at: this.#clock(), ...change }, key);
   }
 }
 
@@ -184,7 +199,13 @@ export class Rig {
     this.gateway = new Gateway(() => this.now, options.gatewayKey);
     const gatewayKey = publicKeyHex(this.gateway.key);
     if (options.found !== undefined) this.disk = options.found;
-    else createLedger(this.disk, { kind: "PAIRED", agent: agentId, merchant, wallet, epoch: 1, gatewayKey }, () => this.now);
+    else
+      createLedger(
+        this.disk,
+        { kind: "PAIRED", agent: agentId, merchant, wallet, epoch: 1, gatewayKey },
+        () => this.now,
+        testSeal,
+      );
     this.start();
   }
 
@@ -193,11 +214,14 @@ export class Rig {
   }
 
   get nonce(): string {
-    return this.signer.run.nonce;
+    return this.signer.run.runId;
   }
 
+  /** Others than at the beginning, from the next start on. */
+  edited: SignerSettings | null = null;
+
   get settings(): SignerSettings {
-    return this.#options.settings ?? settings;
+    return this.edited ?? this.#options.settings ?? settings;
   }
 
   /** Another disk takes the place of this one: what was read of it before says nothing any more. */
@@ -212,10 +236,10 @@ export class Rig {
     this.#run += 1;
     const run = beginRun(this.#run.toString(16).padStart(64, "0"), clock());
     const { ledger, checkpoint, records } = openLedger({
-      ...{ disk: this.disk, clock: () => ledgerTime(run, clock(), monotonic()) },
+      ...{ disk: this.disk, seal: testSeal, clock: () => ledgerTime(run, clock(), monotonic()) },
       ...(this.#options.segmentBytesMax === undefined ? {} : { segmentBytesMax: this.#options.segmentBytesMax }),
     });
-    const core = new Core(readRules(this.settings, hot), (checkpoint as CoreSnapshot | null) ?? undefined);
+    const core = new Core(readRules(this.settings, hot), ledger.past, (checkpoint as CoreSnapshot | null) ?? undefined);
     for (const record of records) core.fold(record);
     this.poisoned = null;
     this.signer = new Signer({
@@ -235,6 +259,7 @@ export class Rig {
     });
     this.#operator = operatorVerbs(this.signer, {
       ...{ isolation: "L0 one user", encKeyFrom: "config", config: this.settings.config, isCourierConnected: () => true },
+      stuckAfterMinutes: this.settings.stuckAfterMinutes,
       later: (act) => act(),
     });
   }
@@ -259,13 +284,34 @@ export class Rig {
     this.#courier(request as never, (given) => answer(this.#seen(given) as unknown as AnyAnswer));
   }
 
+  /**
+   * Before a replacement goes as much time by as the signer wants between two versions; `askAtOnce`
+   * lets none go by.
+   */
   ask(verb: string, body: object = {}): AnyAnswer {
+    if (verb === "replace") this.now += versionsApartMs;
+    return this.askAtOnce(verb, body);
+  }
+
+  /**
+   * The courier's word and, above 0, the person's that it needs; the answer as the courier gets it,
+   * or the person's no.
+   */
+  begin(nonce: string, witnesses = 2): AnyAnswer {
+    const claim = { chain: "local", slot: nonce, witnesses };
+    const said = this.ask("adopt", claim);
+    if (said.code !== "ACCOUNT_FIRST_SLOT") return said;
+    const yes = this.operate("adopt", { chain: "local", slot: nonce });
+    return yes.ok ? this.ask("adopt", claim) : yes;
+  }
+
+  askAtOnce(verb: string, body: object = {}): AnyAnswer {
     return this.#wait((answer) => this.send(verb, body, answer));
   }
 
   /** Whoever decides is ann, unless the body names somebody else. */
   operate(verb: string, body: object = {}): AnyAnswer {
-    const named = verb === "approve" || verb === "refuse" ? { approver: "ann" } : {};
+    const named = ["approve", "refuse", "unstick", "pause"].includes(verb) ? { approver: "ann" } : {};
     const request = parseJson(JSON.stringify({ id: this.#nextId++, verb, ...named, ...body }));
     return this.#wait((answer) => this.#operator(request as never, (given) => answer(this.#seen(given) as unknown as AnyAnswer)));
   }
@@ -285,7 +331,7 @@ export class Rig {
   /** Greeted, its accounts adopted: ready for jobs. */
   ready(): this {
     this.greet();
-    this.ask("adopt", { chain: "local", nonce: "5", witnesses: 2 });
+    this.begin("5");
     return this;
   }
 
@@ -296,7 +342,10 @@ export class Rig {
     return answer.withdrawals[0]!;
   }
 
-  /** The gateway takes every statement it lacks and acknowledges; gives the signer's answer to the acknowledgement. */
+  /**
+   * The gateway takes every statement it lacks and acknowledges; gives the signer's answer to the
+   * acknowledgement.
+   */
   acknowledge(): AnyAnswer {
     this.hear();
     return this.release(this.gateway.ack(this.gateway.stored!, { at: this.now }));
@@ -369,7 +418,10 @@ export class Rig {
     return message;
   }
 
-  /** Verified and read as the gateway does; the reader refuses a head that does not cover its entries. */
+  /**
+   * Verified and read as the gateway does; the reader refuses a head that does not cover its
+   * entries.
+   */
   #open(frame: Uint8Array): Statement {
     const publicKey = createPublicKey(vault.signerKey);
     return parseStatement(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
@@ -384,5 +436,7 @@ export class Rig {
     const goesOn = statement.after === stored && statement.previous === (this.gateway.stored?.hash ?? zeroHash);
     if (!goesOn) throw new Error(`a statement after ${statement.after} does not go on from what is stored, ${stored}`);
     this.gateway.stored = statement.head;
+    for (const entry of statement.entries)
+      if (entry.kind === "observed" && entry.stage === "final") this.gateway.ended.add(entry.transactionId);
   }
 }

@@ -1,7 +1,8 @@
 /**
- * A press for signatureTokens, good and forged: any text as header or claims, any change to a part before it is signed, any
- * signature, any change after. Same input, same token, but for the jti, which counts up. And the loop over vectors: each is one
- * forged token with the answer it gets, and its twin, which differs in that one thing and is let in.
+ * A press for signatureTokens, good and forged: any text as header or claims, any change to a part
+ * before it is signed, any signature, any change after. Same input, same token, but for the jti,
+ * which counts up. And the loop over vectors: each is one forged token with the answer it gets, and
+ * its twin, which differs in that one thing and is let in.
  */
 import { createHmac, type KeyObject, sign } from "node:crypto";
 import { Agent } from "node:http";
@@ -67,8 +68,8 @@ const connection = new Agent({ keepAlive: true, maxSockets: 1 });
 export const read = (signatureToken: string, to = path): Promise<Answered> =>
   gateway.send(to, { headers: { "Content-Type": "application/json", signatureToken }, agent: connection });
 
-export const merchant = (): Signer => shared(gateway.merchant.apiKey);
-export const secretOf = (apiKey = gateway.merchant.apiKey): Buffer => Buffer.from(parseApiKey(apiKey).secret);
+export const merchant = (): Signer => shared(gateway.merchant.shopKey);
+export const secretOf = (apiKey = gateway.merchant.shopKey): Buffer => Buffer.from(parseApiKey(apiKey).secret);
 export const nowSeconds = (): number => Math.floor(gateway.clock.nowMs / 1000);
 export const part = (bytes: string | Uint8Array): string => Buffer.from(bytes).toString("base64url");
 
@@ -108,7 +109,10 @@ export function apart(token: string): readonly [string, string, string] {
   return [head, body, signature];
 }
 
-/** JSON with white space behind it until its bytes leave `rest` when divided by three, which decides how base64 ends. */
+/**
+ * JSON with white space behind it until its bytes leave `rest` when divided by three, which decides
+ * how base64 ends.
+ */
 export function spaced(text: string, rest: 0 | 1 | 2): string {
   let longer = text;
   while (Buffer.byteLength(longer) % 3 !== rest) longer += " ";
@@ -117,7 +121,10 @@ export function spaced(text: string, rest: 0 | 1 | 2): string {
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/** The same bytes for a lenient reader: the next letter in the last place, where not all bits are used. */
+/**
+ * The same bytes for a lenient reader: the next letter in the last place, where not all bits are
+ * used.
+ */
 export const otherLast = (text: string): string => text.slice(0, -1) + letters.charAt(letters.indexOf(text.slice(-1)) + 1);
 
 /** The next letter of the alphabet at one place. */
@@ -131,7 +138,10 @@ const said = (answer: Answered): string => {
   return `${answer.status} ${headers} ${answer.headers["www-authenticate"]} ${JSON.stringify({ ...answer.body, requestId: "" })}`;
 };
 
-/** One test per vector; and one that all 401 answers are the same but for the request's id, the names of their headers included. */
+/**
+ * One test per vector; and one that all 401 answers are the same but for the request's id, the
+ * names of their headers included.
+ */
 export function refuses(vectors: readonly Vector[]): void {
   const answers = new Set<string>();
   it("lets in the twin of all vectors that name no other", async () => expect((await read(press())).status).toBe(200));

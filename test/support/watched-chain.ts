@@ -1,6 +1,6 @@
 /**
- * A watcher beside a scripted chain that is served over HTTP, anew for every test: withdrawals and deposits as the database holds
- * them, and their transactions as the chain should.
+ * A watcher beside a scripted chain that is served over HTTP, anew for every test: withdrawals and
+ * deposits as the database holds them, and their transactions as the chain should.
  */
 import { afterEach, beforeEach } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
@@ -75,6 +75,8 @@ export const currency = (id: string, contract: string): GatewayCurrency => ({
   minPaymentAmount: "0.01",
   minWithdrawAmount: "0.01",
   enabled: true,
+  depositOnly: false,
+  ...{ market: "", listUnpriced: false },
 });
 
 export function configOf(urls: readonly string[], confirmations: number): Pick<GatewayConfig, "chains" | "currencies"> {
@@ -117,7 +119,7 @@ export const counting =
 export function signedWithdrawal(number: number, change: Partial<TransactionRow> = {}, nonce = number): string {
   const id = askWithdrawal(db.store, keys.id, number, { stage: "signed", ...change });
   addVersion(id, 1, nonce);
-  db.store.database.run("INSERT INTO tokens VALUES (?, ?, ?, ?)", network, keys.hotAddress, `${nonce}`, id);
+  db.store.database.run("INSERT INTO slots VALUES (?, ?, ?, ?)", network, keys.hotAddress, `${nonce}`, id);
   return id;
 }
 

@@ -1,6 +1,7 @@
 /**
- * A bare Debian 12 under systemd, booted in systemd-nspawn with a network of its own that has loopback only. Its root is made once by
- * mmdebstrap and kept in the user's cache folder; each machine writes to a layer of its own above it, which goes with the machine.
+ * A bare Debian 12 under systemd, booted in systemd-nspawn with a network of its own that has
+ * loopback only. Its root is made once by mmdebstrap and kept in the user's cache folder; each
+ * machine writes to a layer of its own above it, which goes with the machine.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -11,7 +12,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { until } from "../../scripts/processes.ts";
 import { converse, scriptWords, type Turn } from "../support/pty.ts";
 
-/** What a Debian server has beside its minimum: systemd, Debian's own Node 18 and npm 9, and what `install` needs. */
+/**
+ * What a Debian server has beside its minimum: systemd, Debian's own Node 18 and npm 9, and what
+ * `install` needs.
+ */
 const packages = ["systemd", "systemd-sysv", "dbus", "nodejs", "npm", "util-linux", "procps", "passwd", "login", "libfaketime"];
 const suite = "bookworm";
 const programs = ["systemd-nspawn", "mmdebstrap", "nsenter", "unshare", "ip", "mount"];
@@ -79,8 +83,8 @@ export class Machine {
   #console = "";
 
   /**
-   * `binds`: folders of this machine as `SOURCE:PLACE`, seen inside read-only at PLACE. One that is made `beside` another has its network,
-   * loopback and all.
+   * `binds`: folders of this machine as `SOURCE:PLACE`, seen inside read-only at PLACE. One that is
+   * made `beside` another has its network, loopback and all.
    */
   static async make(binds: readonly string[] = [], beside?: Machine): Promise<Machine> {
     return new Machine(await baseRoot(), binds, beside);
@@ -152,7 +156,10 @@ export class Machine {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  /** Runs a command inside as on a login of that user: nothing of this machine's environment reaches it. */
+  /**
+   * Runs a command inside as on a login of that user: nothing of this machine's environment reaches
+   * it.
+   */
   run(command: readonly string[], options: RunOptions = {}): Promise<Ended> {
     const { user = "root", cwd = "/" } = options;
     const home = user === "root" ? "/root" : `/home/${user}`;

@@ -1,6 +1,7 @@
 /**
- * What an operator's night is made of: a machine with gateway and agent as `install` lays them out, a shop that orders, and the books
- * of all orders, so that at any moment each can be held against the chain.
+ * What an operator's night is made of: a machine with gateway and agent as `install` lays them out,
+ * a shop that orders, and the books of all orders, so that at any moment each can be held against
+ * the chain.
  */
 import { randomBytes } from "node:crypto";
 import { until } from "../../scripts/processes.ts";
@@ -20,7 +21,10 @@ export interface Order {
 const ether = 10n ** 18n;
 const completedMs = 90_000;
 
-/** The processes a night is hard on, and how each is found: the unit, and the program of the child where the unit's own is a launcher. */
+/**
+ * The processes a night is hard on, and how each is found: the unit, and the program of the child
+ * where the unit's own is a launcher.
+ */
 export const processes = {
   "signer's launcher": ["crypto-signer.service", ""],
   signer: ["crypto-signer.service", "agent/signer/main.js"],
@@ -51,7 +55,10 @@ export class Night {
     return ended.output;
   }
 
-  /** A line that a person types on a terminal of the machine, with what is typed at its questions; gives what was shown. */
+  /**
+   * A line that a person types on a terminal of the machine, with what is typed at its questions;
+   * gives what was shown.
+   */
   async typed(machine: Machine, line: string, turns: readonly Turn[], options: RunOptions = {}, code = 0): Promise<string> {
     const ended = await machine.run(["sh", "-c", line], { timeoutMs: 180_000, ...options, turns });
     if (ended.code !== code) throw new Error(`${line}: ended with ${ended.code}, not ${code}:\n${ended.output}`);
@@ -88,7 +95,9 @@ export class Night {
     return order;
   }
 
-  /** An order that the shop repeats until somebody hears it, as shops do, then waits for to its end. */
+  /**
+   * An order that the shop repeats until somebody hears it, as shops do, then waits for to its end.
+   */
   async paid(order: Order): Promise<void> {
     await until(`${order.orderId} is heard`, completedMs, async () => {
       if (order.answer.transactionId !== "") return true;
@@ -134,7 +143,10 @@ export class Night {
     });
   }
 
-  /** Every order against the chain: what was paid was paid once and exactly, and the account made no other transaction. */
+  /**
+   * Every order against the chain: what was paid was paid once and exactly, and the account made no
+   * other transaction.
+   */
   async balanceTheBooks(): Promise<{ readonly paid: number; readonly unpaid: number }> {
     let paid = 0;
     for (const order of this.orders) {

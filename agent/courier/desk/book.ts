@@ -1,19 +1,27 @@
 /**
- * The desk's memory: every open withdrawal with what is known of it, by paying account, and the funds it binds. All of it can be
- * rebuilt from the signer's `hello` and the chain. Pure data; changed only by the desk's own steps.
+ * The desk's memory: every open withdrawal with what is known of it, by paying account, and the
+ * funds it binds. All of it can be rebuilt from the signer's `hello` and the chain. Pure data;
+ * changed only by the desk's own steps.
  */
 import { invariant } from "../../../protocol/fault.ts";
-import type { OpenTokens } from "../../../protocol/messages.ts";
+import type { OpenSlots } from "../../../protocol/messages.ts";
 import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 import type { DeskVerb } from "./events.ts";
 import type { Account, Ask, Asked, Book, Counted, Item, Reserve } from "./item.ts";
 
-/** A late view of a closed withdrawal comes within seconds; this many are kept, the oldest forgotten first. */
+/**
+ * A late view of a closed withdrawal comes within seconds; this many are kept, the oldest forgotten
+ * first.
+ */
 const closedMax = 4096;
-const finalStates: ReadonlySet<WithdrawalState> = new Set([
-  ...(["paid", "reverted", "lost", "refused", "expired", "settled"] as const),
-]);
+/**
+ * An end that the gateway has not confirmed after this long is looked at again: the nodes that told
+ * it may have lied.
+ */
+const recheckMs = 600_000;
+const chainEnds: ReadonlySet<WithdrawalState> = new Set(["paid", "reverted", "lost", "cancelled"]);
+const finalStates: ReadonlySet<WithdrawalState> = new Set([...chainEnds, ...(["refused", "expired"] as const)]);
 const never: Asked = { block: -1, atMs: 0 };
 const nothing: Reserve = { native: 0n, token: 0n };
 const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: null, latest: null };
@@ -25,9 +33,11 @@ export function createBook(): Book {
   return {
     greeted: false,
     locked: "",
+    paused: false,
     items: new Map(),
     accounts: new Map(),
-    closed: new Set(),
+    closed: new Map(),
+    awaiting: new Map(),
     refreshDueAtMs: 0,
     helloAtMs: 0,
   };
@@ -38,6 +48,7 @@ export function clearBook(book: Book): void {
   book.locked = "";
   book.items.clear();
   book.closed.clear();
+  book.awaiting.clear();
   book.refreshDueAtMs = 0;
   for (const account of book.accounts.values()) {
     account.queues.clear();
@@ -58,7 +69,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       chain: view.chain,
       network: view.network,
       address: view.address,
-      nextNonce: view.nextNonce,
+      nextSlot: view.nextSlot,
       facts: null,
       head: -1,
       foundLately: 0,
@@ -74,20 +85,32 @@ export function putAccount(book: Book, view: AccountView): Account {
     };
     book.accounts.set(view.chain, account);
   }
-  account.nextNonce = view.nextNonce;
+  account.nextSlot = view.nextSlot;
   return account;
 }
 
-/** Null for a withdrawal that is final, or paid from an account this agent does not have. */
+/**
+ * Null for a withdrawal that is final, or paid from an account this agent does not have. What
+ * somebody told the signer to be final is still watched, and its bytes sent, until this desk has
+ * seen the end or the gateway has confirmed it.
+ */
 export function putView(book: Book, view: WithdrawalView, nowMs: number): Item | null {
-  if (book.closed.has(view.transactionId)) return null;
   const account = book.accounts.get(view.chain);
   if (account === undefined) return null;
-  let item = book.items.get(view.transactionId);
+  const { transactionId } = view;
+  const isToldOver = chainEnds.has(view.state) && !view.isOver;
+  if (isToldOver)
+    book.awaiting.set(transactionId, { network: account.network, address: account.address, slotNumber: Number(view.slot) });
+  else book.awaiting.delete(transactionId);
+  const closedAtMs = book.closed.get(transactionId);
+  if (closedAtMs !== undefined && !(isToldOver && nowMs - closedAtMs >= recheckMs)) return null;
+  book.closed.delete(transactionId);
+  let item = book.items.get(transactionId);
   if (item !== undefined && isOlder(view, item.view)) return item;
-  if (finalStates.has(view.state)) {
-    if (item !== undefined) closeItem(book, item);
-    else remember(book, view.transactionId);
+  const isSeen = item?.verdict?.outcome === view.state;
+  if (finalStates.has(view.state) && (!isToldOver || isSeen)) {
+    if (item !== undefined) closeItem(book, item, nowMs);
+    else remember(book, transactionId, nowMs);
     return null;
   }
   if (item === undefined) {
@@ -95,15 +118,15 @@ export function putView(book: Book, view: WithdrawalView, nowMs: number): Item |
     book.items.set(view.transactionId, item);
   }
   item.view = view;
-  item.nonce = view.nonce === "" ? Number.POSITIVE_INFINITY : Number(view.nonce);
-  if (view.nonce !== "" && BigInt(view.nonce) >= BigInt(account.nextNonce || "0"))
-    account.nextNonce = `${BigInt(view.nonce) + 1n}`;
+  item.slotNumber = view.slot === "" ? Number.POSITIVE_INFINITY : Number(view.slot);
+  if (view.slot !== "" && BigInt(view.slot) >= BigInt(account.nextSlot || "0")) account.nextSlot = `${BigInt(view.slot) + 1n}`;
   file(item);
   return item;
 }
 
 /** Null as well for a withdrawal of which no view was given, or which is final by now. */
 export function putStep(book: Book, step: WithdrawalStep, nowMs: number): Item | null {
+  if (step.isOver) book.awaiting.delete(step.transactionId);
   const known = book.items.get(step.transactionId)?.view;
   if (known === undefined) return null;
   const bytesOf = (version: number): VersionView["raw"] => known.versions.find((one) => one.version === version)?.raw;
@@ -111,19 +134,20 @@ export function putStep(book: Book, step: WithdrawalStep, nowMs: number): Item |
     const raw = one.raw ?? bytesOf(one.version);
     return raw === undefined ? one : { ...one, raw };
   });
-  const { state, code, changedAt, account, nonce } = step;
-  return putView(book, { ...known, state, code, changedAt, account, nonce, versions }, nowMs);
+  const { state, code, changedAt, account, slot, isOver } = step;
+  return putView(book, { ...known, state, code, changedAt, account, slot, versions, isOver }, nowMs);
 }
 
 /** Puts the item where its state and place call for, and binds or frees funds accordingly. */
 export function file(item: Item): void {
   const { account, view } = item;
-  const isBound = boundStates.has(view.state) || item.asking?.verb === "sign";
+  const isToldOver = chainEnds.has(view.state);
+  const isBound = isToldOver || boundStates.has(view.state) || item.asking?.verb === "sign";
   if (isBound) account.flight.add(item);
   else account.flight.delete(item);
   if (isBound && item.place === null) account.pending.add(item);
   else account.pending.delete(item);
-  if (isBound && view.state !== "included" && !isToldOut(item)) account.unincluded.add(item);
+  if (isBound && !isToldOver && view.state !== "included" && !isToldOut(item)) account.unincluded.add(item);
   else account.unincluded.delete(item);
   if (isBound || view.state !== "approved") dequeue(item);
   else enqueue(item);
@@ -131,12 +155,15 @@ export function file(item: Item): void {
   reserve(item, isBound && item.stopped !== "COURIER_TOKEN_MOVED" ? wanted(item) : nothing);
 }
 
-/** The signer takes requests in order: what is asked after this telling meets a book that holds it already. */
+/**
+ * The signer takes requests in order: what is asked after this telling meets a book that holds it
+ * already.
+ */
 function isToldOut({ asking }: Item): boolean {
   return asking?.verb === "observed" && !asking.key.startsWith("broadcast ");
 }
 
-export function closeItem(book: Book, item: Item): void {
+export function closeItem(book: Book, item: Item, nowMs: number): void {
   const { account, view, verdict } = item;
   account.flight.delete(item);
   account.pending.delete(item);
@@ -148,12 +175,12 @@ export function closeItem(book: Book, item: Item): void {
     account.settling.push({ block: verdict.block, contract: view.contract, reserve: reserved });
   }
   book.items.delete(view.transactionId);
-  remember(book, view.transactionId);
+  remember(book, view.transactionId, nowMs);
 }
 
-function remember(book: Book, transactionId: string): void {
-  book.closed.add(transactionId);
-  for (const oldest of book.closed) {
+function remember(book: Book, transactionId: string, nowMs: number): void {
+  book.closed.set(transactionId, nowMs);
+  for (const oldest of book.closed.keys()) {
     if (book.closed.size <= closedMax) return;
     book.closed.delete(oldest);
   }
@@ -162,7 +189,7 @@ function remember(book: Book, transactionId: string): void {
 function createItem(view: WithdrawalView, account: Account, openedAtMs: number): Item {
   return {
     view,
-    nonce: Number.POSITIVE_INFINITY,
+    slotNumber: Number.POSITIVE_INFINITY,
     account,
     amountUnits: BigInt(view.amountUnits),
     openedAtMs,
@@ -173,6 +200,7 @@ function createItem(view: WithdrawalView, account: Account, openedAtMs: number):
     waiting: "",
     gas: null,
     gasAskedAtMs: null,
+    isTipLow: false,
     reverts: { count: 0, firstAtMs: 0 },
     reserved: nothing,
     feeAskedWei: 0n,
@@ -184,6 +212,7 @@ function createItem(view: WithdrawalView, account: Account, openedAtMs: number):
     placedAtMs: 0,
     looked: never,
     confirmed: never,
+    isDoubtful: false,
     misses: 0,
     verdict: null,
     foreign: { count: 0, firstAtMs: 0 },
@@ -192,7 +221,10 @@ function createItem(view: WithdrawalView, account: Account, openedAtMs: number):
   };
 }
 
-/** What the ledger says was told already; the block of an inclusion is not in a view, so that one is told again. */
+/**
+ * What the ledger says was told already; the block of an inclusion is not in a view, so that one is
+ * told again.
+ */
 function toldAtStart(view: WithdrawalView): string {
   const newest = releasedVersions(view).at(-1);
   return view.state === "broadcast" && newest !== undefined ? observationKey("broadcast", newest.txHash, 0) : "";
@@ -211,13 +243,20 @@ export function releasedVersions(view: WithdrawalView): readonly VersionView[] {
   return view.versions.filter((version) => version.raw !== undefined);
 }
 
-/** Versions that may be in a block: those let out, and those that a recovery left only the hashes of. */
+/**
+ * Versions that may be in a block: those let out, and those that a recovery left only the hashes
+ * of.
+ */
 export function outVersions(view: WithdrawalView): readonly VersionView[] {
   return view.versions.filter((version) => version.raw !== undefined || version.isOut === true);
 }
 
-export function feeMaxOf(version: VersionView): bigint {
-  return BigInt(version.gasLimit) * BigInt(version.maxFeePerGas);
+/**
+ * Whether the signer was told of an end on chain already, which this desk has not seen.
+ * @public
+ */
+export function isToldOver({ state }: Pick<WithdrawalView, "state">): boolean {
+  return chainEnds.has(state);
 }
 
 /** Ledger time never goes back; at the same time the view with more versions is the newer one. */
@@ -229,7 +268,7 @@ function isOlder(view: WithdrawalView, known: WithdrawalView): boolean {
 function wanted(item: Item): Reserve {
   const { view, amountUnits } = item;
   let fee = item.feeAskedWei;
-  for (const version of view.versions) if (feeMaxOf(version) > fee) fee = feeMaxOf(version);
+  for (const { feeMax } of view.versions) if (BigInt(feeMax) > fee) fee = BigInt(feeMax);
   return view.contract === "" ? { native: amountUnits + fee, token: 0n } : { native: fee, token: amountUnits };
 }
 
@@ -241,7 +280,9 @@ function reserve(item: Item, next: Reserve): void {
   item.reserved = next;
 }
 
-/** What may still be bound, of the native coin ("") or a token; null while the balance is not known. */
+/**
+ * What may still be bound, of the native coin ("") or a token; null while the balance is not known.
+ */
 export function freeUnits(account: Account, contract: string): bigint | null {
   const balance = account.facts?.balances.get(contract);
   if (balance === undefined) return null;
@@ -272,25 +313,28 @@ function dequeue(item: Item): void {
 }
 
 /**
- * The chain has seen a nonce that the ledger never gave away: somebody else has the key, or ledger and gateway were both put back to
- * before their own payments. What was paid then may be asked for again, and would be paid again with a higher nonce.
+ * The chain has seen a nonce that the ledger never gave away: somebody else has the key, or ledger
+ * and gateway were both put back to before their own payments. What was paid then may be asked for
+ * again, and would be paid again with a higher nonce.
  */
-export function isBehind({ nextNonce, counters }: Account): boolean {
-  return counters.highest !== null && counters.highest > BigInt(nextNonce || "0");
+export function isBehind({ nextSlot, counters }: Account): boolean {
+  return counters.highest !== null && counters.highest > BigInt(nextSlot || "0");
 }
 
 /**
- * Between which nonces of each account the ledger has something open: a gateway that recovers it says what of that has ended.
+ * Between which nonces of each account the ledger has something open: a gateway that recovers it
+ * says what of that has ended.
  * @public
  */
-export function openTokens({ accounts }: Book): readonly OpenTokens[] {
-  const open: OpenTokens[] = [];
+export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
+  const open: OpenSlots[] = [];
   for (const { network, address, flight } of accounts.values()) {
     let [first, last] = [Number.POSITIVE_INFINITY, -1];
-    for (const { nonce } of flight) {
-      if (nonce === Number.POSITIVE_INFINITY) continue;
-      first = Math.min(first, nonce);
-      last = Math.max(last, nonce);
+    const unconfirmed = [...awaiting.values()].filter((one) => one.network === network && one.address === address);
+    for (const { slotNumber } of [...flight, ...unconfirmed]) {
+      if (slotNumber === Number.POSITIVE_INFINITY) continue;
+      first = Math.min(first, slotNumber);
+      last = Math.max(last, slotNumber);
     }
     if (last >= 0) open.push({ network, account: address, first: `${first}`, last: `${last}` });
   }
@@ -298,11 +342,25 @@ export function openTokens({ accounts }: Book): readonly OpenTokens[] {
 }
 
 /** In order of nonce; those not yet bound to one come last, in order of sequence. */
-export function byNonce(items: Iterable<Item>): Item[] {
-  return [...items].sort((a, b) => (a.nonce === b.nonce ? a.view.sequence - b.view.sequence : a.nonce < b.nonce ? -1 : 1));
+export function bySlot(items: Iterable<Item>): Item[] {
+  return [...items].sort(inOrder);
 }
 
-/** Puts the refused aside: nothing is asked for it until `notBeforeMs`, or until the next block when that is given. */
+/** The first of them in that order. */
+export function lowest(items: Iterable<Item>): Item | undefined {
+  let first: Item | undefined;
+  for (const item of items) if (first === undefined || inOrder(item, first) < 0) first = item;
+  return first;
+}
+
+function inOrder(a: Item, b: Item): number {
+  return a.slotNumber === b.slotNumber ? a.view.sequence - b.view.sequence : a.slotNumber < b.slotNumber ? -1 : 1;
+}
+
+/**
+ * Puts the refused aside: nothing is asked for it until `notBeforeMs`, or until the next block when
+ * that is given.
+ */
 export function setAside(item: Item, waiting: string, until: { readonly notBeforeMs: number } | "next block"): void {
   item.waiting = waiting;
   if (until === "next block") {

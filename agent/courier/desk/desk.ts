@@ -1,10 +1,11 @@
 /**
- * The desk: the courier's only sequencer. A synchronous function of state and event to effects, with the clock in the event's time;
- * it touches nothing. It holds nothing that the signer's ledger and the chain do not: after a restart `hello` and the next block
- * bring back the same steps for every unfinished withdrawal. It asks; the signer decides.
+ * The desk: the courier's only sequencer. A synchronous function of state and event to effects,
+ * with the clock in the event's time; it touches nothing. It holds nothing that the signer's ledger
+ * and the chain do not: after a restart `hello` and the next block bring back the same steps for
+ * every unfinished withdrawal. It asks; the signer decides.
  */
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
-import { clearBook, closeItem, createBook, file, isAside, putAccount, putStep, putView } from "./book.ts";
+import { clearBook, closeItem, createBook, file, isAside, isToldOver, putAccount, putStep, putView } from "./book.ts";
 import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
 import { bump, resend, revive, send, takeSent } from "./sending.ts";
@@ -23,26 +24,34 @@ import {
   watch,
 } from "./watching.ts";
 
+export type { BlockFacts, Place, Verdict } from "../../../chains/nodes.ts";
 export type {
-  BlockFacts,
   DeskEffect,
   DeskEvent,
   DeskNo,
   DeskVerb,
   GuardEffect,
+  Looked,
   NodeQuestion,
-  Place,
   SendEffect,
-  Verdict,
   Wanted,
 } from "./events.ts";
 
-/** Withdrawals of one account that are bound to a nonce and in no block; the signer holds to the same number. */
+/**
+ * Withdrawals of one account that are bound to a nonce and in no block; the signer holds to the
+ * same number.
+ */
 const inFlightMax = 512;
-/** Without an answer from the signer for this long, the request counts as lost and its view is asked for. */
+/**
+ * Without an answer from the signer for this long, the request counts as lost and its view is asked
+ * for.
+ */
 const askMsMax = 35_000;
 const refreshMs = 5000;
-/** The signer's whole view is asked for this often in any case: whatever this desk never heard of comes up then. */
+/**
+ * The signer's whole view is asked for this often in any case: whatever this desk never heard of
+ * comes up then.
+ */
 const refreshMsMax = 300_000;
 const gasMsMax = 60_000;
 const waitingMax = 100;
@@ -62,7 +71,8 @@ export function createDesk(options: { readonly inFlightMax?: number } = {}): Des
 }
 
 /**
- * One step. Changes `state` in place and returns what is to be done, in order. `nowMs` never goes back.
+ * One step. Changes `state` in place and returns what is to be done, in order. `nowMs` never goes
+ * back.
  * @public
  */
 export function step(state: DeskState, event: DeskEvent, nowMs: number): readonly DeskEffect[] {
@@ -106,6 +116,9 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
     case "locked":
       book.locked = event.code;
       return [];
+    case "paused":
+      book.paused = event.paused;
+      return event.paused ? [] : book.accounts.values();
     case "views":
       return takeViews(book, event.withdrawals, nowMs, out);
     case "steps":
@@ -115,7 +128,7 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
     case "adopted":
       if (event.answer.ok) return [putAccount(book, event.answer.account)];
       return withAccount(book, event.chain, (account) => {
-        account.counters.detail = event.answer.ok ? "" : event.answer.code;
+        account.counters.detail = event.answer.ok ? "" : detailOf(account, event.answer.code);
       });
     case "away":
       return withAccount(book, event.chain, (account) => {
@@ -153,6 +166,11 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
   }
 }
 
+/** Why an account has not begun, with what a person is to compare. */
+function detailOf({ counters, chain }: Account, code: string): string {
+  return code === "ACCOUNT_FIRST_SLOT" ? `${code}: the nodes count ${counters.highest}; adopt ${chain}` : code;
+}
+
 function withAccount(book: Book, chain: string, run: (account: Account) => void): Iterable<Account> {
   const account = book.accounts.get(chain);
   if (account === undefined) return [];
@@ -170,13 +188,15 @@ function takeHello(
   book.greeted = hello.greeted;
   book.helloAtMs = nowMs;
   book.locked = hello.locked;
+  book.paused = hello.paused;
   for (const view of hello.accounts) putAccount(book, view);
   const open = new Set(hello.open.map((view) => view.transactionId));
   for (const item of book.items.values()) {
     if (item.asking?.isDoubtful) item.asking = null;
     // What the signer does not call open any more has ended without this desk hearing of it.
-    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item);
+    if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item, nowMs);
   }
+  for (const transactionId of book.awaiting.keys()) if (!open.has(transactionId)) book.awaiting.delete(transactionId);
   takeViews(book, hello.open, nowMs, out);
   for (const account of book.accounts.values()) count(book, account, nowMs, out);
   return book.accounts.values();
@@ -219,11 +239,14 @@ function takeSteps(
 
 /** In order of nonce, so that the nodes see them in the order in which blocks can take them. */
 function steerAll(items: Item[], nowMs: number, out: DeskEffect[]): void {
-  items.sort((a, b) => a.nonce - b.nonce || a.view.sequence - b.view.sequence);
+  items.sort((a, b) => a.slotNumber - b.slotNumber || a.view.sequence - b.view.sequence);
   for (const item of items) steer(item, nowMs, out);
 }
 
-/** The next thing this withdrawal needs, whatever brought it here. Calling it twice asks nothing twice. */
+/**
+ * The next thing this withdrawal needs, whatever brought it here. Calling it twice asks nothing
+ * twice.
+ */
 function steer(item: Item, nowMs: number, out: DeskEffect[]): void {
   send(item, false, nowMs, out);
   if (item.asking !== null || isAside(item, nowMs)) return;
@@ -249,9 +272,12 @@ function takeAnswer(
   return [item.account];
 }
 
-/** An answer that shows another stage than the one told is of an earlier telling: this one still waits for its own. */
+/**
+ * An answer that shows another stage than the one told is of an earlier telling: this one still
+ * waits for its own.
+ */
 function endAsk(item: Item, asked: Ask, state: WithdrawalState): void {
-  const stage = state === "paid" || state === "reverted" || state === "lost" ? "final" : state;
+  const stage = isToldOver({ state }) ? "final" : state;
   // One that a recovery has quarantined stays so until its end.
   const isWatched = state === "quarantined" && !asked.key.startsWith("final ");
   if (asked.verb === "observed" && !isWatched && !asked.key.startsWith(`${stage} `)) return;
@@ -310,6 +336,7 @@ function takeItemEvent(
   if (item === undefined) return [];
   if (event.kind === "gas") {
     takeGas(item, event.answer, nowMs, out);
+    bump(item.account, nowMs, out);
     return [item.account];
   }
   takeSent(item, event, nowMs, out);

@@ -1,43 +1,17 @@
 /**
- * What the desk hears and what it wants done, as types. Events come from the signer, the chains and the clock; effects go back to
- * them. Every effect that asks something is answered by exactly one event, a fault included; a lost answer only costs time.
+ * What the desk hears and what it wants done, as types. Events come from the signer, the chains and
+ * the clock; effects go back to them. Every effect that asks something is answered by exactly one
+ * event, a fault included; a lost answer only costs time.
  */
+import type { BlockFacts, Counters, Found, Verdict } from "../../../chains/nodes.ts";
 import type { Effect } from "../../../protocol/fault.ts";
 import type { AccountView, CourierAnswers, CourierRequests, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 
 /**
- * What a chain looked like at one block, fetched once for every withdrawal there.
+ * The nodes' word on a withdrawal's place.
  * @public
  */
-export interface BlockFacts {
-  readonly number: number;
-  readonly finalNumber: number;
-  readonly baseFeePerGas: bigint; // wei
-  readonly maxPriorityFeePerGas: bigint; // wei, as the nodes suggest
-  /** The paying account's funds at the final block, by token contract; "" is the native coin. */
-  readonly balances: ReadonlyMap<string, bigint>;
-  readonly accountHasCode: boolean;
-}
-
-/**
- * Where a transaction stands in the chain.
- * @public
- */
-export interface Place {
-  readonly txHash: string;
-  readonly block: number;
-  readonly blockHash: string;
-}
-
-/**
- * What is final about one of the hashes asked for. `moved` = succeeded, but the token's log is not the one payment asked for.
- * @public
- */
-export interface Verdict {
-  readonly outcome: "paid" | "reverted" | "moved";
-  readonly txHash: string;
-  readonly block: number;
-}
+export type Looked = Found & { readonly transactionId: string };
 
 /**
  * A refusal (effect none) or a fault, of the signer or of the nodes.
@@ -57,11 +31,18 @@ export type DeskVerb = "sign" | "replace" | "decline" | "observed";
 
 /** @public */
 export type DeskEvent =
-  /** `isFresh`: the signer is another run than before, nothing known earlier counts. `askedAtMs`: when this answer was asked for. */
+  /**
+   * `isFresh`: the signer is another run than before, nothing known earlier counts. `askedAtMs`:
+   * when this answer was asked for.
+   */
   | { readonly kind: "hello"; readonly hello: CourierAnswers["hello"]; readonly isFresh: boolean; readonly askedAtMs: number }
   | { readonly kind: "locked"; readonly code: string }
+  | { readonly kind: "paused"; readonly paused: boolean }
   | { readonly kind: "views"; readonly withdrawals: readonly WithdrawalView[] }
-  /** Of withdrawals whose views were given before; one that was not has the signer's whole view asked for. */
+  /**
+   * Of withdrawals whose views were given before; one that was not has the signer's whole view
+   * asked for.
+   */
   | { readonly kind: "steps"; readonly withdrawals: readonly WithdrawalStep[] }
   | {
       readonly kind: "answered";
@@ -89,15 +70,18 @@ export type DeskEvent =
       readonly kind: "sent";
       readonly transactionId: string;
       readonly version: number;
-      /** unsent: surely no node saw it; misread: independent code read other bytes; anything else may have been sent. */
-      readonly outcome: "sent" | "nonce-consumed" | "underpriced" | "unsent" | "misread";
+      /**
+       * unsent: surely no node saw it; misread: independent code read other bytes; anything else
+       * may have been sent.
+       */
+      readonly outcome: "sent" | "slot-consumed" | "underpriced" | "unsent" | "misread";
       readonly detail: string;
     }
   | {
       readonly kind: "looked";
       readonly chain: string;
       /** Withdrawals whose look-up failed are left out. */
-      readonly found: readonly { readonly transactionId: string; readonly place: Place | null }[];
+      readonly found: readonly Looked[];
     }
   | {
       readonly kind: "confirmed";
@@ -109,16 +93,7 @@ export type DeskEvent =
   | {
       readonly kind: "counters";
       readonly chain: string;
-      readonly answer:
-        | {
-            readonly ok: true;
-            readonly latest: bigint;
-            readonly pending: bigint;
-            readonly final: bigint;
-            readonly witnesses: number;
-            readonly isSame: boolean;
-          }
-        | DeskNo;
+      readonly answer: ({ readonly ok: true } & Counters) | DeskNo;
     }
   | { readonly kind: "tick" };
 

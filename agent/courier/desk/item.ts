@@ -1,6 +1,11 @@
-/** The shapes of the desk's memory: what is known of one open withdrawal, of one paying account, and of all of them. */
+/**
+ * The shapes of the desk's memory: what is known of one open withdrawal, of one paying account, and
+ * of all of them.
+ */
+
+import type { BlockFacts, Place } from "../../../chains/nodes.ts";
 import type { WithdrawalView } from "../../socket/verbs.ts";
-import type { BlockFacts, DeskVerb, Place } from "./events.ts";
+import type { DeskVerb } from "./events.ts";
 
 /** The last time bytes of this withdrawal were handed to the nodes, in this run. */
 export interface Sent {
@@ -23,7 +28,7 @@ export interface Ask {
 /** One open withdrawal. */
 export interface Item {
   view: WithdrawalView;
-  nonce: number; // the bound token, infinity before INTENT
+  slotNumber: number; // the bound token, infinity before INTENT
   readonly account: Account;
   readonly amountUnits: bigint;
   readonly openedAtMs: number;
@@ -36,6 +41,7 @@ export interface Item {
   waiting: string; // why it does not go on, for `status`; "" when it does
   gas: { readonly limit: bigint; readonly atMs: number } | null;
   gasAskedAtMs: number | null;
+  isTipLow: boolean; // the signer refused a tip that was the higher of the nodes' figures
   reverts: { count: number; firstAtMs: number };
   reserved: Reserve;
   feeAskedWei: bigint; // fee named in the last `sign` or `replace`, bound until the view shows it
@@ -47,6 +53,7 @@ export interface Item {
   placedAtMs: number; // when it was first found there
   looked: Asked; // when it was last looked for
   confirmed: Asked; // when its finality was last asked for; the block is the final one
+  isDoubtful: boolean; // some node shows a receipt, and not enough of them the same one
   misses: number; // looks in a row that did not find it where it was
   verdict: Final | null;
   foreign: { count: number; firstAtMs: number };
@@ -56,7 +63,7 @@ export interface Item {
 
 /** What the nodes agree to be the end of it. */
 export interface Final {
-  readonly outcome: "paid" | "reverted" | "lost";
+  readonly outcome: "paid" | "reverted" | "lost" | "cancelled";
   readonly txHash: string;
   readonly block: number; // 0 when lost
 }
@@ -77,11 +84,14 @@ export interface Account {
   readonly chain: string;
   readonly network: string;
   readonly address: string;
-  nextNonce: string; // "" until adopted
+  nextSlot: string; // "" until adopted
   facts: BlockFacts | null;
   /** The newest block heard of; at times the facts are of the one before. */
   head: number;
-  /** How many were found in a block since the block before: as many are looked for first in the next one. */
+  /**
+   * How many were found in a block since the block before: as many are looked for first in the next
+   * one.
+   */
   foundLately: number;
   away: string; // code of the nodes' fault, "" when they answer
   /** Approved and waiting for `sign`, by currency, in order of sequence. */
@@ -90,7 +100,10 @@ export interface Account {
   readonly flight: Set<Item>;
   /** Those of the flight that are in no block, as far as this desk has seen. */
   readonly pending: Set<Item>;
-  /** Those of the flight that are in no block by what the signer was told: what it counts against its own limit. */
+  /**
+   * Those of the flight that are in no block by what the signer was told: what it counts against
+   * its own limit.
+   */
   readonly unincluded: Set<Item>;
   reservedNative: bigint;
   readonly reservedTokens: Map<string, bigint>;
@@ -115,8 +128,14 @@ export interface Book {
   locked: string;
   readonly items: Map<string, Item>;
   readonly accounts: Map<string, Account>;
-  /** Recently closed, so that a late view does not open them again. */
-  readonly closed: Set<string>;
+  paused: boolean; // a person stopped new signatures
+  /** Recently closed and when, so that a late view does not open them again. */
+  readonly closed: Map<string, number>;
+  /**
+   * Whose end the signer was told, and the gateway has not confirmed: they count as open at the
+   * next hello.
+   */
+  readonly awaiting: Map<string, { readonly network: string; readonly address: string; readonly slotNumber: number }>;
   refreshDueAtMs: number; // not asked before
   helloAtMs: number; // the last answer
 }

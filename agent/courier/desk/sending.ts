@@ -1,31 +1,52 @@
 /**
- * Released bytes to the nodes: at once, again while they are in no block, and a dearer version of the same nonce for the one at the
- * head of the line. Only bytes the signer released are ever sent, and only the same ones again.
+ * Released bytes to the nodes: at once, again while they are in no block, and a dearer version of
+ * the same nonce for the one at the head of the line. Only bytes the signer released are ever sent,
+ * and only the same ones again.
  */
-import type { EvmFacts } from "../../socket/verbs.ts";
-import { ask, byNonce, feeMaxOf, file, freeUnits, isAside, outVersions, releasedVersions } from "./book.ts";
+import { saySlot } from "../../../chains/families.ts";
+import type { Facts } from "../../../chains/family.ts";
+import type { VersionView } from "../../socket/verbs.ts";
+import { ask, bySlot, file, freeUnits, isAside, lowest, outVersions, releasedVersions } from "./book.ts";
 import type { DeskEffect, DeskEvent } from "./events.ts";
 import type { Account, Item } from "./item.ts";
-import { feesOf } from "./signing.ts";
+import { feesOf, gasOf } from "./signing.ts";
 
 /** The same bytes again after this long, for nodes that forgot them. */
 const resendMs = 30_000;
-/** At most this many again at a time, the lowest nonces: those behind them wait for these anyway. */
+/**
+ * At most this many again at a time, the lowest nonces: those behind them wait for these anyway.
+ */
 const resendMax = 16;
 /** Without an answer from the nodes for this long, the sending counts as lost. */
 const sendingMsMax = 60_000;
 const unsentRetryMs = 1000;
 const unsentRetryMsMax = 15_000;
-/** A version that stood at the head of the line for this long without a block taking it gets a dearer successor. */
+/**
+ * A version that stood at the head of the line for this long without a block taking it gets a
+ * dearer successor.
+ */
 const bumpBlocks = 6;
 const bumpMs = 60_000;
-/** How old a count is that says of a lower nonce that it comes first, before it is asked for again. */
+/**
+ * Never sooner than this after the one before, whatever a node says of the fee, and no more than
+ * these of the twenty there may be: the signer holds to the same (agent/signer/acts/replace.ts) and
+ * keeps the last ones for a person.
+ */
+const versionsApartMs = 30_000;
+const versionsMax = 14;
+/**
+ * How old a count is that says of a lower nonce that it comes first, before it is asked for again.
+ */
 const gapRecheckMs = 15_000;
 
-/** Sends the newest released version unless it was sent already; `isResend` allows the same bytes again when they are due. */
+/**
+ * Sends the newest released version unless it was sent already; `isResend` allows the same bytes
+ * again when they are due.
+ */
 export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffect[]): void {
+  if (item.stopped !== "" || item.place !== null || item.verdict !== null) return;
   const newest = releasedVersions(item.view).at(-1);
-  if (newest === undefined || item.stopped !== "" || item.place !== null || item.verdict !== null) return;
+  if (newest === undefined) return;
   if (item.sendingSinceMs !== null && nowMs - item.sendingSinceMs < sendingMsMax) return;
   if (nowMs < item.sendNotBeforeMs) return;
   const isNew = item.sent?.version !== newest.version;
@@ -36,7 +57,7 @@ export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffe
 
 /** The lowest nonces that are in no block, again. */
 export function resend(account: Account, nowMs: number, out: DeskEffect[]): void {
-  for (const item of byNonce(account.pending).slice(0, resendMax)) send(item, true, nowMs, out);
+  for (const item of bySlot(account.pending).slice(0, resendMax)) send(item, true, nowMs, out);
 }
 
 type SentEvent = Extract<DeskEvent, { kind: "sent" }>;
@@ -59,7 +80,8 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
     item.waiting = "no node takes it";
     return;
   }
-  // Whatever a node says but "not sent": from here on it may be in any mempool, and only the chain knows its fate.
+  // Whatever a node says but "not sent": from here on it may be in any mempool, and only the chain
+  // knows its fate.
   const isSame = item.sent?.version === event.version;
   const firstAtMs = isSame && item.sent !== null ? item.sent.firstAtMs : nowMs;
   const firstBlock = isSame && item.sent !== null ? item.sent.firstBlock : (item.account.facts?.number ?? null);
@@ -67,7 +89,7 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
   item.sent = { version: event.version, txHash: version.txHash, atMs: nowMs, firstAtMs, firstBlock, isUnderpriced };
   item.unsent = 0;
   item.waiting = "";
-  if (event.outcome === "nonce-consumed") {
+  if (event.outcome === "slot-consumed") {
     out.push({ kind: "look", chain: item.account.chain, wanted: [lookFor(item)] });
   }
 }
@@ -77,12 +99,16 @@ export function lookFor(item: Item): { readonly withdrawal: Item["view"]; readon
   return { withdrawal: item.view, txHashes: outVersions(item.view).map((version) => version.txHash) };
 }
 
-/** Once per block: a dearer version for the lowest nonce when it has waited its time. The ceilings are the signer's. */
+/**
+ * Once per block: a dearer version for the lowest nonce when it has waited its time. The ceilings
+ * are the signer's.
+ */
 export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   const { facts } = account;
-  const item = byNonce(account.pending)[0];
+  const item = lowest(account.pending);
   if (facts === null || item === undefined || item.sent === null || item.stopped !== "" || item.asking !== null) return;
-  // What is over on chain is only told: a replacement refused at each block would keep that waiting for ever.
+  // What is over on chain is only told: a replacement refused at each block would keep that waiting
+  // for ever.
   if (item.verdict !== null) return;
   const newest = item.view.versions.at(-1);
   // The newest must be out already; one that is still at the gate is the successor in the making.
@@ -92,22 +118,36 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
     item.sent = { ...item.sent, firstBlock: facts.number };
     return;
   }
-  const isDue = isUnderpriced || facts.number - firstBlock >= bumpBlocks || nowMs - firstAtMs >= bumpMs;
-  if (!isDue || facts.number === firstBlock) return;
+  const ageMs = nowMs - firstAtMs;
+  const isDue = isUnderpriced || facts.number - firstBlock >= bumpBlocks || ageMs >= bumpMs;
+  if (!isDue || ageMs < versionsApartMs || facts.number === firstBlock) return;
+  // A node shows it in a block: a dearer version could only be in vain.
+  if (item.isDoubtful) return;
   const gap = gapBelow(item);
   if (gap !== null) {
-    item.waiting = `nonce ${gap} of the account comes first`;
+    item.waiting = `${saySlot(account.network, `${gap}`)} of the account comes first`;
     return;
   }
-  const next = dearer(account, newest);
+  if (newest.version >= versionsMax) {
+    item.waiting = "WITHDRAWAL_WAITS_FOR_PERSON";
+    return;
+  }
+  // What the call costs may have changed since, and what was said of it then may not have been
+  // true.
+  const gas = gasOf(item, firstAtMs + versionsApartMs, nowMs);
+  if (gas === null) {
+    askGas(item, nowMs, out);
+    return;
+  }
+  const next = dearer(item, newest, gas);
   if (next === null) return;
-  const extraWei = BigInt(next.gasLimit) * BigInt(next.maxFeePerGas) - feeMaxOf(newest);
-  if ((freeUnits(account, "") ?? 0n) < extraWei) {
+  const most = feesOf(account).most(next);
+  if ((freeUnits(account, "") ?? 0n) < most - BigInt(newest.feeMax)) {
     item.waiting = "funds for a higher fee";
     return;
   }
   item.asking = ask("replace", nowMs);
-  item.feeAskedWei = BigInt(next.gasLimit) * BigInt(next.maxFeePerGas);
+  item.feeAskedWei = most;
   file(item);
   out.push({
     kind: "ask",
@@ -117,44 +157,50 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   });
 }
 
+function askGas(item: Item, nowMs: number, out: DeskEffect[]): void {
+  if (item.gasAskedAtMs !== null) return;
+  item.gasAskedAtMs = nowMs;
+  const { account, view } = item;
+  out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view });
+}
+
 /**
- * A lower nonce that nobody here can send and the chain waits for, null when there is none: no fee helps above one. Nodes may count late
- * what is ours and in a block, so it is one that none of ours has; the count is asked for again. A nonce that is used already is no
- * reason: a ledger that was put back makes the version that it forgot once more, byte for byte where prices stood still, and so learns
- * who used it.
+ * A lower nonce that nobody here can send and the chain waits for, null when there is none: no fee
+ * helps above one. Nodes may count late what is ours and in a block, so it is one that none of ours
+ * has; the count is asked for again. A nonce that is used already is no reason: a ledger that was
+ * put back makes the version that it forgot once more, byte for byte where prices stood still, and
+ * so learns who used it.
  */
-function gapBelow({ account, nonce }: Item): number | null {
+function gapBelow({ account, slotNumber }: Item): number | null {
   const { counters, flight } = account;
-  if (counters.latest === null || counters.latest.count >= nonce) return null;
-  const own = new Set([...flight].map((item) => item.nonce));
+  if (counters.latest === null || counters.latest.count >= slotNumber) return null;
+  const own = new Set([...flight].map((item) => item.slotNumber));
   let next = counters.latest.count;
-  while (next < nonce && own.has(next)) next += 1;
-  if (next >= nonce) return null;
+  while (next < slotNumber && own.has(next)) next += 1;
+  if (next >= slotNumber) return null;
   counters.dueAtMs = Math.min(counters.dueAtMs, counters.latest.atMs + gapRecheckMs);
   return next;
 }
 
 /**
- * After a recovery the bytes of the newest version may be gone, and a person has said yes to this withdrawal again: it gets a version
- * of its own at the market's price, of the same nonce, so that only one of them all can ever be in a block.
+ * After a recovery the bytes of the newest version may be gone, and a person has said yes to this
+ * withdrawal again: it gets a version of its own at the market's price, of the same nonce, so that
+ * only one of them all can ever be in a block.
  */
 export function revive(account: Account, nowMs: number, out: DeskEffect[]): void {
-  for (const item of byNonce(account.pending)) {
+  for (const item of bySlot(account.pending)) {
     const newest = item.view.versions.at(-1);
     const isApproved = item.view.state === "released" || item.view.state === "broadcast";
     if (!isApproved || newest?.isOut !== true || item.asking !== null || item.stopped !== "" || isAside(item, nowMs)) continue;
-    const fees = feesOf(account);
-    if (fees === null || item.place !== null || item.verdict !== null) continue;
+    if (account.facts === null || item.place !== null || item.verdict !== null) continue;
     if (item.gas === null) {
-      if (item.gasAskedAtMs !== null) continue;
-      item.gasAskedAtMs = nowMs;
-      out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: item.view });
+      askGas(item, nowMs, out);
       continue;
     }
-    const next = dearer(account, { ...newest, gasLimit: `${item.gas.limit}` });
+    const next = dearer(item, newest, item.gas.limit);
     if (next === null) continue;
     item.asking = ask("replace", nowMs);
-    item.feeAskedWei = BigInt(next.gasLimit) * BigInt(next.maxFeePerGas);
+    item.feeAskedWei = feesOf(account).most(next);
     file(item);
     const { transactionId } = item.view;
     out.push({
@@ -166,19 +212,8 @@ export function revive(account: Account, nowMs: number, out: DeskEffect[]): void
   }
 }
 
-/** Both fees up by an eighth (nodes ask a tenth for a replacement), or to the market where that is higher. */
-function dearer(account: Account, version: EvmFacts): EvmFacts | null {
-  const fees = feesOf(account);
-  if (fees === null) return null;
-  const tip = larger(raised(BigInt(version.maxPriorityFeePerGas)), fees.maxPriorityFeePerGas);
-  const most = larger(larger(raised(BigInt(version.maxFeePerGas)), fees.maxFeePerGas), tip);
-  return { gasLimit: version.gasLimit, maxFeePerGas: `${most}`, maxPriorityFeePerGas: `${tip}` };
-}
-
-function raised(wei: bigint): bigint {
-  return wei + (wei + 7n) / 8n + (wei === 0n ? 1n : 0n);
-}
-
-function larger(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
+/** By the signer's own rule, or to the market where that is higher. */
+function dearer({ account, isTipLow, view: { versions } }: Item, newest: VersionView, work: bigint): Facts | null {
+  if (account.facts === null) return null;
+  return feesOf(account).dearerAt(account.facts.price, versions, work, newest.version, isTipLow);
 }

@@ -1,8 +1,11 @@
 /**
- * When `sign` is asked, and with which facts: only when the account's final funds cover everything bound and not final plus this
- * one with its fee, in order of sequence within a currency, so that an unpayable nonce never stands in front of payable ones.
+ * When `sign` is asked, and with which facts: only when the account's final funds cover everything
+ * bound and not final plus this one with its fee, in order of sequence within a currency, so that
+ * an unpayable nonce never stands in front of payable ones.
  */
-import type { EvmFacts } from "../../socket/verbs.ts";
+import { familyOf } from "../../../chains/families.ts";
+import type { Facts, Fees } from "../../../chains/family.ts";
+import type { VersionView } from "../../socket/verbs.ts";
 import { ask, file, freeUnits, isAside, isBehind, setAside } from "./book.ts";
 import type { DeskEffect, DeskEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
@@ -11,11 +14,10 @@ import type { Account, Book, Item } from "./item.ts";
 const prefetchMax = 64;
 /** An estimate older than this is made again: what a call costs changes with the chain's state. */
 const gasValidMs = 60_000;
-/** The cheapest transaction there is (Yellow Paper, appendix G): what is surely needed before an estimate is known. */
-const gasMin = 21_000n;
-/** Named for an intent that is recorded already: the signer takes the recorded figures. */
-const gasRecorded = 100_000n;
-/** A call that would revert with funds at hand is declined after this many estimates over at least this time. */
+/**
+ * A call that would revert with funds at hand is declined after this many estimates over at least
+ * this time.
+ */
 const revertsMax = 3;
 const revertsOverMs = 30_000;
 const revertRetryMs = 12_000;
@@ -24,29 +26,36 @@ const fullRetryMs = 500;
 const refusalRetryMs = 5000;
 const refusalRetryMsMax = 60_000;
 
-/** Room comes with blocks, the turn of a nonce with somebody's yes to the one below, and what the chain knows with the ledger's lock. */
-const waitingCodes: ReadonlySet<string> = new Set(["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND"]);
+/**
+ * Room comes with blocks, the turn of a nonce with somebody's yes to the one below, and what the
+ * chain knows with the ledger's lock.
+ */
+const waitingCodes: ReadonlySet<string> = new Set([
+  ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SIGNER_PAUSED"],
+]);
 
-/** The fees a new transaction names: twice the base fee lasts through six full blocks (EIP-1559: +12.5 % each). */
-export function feesOf(account: Account): { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint } | null {
-  if (account.facts === null) return null;
-  const { baseFeePerGas, maxPriorityFeePerGas } = account.facts;
-  return { maxFeePerGas: 2n * baseFeePerGas + maxPriorityFeePerGas, maxPriorityFeePerGas };
+/** The family's own words on fees. */
+export function feesOf({ network }: Account): Fees {
+  return familyOf(network).fees;
 }
 
 /** Why nothing is signed from this account at all; "" when signing goes on. */
 export function standstill(book: Book, account: Account): string {
   if (book.locked !== "") return `locked ${book.locked}`;
+  if (book.paused) return "SIGNER_PAUSED";
   if (!book.greeted) return "link";
   if (account.away !== "") return `nodes ${account.away}`;
   if (account.facts === null) return "nodes";
   if (account.facts.accountHasCode) return "COURIER_ACCOUNT_CODE";
-  if (account.nextNonce === "") return `first nonce ${account.counters.detail}`.trim();
+  if (account.nextSlot === "") return `first slot ${account.counters.detail}`.trim();
   if (account.counters.highest === null) return `the account's counters ${account.counters.detail}`.trim();
   return isBehind(account) ? "ACCOUNT_BEHIND" : "";
 }
 
-/** Asks `sign` for whatever may be signed now. Called after everything that could have changed the answer. */
+/**
+ * Asks `sign` for whatever may be signed now. Called after everything that could have changed the
+ * answer.
+ */
 export function advance(book: Book, account: Account, inFlightMax: number, nowMs: number, out: DeskEffect[]): void {
   if (standstill(book, account) !== "") return;
   for (const queue of account.queues.values()) advanceQueue(account, queue, inFlightMax, nowMs, out);
@@ -54,7 +63,8 @@ export function advance(book: Book, account: Account, inFlightMax: number, nowMs
 
 function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowMs: number, out: DeskEffect[]): void {
   const fees = feesOf(account);
-  for (let at = 0; at < queue.length && fees !== null; ) {
+  const price = account.facts?.price ?? null;
+  for (let at = 0; at < queue.length && price !== null; ) {
     const item = queue[at] as Item;
     if (isBusy(item, nowMs)) {
       at += 1;
@@ -64,9 +74,9 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
       item.waiting = "others in flight";
       return;
     }
-    const gas = item.gas !== null && nowMs - item.gas.atMs <= gasValidMs ? item.gas.limit : null;
-    const feeWei = (gas ?? gasMin) * fees.maxFeePerGas;
-    if (!isCovered(item, feeWei)) {
+    const gas = gasOf(item, 0, nowMs);
+    const facts = fees.first(price, gas ?? fees.workMin);
+    if (!isCovered(item, fees.most(facts))) {
       const isKnown = freeUnits(account, item.view.contract) !== null;
       item.waiting = isKnown ? "funds" : "the token's balance cannot be read";
       item.reverts = { count: 0, firstAtMs: 0 };
@@ -77,8 +87,16 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
       return;
     }
     // Takes the item out of this queue, so that `at` names the next one.
-    askSign(item, factsOf(gas, fees), feeWei, nowMs, out);
+    askSign(item, facts, nowMs, out);
   }
+}
+
+/**
+ * What its call costs, by an estimate not made before `sinceMs` and still good; null when there is
+ * none.
+ */
+export function gasOf({ gas }: Item, sinceMs: number, nowMs: number): bigint | null {
+  return gas !== null && gas.atMs >= sinceMs && nowMs - gas.atMs <= gasValidMs ? gas.limit : null;
 }
 
 /** Aside, or being declined: nothing more is asked for it meanwhile. */
@@ -86,23 +104,25 @@ function isBusy(item: Item, nowMs: number): boolean {
   return item.asking !== null || isAside(item, nowMs);
 }
 
-function isCovered(item: Item, feeWei: bigint): boolean {
+function isCovered(item: Item, feeUnits: bigint): boolean {
   const { account, view, amountUnits } = item;
   const native = freeUnits(account, "");
-  if (view.contract === "") return native !== null && native >= amountUnits + feeWei;
+  if (view.contract === "") return native !== null && native >= amountUnits + feeUnits;
   const token = freeUnits(account, view.contract);
-  return native !== null && native >= feeWei && token !== null && token >= amountUnits;
+  return native !== null && native >= feeUnits && token !== null && token >= amountUnits;
 }
 
-/** Estimates for the head of the queue and those right behind it that are likely to be covered as well. */
+/**
+ * Estimates for the head of the queue and those right behind it that are likely to be covered as
+ * well.
+ */
 function estimateAhead(queue: readonly Item[], from: number, nowMs: number, out: DeskEffect[]): void {
   const first = queue[from] as Item;
   let left = freeUnits(first.account, first.view.contract) ?? 0n;
   for (const item of queue.slice(from, from + prefetchMax)) {
     left -= item.amountUnits;
     if (left < 0n) return;
-    const isKnown = item.gas !== null && nowMs - item.gas.atMs <= gasValidMs;
-    if (isKnown || item.gasAskedAtMs !== null || isBusy(item, nowMs)) continue;
+    if (gasOf(item, 0, nowMs) !== null || item.gasAskedAtMs !== null || isBusy(item, nowMs)) continue;
     item.gasAskedAtMs = nowMs;
     item.waiting = "";
     const { account, view } = item;
@@ -110,14 +130,9 @@ function estimateAhead(queue: readonly Item[], from: number, nowMs: number, out:
   }
 }
 
-function factsOf(gas: bigint, fees: { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }): EvmFacts {
-  const { maxFeePerGas, maxPriorityFeePerGas } = fees;
-  return { gasLimit: `${gas}`, maxFeePerGas: `${maxFeePerGas}`, maxPriorityFeePerGas: `${maxPriorityFeePerGas}` };
-}
-
-function askSign(item: Item, facts: EvmFacts, feeWei: bigint, nowMs: number, out: DeskEffect[]): void {
+function askSign(item: Item, facts: Facts, nowMs: number, out: DeskEffect[]): void {
   item.asking = ask("sign", nowMs);
-  item.feeAskedWei = feeWei;
+  item.feeAskedWei = feesOf(item.account).most(facts);
   item.waiting = "";
   file(item);
   out.push({ kind: "ask", withdrawal: item.view, verb: "sign", body: { transactionId: item.view.transactionId, facts } });
@@ -125,10 +140,11 @@ function askSign(item: Item, facts: EvmFacts, feeWei: bigint, nowMs: number, out
 
 /** An intent without a signature, as a crash leaves it: the signer finishes what it recorded. */
 export function finishIntent(item: Item, nowMs: number, out: DeskEffect[]): void {
+  const price = item.account.facts?.price ?? null;
+  if (price === null) return;
   const fees = feesOf(item.account);
-  if (fees === null) return;
-  const gas = item.gas?.limit ?? gasRecorded;
-  askSign(item, factsOf(gas, fees), gas * fees.maxFeePerGas, nowMs, out);
+  // The signer takes the recorded figures, whatever these are.
+  askSign(item, fees.first(price, item.gas?.limit ?? fees.workUnknown), nowMs, out);
 }
 
 type GasAnswer = Extract<DeskEvent, { kind: "gas" }>["answer"];
@@ -140,13 +156,21 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: DeskE
     item.reverts = { count: 0, firstAtMs: 0 };
     return;
   }
-  if (item.view.state !== "approved" || item.asking !== null) return;
   if (!answer.wouldRevert) {
-    setAside(item, answer.code, { notBeforeMs: nowMs + faultRetryMs });
+    if (item.asking === null) setAside(item, answer.code, { notBeforeMs: nowMs + faultRetryMs });
     return;
   }
+  const newest = item.view.versions.at(-1);
+  if (newest !== undefined) {
+    // What is bound must use its slot up, whatever comes of it: the limit of before is as good as
+    // any.
+    item.gas = { limit: workOf(item, newest), atMs: nowMs };
+    return;
+  }
+  if (item.view.state !== "approved" || item.asking !== null) return;
   const fees = feesOf(item.account);
-  if (fees === null || !isCovered(item, gasMin * fees.maxFeePerGas)) {
+  const price = item.account.facts?.price ?? null;
+  if (price === null || !isCovered(item, fees.most(fees.first(price, fees.workMin)))) {
     setAside(item, "funds", { notBeforeMs: nowMs + faultRetryMs });
     return;
   }
@@ -164,10 +188,27 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: DeskE
   setAside(item, "the chain would revert it", { notBeforeMs: Math.max(nextAtMs, nowMs + faultRetryMs) });
 }
 
-/** The signer said no to a request about this withdrawal. @returns whether its own view should be asked for. */
+function workOf({ account }: Item, { facts }: VersionView): bigint {
+  const fees = feesOf(account);
+  return facts === null ? fees.workUnknown : fees.workOf(facts);
+}
+
+function isPrice(code: string): boolean {
+  return code.startsWith("POLICY_FEE") || code.startsWith("POLICY_TIP");
+}
+
+/**
+ * The signer said no to a request about this withdrawal. @returns whether its own view should be
+ * asked for.
+ */
 export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
+  // Asked for again: what the nodes said then was too little for any such transaction.
+  if (code === "POLICY_FEE_BELOW_FLOOR") item.gas = null;
+  // A tip over its ceiling comes from the higher of the nodes' figures: the lower one does from now
+  // on.
+  if (code === "POLICY_TIP_ABOVE_MAX") item.isTipLow = true;
   // A fee over its ceiling is a matter of the market: it is offered again at each block.
-  if (code.startsWith("POLICY_FEE") && item.account.facts !== null) {
+  if (isPrice(code) && item.account.facts !== null) {
     setAside(item, `fee ${code}`, "next block");
     return false;
   }

@@ -1,29 +1,49 @@
 /**
- * What the chain did with what was sent: inclusion, reorganisation, finality, loss. Asks in order of nonce and only as far as
- * answers are news, so that hundreds in flight cost few calls a block. Nothing here is final before the nodes agree that it is.
+ * What the chain did with what was sent: inclusion, reorganisation, finality, loss. Asks in order
+ * of nonce and only as far as answers are news, so that hundreds in flight cost few calls a block.
+ * Nothing here is final before the nodes agree that it is.
  */
-import { ask, byNonce, file, isBehind, observationKey, outVersions } from "./book.ts";
-import type { DeskEffect, Place, Verdict } from "./events.ts";
+
+import type { Counters, Place, Verdict } from "../../../chains/nodes.ts";
+import { ask, bySlot, file, isBehind, isToldOver, observationKey, outVersions } from "./book.ts";
+import type { DeskEffect, Looked } from "./events.ts";
 import type { Account, Asked, Book, Item } from "./item.ts";
 import { lookFor } from "./sending.ts";
 
-/** Receipts asked for first; nonces are included in order, so one missing ends the search of a block, else it goes on twice as far. */
+/**
+ * Receipts asked for first; nonces are included in order, so one missing ends the search of a
+ * block, else it goes on twice as far.
+ */
 const lookMin = 32;
 const lookMax = 256;
 const confirmMax = 64;
-/** A transaction that was in a block is out of it only when this many looks in a row say so: nodes lag behind each other. */
+/**
+ * A transaction that was in a block is out of it only when this many looks in a row say so: nodes
+ * lag behind each other.
+ */
 const missesMax = 2;
-/** A nonce counts as lost when its being consumed by another was agreed this often over at least this time. */
+/**
+ * A nonce counts as lost when its being consumed by another was agreed this often over at least
+ * this time.
+ */
 const foreignMax = 3;
 const foreignOverMs = 60_000;
 const suspectRecheckMs = 15_000;
 const accountMs = 60_000;
-/** A stage that the next one may overtake at once is told only if it lasted this long: each costs a record, a sync and a report. */
+/**
+ * A stage that the next one may overtake at once is told only if it lasted this long: each costs a
+ * record, a sync and a report.
+ */
 const patienceMs = 500;
 const adoptRetryMs = 5000;
 const countersMsMax = 60_000;
-/** An answer of the nodes that was no news is asked for again after this long even when no block came. */
+/**
+ * An answer of the nodes that was no news is asked for again after this long even when no block
+ * came.
+ */
 const againMs = 15_000;
+
+const doubt = "the nodes do not agree on its receipt";
 
 /** As soon as there is a block, and by the clock when none comes: which of ours it holds. */
 export function look(account: Account, nowMs: number, out: DeskEffect[]): void {
@@ -48,7 +68,9 @@ export function watch(account: Account, nowMs: number, out: DeskEffect[]): void 
   }
 }
 
-/** Once per block: if the youngest block that holds one of ours still stands, so do all before it. */
+/**
+ * Once per block: if the youngest block that holds one of ours still stands, so do all before it.
+ */
 export function guard(account: Account, out: DeskEffect[]): void {
   let youngest: Place | null = null;
   for (const { place, verdict } of account.flight) {
@@ -65,7 +87,7 @@ function isDue(asked: Asked, block: number, nowMs: number): boolean {
 function lookAhead(account: Account, most: number, nowMs: number, out: DeskEffect[]): void {
   const block = account.head;
   const wanted: Item[] = [];
-  for (const item of byNonce(account.pending)) {
+  for (const item of bySlot(account.pending)) {
     if (wanted.length === most) break;
     const isOut = item.verdict === null && outVersions(item.view).length > 0;
     if (isOut && isDue(item.looked, block, nowMs)) wanted.push(item);
@@ -75,19 +97,21 @@ function lookAhead(account: Account, most: number, nowMs: number, out: DeskEffec
   out.push({ kind: "look", chain: account.chain, wanted: wanted.map(lookFor) });
 }
 
-/** Takes the places found; looks on when all of a full search were found. @returns the withdrawals concerned */
-export function takePlaces(
-  book: Book,
-  account: Account,
-  found: readonly { readonly transactionId: string; readonly place: Place | null }[],
-  nowMs: number,
-  out: DeskEffect[],
-): Item[] {
+/**
+ * Takes the places found; looks on when all of a full search were found. @returns the withdrawals
+ * concerned
+ */
+export function takePlaces(book: Book, account: Account, found: readonly Looked[], nowMs: number, out: DeskEffect[]): Item[] {
   const items: Item[] = [];
-  for (const { transactionId, place } of found) {
+  for (const { transactionId, place, isDoubtful } of found) {
     const item = book.items.get(transactionId);
     if (item === undefined || !account.flight.has(item) || item.verdict !== null) continue;
     items.push(item);
+    item.isDoubtful = isDoubtful;
+    if (isDoubtful) item.waiting = doubt;
+    else if (item.waiting === doubt) item.waiting = "";
+    // Some nodes show it and some do not: neither out of the chain nor in it.
+    if (place === null && isDoubtful) continue;
     if (place === null) missed(item);
     else {
       if (item.place === null) {
@@ -117,7 +141,8 @@ function missed(item: Item): void {
   if (item.misses < missesMax) return;
   item.place = null;
   item.misses = 0;
-  // Out of the chain again: the same bytes go out again at once, and the clock for a higher fee starts anew.
+  // Out of the chain again: the same bytes go out again at once, and the clock for a higher fee
+  // starts anew.
   item.sent = null;
   file(item);
 }
@@ -130,7 +155,10 @@ export function recheck(account: Account, out: DeskEffect[]): void {
   }
 }
 
-/** Enough nodes do not show them in the block that one node named, final though it is: that node may have made the receipt up. */
+/**
+ * Enough nodes do not show them in the block that one node named, final though it is: that node may
+ * have made the receipt up.
+ */
 export function searchAgain(unproven: readonly Item[], out: DeskEffect[]): void {
   const [first] = unproven;
   if (first !== undefined) out.push({ kind: "look", chain: first.account.chain, wanted: unproven.map(lookFor) });
@@ -160,45 +188,48 @@ export function observe(item: Item, nowMs: number, out: DeskEffect[]): void {
   out.push({ kind: "ask", withdrawal: item.view, verb: "observed", body: { transactionId: item.view.transactionId, ...next } });
 }
 
-/** On its way into a block, or in one that is final already and only waits for the nodes to agree. */
+/**
+ * On its way into a block, or in one that is final already, as each is on some chains, and only
+ * waits for the nodes to agree.
+ */
 function isPassing({ account, verdict, place, placedAtMs, sent }: Item, nowMs: number): boolean {
   if (verdict !== null) return false;
   if (place === null) return sent !== null && nowMs - sent.firstAtMs < patienceMs;
-  return place.block <= (account.facts?.finalNumber ?? -1) && nowMs - placedAtMs < patienceMs;
+  if (account.facts === null) return false;
+  const { number, finalNumber } = account.facts;
+  return (place.block <= finalNumber || number === finalNumber) && nowMs - placedAtMs < patienceMs;
 }
 
 interface Observation {
   readonly stage: "broadcast" | "included" | "final";
-  readonly outcome: "" | "paid" | "reverted" | "lost";
+  readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
   readonly txHash: string;
   readonly block: number;
 }
 
 function observation(item: Item): Observation | null {
-  const { verdict, place, sent } = item;
+  const { verdict, place, sent, view } = item;
   if (verdict !== null) return { stage: "final", outcome: verdict.outcome, txHash: verdict.txHash, block: verdict.block };
+  // The signer takes nothing but another end in the place of one that it was told.
+  if (isToldOver(view)) return null;
   if (place !== null) return { stage: "included", outcome: "", txHash: place.txHash, block: place.block };
   if (sent !== null) return { stage: "broadcast", outcome: "", txHash: sent.txHash, block: 0 };
   return null;
 }
 
-/** Asks for the account's counters when they are due: to adopt the first, to keep the signer informed, to settle a suspicion. */
+/**
+ * Asks for the account's counters when they are due: to adopt the first, to keep the signer
+ * informed, to settle a suspicion.
+ */
 export function count(book: Book, account: Account, nowMs: number, out: DeskEffect[]): void {
-  // The signer takes no counter before the gateway has greeted it, but for showing it to whoever recovers a locked one.
+  // The signer takes no counter before the gateway has greeted it, but for showing it to whoever
+  // recovers a locked one.
   if (!book.greeted && book.locked === "") return;
   const { counters } = account;
   const isUnderWay = counters.askedAtMs !== null && nowMs - counters.askedAtMs < countersMsMax;
   if (isUnderWay || nowMs < counters.dueAtMs || account.away !== "") return;
   counters.askedAtMs = nowMs;
   out.push({ kind: "counters", chain: account.chain, address: account.address });
-}
-
-export interface Counters {
-  readonly latest: bigint;
-  readonly pending: bigint;
-  readonly final: bigint;
-  readonly witnesses: number;
-  readonly isSame: boolean; // so many say all three
 }
 
 export function takeCounters(book: Book, account: Account, answer: Counters, nowMs: number, out: DeskEffect[]): void {
@@ -208,20 +239,21 @@ export function takeCounters(book: Book, account: Account, answer: Counters, now
   counters.latest = { count: Number(latest), atMs: nowMs };
   counters.highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
   const agree = isSame && latest === pending && pending === final;
-  if (account.nextNonce === "" && book.locked === "") {
-    counters.detail = agree ? "" : `the account's counters differ: final ${final}, latest ${latest}, pending ${pending}`;
+  if (account.nextSlot === "" && book.locked === "") {
+    if (!agree) counters.detail = `the account's counters differ: final ${final}, latest ${latest}, pending ${pending}`;
     counters.dueAtMs = nowMs + adoptRetryMs;
-    if (agree) out.push({ kind: "adopt", body: { chain, nonce: `${final}`, witnesses } });
+    if (agree) out.push({ kind: "adopt", body: { chain, slot: `${final}`, witnesses } });
     return;
   }
-  // While no token was ever bound the signer may take another beginning; afterwards it keeps to its own.
+  // While no token was ever bound the signer may take another beginning; afterwards it keeps to its
+  // own.
   const isFree = account.flight.size === 0 && book.locked === "";
-  const isOther = isFree && agree && `${final}` !== account.nextNonce;
-  if (isOther) out.push({ kind: "adopt", body: { chain, nonce: `${final}`, witnesses } });
+  const isOther = isFree && agree && `${final}` !== account.nextSlot;
+  if (isOther) out.push({ kind: "adopt", body: { chain, slot: `${final}`, witnesses } });
   counters.detail = "";
   const laterMs = suspect(account, final, nowMs, out) ? suspectRecheckMs : accountMs;
   counters.dueAtMs = nowMs + (isBehind(account) ? adoptRetryMs : laterMs);
-  out.push({ kind: "account", body: { chain, nonce: `${final}`, witnesses } });
+  out.push({ kind: "account", body: { chain, slot: `${final}`, witnesses } });
 }
 
 export function countersFailed(account: Account, code: string, nowMs: number): void {
@@ -231,7 +263,7 @@ export function countersFailed(account: Account, code: string, nowMs: number): v
 /** Nonces that are consumed for good although no version of ours is known to be in a block. */
 function suspect(account: Account, final: bigint, nowMs: number, out: DeskEffect[]): boolean {
   const suspects = [...account.pending].filter(
-    (item) => item.nonce < final && item.verdict === null && outVersions(item.view).length > 0,
+    (item) => item.slotNumber < final && item.verdict === null && outVersions(item.view).length > 0,
   );
   if (suspects.length === 0) return false;
   for (const item of suspects) {

@@ -7,14 +7,16 @@ import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
 import type { Outlook, OutlookItem } from "./outlook.ts";
 
 const minuteMs = 60_000;
-/** The disk counts as low below this many times the room without which the signer begins nothing. */
+/**
+ * The disk counts as low below this many times the room without which the signer begins nothing.
+ */
 const roomFactor = 4;
 /** Fees that fall again within this time are not told of. */
 const feesMs = 5 * minuteMs;
 /** States that a withdrawal must leave by itself; the later ones wait for the chain alone. */
 const moving: ReadonlySet<WithdrawalState> = new Set(["approved", "intent", "signed", "released", "broadcast"]);
 /** Reasons by which every withdrawal waits; each of them has an event of its own. */
-const general = /^(?:locked|link|nodes)(?: |$)/;
+const general = /^(?:locked|link|nodes|SIGNER_PAUSED)(?: |$)/;
 
 /**
  * Every condition that holds, and the events that cannot be seen now.
@@ -50,7 +52,8 @@ export function conditionsOf(
 }
 
 /**
- * The currencies of which the paying account has less than its threshold. An unknown balance is not low.
+ * The currencies of which the paying account has less than its threshold. An unknown balance is not
+ * low.
  * @public
  */
 export function lowFundsOf(

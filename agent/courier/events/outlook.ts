@@ -1,5 +1,8 @@
-/** The courier's outlook: everything it sees at one moment, gathered once for notices and metrics. Types alone. */
-import type { NodeStatus } from "../../../chains/evm/node-pool.ts";
+/**
+ * The courier's outlook: everything it sees at one moment, gathered once for notices and metrics.
+ * Types alone.
+ */
+import type { NodeStatus } from "../../../chains/nodes.ts";
 import type { SignerSummary } from "../../socket/summary.ts";
 import type { WithdrawalState } from "../../socket/verbs.ts";
 

@@ -1,6 +1,7 @@
 /**
- * Turns each outlook of the courier into notices for the receiver of `notify`, and keeps the last outlook for the metrics. Lives as
- * long as the process: a new run of the signer begins nothing anew here. Clocks and door are passed in.
+ * Turns each outlook of the courier into notices for the receiver of `notify`, and keeps the last
+ * outlook for the metrics. Lives as long as the process: a new run of the signer begins nothing
+ * anew here. Clocks and door are passed in.
  */
 import { observe, type Standings } from "../../../notices/core.ts";
 import { createLoggedTeller } from "../../../notices/logged-teller.ts";

@@ -1,4 +1,7 @@
-/** Where the link is dialled: the gateway's origin with the link's path. Plaintext is for loopback only, on this side too. */
+/**
+ * Where the link is dialled: the gateway's origin with the link's path. Plaintext is for loopback
+ * only, on this side too.
+ */
 import { AgentError } from "../../../protocol/fault.ts";
 import { isLoopback } from "../../../protocol/loopback.ts";
 import { linkPath } from "../../../protocol/messages.ts";

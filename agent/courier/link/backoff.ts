@@ -1,6 +1,7 @@
 /**
- * How long to wait before the next try: exponential, full jitter, so that a thousand agents whose gateway came back do not arrive
- * together. Pure. Source: "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015), full jitter.
+ * How long to wait before the next try: exponential, full jitter, so that a thousand agents whose
+ * gateway came back do not arrive together. Pure. Source: "Exponential Backoff And Jitter" (AWS
+ * Architecture Blog, 2015), full jitter.
  */
 
 export interface BackoffLimits {

@@ -1,12 +1,13 @@
 /**
- * The link to the gateway: dials out, keeps the connection alive, and when it goes down says why and tries again for ever.
- * Opens one WebSocket at a time and nothing else. Limits: failures.md 7.1, written out in docs/protocol.md section 4.3.
+ * The link to the gateway: dials out, keeps the connection alive, and when it goes down says why
+ * and tries again for ever. Opens one WebSocket at a time and nothing else. Limits: failures.md
+ * 7.1, written out in docs/protocol.md section 4.3.
  */
 import WebSocket, { type RawData } from "ws";
 import type { Code } from "../../../protocol/codes.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import { AgentError } from "../../../protocol/fault.ts";
-import type { Head, OpenTokens } from "../../../protocol/messages.ts";
+import type { Head, OpenSlots } from "../../../protocol/messages.ts";
 import { type BackoffLimits, backoffMs } from "./backoff.ts";
 import { createSession, type Heard, type LinkSelf, type Session, type SessionKeys } from "./session.ts";
 
@@ -32,7 +33,10 @@ export const linkTimes: LinkTimes = {
   closeMs: 5000,
 };
 
-/** More than this unsent means that the gateway does not read: the link is closed and resumes by sequence. */
+/**
+ * More than this unsent means that the gateway does not read: the link is closed and resumes by
+ * sequence.
+ */
 const sendBufferBytesMax = 1024 * 1024;
 const fragmentsMax = 16;
 const bufferedChunksMax = 1024;
@@ -45,7 +49,7 @@ export interface LinkOptions extends SessionKeys {
   readonly clock: () => number;
   readonly random: () => number; // [0, 1)
   readonly head: () => Head | null; // newest known ledger head, for the heartbeat
-  readonly open: () => readonly OpenTokens[]; // between which something is open now, for the hello
+  readonly open: () => readonly OpenSlots[]; // between which something is open now, for the hello
   readonly times?: Partial<LinkTimes>;
   readonly onUp: (welcomeFrame: Uint8Array) => void;
   /** Part of a recovery order, instead of a welcome: the link will not come up under this epoch. */
@@ -69,7 +73,10 @@ export interface Link {
   readonly isUp: boolean;
   /** Bytes accepted by `send` and not yet given to the kernel. */
   readonly bufferedBytes: number;
-  /** False when the link is down or went down over this frame. `flushed` is called once the frame has left this process. */
+  /**
+   * False when the link is down or went down over this frame. `flushed` is called once the frame
+   * has left this process.
+   */
   send(frame: Uint8Array, flushed?: () => void): boolean;
   /** Closes this connection, for the given reason; the next try comes by itself. */
   drop(code: Code, detail: string): void;
@@ -147,7 +154,8 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     if (isDown) return;
     isDown = true;
     timers.stop();
-    // A peer that does not answer the close within closeMs is cut off; the next try does not wait for it.
+    // A peer that does not answer the close within closeMs is cut off; the next try does not wait
+    // for it.
     socket.close(1000);
     const cut = setTimeout(() => socket.terminate(), times.closeMs);
     cut.unref();
@@ -167,7 +175,7 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     timers.set("dead", times.deadMs, () => drop(...ended("LINK_DEAD", `no word for ${times.deadMs / 1000} s`)));
   // Whoever was offered a recovery has been told why there is no link.
   const ended = (code: Code, detail: string): [Code, string] =>
-    isOffered ? ["LINK_RECOVERY", "the gateway offers a recovery"] : [code, detail];
+    isOffered ? ["RECOVERY_OFFERED", "the gateway offers a recovery"] : [code, detail];
   const beat = (): void => {
     send(session.beat(options.head(), options.clock()));
     timers.set("beat", times.beatMs, beat);

@@ -1,12 +1,13 @@
 /**
- * One connection's talk, bytes aside: challenge, hello, welcome, then jobs, acks and beats until something does not fit. Synchronous,
- * with clock and keys passed in; `link.ts` owns the socket. docs/protocol.md sections 2 and 4. Jobs and acks are verified by the
- * signer, which trusts nobody else's word for it; checking them here as well would double the dearest step of a job.
+ * One connection's talk, bytes aside: challenge, hello, welcome, then jobs, acks and beats until
+ * something does not fit. Synchronous, with clock and keys passed in; `link.ts` owns the socket.
+ * docs/protocol.md sections 2 and 4. Jobs and acks are verified by the signer, which trusts nobody
+ * else's word for it; checking them here as well would double the dearest step of a job.
  */
 import type { KeyObject } from "node:crypto";
 import { agentFrameBytesMax, frameKind, openEnvelope, sealEnvelope } from "../../../protocol/envelope.ts";
 import { AgentError } from "../../../protocol/fault.ts";
-import type { EnvelopeKind, Head, OpenTokens } from "../../../protocol/messages.ts";
+import type { EnvelopeKind, Head, OpenSlots } from "../../../protocol/messages.ts";
 import { parseBeat, parseChallenge, parseWelcome } from "../../../protocol/payloads.ts";
 
 /**
@@ -28,7 +29,7 @@ export interface SessionKeys {
 /** What a hello says beside who it is from. */
 interface Said {
   readonly software: string;
-  readonly open: () => readonly OpenTokens[];
+  readonly open: () => readonly OpenSlots[];
 }
 
 /** What a frame led to. `welcome` and `frame` carry the whole envelope, for the signer. */
@@ -62,7 +63,7 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
 
   const welcomed = (frame: Uint8Array): Heard => {
     const welcome = parseWelcome(open(frame, "welcome"));
-    if (welcome.answers !== self.nonce) throw misfit("LINK_WELCOME_NONCE", "the welcome answers another run's nonce");
+    if (welcome.answers !== self.nonce) throw misfit("LINK_WELCOME_CHALLENGE", "the welcome answers another run's nonce");
     if (welcome.agent !== self.agent || welcome.wallet !== self.wallet) {
       throw misfit("LINK_WELCOME_AGENT", "the welcome is for another agent or wallet");
     }
@@ -72,7 +73,8 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
 
   const beaten = (frame: Uint8Array): Heard => {
     const beat = parseBeat(open(frame, "beat"));
-    // Only a rising time shows that the peer is alive now; an old beat could come from anyone on the way.
+    // Only a rising time shows that the peer is alive now; an old beat could come from anyone on
+    // the way.
     if (beat.agent !== self.agent || beat.at <= lastBeatAt) throw misfit("LINK_BEAT", "a heartbeat that does not go on");
     lastBeatAt = beat.at;
     return { kind: "beat" };
@@ -82,7 +84,8 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
     hear(frame, nowMs) {
       const kind = frameKind(frame);
       if (phase === "challenge") return challenged(frame, nowMs);
-      // Instead of a welcome, to an agent whose epoch is over: for the signer, and for nobody else to judge.
+      // Instead of a welcome, to an agent whose epoch is over: for the signer, and for nobody else
+      // to judge.
       if (phase === "welcome" && kind === "recovery") return { kind, frame };
       if (phase === "welcome") return welcomed(frame);
       if (kind === "beat") return beaten(frame);
@@ -93,6 +96,6 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
   };
 }
 
-function misfit(code: "LINK_WELCOME_NONCE" | "LINK_WELCOME_AGENT" | "LINK_BEAT" | "LINK_FRAME", message: string): AgentError {
+function misfit(code: "LINK_WELCOME_CHALLENGE" | "LINK_WELCOME_AGENT" | "LINK_BEAT" | "LINK_FRAME", message: string): AgentError {
   return new AgentError(code, "none", message);
 }

@@ -1,6 +1,7 @@
 /**
- * Looks into a jobs frame that the signer has not verified yet, for one purpose: to ask the nodes early what gas its payments will
- * need. What comes of it is kept for seconds and used only if the signer approves the same payment. Decides nothing.
+ * Looks into a jobs frame that the signer has not verified yet, for one purpose: to ask the nodes
+ * early what gas its payments will need. What comes of it is kept for seconds and used only if the
+ * signer approves the same payment. Decides nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
 import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";

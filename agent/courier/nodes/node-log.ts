@@ -1,5 +1,8 @@
-/** What the nodes of a chain went through, as lines of the log at the level of their event. Touches nothing. */
-import type { NodeLog } from "../../../chains/evm/node-pool.ts";
+/**
+ * What the nodes of a chain went through, as lines of the log at the level of their event. Touches
+ * nothing.
+ */
+import type { NodeLog } from "../../../chains/nodes.ts";
 import type { AgentLog } from "../../../protocol/log.ts";
 
 /**
@@ -11,6 +14,7 @@ export function nodeLog(log: AgentLog, chain: string): NodeLog {
     const fields = { chain, ...context, detail };
     if (event === "node-failed") log.warn({ event, ...fields }, "a node failed");
     else if (event === "node-recovered") log.info({ event, ...fields }, "a node answers again");
+    else if (event === "node-outlier") log.warn({ event, ...fields }, "a node stands apart from the others");
     else log.error({ event, ...fields }, "a node is of another chain");
   };
 }

@@ -1,7 +1,8 @@
 /**
- * Carries the signer's statements to the gateway: after each welcome everything the gateway does not hold yet, then what comes, in
- * ledger order, never twice on one connection. Holds no truth: the signer makes every frame again from its ledger when asked.
- * Source: docs/protocol.md section 6 (resuming by sequence).
+ * Carries the signer's statements to the gateway: after each welcome everything the gateway does
+ * not hold yet, then what comes, in ledger order, never twice on one connection. Holds no truth:
+ * the signer makes every frame again from its ledger when asked. Source: docs/protocol.md section 6
+ * (resuming by sequence).
  */
 import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
 import type { Head } from "../../../protocol/messages.ts";
@@ -12,13 +13,19 @@ import type { Link } from "../link/link.ts";
 const bufferedBytesMax = 256 * 1024;
 /** A report's answer has at most 1 MiB; what the signer pushes meanwhile comes on top. */
 const queuedBytesMax = 4 * 1024 * 1024;
-/** Statements kept while an older part is still being fetched; beyond it they are fetched again instead. */
+/**
+ * Statements kept while an older part is still being fetched; beyond it they are fetched again
+ * instead.
+ */
 const pushesMax = 256;
 
 /** @public */
 export interface ReporterOptions {
   readonly link: Pick<Link, "bufferedBytes" | "send" | "drop">;
-  /** The signer's `report` verb: statement envelopes after this seq, base64; empty when there is nothing more to say. */
+  /**
+   * The signer's `report` verb: statement envelopes after this seq, base64; empty when there is
+   * nothing more to say.
+   */
   readonly report: (after: number) => Promise<readonly string[]>;
   /** Called with the head of each statement as it is handed to the link. */
   readonly onStatement: (head: Head) => void;
@@ -40,6 +47,8 @@ export interface Reporter {
   resume(after: number): void;
   /** A statement the signer pushed. */
   push(statement: Stated): void;
+  /** The signer has something to say when it is asked. */
+  ask(): void;
   /** The link went down: whatever was on its way is forgotten. */
   pause(): void;
 }
@@ -53,6 +62,7 @@ export function createReporter(options: ReporterOptions): Reporter {
       connection = createConnection(options, after);
     },
     push: (statement) => connection?.push(statement),
+    ask: () => connection?.ask(),
     pause() {
       connection?.end();
       connection = null;
@@ -62,6 +72,7 @@ export function createReporter(options: ReporterOptions): Reporter {
 
 interface Connection {
   push(statement: Stated): void;
+  ask(): void;
   end(): void;
 }
 
@@ -77,7 +88,8 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   const take = ({ frame, after, head }: Stated, isAnswer: boolean): boolean => {
     // Nothing new in an answer: the signer's word that it took the greeting.
     if (head.seq < sentSeq || (head.seq === sentSeq && !isAnswer)) return true;
-    // The gateway takes only what goes on exactly where it stands. What the signer cannot close, it must judge: it closes the link.
+    // The gateway takes only what goes on exactly where it stands. What the signer cannot close, it
+    // must judge: it closes the link.
     if (after !== sentSeq && !isAnswer) return false;
     sentSeq = head.seq;
     outbox.send(Buffer.from(frame, "base64"));
@@ -120,6 +132,10 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   start();
   return {
     push,
+    ask() {
+      if (isFetching) isBehind = true;
+      else start();
+    },
     end() {
       isEnded = true;
       outbox.end();

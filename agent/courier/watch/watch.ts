@@ -1,10 +1,11 @@
 /**
- * Notices new blocks of one chain and gathers what the desk needs of each, before anyone asks. Polls; the interval follows the
- * chain's own pace. A fault of the nodes is told once, and so is its end.
+ * Notices new blocks of one chain and gathers what the desk needs of each, before anyone asks.
+ * Polls; the interval follows the chain's own pace. A fault of the nodes is told once, and so is
+ * its end.
  */
+import type { BlockFacts } from "../../../chains/nodes.ts";
 import { AgentError } from "../../../protocol/fault.ts";
-import type { BlockFacts } from "../desk/desk.ts";
-import { type ChainDoor, headKey } from "../nodes/chain.ts";
+import { type ChainDoor, headKey, troubleOf } from "../nodes/chain.ts";
 
 /** @public */
 export interface WatchOptions {
@@ -52,7 +53,7 @@ export function createWatch(options: WatchOptions): Watch {
   };
   const poll = async (): Promise<void> => {
     try {
-      const head = await door.nodes.head();
+      const head = await door.nodes.tip();
       if (isClosed || (headKey(head) === known && awayCode === "")) return;
       pace(head.number);
       options.onHead(head.number);
@@ -63,9 +64,10 @@ export function createWatch(options: WatchOptions): Watch {
       options.onFacts(facts);
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
-      if (isClosed || awayCode === error.code) return;
-      awayCode = error.code;
-      options.onAway(error.code);
+      const trouble = troubleOf(error);
+      if (isClosed || awayCode === trouble) return;
+      awayCode = trouble;
+      options.onAway(trouble);
     }
   };
   const next = (): void => {

@@ -1,21 +1,22 @@
 /**
- * The gateway acknowledges our ledger: its database durably holds it up to a head, and so the signed bytes below may leave. Touches
- * nothing: records leave through the turn. Source: docs/protocol.md section 7.
+ * The gateway acknowledges our ledger: its database durably holds it up to a head, and so the
+ * signed bytes below may leave. Beside it the gateway says which withdrawals the chain has ended:
+ * bytes are forgotten on that word and on nobody else's. Touches nothing: records leave through the
+ * turn. Source: docs/protocol.md section 7.
  */
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
-import { invariant } from "../../../protocol/fault.ts";
-import type { Head } from "../../../protocol/messages.ts";
+import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { Ack } from "../../../protocol/messages.ts";
 import { parseAck } from "../../../protocol/payloads.ts";
-import type { RecordBody } from "../../ledger/records.ts";
 import { foreignTo, holdEcho, skewOf } from "./echo.ts";
-import { type Admitted, closedGate, hearTime, type Turn } from "./run.ts";
-
-/** Most versions one RELEASED record names; more go into several. */
-const releasedPerRecordMax = 1_000;
+import { release } from "./release.ts";
+import { type Admitted, closedGate, hearTime, type Telling, type Turn } from "./run.ts";
+import { greet } from "./welcome.ts";
 
 /**
- * Takes an ack envelope: the gateway's database durably holds the ledger up to its head. Gives the withdrawals whose bytes it
- * releases; an older or repeated one gives none.
+ * Takes an ack envelope: the gateway's database durably holds the ledger up to its head. Gives the
+ * withdrawals whose bytes it releases and those that it ends; an older or repeated one releases
+ * none, and what it calls ended has ended all the same.
  * @throws AgentError ENVELOPE_*, JSON_* as `admit`
  * @public
  */
@@ -24,35 +25,43 @@ export function acknowledge(turn: Turn, frame: Uint8Array): Admitted {
   const ack = parseAck(openEnvelope(frame, { kind: "ack", publicKey, bytesMax: agentFrameBytesMax }).payload);
   const foreign = foreignTo(turn, ack);
   if (foreign !== null) return foreign;
-  const closed = closedGate(turn) ?? skewOf(turn, ack);
+  const closed = (turn.run.telling === null ? closedGate(turn) : toldGate(turn)) ?? skewOf(turn, ack);
   if (closed !== null) return closed;
   const held = holdEcho(turn, ack.head);
-  if (held === "stale") return { ok: true, touched: [] };
-  if (held !== null) return held;
-  hearTime(turn, ack.at);
-  return { ok: true, touched: release(turn, ack.head) };
+  if (turn.run.telling !== null) return held === null || held === "stale" ? told(turn, turn.run.telling, ack) : held;
+  if (held !== null && held !== "stale") return held;
+  if (held === null) hearTime(turn, ack.at);
+  const ended = end(turn, ack.ended);
+  const released = held === null ? release(turn, ack.head) : [];
+  return { ok: true, touched: [...new Set([...released, ...ended])] };
 }
 
-/** Opens the gate for whatever the gateway's database covers with `held`, which fits our ledger. Gives the withdrawals released. */
-export function release(turn: Turn, held: Head): readonly string[] {
-  const { book, heads } = turn.core;
-  if (held.seq === heads.acked.seq) return [];
-  const releasable = book.releasable(held.seq);
-  const bodies: RecordBody[] = [];
-  for (let from = 0; from < releasable.length; from += releasedPerRecordMax) {
-    const part = releasable.slice(from, from + releasedPerRecordMax);
-    // Each record but the last acknowledges only what it releases: one lost with a torn write loses nothing that waits.
-    const acked = from + part.length === releasable.length ? held : headAt(turn, part.at(-1)?.seq ?? 0);
-    const released = part.map(({ transactionId, version }) => ({ transactionId, version }));
-    bodies.push({ kind: "RELEASED", acked: { seq: acked.seq, hash: acked.hash }, released });
-  }
-  if (bodies.length === 0) bodies.push({ kind: "REPORTED", acked: { seq: held.seq, hash: held.hash } });
-  turn.commit(bodies);
-  return [...new Set(releasable.map((one) => one.transactionId))];
+/** Records what is open here, has a slot and is called ended for the first time. */
+function end({ core, commit }: Turn, said: readonly string[]): readonly string[] {
+  const ended = [...new Set(said)].filter((transactionId) => {
+    const withdrawal = core.book.openOne(transactionId);
+    return withdrawal !== undefined && !withdrawal.isEnded && withdrawal.slot !== "";
+  });
+  if (ended.length > 0) commit([{ kind: "ENDED", ended }]);
+  return ended;
 }
 
-function headAt({ core }: Turn, seq: number): Head {
-  const hash = core.heads.hashAt(seq);
-  invariant(hash !== null, "the hash of what is not acknowledged is kept");
-  return { seq, hash };
+/**
+ * A signer that tells the gateway again is not greeted yet; all else that closes the gate does so
+ * now.
+ */
+function toldGate({ core, run }: Turn): Refusal | null {
+  if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
+  return run.orders.isWhole ? refuse("RECOVERY_OFFERED") : null;
+}
+
+/**
+ * The gateway has been told all that it lost once it holds the ledger up to where that was seen. An
+ * older word of it says nothing.
+ */
+function told(turn: Turn, { to, challenge }: Telling, { head, at }: Ack): Admitted {
+  const { run } = turn;
+  if (at < run.behindAt || head.seq < to) return { ok: true, touched: [] };
+  run.telling = null;
+  return { ok: true, touched: greet(turn, { at, challenge, echo: head }) };
 }

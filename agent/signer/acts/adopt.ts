@@ -1,9 +1,11 @@
 /**
- * The first counter of an account, and the chain's own count beside it. Both are the courier's claims: the first begins an account
- * once, the second raises an alarm and a lock. Touches nothing: records leave through the turn.
+ * The first counter of an account, and the chain's own count beside it. Both are the courier's
+ * claims: the first begins an account once, the second raises an alarm and a lock. Touches nothing:
+ * records leave through the turn.
  */
+import { networkOf } from "../../../chains/families.ts";
+import type { ConfiguredChain } from "../../../chains/family.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
-import { networkOf } from "../policy/rules.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
 import { alarm, closedToNew, lock, type Turn } from "./run.ts";
 
@@ -11,52 +13,106 @@ import { alarm, closedToNew, lock, type Turn } from "./run.ts";
 const aheadLockMs = 60_000;
 /** Other first counters than the one recorded, in one run: nodes settle on one long before. */
 const adoptionsMax = 100;
+/**
+ * A claim of fewer nodes says nothing for so long after one of more. Without an end to that, a
+ * courier that once made nodes up would silence every honest one after it.
+ */
+const witnessesMs = 120_000;
 /** Witnesses enough for a claim about the chain, where so many are known. */
 const witnessesWanted = 2;
 
 /**
- * The first counter of a chain's account. The same one again is harmless; another replaces it until the first token is bound, so
- * that a wrong one does no lasting harm, and is refused from then on. A higher one replaces it only in the run that recorded the
- * first: a ledger put back to before its first payment, together with the gateway, must not take its own payments for where it begins.
+ * What the courier says that so many nodes count.
+ * @public
+ */
+export interface FirstSlot {
+  readonly slot: bigint;
+  readonly witnesses: number;
+}
+
+/**
+ * The first counter of a chain's account, on the courier's word: 0 alone, any other needs a person
+ * as well. The same one again is harmless; another replaces it until the first token is bound, so
+ * that a wrong one does no lasting harm, and is refused from then on. A higher one replaces it only
+ * in the run that recorded the first: a ledger put back to before its first payment, together with
+ * the gateway, must not take its own payments for where it begins.
  * @public
  */
 export function adopt(
   turn: Turn,
-  chain: { readonly chainId: number },
-  nonce: bigint,
+  chain: ConfiguredChain,
+  { slot, witnesses }: FirstSlot,
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const closed = closedToNew(turn);
   if (closed !== null) return closed;
   const { core, run } = turn;
-  const network = networkOf(chain.chainId);
+  const network = networkOf(chain);
+  run.firstSlots.set(network, { slot, witnesses });
   const known = core.accounts.find(network, turn.account);
-  if (known?.adopted === nonce) return { ok: true, account: known };
-  const isLater = known !== undefined && nonce > known.adopted && !run.adopted.has(network);
+  if (known?.adopted === slot) return { ok: true, account: known };
+  // One that is too high holds up every payment for good: only nothing at all is taken on the
+  // courier's word.
+  if (slot > 0n) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}`);
+  return begin(turn, network, slot);
+}
+
+/**
+ * A person's yes to the first slot that the nodes count, as the courier told it in this run: both
+ * must say the same number.
+ * @public
+ */
+export function adoptByPerson(
+  turn: Turn,
+  chain: ConfiguredChain,
+  slot: bigint,
+): { readonly ok: true; readonly account: Account } | Refusal {
+  const closed = closedToNew(turn);
+  if (closed !== null) return closed;
+  const network = networkOf(chain);
+  const known = turn.core.accounts.find(network, turn.account);
+  if (known?.adopted === slot) return { ok: true, account: known };
+  const told = turn.run.firstSlots.get(network);
+  if (told === undefined) return refuse("ACCOUNT_NOT_ADOPTED", "the courier's nodes have not agreed on a count yet");
+  if (told.slot !== slot) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${told.slot}, not ${slot}`);
+  return begin(turn, network, slot);
+}
+
+function begin(turn: Turn, network: string, slot: bigint): { readonly ok: true; readonly account: Account } | Refusal {
+  const { core, run } = turn;
+  const known = core.accounts.find(network, turn.account);
+  const isLater = known !== undefined && slot > known.adopted && !run.adopted.has(network);
   const isFixed = known !== undefined && (isBegun(known) || isLater || run.adoptions >= adoptionsMax);
   if (isFixed) return refuse("ACCOUNT_ADOPTED", `began at ${known.adopted}`);
   run.adoptions += 1;
   if (known === undefined) run.adopted.add(network);
-  turn.commit([{ kind: "ADOPTED", network, account: turn.account, nonce: nonce.toString() }]);
+  turn.commit([{ kind: "ADOPTED", network, account: turn.account, slot: slot.toString() }]);
   const account = core.accounts.find(network, turn.account);
   return account === undefined ? refuse("ACCOUNT_NOT_ADOPTED", network) : { ok: true, account };
 }
 
+/** The most nodes that agreed lately, these among them. */
+function mostWitnesses({ run, monotonicMs }: Turn, chain: string, witnesses: number): number {
+  const heard = run.witnesses.get(chain);
+  if (heard !== undefined && heard.most > witnesses && monotonicMs - heard.atMs < witnessesMs) return heard.most;
+  run.witnesses.set(chain, { most: witnesses, atMs: monotonicMs });
+  return witnesses;
+}
+
 /**
- * The chain's own final transaction count for our account. One above ours means that somebody else signs with our key: an alarm
- * at once, a lock when it stays. Never changes which nonce comes next.
+ * The chain's own final transaction count for our account. One above ours means that somebody else
+ * signs with our key: an alarm at once, a lock when it stays. Never changes which slot comes next.
  * @public
  */
 export function checkChainCount(
   turn: Turn,
-  chain: { readonly name: string; readonly chainId: number },
+  chain: ConfiguredChain & { readonly name: string },
   count: bigint,
   witnesses: number,
 ): { readonly ok: true } | Refusal {
   const { core, run, monotonicMs } = turn;
-  const network = networkOf(chain.chainId);
+  const network = networkOf(chain);
   const account = core.accounts.find(network, turn.account);
-  const known = Math.max(run.witnesses.get(chain.name) ?? 0, witnesses);
-  run.witnesses.set(chain.name, known);
+  const known = mostWitnesses(turn, chain.name, witnesses);
   // What a recovery shows and takes as a floor; nothing else goes by it.
   if (witnesses >= Math.min(witnessesWanted, known)) run.counts.set(network, count);
   if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
@@ -66,12 +122,13 @@ export function checkChainCount(
     return { ok: true };
   }
   const detail = `${network}: the chain counts ${count} transactions of ${turn.account}, the ledger ${account.next}`;
-  // By the clock that only goes on: ledger time may stand for minutes after another clock had jumped.
+  // By the clock that only goes on: ledger time may stand for minutes after another clock had
+  // jumped.
   const since = run.aheadSince.get(network);
   if (since === undefined) {
     run.aheadSince.set(network, monotonicMs);
-    alarm(turn, "CHAIN_NONCE_AHEAD", detail);
+    alarm(turn, "CHAIN_SLOT_AHEAD", detail);
     return { ok: true };
   }
-  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_NONCE_FOREIGN", detail);
+  return monotonicMs - since < aheadLockMs ? { ok: true } : lock(turn, "CHAIN_SLOT_FOREIGN", detail);
 }

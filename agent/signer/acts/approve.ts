@@ -1,11 +1,14 @@
 /**
- * A person says yes to a withdrawal that waits for one. Only a signer that the gateway has greeted records it: before that, ledger
- * time stands. Touches nothing: records leave through the turn.
+ * A person says yes to a withdrawal that waits for one. Only a signer that the gateway has greeted
+ * records it: before that, ledger time stands. Touches nothing: records leave through the turn.
  */
+import { saySlot } from "../../../chains/families.ts";
 import { refuse } from "../../../protocol/fault.ts";
+import { contestedCode } from "../state/bindings.ts";
 import { canonicalAddress } from "../state/content.ts";
 import { confirmationOf } from "../state/digest.ts";
-import { isFinal, type Withdrawal } from "../state/withdrawal.ts";
+import { isCancelling, isFinal } from "../state/withdrawal.ts";
+import { isAsBefore } from "./kept.ts";
 import { closedGate, type Done, type Turn } from "./run.ts";
 
 /** A person's word. */
@@ -18,9 +21,10 @@ interface Yes {
 }
 
 /**
- * A person's yes to a held withdrawal. `digest` is that of the view they saw; `address` is the destination when the withdrawal has
- * none, else "". Every limit still holds; what is above one stays held. Where the amount wants two people, the first yes is recorded and
- * the withdrawal stays as it is, and the second is another name's to the same content. The same yes twice is harmless.
+ * A person's yes to a held withdrawal. `digest` is that of the view they saw; `address` is the
+ * destination when the withdrawal has none, else "". Every limit still holds; what is above one
+ * stays held. Where the amount wants two people, the first yes is recorded and the withdrawal stays
+ * as it is, and the second is another name's to the same content. The same yes twice is harmless.
  * @public
  */
 export function approve(turn: Turn, { transactionId, digest, address, approver, expected }: Yes): Done {
@@ -35,6 +39,8 @@ export function approve(turn: Turn, { transactionId, digest, address, approver, 
     const isSame = withdrawal.amountUnits !== "" && (address === "" || canonicalAddress(address) === withdrawal.address);
     return isSame && !isFinal(withdrawal.state) ? { ok: true, withdrawal } : refuse("WITHDRAWAL_NOT_HELD", withdrawal.state);
   }
+  if (isBound && isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
+  if (withdrawal.code === contestedCode) return refuse("SLOT_CONTESTED", saySlot(withdrawal.job.network, withdrawal.slot));
   if (digest !== expected) return refuse("WITHDRAWAL_DIGEST", "it is not what was shown");
   const first = confirmationOf(withdrawal, expected);
   const named = withdrawal.address || (first?.address ?? "");
@@ -55,13 +61,4 @@ export function approve(turn: Turn, { transactionId, digest, address, approver, 
 /** Nobody becomes two people by another case of their letters. */
 function isSameName(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
-}
-
-/** Versions made before a recovery pay what was approved then; a new yes cannot be to anything else. */
-function isAsBefore(
-  { amountUnits, contract, address, job }: Withdrawal,
-  now: { readonly amountUnits: string; readonly contract: string; readonly address: string; readonly network: string },
-): boolean {
-  if (job.network !== now.network) return false;
-  return amountUnits === "" || (amountUnits === now.amountUnits && contract === now.contract && address === now.address);
 }

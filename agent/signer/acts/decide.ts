@@ -1,10 +1,12 @@
 /**
- * Policy's word as a record, and the clock's: a withdrawal that ran out ends, one that a delay held is judged anew. Only a signer
- * that the gateway has greeted records either. Touches nothing: records leave through the turn.
+ * Policy's word as a record, and the clock's: a withdrawal that ran out ends, one that a delay held
+ * is judged anew. Only a signer that the gateway has greeted records either. Touches nothing:
+ * records leave through the turn.
  */
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Decision } from "../policy/policy.ts";
-import { isHeldByRecovery, step, type Withdrawal } from "../state/withdrawal.ts";
+import { isFinal, isHeldByRecovery, step, type Withdrawal } from "../state/withdrawal.ts";
+import { judgeKept } from "./kept.ts";
 import { closedGate, type Turn } from "./run.ts";
 
 /**
@@ -23,12 +25,13 @@ export function decisionBody(transactionId: string, decision: Decision): RecordB
 }
 
 /**
- * Ends what ran out before a token was bound, held or approved alike, and gives what it ended. Time ends nothing in a recovery, nor what
- * one has held: ledger and gateway may both have forgotten that it was paid, and its end would say that it never will be.
+ * Ends what ran out before a token was bound, held or approved alike, and gives what it ended. Time
+ * ends nothing in a recovery, nor what one has held: ledger and gateway may both have forgotten
+ * that it was paid, and its end would say that it never will be.
  * @public
  */
 export function expire(turn: Turn): readonly Withdrawal[] {
-  if (closedGate(turn) !== null || turn.core.recovery !== null) return [];
+  if (closedGate(turn) !== null || turn.core.isHolding) return [];
   const { nowMs } = turn;
   const ended: Withdrawal[] = [];
   for (const withdrawal of turn.core.book.open()) {
@@ -40,23 +43,25 @@ export function expire(turn: Turn): readonly Withdrawal[] {
 }
 
 /**
- * Judges anew what a delay held, once it is over: by the rules and sums of that moment, as if it had just come. What the rules of this
- * run would let wait longer waits longer. Gives what it decided.
+ * Judges anew what a delay held, once it is over: by the rules and sums of that moment, as if it
+ * had just come. What the rules of this run would let wait longer waits longer. Gives what it
+ * decided.
  * @public
  */
 export function reconsider(turn: Turn): readonly Withdrawal[] {
   const { core } = turn;
-  // A recovery holds all of these in its own name, so that no time decides them.
-  if (core.book.count("held") === 0 || closedGate(turn) !== null) return [];
+  if (core.book.count("held") + core.book.count("quarantined") === 0 || closedGate(turn) !== null) return [];
   const due: Withdrawal[] = [];
   for (const withdrawal of core.book.open()) {
-    const { state, code, job, requestedAt } = withdrawal;
-    if (state !== "held" || code !== "POLICY_NEW_DESTINATION_DELAY") continue;
+    const { code, job, requestedAt } = withdrawal;
+    if (code !== "POLICY_NEW_DESTINATION_DELAY" || isFinal(withdrawal.state)) continue;
     if (turn.nowMs >= core.policy.delayEndsAt(job.currency, requestedAt)) due.push(withdrawal);
   }
   // One by one: what the first takes of an hour or a day is not there for the next.
-  for (const { transactionId, job, requestedAt } of due) {
-    turn.commit([decisionBody(transactionId, core.policy.judge(job, requestedAt, turn.nowMs))]);
+  for (const withdrawal of due) {
+    const { transactionId, job, requestedAt, state } = withdrawal;
+    const judged = (): RecordBody => decisionBody(transactionId, core.policy.judge(job, requestedAt, turn.nowMs));
+    turn.commit([state === "quarantined" ? judgeKept(turn, withdrawal) : judged()]);
   }
   return due;
 }

@@ -1,13 +1,16 @@
 /**
- * The courier gives a withdrawal up before a slot is bound. Touches nothing: records leave through the turn.
+ * The courier gives a withdrawal up before a slot is bound. Touches nothing: records leave through
+ * the turn.
  */
+import { saySlot } from "../../../chains/families.ts";
 import { type Code, codes } from "../../../protocol/codes.ts";
 import { refuse } from "../../../protocol/fault.ts";
 import { isFinal, step } from "../state/withdrawal.ts";
 import { closedGate, type Done, type Turn } from "./run.ts";
 
 /**
- * The courier will not have this one signed, for a reason from the table of codes. Only before a token is bound. Twice is harmless.
+ * The courier will not have this one signed, for a reason from the table of codes. Only before a
+ * token is bound. Twice is harmless.
  * @public
  */
 export function decline(turn: Turn, transactionId: string, code: string): Done {
@@ -19,7 +22,8 @@ export function decline(turn: Turn, transactionId: string, code: string): Done {
   if (withdrawal.state === "refused" && withdrawal.code === code) return { ok: true, withdrawal };
   if (withdrawal.state === "held") return refuse("WITHDRAWAL_HELD", withdrawal.code);
   if (isFinal(withdrawal.state)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
-  if (step(withdrawal.state, "refused") === null) return refuse("WITHDRAWAL_BOUND", `nonce ${withdrawal.nonce}`);
+  if (step(withdrawal.state, "refused") === null)
+    return refuse("WITHDRAWAL_BOUND", saySlot(withdrawal.job.network, withdrawal.slot));
   turn.commit([{ kind: "REFUSED", transactionId, by: "courier", approver: "", code }]);
   return { ok: true, withdrawal };
 }

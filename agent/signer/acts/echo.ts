@@ -1,13 +1,16 @@
 /**
- * What every envelope is held against: agent, wallet, epoch, clock, and the head of our ledger that it names. Touches nothing: a
- * lock leaves through the turn.
+ * What every envelope is held against: agent, wallet, epoch, clock, and the head of our ledger that
+ * it names. Touches nothing: a lock leaves through the turn.
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Head } from "../../../protocol/messages.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
 import { lock, type Turn } from "./run.ts";
 
-/** The local clock beside the gateway's: ledger time has been held near the gateway's already, and would hide a clock that jumped. */
+/**
+ * The local clock beside the gateway's: ledger time has been held near the gateway's already, and
+ * would hide a clock that jumped.
+ */
 export function skewOf({ localMs }: Turn, { at }: { readonly at: number }): Refusal | null {
   const skewMs = Math.abs(at - localMs);
   return skewMs > skewMaxMs ? refuse("CLOCK_SKEW", `${skewMs} ms`) : null;
@@ -23,8 +26,8 @@ export function otherWallet({ core }: Turn, wallet: string): Refusal | null {
 }
 
 /**
- * Holds what the gateway says of our ledger against the ledger: null when it fits, "stale" when it is older than what the gateway
- * has acknowledged, a lock when the gateway knows of records we do not have.
+ * Holds what the gateway says of our ledger against the ledger: null when it fits, "stale" when the
+ * gateway has held more of it before, a lock when the gateway knows of records we do not have.
  */
 export function holdEcho(turn: Turn, echo: Head | null): Refusal | "stale" | null {
   const { heads } = turn.core;
@@ -34,6 +37,8 @@ export function holdEcho(turn: Turn, echo: Head | null): Refusal | "stale" | nul
   if (seq > heads.head.seq) {
     return lock(turn, "LEDGER_BEHIND_GATEWAY", `the gateway holds record ${seq}, the ledger ends at ${heads.head.seq}`);
   }
-  if (heads.hashAt(seq) !== echo.hash) return lock(turn, "LEDGER_FORKED", `record ${seq} has another hash at the gateway`);
-  return null;
+  // In the epoch of an opened ledger nothing is acknowledged before the gateway has been told what
+  // came before.
+  const hash = heads.hashAt(seq) ?? turn.hashAt(seq);
+  return hash === echo.hash ? null : lock(turn, "LEDGER_FORKED", `record ${seq} has another hash at the gateway`);
 }

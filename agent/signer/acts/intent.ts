@@ -1,14 +1,18 @@
 /**
- * INTENT: bytes built from what was approved, read back, compared and cleared by policy, then recorded. The courier's facts set fees
- * and gas within the ceilings and nothing else. Touches nothing: the record and the vault's work leave through the turn.
+ * INTENT: bytes built from what was approved, read back, compared and cleared by policy, then
+ * recorded. The courier's facts set fees and gas within the ceilings and nothing else. A cancel is
+ * built from the slot alone. Touches nothing: the record and the vault's work leave through the
+ * turn.
  */
-import { buildTransfer, type Description } from "../../../chains/evm/transaction.ts";
-import { invariant, type Refusal } from "../../../protocol/fault.ts";
-import type { EvmFacts } from "../../socket/verbs.ts";
+import type { Description, Facts } from "../../../chains/family.ts";
+import { transactionsOf } from "../../../chains/transactions.ts";
+import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { RecordBody } from "../../ledger/records.ts";
 import type { Approval } from "../policy/approval.ts";
 import type { Clearance } from "../policy/clearance.ts";
+import type { Built, BuiltCancel } from "../policy/comparison.ts";
 import type { Account } from "../state/accounts.ts";
-import type { Version, Withdrawal } from "../state/withdrawal.ts";
+import { step, type Version, type Withdrawal } from "../state/withdrawal.ts";
 import { closedToNew, type Turn } from "./run.ts";
 
 /**
@@ -30,33 +34,108 @@ export interface SignWork {
  */
 export type Prepared = { readonly ok: true; readonly work: SignWork | null } | Refusal;
 
-/** Bytes, comparison, INTENT. Everything that can refuse comes before the record. */
+/**
+ * What goes with a version: records that stand right in front of its INTENT, and a tip that is
+ * allowed above the ceiling (`Built`).
+ * @public
+ */
+export interface Beside {
+  readonly before?: readonly RecordBody[];
+  readonly tipAllowedUnits?: bigint;
+}
+
+/**
+ * Bytes, comparison, INTENT. Everything that can refuse comes before the record, the approval's own
+ * likeness to the job as well.
+ */
 export function intend(
   turn: Turn,
   approval: Approval,
   account: Account,
-  nonce: bigint,
+  slot: string,
   version: number,
-  facts: EvmFacts,
+  facts: Facts,
+  { before = [], tipAllowedUnits = 0n }: Beside = {},
 ): Prepared {
+  const built = clearPayment(turn, approval, account, slot, version, facts, tipAllowedUnits);
+  return built.ok ? record(turn, account, version, built, before) : built;
+}
+
+/** As `intend`, for a payment of nothing to oneself on the slot that the withdrawal has. */
+export function intendCancel(
+  turn: Turn,
+  withdrawal: Withdrawal,
+  account: Account,
+  version: number,
+  facts: Facts,
+  { before = [], tipAllowedUnits = 0n }: Beside = {},
+): Prepared {
+  const built = clearCancel(turn, withdrawal, version, facts, tipAllowedUnits);
+  return built.ok ? record(turn, account, version, built, before) : built;
+}
+
+/** Bytes that policy cleared. */
+export interface Cleared {
+  readonly ok: true;
+  readonly unsigned: Uint8Array;
+  readonly clearance: Clearance;
+  readonly description: Description;
+}
+
+/** The bytes of a payment and policy's word on them; records nothing. */
+export function clearPayment(
+  turn: Turn,
+  approval: Approval,
+  account: Account,
+  slot: string,
+  version: number,
+  facts: Facts,
+  tipAllowedUnits = 0n,
+): Cleared | Refusal {
   const closed = closedToNew(turn);
   if (closed !== null) return closed;
-  const { transactionId } = approval;
-  const unsigned = buildTransfer({
-    chainId: BigInt(approval.network.slice("eip155:".length)),
-    nonce,
-    contract: approval.contract,
-    destination: approval.address,
-    amountUnits: approval.amountUnits,
-    gasLimit: BigInt(facts.gasLimit),
-    maxFeePerGas: BigInt(facts.maxFeePerGas),
-    maxPriorityFeePerGas: BigInt(facts.maxPriorityFeePerGas),
-  });
-  const cleared = turn.core.policy.clear({ approval, unsigned, version, account: account.account, nonce }, turn.nowMs);
-  if (!cleared.ok) return cleared;
-  const { clearance, description } = cleared;
-  const [intent] = turn.commit([intentBody(transactionId, version, account, description, clearance.digest, unsigned)]);
-  invariant(intent !== undefined, "one body is one record");
+  const job = turn.core.book.find(approval.transactionId)?.job;
+  invariant(job !== undefined, "an approved withdrawal has its job");
+  const unlike = version === 1 ? turn.core.policy.unlike(approval, job) : null;
+  if (unlike !== null) return unlike;
+  const { network, contract, address: destination, amountUnits } = approval;
+  const payment = { network, account: account.account, slot, contract, destination, amountUnits };
+  const unsigned = transactionsOf(network).build(payment, facts);
+  const built = { approval, unsigned, version, account: account.account, slot, tipAllowedUnits };
+  const cleared = turn.core.policy.clear(built, turn.nowMs);
+  return cleared.ok ? { ...cleared, unsigned } : cleared;
+}
+
+/** The bytes of a cancel and policy's word on them; records nothing. */
+export function clearCancel(
+  turn: Turn,
+  withdrawal: Withdrawal,
+  version: number,
+  facts: Facts,
+  tipAllowedUnits = 0n,
+): Cleared | Refusal {
+  const closed = closedToNew(turn);
+  if (closed !== null) return closed;
+  const slot = slotOf(withdrawal);
+  const unsigned = transactionsOf(slot.network).buildCancel(slot, facts);
+  const cleared = turn.core.policy.clearCancel({ ...slot, unsigned, version, tipAllowedUnits }, turn.nowMs);
+  return cleared.ok ? { ...cleared, unsigned } : cleared;
+}
+
+function slotOf({ transactionId, job, account, slot }: Withdrawal): Omit<BuiltCancel, "unsigned" | "version"> {
+  return { transactionId, currency: job.currency, network: job.network, account, slot: slot };
+}
+
+function record(
+  turn: Turn,
+  account: Account,
+  version: number,
+  { unsigned, clearance, description }: Cleared,
+  before: readonly RecordBody[],
+): Prepared {
+  const { transactionId, digest } = clearance;
+  const intent = turn.commit([...before, intentBody(transactionId, version, account, description, digest, unsigned)]).at(-1);
+  invariant(intent?.kind === "INTENT", "the last body is the intent");
   return { ok: true, work: { transactionId, version, intentSeq: intent.seq, clearance, unsigned, account: account.account } };
 }
 
@@ -75,25 +154,37 @@ function intentBody(
     version,
     network,
     account,
-    nonce: said.nonce.toString(),
+    slot: said.slot,
     contract: said.contract,
     address: said.destination,
     amountUnits: said.amountUnits.toString(),
-    gasLimit: said.gasLimit.toString(),
-    maxFeePerGas: said.maxFeePerGas.toString(),
-    maxPriorityFeePerGas: said.maxPriorityFeePerGas.toString(),
+    facts: said.facts,
+    feeMax: said.feeMaxUnits.toString(),
     digest,
     unsigned: `0x${Buffer.from(unsigned.buffer, unsigned.byteOffset, unsigned.length).toString("hex")}`,
   };
 }
 
-/** An intent from before a crash, or one whose signature is on its way: the same bytes, whatever the facts. */
-export function recorded(turn: Turn, withdrawal: Withdrawal, { version, unsigned: hex, digest, intentSeq }: Version): Prepared {
+/**
+ * An intent from before a crash, or one whose signature is on its way: the same bytes, whatever the
+ * facts, and judged again. What policy would not have let through, and never signed, is held on its
+ * slot for a person.
+ */
+export function recorded(turn: Turn, withdrawal: Withdrawal, made: Version): Prepared {
   const { transactionId, account } = withdrawal;
-  const approval = turn.core.policy.approval(transactionId);
+  const { version, digest, intentSeq } = made;
+  const unsigned = Uint8Array.from(Buffer.from(made.unsigned.slice(2), "hex"));
+  const built = made.isCancel ? { ...slotOf(withdrawal), unsigned, version } : paymentOf(turn, withdrawal, unsigned, version);
+  const cleared = turn.core.policy.clearRecorded(built, digest, withdrawal.job);
+  if (cleared.ok)
+    return { ok: true, work: { transactionId, version, intentSeq, clearance: cleared.clearance, unsigned, account } };
+  if (step(withdrawal.state, "held") === null) return cleared;
+  turn.commit([{ kind: "HELD", transactionId, code: cleared.code }]);
+  return refuse("WITHDRAWAL_HELD", cleared.code);
+}
+
+function paymentOf({ core }: Turn, { transactionId, account, slot }: Withdrawal, unsigned: Uint8Array, version: number): Built {
+  const approval = core.policy.approval(transactionId);
   invariant(approval !== undefined, "a bound withdrawal has its approval");
-  const unsigned = Uint8Array.from(Buffer.from(hex.slice(2), "hex"));
-  const built = { approval, unsigned, version, account, nonce: BigInt(withdrawal.nonce) };
-  const clearance = turn.core.policy.clearRecorded(built, digest);
-  return { ok: true, work: { transactionId, version, intentSeq, clearance, unsigned, account } };
+  return { approval, unsigned, version, account, slot: slot };
 }

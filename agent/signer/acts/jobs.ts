@@ -1,8 +1,10 @@
 /**
- * The jobs of one envelope against our end of their chain: which are new, which were here, whether one is missing, or whether the
- * gateway's jobs forked. All or nothing: an envelope that does not fit records nothing. Touches nothing: records leave through the turn.
- * Source: docs/protocol.md section 5.
+ * The jobs of one envelope against our end of their chain: which are new, which were here, whether
+ * one is missing, or whether the gateway's jobs forked. All or nothing: an envelope that does not
+ * fit records nothing. Touches nothing: records leave through the turn. Source: docs/protocol.md
+ * section 5.
  */
+import { isJobSignature } from "../../../protocol/envelope.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { jobHashOf } from "../../../protocol/identity.ts";
 import type { Jobs } from "../../../protocol/messages.ts";
@@ -24,7 +26,7 @@ export function admitJobs(turn: Turn, envelope: Jobs): Admitted {
   if (echoed !== null) return echoed;
   hearTime(turn, envelope.at);
   const read = readJobs(core, envelope);
-  if (!read.ok) return "forked" in read ? lock(turn, "JOB_CHAIN_FORKED", read.forked) : read.refusal;
+  if (!read.ok) return "forked" in read ? lock(turn, "LEDGER_FORKED", read.forked) : read.refusal;
   if (read.fresh.length > 0 && !turn.hasRoom()) return refuse("LEDGER_DISK_FULL");
   if (core.book.openCount + read.fresh.length > openMax) return refuse("JOB_TOO_MANY_OPEN");
   for (const fresh of read.fresh) record(turn, fresh);
@@ -43,7 +45,10 @@ function readJobs(core: Core, envelope: Jobs): ReadJobs {
   let next = core.chain.sequence + 1;
   let previous = core.chain.hash;
   let expected = 0;
-  for (const text of envelope.jobs) {
+  for (const [index, text] of envelope.jobs.entries()) {
+    const signature = envelope.signatures[index] ?? "";
+    // It stays with the job when the envelope is gone.
+    if (!isJobSignature(text, signature, core.paired.publicKey)) return no("JOB_UNSIGNED");
     const job = parseJob(text);
     const hash = jobHashOf(text);
     if (job.agent !== core.paired.agent) return no("JOB_OTHER_AGENT");
@@ -60,7 +65,7 @@ function readJobs(core: Core, envelope: Jobs): ReadJobs {
     }
     if (job.sequence > next) return no("JOB_GAP", `waits for job ${next}`);
     if (job.previous !== previous) return { ok: false, forked: `job ${job.sequence} does not follow ours` };
-    fresh.push({ job, hash, text });
+    fresh.push({ job, hash, text, signature });
     previous = hash;
     next += 1;
   }

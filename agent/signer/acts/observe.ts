@@ -1,18 +1,24 @@
 /**
- * The courier tells of a transaction on chain. The signer takes it as a claim: it moves a state forward, never a slot or an amount.
- * Touches nothing: records leave through the turn.
+ * The courier tells of a transaction on chain. The signer takes it as a claim: it moves a state
+ * forward, never a slot or an amount. Touches nothing: records leave through the turn.
  */
+import { saySlot } from "../../../chains/families.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
-import { isFinal, observedStep, step, type Withdrawal } from "../state/withdrawal.ts";
+import { contestedCode } from "../state/bindings.ts";
+import { isFinal, isOver, observedStep, step, type Withdrawal } from "../state/withdrawal.ts";
 import { alarm, type Done, lock, type Turn } from "./run.ts";
 
-/** Observations of one withdrawal before its final one; a chain that moves it more often is a courier that lies. */
+/**
+ * Observations of one withdrawal beside its first end; a chain that moves it more often is a
+ * courier that lies.
+ */
 const observationsMax = 200;
 
 /**
- * What the courier saw on chain. Stages go forward, but for a reorganisation; final is final; the transaction must be one of ours,
- * and "lost", which says that it is not, stops the account. Twice is harmless.
+ * What the courier saw on chain. Stages go forward, but for a reorganisation; only another end
+ * takes the place of an end, and none once the gateway has said that there is one; the transaction
+ * must be one of ours, and "lost", which says that it is not, stops the account. Twice is harmless.
  * @public
  */
 export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
@@ -21,37 +27,46 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
   const withdrawal = core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   if ((stage === "final") === (outcome === "")) return refuse("WITHDRAWAL_OBSERVATION", "an outcome belongs to a final stage");
-  if (isFinal(withdrawal.state)) {
-    const isSame = stage === "final" && outcome === withdrawal.state && txHash === withdrawal.observed?.txHash;
-    return isSame ? { ok: true, withdrawal } : refuse("WITHDRAWAL_CLOSED", withdrawal.state);
-  }
+  const isSame = stage === "final" && outcome === withdrawal.state && txHash === withdrawal.observed?.txHash;
+  if (isSame) return { ok: true, withdrawal };
+  // An end may be told anew until the gateway has said that it is one: whoever told of it before
+  // may have lied.
+  if (isOver(withdrawal) || (isFinal(withdrawal.state) && stage !== "final"))
+    return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   const isOut = withdrawal.versions.some((version) => version.released);
   if (!isOut || step(withdrawal.state, observedStep(stage, outcome)) === null) return refuse("WITHDRAWAL_NOT_RELEASED");
-  const isOurs = withdrawal.versions.some((version) => version.released && version.txHash === txHash);
-  if (!isOurs && outcome !== "lost") return refuse("WITHDRAWAL_OTHER_TRANSACTION", txHash);
+  const ours = withdrawal.versions.find((version) => version.released && version.txHash === txHash);
+  if (ours === undefined && outcome !== "lost") return refuse("WITHDRAWAL_OTHER_TRANSACTION", txHash);
+  if ((outcome === "cancelled" && ours?.isCancel !== true) || (outcome === "paid" && ours?.isCancel === true))
+    return refuse("WITHDRAWAL_OBSERVATION", "cancelled is the end by a cancel, and by nothing else");
   const last = withdrawal.observed;
-  const isRepeat = last?.stage === stage && last.txHash === txHash && (last.block === block || stage === "broadcast");
+  const isRepeat =
+    stage !== "final" && last?.stage === stage && last.txHash === txHash && (last.block === block || stage === "broadcast");
   if (isRepeat) return { ok: true, withdrawal };
-  if (stage !== "final" && withdrawal.observations >= observationsMax) return refuse("WITHDRAWAL_TOO_MANY_OBSERVATIONS");
-  const unheard = outcome === "lost" ? stopForLoss(turn, withdrawal) : null;
+  // The first end is taken from whomever, or nothing would ever end.
+  const isFirstEnd = stage === "final" && !isFinal(withdrawal.state);
+  if (!isFirstEnd && withdrawal.observations >= observationsMax) return refuse("WITHDRAWAL_TOO_MANY_OBSERVATIONS");
+  const unheard = outcome === "lost" && withdrawal.code !== contestedCode ? stopForLoss(turn, withdrawal) : null;
   if (unheard !== null) return unheard;
   turn.commit([{ kind: "OBSERVED", transactionId, stage, outcome, txHash, block }]);
   return { ok: true, withdrawal };
 }
 
 /**
- * A nonce that the ledger bound went to a transaction that is none of its own: somebody else signs with the key, and takes nonces
- * that the count never shows. An alarm and a lock, in front of the end itself, so that no torn write keeps that without them. In a
- * recovery the alarm is all: the transaction may be a payment of ours that neither side remembers, and each signature has a
- * person's yes there. The greeting comes first, and no other lock may be there: a restored ledger may have forgotten the very version
- * that was mined, and learns of it by its recovery.
+ * A nonce that the ledger bound went to a transaction that is none of its own: somebody else signs
+ * with the key, and takes nonces that the count never shows. An alarm and a lock, in front of the
+ * end itself, so that no torn write keeps that without them. Where ledger and gateway went back the
+ * alarm is all: the transaction may be a payment of ours that neither side remembers. A contested
+ * slot went to the other withdrawal. The greeting comes first, and no other lock may be there: a
+ * restored ledger may have forgotten the very version that was mined, and learns of it by its
+ * recovery.
  */
-function stopForLoss(turn: Turn, { transactionId, job, account, nonce }: Withdrawal): Refusal | null {
+function stopForLoss(turn: Turn, { transactionId, job, account, slot }: Withdrawal): Refusal | null {
   const { core, run } = turn;
-  if (core.locked !== null && core.locked.code !== "CHAIN_NONCE_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);
+  if (core.locked !== null && core.locked.code !== "CHAIN_SLOT_FOREIGN") return refuse("SIGNER_LOCKED", core.locked.code);
   if (!run.greeted && run.echoed === null) return refuse("SIGNER_NOT_GREETED");
-  const detail = `${job.network}: nonce ${nonce} of ${account} was bound to ${transactionId} and used by a foreign transaction`;
-  alarm(turn, "CHAIN_NONCE_LOST", detail);
-  if (core.recovery === null) lock(turn, "CHAIN_NONCE_FOREIGN", detail);
+  const detail = `${job.network}: ${saySlot(job.network, slot)} of ${account} was bound to ${transactionId} and used by a foreign transaction`;
+  alarm(turn, "CHAIN_SLOT_LOST", detail);
+  if (!core.isHolding) lock(turn, "CHAIN_SLOT_FOREIGN", detail);
   return null;
 }

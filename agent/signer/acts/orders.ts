@@ -1,28 +1,25 @@
 /**
- * The gateway's recovery order for this run, gathered part by part, and the plan that an operator was shown. Kept in memory only: a
- * run that ends forgets it, and the gateway makes another for the next. Nothing changes by keeping one. Touches nothing.
+ * The gateway's recovery order for this run, gathered part by part, and the plan that an operator
+ * was shown. Kept in memory only: a run that ends forgets it, and the gateway makes another for the
+ * next. Nothing changes by keeping one. Touches nothing.
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { type Recovery, recoveryWithdrawalsMax } from "../../../protocol/recovery.ts";
+import type { Order } from "../state/opening.ts";
 
 /**
- * A whole order.
- * @public
- */
-export type Order = Omit<Recovery, "part" | "parts">;
-
-/**
- * What a plan was made from when an operator looked: an order, the chains' own counts, and the time.
+ * What a plan was made from when an operator looked: an order and the chains' own counts.
  * @public
  */
 export interface Shown {
   readonly order: Order;
   readonly counts: ReadonlyMap<string, bigint>; // network → final transactions, as nodes agree
-  readonly nowMs: number; // ledger time
+  readonly both: boolean;
 }
 
 /**
- * The one being gathered, the newest whole one, and nothing older: bounded whatever the courier sends.
+ * The one being gathered, the newest whole one, and nothing older: bounded whatever the courier
+ * sends.
  * @public
  */
 export class Orders {
@@ -53,7 +50,8 @@ export class Orders {
     const whole = this.#whole;
     if (whole?.order === part.order) return { ok: true };
     // The courier may tell an older order of this very run again.
-    if (whole !== null && (part.epoch < whole.epoch || part.at < whole.at)) return refuse("RECOVERY_STALE");
+    if (whole !== null && (part.epoch < whole.epoch || part.at < whole.at))
+      return refuse("RECOVERY_ORDER", "older than the one at hand");
     const known = this.#parts.values().next().value;
     if (known !== undefined && (known.order !== part.order || known.parts !== part.parts)) this.#parts.clear();
     this.#parts.set(part.part, part);
@@ -61,7 +59,7 @@ export class Orders {
     for (const { withdrawals, ended } of this.#parts.values()) count += withdrawals.length + ended.length;
     if (count > recoveryWithdrawalsMax) {
       this.#parts.clear();
-      return refuse("RECOVERY_TOO_LARGE", `${count} withdrawals`);
+      return refuse("RECOVERY_ORDER", `${count} withdrawals`);
     }
     if (this.#parts.size < part.parts) return { ok: true };
     const parts = [...this.#parts.values()].sort((a, b) => a.part - b.part);

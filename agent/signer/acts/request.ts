@@ -1,13 +1,15 @@
 /**
- * A verified job becomes records: REQUESTED and the decision in one write, or REPEATED when its order is here already. A job that
- * cannot be done is recorded as refused, so that the chain of jobs never jams. What a recovery had settled as ended at the gateway is
- * not ended there if the gateway asks for it again: it is requested once more, and held for a person. Touches nothing.
+ * A verified job becomes records: REQUESTED and the decision in one write, or REPEATED when its
+ * order is here already. A job that cannot be done is recorded as refused, so that the chain of
+ * jobs never jams. Touches nothing: records leave through the turn.
  */
 import { transactionIdOf } from "../../../protocol/identity.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import { contentOf, differenceOf } from "../state/content.ts";
+import { isUnjudged } from "../state/withdrawal.ts";
 import { decisionBody } from "./decide.ts";
+import { judgeKept } from "./kept.ts";
 import type { Turn } from "./run.ts";
 
 /** A job that comes next in the chain, with its exact text. */
@@ -15,20 +17,20 @@ export interface FreshJob {
   readonly job: Job;
   readonly hash: string;
   readonly text: string;
+  readonly signature: string;
 }
 
 /** Records one job at its place in the chain. */
-export function record(turn: Turn, { job, hash, text }: FreshJob): void {
+export function record(turn: Turn, { job, hash, text, signature }: FreshJob): void {
   const { core } = turn;
   const { transactionId, sequence } = job;
   const place = { transactionId, sequence, jobHash: hash };
   const known = core.book.contentOf(transactionId);
   // An id that its own order does not lead to contradicts whatever is here under it.
   const code = known === undefined ? "" : differenceOf(known, contentOf(job)) || (isOwnId(turn, job) ? "" : "JOB_ID_MISMATCH");
-  const isSettled = core.book.stateOf(transactionId) === "settled";
-  if (known === undefined || (isSettled && code === "")) {
+  if (known === undefined) {
     core.expectJob(hash, job);
-    turn.commit([{ kind: "REQUESTED", ...place, job: text }, decide(turn, job, turn.nowMs, isSettled)]);
+    turn.commit([{ kind: "REQUESTED", ...place, job: text, signature }, decide(turn, job, turn.nowMs)]);
     return;
   }
   const repeated: RecordBody = { kind: "REPEATED", ...place, code };
@@ -37,26 +39,31 @@ export function record(turn: Turn, { job, hash, text }: FreshJob): void {
 }
 
 /**
- * Decides what a crash left undecided between a job's record and its decision. Only once the gateway has greeted: a restored ledger
- * may have forgotten a decision and more. Harmless when there is nothing.
+ * Decides what a crash left undecided between a job's record and its decision, and what an opened
+ * ledger keeps. Only once the gateway has greeted: a restored ledger may have forgotten a decision
+ * and more. Harmless when there is nothing.
  */
 export function resume(turn: Turn): void {
-  const undecided = [...turn.core.book.open()].filter((withdrawal) => withdrawal.state === "requested");
-  for (const { job, requestedAt, code } of undecided) turn.commit([decide(turn, job, requestedAt, code === "RECOVERY_SETTLED")]);
+  const open = [...turn.core.book.open()];
+  for (const { job, requestedAt } of open.filter(({ state }) => state === "requested")) {
+    turn.commit([decide(turn, job, requestedAt)]);
+  }
+  for (const withdrawal of open.filter(isUnjudged)) turn.commit([judgeKept(turn, withdrawal)]);
 }
 
-function decide(turn: Turn, job: Job, requestedAt: number, wasSettled: boolean): RecordBody {
+function decide(turn: Turn, job: Job, requestedAt: number): RecordBody {
   const { transactionId } = job;
   if (!isOwnId(turn, job)) return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_ID_MISMATCH" };
-  // What a restored ledger or gateway forgot may be asked for again, under other limits than when it was paid: policy says neither yes
-  // nor no, and a person looks, at all that was issued until one ended the recovery; and whenever it is what a recovery took for ended,
-  // perhaps as paid.
-  if (wasSettled) return { kind: "HELD", transactionId, code: "RECOVERY_SETTLED" };
+  // Where ledger and gateway went back, this may have been paid under other limits: policy says
+  // neither yes nor no, and a person looks.
   if (turn.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
   return decisionBody(transactionId, turn.core.policy.judge(job, requestedAt, turn.nowMs));
 }
 
-/** An id is derived from the order, so a gateway that lost its database cannot ask for one order under two ids. */
+/**
+ * An id is derived from the order, so a gateway that lost its database cannot ask for one order
+ * under two ids.
+ */
 function isOwnId({ core }: Turn, job: Job): boolean {
   const { merchant } = core.paired;
   return job.transactionId === transactionIdOf({ merchant, operation: "withdraw", orderId: job.orderId });

@@ -1,37 +1,58 @@
 /**
- * What this run knows that is no fact of the ledger, and what one request may use. All of it starts anew with the process, so a
- * restored ledger begins ungreeted and signs nothing before the gateway has told what it holds.
+ * What this run knows that is no fact of the ledger, and what one request may use. All of it starts
+ * anew with the process, so a restored ledger begins ungreeted and signs nothing before the gateway
+ * has told what it holds.
  */
 
 import type { Code } from "../../../protocol/codes.ts";
 import { type AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { OpenedBody } from "../../ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";
-import type { Core } from "../state/core.ts";
+import type { Core, CoreSnapshot } from "../state/core.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import { Orders } from "./orders.ts";
+
+/**
+ * The gateway is told again what it lost: from its own records, and nothing new is taken until it
+ * has all of it.
+ * @public
+ */
+export interface Telling {
+  readonly from: number; // the gateway holds the ledger up to here
+  readonly to: number; // the head when that showed
+  readonly challenge: string; // of its welcome
+}
 
 /**
  * The run's own knowledge.
  * @public
  */
 export interface Run {
-  readonly nonce: string; // 32 random bytes, hex; the welcome must answer it
+  readonly runId: string; // 32 random bytes, hex; the welcome must answer it
   readonly startedAt: number; // local clock
   greeted: boolean;
-  echoed: number | null; // while locked: up to where the gateway holds this ledger, null unless the newest welcome fits it
+  // while locked: up to where the gateway holds this ledger, null unless the newest welcome fits it
+  echoed: number | null;
   greeting: string; // challenge of the newest welcome that was taken, "" before the first
-  behindAt: number; // of the newest welcome that showed a gateway that went back, 0 for none: only a later one greets
+  // of the newest welcome that showed a gateway that went back, 0 for none: only a later word
+  // greets
+  behindAt: number;
+  telling: Telling | null; // what the gateway is being told again
   gatewayAt: number; // newest time in a verified envelope of this run
   heardAt: number; // monotonic, when that came
   gatewayLeadMs: number; // most that a verified envelope's time was ahead of the monotonic clock: by the one least long on its way
   adoptions: number; // first counters recorded in this run
+  // network → as the courier said last
+  readonly firstSlots: Map<string, { readonly slot: bigint; readonly witnesses: number }>;
   readonly adopted: Set<string>; // networks that had no counter before this run
   courier: CourierStatus | null;
   readonly alarms: Set<string>; // recorded once per run
   readonly aheadSince: Map<string, number>; // network → monotonic time when the chain's count was first ahead
-  readonly witnesses: Map<string, number>; // chain → most nodes that ever agreed in this run
-  readonly counts: Map<string, bigint>; // network → newest final transaction count that nodes agreed on
+  // chain → most nodes that agreed lately
+  readonly witnesses: Map<string, { readonly most: number; readonly atMs: number }>;
+  // network → newest final transaction count that nodes agreed on
+  readonly counts: Map<string, bigint>;
   readonly orders: Orders;
 }
 
@@ -42,18 +63,20 @@ export interface Run {
 export type Reply<A> = (answer: ({ readonly ok: true } & A) | Refusal | AgentError) => void;
 
 /** @public */
-export function beginRun(nonce: string, startedAt: number): Run {
+export function beginRun(runId: string, startedAt: number): Run {
   return {
-    nonce,
+    runId,
     startedAt,
     greeted: false,
     echoed: null,
     greeting: "",
     behindAt: 0,
+    telling: null,
     gatewayAt: 0,
     heardAt: 0,
     gatewayLeadMs: Number.NEGATIVE_INFINITY,
     adoptions: 0,
+    firstSlots: new Map(),
     adopted: new Set(),
     courier: null,
     alarms: new Set(),
@@ -77,8 +100,8 @@ export type Done = { readonly ok: true; readonly withdrawal: Withdrawal } | Refu
 export type Admitted = { readonly ok: true; readonly touched: readonly string[] } | Refusal;
 
 /**
- * One request's view: the state, the run, ledger time, the paying account, and the way to make facts. `commit` numbers and folds
- * records at once; whoever answers waits until they are on disk.
+ * One request's view: the state, the run, ledger time, the paying account, and the way to make
+ * facts. `commit` numbers and folds records at once; whoever answers waits until they are on disk.
  * @public
  */
 export interface Turn {
@@ -90,6 +113,10 @@ export interface Turn {
   readonly account: string; // hot address, EIP-55
   /** Whether the disk has room to bind something new. */
   hasRoom(): boolean;
+  /** The hash of any record, null beyond the head. */
+  hashAt(seq: number): string | null;
+  /** Opens a new ledger: its first state as given, its first record durable with the next flush. */
+  open(state: CoreSnapshot, body: OpenedBody): void;
   commit(bodies: readonly RecordBody[]): readonly LedgerRecord[];
 }
 
@@ -104,12 +131,21 @@ export function closedGate({ core, run }: Pick<Turn, "core" | "run">): Refusal |
 }
 
 /**
- * As `closedGate`, and the disk must have room: asked before anything new is bound, so that what is open can still be recorded to
- * its end.
+ * As `closedGate`, and the disk must have room: asked before anything new is bound, so that what is
+ * open can still be recorded to its end.
  * @public
  */
 export function closedToNew(turn: Turn): Refusal | null {
   return closedGate(turn) ?? (turn.hasRoom() ? null : refuse("LEDGER_DISK_FULL"));
+}
+
+/**
+ * Why nothing that pays may be signed, beside `closedGate`: a person stopped it. A cancel is a
+ * person's own and pays nothing.
+ * @public
+ */
+export function pausedBy({ core }: Pick<Turn, "core">): Refusal | null {
+  return core.paused === null ? null : refuse("SIGNER_PAUSED", core.paused.approver);
 }
 
 /**
@@ -133,7 +169,8 @@ export function lock(turn: Turn, code: Code, detail: string): Refusal {
 }
 
 /**
- * Something a person must see; the same one is recorded once per run, so that repeating it cannot fill the disk.
+ * Something a person must see; the same one is recorded once per run, so that repeating it cannot
+ * fill the disk.
  * @public
  */
 export function alarm(turn: Turn, code: Code, detail: string): void {

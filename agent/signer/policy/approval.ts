@@ -1,6 +1,7 @@
 /**
- * Approval: policy's yes to a job. A sealed type: the class leaves this room as a type only, its one maker is called where the
- * APPROVED record is folded, and a look-alike object fails `isApproval`. Touches nothing.
+ * Approval: policy's yes to a job. A sealed type: the class leaves this room as a type only, its
+ * one maker is called where the APPROVED record is folded, and a look-alike object fails
+ * `isApproval`. Touches nothing.
  */
 import { invariant } from "../../../protocol/fault.ts";
 
@@ -46,7 +47,8 @@ class SealedApproval implements ApprovedFields {
 }
 
 /**
- * Policy's recorded yes to a withdrawal: to this amount, destination, contract and network and to no others.
+ * Policy's recorded yes to a withdrawal: to this amount, destination, contract and network and to
+ * no others.
  * @public
  */
 export type Approval = SealedApproval;

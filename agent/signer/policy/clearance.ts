@@ -1,34 +1,39 @@
 /**
- * Clearance: policy described the built bytes back, and compared them with the Approval and the fees with their ceilings. A sealed
- * type: only this room makes one, and the vault takes nothing else. Touches nothing.
+ * Clearance: policy described the built bytes back, and compared them with the Approval and the
+ * fees with their ceilings. A sealed type: only this room makes one, and the vault takes nothing
+ * else. Touches nothing.
  */
+import type { FamilyName } from "../../../chains/family.ts";
 import { invariant } from "../../../protocol/fault.ts";
 
 /** The fields of a clearance. `digest` is of the very bytes that policy described. */
 export interface ClearedFields {
   readonly transactionId: string;
   readonly version: number; // 1 first
-  readonly family: "evm";
-  readonly account: string; // paying address, EIP-55
-  readonly digest: string; // 32 bytes, hex
+  readonly family: FamilyName;
+  readonly account: string; // paying address
+  readonly digest: string; // 32 bytes for each signature, hex
+  readonly isCancel: boolean; // pays nothing, to the account itself
 }
 
 class SealedClearance implements ClearedFields {
   readonly #sealed = true;
   readonly transactionId: string;
   readonly version: number;
-  readonly family: "evm";
+  readonly family: FamilyName;
   readonly account: string;
   readonly digest: string;
+  readonly isCancel: boolean;
 
   constructor(fields: ClearedFields) {
-    invariant(/^[0-9a-f]{64}$/.test(fields.digest), "a digest is 32 bytes as lower-case hex");
+    invariant(/^(?:[0-9a-f]{64})+$/.test(fields.digest), "a digest is 32 bytes as lower-case hex");
     invariant(Number.isSafeInteger(fields.version) && fields.version >= 1, "versions count from 1");
     this.transactionId = fields.transactionId;
     this.version = fields.version;
     this.family = fields.family;
     this.account = fields.account;
     this.digest = fields.digest;
+    this.isCancel = fields.isCancel;
     Object.freeze(this);
   }
 
@@ -51,7 +56,9 @@ export function isClearance(value: unknown): value is Clearance {
   return SealedClearance.made(value);
 }
 
-/** The only maker, for the policy room. A digest of another form, or a version below 1, is a bug. */
+/**
+ * The only maker, for the policy room. A digest of another form, or a version below 1, is a bug.
+ */
 export function makeClearance(fields: ClearedFields): Clearance {
   return new SealedClearance(fields);
 }

@@ -1,10 +1,13 @@
 /**
- * Describes unsigned bytes and holds them against the approval. The clearance names the digest of the same bytes. Touches nothing.
+ * Describes unsigned bytes and holds them against the approval. The clearance names the digest of
+ * the same bytes. Touches nothing.
  */
-import { type Description, describe, digestOf } from "../../../chains/evm/transaction.ts";
+import { familyOf } from "../../../chains/families.ts";
+import type { Described, Description } from "../../../chains/family.ts";
+import { transactionsOf } from "../../../chains/transactions.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Approval } from "./approval.ts";
-import { type Clearance, makeClearance } from "./clearance.ts";
+import { type Clearance, type ClearedFields, makeClearance } from "./clearance.ts";
 
 /**
  * A transaction that was built for an approval. Whoever calls keeps the buffer.
@@ -14,8 +17,24 @@ export interface Built {
   readonly approval: Approval;
   readonly unsigned: Uint8Array;
   readonly version: number; // 1 first
-  readonly account: string; // paying address, EIP-55
-  readonly nonce: bigint; // bound to this withdrawal, or about to be
+  readonly account: string; // paying address
+  readonly slot: string; // bound to this withdrawal, or about to be
+  readonly tipAllowedUnits?: bigint; // a tip up to this is allowed, whatever the ceiling
+}
+
+/**
+ * A cancel that was built for a withdrawal's slot. Whoever calls keeps the buffer.
+ * @public
+ */
+export interface BuiltCancel {
+  readonly transactionId: string;
+  readonly currency: string;
+  readonly network: string; // CAIP-2
+  readonly unsigned: Uint8Array;
+  readonly version: number;
+  readonly account: string;
+  readonly slot: string; // bound to this withdrawal
+  readonly tipAllowedUnits?: bigint; // as in `Built`
 }
 
 /** The bytes agree with the approval; `description` is read back from them. */
@@ -26,18 +45,37 @@ export interface Compared {
 }
 
 /** Refuses with POLICY_NOT_AS_APPROVED or a code of `describe`. */
-export function compare({ approval, unsigned, version, account, nonce }: Built): Compared | Refusal {
-  const read = describe(unsigned);
+export function compare({ approval, unsigned, version, account, slot }: Built): Compared | Refusal {
+  const { network, contract, address, amountUnits, transactionId } = approval;
+  const isSame = (said: Description): boolean =>
+    said.network === network &&
+    said.contract === contract &&
+    said.destination === address &&
+    said.amountUnits === amountUnits &&
+    said.slot === slot;
+  const read = likeness(transactionsOf(network).describe(unsigned), isSame, "the bytes do not say what was approved");
   if (!read.ok) return read;
-  const { description } = read;
-  const same =
-    `eip155:${description.chainId}` === approval.network &&
-    description.contract === approval.contract &&
-    description.destination === approval.address &&
-    description.amountUnits === approval.amountUnits &&
-    description.nonce === nonce;
-  if (!same) return refuse("POLICY_NOT_AS_APPROVED", "the bytes do not say what was approved");
-  const digest = Buffer.from(digestOf(unsigned)).toString("hex");
-  const { transactionId } = approval;
-  return { ok: true, description, clearance: makeClearance({ transactionId, version, family: "evm", account, digest }) };
+  const fields = { transactionId, version, account, isCancel: false };
+  return { ...read, clearance: clearanceFor(network, unsigned, fields) };
+}
+
+/** Refuses with POLICY_NOT_AS_APPROVED or a code of `describeCancel`. */
+export function compareCancel({ transactionId, network, unsigned, version, account, slot }: BuiltCancel): Compared | Refusal {
+  const isSame = (said: Description): boolean => said.network === network && said.slot === slot;
+  const read = likeness(transactionsOf(network).describeCancel(unsigned, account), isSame, "the cancel is not for this slot");
+  if (!read.ok) return read;
+  const fields = { transactionId, version, account, isCancel: true };
+  return { ...read, clearance: clearanceFor(network, unsigned, fields) };
+}
+
+function likeness(read: Described, isSame: (said: Description) => boolean, otherwise: string): Described {
+  if (!read.ok || isSame(read.description)) return read;
+  return refuse("POLICY_NOT_AS_APPROVED", otherwise);
+}
+
+function clearanceFor(network: string, unsigned: Uint8Array, fields: Omit<ClearedFields, "family" | "digest">): Clearance {
+  const digest = transactionsOf(network)
+    .digests(unsigned)
+    .map((each) => Buffer.from(each).toString("hex"));
+  return makeClearance({ ...fields, family: familyOf(network).name, digest: digest.join("") });
 }

@@ -1,5 +1,6 @@
 /**
- * Why policy holds a withdrawal for a person or for a time, and which paid destination its address resembles. Touches nothing.
+ * Why policy holds a withdrawal for a person or for a time, and which paid destination its address
+ * resembles. Touches nothing.
  */
 import type { Code } from "../../../protocol/codes.ts";
 import type { Job } from "../../../protocol/messages.ts";
@@ -31,7 +32,10 @@ export function holdReason(
   return fresh !== null && nowMs < requestedAt + fresh.delayMs ? "POLICY_NEW_DESTINATION_DELAY" : null;
 }
 
-/** The paid destination that an address resembles; none for an address on the allow list, which a person read whole. */
+/**
+ * The paid destination that an address resembles; none for an address on the allow list, which a
+ * person read whole.
+ */
 export function likenessOf(network: string, address: string, limits: Limits | undefined, paid: Destinations): Paid | null {
   return limits?.allow.has(address) === true ? null : paid.likeness(network, address);
 }

@@ -1,5 +1,4 @@
 /** The limits of this run and their used parts, as a person reads them. Touches nothing. */
-import { nativeDecimal } from "../../../chains/evm/network.ts";
 import { formatAmount } from "../../../protocol/amount.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { LimitView } from "../../socket/verbs.ts";
@@ -14,7 +13,8 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
     const asset = policy.asset(currency);
     invariant(asset !== undefined, "a currency with limits is in the table");
     const amount = (units: bigint | null): string => (units === null ? "" : formatAmount(units, asset.decimal));
-    const fee = (wei: bigint): string => formatAmount(wei, nativeDecimal);
+    const { fees } = asset.family;
+    const fee = (units: bigint): string => formatAmount(units, fees.decimal);
     const used = policy.usedAt(currency, nowMs);
     return {
       currency,
@@ -27,13 +27,14 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
         holdAbove: amount(limits.newDestination?.holdAboveUnits ?? null),
         delayMinutes: (limits.newDestination?.delayMs ?? 0) / 60_000,
       },
-      maxFee: fee(limits.maxFeeWei),
-      maxFeePerDay: fee(limits.maxFeePerDayWei),
+      maxFee: fee(limits.maxFeeUnits),
+      maxFeePerDay: fee(limits.maxFeePerDayUnits),
+      maxTipGwei: formatAmount(limits.maxTipUnits, fees.tipDecimal),
       allow: limits.allow.size,
       deny: limits.deny.size,
       usedInHour: amount(used.hourUnits),
       usedInDay: amount(used.dayUnits),
-      usedFeesInDay: fee(used.feesWei),
+      usedFeesInDay: fee(used.feesUnits),
     };
   });
 }

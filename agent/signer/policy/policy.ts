@@ -1,22 +1,25 @@
 /**
- * Policy: approves, holds or refuses a job; later clears the transaction built for it, or refuses that. Nothing is payable by
- * default. Sums are folded from the ledger on ledger time, so no clock, crash or repeat loosens a limit. Pure: state and question
- * in, answer out.
- * Sources: docs/architecture.md sections 2 and 3.
+ * Policy: approves, holds or refuses a job; later clears the transaction built for it, or refuses
+ * that. Nothing is payable by default. Sums are folded from the ledger on ledger time, so no clock,
+ * crash or repeat loosens a limit. Pure: state and question in, answer out. Sources:
+ * docs/architecture.md sections 2 and 3.
  */
-import { parseAddress } from "../../../chains/evm/address.ts";
+import { familyOf } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { Code } from "../../../protocol/codes.ts";
-import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import type { Imported, LedgerRecord, RecordBody } from "../../ledger/records.ts";
+import { noPast, type Past } from "../../ledger/past.ts";
+import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
+import type { Row } from "../../ledger/sorted-file.ts";
 import { type Approval, makeApproval } from "./approval.ts";
-import type { Clearance } from "./clearance.ts";
-import { type Built, type Compared, compare } from "./comparison.ts";
+import { canonicalLimits } from "./canonical.ts";
+import { aboveTip, belowFloor } from "./ceilings.ts";
+import { type Built, type BuiltCancel, type Compared, compare, compareCancel } from "./comparison.ts";
 import { Destinations, type Paid, type PaidEntries } from "./destinations.ts";
 import { holdReason, isAbove, likenessOf } from "./holds.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
-import { aboveWindow, dearer, type SpentDay, Sums, type SumsEntries } from "./sums.ts";
+import { aboveWindow, dearer, Sums, type SumsEntries } from "./sums.ts";
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
 
@@ -54,8 +57,8 @@ export interface PolicySnapshot {
 }
 
 /**
- * The rules of this run, and every approval, sum and paid destination that the ledger records. Only `fold`, `recover`, `learn`,
- * `voidApproval` and `countSpent` change it, each for one record.
+ * The rules of this run, and every approval, sum and paid destination that the ledger records. Only
+ * `fold` and `learn` change it, each for one record.
  * @public
  */
 export class Policy {
@@ -63,15 +66,22 @@ export class Policy {
   readonly #approvals = new Map<string, Approval>();
   readonly #sums: Sums;
   readonly #paid: Destinations;
+  #canonical: readonly string[] | null = null;
 
-  constructor(rules: Rules, snapshot?: PolicySnapshot) {
+  constructor(rules: Rules, past: Past = noPast, snapshot?: PolicySnapshot) {
     this.#rules = rules;
     this.#sums = new Sums(snapshot?.windows);
-    this.#paid = new Destinations(snapshot?.paid);
+    this.#paid = new Destinations(past, snapshot?.paid);
     for (const [transactionId, seq, currency, chain, network, contract, address, units] of snapshot?.approvals ?? []) {
       const fields = { transactionId, seq, currency, chain, network, contract, address, amountUnits: BigInt(units) };
       this.#approvals.set(transactionId, makeApproval(fields));
     }
+  }
+
+  /** The limits of this run, as the ledger has them. */
+  get canonical(): readonly string[] {
+    this.#canonical ??= canonicalLimits(this.#rules);
+    return this.#canonical;
   }
 
   /** The agent's own row for a currency. */
@@ -101,18 +111,9 @@ export class Policy {
       case "EXPIRED":
         this.#approvals.delete(record.transactionId);
         return;
-      case "OBSERVED":
-        if (record.stage === "final") this.#approvals.delete(record.transactionId);
-        return;
       default:
         return;
     }
-  }
-
-  /** Folds one withdrawal that a recovery holds: an earlier yes is void, and `Sums.recover` says how its amount counts. */
-  recover(record: Imported, currency: string, atMs: number): void {
-    this.#approvals.delete(record.transactionId);
-    this.#sums.recover(record, currency, atMs);
   }
 
   /** Folds a final payment: its destination is no new one any more. */
@@ -120,14 +121,9 @@ export class Policy {
     this.#paid.pay(network, paid);
   }
 
-  /** Voids the yes to a withdrawal that a recovery found ended; its amount counts on, since the payment may have happened. */
+  /** Voids the yes to a withdrawal that is over; its amount counts on: it may have been paid. */
   voidApproval(transactionId: string): void {
     this.#approvals.delete(transactionId);
-  }
-
-  /** Counts a day that the ledger has forgotten from `atMs` on, under a name of its own. */
-  countSpent(name: string, spent: SpentDay, atMs: number): void {
-    this.#sums.countSpent(name, spent, atMs);
   }
 
   /** Every currency with limits. */
@@ -135,25 +131,27 @@ export class Policy {
     return this.#rules.limits;
   }
 
-  /** The sums that the limits are held against as of `nowMs`: the larger of approved and bound. Base units, fees in wei. */
+  /**
+   * The sums that the limits are held against as of `nowMs`: the larger of approved and bound. Base
+   * units, fees in those of the fee coin.
+   */
   usedAt(currency: string, nowMs: number): ReturnType<Sums["usedAt"]> {
     return this.#sums.usedAt(currency, nowMs);
   }
 
-  /** The day's sums without the withdrawals of `open`, which the caller counts by itself: base units and wei. */
-  countedBeside(currency: string, open: Iterable<string>, nowMs: number): ReturnType<Sums["countedBeside"]> {
-    return this.#sums.countedBeside(currency, open, nowMs);
-  }
-
-  /** Decides on a new job, or on one whose delay is over. Both times are ledger time. */
-  judge(question: Question, requestedAt: number, nowMs: number): Decision {
+  /**
+   * Decides on a new job, on one whose delay is over, or on one that an opened ledger keeps with
+   * its slot (`isBound`): that one does not expire, and its amount counts already. Both times are
+   * ledger time.
+   */
+  judge(question: Question, requestedAt: number, nowMs: number, isBound = false): Decision {
     const asked = this.#asked(question);
     if (!asked.ok) return { decision: "refuse", code: asked.code };
     const { asset, limits, units } = asked;
-    if (nowMs > question.expiresAt) return { decision: "refuse", code: "JOB_EXPIRED" };
+    if (!isBound && nowMs > question.expiresAt) return { decision: "refuse", code: "JOB_EXPIRED" };
     let address = "";
     if (question.address !== "" || question.mode === "auto") {
-      const destination = this.#destination(question.address, limits);
+      const destination = this.#destination(question.address, question.network, limits);
       if (!destination.ok) return { decision: "refuse", code: destination.code };
       address = destination.address;
     }
@@ -167,9 +165,10 @@ export class Policy {
   }
 
   /**
-   * Decides on a person's yes to a held withdrawal: every limit applies except the one that held it. A withdrawal bound before a
-   * recovery does not expire, and the yes does not count its amount a second time. `needsTwo`: the amount wants the yes of a second
-   * person too.
+   * Decides on a person's yes to a held withdrawal: every limit applies except the one that held
+   * it. A withdrawal that an opened ledger keeps with its slot does not expire, and the yes does
+   * not count its amount a second time. `needsTwo`: the amount wants the yes of a second person
+   * too.
    */
   judgeHeld(
     question: Question,
@@ -181,8 +180,9 @@ export class Policy {
     if (!asked.ok) return asked;
     const { asset, limits, units } = asked;
     if (!isBound && nowMs > question.expiresAt) return refuse("JOB_EXPIRED");
-    const destination = this.#destination(address, limits);
+    const destination = this.#destination(address, question.network, limits);
     if (!destination.ok) return destination;
+    if (isElsewhere(question, destination.address)) return refuse("POLICY_NOT_AS_APPROVED", "the job names another address");
     if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
     const windows = this.#sums.of(asset.currency);
     const above = aboveWindow(windows, limits, { id: question.transactionId, units }, nowMs);
@@ -191,14 +191,14 @@ export class Policy {
     return { ok: true, body, needsTwo: isAbove(units, limits.twoApproversAboveUnits) };
   }
 
-  /** When the delay for new destinations ends, ledger time; `requestedAt` where the currency has no delay. */
+  /** When the delay for new destinations ends, ledger time; `requestedAt` without a delay. */
   delayEndsAt(currency: string, requestedAt: number): number {
     return requestedAt + (this.#rules.limits.get(currency)?.newDestination?.delayMs ?? 0);
   }
 
   /**
-   * Facts of a destination for the person who decides: whether it is new, and the paid destination it resembles. `needsTwo` as in
-   * `judgeHeld`; false where the currency has no limits.
+   * Facts of a destination for the person who decides: whether it is new, and the paid destination
+   * it resembles. `needsTwo` as in `judgeHeld`; false where the currency has no limits.
    */
   regard(
     { currency, network, amount }: Pick<Question, "currency" | "network" | "amount">,
@@ -215,9 +215,10 @@ export class Policy {
   }
 
   /**
-   * Compares the bytes of a new version with the approval, its fee with the ceilings and, before a nonce is bound, the approval with
-   * today's rules. Refuses with POLICY_NOT_AS_APPROVED, POLICY_FEE_ABOVE_WITHDRAWAL, POLICY_FEE_ABOVE_DAY, POLICY_NONE, a code of
-   * `describe`, or as `judge` does.
+   * Compares the bytes of a new version with the approval, its fee with the ceilings and, before a
+   * nonce is bound, the approval with today's rules. Refuses with POLICY_NOT_AS_APPROVED,
+   * POLICY_FEE_BELOW_FLOOR, POLICY_TIP_ABOVE_MAX, POLICY_FEE_ABOVE_WITHDRAWAL,
+   * POLICY_FEE_ABOVE_DAY, POLICY_NONE, a code of `describe`, or as `judge` does.
    */
   clear(built: Built, nowMs: number): Compared | Refusal {
     const { currency, transactionId, network, contract } = built.approval;
@@ -231,24 +232,76 @@ export class Policy {
     if (outdated !== null) return outdated;
     const compared = compare(built);
     if (!compared.ok) return compared;
-    const { feeMaxWei } = compared.description;
-    if (feeMaxWei > limits.maxFeeWei) return refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxWei} wei`);
-    const { fees } = this.#sums.of(currency);
-    const counted = fees.unitsOf(transactionId, nowMs);
-    const dearest = dearer(feeMaxWei, counted);
-    if (fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayWei) return refuse("POLICY_FEE_ABOVE_DAY", `${feeMaxWei} wei`);
-    return compared;
+    const { description } = compared;
+    return (
+      belowFloor(description) ??
+      aboveTip(limits, description, built) ??
+      this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
+      compared
+    );
   }
 
   /**
-   * Clears bytes whose INTENT stands in the ledger already, after a restart. The fees were weighed before the INTENT and count since
-   * then; only the comparison is made again.
+   * A clearance of its own for a cancel: the bytes pay nothing, to the account itself, on the
+   * withdrawal's slot, within the ceilings of fees and tip. Refuses with POLICY_NONE,
+   * POLICY_NOT_AS_APPROVED, POLICY_TIP_ABOVE_MAX, POLICY_FEE_* or a code of `describeCancel`.
    */
-  clearRecorded(built: Built, digest: string): Clearance {
-    const compared = compare(built);
-    invariant(compared.ok, "a recorded intent describes to what was approved");
-    invariant(compared.clearance.digest === digest, "a recorded intent has the digest of its bytes");
-    return compared.clearance;
+  clearCancel(built: BuiltCancel, nowMs: number): Compared | Refusal {
+    const { currency, transactionId } = built;
+    const limits = this.#rules.limits.get(currency);
+    if (limits === undefined) return refuse("POLICY_NONE", currency);
+    const compared = compareCancel(built);
+    if (!compared.ok) return compared;
+    const { description } = compared;
+    return (
+      aboveTip(limits, description, built) ??
+      this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
+      compared
+    );
+  }
+
+  /** Why a recorded approval is not what the job asks for under today's table, or null. */
+  unlike({ network, contract, address, amountUnits }: Approval, job: Question): Refusal | null {
+    const asked = this.#asked(job);
+    if (!asked.ok) return asked;
+    const { asset, units } = asked;
+    const isSame = asset.network === network && asset.contract === contract && units === amountUnits;
+    if (isSame && !isElsewhere(job, address)) return null;
+    return refuse("POLICY_NOT_AS_APPROVED", "the job asks for something else");
+  }
+
+  /** The most that a version offers the block's maker; 0 where the currency has no limits. */
+  tipMaxUnits(currency: string): bigint {
+    return this.#rules.limits.get(currency)?.maxTipUnits ?? 0n;
+  }
+
+  /**
+   * Clears bytes whose INTENT stands in the ledger already, after a restart: against the approval,
+   * and that against the job, the lists and the limits of one payment. Sums are not weighed again,
+   * since they count this one since its INTENT.
+   */
+  clearRecorded(built: Built | BuiltCancel, digest: string, job: Question): Compared | Refusal {
+    const compared = "approval" in built ? compare(built) : compareCancel(built);
+    if (!compared.ok) return compared;
+    if (compared.clearance.digest !== digest) return refuse("POLICY_NOT_AS_APPROVED", "the digest is of other bytes");
+    const limits = this.#rules.limits.get(job.currency);
+    if (limits === undefined) return refuse("POLICY_NONE", job.currency);
+    if ("approval" in built) {
+      const forbidden = this.unlike(built.approval, job) ?? this.#forbidden(built.approval, limits);
+      if (forbidden !== null) return forbidden;
+    }
+    const { feeMaxUnits } = compared.description;
+    return feeMaxUnits > limits.maxFeeUnits ? refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`) : compared;
+  }
+
+  /** The destinations paid since the newest checkpoint, as the next one's rows. */
+  rows(): readonly Row[] {
+    return this.#paid.rows();
+  }
+
+  /** A checkpoint stands for `rows`. */
+  putAway(): void {
+    this.#paid.putAway();
   }
 
   /** For a checkpoint, as of ledger time. */
@@ -269,6 +322,16 @@ export class Policy {
     };
   }
 
+  /** Why a version may not cost so much, or null. */
+  #aboveFees(transactionId: string, currency: string, limits: Limits, feeMaxUnits: bigint, nowMs: number): Refusal | null {
+    if (feeMaxUnits > limits.maxFeeUnits) return refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`);
+    const { fees } = this.#sums.of(currency);
+    const counted = fees.unitsOf(transactionId, nowMs);
+    const dearest = dearer(feeMaxUnits, counted);
+    const isAboveDay = fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayUnits;
+    return isAboveDay ? refuse("POLICY_FEE_ABOVE_DAY", `${feeMaxUnits} units`) : null;
+  }
+
   /** Translates a job into the agent's own terms, or refuses it. */
   #asked(question: Question): Asked | Refusal {
     const asset = this.#rules.assets.get(question.currency);
@@ -281,8 +344,8 @@ export class Policy {
     return amount.ok ? { ok: true, asset, limits, units: amount.units } : amount;
   }
 
-  #destination(text: string, limits: Limits): { readonly ok: true; readonly address: string } | Refusal {
-    const parsed = parseAddress(text);
+  #destination(text: string, network: string, limits: Limits): { readonly ok: true; readonly address: string } | Refusal {
+    const parsed = familyOf(network).parseAddress(text);
     if (!parsed.ok) return parsed;
     if (parsed.address === this.#rules.own) return refuse("POLICY_DENIED_OWN");
     if (this.#rules.contracts.has(parsed.address)) return refuse("POLICY_DENIED_CONTRACT");
@@ -291,14 +354,35 @@ export class Policy {
     return parsed;
   }
 
-  /** The reason why an approval may not be bound now, or null: the table may have been edited since, or too much is bound already. */
-  #outdated({ transactionId, currency, address, amountUnits }: Approval, limits: Limits, nowMs: number): Refusal | null {
-    const destination = this.#destination(address, limits);
-    if (!destination.ok) return destination;
-    if (amountUnits > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
+  /**
+   * The reason why an approval may not be bound now, or null: the table may have been edited since,
+   * or too much is bound already.
+   */
+  #outdated(approval: Approval, limits: Limits, nowMs: number): Refusal | null {
+    const { transactionId, currency, amountUnits } = approval;
+    const forbidden = this.#forbidden(approval, limits);
+    if (forbidden !== null) return forbidden;
     const { hourBound, dayBound } = this.#sums.of(currency);
     return aboveWindow({ hour: hourBound, day: dayBound }, limits, { id: transactionId, units: amountUnits }, nowMs);
   }
+
+  /** The lists and the limit of one payment. */
+  #forbidden({ network, address, amountUnits }: Approval, limits: Limits): Refusal | null {
+    const destination = this.#destination(address, network, limits);
+    if (!destination.ok) return destination;
+    return amountUnits > limits.maxPerWithdrawalUnits ? refuse("POLICY_ABOVE_WITHDRAWAL") : null;
+  }
+}
+
+/**
+ * Whether a job that names its destination names another one; one that names none leaves that to a
+ * person.
+ */
+function isElsewhere({ network, address, mode }: Question, destination: string): boolean {
+  if (address === "") return mode === "auto";
+  if (address === destination) return false;
+  const parsed = familyOf(network).parseAddress(address);
+  return !parsed.ok || parsed.address !== destination;
 }
 
 /** `approver` is the person's name, "" for policy itself. */

@@ -1,9 +1,9 @@
 /**
- * The agent's own table of currencies and limits, read once from its settings. A currency's chain, contract and decimals come from
- * here and never from a job. Touches nothing.
+ * The agent's own table of currencies and limits, read once from its settings. A currency's chain,
+ * contract and decimals come from here and never from a job. Touches nothing.
  */
-import { parseAddress } from "../../../chains/evm/address.ts";
-import { nativeDecimal } from "../../../chains/evm/network.ts";
+import { families } from "../../../chains/families.ts";
+import type { Family } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { AgentError } from "../../../protocol/fault.ts";
 import type { PolicySettings, SignerSettings } from "../../config/settings.ts";
@@ -16,24 +16,31 @@ export interface Asset {
   readonly currency: string;
   readonly chain: string; // name in the settings
   readonly network: string; // CAIP-2
-  readonly chainId: bigint;
-  readonly contract: string; // EIP-55, "" native
+  readonly family: Family;
+  readonly contract: string; // "" native
   readonly decimal: number;
 }
 
-/** The limits of one currency, in its base units; fees in wei. */
+/** The limits of one currency, in its base units; fees in those of the fee coin. */
 export interface Limits {
   readonly maxPerWithdrawalUnits: bigint;
   readonly maxPerHourUnits: bigint | null; // null: no limit by the hour
   readonly maxPerDayUnits: bigint;
-  readonly maxFeeWei: bigint;
-  readonly maxFeePerDayWei: bigint;
+  readonly maxFeeUnits: bigint;
+  readonly maxFeePerDayUnits: bigint;
+  readonly maxTipUnits: bigint;
   readonly holdAboveUnits: bigint | null;
   readonly twoApproversAboveUnits: bigint | null;
   readonly newDestination: { readonly holdAboveUnits: bigint | null; readonly delayMs: number } | null;
-  readonly allow: ReadonlySet<string>; // EIP-55; when not empty, only these
-  readonly deny: ReadonlySet<string>; // EIP-55
+  readonly allow: ReadonlySet<string>; // when not empty, only these
+  readonly deny: ReadonlySet<string>;
 }
+
+/**
+ * Above what blocks asked for in the worst hours of Ethereum for a plain payment; other chains ask
+ * for less, or say so.
+ */
+const maxTipGweiDefault = "50";
 
 /**
  * The settings that policy decides by.
@@ -41,17 +48,10 @@ export interface Limits {
  */
 export interface Rules {
   readonly assets: ReadonlyMap<string, Asset>; // by currency id
-  readonly limits: ReadonlyMap<string, Limits>; // by currency id; a currency without limits pays nothing
-  readonly own: string; // hot address, EIP-55
+  // by currency id; a currency without limits pays nothing
+  readonly limits: ReadonlyMap<string, Limits>;
+  readonly own: string; // paying address
   readonly contracts: ReadonlySet<string>; // every configured token contract, on whatever chain
-}
-
-/**
- * The CAIP-2 name of an EVM network.
- * @public
- */
-export function networkOf(chainId: number): string {
-  return `eip155:${chainId}`;
 }
 
 /**
@@ -64,13 +64,14 @@ export function readRules(settings: Pick<SignerSettings, "chains" | "currencies"
   for (const [currency, entry] of Object.entries(settings.currencies)) {
     const chain = settings.chains[entry.chain];
     if (chain === undefined) throw wrong(`currencies.${currency}.chain`, "names no chain");
-    const contract = entry.contract === undefined ? "" : addressAt(`currencies.${currency}.contract`, entry.contract);
-    const network = networkOf(chain.chainId);
+    const family = families[chain.family];
+    const contract = entry.contract === undefined ? "" : addressAt(family, `currencies.${currency}.contract`, entry.contract);
+    const network = family.networkOf(chain);
     assets.set(currency, {
       currency,
       chain: entry.chain,
       network,
-      chainId: BigInt(chain.chainId),
+      family,
       contract,
       decimal: entry.decimal,
     });
@@ -79,22 +80,23 @@ export function readRules(settings: Pick<SignerSettings, "chains" | "currencies"
   for (const [currency, policy] of Object.entries(settings.policy)) {
     const asset = assets.get(currency);
     if (asset === undefined) throw wrong(`policy.${currency}`, "names no currency");
-    limits.set(currency, limitsOf(policy, `policy.${currency}`, asset.decimal));
+    limits.set(currency, limitsOf(policy, `policy.${currency}`, asset));
   }
   const contracts = new Set([...assets.values()].map((asset) => asset.contract).filter((contract) => contract !== ""));
-  return { assets, limits, own: addressAt("hot address", hotAddress), contracts };
+  return { assets, limits, own: addressAt(families.evm, "hot address", hotAddress), contracts };
 }
 
-function limitsOf(policy: PolicySettings, path: string, decimal: number): Limits {
+function limitsOf(policy: PolicySettings, path: string, { decimal, family }: Asset): Limits {
   const units = (field: keyof PolicySettings, text: string): bigint => unitsAt(`${path}.${field}`, text, decimal);
-  const fees = (field: keyof PolicySettings, text: string): bigint => unitsAt(`${path}.${field}`, text, nativeDecimal);
+  const fees = (field: keyof PolicySettings, text: string): bigint => unitsAt(`${path}.${field}`, text, family.fees.decimal);
   const { newDestination } = policy;
   return {
     maxPerWithdrawalUnits: units("maxPerWithdrawal", policy.maxPerWithdrawal),
     maxPerHourUnits: policy.maxPerHour === undefined ? null : units("maxPerHour", policy.maxPerHour),
     maxPerDayUnits: units("maxPerDay", policy.maxPerDay),
-    maxFeeWei: fees("maxFee", policy.maxFee),
-    maxFeePerDayWei: fees("maxFeePerDay", policy.maxFeePerDay),
+    maxFeeUnits: fees("maxFee", policy.maxFee),
+    maxFeePerDayUnits: fees("maxFeePerDay", policy.maxFeePerDay),
+    maxTipUnits: unitsAt(`${path}.maxTipGwei`, policy.maxTipGwei ?? maxTipGweiDefault, family.fees.tipDecimal),
     holdAboveUnits: policy.holdAbove === undefined ? null : units("holdAbove", policy.holdAbove),
     twoApproversAboveUnits: policy.twoApproversAbove === undefined ? null : units("twoApproversAbove", policy.twoApproversAbove),
     newDestination:
@@ -107,8 +109,8 @@ function limitsOf(policy: PolicySettings, path: string, decimal: number): Limits
                 : unitsAt(`${path}.newDestination.holdAbove`, newDestination.holdAbove, decimal),
             delayMs: (newDestination.delayMinutes ?? 0) * 60_000,
           },
-    allow: new Set((policy.allow ?? []).map((address, i) => addressAt(`${path}.allow[${i}]`, address))),
-    deny: new Set((policy.deny ?? []).map((address, i) => addressAt(`${path}.deny[${i}]`, address))),
+    allow: new Set((policy.allow ?? []).map((address, i) => addressAt(family, `${path}.allow[${i}]`, address))),
+    deny: new Set((policy.deny ?? []).map((address, i) => addressAt(family, `${path}.deny[${i}]`, address))),
   };
 }
 
@@ -120,8 +122,8 @@ function unitsAt(path: string, text: string, decimal: number): bigint {
   throw wrong(path, `is not an amount (${amount.code})`);
 }
 
-function addressAt(path: string, text: string): string {
-  const parsed = parseAddress(text);
+function addressAt(family: Family, path: string, text: string): string {
+  const parsed = family.parseAddress(text);
   if (!parsed.ok) throw wrong(path, `is not an address (${parsed.code})`);
   return parsed.address;
 }

@@ -1,16 +1,17 @@
 /**
- * The sums of each currency: the amounts approved and the amounts bound to a nonce, in the hour and the day, and the fees of the day.
- * Both count, because an approval may wait for days and those that waited must not all be paid in one hour. Touches nothing.
+ * The sums of each currency: the amounts approved and the amounts bound to a nonce, in the hour and
+ * the day, and the fees of the day. Both count, because an approval may wait for days and those
+ * that waited must not all be paid in one hour. Touches nothing.
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
-import type { Imported, LedgerRecord } from "../../ledger/records.ts";
+import type { LedgerRecord } from "../../ledger/records.ts";
 import type { Limits } from "./rules.ts";
 import { SlidingWindow, type WindowEntries } from "./window.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
 
-/** The windows of one currency. Base units; fees in wei. */
+/** The windows of one currency. Base units; fees in those of the fee coin. */
 export interface Windows {
   readonly hour: SlidingWindow; // approved
   readonly day: SlidingWindow; // approved
@@ -40,14 +41,19 @@ export type SumsEntries = readonly (readonly [
   WindowEntries?,
 ])[];
 
-/** The sum that a recovery's order names for a day which the ledger has forgotten. Both decimal. */
+/**
+ * The sum that the gateway's order names for a day which the ledger has forgotten. Both decimal.
+ */
 export interface SpentDay {
   readonly currency: string;
   readonly units: string; // base units
-  readonly feesWei: string;
+  readonly feesUnits: string;
 }
 
-/** Only `fold`, `recover` and `countSpent` change it. Every time is ledger time. */
+/**
+ * Only `fold`, `countBound`, `forget` and `countSpent` change it. Every time is ledger time.
+ * @public
+ */
 export class Sums {
   readonly #windows = new Map<string, Windows>();
 
@@ -73,7 +79,8 @@ export class Sums {
       case "APPROVED": {
         const { transactionId } = record;
         const windows = this.of(currency);
-        // A recovery may have counted it before: then it counts as a whole, once, from this record on.
+        // An opened ledger may have counted it before: then it counts as a whole, once, from this
+        // record on.
         for (const window of [windows.hour, windows.day]) {
           window.remove(transactionId);
           window.add(transactionId, record.at, BigInt(record.amountUnits));
@@ -89,16 +96,20 @@ export class Sums {
         return;
       }
       case "INTENT": {
-        const feeMaxWei = BigInt(record.gasLimit) * BigInt(record.maxFeePerGas);
+        const feeMaxUnits = BigInt(record.feeMax);
         const { fees, hourBound, dayBound } = this.of(currency);
         const before = fees.unitsOf(record.transactionId, record.at);
-        // The dearest version counts, from the newest one's time: never less than the chain may take.
+        // The dearest version counts, from the newest one's time: never less than the chain may
+        // take.
         fees.remove(record.transactionId);
-        fees.add(record.transactionId, record.at, dearer(feeMaxWei, before));
+        fees.add(record.transactionId, record.at, dearer(feeMaxUnits, before));
         if (record.version > 1) return;
         const amountUnits = BigInt(record.amountUnits);
-        hourBound.add(record.transactionId, record.at, amountUnits);
-        dayBound.add(record.transactionId, record.at, amountUnits);
+        for (const window of [hourBound, dayBound]) {
+          // What an opened ledger keeps counts already.
+          window.remove(record.transactionId);
+          window.add(record.transactionId, record.at, amountUnits);
+        }
         return;
       }
       default:
@@ -107,55 +118,55 @@ export class Sums {
   }
 
   /**
-   * Counts one withdrawal that a recovery holds. Bound to a nonce, its amount and fee count from `atMs` on, unless they count already,
-   * and no limit stops them. Without a nonce nothing of it counts.
+   * Counts one withdrawal that is bound to a slot from `atMs` on, unless it counts already; no
+   * limit stops it.
    */
-  recover(record: Imported, currency: string, atMs: number): void {
-    const { transactionId, nonce } = record;
-    const windows = this.of(currency);
-    if (nonce === "") {
-      windows.hour.remove(transactionId);
-      windows.day.remove(transactionId);
-      return;
-    }
-    const units = record.amountUnits === "" ? 0n : BigInt(record.amountUnits);
-    for (const window of [windows.hour, windows.day, windows.hourBound, windows.dayBound]) {
-      countAtLeast(window, transactionId, units, atMs);
-    }
-    const feeMaxWei = record.versions.reduce((most, { feeMax }) => dearer(most, BigInt(feeMax)), 0n);
-    countAtLeast(windows.fees, transactionId, feeMaxWei, atMs);
+  countBound(id: string, currency: string, units: bigint, feeMaxUnits: bigint, atMs: number): void {
+    const { hour, day, hourBound, dayBound, fees } = this.of(currency);
+    for (const window of [hour, day, hourBound, dayBound]) countAtLeast(window, id, units, atMs);
+    countAtLeast(fees, id, feeMaxUnits, atMs);
   }
 
-  /** Counts a forgotten day from `atMs` on. `name` takes the place of a withdrawal's id; the same name again is harmless. */
+  /** What an opened ledger leaves out counts no more: nothing of it ever left. */
+  forget(id: string, currency: string): void {
+    for (const window of Object.values(this.of(currency)) as readonly SlidingWindow[]) window.remove(id);
+  }
+
+  /**
+   * Counts a forgotten day from `atMs` on. `name` takes the place of a withdrawal's id; the same
+   * name again is harmless.
+   */
   countSpent(name: string, spent: SpentDay, atMs: number): void {
     const { hour, day, hourBound, dayBound, fees } = this.of(spent.currency);
     for (const window of [hour, day, hourBound, dayBound]) countAtLeast(window, name, BigInt(spent.units), atMs);
-    countAtLeast(fees, name, BigInt(spent.feesWei), atMs);
+    countAtLeast(fees, name, BigInt(spent.feesUnits), atMs);
   }
 
   /** The larger of approved and bound as of `nowMs`. */
-  usedAt(currency: string, nowMs: number): { readonly hourUnits: bigint; readonly dayUnits: bigint; readonly feesWei: bigint } {
+  usedAt(currency: string, nowMs: number): { readonly hourUnits: bigint; readonly dayUnits: bigint; readonly feesUnits: bigint } {
     const { hour, day, hourBound, dayBound, fees } = this.of(currency);
     return {
       hourUnits: dearer(hour.sumAt(nowMs), hourBound.sumAt(nowMs)),
       dayUnits: dearer(day.sumAt(nowMs), dayBound.sumAt(nowMs)),
-      feesWei: fees.sumAt(nowMs),
+      feesUnits: fees.sumAt(nowMs),
     };
   }
 
   /** The bound amounts and the fees of the day, without those of the withdrawals in `open`. */
-  countedBeside(currency: string, open: Iterable<string>, nowMs: number): { readonly units: bigint; readonly feesWei: bigint } {
+  countedBeside(currency: string, open: Iterable<string>, nowMs: number): { readonly units: bigint; readonly feesUnits: bigint } {
     const { dayBound, fees } = this.of(currency);
     let units = dayBound.sumAt(nowMs);
-    let feesWei = fees.sumAt(nowMs);
+    let feesUnits = fees.sumAt(nowMs);
     for (const id of open) {
       units -= dayBound.unitsOf(id, nowMs);
-      feesWei -= fees.unitsOf(id, nowMs);
+      feesUnits -= fees.unitsOf(id, nowMs);
     }
-    return { units, feesWei };
+    return { units, feesUnits };
   }
 
-  /** For a checkpoint: the entries that still count at `nowMs`, currencies in order of their names. */
+  /**
+   * For a checkpoint: the entries that still count at `nowMs`, currencies in order of their names.
+   */
   entriesAt(nowMs: number): SumsEntries {
     return [...this.#windows]
       .map(
@@ -171,7 +182,10 @@ export class Sums {
   }
 }
 
-/** The refusal of an amount that would lift a sum above its limit, or null. An amount that counts already lifts no sum. */
+/**
+ * The refusal of an amount that would lift a sum above its limit, or null. An amount that counts
+ * already lifts no sum.
+ */
 export function aboveWindow(
   { hour, day }: Pick<Windows, "hour" | "day">,
   { maxPerHourUnits, maxPerDayUnits }: Limits,
@@ -186,14 +200,20 @@ export function aboveWindow(
   return isAbove(day, maxPerDayUnits) ? refuse("POLICY_ABOVE_DAY") : null;
 }
 
-/** Makes an id count for at least `units` from `atMs` on; an id that counts for as much already is left as it is. */
+/**
+ * Makes an id count for at least `units` from `atMs` on; an id that counts for as much already is
+ * left as it is.
+ */
 function countAtLeast(window: SlidingWindow, id: string, units: bigint, atMs: number): void {
   if (window.unitsOf(id, atMs) >= units) return;
   window.remove(id);
   window.add(id, atMs, units);
 }
 
-/** The larger of two. */
+/**
+ * The larger of two.
+ * @public
+ */
 export function dearer(a: bigint, b: bigint): bigint {
   if (a > b) return a;
   return b;

@@ -1,6 +1,7 @@
 /**
- * A sliding window: the sum of the amounts recorded within the last `spanMs` of ledger time, kept as a running total so that a
- * question costs the same however many there are. A cache of the ledger, rebuilt by folding it. Touches nothing.
+ * A sliding window: the sum of the amounts recorded within the last `spanMs` of ledger time, kept
+ * as a running total so that a question costs the same however many there are. A cache of the
+ * ledger, rebuilt by folding it. Touches nothing.
  */
 import { invariant } from "../../../protocol/fault.ts";
 
@@ -26,7 +27,10 @@ export class SlidingWindow {
     for (const [id, atMs, units] of entries) this.add(id, atMs, BigInt(units));
   }
 
-  /** Adds an amount. A bug: an id that counts already, or a time before the last one, since ledger time never goes back. */
+  /**
+   * Adds an amount. A bug: an id that counts already, or a time before the last one, since ledger
+   * time never goes back.
+   */
   add(id: string, atMs: number, units: bigint): void {
     invariant(!this.#byId.has(id), "one id counts once in a window");
     const last = this.#entries[this.#entries.length - 1];

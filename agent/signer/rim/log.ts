@@ -1,7 +1,8 @@
 /**
- * The signer's log: one JSON line per event on a writer that is passed in. It has no place for a secret: values are short texts,
- * counts and flags, and nothing in this process hands it bytes. May be lost without harm; what happened is in the ledger. The launcher
- * relays the lines, and puts the priority before them where the journal reads.
+ * The signer's log: one JSON line per event on a writer that is passed in. It has no place for a
+ * secret: values are short texts, counts and flags, and nothing in this process hands it bytes. May
+ * be lost without harm; what happened is in the ledger. The launcher relays the lines, and puts the
+ * priority before them where the journal reads.
  */
 import { type AgentEvent, agentEvents } from "../../../protocol/events.ts";
 import { logLine } from "../../../protocol/log.ts";

@@ -1,20 +1,24 @@
 /**
- * INTENT on disk, then the key, then SIGNED on disk, then the answer. Many wait for one sync and then for the one core that signs:
- * a few at a time, so that the first are on disk, reported and on their way while the next are made. Reaches disk and keys only
- * through ledger and vault.
+ * INTENT on disk, then the key, then SIGNED on disk, then the answer. Many wait for one sync and
+ * then for the one core that signs: a few at a time, so that the first are on disk, reported and on
+ * their way while the next are made. Reaches disk and keys only through ledger and vault.
  */
-import { attachSignature } from "../../../chains/evm/transaction.ts";
+import { transactionsOf } from "../../../chains/transactions.ts";
 import { AgentError, refuse } from "../../../protocol/fault.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
 import type { Prepared, SignWork } from "../acts/intent.ts";
-import { closedGate, type Reply, type Run, type Turn } from "../acts/run.ts";
+import { closedGate, pausedBy, type Reply, type Run, type Turn } from "../acts/run.ts";
 import type { Core } from "../state/core.ts";
 import { Fifo } from "../state/fifo.ts";
-import { isFinal, type Withdrawal } from "../state/withdrawal.ts";
+import { stepOf } from "../state/view.ts";
+import { isCancelling, isOver, type Withdrawal } from "../state/withdrawal.ts";
 import type { Vault } from "../vault/vault.ts";
 
-/** Signatures made in one turn of the process: about ten milliseconds, in which nobody else is heard. */
+/**
+ * Signatures made in one turn of the process: about ten milliseconds, in which nobody else is
+ * heard.
+ */
 const perTurnMax = 32;
 
 type SignReply = Reply<{ readonly withdrawal: WithdrawalStep }>;
@@ -27,7 +31,6 @@ interface SignaturesOptions {
   readonly commit: Turn["commit"];
   /** Calls back when everything recorded so far is on disk. */
   readonly whenDurable: (act: () => void) => void;
-  readonly stepOf: (withdrawal: Withdrawal) => WithdrawalStep;
   /** Calls back once, when what came meanwhile has been heard. */
   readonly next: (act: () => void) => void;
 }
@@ -35,7 +38,10 @@ interface SignaturesOptions {
 /** One signer's signatures under way. */
 export class Signatures {
   readonly #options: SignaturesOptions;
-  /** Everyone who waits for a signature, by withdrawal and version: those who ask for the same one share it. */
+  /**
+   * Everyone who waits for a signature, by withdrawal and version: those who ask for the same one
+   * share it.
+   */
   readonly #waiting = new Map<string, SignReply[]>();
   /** Those whose INTENT is on disk, oldest first. */
   readonly #ripe = new Fifo<SignWork>();
@@ -48,7 +54,7 @@ export class Signatures {
 
   /** Answers with what there is, or once it is signed and on disk. */
   carryOut(prepared: Prepared, transactionId: string, reply: SignReply): void {
-    const { core, whenDurable, stepOf } = this.#options;
+    const { core, whenDurable } = this.#options;
     if (!prepared.ok) {
       whenDurable(() => reply(prepared));
       return;
@@ -90,19 +96,22 @@ export class Signatures {
   }
 
   #sign(work: SignWork): void {
-    const { core, commit, whenDurable, stepOf } = this.#options;
+    const { core, commit, whenDurable } = this.#options;
     const waiting = this.#waiting.get(keyOf(work)) ?? [];
     this.#waiting.delete(keyOf(work));
     const withdrawal = core.book.find(work.transactionId);
-    // Between record and signature others may have been heard: a lock, the end of an earlier version, or a recovery.
+    // Between record and signature others may have been heard: a lock, the end of an earlier
+    // version, or a yes to a recovery.
     const closed = closedGate(this.#options);
-    const isOver = withdrawal === undefined || isFinal(withdrawal.state) || withdrawal.state === "quarantined";
-    if (closed !== null || isOver) {
-      for (const reply of waiting) reply(closed ?? refuse("WITHDRAWAL_CLOSED"));
+    const paused = work.clearance.isCancel ? null : pausedBy(this.#options);
+    // A ledger that was opened meanwhile knows nothing of this intent.
+    const isKnown = withdrawal?.versions[work.version - 1]?.intentSeq === work.intentSeq;
+    if (closed !== null || paused !== null || withdrawal === undefined || !isKnown || isTooLate(withdrawal, work)) {
+      for (const reply of waiting) reply(closed ?? paused ?? refuse("WITHDRAWAL_CLOSED"));
       return;
     }
     try {
-      const { raw, txHash } = this.#signature(work);
+      const { raw, txHash } = this.#signature(work, withdrawal.job.network);
       const { transactionId, version, clearance } = work;
       const rawHex = `0x${Buffer.from(raw.buffer, raw.byteOffset, raw.length).toString("hex")}`;
       commit([{ kind: "SIGNED", transactionId, version, digest: clearance.digest, txHash, raw: rawHex }]);
@@ -117,12 +126,24 @@ export class Signatures {
     });
   }
 
-  /** Checked to be the account's before it is recorded: what a faulty machine or another key made never gets as far as SIGNED. */
-  #signature(work: SignWork): { readonly raw: Uint8Array; readonly txHash: string } {
+  /**
+   * Checked to be the account's before it is recorded: what a faulty machine or another key made
+   * never gets as far as SIGNED.
+   */
+  #signature(work: SignWork, network: string): { readonly raw: Uint8Array; readonly txHash: string } {
     const { vault, ledger } = this.#options;
-    const signature = vault.sign(work.clearance, ledger.receipt(work.intentSeq));
-    return attachSignature(work.unsigned, signature, work.account);
+    const signatures = vault.sign(work.clearance, ledger.receipt(work.intentSeq));
+    return transactionsOf(network).attach(work.unsigned, signatures, work.account);
   }
+}
+
+/**
+ * A cancel is signed until the gateway's word; a payment not in a quarantine either, nor after a
+ * cancel.
+ */
+function isTooLate(withdrawal: Withdrawal, { clearance }: SignWork): boolean {
+  if (isOver(withdrawal)) return true;
+  return !clearance.isCancel && (withdrawal.state === "quarantined" || isCancelling(withdrawal));
 }
 
 function keyOf({ transactionId, version }: SignWork): string {

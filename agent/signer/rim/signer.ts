@@ -1,61 +1,42 @@
 /**
- * The signer around its core: every request is decided at once, in memory, and answered when its records are on disk, many to one
- * sync. Owns the order "recorded, signed, recorded, answered" and the statements for the gateway. Reaches disk and keys only
- * through ledger and vault; clock, chance and sockets are passed in.
+ * The signer around its core: every request is decided at once, in memory, and answered when its
+ * records are on disk, many to one sync. Owns the order "recorded, signed, recorded, answered" and
+ * the statements for the gateway. Reaches disk and keys only through ledger and vault; clock,
+ * chance and sockets are passed in.
  */
-import { type AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
-import type { ConfigSource } from "../../config/settings.ts";
-import type { Ledger } from "../../ledger/ledger.ts";
+import { networkOf } from "../../../chains/families.ts";
+import type { ConfiguredChain } from "../../../chains/family.ts";
+import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
 import type { RecordBody } from "../../ledger/records.ts";
-import type { CourierAnswers, CourierRequests, Push, WithdrawalView } from "../../socket/verbs.ts";
+import type { CourierAnswers, CourierRequests, UnstickPlan, UnstickWish, WithdrawalView } from "../../socket/verbs.ts";
 import { acknowledge } from "../acts/ack.ts";
 import { admit } from "../acts/admit.ts";
 import { adopt, checkChainCount } from "../acts/adopt.ts";
 import { expire, reconsider } from "../acts/decide.ts";
 import { decline } from "../acts/decline.ts";
 import { observe } from "../acts/observe.ts";
+import { pause } from "../acts/pause.ts";
 import { prepareReplace } from "../acts/replace.ts";
 import type { Admitted, Reply, Run, Turn } from "../acts/run.ts";
 import { prepareBound, prepareSign } from "../acts/sign.ts";
-import type { Core } from "../state/core.ts";
+import { prepareUnstick } from "../acts/unstick.ts";
+import type { Core, CoreSnapshot } from "../state/core.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
 import { stepOf, viewOf, withoutBytes } from "../state/view.ts";
-import { isFinal, type Withdrawal } from "../state/withdrawal.ts";
-import type { Vault } from "../vault/vault.ts";
-import type { Log } from "./log.ts";
+import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { Signatures } from "./signatures.ts";
+import type { SignerOptions } from "./signer-options.ts";
 import { Statements } from "./statements.ts";
 
 /** Kinds that follow from the limits in force. */
 const deciding: ReadonlySet<RecordBody["kind"]> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
 
-/** @public */
-export interface SignerOptions {
-  readonly core: Core; // with the whole ledger folded
-  readonly ledger: Ledger;
-  readonly vault: Vault;
-  /** Of this process, new: the ledger is stamped by the same. */
-  readonly run: Run;
-  readonly clock: () => number; // local
-  readonly monotonic: () => number; // milliseconds
-  readonly chains: Readonly<Record<string, { readonly chainId: number }>>; // by name in the settings
-  readonly config: Pick<ConfigSource, "path" | "digest">; // by which the core decides
-  readonly push: (message: Push) => void; // to every courier connected
-  readonly log: Log;
-  /** Calls back once, at the end of this turn, when what was answered in it is on its way. */
-  readonly soon: (act: () => void) => void;
-  /** Calls back once, a little later: what nobody waits for shares a sync with what comes until then. */
-  readonly later: (act: () => void) => void;
-  /** Calls back once, when what came meanwhile has been heard: long work goes on then. */
-  readonly next: (act: () => void) => void;
-  /** The disk failed: nothing is answered any more, the process must end. */
-  readonly onPoisoned: (fault: AgentError) => void;
-}
-
 type Answer<V extends keyof CourierAnswers> = Reply<CourierAnswers[V]>;
 
 /**
- * What the courier's socket asks. The operator's requests are `operator.ts`, over the same turn and the same wait for the disk.
+ * What the courier's socket asks. The operator's requests are `operator.ts`, over the same turn and
+ * the same wait for the disk.
  * @public
  */
 export class Signer {
@@ -83,7 +64,6 @@ export class Signer {
       ...{ core, ledger, vault, run, next },
       commit: (bodies) => this.#commit(bodies),
       whenDurable: (act) => this.whenDurable(act),
-      stepOf: (withdrawal) => stepOf(this.view(withdrawal)),
     });
     this.#statements = new Statements({
       ...{ core, ledger, run, later },
@@ -108,11 +88,15 @@ export class Signer {
       monotonicMs,
       account: this.#account,
       hasRoom: () => this.ledger.hasRoom(),
+      hashAt: (seq) => this.ledger.hashAt(seq),
+      open: (state, body) => this.#open(state, body),
       commit: (bodies) => this.#commit(bodies),
     };
   }
 
-  /** Calls `act` when everything recorded so far is on disk; what it says was to be computed before. */
+  /**
+   * Calls `act` when everything recorded so far is on disk; what it says was to be computed before.
+   */
   whenDurable(act: () => void): void {
     const late = this.#late;
     this.#late = [];
@@ -146,14 +130,19 @@ export class Signer {
     });
   }
 
-  /** Once a second: what ran out ends, what a delay held is judged, and a long segment gets its successor. */
+  /**
+   * Once a second: what ran out ends, what a delay held is judged, a long segment gets its
+   * successor, and old files are joined.
+   */
   tick(): void {
     this.changed(expire(this.turn()));
     this.changed(reconsider(this.turn()));
     if (this.ledger.wantsRotation) {
-      this.core.fold(this.ledger.rotate(JSON.stringify(this.core.snapshot())));
+      const { state, leaving } = this.core.checkpoint();
+      this.core.fold(this.ledger.rotate(JSON.stringify(state), leaving));
       this.whenDurable(() => {});
     }
+    if (this.ledger.hasRoom()) this.ledger.past.tend();
   }
 
   /** Tells the courier of withdrawals that somebody else moved. */
@@ -165,7 +154,7 @@ export class Signer {
     });
   }
 
-  /** A recovery changed what everybody was told: the courier begins anew, with the new epoch. */
+  /** A ledger was opened: the courier begins anew, with the new epoch. */
   restarted(): void {
     this.#isLockTold = false;
     this.#statements.restart();
@@ -176,16 +165,20 @@ export class Signer {
     return viewOf(withdrawal, this.core.policy);
   }
 
-  /** A locked signer records no acknowledgement; what it repeated of what the gateway holds would be refused, each time. */
+  /**
+   * Up to where the gateway holds this ledger. A locked signer records no acknowledgement; what it
+   * repeated of what the gateway holds would be refused, each time.
+   */
   get #heldThere(): number {
-    return Math.max(this.core.heads.acked.seq, this.run.echoed ?? 0);
+    const { telling, echoed } = this.run;
+    return telling?.from ?? Math.max(this.core.heads.acked.seq, echoed ?? 0);
   }
 
   accounts(): CourierAnswers["hello"]["accounts"] {
-    return Object.entries(this.#options.chains).map(([chain, { chainId }]) => {
-      const network = `eip155:${chainId}`;
-      const next = this.core.accounts.find(network, this.#account)?.next;
-      return { chain, network, address: this.#account, nextNonce: next === undefined ? "" : next.toString() };
+    return Object.entries(this.#options.chains).map(([chain, configured]) => {
+      const network = networkOf(configured);
+      const next = this.core.accounts.find(network, this.#account)?.next ?? "";
+      return { chain, network, address: this.#account, nextSlot: `${next}` };
     });
   }
 
@@ -193,10 +186,11 @@ export class Signer {
     const { core, run } = this;
     const { agent, epoch, wallet } = core.paired;
     const open: WithdrawalView[] = [];
-    for (const withdrawal of core.book.open()) if (!isFinal(withdrawal.state)) open.push(this.view(withdrawal));
+    for (const withdrawal of core.book.open()) if (!isOver(withdrawal)) open.push(this.view(withdrawal));
     const answer = {
       ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: this.#heldThere },
-      ...{ nonce: run.nonce, greeted: run.greeted, locked: this.#lockCode(), accounts: this.accounts(), open },
+      ...{ nonce: run.runId, greeted: run.greeted, locked: this.#lockCode(), accounts: this.accounts(), open },
+      paused: core.paused !== null,
     };
     this.whenDurable(() => reply(answer));
   }
@@ -212,23 +206,30 @@ export class Signer {
     const views = this.#touched(admit(this.turn(), frame));
     if (this.run.greeted && (!greeted || this.run.greeting !== greeting)) this.signBound();
     if (views.ok && !views.withdrawals.some(showsBytes)) {
-      // What was decided shows in no act before its INTENT, which stands behind it in the same file; so the courier may prepare the
-      // next step while the disk works. The gateway hears of it from durable records only.
+      // What was decided shows in no act before its INTENT, which stands behind it in the same
+      // file; so the courier may prepare the next step while the disk works. The gateway hears of
+      // it from durable records only.
       reply(views);
       this.#options.soon(() => this.whenDurable(() => {}));
       return;
     }
     this.whenDurable(() => {
       reply(views);
-      // Only a welcome moves the acknowledged head here: what it released is told like any other change.
+      // Only a welcome moves the acknowledged head here: what it released is told like any other
+      // change.
       if (!views.ok || this.core.heads.acked.seq === releasedBefore) return;
       for (const withdrawal of views.withdrawals) this.#options.push({ push: "changed", withdrawal });
     });
   }
 
   release(frame: Uint8Array, reply: Answer<"release">): void {
-    const views = this.#touched(acknowledge(this.turn(), frame));
-    const steps = views.ok ? { ok: true as const, withdrawals: views.withdrawals.map(stepOf) } : views;
+    const { greeting } = this.run;
+    const done = acknowledge(this.turn(), frame);
+    const steps = done.ok ? { ok: true as const, withdrawals: this.#find(done.touched).map(stepOf) } : done;
+    if (this.run.greeting !== greeting) {
+      this.signBound();
+      this.whenDurable(() => this.#options.push({ push: "greeted" }));
+    }
     const answer = (): void => reply(steps);
     if (steps.ok && steps.withdrawals.length === 0) this.#whenDurableLater(answer);
     else this.whenDurable(answer);
@@ -242,14 +243,43 @@ export class Signer {
     this.#signatures.carryOut(prepared, transactionId, reply);
   }
 
-  /** Before anything new is bound: at each greeting, and when a person lets go on what a recovery had stopped. */
+  /**
+   * Before anything new is bound: at each greeting, and when a person lets go on what an opened
+   * ledger keeps.
+   */
   signBound(): void {
     for (const { transactionId, prepared } of prepareBound(this.turn())) {
       this.#signatures.carryOut(prepared, transactionId, (answer) => {
         const withdrawal = this.core.book.find(transactionId);
-        if ("ok" in answer && answer.ok && withdrawal !== undefined) this.changed([withdrawal]);
+        const isMoved = ("ok" in answer && answer.ok) || withdrawal?.state === "quarantined";
+        if (isMoved && withdrawal !== undefined) this.changed([withdrawal]);
       });
     }
+  }
+
+  /**
+   * A person has seen this plan and ordered it; the courier is told of the version as soon as it is
+   * signed.
+   */
+  unstick(wish: UnstickWish, plan: UnstickPlan, approver: string, reply: Answer<"replace">): void {
+    const { transactionId } = wish;
+    this.#signatures.carryOut(prepareUnstick(this.turn(), wish, plan, approver), transactionId, (answer) => {
+      const withdrawal = this.core.book.find(transactionId);
+      if ("ok" in answer && answer.ok && withdrawal !== undefined) this.changed([withdrawal]);
+      reply(answer);
+    });
+  }
+
+  /**
+   * A person stops new signatures, or lets them go on: then what waited for its own is signed
+   * first.
+   */
+  pause(isPaused: boolean, approver: string): ReturnType<typeof pause> {
+    const done = pause(this.turn(), isPaused, approver);
+    if (!done.ok) return done;
+    this.whenDurable(() => this.#options.push({ push: "paused", paused: isPaused }));
+    if (!isPaused) this.signBound();
+    return done;
   }
 
   replace({ transactionId, above, facts }: CourierRequests["replace"], reply: Answer<"replace">): void {
@@ -262,30 +292,29 @@ export class Signer {
 
   observed(claim: CourierRequests["observed"], reply: Answer<"observed">): void {
     const done = observe(this.turn(), claim);
-    const answer = done.ok ? { ok: true as const, withdrawal: withoutBytes(stepOf(this.view(done.withdrawal))) } : done;
+    const answer = done.ok ? { ok: true as const, withdrawal: withoutBytes(stepOf(done.withdrawal)) } : done;
     // What was seen on chain is a claim that moves no money: it may wait for company.
     this.#whenDurableLater(() => reply(answer));
   }
 
-  adopt({ chain, nonce }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
-    const known = this.#chain(chain);
-    const done = known === undefined ? refuse("ACCOUNT_NOT_ADOPTED", chain) : adopt(this.turn(), known, BigInt(nonce));
+  adopt({ chain, slot, witnesses }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
+    const known = this.chain(chain);
+    const claim = { slot: BigInt(slot), witnesses };
+    const done = known === undefined ? refuse("ACCOUNT_NOT_ADOPTED", chain) : adopt(this.turn(), known, claim);
     const account = this.accounts().find((view) => view.chain === chain);
     this.whenDurable(() => reply(done.ok && account !== undefined ? { ok: true, account } : (done as Refusal)));
   }
 
-  account({ chain, nonce, witnesses }: CourierRequests["account"], reply: Answer<"account">): void {
-    const known = this.#chain(chain);
-    const claim = { name: chain, chainId: known?.chainId ?? 0 };
-    const weighed =
-      known === undefined ? refuse("ACCOUNT_NOT_ADOPTED", chain) : checkChainCount(this.turn(), claim, BigInt(nonce), witnesses);
-    this.whenDurable(() => reply(weighed));
+  account({ chain, slot, witnesses }: CourierRequests["account"], reply: Answer<"account">): void {
+    const known = this.chain(chain);
+    const claim = known === undefined ? null : { ...known, name: chain };
+    const weighed = claim === null ? null : checkChainCount(this.turn(), claim, BigInt(slot), witnesses);
+    this.whenDurable(() => reply(weighed ?? refuse("ACCOUNT_NOT_ADOPTED", chain)));
   }
 
-  /** By name, as the courier says it: no name that every object has is a chain. */
-  #chain(name: string): { readonly chainId: number } | undefined {
-    const { chains } = this.#options;
-    return Object.hasOwn(chains, name) ? chains[name] : undefined;
+  /** By name, as whoever asks says it: no name that every object has is a chain. */
+  chain(name: string): ConfiguredChain | undefined {
+    return Object.hasOwn(this.#options.chains, name) ? this.#options.chains[name] : undefined;
   }
 
   report({ after }: CourierRequests["report"], reply: Answer<"report">): void {
@@ -305,11 +334,22 @@ export class Signer {
     this.whenDurable(() => reply(answer));
   }
 
+  /** As a start would read it: from the text that stands in the file. */
+  #open(opened: CoreSnapshot, body: OpenedBody): void {
+    this.core.load(opened);
+    const { state, leaving } = this.core.checkpoint();
+    const text = JSON.stringify(state);
+    const record = this.ledger.rotate(text, leaving, body);
+    this.core.load(JSON.parse(text) as CoreSnapshot);
+    this.core.fold(record);
+  }
+
   #commit(bodies: readonly RecordBody[]): ReturnType<Turn["commit"]> {
     const { path, digest } = this.#options.config;
-    // Before the first decision under it, and not before: until the gateway has greeted, nobody knows whether the ledger is whole.
+    // Before the first decision under it, and not before: until the gateway has greeted, nobody
+    // knows whether the ledger is whole.
     if (this.core.ruled?.digest !== digest && bodies.some(({ kind }) => deciding.has(kind))) {
-      this.#append([{ kind: "POLICY", digest, path }]);
+      this.#append([{ kind: "POLICY", digest, path, limits: this.core.policy.canonical }]);
     }
     return this.#append(bodies);
   }
@@ -328,15 +368,17 @@ export class Signer {
 
   #touched(admitted: Admitted): { readonly ok: true; readonly withdrawals: readonly WithdrawalView[] } | Refusal {
     if (!admitted.ok) return admitted;
-    const withdrawals: WithdrawalView[] = [];
-    for (const transactionId of admitted.touched) {
-      const withdrawal = this.core.book.find(transactionId);
-      if (withdrawal !== undefined) withdrawals.push(this.view(withdrawal));
-    }
-    return { ok: true, withdrawals };
+    return { ok: true, withdrawals: this.#find(admitted.touched).map((withdrawal) => this.view(withdrawal)) };
   }
 
-  /** What became durable with the last sync and concerns others: a new lock, and statements for the gateway. */
+  #find(transactionIds: readonly string[]): readonly Withdrawal[] {
+    return transactionIds.flatMap((transactionId) => this.core.book.find(transactionId) ?? []);
+  }
+
+  /**
+   * What became durable with the last sync and concerns others: a new lock, and statements for the
+   * gateway.
+   */
   #speak(): void {
     const { locked } = this.core;
     if (locked !== null && !this.#isLockTold) {
@@ -347,7 +389,10 @@ export class Signer {
   }
 }
 
-/** A repeated job may be of a withdrawal whose release is on its way to the disk: its bytes wait for that. */
+/**
+ * A repeated job may be of a withdrawal whose release is on its way to the disk: its bytes wait for
+ * that.
+ */
 function showsBytes({ versions }: WithdrawalView): boolean {
   return versions.some(({ raw }) => raw !== undefined);
 }

@@ -1,16 +1,20 @@
 /**
- * The signer's word to the gateway: what became durable and concerns it, as statements under the signer's own key, in ledger order.
- * Pushed once each; the courier asks for them again from where the gateway stands. Touches no disk and no socket.
+ * The signer's word to the gateway: what became durable and concerns it, as statements under the
+ * signer's own key, in ledger order. Pushed once each; the courier asks for them again from where
+ * the gateway stands. Touches no disk and no socket.
  */
 import type { KeyObject } from "node:crypto";
 import { sealEnvelope } from "../../../protocol/envelope.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
 import type { Head, Statement } from "../../../protocol/messages.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
+import type { LedgerRecord } from "../../ledger/records.ts";
 import type { Push } from "../../socket/verbs.ts";
 import type { Run } from "../acts/run.ts";
+import { limitsDigest } from "../policy/canonical.ts";
 import type { Core } from "../state/core.ts";
-import type { Batch } from "../state/entries.ts";
+import { type Batch, batchesOf } from "../state/entries.ts";
+import { tellAgain } from "../state/telling.ts";
 
 /** Statements of one `report` answer; the courier asks again from where they end. */
 const reportFramesMax = 8;
@@ -32,17 +36,22 @@ export class Statements {
   /** The greeting that was said to be taken last. */
   #saidGreeting = "";
   #isSpeechLate = false;
+  readonly #policy: string;
 
   constructor(options: StatementsOptions) {
     this.#options = options;
+    this.#policy = limitsDigest(options.core.policy.canonical);
   }
 
   /** Pushes what is durable and was not pushed yet. Twice is harmless. */
   speak(isDue = false): void {
-    const { core, ledger, push, later } = this.#options;
+    const { core, ledger, push, later, run } = this.#options;
     if (ledger.durableHead.seq <= this.#statedSeq) return;
+    // Told again, in its order, when the courier asks for it; what is new comes behind it.
+    if (run.telling !== null && this.#statedSeq < run.telling.to) return;
     const batches = this.#batches(Math.max(this.#statedSeq, core.heads.acked.seq));
-    // An approval is followed by its signature as a rule: one statement for both spares everybody half of the messages.
+    // An approval is followed by its signature as a rule: one statement for both spares everybody
+    // half of the messages.
     if (!isDue && batches.every(isApprovals)) {
       if (this.#isSpeechLate) return;
       this.#isSpeechLate = true;
@@ -54,37 +63,54 @@ export class Statements {
     }
     for (const batch of batches) {
       const { after, head } = batch;
-      push({ push: "statement", frame: this.#frame(batch), after, head });
+      push({ push: "statement", frame: this.#frame(batch, false), after, head });
     }
     this.#statedSeq = batches.at(-1)?.head.seq ?? this.#statedSeq;
   }
 
-  /** A recovery: in its epoch nothing was said yet. */
+  /** A ledger was opened: in its epoch nothing was said yet. */
   restart(): void {
     this.#statedSeq = 0;
   }
 
   /**
-   * Statements after `after` that the gateway has not acknowledged, the first of them. What they say is not pushed as well. When there
-   * are none, one without entries says once that the gateway's greeting was taken.
+   * Statements after `after` that the gateway has not acknowledged, the first of them. What they
+   * say is not pushed as well. When there are none, one without entries says once that the
+   * gateway's greeting was taken.
    */
   after(after: number): readonly string[] {
-    const { core, ledger } = this.#options;
-    const asked = Math.max(after, core.heads.acked.seq);
-    // A place of the epoch before: after a recovery nothing is acknowledged, and the hashes of long ago are not kept.
-    const isGone = asked <= ledger.durableHead.seq && core.heads.hashAt(asked) === null;
-    const from = isGone ? core.heads.acked.seq : asked;
+    const { core, ledger, run } = this.#options;
+    if (run.telling !== null && after < run.telling.to) return this.#again(after);
+    const from = Math.max(after, core.heads.acked.seq);
     const batches = this.#batches(from).slice(0, reportFramesMax);
     this.#statedSeq = Math.max(this.#statedSeq, batches.at(-1)?.head.seq ?? Math.min(from, ledger.durableHead.seq));
-    if (batches.length > 0) return batches.map((batch) => this.#frame(batch));
+    if (batches.length > 0) return batches.map((batch) => this.#frame(batch, true));
     const word = this.#nothingNew();
     const greeted = this.#greetingAt(word.head);
     if (greeted === "" || greeted === this.#saidGreeting) return [];
     this.#statedSeq = Math.max(this.#statedSeq, word.head.seq);
-    return [this.#frame(word)];
+    return [this.#frame(word, true)];
   }
 
-  /** The acknowledged head once more, which every gateway holds: repeating it makes no record. Before the first, what is on disk. */
+  /**
+   * What a gateway that went back has lost, read from the ledger; also where nothing of it concerns
+   * the gateway, so that it moves on.
+   */
+  #again(after: number): readonly string[] {
+    const { core, ledger } = this.#options;
+    const read = (from: number, to: number): readonly LedgerRecord[] => ledger.read(from, to);
+    const part = tellAgain({ core, read, to: ledger.durableHead.seq }, after);
+    const hashAt = (seq: number): string | null => ledger.hashAt(seq);
+    const reached = { seq: part.reached, hash: hashAt(part.reached) ?? zeroHash };
+    const batches = batchesOf(part.entries, after, reached, hashAt);
+    this.#statedSeq = part.reached;
+    return batches.map((batch) => this.#frame(batch, true));
+  }
+
+  /**
+   * The acknowledged head once more, which every gateway holds: repeating it makes no record.
+   * Before the first, what is on disk.
+   */
   #nothingNew(): Batch {
     const { core, ledger } = this.#options;
     const { acked } = core.heads;
@@ -93,25 +119,40 @@ export class Statements {
   }
 
   /**
-   * The greeting that a statement up to `head` may call taken. That says to the gateway that it lacks nothing, so a locked signer does
-   * not say it, nor one that was recovered before it has told all that the recovery tells again.
+   * The greeting that a statement up to `head` may call taken. That says to the gateway that it
+   * lacks nothing, so a locked signer does not say it; one that tells the gateway again is not
+   * greeted.
    */
   #greetingAt(head: Head): string {
     const { core, run } = this.#options;
-    return core.locked !== null || !run.greeted || head.seq < (core.recovery?.seq ?? 0) ? "" : run.greeting;
+    return core.locked !== null || !run.greeted || head.seq < (core.opened?.seq ?? 0) ? "" : run.greeting;
   }
 
   #batches(after: number): readonly Batch[] {
     const { core, ledger } = this.#options;
-    return core.outbox.batches(after, ledger.durableHead, (seq) => core.heads.hashAt(seq));
+    return core.outbox.batches(after, ledger.durableHead, (seq) => core.heads.hashAt(seq) ?? ledger.hashAt(seq));
   }
 
-  #frame({ after, previous, head, entries }: Batch): string {
+  /**
+   * What the courier asked for, as it does after each greeting, says also by which limits this run
+   * goes.
+   */
+  #frame({ after, previous, head, entries }: Batch, isAsked: boolean): string {
     const { core, signerKey } = this.#options;
     const { agent, epoch } = core.paired;
     const greeted = this.#greetingAt(head);
     if (greeted !== "") this.#saidGreeting = greeted;
-    const statement: Statement = { agent, epoch, greeted, after, previous, head, at: core.heads.at, entries };
+    const statement: Statement = {
+      agent,
+      epoch,
+      greeted,
+      after,
+      previous,
+      head,
+      at: core.heads.at,
+      ...(isAsked ? { policy: this.#policy } : {}),
+      entries,
+    };
     return Buffer.from(sealEnvelope("statement", statement, signerKey())).toString("base64");
   }
 }

@@ -1,10 +1,12 @@
 /**
- * From a request on a socket to its answer: each verb has a strict reader for its fields and an act; whatever an act throws or
- * refuses becomes an answer with its code. A bug is not caught here. Touches nothing.
+ * From a request on a socket to its answer: each verb has a strict reader for its fields and an
+ * act; whatever an act throws or refuses becomes an answer with its code. A bug is not caught here.
+ * Touches nothing.
  */
-import { AgentError, type Refusal } from "../../../protocol/fault.ts";
+import { AgentError, invariant, type Refusal } from "../../../protocol/fault.ts";
 import type { JsonValue } from "../../../protocol/json.ts";
-import type { Reader } from "../../../protocol/shape.ts";
+import { list, object, oneOf, type Reader, shapeFault } from "../../../protocol/shape.ts";
+import type { EachVerb } from "../../socket/each.ts";
 import type { Answer, Request } from "../../socket/verbs.ts";
 
 /** What an act gives back: the answer's own fields, a refusal, or a fault. */
@@ -13,12 +15,41 @@ export type Outcome = ({ readonly ok: true } & Readonly<Record<string, unknown>>
 /** One verb, its reader and act closed over. */
 export type Verb = (fields: JsonValue, reply: (outcome: Outcome) => void) => void;
 
-/** Binds a verb's reader to its act. @throws AgentError JSON_SHAPE, and what the act throws, when called */
+/**
+ * Binds a verb's reader to its act. @throws AgentError JSON_SHAPE, and what the act throws, when
+ * called
+ */
 export function verb<T>(name: string, reader: Reader<T>, act: (fields: T, reply: (outcome: Outcome) => void) => void): Verb {
   return (fields, reply) => act(reader(fields, name), reply);
 }
 
-/** Carries out one request. Never throws for what the other end sent; a Bug passes through and ends the process. */
+/**
+ * Many requests of one verb on one line: each is answered as it would be alone, all together when
+ * the last one is.
+ */
+export function each(verbs: ReadonlyMap<string, Verb>, most: number, ...of: readonly EachVerb[]): Verb {
+  const read = object({ of: oneOf(...of), bodies: list(anyJson, most) });
+  return verb("each", read, ({ of: name, bodies }, reply) => {
+    const act = verbs.get(name);
+    invariant(act !== undefined, "a verb that comes in numbers is a verb");
+    if (bodies.length === 0) throw shapeFault("each.bodies", "must not be empty");
+    const answers: (Said | undefined)[] = bodies.map(() => undefined);
+    let open = bodies.length;
+    for (const [at, body] of bodies.entries()) {
+      attempt(act, body, (outcome) => {
+        if (answers[at] !== undefined) return;
+        answers[at] = said(outcome);
+        open -= 1;
+        if (open === 0) reply({ ok: true, answers });
+      });
+    }
+  });
+}
+
+/**
+ * Carries out one request. Never throws for what the other end sent; a Bug passes through and ends
+ * the process.
+ */
 export function carryOut(verbs: ReadonlyMap<string, Verb>, request: Request, answer: (answer: Answer) => void): void {
   const { id, verb: name, ...fields } = request;
   const act = verbs.get(name);
@@ -26,19 +57,25 @@ export function carryOut(verbs: ReadonlyMap<string, Verb>, request: Request, ans
     answer({ id, ok: false, code: "SOCKET_VERB", detail: "", effect: "none" });
     return;
   }
-  const reply = (outcome: Outcome): void => answer(answerOf(id, outcome));
+  attempt(act, fields as JsonValue, (outcome) => answer({ id, ...said(outcome) }));
+}
+
+function attempt(act: Verb, fields: JsonValue, reply: (outcome: Outcome) => void): void {
   try {
-    act(fields as JsonValue, reply);
+    act(fields, reply);
   } catch (cause) {
     if (!(cause instanceof AgentError)) throw cause;
     reply(cause);
   }
 }
 
-function answerOf(id: number, outcome: Outcome): Answer {
-  if (outcome instanceof AgentError) {
-    return { id, ok: false, code: outcome.code, detail: outcome.message, effect: outcome.effect };
-  }
-  if (!outcome.ok) return { id, ok: false, code: outcome.code, detail: outcome.detail ?? "", effect: "none" };
-  return { id, ...outcome };
+type Said =
+  | ({ readonly ok: true } & Readonly<Record<string, unknown>>)
+  | { readonly ok: false; readonly code: string; readonly detail: string; readonly effect: AgentError["effect"] };
+
+function said(outcome: Outcome): Said {
+  if (outcome instanceof AgentError) return { ok: false, code: outcome.code, detail: outcome.message, effect: outcome.effect };
+  return outcome.ok ? outcome : { ok: false, code: outcome.code, detail: outcome.detail ?? "", effect: "none" };
 }
+
+const anyJson: Reader<JsonValue> = (value) => value;

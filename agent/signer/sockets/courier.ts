@@ -1,6 +1,8 @@
 /**
- * The courier's verbs: a dozen requests, each read strictly, since the courier is treated as hostile. What they do is `signer.ts`.
+ * The courier's verbs: a dozen requests, each read strictly, since the courier is treated as
+ * hostile. What they do is `signer.ts`.
  */
+import type { Facts } from "../../../chains/family.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
 import {
   boolean,
@@ -11,29 +13,24 @@ import {
   object,
   oneOf,
   type Reader,
+  record,
   shapeFault,
   string,
 } from "../../../protocol/shape.ts";
-import {
-  type Answer,
-  type CourierRequests,
-  type CourierVerb,
-  type EvmFacts,
-  type Request,
-  statusTextMax,
-} from "../../socket/verbs.ts";
+import { eachMax } from "../../socket/each.ts";
+import { type Answer, type CourierRequests, type CourierVerb, type Request, statusTextMax } from "../../socket/verbs.ts";
 import type { Signer } from "../rim/signer.ts";
-import { carryOut, type Verb, verb } from "./answers.ts";
+import { carryOut, each, type Verb, verb } from "./answers.ts";
 import { type SummarySource, summaryOf } from "./summary.ts";
 
 const frameTextMax = Math.ceil(agentFrameBytesMax / 3) * 4;
-/** Fees and gas are far below 2^128; more digits are nonsense. */
-const counter = string({ min: 1, max: 39, pattern: /^(?:0|[1-9][0-9]*)$/ });
-/** EIP-2681: nonces end at 2^64-2. */
-const nonce = string({ min: 1, max: 20, pattern: /^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18})$/ });
+/** Figures of an offer, whose names are the family's own. */
+const figure = string({ min: 1, max: 39, pattern: /^(?:0|[1-9][0-9]*)$/ });
+/** Where the family's slots end is its own word. */
+const slot = string({ min: 1, max: 20, pattern: /^(?:0|[1-9][0-9]{0,18}|1[0-7][0-9]{18})$/ });
 /** Where an account begins: counted as a number by whoever sorts by it. */
-const firstNonce: Reader<string> = (value, path) => {
-  const digits = nonce(value, path);
+const firstSlot: Reader<string> = (value, path) => {
+  const digits = slot(value, path);
   if (!Number.isSafeInteger(Number(digits))) throw shapeFault(path, "must be below 2^53");
   return digits;
 };
@@ -52,7 +49,7 @@ const frame: Reader<Uint8Array> = (value, path) => {
   return bytes;
 };
 
-const facts: Reader<EvmFacts> = object({ gasLimit: counter, maxFeePerGas: counter, maxPriorityFeePerGas: counter });
+const facts: Reader<Facts> = record(figure, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
 
 const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   at: integer(),
@@ -84,6 +81,7 @@ export function courierVerbs(
   signer: Signer,
   source: SummarySource,
 ): (request: Request, answer: (answer: Answer) => void) => void {
+  const byName = new Map<string, Verb>();
   const verbs: { readonly [V in CourierVerb]: Verb } = {
     hello: verb("hello", object({}), (_, reply) => signer.hello(reply)),
     admit: verb("admit", object({ frame }), (body, reply) => signer.admit(body.frame, reply)),
@@ -100,20 +98,21 @@ export function courierVerbs(
       object({
         transactionId,
         stage: oneOf("broadcast", "included", "final"),
-        outcome: oneOf("", "paid", "reverted", "lost"),
+        outcome: oneOf("", "paid", "reverted", "lost", "cancelled"),
         txHash: string({ max: 130, pattern: /^[0-9A-Za-z]*$/ }),
         block: integer(),
       }),
       (body, reply) => signer.observed(body, reply),
     ),
-    adopt: verb("adopt", object({ chain, nonce: firstNonce, witnesses }), (body, reply) => signer.adopt(body, reply)),
-    account: verb("account", object({ chain, nonce, witnesses }), (body, reply) => signer.account(body, reply)),
+    each: each(byName, eachMax, "sign", "observed"),
+    adopt: verb("adopt", object({ chain, slot: firstSlot, witnesses }), (body, reply) => signer.adopt(body, reply)),
+    account: verb("account", object({ chain, slot, witnesses }), (body, reply) => signer.account(body, reply)),
     report: verb("report", object({ after: integer() }), (body, reply) => signer.report(body, reply)),
     tell: verb("tell", object({ courier: courierStatus }), (body, reply) => {
       signer.tell(body);
       reply({ ok: true, summary: summaryOf(signer, source, body.courier.configDigest) });
     }),
   };
-  const byName = new Map(Object.entries(verbs));
+  for (const [name, act] of Object.entries(verbs)) byName.set(name, act);
   return (request, answer) => carryOut(byName, request, answer);
 }

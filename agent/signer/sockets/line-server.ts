@@ -1,7 +1,8 @@
 /**
- * The listening end of the signer's AF_UNIX sockets: bounded lines, bounded requests in flight, bounded memory per reader. What
- * comes in is hostile until read. Never connects anywhere: whether a socket file is stale is read from /proc.
- * Sources: unix(7); sd_listen_fds(3) for inherited sockets.
+ * The listening end of the signer's AF_UNIX sockets: bounded lines, bounded requests in flight,
+ * bounded memory per reader. What comes in is hostile until read. Never connects anywhere: whether
+ * a socket file is stale is read from /proc. Sources: unix(7); sd_listen_fds(3) for inherited
+ * sockets.
  */
 import { chmodSync, lstatSync, readFileSync, unlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
@@ -21,7 +22,10 @@ export interface LineConnection {
 
 /** @public */
 export interface LineServerOptions {
-  /** Called for each well-formed request; `answer` is to be called once, now or later. It must not throw. */
+  /**
+   * Called for each well-formed request; `answer` is to be called once, now or later. It must not
+   * throw.
+   */
   readonly onRequest: (request: Request, answer: (answer: Answer) => void, connection: LineConnection) => void;
   readonly onConnect?: (connection: LineConnection) => void;
   readonly onClose?: (connection: LineConnection) => void;
@@ -29,8 +33,11 @@ export interface LineServerOptions {
   /** The socket could not be opened, or failed later: the process has no use without it. */
   readonly onFault: (fault: AgentError) => void;
   readonly connectionsMax: number; // further ones are closed at once
-  readonly outstandingMax: number; // requests of one connection being worked on; more are left unread
-  /** Answers and pushes one connection may leave unread before it is dropped; 64 MiB unless told. */
+  // requests of one connection being worked on; more are left unread
+  readonly outstandingMax: number;
+  /**
+   * Answers and pushes one connection may leave unread before it is dropped; 64 MiB unless told.
+   */
   readonly unreadBytesMax?: number;
 }
 
@@ -43,7 +50,10 @@ export interface LineServer {
 }
 
 const unreadBytesDefault = 67_108_864;
-/** sun_path of unix(7) without its final zero; older runtimes cut a longer path short and say nothing. */
+/**
+ * sun_path of unix(7) without its final zero; older runtimes cut a longer path short and say
+ * nothing.
+ */
 const pathBytesMax = 107;
 /** How long a client that broke the framing may take to read why. */
 const hangUpMs = 1000;
@@ -51,7 +61,8 @@ const hangUpMs = 1000;
 const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: 131_072 } as const;
 
 /**
- * Listens on a path (0600, a stale file replaced) or on `fd:N`, a listening socket inherited from the service manager.
+ * Listens on a path (0600, a stale file replaced) or on `fd:N`, a listening socket inherited from
+ * the service manager.
  * @public
  */
 export function listenLines(address: string, options: LineServerOptions): LineServer {
@@ -206,7 +217,10 @@ class BoundedConnection implements LineConnection {
     this.#options.onRequest(request, answer, this);
   }
 
-  /** Says what was wrong, as the answer to request 0, and ends: whoever breaks the framing once is not understood any more. */
+  /**
+   * Says what was wrong, as the answer to request 0, and ends: whoever breaks the framing once is
+   * not understood any more.
+   */
   #hangUp({ code, message }: AgentError): void {
     this.#queue.length = 0;
     this.#socket.pause();
@@ -216,7 +230,10 @@ class BoundedConnection implements LineConnection {
   }
 }
 
-/** One line as a request. @throws AgentError SOCKET_FORMAT for anything but strict JSON with an id from 1 and a verb */
+/**
+ * One line as a request. @throws AgentError SOCKET_FORMAT for anything but strict JSON with an id
+ * from 1 and a verb
+ */
 export function readRequest(line: Uint8Array): Request {
   let value: unknown;
   try {
@@ -233,8 +250,9 @@ export function readRequest(line: Uint8Array): Request {
 }
 
 /**
- * Checks the path, and removes a socket file there that nobody listens on any more. The state folder's lock already says that no
- * other agent lives here; this guards against a foreign program at the same path. @throws AgentError SOCKET_IN_USE, SOCKET_LISTEN
+ * Checks the path, and removes a socket file there that nobody listens on any more. The state
+ * folder's lock already says that no other agent lives here; this guards against a foreign program
+ * at the same path. @throws AgentError SOCKET_IN_USE, SOCKET_LISTEN
  */
 function makeWay(path: string): void {
   if (Buffer.byteLength(path) > pathBytesMax) {
@@ -252,7 +270,10 @@ function makeWay(path: string): void {
   }
 }
 
-/** Num RefCount Protocol Flags Type St Inode Path; a listening socket has the flag 0x10000 (proc(5), /proc/net/unix). */
+/**
+ * Num RefCount Protocol Flags Type St Inode Path; a listening socket has the flag 0x10000 (proc(5),
+ * /proc/net/unix).
+ */
 function hasListener(path: string): boolean {
   let table: string;
   try {

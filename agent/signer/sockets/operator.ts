@@ -1,9 +1,11 @@
 /**
- * The operator's verbs: what a person on call sees and decides. Read strictly as well: whoever may open this socket is trusted with
- * decisions, not with the process.
+ * The operator's verbs: what a person on call sees and decides. Read strictly as well: whoever may
+ * open this socket is trusted with decisions, not with the process.
  */
+import { networkOf } from "../../../chains/families.ts";
 import { AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
-import { boolean, hex, integer, object, string } from "../../../protocol/shape.ts";
+import { versionsMax } from "../../../protocol/payloads.ts";
+import { boolean, hex, integer, nullable, object, oneOf, type Reader, record, string } from "../../../protocol/shape.ts";
 import { version } from "../../../protocol/version.ts";
 import {
   type Answer,
@@ -14,20 +16,41 @@ import {
   type SignerStatus,
   type WithdrawalState,
 } from "../../socket/verbs.ts";
+import { adoptByPerson } from "../acts/adopt.ts";
 import { approve } from "../acts/approve.ts";
 import { finish, recover, showRecovery } from "../acts/recovery/recover.ts";
 import { refuseByOperator } from "../acts/refuse.ts";
+import { planUnstick } from "../acts/unstick.ts";
+import { limitsDigest, loosened } from "../policy/canonical.ts";
 import { limitsInForce } from "../policy/in-force.ts";
 import type { Signer } from "../rim/signer.ts";
+import { isBegun } from "../state/accounts.ts";
 import { approvalDigestOf } from "../state/digest.ts";
+import { spendsLike, spendsWithoutOrder } from "../state/spends.ts";
 import { unitsOf, waitOf } from "../state/view.ts";
-import { isFinal, states, type Withdrawal } from "../state/withdrawal.ts";
+import { isOver, states, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
+import { stuckOf } from "./stuck.ts";
 
 const listMax = 500;
 const transactionId = hex(16);
+const optionalDigest = string({ max: 64, pattern: /^(?:|[0-9a-f]{64})$/ });
 const address = string({ max: 128, pattern: /^[\x21-\x7e]*$/ });
+const firstSlotOrNone = string({ max: 16, pattern: /^(?:|0|[1-9][0-9]*)$/ });
+/** "" leaves the choice to the signer. */
+const wished = string({ max: 39, pattern: /^(?:|0|[1-9][0-9]*)$/ });
+const wish = record(wished, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
+const act = oneOf("replace", "cancel");
 const approver = string({ min: 1, max: approverMax, pattern: /^[\x21-\x7e]+$/ });
+
+const unstickFields: Reader<OperatorRequests["unstick"]> = object({
+  ...{ transactionId, act, facts: wish, approver },
+  plan: nullable(
+    object({
+      ...{ act, version: integer({ min: 1, max: versionsMax }), facts: wish },
+    }),
+  ),
+});
 
 /**
  * What `status` tells beside the core's own knowledge.
@@ -37,6 +60,7 @@ export interface Surroundings {
   readonly isolation: string;
   readonly encKeyFrom: SignerStatus["encKeyFrom"];
   readonly config: SignerStatus["config"];
+  readonly stuckAfterMinutes: number;
   readonly isCourierConnected: () => boolean;
   /** Runs something after other work that waits, so that a long check does not stop signing. */
   readonly later: (act: () => void) => void;
@@ -68,15 +92,25 @@ export function operatorVerbs(
     refuse: verb("refuse", object({ transactionId, approver }), (body, reply) =>
       decide(signer, body.transactionId, reply, () => refuseByOperator(signer.turn(), body.transactionId, body.approver)),
     ),
-    recover: verb("recover", object({ digest: string({ max: 64, pattern: /^(?:|[0-9a-f]{64})$/ }) }), (body, reply) =>
-      recoverLedger(signer, body.digest, reply),
+    unstick: verb("unstick", unstickFields, (body, reply) => unstick(signer, body, reply)),
+    pause: verb("pause", object({ paused: boolean(), approver }), (body, reply) => {
+      const done = signer.pause(body.paused, body.approver);
+      signer.whenDurable(() => reply(done));
+    }),
+    recover: verb("recover", object({ digest: optionalDigest, both: boolean() }), (body, reply) =>
+      recoverLedger(signer, body, reply),
     ),
-    finish: verb("finish", object({}), (_, reply) => {
-      const done = finish(signer.turn());
+    finish: verb("finish", object({}, { isLook: boolean() }), (body, reply) => {
+      // Ending the holding forgets them.
+      const spends = spendsWithoutOrder(signer.core);
+      const done = body.isLook === true ? ({ ok: true } as const) : finish(signer.turn());
       const { book } = signer.core;
-      const answer = done.ok ? { ...done, held: book.count("held"), quarantined: book.count("quarantined") } : done;
+      const answer = done.ok ? { ...done, held: book.count("held"), quarantined: book.count("quarantined"), spends } : done;
       signer.whenDurable(() => reply(answer));
     }),
+    adopt: verb("adopt", object({ chain: string({ min: 1, max: 64 }), slot: firstSlotOrNone }), (body, reply) =>
+      adopt(signer, body, reply),
+    ),
     verify: verb("verify", object({}), (_, reply) => verify(signer, surroundings, reply)),
   };
   const byName = new Map(Object.entries(verbs));
@@ -91,7 +125,10 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
   return {
     ...{ agent, epoch, wallet, head: core.heads.head, acked: core.heads.acked.seq, greeted: run.greeted },
     ...{ locked: core.locked?.code ?? "", lockedDetail: core.locked?.detail ?? "" },
-    recovery: run.orders.isWhole ? "RECOVERY_OFFERED" : core.recovery === null ? "" : "RECOVERY_HOLD",
+    recovery: run.orders.isWhole ? "RECOVERY_OFFERED" : core.isHolding ? "RECOVERY_HOLD" : "",
+    isTellingAgain: run.telling !== null,
+    paused: core.paused,
+    stuck: stuckOf(signer, surroundings.stuckAfterMinutes),
     ledgerWritable: !ledger.poisoned && ledger.hasRoom(),
     isolation: surroundings.isolation,
     encKeyFrom: surroundings.encKeyFrom,
@@ -99,6 +136,8 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
     startedAt: run.startedAt,
     config: surroundings.config,
     policyChangedAt: core.ruled?.at ?? 0,
+    policyDigest: limitsDigest(core.policy.canonical),
+    policyLooser: loosened(core.limitsBefore(core.policy.canonical) ?? core.policy.canonical, core.policy.canonical),
     limits: limitsInForce(core.policy, signer.turn().nowMs),
     freeBytes: ledger.freeBytes(),
     freeBytesMin: ledger.roomBytesMin,
@@ -109,10 +148,26 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
   };
 }
 
+/** Shown or made; whoever orders names the plan that was shown. */
+function unstick(signer: Signer, asked: OperatorRequests["unstick"], reply: (outcome: Outcome) => void): void {
+  const { plan, approver, ...wish } = asked;
+  if (plan === null) {
+    const planned = planUnstick(signer.turn(), wish);
+    const answer = planned.ok ? { ...planned, withdrawal: signer.view(planned.withdrawal) } : planned;
+    signer.whenDurable(() => reply(answer));
+    return;
+  }
+  signer.unstick(wish, plan, approver, (answer) => {
+    const withdrawal = signer.core.book.find(wish.transactionId);
+    const isDone = "ok" in answer && answer.ok && withdrawal !== undefined;
+    reply(isDone ? { ok: true, withdrawal: signer.view(withdrawal), plan } : (answer as Refusal | AgentError));
+  });
+}
+
 /** Open ones first come last recorded first, then the closed ones likewise. */
 function newest(signer: Signer, openOnly: boolean, limit: number): readonly Withdrawal[] {
   const { book } = signer.core;
-  const open = [...book.open()].filter((withdrawal) => !openOnly || !isFinal(withdrawal.state));
+  const open = [...book.open()].filter((withdrawal) => !openOnly || !isOver(withdrawal));
   const all = openOnly ? open : [...book.recent(), ...open];
   return all.sort((a, b) => b.job.sequence - a.job.sequence).slice(0, limit);
 }
@@ -125,12 +180,37 @@ function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: 
       : {
           ...{ ok: true, withdrawal: signer.view(withdrawal), history: [...withdrawal.history] },
           wait: waitOf(withdrawal, signer.core.policy, asked.address),
+          spends: spendsLike(signer.core, withdrawal, asked.address),
         };
   signer.whenDurable(() => reply(answer));
 }
 
 function digestOf(signer: Signer, withdrawal: Withdrawal): string {
   return approvalDigestOf(withdrawal, unitsOf(withdrawal, signer.core.policy));
+}
+
+/** Shows where the account of a chain begins, or begins it. */
+function adopt(signer: Signer, { chain, slot }: OperatorRequests["adopt"], reply: (outcome: Outcome) => void): void {
+  const known = signer.chain(chain);
+  const turn = signer.turn();
+  const done =
+    known === undefined
+      ? refuse("ACCOUNT_NOT_ADOPTED", `there is no chain ${chain}`)
+      : slot === ""
+        ? ({ ok: true } as const)
+        : adoptByPerson(turn, known, BigInt(slot));
+  if (!done.ok || known === undefined) {
+    signer.whenDurable(() => reply(done as Refusal));
+    return;
+  }
+  const network = networkOf(known);
+  const account = signer.core.accounts.find(network, turn.account);
+  const told = signer.run.firstSlots.get(network);
+  const first = {
+    ...{ chain, network, account: turn.account, adopted: account === undefined ? "" : `${account.adopted}` },
+    ...{ isBegun: account !== undefined && isBegun(account), counted: `${told?.slot ?? ""}`, witnesses: told?.witnesses ?? 0 },
+  };
+  signer.whenDurable(() => reply({ ok: true, first }));
 }
 
 /** Decides, answers, and tells the courier when the decision moved something. */
@@ -151,20 +231,15 @@ function decide(
 }
 
 /** Shown or done from what is on disk; the answer to what was done comes when it is. */
-function recoverLedger(signer: Signer, digest: string, reply: (outcome: Outcome) => void): void {
+function recoverLedger(signer: Signer, { digest, both }: OperatorRequests["recover"], reply: (outcome: Outcome) => void): void {
   signer.whenDurable(() => {
-    const { ledger } = signer;
     // Others may have recorded something since.
-    if (signer.core.heads.head.seq > ledger.durableHead.seq) {
-      recoverLedger(signer, digest, reply);
+    if (signer.core.heads.head.seq > signer.ledger.durableHead.seq) {
+      recoverLedger(signer, { digest, both }, reply);
       return;
     }
-    const reading = {
-      read: (from: number, to: number) => ledger.read(from, to),
-      hashAt: (seq: number) => ledger.hashAt(seq),
-    };
     try {
-      const done = digest === "" ? showRecovery(signer.turn(), reading) : recover(signer.turn(), reading, digest);
+      const done = digest === "" ? showRecovery(signer.turn(), both) : recover(signer.turn(), digest);
       const answer: Outcome = done.ok ? { ok: true, plan: done.plan, done: digest !== "" } : done;
       signer.whenDurable(() => {
         reply(answer);

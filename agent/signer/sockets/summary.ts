@@ -1,10 +1,13 @@
-/** What the courier is told of the signer in answer to `tell`, for metrics and notices: numbers, and what it knows already. Touches nothing. */
+/**
+ * What the courier is told of the signer in answer to `tell`, for metrics and notices: numbers, and
+ * what it knows already. Touches nothing.
+ */
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { SignerSummary, SyncSummary } from "../../socket/summary.ts";
 import type { LimitView, WithdrawalState } from "../../socket/verbs.ts";
 import { limitsInForce } from "../policy/in-force.ts";
 import type { Signer } from "../rim/signer.ts";
-import { isFinal, states } from "../state/withdrawal.ts";
+import { isOver, states } from "../state/withdrawal.ts";
 
 /**
  * What only the process knows.
@@ -27,8 +30,9 @@ export function summaryOf(signer: Signer, source: SummarySource, courierDigest: 
   const counts: Partial<Record<WithdrawalState, number>> = {};
   for (const state of states) if (state !== "requested") counts[state] = core.book.count(state);
   const oldest: Partial<Record<WithdrawalState, number>> = {};
-  for (const { state, changedAt } of core.book.open()) {
-    if (state === "requested" || isFinal(state)) continue;
+  for (const withdrawal of core.book.open()) {
+    const { state, changedAt } = withdrawal;
+    if (state === "requested" || isOver(withdrawal)) continue;
     oldest[state] = Math.max(oldest[state] ?? 0, nowMs - changedAt);
   }
   return {

@@ -1,16 +1,19 @@
 /**
- * Every withdrawal this ledger knows: the open ones whole, the last closed ones for people, all others as one line each, for ever,
- * so that no order is ever paid twice. A withdrawal closes when the gateway has acknowledged its last entry. What a recovery settled
- * begins again when the gateway asks for it again; no other end is ever taken back. Touches nothing.
+ * Every withdrawal this ledger knows: the open ones whole, the last closed ones for people, and for
+ * ever how each of the others ended and what it asked for, so that no order is ever paid twice:
+ * here until the next checkpoint, then in the ledger's sorted files. A withdrawal closes when the
+ * gateway has acknowledged its last entry and, of one with a signature, has said as well that it
+ * ended: until then its bytes are kept. Touches nothing but those files, through `Past`.
  */
 import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import type { Imported, LedgerRecord } from "../../ledger/records.ts";
-import type { LedgerLine } from "../../socket/verbs.ts";
+import type { Past } from "../../ledger/past.ts";
+import type { LedgerRecord } from "../../ledger/records.ts";
+import type { Row } from "../../ledger/sorted-file.ts";
 import { contentOf } from "./content.ts";
+import { type Ended, endedIn, rowOfEnded } from "./ended.ts";
 import { Fifo } from "./fifo.ts";
-import { applyImported, applySettled, beginImported } from "./recovered.ts";
-import { apply, applyRelease, begin, isFinal, type State, states, type Withdrawal } from "./withdrawal.ts";
+import { apply, applyRelease, begin, isFinal, isOver, type State, states, type Withdrawal } from "./withdrawal.ts";
 
 /**
  * Most withdrawals open at once; further jobs wait at the gateway.
@@ -34,7 +37,9 @@ export interface Waiting {
 export interface BookSnapshot {
   readonly open: readonly Withdrawal[];
   readonly recent: readonly Withdrawal[];
-  readonly closed: readonly (readonly [string, string])[]; // id, `<state>\n<content>`
+  // since the newest checkpoint: id, state, content
+  readonly closed: readonly (readonly [string, State, string])[];
+  readonly ends: readonly (readonly [State, number])[]; // how many ever closed so
   readonly unreleased: readonly Waiting[];
   readonly finals: readonly (readonly [number, string])[];
 }
@@ -46,19 +51,22 @@ export interface BookSnapshot {
 export class Book {
   readonly #open = new Map<string, Withdrawal>();
   readonly #recent = new Map<string, Withdrawal>();
-  readonly #closed = new Map<string, string>();
+  readonly #past: Past;
+  /** Since the newest checkpoint. */
+  readonly #closed = new Map<string, Ended>();
   readonly #counts = new Map<State, number>(states.map((state) => [state, 0]));
   /** SIGNED records that no acknowledgement covers yet, in ledger order. */
   readonly #unreleased: Fifo<Waiting>;
-  /** Final withdrawals whose last entry is not acknowledged, in ledger order. */
-  #finals: Fifo<readonly [number, string]>;
+  /** Ends that are not acknowledged, in ledger order. */
+  readonly #finals: Fifo<readonly [number, string]>;
 
-  constructor(snapshot?: BookSnapshot) {
+  constructor(past: Past, snapshot?: BookSnapshot) {
+    this.#past = past;
     for (const withdrawal of snapshot?.open ?? []) this.#open.set(withdrawal.transactionId, copy(withdrawal));
     for (const withdrawal of snapshot?.recent ?? []) this.#recent.set(withdrawal.transactionId, copy(withdrawal));
-    for (const [id, line] of snapshot?.closed ?? []) this.#closed.set(id, line);
+    for (const [id, state, content] of snapshot?.closed ?? []) this.#closed.set(id, { state, content });
     for (const withdrawal of this.#open.values()) this.#count(withdrawal.state, 1);
-    for (const line of this.#closed.values()) this.#count(line.slice(0, line.indexOf("\n")) as State, 1);
+    for (const [state, count] of snapshot?.ends ?? []) this.#count(state, count);
     this.#unreleased = new Fifo(snapshot?.unreleased);
     this.#finals = new Fifo(snapshot?.finals);
   }
@@ -67,7 +75,10 @@ export class Book {
     return this.#open.size;
   }
 
-  /** Open withdrawals, oldest first. Final ones whose end is not acknowledged are among them. */
+  /**
+   * Open withdrawals, oldest first. Final ones whose end the gateway has not confirmed are among
+   * them.
+   */
   open(): IterableIterator<Withdrawal> {
     return this.#open.values();
   }
@@ -82,80 +93,56 @@ export class Book {
     return this.#open.get(transactionId) ?? this.#recent.get(transactionId);
   }
 
+  /** An open withdrawal. */
+  openOne(transactionId: string): Withdrawal | undefined {
+    return this.#open.get(transactionId);
+  }
+
   /** What an order asked for, for every order ever recorded. */
   contentOf(transactionId: string): string | undefined {
     const open = this.#open.get(transactionId);
-    if (open !== undefined) return contentOf(open.job);
-    const line = this.#closed.get(transactionId);
-    return line?.slice(line.indexOf("\n") + 1);
+    return open === undefined ? this.#endOf(transactionId)?.content : contentOf(open.job);
   }
 
   /** What became of any withdrawal ever recorded. */
   stateOf(transactionId: string): State | undefined {
-    const open = this.#open.get(transactionId);
-    if (open !== undefined) return open.state;
-    const line = this.#closed.get(transactionId);
-    return line === undefined ? undefined : (line.slice(0, line.indexOf("\n")) as State);
+    return this.#open.get(transactionId)?.state ?? this.#endOf(transactionId)?.state;
   }
 
   count(state: State): number {
     return this.#counts.get(state) ?? 0;
   }
 
-  /** The signed versions that a head at `seq` covers and that may still be needed, in ledger order. */
+  /**
+   * The signed versions that a head at `seq` covers and that may still be needed, in ledger order.
+   */
   releasable(seq: number): readonly Waiting[] {
     const found: Waiting[] = [];
     for (let i = 0; i < this.#unreleased.size; i++) {
       const waiting = this.#unreleased.at(i) as Waiting;
       if (waiting.seq > seq) break;
       const withdrawal = this.#open.get(waiting.transactionId);
-      if (withdrawal === undefined || isFinal(withdrawal.state)) continue;
+      if (withdrawal === undefined || isOver(withdrawal)) continue;
       found.push(waiting);
     }
     return found;
   }
 
   begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job: Job): void {
-    const known = this.stateOf(record.transactionId);
-    invariant(known === undefined || known === "settled", "an order is recorded once");
-    const history = known === undefined ? null : this.#reopen(record.transactionId);
-    this.#open.set(record.transactionId, begin(record, job, history));
+    invariant(this.stateOf(record.transactionId) === undefined, "an order is recorded once");
+    this.#open.set(record.transactionId, begin(record, job));
     this.#count("requested", 1);
   }
 
   /** Folds a record about one open withdrawal and gives it. */
   fold(record: Extract<LedgerRecord, { transactionId: string }>): Withdrawal {
     const withdrawal = this.#openOne(record.transactionId);
-    const wasQuarantined = withdrawal.state === "quarantined";
     this.#moved(withdrawal, () => apply(withdrawal, record));
-    if (record.kind === "APPROVED" && wasQuarantined) this.#waitAgain(withdrawal, record.seq);
     if (record.kind === "SIGNED") {
       this.#unreleased.push({ seq: record.seq, transactionId: record.transactionId, version: record.version });
     }
-    if (isFinal(withdrawal.state)) this.#finals.push([record.seq, record.transactionId]);
+    if (record.kind === "OBSERVED" || isOver(withdrawal)) this.#finish(withdrawal, record.seq);
     return withdrawal;
-  }
-
-  /**
-   * A recovery, record by record: what is open is held, quarantined or settled. Nothing waits at the gate any more; what was signed
-   * and never let out waits there anew once a person has said yes to it.
-   */
-  recover(records: readonly (Imported | Extract<LedgerRecord, { kind: "SETTLED" }>)[], jobOf: (record: Imported) => Job): void {
-    while (this.#unreleased.size > 0) this.#unreleased.shift();
-    for (const record of records) {
-      const known = this.stateOf(record.transactionId);
-      if (record.kind === "IMPORTED" && (known === undefined || isFinal(known))) {
-        invariant(known === undefined || known === "settled", "what is final stays final");
-        const history = known === undefined ? null : this.#reopen(record.transactionId);
-        this.#open.set(record.transactionId, beginImported(record, jobOf(record), history));
-        this.#count("requested", 1);
-      }
-      const withdrawal = this.#openOne(record.transactionId);
-      this.#moved(withdrawal, () =>
-        record.kind === "IMPORTED" ? applyImported(withdrawal, record) : applySettled(withdrawal, record),
-      );
-      if (record.kind === "SETTLED") this.#finals.push([record.seq, record.transactionId]);
-    }
   }
 
   release(record: Extract<LedgerRecord, { kind: "RELEASED" }>): void {
@@ -165,23 +152,60 @@ export class Book {
     }
   }
 
-  /** The gateway holds everything up to `seq`: nothing waits at the gate below it, and what ended below it closes. */
-  acknowledge(seq: number): void {
+  /**
+   * The gateway holds everything up to `seq`: nothing waits at the gate below it. Gives the ids of
+   * what closes.
+   */
+  acknowledge(seq: number): readonly string[] {
     while ((this.#unreleased.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq) this.#unreleased.shift();
+    const closed: string[] = [];
     while ((this.#finals.peek()?.[0] ?? Number.POSITIVE_INFINITY) <= seq) {
-      const [, transactionId] = this.#finals.shift() as readonly [number, string];
-      this.#close(this.#openOne(transactionId));
+      const [endSeq, transactionId] = this.#finals.shift() as readonly [number, string];
+      const withdrawal = this.#open.get(transactionId);
+      if (withdrawal === undefined || withdrawal.endSeq !== endSeq) continue;
+      withdrawal.isEndHeard = true;
+      if (this.#closeIfOver(withdrawal)) closed.push(transactionId);
     }
+    return closed;
+  }
+
+  /** The gateway says that these have ended. Gives the ids of what closes. */
+  end({ ended }: Extract<LedgerRecord, { kind: "ENDED" }>): readonly string[] {
+    return ended.filter((transactionId) => {
+      const withdrawal = this.#openOne(transactionId);
+      withdrawal.isEnded = true;
+      return this.#closeIfOver(withdrawal);
+    });
+  }
+
+  /** What closed since the newest checkpoint, as the next one's rows. */
+  rows(): readonly Row[] {
+    return [...this.#closed].map(([id, ended]) => rowOfEnded(id, ended));
+  }
+
+  /** A checkpoint stands for `rows`: the sorted files answer for them. */
+  putAway(): void {
+    this.#closed.clear();
   }
 
   snapshot(): BookSnapshot {
+    const ends = new Map(this.#counts);
+    for (const { state } of this.#open.values()) ends.set(state, (ends.get(state) ?? 0) - 1);
     return {
       open: [...this.#open.values()],
       recent: [...this.#recent.values()],
-      closed: [...this.#closed],
+      closed: [...this.#closed].map(([id, { state, content }]) => [id, state, content]),
+      ends: [...ends].filter(([, count]) => count !== 0),
       unreleased: this.#unreleased.toArray(),
       finals: this.#finals.toArray(),
     };
+  }
+
+  #endOf(transactionId: string): Ended | undefined {
+    const here = this.#closed.get(transactionId);
+    if (here !== undefined) return here;
+    const id = Buffer.from(transactionId, "hex");
+    return endedIn(this.#past.find("closed", id), id);
   }
 
   #openOne(transactionId: string): Withdrawal {
@@ -190,23 +214,18 @@ export class Book {
     return withdrawal;
   }
 
-  /** Signed before a recovery and never let out: the gateway was told of it again before this record. */
-  #waitAgain({ transactionId, versions }: Withdrawal, seq: number): void {
-    for (const { version, txHash, released } of versions) {
-      if (txHash !== "" && !released) this.#unreleased.push({ seq, transactionId, version });
-    }
+  /** Another end may have been told before. */
+  #finish(withdrawal: Withdrawal, seq: number): void {
+    if (!isFinal(withdrawal.state)) return;
+    withdrawal.endSeq = seq;
+    withdrawal.isEndHeard = false;
+    this.#finals.push([seq, withdrawal.transactionId]);
   }
 
-  /** Takes out what was settled, wherever it stands, and gives its history as far as it is still known. */
-  #reopen(transactionId: string): readonly LedgerLine[] {
-    const history = this.find(transactionId)?.history ?? [];
-    this.#open.delete(transactionId);
-    this.#recent.delete(transactionId);
-    this.#closed.delete(transactionId);
-    this.#count("settled", -1);
-    // Its old end must not close it.
-    this.#finals = new Fifo(this.#finals.toArray().filter(([, id]) => id !== transactionId));
-    return history;
+  #closeIfOver(withdrawal: Withdrawal): boolean {
+    const isClosing = withdrawal.isEndHeard && isOver(withdrawal);
+    if (isClosing) this.#close(withdrawal);
+    return isClosing;
   }
 
   #moved(withdrawal: Withdrawal, move: () => void): void {
@@ -222,7 +241,7 @@ export class Book {
   #close(withdrawal: Withdrawal): void {
     const { transactionId } = withdrawal;
     this.#open.delete(transactionId);
-    this.#closed.set(transactionId, `${withdrawal.state}\n${contentOf(withdrawal.job)}`);
+    this.#closed.set(transactionId, { state: withdrawal.state, content: contentOf(withdrawal.job) });
     // Nobody sends these bytes again, and they are the most of what a withdrawal weighs.
     withdrawal.versions = withdrawal.versions.map((version) => ({ ...version, unsigned: "", raw: "" }));
     this.#recent.set(transactionId, withdrawal);

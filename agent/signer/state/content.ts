@@ -1,21 +1,31 @@
 /**
- * What one order asks for, as one text that is remembered for ever: a second job under the same id is compared with it, so that a
- * contradiction is an alarm that names the field, and never a second payment. Touches nothing.
+ * What one order asks for, as hashes that are remembered for ever: a second job under the same id
+ * is compared with them, so that a contradiction is an alarm that names the field, and never a
+ * second payment. Touches nothing.
  */
-import { parseAddress } from "../../../chains/evm/address.ts";
+import { parseAddress } from "../../../chains/families.ts";
 import type { Code } from "../../../protocol/codes.ts";
+import { domainHash } from "../../../protocol/identity.ts";
 import type { Job } from "../../../protocol/messages.ts";
 
 /**
- * currency ‖ amount ‖ address ‖ tag, a line each. Amounts come canonical from the parser; an address counts in its checksummed form.
+ * Hex digits kept of a field's hash: 8 bytes. Two texts with one hash would hide an alarm, and pay
+ * nothing.
+ */
+const fieldDigits = 16;
+
+/**
+ * Hashes of currency ‖ amount ‖ address ‖ tag, 32 bytes as hex. Amounts come canonical from the
+ * parser; an address counts in its checksummed form.
  * @public
  */
 export function contentOf(job: Pick<Job, "currency" | "amount" | "address" | "tag">): string {
-  return `${job.currency}\n${job.amount}\n${canonicalAddress(job.address)}\n${job.tag}`;
+  const fields = [job.currency, job.amount, canonicalAddress(job.address), job.tag];
+  return fields.map((text) => domainHash("content", Buffer.from(text)).slice(0, fieldDigits)).join("");
 }
 
 /**
- * The checksummed form of an address, or the text itself when it is none.
+ * The canonical form of an address, or the text itself when it is none.
  * @public
  */
 export function canonicalAddress(text: string): string {
@@ -36,7 +46,6 @@ const differences: readonly Code[] = [
  */
 export function differenceOf(known: string, told: string): Code | "" {
   if (known === told) return "";
-  const fields = told.split("\n");
-  const at = known.split("\n").findIndex((field, i) => field !== fields[i]);
-  return differences[at] ?? "WITHDRAWAL_EXISTS_DIFFERENT_TAG";
+  const fieldOf = (content: string, field: number): string => content.slice(field * fieldDigits, (field + 1) * fieldDigits);
+  return differences.find((_, field) => fieldOf(known, field) !== fieldOf(told, field)) ?? "WITHDRAWAL_EXISTS_DIFFERENT_TAG";
 }

@@ -1,34 +1,29 @@
 /**
- * The signer's whole knowledge, folded from its ledger: one function changes it, live and at start-up. What a run knows beyond the
- * ledger (who greeted, what the courier told) is `run.ts`. Touches nothing: no clock, disk, socket or chance.
+ * The signer's whole knowledge, folded from its ledger: one function changes it, live and at
+ * start-up. What a run knows beyond the ledger (who greeted, what the courier told) is `run.ts`.
+ * Touches nothing: no clock, disk, socket or chance.
  */
 import type { KeyObject } from "node:crypto";
 import { publicKeyFromHex } from "../../../protocol/envelope.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
+import type { RecoverySpend } from "../../../protocol/recovery.ts";
+import type { Leaving, Past } from "../../ledger/past.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { Policy, type PolicySnapshot } from "../policy/policy.ts";
 import type { Rules } from "../policy/rules.ts";
 import { type AccountEntries, Accounts } from "./accounts.ts";
 import { Book, type BookSnapshot } from "./book.ts";
 import { canonicalAddress } from "./content.ts";
-import { Outbox, recoveryEntryOf } from "./entries.ts";
+import { Outbox } from "./entries.ts";
 import { Heads, type HeadsSnapshot } from "./heads.ts";
 import { type ChainSnapshot, JobChain } from "./jobs.ts";
 import type { Withdrawal } from "./withdrawal.ts";
 
 type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
 
-type WithdrawalRecord = Exclude<
-  Extract<LedgerRecord, { transactionId: string }>,
-  { kind: "REQUESTED" | "REPEATED" | "IMPORTED" | "SETTLED" }
->;
-
-interface Staged {
-  readonly begun: Extract<LedgerRecord, { kind: "RECOVERING" }>;
-  readonly parts: Extract<LedgerRecord, { kind: "IMPORTED" | "SETTLED" | "RESTATED" }>[];
-}
+type WithdrawalRecord = Exclude<Extract<LedgerRecord, { transactionId: string }>, { kind: "REQUESTED" | "REPEATED" }>;
 
 /**
  * Who this ledger belongs to, with the gateway's key ready for use.
@@ -46,12 +41,24 @@ export interface Lock {
 }
 
 /**
+ * A person stopped new signatures.
+ * @public
+ */
+export interface Paused {
+  readonly at: number; // ledger time
+  readonly approver: string; // the name that whoever asked gave
+}
+
+/**
  * The config.json by which the newest decisions were made.
  * @public
  */
 export interface Ruled {
   readonly digest: string;
   readonly at: number; // ledger time
+  readonly limits: readonly string[]; // a line a currency
+  // the newest others that decisions were made by, null for none
+  readonly before: readonly string[] | null;
 }
 
 /**
@@ -59,7 +66,7 @@ export interface Ruled {
  * @public
  */
 export interface CoreSnapshot {
-  readonly version: 1;
+  readonly version: 2;
   readonly paired: PairedBody;
   readonly locked: Lock | null;
   readonly heads: HeadsSnapshot;
@@ -68,17 +75,22 @@ export interface CoreSnapshot {
   readonly policy: PolicySnapshot;
   readonly book: BookSnapshot;
   readonly outbox: ReturnType<Outbox["snapshot"]>;
-  readonly recovery?: Recovery | null;
+  readonly opened?: OpenedLedger | null;
   readonly heldBefore?: number;
   readonly ruled?: Ruled | null;
+  readonly paused?: Paused | null;
 }
 
 /**
- * A recovery that a person has not ended: everything new is held.
+ * How this ledger was opened, when it did not begin with its pairing.
  * @public
  */
-export interface Recovery {
-  readonly seq: number; // of its RECOVERED record
+export interface OpenedLedger {
+  readonly seq: number; // of its OPENED record
+  readonly tellFrom: number; // the gateway is told again what is recorded after this and closed
+  readonly isHolding: boolean; // both went back, and no person has ended it: everything new is held
+  // final transactions of the account that nobody could explain
+  readonly spends: readonly RecoverySpend[];
 }
 
 /**
@@ -86,35 +98,58 @@ export interface Recovery {
  * @public
  */
 export class Core {
-  readonly policy: Policy;
-  readonly book: Book;
-  readonly accounts: Accounts;
-  readonly chain: JobChain;
-  readonly outbox: Outbox;
-  readonly heads: Heads;
-  /** Jobs read by admission whose record is about to be folded, by hash: so that no text is parsed twice. */
+  policy!: Policy;
+  book!: Book;
+  accounts!: Accounts;
+  chain!: JobChain;
+  outbox!: Outbox;
+  heads!: Heads;
+  readonly #rules: Rules;
+  readonly #past: Past;
+  /**
+   * Jobs read by admission whose record is about to be folded, by hash: so that no text is parsed
+   * twice.
+   */
   readonly #read = new Map<string, Job>();
-  /** What a recovery under way would change; RECOVERED makes it hold. A crash before leaves it without effect. */
-  #staged: Staged | null = null;
   #paired: Paired | null;
-  #locked: Lock | null;
-  #recovery: Recovery | null;
-  /** What the gateway issued before this moment was asked for while a recovery was under way, whenever it comes. */
-  #heldBefore: number;
-  #ruled: Ruled | null;
+  #locked: Lock | null = null;
+  #opened: OpenedLedger | null = null;
+  /**
+   * What the gateway issued before this moment was asked for while everything new was held,
+   * whenever it comes.
+   */
+  #heldBefore = 0;
+  #ruled: Ruled | null = null;
+  #paused: Paused | null = null;
 
-  constructor(rules: Rules, snapshot?: CoreSnapshot) {
-    this.policy = new Policy(rules, snapshot?.policy);
-    this.book = new Book(snapshot?.book);
+  /**
+   * `past` are the ledger's sorted files: what checkpoints put away, `snapshot` its newest
+   * checkpoint.
+   */
+  constructor(rules: Rules, past: Past, snapshot?: CoreSnapshot) {
+    this.#rules = rules;
+    this.#past = past;
+    this.#paired = null;
+    this.load(snapshot);
+  }
+
+  /**
+   * Begins anew from a state: that of a checkpoint, or the one that a new ledger is opened with.
+   */
+  load(snapshot?: CoreSnapshot): void {
+    const [rules, past] = [this.#rules, this.#past];
+    this.policy = new Policy(rules, past, snapshot?.policy);
+    this.book = new Book(past, snapshot?.book);
     this.accounts = new Accounts(snapshot?.accounts);
     this.chain = new JobChain(snapshot?.chain);
     this.outbox = new Outbox(snapshot?.outbox);
     this.heads = new Heads(snapshot?.heads);
     this.#paired = snapshot === undefined ? null : pairedOf(snapshot.paired);
     this.#locked = snapshot?.locked ?? null;
-    this.#recovery = snapshot?.recovery ?? null;
+    this.#opened = snapshot?.opened ?? null;
     this.#heldBefore = snapshot?.heldBefore ?? 0;
     this.#ruled = snapshot?.ruled ?? null;
+    this.#paused = snapshot?.paused ?? null;
   }
 
   get paired(): Paired {
@@ -126,8 +161,14 @@ export class Core {
     return this.#locked;
   }
 
-  get recovery(): Recovery | null {
-    return this.#recovery;
+  /** How this ledger was opened, null for one that began with its pairing. */
+  get opened(): OpenedLedger | null {
+    return this.#opened;
+  }
+
+  /** Everything new is held for a person: both sides went back, and nobody has ended it. */
+  get isHolding(): boolean {
+    return this.#opened?.isHolding === true;
   }
 
   /** The newest POLICY record, null before the first. */
@@ -135,9 +176,23 @@ export class Core {
     return this.#ruled;
   }
 
-  /** Whether a job is a person's to decide: it was asked for in a recovery, or before, and may have been paid and forgotten. */
+  /** Null unless a person stopped new signatures. */
+  get paused(): Paused | null {
+    return this.#paused;
+  }
+
+  /** The newest recorded limits that are not these, null for none. */
+  limitsBefore(limits: readonly string[]): readonly string[] | null {
+    const ruled = this.#ruled;
+    return ruled === null || isSame(ruled.limits, limits) ? (ruled?.before ?? null) : ruled.limits;
+  }
+
+  /**
+   * Whether a job is a person's to decide: it was asked for before one ended the holding, and may
+   * have been paid and forgotten.
+   */
   isOfRecovery({ issuedAt }: Job): boolean {
-    return this.#recovery !== null || issuedAt < this.#heldBefore;
+    return this.isHolding || issuedAt < this.#heldBefore;
   }
 
   /** Hands over a job that was read from `text`, for the record that follows. */
@@ -159,6 +214,7 @@ export class Core {
       case "REPEATED":
         this.chain.fold(record);
         this.#read.delete(record.jobHash);
+        if (record.code === "") this.outbox.fold(record, this.book.find(record.transactionId));
         return;
       case "RELEASED":
         this.book.release(record);
@@ -166,6 +222,13 @@ export class Core {
         return;
       case "REPORTED":
         this.#acknowledge(record);
+        return;
+      case "ENDED":
+        for (const transactionId of this.book.end(record)) this.policy.voidApproval(transactionId);
+        return;
+      case "PAUSED":
+        this.#paused = record.paused ? { at: record.at, approver: record.approver } : null;
+        this.outbox.fold(record, undefined);
         return;
       case "ADOPTED":
         this.accounts.fold(record);
@@ -179,24 +242,17 @@ export class Core {
         this.outbox.fold(record, undefined);
         return;
       case "CHECKPOINT":
+        this.book.putAway();
+        this.policy.putAway();
         return;
       case "POLICY":
-        this.#ruled = { digest: record.digest, at: record.at };
+        this.#ruled = { digest: record.digest, at: record.at, limits: record.limits, before: this.limitsBefore(record.limits) };
         return;
-      case "RECOVERING":
-        this.#staged = { begun: record, parts: [] };
-        return;
-      case "IMPORTED":
-      case "SETTLED":
-      case "RESTATED":
-        invariant(this.#staged !== null, "a recovery begins with RECOVERING");
-        this.#staged.parts.push(record);
-        return;
-      case "RECOVERED":
-        this.#recover(record);
+      case "OPENED":
+        this.#open(record);
         return;
       case "RESUMED":
-        this.#recovery = null;
+        if (this.#opened !== null) this.#opened = { ...this.#opened, isHolding: false, spends: [] };
         this.#heldBefore = Math.max(this.#heldBefore, record.issuedBefore);
         return;
       default:
@@ -204,11 +260,21 @@ export class Core {
     }
   }
 
-  /** The whole state, to be written as JSON before anything else is folded. */
+  /**
+   * The state for a checkpoint, and what leaves it for good. Both are to be written before anything
+   * else is folded.
+   */
+  checkpoint(): { readonly state: CoreSnapshot; readonly leaving: Leaving } {
+    const { book, policy, ...rest } = this.snapshot();
+    const state = { ...rest, book: { ...book, closed: [] }, policy: { ...policy, paid: [] } };
+    return { state, leaving: { closed: this.book.rows(), paid: this.policy.rows() } };
+  }
+
+  /** The whole state but what lies in the sorted files, for JSON. */
   snapshot(): CoreSnapshot {
     const { publicKey: _publicKey, ...paired } = this.paired;
     return {
-      version: 1,
+      version: 2,
       paired,
       locked: this.#locked,
       heads: this.heads.snapshot(),
@@ -217,45 +283,27 @@ export class Core {
       policy: this.policy.snapshot(this.heads.at),
       book: this.book.snapshot(),
       outbox: this.outbox.snapshot(),
-      recovery: this.#recovery,
+      opened: this.#opened,
       heldBefore: this.#heldBefore,
       ruled: this.#ruled,
+      paused: this.#paused,
     };
   }
 
-  /** All at once: the records before this one were waiting for it. */
-  #recover(record: Extract<LedgerRecord, { kind: "RECOVERED" }>): void {
-    const staged = this.#staged;
-    invariant(staged !== null && staged.begun.order === record.order, "what is recovered was begun");
-    this.#staged = null;
-    const { begun, parts } = staged;
-    this.#paired = { ...this.paired, epoch: record.epoch };
-    this.#locked = null;
-    this.#recovery = { seq: record.seq };
-    this.chain.restart({ sequence: begun.sequence, hash: begun.jobHash });
-    this.heads.restart(begun.held.seq);
-    const moved = parts.filter((part) => part.kind !== "RESTATED");
-    this.book.recover(moved, (part) => parseJob(part.job));
-    const entries = [recoveryEntryOf(begun, undefined)];
-    for (const part of parts) {
-      const withdrawal = part.kind === "RESTATED" ? undefined : this.book.find(part.transactionId);
-      entries.push(recoveryEntryOf(part, withdrawal));
-      if (part.kind === "SETTLED") this.policy.voidApproval(part.transactionId);
-      if (part.kind === "IMPORTED" && withdrawal !== undefined) {
-        this.policy.recover(part, withdrawal.job.currency, record.at);
-      }
-    }
-    this.outbox.restart(entries.filter((entry) => entry !== null));
-    for (const account of record.accounts) this.accounts.recover(account);
-    this.accounts.recount(this.book.open());
-    for (const spent of record.spent) this.policy.countSpent(`recovery ${record.order}`, spent, record.at);
+  /** The state that this record's file holds is here already, live as at a start. */
+  #open(record: Extract<LedgerRecord, { kind: "OPENED" }>): void {
+    invariant(this.#opened !== null && this.paired.epoch === record.epoch, "a ledger is opened with its own state");
+    this.#opened = { ...this.#opened, seq: record.seq };
+    this.outbox.fold(record, undefined);
+    // Nobody knows what the gateway has heard of a pause.
+    this.outbox.push({ kind: "paused", seq: record.seq, at: record.at, paused: this.#paused !== null });
   }
 
   #foldWithdrawal(record: WithdrawalRecord): void {
     const from = this.book.find(record.transactionId)?.state;
     const withdrawal = this.book.fold(record);
     this.policy.fold(record, withdrawal.job.currency);
-    if (record.kind === "INTENT") this.accounts.fold(record);
+    if (record.kind === "INTENT") this.accounts.fold(record, withdrawal.isKept);
     if (record.kind === "OBSERVED" && record.outcome === "paid") this.#learn(withdrawal, record.at);
     if (record.kind === "OBSERVED" && from !== undefined) {
       this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
@@ -265,7 +313,7 @@ export class Core {
 
   #learn({ job, address }: Withdrawal, at: number): void {
     const { network, amount, currency } = job;
-    // What a recovery took over may have it as somebody wrote it.
+    // What the gateway told of may have it as somebody wrote it.
     this.policy.learn(network, { address: canonicalAddress(address), at, amount, currency });
   }
 
@@ -278,7 +326,7 @@ export class Core {
   #acknowledge(record: Extract<LedgerRecord, { acked: unknown }>): void {
     this.heads.acknowledge(record.acked);
     this.outbox.acknowledge(record.acked.seq);
-    this.book.acknowledge(record.acked.seq);
+    for (const transactionId of this.book.acknowledge(record.acked.seq)) this.policy.voidApproval(transactionId);
   }
 
   #jobOf(record: Extract<LedgerRecord, { kind: "REQUESTED" }>): Job {
@@ -287,6 +335,10 @@ export class Core {
     this.#read.delete(record.jobHash);
     return read;
   }
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, i) => text === b[i]);
 }
 
 function pairedOf(body: PairedBody): Paired {

@@ -1,25 +1,28 @@
 /**
- * What the gateway must hear, in ledger order, until it says that it has it. Built from records alone, so that a restart resends
- * exactly the same entries. Touches nothing. Source: docs/protocol.md section 6.
+ * What the gateway must hear, in ledger order, until it says that it has it. Built from records
+ * alone, so that a restart resends exactly the same entries. Touches nothing. Source:
+ * docs/protocol.md section 6.
  */
 import { invariant } from "../../../protocol/fault.ts";
-import { zeroHash } from "../../../protocol/identity.ts";
+import { jobHashOf, zeroHash } from "../../../protocol/identity.ts";
 import type { Entry, Head } from "../../../protocol/messages.ts";
+import { versionsMax } from "../../../protocol/payloads.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
+import { contestedCode } from "./bindings.ts";
 import { Fifo } from "./fifo.ts";
-import type { Withdrawal } from "./withdrawal.ts";
+import { isFinal, type Version, type Withdrawal } from "./withdrawal.ts";
 
 /**
  * Entries of one statement: about 100 KiB of the 256 KiB a gateway takes.
  * @public
  */
 export const entriesPerFrame = 256;
-
 /**
- * An entry without its place: what a RESTATED record carries.
- * @public
+ * About the bytes of one statement's entries: a job told again is long, and a frame is one text of
+ * at most 128 KiB to the courier.
  */
-export type Fact = Entry extends infer E ? (E extends Entry ? Omit<E, "seq" | "at"> : never) : never;
+const entryBytesMax = 64 * 1024;
+const entryBytes = 250;
 
 /**
  * One statement's place and contents.
@@ -49,46 +52,29 @@ export class Outbox {
 
   /** `withdrawal` is the one the record is about, after the record was folded into it. */
   fold(record: LedgerRecord, withdrawal: Withdrawal | undefined): void {
-    const entry = entryOf(record, withdrawal);
-    if (entry !== null) this.#entries.push(entry);
+    for (const entry of entriesOf(record, withdrawal)) this.#entries.push(entry);
+  }
+
+  push(entry: Entry): void {
+    this.#entries.push(entry);
   }
 
   acknowledge(seq: number): void {
     while ((this.#entries.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq) this.#entries.shift();
   }
 
-  /** A recovery: in its epoch the gateway hears these first and nothing from before. */
-  restart(entries: readonly Entry[]): void {
-    while (this.#entries.size > 0) this.#entries.shift();
-    for (const entry of entries) this.#entries.push(entry);
-  }
-
   /**
-   * Everything after `after` that is on disk (`durable`), in statements that join without a gap. The last one's head is `durable`
-   * itself; a fuller one before it ends at its own last entry.
+   * Everything after `after` that is on disk (`durable`), in statements that join without a gap.
+   * The last one's head is `durable` itself; a fuller one before it ends at its own last entry.
    */
   batches(after: number, durable: Head, hashAt: (seq: number) => string | null): readonly Batch[] {
-    const at = (seq: number): string => {
-      const hash = seq === 0 ? zeroHash : hashAt(seq);
-      invariant(hash !== null, "the hash of what is not acknowledged is kept");
-      return hash;
-    };
-    const batches: Batch[] = [];
-    let entries: Entry[] = [];
-    let from = after;
+    const entries: Entry[] = [];
     for (let i = this.#firstAfter(after); i < this.#entries.size; i++) {
       const entry = this.#entries.at(i) as Entry;
       if (entry.seq > durable.seq) break;
-      if (entries.length === entriesPerFrame) {
-        const { seq } = entries[entries.length - 1] as Entry;
-        batches.push({ after: from, previous: at(from), head: { seq, hash: at(seq) }, entries });
-        from = seq;
-        entries = [];
-      }
       entries.push(entry);
     }
-    if (entries.length > 0) batches.push({ after: from, previous: at(from), head: durable, entries });
-    return batches;
+    return entries.length === 0 ? [] : batchesOf(entries, after, durable, hashAt);
   }
 
   snapshot(): readonly Entry[] {
@@ -109,32 +95,116 @@ export class Outbox {
 }
 
 /**
- * The entry of a record that is part of a recovery, null when the gateway needs none.
+ * Entries after `after` as statements that join without a gap; the entries of one record stay
+ * together. The last one's head is `head`.
  * @public
  */
-export function recoveryEntryOf(
-  record: Extract<LedgerRecord, { kind: "RECOVERING" | "RESTATED" | "IMPORTED" | "SETTLED" }>,
-  withdrawal: Withdrawal | undefined,
-): Entry | null {
-  const { seq, at } = record;
-  switch (record.kind) {
-    case "RECOVERING": {
-      const { order, held, sequence, jobHash } = record;
-      return { kind: "recovered", seq, at, order, held: held.seq === 0 ? null : held, sequence, jobHash };
+export function batchesOf(
+  entries: readonly Entry[],
+  after: number,
+  head: Head,
+  hashAt: (seq: number) => string | null,
+): readonly Batch[] {
+  const at = (seq: number): string => {
+    const hash = seq === 0 ? zeroHash : hashAt(seq);
+    invariant(hash !== null, "the hash of what is not acknowledged is kept");
+    return hash;
+  };
+  const batches: Batch[] = [];
+  let part: Entry[] = [];
+  let bytes = 0;
+  let from = after;
+  for (const entry of entries) {
+    const last = part.at(-1);
+    if (last !== undefined && last.seq !== entry.seq && (part.length >= entriesPerFrame || bytes >= entryBytesMax)) {
+      batches.push({ after: from, previous: at(from), head: { seq: last.seq, hash: at(last.seq) }, entries: part });
+      [from, part, bytes] = [last.seq, [], 0];
     }
-    case "RESTATED":
-      return { ...(JSON.parse(record.fact) as Fact), seq, at };
-    case "IMPORTED": {
-      const { transactionId } = record;
-      const address = withdrawal?.address ?? "";
-      return { kind: "decision", seq, at, transactionId, decision: "held", code: "RECOVERY_HOLD", address };
-    }
-    default:
-      return null;
+    part.push(entry);
+    bytes += entry.kind === "asked" ? entryBytes + entry.job.length * 1.3 : entryBytes;
   }
+  batches.push({ after: from, previous: at(from), head, entries: part });
+  return batches;
 }
 
-function entryOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): Entry | null {
+/**
+ * Of a withdrawal that an opened ledger keeps, the gateway may have lost everything: all that is
+ * known of it goes with the decision.
+ */
+function entriesOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): readonly Entry[] {
+  if (record.kind === "REPEATED") return withdrawal === undefined ? [] : answerAgain(record, withdrawal);
+  const entry = entryOf(record, withdrawal);
+  if (entry === null) return [];
+  const isKept = withdrawal?.isKept === true && (record.kind === "APPROVED" || record.kind === "HELD");
+  return isKept ? [...keptEntries(record, withdrawal), entry] : [entry];
+}
+
+/**
+ * What is known of a withdrawal that was kept when the ledger was opened: its job, which stands in
+ * no chain any more, and its versions.
+ * @public
+ */
+export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonly Entry[] {
+  const { transactionId, job, jobText, jobSignature, address, account, slot, versions } = withdrawal;
+  const entries: Entry[] = [
+    {
+      ...{ kind: "asked", seq, at, transactionId, sequence: 0, jobHash: jobHashOf(jobText) },
+      ...{ job: jobText, signature: jobSignature },
+    },
+  ];
+  const signed = versions.filter(({ txHash, version }) => txHash !== "" && version <= versionsMax);
+  if (signed.length === 0) return entries;
+  entries.push({ kind: "decision", seq, at, transactionId, decision: "approved", code: "", address });
+  for (const one of signed) {
+    const { version, txHash, feeMax } = one;
+    entries.push({
+      kind: "signed",
+      seq,
+      at,
+      transactionId,
+      version,
+      network: job.network,
+      account,
+      slot: slot,
+      txHash,
+      feeMax,
+    });
+  }
+  return entries;
+}
+
+/**
+ * A job whose order is here already gets the answer that the order has.
+ * @public
+ */
+export function answerAgain({ seq, at }: Place, withdrawal: Withdrawal): readonly Entry[] {
+  const { transactionId, state, code, address, observed } = withdrawal;
+  if (state === "refused" || state === "expired") {
+    return [{ kind: "decision", seq, at, transactionId, decision: state, code, address: "" }];
+  }
+  // Of two withdrawals on one slot the gateway has one: it takes no signature of the other.
+  const isWaiting = state === "held" || state === "requested" || code === contestedCode;
+  const decision = isWaiting ? "held" : "approved";
+  const entries: Entry[] = [
+    { kind: "decision", seq, at, transactionId, decision, code: decision === "held" ? code : "", address },
+  ];
+  if (!isWaiting && withdrawal.versions.some(({ txHash }) => txHash !== ""))
+    entries.push(...keptEntries({ seq, at }, withdrawal).slice(2));
+  if (observed !== null && isFinal(state)) {
+    const outcome = state as "paid" | "reverted" | "lost" | "cancelled";
+    entries.push({ kind: "observed", seq, at, transactionId, stage: "final", outcome, txHash: observed.txHash });
+  }
+  return entries;
+}
+
+type Place = Pick<LedgerRecord, "seq" | "at">;
+
+/**
+ * The entry of one record, null when the gateway needs none. `withdrawal` says what a record alone
+ * does not.
+ * @public
+ */
+export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Entry | null {
   const { seq, at } = record;
   const address = withdrawal?.address ?? "";
   switch (record.kind) {
@@ -161,29 +231,36 @@ function entryOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): Entr
       return { kind: "observed", seq, at, transactionId, stage, outcome, txHash };
     }
     case "ADOPTED":
-      return { kind: "adopted", seq, at, network: record.network, account: record.account, token: record.nonce };
+      return { kind: "adopted", seq, at, network: record.network, account: record.account, slot: record.slot };
     case "ALARM":
       return { kind: "alarm", seq, at, code: record.code, locked: false };
     case "LOCKED":
       return { kind: "alarm", seq, at, code: record.code, locked: true };
+    case "OPENED": {
+      const { order, held, sequence, jobHash } = record;
+      return { kind: "opened", seq, at, order, held: held.seq === 0 ? null : held, sequence, jobHash };
+    }
+    case "PAUSED":
+      return { kind: "paused", seq, at, paused: record.paused };
     default:
       return null;
   }
 }
 
-function signedEntry(record: Extract<LedgerRecord, { kind: "SIGNED" }>, withdrawal: Withdrawal): Entry | null {
-  const version = withdrawal.versions[record.version - 1];
-  if (version === undefined) return null;
-  return {
-    kind: "signed",
-    seq: record.seq,
-    at: record.at,
-    transactionId: record.transactionId,
-    version: record.version,
-    network: withdrawal.job.network,
-    account: withdrawal.account,
-    token: withdrawal.nonce,
-    txHash: record.txHash,
-    feeMax: (BigInt(version.gasLimit) * BigInt(version.maxFeePerGas)).toString(),
-  };
+/** What an entry says of its withdrawal beyond its record. */
+export interface Told {
+  readonly address: string;
+  readonly job: { readonly network: string };
+  readonly account: string;
+  readonly slot: string;
+  readonly versions: readonly Pick<Version, "feeMax">[];
+}
+
+function signedEntry(record: Extract<LedgerRecord, { kind: "SIGNED" }>, told: Told): Entry | null {
+  const signed = told.versions[record.version - 1];
+  if (signed === undefined) return null;
+  const { seq, at, transactionId, version, txHash } = record;
+  const { job, account, slot } = told;
+  const { feeMax } = signed;
+  return { kind: "signed", seq, at, transactionId, version, network: job.network, account, slot: slot, txHash, feeMax };
 }

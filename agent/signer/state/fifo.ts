@@ -1,5 +1,6 @@
 /**
- * First in, first out, with a constant cost on average however long it grows: `Array.shift` moves everything. Touches nothing.
+ * First in, first out, with a constant cost on average however long it grows: `Array.shift` moves
+ * everything. Touches nothing.
  */
 
 /** @public */

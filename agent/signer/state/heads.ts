@@ -1,6 +1,6 @@
 /**
- * The ledger's head, and the hashes from the newest acknowledged record on: what an echo or an acknowledgement is held against.
- * Folded from records. Touches nothing.
+ * The ledger's head, and the hashes from the newest acknowledged record on: what an echo or an
+ * acknowledgement is held against. Folded from records. Touches nothing.
  */
 import { zeroHash } from "../../../protocol/identity.ts";
 import type { Head } from "../../../protocol/messages.ts";
@@ -11,8 +11,6 @@ export interface HeadsSnapshot {
   readonly from: number;
   readonly hashes: readonly string[];
   readonly at: number;
-  /** Of each recovery: how far the gateway's head stood in the ledger that it went by then, and what it had acknowledged here before. */
-  readonly before?: readonly (readonly [number, number])[];
 }
 
 /** Where we are, and what the gateway is known to have. */
@@ -22,14 +20,12 @@ export class Heads {
   #first = 0;
   #hashes: string[];
   #at: number;
-  readonly #before: (readonly [number, number])[];
 
   constructor(snapshot?: HeadsSnapshot) {
     this.#acked = snapshot?.acked ?? { seq: 0, hash: zeroHash };
     this.#from = snapshot?.from ?? 1;
     this.#hashes = [...(snapshot?.hashes ?? [])];
     this.#at = snapshot?.at ?? 0;
-    this.#before = [...(snapshot?.before ?? [])];
   }
 
   /** The newest record, on disk or on its way there. Seq 0 before the first. */
@@ -72,33 +68,12 @@ export class Heads {
     }
   }
 
-  /** A recovery: in its epoch the gateway has acknowledged nothing yet. `held` is what the order called its head. */
-  restart(held: number): void {
-    this.#before.push([held, this.everAcked]);
-    this.#acked = { seq: 0, hash: zeroHash };
-  }
-
-  /**
-   * Up to where a gateway has this ledger whose head `held` is none of its records: it holds another ledger that left this one further
-   * on. That may have been before a recovery, where another was given up for this one: then the gateway was put back to before that,
-   * and what it has acknowledged since says nothing.
-   */
-  sharedWith(held: number): number {
-    return this.#before.find(([then]) => then >= held)?.[1] ?? this.everAcked;
-  }
-
-  /** An acknowledgement says the same of a ledger after a recovery as before: the gateway had this much of it. */
-  get everAcked(): number {
-    return Math.max(this.#acked.seq, this.#before.at(-1)?.[1] ?? 0);
-  }
-
   snapshot(): HeadsSnapshot {
     return {
       acked: this.#acked,
       from: this.#from,
       hashes: this.#hashes.slice(this.#first),
       at: this.#at,
-      before: [...this.#before],
     };
   }
 }

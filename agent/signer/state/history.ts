@@ -2,7 +2,8 @@
  * Records as lines for a person: what `show` prints about one withdrawal. Touches nothing.
  */
 
-import type { LedgerRecord } from "../../ledger/records.ts";
+import { familyOf } from "../../../chains/families.ts";
+import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine } from "../../socket/verbs.ts";
 
 /** One record in words, without bytes that say nothing to a person. */
@@ -24,11 +25,15 @@ function detailOf(record: LedgerRecord): string {
       return `the first yes of two, ${byWords(record)}, to ${record.address}`;
     case "REFUSED":
       return `${byWords(record)}: ${record.code}`;
-    case "INTENT":
+    case "INTENT": {
+      const family = familyOf(record.network);
       return (
-        `version ${record.version}, nonce ${record.nonce} of ${record.account}, gas ${record.gasLimit}, ` +
-        `at most ${record.maxFeePerGas} wei per gas`
+        `version ${record.version}${isCancel(record) ? ", a cancel" : ""}, ${family.slots.say(record.slot)} of ${record.account}, ` +
+        family.fees.say(record.facts)
       );
+    }
+    case "UNSTUCK":
+      return `${record.act} ${byWords(record)}`;
     case "SIGNED":
       return `version ${record.version}, ${record.txHash}`;
     case "RELEASED":
@@ -37,12 +42,6 @@ function detailOf(record: LedgerRecord): string {
       const where = record.block === 0 ? "" : ` in block ${record.block}`;
       return `${record.outcome === "" ? record.stage : `final, ${record.outcome}`}${where}${record.txHash === "" ? "" : ` ${record.txHash}`}`;
     }
-    case "IMPORTED": {
-      const hashes = record.versions.map(({ txHash }) => txHash || "an intent without signature");
-      return record.nonce === "" ? "held, nothing is bound" : `quarantined on nonce ${record.nonce}: ${hashes.join(", ")}`;
-    }
-    case "SETTLED":
-      return "the gateway does not call it open any more";
     default:
       return "";
   }

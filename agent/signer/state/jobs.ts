@@ -1,6 +1,7 @@
 /**
- * Our end of the chain of jobs: the newest one and the hashes of those before it, so that a repeat is told from a fork. Folded from
- * REQUESTED, REPEATED and RECOVERED records. Touches nothing. Source: docs/protocol.md section 5.
+ * Our end of the chain of jobs: the newest one and the hashes of those before it, so that a repeat
+ * is told from a fork. Folded from REQUESTED and REPEATED records; an opened ledger begins with
+ * another. Touches nothing. Source: docs/protocol.md section 5.
  */
 import { invariant } from "../../../protocol/fault.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
@@ -14,7 +15,7 @@ const rememberedMax = 4_096;
  */
 export interface Link {
   readonly hash: string;
-  readonly transactionId: string; // "" for the one that a recovery goes on from
+  readonly transactionId: string; // "" for the one that an opened ledger goes on from
 }
 
 /** @public */
@@ -62,19 +63,11 @@ export class JobChain {
     this.#links.delete(record.sequence - rememberedMax);
   }
 
-  /** Another agent id has another chain; after a recovery it goes on where the gateway's does, be that before ours. */
-  restart(from: { readonly sequence: number; readonly hash: string } = { sequence: 0, hash: zeroHash }): void {
-    this.#sequence = from.sequence;
-    this.#hash = from.hash;
+  /** Another agent id has another chain. */
+  restart(): void {
+    this.#sequence = 0;
+    this.#hash = zeroHash;
     this.#links.clear();
-    // The job it goes on from, whatever it asked for: later ones follow it, and another one in its place is a fork.
-    if (from.sequence > 0) this.#links.set(from.sequence, { hash: from.hash, transactionId: "" });
-  }
-
-  /** Whether a job of the gateway's is in this chain, as far back as it is remembered. */
-  has({ sequence, hash }: { readonly sequence: number; readonly hash: string }): boolean {
-    if (sequence === 0 || (sequence === this.#sequence && hash === this.#hash)) return true;
-    return this.#links.get(sequence)?.hash === hash;
   }
 
   snapshot(): ChainSnapshot {

@@ -1,13 +1,13 @@
 /**
- * Withdrawals as couriers and operators see them. Bytes of a version show only once they are released, and
- * not while the withdrawal is quarantined. Touches nothing.
+ * Withdrawals as couriers and operators see them. Bytes of a version show only once they are
+ * released, and not while the withdrawal is quarantined, but for a cancel's. Touches nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
-import type { VersionView, WaitView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
+import type { VersionView, WaitView, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
 import { canonicalAddress } from "./content.ts";
 import { approvalDigestOf, confirmationOf } from "./digest.ts";
-import { isFinal, type Version, type Withdrawal } from "./withdrawal.ts";
+import { isOver, isUnjudged, type Version, type Withdrawal } from "./withdrawal.ts";
 
 /**
  * One withdrawal. `approvalDigest` is "" unless it waits for a person.
@@ -15,9 +15,7 @@ import { isFinal, type Version, type Withdrawal } from "./withdrawal.ts";
  */
 export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
   const { job } = withdrawal;
-  // A crash came before the decision: it waits for the greeting, like everything else that is new.
-  const isUndecided = withdrawal.state === "requested";
-  const state: WithdrawalState = withdrawal.state === "requested" ? "held" : withdrawal.state;
+  const { state, code, changedAt, account, slot, versions, isOver: isDone } = stepOf(withdrawal);
   const asset = policy.asset(job.currency);
   const amountUnits = unitsOf(withdrawal, policy);
   return {
@@ -35,19 +33,21 @@ export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
     address: withdrawal.address,
     tag: job.tag,
     state,
-    code: isUndecided ? "SIGNER_NOT_GREETED" : withdrawal.code,
+    code,
     requestedAt: withdrawal.requestedAt,
-    changedAt: withdrawal.changedAt,
+    changedAt,
     expiresAt: job.expiresAt,
-    account: withdrawal.account,
-    nonce: withdrawal.nonce,
-    versions: withdrawal.versions.filter(({ txHash }) => txHash !== "").map((version) => versionView(version, state)),
+    account,
+    slot,
+    versions,
+    isOver: isDone,
     approvalDigest: state === "held" || state === "quarantined" ? approvalDigestOf(withdrawal, amountUnits) : "",
   };
 }
 
 /**
- * What a person should know who decides about it; null when it waits for nobody. `address` is where they would send one that has none.
+ * What a person should know who decides about it; null when it waits for nobody. `address` is where
+ * they would send one that has none.
  * @public
  */
 export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): WaitView | null {
@@ -63,11 +63,26 @@ export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): Wa
 }
 
 /**
- * What moves of a view.
+ * What moves of a withdrawal, as its view has it.
  * @public
  */
-export function stepOf({ transactionId, state, code, changedAt, account, nonce, versions }: WithdrawalView): WithdrawalStep {
-  return { transactionId, state, code, changedAt, account, nonce, versions };
+export function stepOf(withdrawal: Withdrawal): WithdrawalStep {
+  const { transactionId, state, code, changedAt, account, slot } = withdrawal;
+  // A crash came before the decision, or an opened ledger keeps it: it waits for the greeting, like
+  // everything else that is new.
+  const isUndecided = state === "requested" || isUnjudged(withdrawal);
+  const versions: VersionView[] = [];
+  for (const version of withdrawal.versions) if (version.txHash !== "") versions.push(versionView(version, withdrawal));
+  return {
+    transactionId,
+    state: state === "requested" ? "held" : state,
+    code: isUndecided ? "SIGNER_NOT_GREETED" : code,
+    changedAt,
+    account,
+    slot,
+    versions,
+    isOver: isOver(withdrawal),
+  };
 }
 
 /**
@@ -79,7 +94,8 @@ export function withoutBytes(step: WithdrawalStep): WithdrawalStep {
 }
 
 /**
- * Base units: of the approval when there is one, else as the table reads the job, "" when it cannot.
+ * Base units: of the approval when there is one, else as the table reads the job, "" when it
+ * cannot.
  * @public
  */
 export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
@@ -89,11 +105,13 @@ export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
   return amount?.ok ? amount.units.toString() : "";
 }
 
-function versionView(version: Version, state: WithdrawalState): VersionView {
-  const { txHash, gasLimit, maxFeePerGas, maxPriorityFeePerGas, signedAt } = version;
-  const view = { version: version.version, txHash, gasLimit, maxFeePerGas, maxPriorityFeePerGas, signedAt };
+function versionView(version: Version, withdrawal: Withdrawal): VersionView {
+  const { txHash, facts, feeMax, signedAt, isCancel } = version;
+  const numbers = { version: version.version, txHash, facts, feeMax, signedAt };
+  const view = isCancel ? { ...numbers, isCancel: true as const } : numbers;
   if (!version.released) return view;
-  if (version.raw !== "" && state !== "quarantined") return { ...view, raw: version.raw };
-  // A closed one's bytes are dropped, and nobody watches it any more.
-  return isFinal(state) ? view : { ...view, isOut: true };
+  // A cancel is a person's own word, given in the quarantine.
+  if (version.raw !== "" && (withdrawal.state !== "quarantined" || isCancel)) return { ...view, raw: version.raw };
+  // The bytes of one that is over are dropped, and nobody watches it any more.
+  return isOver(withdrawal) ? view : { ...view, isOut: true };
 }

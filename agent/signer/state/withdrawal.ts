@@ -1,70 +1,87 @@
 /**
- * One withdrawal from request to final state: a pure state machine over ledger records. `step` is the machine, `apply` folds a
- * record into a withdrawal. Touches nothing; a record that does not fit is a bug, since whoever writes one asks the machine first.
+ * One withdrawal from request to final state: a pure state machine over ledger records. `step` is
+ * the machine, `apply` folds a record into a withdrawal. Touches nothing; a record that does not
+ * fit is a bug, since whoever writes one asks the machine first.
  *
- * Rows are states, columns are steps, a dot is a step that must not happen there. From `released` on, the steps intent, signed and
- * released are those of a later version (same token, higher fee) and move nothing; included to broadcast is a reorganisation. Held to
- * held is a delay that is over, where policy finds another reason to hold.
- * A recovery (recovered.ts) moves what is open and unbound to held or settled, what is bound to quarantined; the approval of a
- * quarantined one leads back to intent, signed or released, as far as its versions had come. A settled one that the gateway asks for
- * again begins again: at requested by a job, then held for a person; at held or quarantined by a later recovery.
+ * Rows are states, columns are steps, a dot is a step that must not happen there. From `released`
+ * on, the steps intent, signed and released are those of a later version (same token, higher fee)
+ * and move nothing; included to broadcast is a reorganisation. Held to held is a delay that is
+ * over, where policy finds another reason to hold. An intent that a start judges again and would
+ * not let through is held on its slot: quarantined, and never signed without a yes. An opened
+ * ledger (opening.ts) begins with what was bound as quarantined: policy judges it anew at the
+ * greeting. Its approval leads back to intent, signed or released, as far as its versions had come;
+ * a no of policy leaves it for a person. Paid, reverted, lost and cancelled are the courier's word,
+ * and another may take their place, until the gateway has said that the withdrawal ended
+ * (`isOver`). Until then its slot can still get versions. A quarantined one gets cancels alone.
  *
- * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  lost
- * requested  approved  held  refused  expired  .          .          .          .          .         .     .         .
- * held       approved  held  refused  expired  .          .          .          .          .         .     .         .
- * approved   .         .     refused  expired  intent     .          .          .          .         .     .         .
- * intent     .         .     .        .        .          signed     .          .          .         .     .         .
- * signed     .         .     .        .        .          .          released   .          .         .     .         .
- * released   .         .     .        .        released   released   released   broadcast  included  paid  reverted  lost
- * broadcast  .         .     .        .        broadcast  broadcast  broadcast  broadcast  included  paid  reverted  lost
- * included   .         .     .        .        .          included   included   broadcast  included  paid  reverted  lost
- * paid       .         .     .        .        .          .          .          .          .         .     .         .
- * reverted   .         .     .        .        .          .          .          .          .         .     .         .
- * lost       .         .     .        .        .          .          .          .          .         .     .         .
- * refused    .         .     .        .        .          .          .          .          .         .     .         .
- * expired    .         .     .        .        .          .          .          .          .         .     .         .
- * quarantined .        .     .        .        .          .          .          quarantined quarantined paid reverted lost
- * settled    .         .     .        .        .          .          .          .          .         .     .         .
+ * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  lost  cancelled
+ * requested  approved  held  refused  expired  .          .          .          .          .         .     .         .     .
+ * held       approved  held  refused  expired  .          .          .          .          .         .     .         .     .
+ * approved   .         .     refused  expired  intent     .          .          .          .         .     .         .     .
+ * intent     .         quarantined .  .        intent     signed     .          .          .         .     .         .     .
+ * signed     .         .     .        .        .          .          released   .          .         .     .         .     .
+ * released   .         .     .        .        released   released   released   broadcast  included  paid  reverted  lost  cancelled
+ * broadcast  .         .     .        .        broadcast  broadcast  broadcast  broadcast  included  paid  reverted  lost  cancelled
+ * included   .         .     .        .        included   included   included   broadcast  included  paid  reverted  lost  cancelled
+ * paid       .         .     .        .        paid       paid       paid       .          .         paid  reverted  lost  cancelled
+ * reverted   .         .     .        .        reverted   reverted   reverted   .          .         paid  reverted  lost  cancelled
+ * lost       .         .     .        .        lost       lost       lost       .          .         paid  reverted  lost  cancelled
+ * refused    .         .     .        .        .          .          .          .          .         .     .         .     .
+ * expired    .         .     .        .        .          .          .          .          .         .     .         .     .
+ * quarantined .        quarantined .  .        quarantined quarantined quarantined quarantined quarantined paid reverted lost cancelled
+ * cancelled  .         .     .        .        cancelled  cancelled  cancelled  .          .         paid  reverted  lost  cancelled
  */
+import type { Facts } from "../../../chains/family.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
-import type { LedgerRecord } from "../../ledger/records.ts";
+import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine, WithdrawalState } from "../../socket/verbs.ts";
 import { canonicalAddress } from "./content.ts";
 import { lineOf } from "./history.ts";
 
 /**
- * `requested` lasts from a job's record to the decision in the same write; a crash between the two leaves it to the next start.
+ * `requested` lasts from a job's record to the decision in the same write; a crash between the two
+ * leaves it to the next start.
  * @public
  */
 export type State = "requested" | WithdrawalState;
 
 /** @public */
-export type Step = Exclude<State, "requested" | "quarantined" | "settled">;
+export type Step = Exclude<State, "requested" | "quarantined">;
 
 type Row = Readonly<Partial<Record<Step, State>>>;
 
-const seen: Row = { broadcast: "broadcast", included: "included", paid: "paid", reverted: "reverted", lost: "lost" };
+const ends: Row = { paid: "paid", reverted: "reverted", lost: "lost", cancelled: "cancelled" };
+const seen: Row = { broadcast: "broadcast", included: "included", ...ends };
+
+/** A state that further versions of the slot leave as it is. */
+function versionsIn(state: State): Row {
+  return { intent: state, signed: state, released: state };
+}
 
 const machine: Readonly<Record<State, Row>> = {
   requested: { approved: "approved", held: "held", refused: "refused", expired: "expired" },
   held: { approved: "approved", held: "held", refused: "refused", expired: "expired" },
   approved: { refused: "refused", expired: "expired", intent: "intent" },
-  intent: { signed: "signed" },
+  intent: { held: "quarantined", intent: "intent", signed: "signed" },
   signed: { released: "released" },
-  released: { ...seen, intent: "released", signed: "released", released: "released" },
-  broadcast: { ...seen, intent: "broadcast", signed: "broadcast", released: "broadcast" },
-  included: { ...seen, signed: "included", released: "included" },
-  paid: {},
-  reverted: {},
-  lost: {},
+  released: { ...seen, ...versionsIn("released") },
+  broadcast: { ...seen, ...versionsIn("broadcast") },
+  included: { ...seen, ...versionsIn("included") },
+  paid: { ...ends, ...versionsIn("paid") },
+  reverted: { ...ends, ...versionsIn("reverted") },
+  lost: { ...ends, ...versionsIn("lost") },
   refused: {},
   expired: {},
-  quarantined: { broadcast: "quarantined", included: "quarantined", paid: "paid", reverted: "reverted", lost: "lost" },
-  settled: {},
+  quarantined: {
+    ...{ ...ends, ...versionsIn("quarantined") },
+    ...{ held: "quarantined", broadcast: "quarantined", included: "quarantined" },
+  },
+  cancelled: { ...ends, ...versionsIn("cancelled") },
 };
 
-const ended: ReadonlySet<State> = new Set(["paid", "reverted", "lost", "refused", "expired", "settled"]);
+const unsignedEnds: ReadonlySet<State> = new Set(["refused", "expired"]);
+const ended: ReadonlySet<State> = new Set([...unsignedEnds, "paid", "reverted", "lost", "cancelled"]);
 const bound: ReadonlySet<State> = new Set(["intent", "signed", "released", "broadcast", "included", "quarantined"]);
 
 /**
@@ -82,11 +99,28 @@ export function step(state: State, by: Step): State | null {
 }
 
 /**
- * No step leads out: nothing will ever happen to this withdrawal again, but that the gateway may ask anew for a settled one.
+ * No step leads to anything but another end. Of an end on chain this is the courier's word alone.
  * @public
  */
 export function isFinal(state: State): boolean {
   return ended.has(state);
+}
+
+/**
+ * Nothing will ever happen to this withdrawal again: it ended unsigned, or the gateway has said as
+ * well that it ended.
+ * @public
+ */
+export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">): boolean {
+  return unsignedEnds.has(state) || (isEnded && ended.has(state));
+}
+
+/**
+ * A person has cancelled it: from then on its slot gets no version that pays.
+ * @public
+ */
+export function isCancelling({ versions }: Pick<Withdrawal, "versions">): boolean {
+  return versions.some((version) => version.isCancel);
 }
 
 /**
@@ -98,7 +132,8 @@ export function isUnfinished(state: State): boolean {
 }
 
 /**
- * One version: every one of a withdrawal carries the same nonce. Counters as decimal strings, bytes as 0x hex.
+ * One version: every one of a withdrawal carries the same nonce. Counters as decimal strings, bytes
+ * as 0x hex.
  * @public
  */
 export interface Version {
@@ -106,22 +141,13 @@ export interface Version {
   readonly intentSeq: number;
   readonly digest: string;
   readonly unsigned: string;
-  readonly gasLimit: string;
-  readonly maxFeePerGas: string;
-  readonly maxPriorityFeePerGas: string;
+  readonly facts: Facts | null; // null for one that the gateway told of
+  readonly feeMax: string; // the most it may cost, in units of the fee coin
   readonly txHash: string; // "" until signed
   readonly raw: string; // "" until signed
   readonly signedAt: number;
   readonly released: boolean;
-  readonly feeMax?: string; // wei: all that is known of the fees of one that a recovery took over
-}
-
-/**
- * The most that a version may cost in fees, in wei.
- * @public
- */
-export function feeMaxOf({ gasLimit, maxFeePerGas, feeMax }: Version): bigint {
-  return feeMax === undefined ? BigInt(gasLimit) * BigInt(maxFeePerGas) : BigInt(feeMax);
+  readonly isCancel: boolean; // pays nothing, to the account itself
 }
 
 /**
@@ -142,6 +168,10 @@ export interface Confirmation {
 export interface Withdrawal {
   readonly transactionId: string;
   readonly job: Job;
+  readonly jobText: string; // exact, with the gateway's signature of it
+  readonly jobSignature: string;
+  readonly isKept: boolean; // it was open, with a slot, when the ledger was opened
+  readonly rival?: string; // whom the gateway has on its slot in its place
   readonly requestedAt: number;
   state: State;
   code: string; // why held, refused or expired
@@ -152,28 +182,27 @@ export interface Withdrawal {
   changedAt: number;
   revision: number; // seq of the record that last decided; part of what an approval names
   account: string;
-  nonce: string; // the token, "" before INTENT
+  slot: string; // the token, "" before INTENT
   versions: Version[];
   observed: { readonly stage: string; readonly txHash: string; readonly block: number } | null;
   observations: number;
+  isEnded: boolean; // by the gateway's signed word
+  endSeq: number; // the record of its end, 0 before
+  isEndHeard: boolean; // the gateway holds that record
   history: LedgerLine[];
 }
 
-/**
- * A withdrawal as it begins. One that a recovery had settled comes with its history, as far as that is still known, and carries the
- * code that sends it to a person; null for any other.
- */
-export function begin(
-  record: Extract<LedgerRecord, { kind: "REQUESTED" }>,
-  job: Job,
-  settled: readonly LedgerLine[] | null,
-): Withdrawal {
+/** A withdrawal as it begins. */
+export function begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job: Job): Withdrawal {
   return {
     transactionId: record.transactionId,
     job,
+    jobText: record.job,
+    jobSignature: record.signature,
+    isKept: false,
     requestedAt: record.at,
     state: "requested",
-    code: settled === null ? "" : "RECOVERY_SETTLED",
+    code: "",
     address: canonicalAddress(job.address),
     amountUnits: "",
     contract: "",
@@ -181,11 +210,12 @@ export function begin(
     changedAt: record.at,
     revision: record.seq,
     account: "",
-    nonce: "",
+    slot: "",
     versions: [],
     observed: null,
     observations: 0,
-    history: [...(settled ?? []), lineOf(record)],
+    ...{ isEnded: false, endSeq: 0, isEndHeard: false },
+    history: [lineOf(record)],
   };
 }
 
@@ -232,13 +262,18 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
       withdrawal.observations += 1;
       break;
     }
+    case "UNSTUCK":
+      break;
     default:
       invariant(false, `no withdrawal is moved by ${record.kind}`);
   }
   withdrawal.history.push(lineOf(record));
 }
 
-/** Folds one RELEASED record's word about one version. Apart from `apply`, since such a record names many withdrawals. */
+/**
+ * Folds one RELEASED record's word about one version. Apart from `apply`, since such a record names
+ * many withdrawals.
+ */
 export function applyRelease(withdrawal: Withdrawal, version: number, record: Extract<LedgerRecord, { kind: "RELEASED" }>): void {
   const signed = withdrawal.versions[version - 1];
   invariant(signed !== undefined && signed.txHash !== "" && !signed.released, "what is released was signed, and once");
@@ -248,24 +283,38 @@ export function applyRelease(withdrawal: Withdrawal, version: number, record: Ex
 }
 
 /**
+ * Whether policy has not judged it yet: an opened ledger keeps it.
+ * @public
+ */
+export function isUnjudged({ state, code }: Withdrawal): boolean {
+  return state === "quarantined" && code === "";
+}
+
+/**
  * Whether a recovery holds it: then only a person ends that, and no time does.
  * @public
  */
 export function isHeldByRecovery({ state, code }: Withdrawal): boolean {
-  return state === "held" && (code === "RECOVERY_HOLD" || code === "RECOVERY_SETTLED");
+  return state === "held" && code === "RECOVERY_HOLD";
 }
 
 /**
  * The step that an observation asks for. A final one names its outcome.
  * @public
  */
-export function observedStep(stage: "broadcast" | "included" | "final", outcome: "" | "paid" | "reverted" | "lost"): Step {
+export function observedStep(
+  stage: "broadcast" | "included" | "final",
+  outcome: "" | "paid" | "reverted" | "lost" | "cancelled",
+): Step {
   if (stage !== "final") return stage;
   invariant(outcome !== "", "a final observation has an outcome");
   return outcome;
 }
 
-/** The revision stays: the second yes is to what the first one saw. What a recovery holds goes on saying so. */
+/**
+ * The revision stays: the second yes is to what the first one saw. What a recovery holds goes on
+ * saying so.
+ */
 function confirm(withdrawal: Withdrawal, { approver, digest, address, at }: Extract<LedgerRecord, { kind: "CONFIRMED" }>): void {
   const { state } = withdrawal;
   invariant(state === "held" || state === "quarantined", "a first yes is to what waits for a person");
@@ -274,7 +323,10 @@ function confirm(withdrawal: Withdrawal, { approver, digest, address, at }: Extr
   if (state === "held" && !isHeldByRecovery(withdrawal)) withdrawal.code = "POLICY_CONFIRMED";
 }
 
-/** A person said yes to a quarantined one: it goes on with the token it has, from as far as its versions had come. */
+/**
+ * A yes to a quarantined one: it goes on with the token it has, from as far as its versions had
+ * come.
+ */
 function resume(withdrawal: Withdrawal, at: number): void {
   const { versions } = withdrawal;
   const isOut = versions.some((version) => version.released);
@@ -294,17 +346,19 @@ function move(withdrawal: Withdrawal, by: Step, record: LedgerRecord): void {
 
 function bind(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "INTENT" }>): void {
   invariant(record.version === withdrawal.versions.length + 1, "versions count up without gaps");
-  const isBound = withdrawal.nonce !== "";
-  invariant(!isBound || (withdrawal.nonce === record.nonce && withdrawal.account === record.account), "one token for life");
-  invariant(record.address === withdrawal.address, "every version pays the approved destination");
-  invariant(record.amountUnits === withdrawal.amountUnits, "every version pays the approved amount");
+  const isBound = withdrawal.slot !== "";
+  invariant(!isBound || (withdrawal.slot === record.slot && withdrawal.account === record.account), "one token for life");
+  const isNothing = isCancel(record);
+  invariant(isNothing || !isCancelling(withdrawal), "no version pays after a cancel");
+  invariant(isNothing || record.address === withdrawal.address, "every other version pays the approved destination");
+  invariant(isNothing || record.amountUnits === withdrawal.amountUnits, "every other version pays the approved amount");
   move(withdrawal, "intent", record);
   withdrawal.account = record.account;
-  withdrawal.nonce = record.nonce;
-  const { version, digest, unsigned, gasLimit, maxFeePerGas, maxPriorityFeePerGas } = record;
+  withdrawal.slot = record.slot;
+  const { version, digest, unsigned, facts, feeMax } = record;
   withdrawal.versions.push({
-    ...{ version, intentSeq: record.seq, digest, unsigned, gasLimit, maxFeePerGas, maxPriorityFeePerGas },
-    ...{ txHash: "", raw: "", signedAt: 0, released: false },
+    ...{ version, intentSeq: record.seq, digest, unsigned, facts, feeMax },
+    ...{ txHash: "", raw: "", signedAt: 0, released: false, isCancel: isNothing },
   });
 }
 

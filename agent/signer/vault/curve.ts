@@ -1,13 +1,17 @@
 /**
- * ECDSA on secp256k1 with a deterministic k and the low half of s: libsecp256k1 as WebAssembly where the runtime has it, otherwise
- * noble. Both give the same 65 bytes for the same key and digest. Sources: SEC 1, RFC 6979, EIP-2.
+ * ECDSA on secp256k1 with a deterministic k and the low half of s: libsecp256k1 as WebAssembly
+ * where the runtime has it, otherwise noble. Both give the same 65 bytes for the same key and
+ * digest. Sources: SEC 1, RFC 6979, EIP-2.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 
 /** digest(32), key(32) → r(32) ‖ s(32) ‖ y parity of R(1). The key stays the caller's to wipe. */
 export type SignDigest = (digest: Uint8Array, key: Uint8Array) => Uint8Array;
 
-/** Slower by a factor of four, and its numbers cannot be wiped; for runtimes without WebAssembly (--jitless). */
+/**
+ * Slower by a factor of four, and its numbers cannot be wiped; for runtimes without WebAssembly
+ * (--jitless).
+ */
 export const signByNoble: SignDigest = (digest, key) => {
   const signature = secp256k1.sign(digest, key, { lowS: true });
   return Buffer.concat([signature.toBytes("compact"), Uint8Array.of(signature.recovery)]);

@@ -1,8 +1,10 @@
 /**
- * The room with the keys. It signs nothing but what policy cleared and the ledger holds on disk, both proved by sealed values that
- * name the same withdrawal, version and digest. Touches no disk, no clock, no network. docs/architecture.md section 3.
+ * The room with the keys. It signs nothing but what policy cleared and the ledger holds on disk,
+ * both proved by sealed values that name the same withdrawal, version and digest. Touches no disk,
+ * no clock, no network. docs/architecture.md section 3.
  */
 import type { KeyObject } from "node:crypto";
+import type { FamilyName } from "../../../chains/family.ts";
 import { privateKeyFromSeed } from "../../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../../protocol/fault.ts";
 import { type KeystoreContents, wipeKeystore } from "../../keystore/keystore.ts";
@@ -14,8 +16,8 @@ import { type SignDigest, signDigest } from "./curve.ts";
 
 /** @public */
 export interface VaultAccount {
-  readonly family: "evm";
-  readonly address: string; // EIP-55
+  readonly family: FamilyName;
+  readonly address: string;
 }
 
 /**
@@ -27,10 +29,11 @@ export interface Vault {
   /** Ed25519, for statements. @throws AgentError VAULT_LOCKED */
   readonly signerKey: KeyObject;
   /**
-   * r(32) ‖ s(32) ‖ y parity(1) over the digest that both name; the same every time. Unlike values, or a look-alike of either, are a bug.
+   * r(32) ‖ s(32) ‖ y parity(1) over each digest that both name, in their order; the same every
+   * time. Unlike values, or a look-alike of either, are a bug.
    * @throws AgentError VAULT_LOCKED
    */
-  sign(clearance: Clearance, receipt: Receipt): Uint8Array;
+  sign(clearance: Clearance, receipt: Receipt): readonly Uint8Array[];
   /** Wipes the keys; nothing is signed after it. Twice is harmless. */
   lock(): void;
 }
@@ -72,15 +75,17 @@ class UnlockedVault implements Vault {
     return this.#signerKey;
   }
 
-  sign(clearance: Clearance, receipt: Receipt): Uint8Array {
+  sign(clearance: Clearance, receipt: Receipt): readonly Uint8Array[] {
     invariant(isClearance(clearance), "only what policy cleared is signed");
     invariant(isReceipt(receipt), "only what the ledger holds is signed");
     invariant(clearance.transactionId === receipt.transactionId, "clearance and receipt name the same withdrawal");
     invariant(clearance.version === receipt.version, "clearance and receipt name the same version");
     invariant(clearance.digest === receipt.digest, "clearance and receipt name the same digest");
+    invariant(clearance.isCancel === receipt.isCancel, "a cancel is signed as a cancel, and nothing else is");
     const account = this.accounts.find(({ family, address }) => family === clearance.family && address === clearance.account);
     invariant(account !== undefined, "the clearance is for an account of this vault");
-    return this.#sign(Buffer.from(receipt.digest, "hex"), this.#key.bytes);
+    const digests = receipt.digest.match(/.{64}/g) ?? [];
+    return digests.map((digest) => this.#sign(Buffer.from(digest, "hex"), this.#key.bytes));
   }
 
   lock(): void {

@@ -1,4 +1,7 @@
-/** Every target by its name, loaded when asked for: coverage has to be on before the code under test is compiled. */
+/**
+ * Every target by its name, loaded when asked for: coverage has to be on before the code under test
+ * is compiled.
+ */
 import type { Target } from "../target.ts";
 
 const openers: Readonly<Record<string, () => Promise<Target>>> = {

@@ -1,4 +1,6 @@
-/** What chain nodes answer: a status and a text, through the JSON-RPC envelope into typed answers. */
+/**
+ * What chain nodes answer: a status and a text, through the JSON-RPC envelope into typed answers.
+ */
 import { readBlock, readHead, readPlacedLogs, readReceipt } from "../../../chains/evm/answers.ts";
 import { readEnvelopes } from "../../../chains/evm/rpc-envelope.ts";
 import type { Seeded } from "../../../test/support/seeded.ts";

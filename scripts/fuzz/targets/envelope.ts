@@ -1,4 +1,7 @@
-/** The signed envelope, and the payloads in it. A frame is taken only if it is, byte for byte, what its key signs. */
+/**
+ * The signed envelope, and the payloads in it. A frame is taken only if it is, byte for byte, what
+ * its key signs.
+ */
 import {
   gatewayFrameBytesMax,
   openEnvelope,
@@ -14,7 +17,7 @@ import type { Seeded } from "../../../test/support/seeded.ts";
 import { bentText } from "../bend.ts";
 import { mutate } from "../mutate.ts";
 import { bytes, codeOr, must, same, type Target, textOf } from "../target.ts";
-import { honest, recovered } from "./honest.ts";
+import { honest, opened } from "./honest.ts";
 
 const key = privateKeyFromSeed(new Uint8Array(32).fill(3));
 const publicKey = publicKeyFromHex(publicKeyHex(key));
@@ -83,7 +86,7 @@ export const payload: Target = {
   ),
   seeds: [
     ...Object.entries(letters).map(([letter, kind]) => bytes(letter + JSON.stringify(honest[kind]))),
-    bytes(`s${JSON.stringify({ ...honest.statement, after: 8, head: { seq: 10, hash: "e".repeat(64) }, entries: recovered })}`),
+    bytes(`s${JSON.stringify({ ...honest.statement, after: 8, head: { seq: 10, hash: "e".repeat(64) }, entries: opened })}`),
   ],
   make(random: Seeded) {
     const [letter, kind] = random.pick(Object.entries(letters));

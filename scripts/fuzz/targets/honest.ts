@@ -1,4 +1,5 @@
 /** Honest messages of every kind, as objects: what the targets seed their corpora with and bend. */
+import { privateKeyFromSeed, signJob } from "../../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
 
 export const agent = "aa".repeat(8);
@@ -6,6 +7,7 @@ export const wallet = "bb".repeat(16);
 export const receiver = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 export const hot = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 export const at = 1_700_000_000_000;
+const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(5));
 const hash = (digit: string): string => digit.repeat(64);
 const head = { seq: 7, hash: hash("c") };
 const transactionId = transactionIdOf({ merchant: "m1", operation: "withdraw", orderId: "order-1" });
@@ -28,20 +30,20 @@ const second = { ...job, sequence: 2, previous: jobHashOf(JSON.stringify(job)), 
 export const entries = [
   { kind: "decision", seq: 3, at, transactionId, decision: "approved", code: "", address: receiver },
   {
-    ...{ kind: "signed", seq: 5, at, transactionId, version: 1, network: "eip155:31337", account: hot, token: "5" },
+    ...{ kind: "signed", seq: 5, at, transactionId, version: 1, network: "eip155:31337", account: hot, slot: "5" },
     ...{ txHash: `0x${hash("d")}`, feeMax: "130000000000000" },
   },
   { kind: "observed", seq: 6, at, transactionId, stage: "final", outcome: "paid", txHash: `0x${hash("d")}` },
-  { kind: "adopted", seq: 7, at, network: "eip155:31337", account: hot, token: "5" },
+  { kind: "adopted", seq: 7, at, network: "eip155:31337", account: hot, slot: "5" },
   { kind: "alarm", seq: 8, at, code: "CLOCK_SKEW", locked: false },
 ];
 
-/** How a statement begins in the epoch of a recovery. */
-export const recovered = [
-  { kind: "recovered", seq: 9, at, order: hash("9"), held: { seq: 8, hash: hash("e") }, sequence: 0, jobHash: zeroHash },
+/** How a statement goes in the epoch of an opened ledger. */
+export const opened = [
+  { kind: "opened", seq: 9, at, order: hash("9"), held: { seq: 8, hash: hash("e") }, sequence: 0, jobHash: zeroHash },
   {
-    ...{ kind: "asked", seq: 10, at, transactionId, mode: "auto", network: "eip155:31337", orderId: "order-1", currency: "usdt" },
-    ...{ amount: "1.5", address: receiver, tag: "", issuedAt: at, expiresAt: at + 86_400_000 },
+    ...{ kind: "asked", seq: 10, at, transactionId, sequence: 0, jobHash: jobHashOf(JSON.stringify(job)) },
+    ...{ job: JSON.stringify(job), signature: signJob(JSON.stringify(job), gatewayKey) },
   },
 ];
 
@@ -52,19 +54,28 @@ const recovery = {
   ...{ agent, wallet, epoch: 2, answers: hash("2"), order: hash("9"), part: 1, parts: 1, held: head },
   jobs: { sequence: 1, hash: jobHashOf(JSON.stringify(job)) },
   accounts: [{ network: "eip155:31337", account: hot, next: "6" }],
-  spent: [{ currency: "usdt", units: "1500000", feesWei: "130000000000000" }],
+  spent: [{ currency: "usdt", units: "1500000", feesUnits: "130000000000000" }],
   withdrawals: [
     {
       job: JSON.stringify(job),
+      signature: signJob(JSON.stringify(job), gatewayKey),
       address: receiver,
       account: hot,
-      token: "5",
+      slot: "5",
       versions: [{ txHash: `0x${hash("d")}`, feeMax: "130000000000000" }],
     },
   ],
   ended: [],
+  spends: [
+    {
+      ...{ network: "eip155:31337", account: hot, slot: "4", txHash: `0x${hash("c")}`, block: 12, receiver },
+      ...{ contract: "", units: "1500000" },
+    },
+  ],
   at,
 };
+
+const texts = [JSON.stringify(job), JSON.stringify(second)];
 
 /** By the kind of their envelope; `job` stands inside `jobs` as text. */
 export const honest: Readonly<Record<string, object>> = {
@@ -80,7 +91,7 @@ export const honest: Readonly<Record<string, object>> = {
     jobs: { sequence: 1, hash: jobHashOf(JSON.stringify(job)) },
     at,
   },
-  jobs: { agent, wallet, epoch: 1, echo: null, at, jobs: [JSON.stringify(job), JSON.stringify(second)] },
+  jobs: { agent, wallet, epoch: 1, echo: null, at, jobs: texts, signatures: texts.map((text) => signJob(text, gatewayKey)) },
   ack: { agent, epoch: 1, head, at },
   statement: {
     agent,

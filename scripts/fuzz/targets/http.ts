@@ -1,9 +1,10 @@
 /**
- * The gateway's HTTP interface, in process: an input is a request as text, method and path, headers, an empty line, the body. The
- * header value `@token` becomes a fresh token of the merchant's. And the token alone: raw, or made here of a header and claims.
+ * The gateway's HTTP interface, in process: an input is a request as text, method and path,
+ * headers, an empty line, the body. The header value `@token` becomes a fresh token of the
+ * merchant's. And the token alone: raw, or made here of a header and claims.
  */
 import { createHmac } from "node:crypto";
-import { answerCodes } from "../../../gateway/api/messages.ts";
+import { answerCodes } from "../../../gateway/answer/messages.ts";
 import { verifyToken } from "../../../gateway/auth/signature-token.ts";
 import { parseApiKey } from "../../../protocol/pairing.ts";
 import { encode, handmadeToken, sha256, startTestGateway, type TestGateway } from "../../../test/support/gateway-server.ts";
@@ -114,7 +115,7 @@ export async function openHttp(): Promise<Target> {
       gateway.clock.nowMs += 601_000; // Whoever failed too often is forgiven again.
       const own = { ...request.headers };
       for (const name of Object.keys(own))
-        own[name] = own[name]?.replaceAll("@token", handmadeToken(gateway.merchant.apiKey, gateway.clock.nowMs)) ?? "";
+        own[name] = own[name]?.replaceAll("@token", handmadeToken(gateway.merchant.shopKey, gateway.clock.nowMs)) ?? "";
       const answer = await gateway.server.inject({
         ...{ method: request.method as "POST", url: request.url, headers: own, remoteAddress: "127.0.0.1" },
         ...(request.body === "" ? {} : { payload: Buffer.from(request.body, "latin1") }),
@@ -154,10 +155,13 @@ const claimsOf = (keyId: string, nowSeconds: number): Record<string, unknown> =>
   ...{ sub: keyId, iat: nowSeconds, exp: nowSeconds + 60, jti: "0123456789abcdef", bodyHash: sha256("") },
 });
 
-/** Raw text, or `{"header":…,"claims":…,"fits":true}` that is made into a token here, signed rightly where it says so. */
+/**
+ * Raw text, or `{"header":…,"claims":…,"fits":true}` that is made into a token here, signed rightly
+ * where it says so.
+ */
 export async function openToken(): Promise<Target> {
   const gateway = await startTestGateway();
-  const { keyId, secret } = parseApiKey(gateway.merchant.apiKey);
+  const { keyId, secret } = parseApiKey(gateway.merchant.shopKey);
   const now = Math.floor(gateway.clock.nowMs / 1_000);
   // Key ids are chance; the corpus names this one by a word of its own.
   const named = (value: unknown): unknown =>
@@ -239,7 +243,7 @@ function partsOf(text: string): Parts | null {
 }
 
 function made(text: string, { merchant }: TestGateway, secret: Uint8Array, now: number): string {
-  const { keyId } = parseApiKey(merchant.apiKey);
+  const { keyId } = parseApiKey(merchant.shopKey);
   const filled = text.replaceAll("@key", keyId);
   const parts = partsOf(filled);
   if (parts === null) return filled;

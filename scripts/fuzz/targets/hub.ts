@@ -1,12 +1,15 @@
 /**
- * An agent's link to the gateway: each line of an input is one frame, `hello`, `statement` or `beat` with its payload, signed here
- * with the right key, or `raw` with its bytes as hex. `ordered` makes the epoch one that a recovery began. The real session and intake over a database in memory.
+ * An agent's link to the gateway: each line of an input is one frame, `hello`, `statement` or
+ * `beat` with its payload, signed here with the right key, or `raw` with its bytes as hex.
+ * `ordered` makes the epoch one that a recovery began. The real session and intake over a database
+ * in memory.
  */
 import { EventEmitter } from "node:events";
 import { DatabaseSync } from "@photostructure/sqlite";
 import type { WebSocket } from "ws";
 import { Intake } from "../../../gateway/hub/intake.ts";
-import { closeCodes, linkLimits, Session } from "../../../gateway/hub/session.ts";
+import { closeCodes, linkLimits } from "../../../gateway/hub/link-limits.ts";
+import { Session } from "../../../gateway/hub/session.ts";
 import { schema } from "../../../gateway/store/schema.ts";
 import { createSignals } from "../../../gateway/store/signals.ts";
 import { type Store, storeOver } from "../../../gateway/store/store.ts";
@@ -16,7 +19,7 @@ import { type AgentKeys, askWithdrawal, pairAgent, silentLog } from "../../../te
 import type { Seeded } from "../../../test/support/seeded.ts";
 import { bentText } from "../bend.ts";
 import { bytes, must, type Target, textOf } from "../target.ts";
-import { at, entries, hot, receiver, recovered } from "./honest.ts";
+import { at, entries, hot, opened, receiver } from "./honest.ts";
 
 const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(5));
 const publicKey = publicKeyFromHex(publicKeyHex(gatewayKey));
@@ -63,7 +66,7 @@ function open(): World {
   const keys = pairAgent(store, "a", hot);
   for (let number = 1; number <= withdrawals; number++) askWithdrawal(store, keys.id, number);
   const clock = (): number => at;
-  const intake = new Intake({ store, signals: createSignals(), log: silentLog, clock, run: "this run" });
+  const intake = new Intake({ store, signals: createSignals(), log: silentLog, clock, run: "this run", gatewayKey });
   const wire = new Wire();
   const session = new Session(wire as unknown as WebSocket, {
     ...{ store, gatewayKey, log: silentLog, clock, limits: linkLimits },
@@ -110,11 +113,11 @@ function check({ store, wire, session }: World, headBefore: number, isGreeted: b
   const agent = database.get<AgentFacts>("SELECT headSeq, heard FROM agents WHERE id = ?", agentId);
   must(agent !== undefined && agent.headSeq >= headBefore, "the head went back");
   const split = database.get(
-    "SELECT 1 FROM signatures GROUP BY transactionId HAVING count(DISTINCT network || ' ' || account || ' ' || token) > 1",
+    "SELECT 1 FROM signatures GROUP BY transactionId HAVING count(DISTINCT network || ' ' || account || ' ' || slot) > 1",
   );
   must(split === undefined, "one withdrawal has two tokens");
   const shared = database.get(
-    "SELECT 1 FROM signatures GROUP BY network, account, token HAVING count(DISTINCT transactionId) > 1",
+    "SELECT 1 FROM signatures GROUP BY network, account, slot HAVING count(DISTINCT transactionId) > 1",
   );
   must(shared === undefined, "one token has two withdrawals");
   must(database.get("SELECT 1 FROM transactions WHERE status = 1") === undefined, "an agent's word made a withdrawal Completed");
@@ -138,7 +141,7 @@ const next = {
   entries: own(2).map((entry, index) => ({
     ...entry,
     seq: 9 + index,
-    ...("token" in entry ? { token: "6" } : {}),
+    ...("slot" in entry ? { slot: "6" } : {}),
     ...("txHash" in entry ? { txHash: `0x${"b".repeat(64)}` } : {}),
   })),
 };
@@ -152,7 +155,7 @@ const beat = { agent: agentId, head: { seq: 8, hash: "e".repeat(64) }, at };
 const helloLine = `hello ${JSON.stringify(hello)}`;
 const again = {
   ...{ ...statement, ...behind, head: { seq: 12, hash: "c".repeat(64) } },
-  entries: recovered.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(4) } : entry)),
+  entries: opened.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(4) } : entry)),
 };
 const said = [statement, next, refused, again];
 
@@ -162,7 +165,7 @@ export const hub: Target = {
     id(1),
     id(2),
     '"kind":"signed"',
-    '"token":"5"',
+    '"slot":"5"',
     '"decision":"refused"',
     '"seq":9',
     '"after":8',

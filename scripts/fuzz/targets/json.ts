@@ -1,4 +1,7 @@
-/** The strict JSON parser. What it takes, the engine's own parser takes too, with an equal value, and nothing in it was lost. */
+/**
+ * The strict JSON parser. What it takes, the engine's own parser takes too, with an equal value,
+ * and nothing in it was lost.
+ */
 import { jsonLimits, parseJson } from "../../../protocol/json.ts";
 import type { Seeded } from "../../../test/support/seeded.ts";
 import { anything, bentText } from "../bend.ts";
@@ -52,7 +55,8 @@ export const json: Target = {
     must(same(given.value, JSON.parse(text)), "the engine's parser reads another value");
     must(same(given.value, parseJson(text)), "as text it is another value than as bytes");
     must(input.length <= jsonLimits.bytesMax, "longer than the limit");
-    // Nothing but blanks may be gone when the value is written again: a second key of one name would be.
+    // Nothing but blanks may be gone when the value is written again: a second key of one name
+    // would be.
     const count = (each: string): number => each.match(/"(?:[^"\\]|\\.)*"\s*:/g)?.length ?? 0;
     must(count(text) === count(JSON.stringify(given.value)), "a key was lost");
   },

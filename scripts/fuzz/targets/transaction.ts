@@ -1,4 +1,7 @@
-/** RLP and the description of an unsigned transaction: canonical bytes only, and ethers reads the same fields. */
+/**
+ * RLP and the description of an unsigned transaction: canonical bytes only, and ethers reads the
+ * same fields.
+ */
 import { Interface, Transaction } from "ethers";
 import { decodeRlp, encodeRlp, type RlpItem } from "../../../chains/evm/rlp.ts";
 import { buildTransfer, type Description, describe } from "../../../chains/evm/transaction.ts";

@@ -1,6 +1,7 @@
 /**
- * Raw lines to the signer's two sockets. A line begins with the socket's letter, c or o. Each input meets the same live signer, with
- * withdrawals in every state; whatever it says, one token stays with one withdrawal and nothing leaves before its time.
+ * Raw lines to the signer's two sockets. A line begins with the socket's letter, c or o. Each input
+ * meets the same live signer, with withdrawals in every state; whatever it says, one token stays
+ * with one withdrawal and nothing leaves before its time.
  */
 import { courierVerbs } from "../../../agent/signer/sockets/courier.ts";
 import { readRequest } from "../../../agent/signer/sockets/line-server.ts";
@@ -73,9 +74,9 @@ const requests: readonly (readonly ["c" | "o", object])[] = [
   ["c", { verb: "decline", transactionId: "", code: "CHAIN_WOULD_REVERT" }],
   ["c", { verb: "observed", transactionId: "", stage: "included", outcome: "", txHash, block: 7 }],
   ["c", { verb: "observed", transactionId: "", stage: "final", outcome: "paid", txHash, block: 9 }],
-  ["c", { verb: "adopt", chain: "local", nonce: "5", witnesses: 2 }],
-  ["c", { verb: "adopt", chain: "mainnet", nonce: "0", witnesses: 2 }],
-  ["c", { verb: "account", chain: "local", nonce: "6", witnesses: 2 }],
+  ["c", { verb: "adopt", chain: "local", slot: "5", witnesses: 2 }],
+  ["c", { verb: "adopt", chain: "mainnet", slot: "0", witnesses: 2 }],
+  ["c", { verb: "account", chain: "local", slot: "6", witnesses: 2 }],
   ["c", { verb: "report", after: 0 }],
   ["c", { verb: "tell", courier }],
   ["o", { verb: "status" }],
@@ -142,6 +143,7 @@ export const verbs: Target = {
       o: operatorVerbs(rig.signer, {
         ...{ isolation: "L0 one user", encKeyFrom: "config", isCourierConnected: () => true },
         config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
+        stuckAfterMinutes: 60,
         later: (act: () => void) => act(),
       }),
     };
@@ -157,7 +159,8 @@ export const verbs: Target = {
       }
       asked += 1;
       socket(request.value, (answer) => answers.push(answer));
-      if (asked % 2 === 0) rig.settle(); // Some meet the one before while its records are still on their way.
+      // Some meet the one before while its records are still on their way.
+      if (asked % 2 === 0) rig.settle();
     });
     rig.settle();
     check(rig, answers, asked);

@@ -1,77 +1,125 @@
 /**
- * The operator's two verbs of a recovery: `recover` shows what the gateway's order would do and does exactly that, bound to the
- * digest of what was shown; `finish` ends it. Touches nothing: records leave through the turn.
+ * The operator's two verbs of a recovery: `recover` shows the ledger that the gateway's order would
+ * open here, and opens exactly that, bound to the digest of what was shown; `finish` ends the
+ * holding where both sides went back. Touches nothing: records leave through the turn. Source:
+ * docs/protocol.md section 8.
  */
 import { type Refusal, refuse } from "../../../../protocol/fault.ts";
-import type { RecoveryPlan } from "../../../socket/verbs.ts";
+import { domainHash, zeroHash } from "../../../../protocol/identity.ts";
+import type { RecoveryPlan } from "../../../socket/recovery-plan.ts";
 import { ledgerTime } from "../../state/ledger-time.ts";
+import { type OpenedState, openState } from "../../state/opening.ts";
+import type { Shown } from "../orders.ts";
 import type { Turn } from "../run.ts";
-import { type Planned, planRecovery, type ReadRecords } from "./plan.ts";
 
-/** How a plan reads what is on disk. */
-interface Reading {
-  readonly read: ReadRecords;
-  readonly hashAt: (seq: number) => string | null;
-}
+/** Withdrawals an answer lists; the digest covers all. */
+const shownMax = 1_000;
+
+type Planned = { readonly ok: true; readonly plan: RecoveryPlan; readonly opened: OpenedState } | Refusal;
 
 /**
- * What the newest order would do, remembered as shown: the yes that follows is to this one, whatever comes in between.
- * Refuses RECOVERY_NONE, and what contradicts as `planRecovery` does.
+ * What the newest order would open, remembered as shown: the yes that follows is to this one,
+ * whatever comes in between. Refuses RECOVERY_NONE, RECOVERY_ORDER, and RECOVERY_BOTH where the
+ * gateway went back too and `both` does not say so.
  * @throws AgentError LEDGER_DAMAGED when an older segment has changed
  * @public
  */
-export function showRecovery(turn: Turn, reading: Reading): Planned | Refusal {
-  const { core, run, account, nowMs } = turn;
+export function showRecovery(turn: Turn, both: boolean): Planned {
+  const { run } = turn;
   const order = run.orders.whole;
   if (order === null) return refuse("RECOVERY_NONE");
-  const shown = { order, counts: new Map(run.counts), nowMs };
-  const planned = planRecovery({ core, nonce: run.nonce, account, ...shown, ...reading });
+  const shown = { order, counts: new Map(run.counts), both };
+  const planned = plan(turn, shown);
   if (planned.ok) run.orders.show(shown);
   return planned;
 }
 
 /**
- * Carries out what was shown under `digest`. All of it becomes durable with one record, or none of it counts. Twice is refused: the
- * first has used the order up. Refuses RECOVERY_NONE, RECOVERY_CHANGED, LEDGER_DISK_FULL, and as `showRecovery`.
+ * Opens what was shown under `digest`: all of it becomes durable with one record, or none of it
+ * counts. Twice is refused: the first has used the order up. Refuses RECOVERY_NONE,
+ * LEDGER_DISK_FULL, and as `showRecovery`.
  * @throws AgentError as `showRecovery`
  * @public
  */
-export function recover(
-  turn: Turn,
-  reading: Reading,
-  digest: string,
-): { readonly ok: true; readonly plan: RecoveryPlan } | Refusal {
-  const { core, run, account } = turn;
+export function recover(turn: Turn, digest: string): { readonly ok: true; readonly plan: RecoveryPlan } | Refusal {
+  const { run } = turn;
   const { shown } = run.orders;
   if (shown === null) return refuse("RECOVERY_NONE");
-  const planned = planRecovery({ core, nonce: run.nonce, account, ...shown, ...reading });
+  const planned = plan(turn, shown);
   if (!planned.ok) return planned;
-  if (planned.plan.digest !== digest) return refuse("RECOVERY_CHANGED");
+  if (planned.plan.digest !== digest) return refuse("RECOVERY_NONE", "ledger or order changed since it was shown");
   if (!turn.hasRoom()) return refuse("LEDGER_DISK_FULL");
-  turn.commit(planned.bodies);
+  const { order, epoch, held, jobs } = shown.order;
+  turn.open(planned.opened.state, {
+    ...{ order, epoch, both: shown.both, held: held ?? { seq: 0, hash: zeroHash } },
+    ...{ sequence: jobs.sequence, jobHash: jobs.hash },
+  });
   // A new epoch: nothing that was heard or suspected in the old one says anything about it.
   run.orders.forget();
   run.greeted = false;
   run.echoed = null;
+  run.telling = null;
   run.behindAt = 0; // no greeting of the epoch before is taken any more
   run.alarms.clear();
   run.aheadSince.clear();
   return { ok: true, plan: planned.plan };
 }
 
+function plan(turn: Turn, { order, counts, both }: Shown): Planned {
+  const { core, run, account } = turn;
+  const { head } = core.heads;
+  const { held } = order;
+  const isHere = held === null || turn.hashAt(held.seq) === held.hash;
+  if (!both && wentBackPastOpening(turn, held?.seq ?? 0)) return refuse("RECOVERY_BOTH");
+  // By the order's own time, so that whoever looks twice sees the same.
+  const nowMs = Math.max(core.heads.at, order.at);
+  const opened = openState({
+    ...{ old: core.snapshot(), order, counts, account, both, nowMs, tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0) },
+    stateOf: (id) => core.book.stateOf(id),
+    decimalOf: (currency) => core.policy.asset(currency)?.decimal,
+  });
+  if (!opened.ok) return opened;
+  const { accounts, kept, left, state } = opened;
+  const shown: Omit<RecoveryPlan, "digest"> = {
+    ...{ order: order.order, at: order.at, both, epoch: core.paired.epoch, newEpoch: order.epoch },
+    ...{ locked: core.locked?.code ?? "", lockedDetail: core.locked?.detail ?? "" },
+    ...{ head, gatewayHead: held, isHere, accounts, left },
+    ...{ withdrawals: kept.slice(0, shownMax), kept: kept.length, spends: both ? order.spends : [] },
+  };
+  // The state says all that the opening does, cut nowhere; the run is named so that no yes outlives
+  // it.
+  const { at: _at, ...lasting } = shown;
+  const digest = domainHash("recovery plan", Buffer.from(JSON.stringify([run.runId, lasting, state])));
+  return { ok: true, plan: { digest, ...shown }, opened };
+}
+
 /**
- * A person ends the recovery: policy decides by itself again. What is held or quarantined stays so, and what was issued before and is
- * still on its way is held when it comes. Twice is harmless. Refuses with RECOVERY_NOT_TAKEN before the gateway has taken the recovered
- * ledger, and as every act does with SIGNER_LOCKED or, without a greeting, SIGNER_NOT_GREETED.
+ * Past which record the gateway is told again what closed here. It has all of a ledger up to its
+ * own head there. Where its head is of another ledger, this one lacks it and has nothing to tell;
+ * but a gateway that went back to before an opening knows nothing of since.
+ */
+function tellFrom({ core }: Turn, isHere: boolean, both: boolean, held: number): number {
+  if (isHere) return held;
+  return both && core.opened !== null ? 0 : core.heads.head.seq;
+}
+
+/** The gateway has acknowledged this ledger since it was opened, and stands before that now. */
+function wentBackPastOpening({ core }: Turn, held: number): boolean {
+  return core.opened !== null && core.heads.acked.seq >= core.opened.seq && held < core.opened.seq;
+}
+
+/**
+ * A person ends the holding: policy decides by itself again. What is held or quarantined stays so,
+ * and what was issued before and is still on its way is held when it comes. Twice is harmless.
+ * Refuses as every act does with SIGNER_LOCKED or, without a greeting, SIGNER_NOT_GREETED: no
+ * gateway greets before it has taken the opened ledger.
  * @public
  */
 export function finish(turn: Turn): { readonly ok: true } | Refusal {
   const { core, run, localMs, monotonicMs } = turn;
-  const { recovery } = core;
-  if (recovery === null) return { ok: true };
+  if (!core.isHolding) return { ok: true };
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
   if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
-  if (core.heads.acked.seq < recovery.seq) return refuse("RECOVERY_NOT_TAKEN");
   // By the later of both clocks, and of the gateway's by what was the shortest on its way.
   const issuedBefore = Math.floor(Math.max(run.gatewayLeadMs + monotonicMs, ledgerTime(run, localMs, monotonicMs)));
   turn.commit([{ kind: "RESUMED", issuedBefore }]);

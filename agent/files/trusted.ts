@@ -1,0 +1,158 @@
+/**
+ * One check of kind, owner and mode for every file and folder that the product reads, made on the
+ * open descriptor: nobody can put something else under the name between look and use. A link is
+ * never followed in the last part of a path. Touches what it is asked about. Sources: open(2),
+ * inode(7), symlink(7).
+ */
+import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { AgentError } from "../../protocol/fault.ts";
+import { fixedBytes } from "./fixed-bytes.ts";
+
+/**
+ * Whose file is taken. `own`: root's and this user's. `folder`: to root also that of the user who
+ * owns the folder around it, as root looks after other users' agents; a folder may be anybody's
+ * where only root could have given it away. `any`: a person named this very file, and answers for
+ * it.
+ * @public
+ */
+export type TrustedOwner = "own" | "folder" | "any";
+
+/** @public */
+export interface Trust {
+  readonly owner: TrustedOwner;
+  /** Group and world have no right at all; else they may read, and never write. */
+  readonly isSecret: boolean;
+  /**
+   * A folder made for this process alone lies around the file and guards it: neither owner nor mode
+   * is looked at.
+   */
+  readonly isGuarded?: boolean;
+  /** With `folder`: the folder whose owner counts, in the place of the one around. */
+  readonly userOf?: string;
+}
+
+/**
+ * O_PATH: names a thing without opening it, so that neither rights, pipes nor devices matter. Node
+ * has no name for it.
+ */
+const openPath = 0o10000000;
+const root = 0;
+
+/**
+ * Opens a file that may be trusted; `flags` as of open(2), a file that is made gets 0600. What the
+ * system says, such as ENOENT, is thrown as it is.
+ * @throws AgentError FILE_LINK, FILE_KIND, FILE_OWNER, FILE_EXPOSED
+ * @public
+ */
+export function openTrusted(path: string, flags: number, trust: Trust): number {
+  const fd = openUnfollowed(path, flags);
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw notA("file", path);
+    assertTrusted(path, stat, trust);
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+/**
+ * The bytes of a file that may be trusted, null when there are more than `bytesMax`. They never
+ * move in memory: the caller can wipe them.
+ * @throws AgentError as `openTrusted`
+ * @public
+ */
+export function readTrusted(path: string, bytesMax: number, trust: Trust): Uint8Array | null {
+  const fd = openTrusted(path, constants.O_RDONLY, trust);
+  try {
+    const { size } = fstatSync(fd);
+    if (size > bytesMax) return null;
+    const bytes = fixedBytes(size);
+    let length = 0;
+    while (length < size) {
+      const got = readSync(fd, bytes, length, size - length, length);
+      if (got === 0) break;
+      length += got;
+    }
+    return bytes.subarray(0, length);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/**
+ * Checks that a folder may be trusted with files. One that is missing is no fault: false then.
+ * @throws AgentError FILE_LINK, FILE_KIND, FILE_OWNER, FILE_EXPOSED
+ * @public
+ */
+export function isTrustedFolder(path: string, trust: Trust): boolean {
+  const fd = openedOrMissing(path);
+  if (fd === null) return false;
+  try {
+    const stat = fstatSync(fd);
+    if (stat.isSymbolicLink()) throw linked(path);
+    if (!stat.isDirectory()) throw notA("folder", path);
+    assertTrusted(path, stat, trust);
+    return true;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function openedOrMissing(path: string): number | null {
+  try {
+    return openSync(path, openPath | constants.O_NOFOLLOW);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
+    throw error;
+  }
+}
+
+/** Without O_NONBLOCK, opening a named pipe that nobody writes to would wait for ever. */
+function openUnfollowed(path: string, flags: number): number {
+  try {
+    return openSync(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ELOOP") throw linked(path);
+    if (code === "ENXIO" || code === "EISDIR") throw notA("file", path);
+    throw error;
+  }
+}
+
+function assertTrusted(path: string, stat: Stats, trust: Trust): void {
+  const { isSecret, isGuarded } = trust;
+  if (isGuarded === true) return;
+  if (!isOwner(path, stat, trust)) {
+    const hint = `look at it; where it is right: chown ${process.geteuid?.() ?? root} ${path}`;
+    const message = `${path} belongs to user ${stat.uid}, who is neither root nor the user of this program`;
+    throw new AgentError("FILE_OWNER", "none", message, { hint });
+  }
+  const open = stat.mode & (isSecret ? 0o077 : 0o022);
+  if (open === 0) return;
+  const mode = (stat.mode & 0o7777).toString(8).padStart(4, "0");
+  const [verb, right] = isSecret ? ["reached", "go="] : ["changed", "go-w"];
+  throw new AgentError("FILE_EXPOSED", "none", `${path} can be ${verb} by others than its owner (mode ${mode})`, {
+    hint: `chmod ${right} ${path}; if others could log in here, ${isSecret ? "treat the secrets in it as known to them" : "look whether they changed it"}`,
+  });
+}
+
+function isOwner(path: string, stat: Stats, { owner, userOf }: Trust): boolean {
+  const self = process.geteuid?.() ?? root;
+  if (owner === "any" || stat.uid === root || stat.uid === self) return true;
+  if (owner !== "folder" || self !== root) return false;
+  const around = statSync(userOf ?? dirname(path));
+  const isRootsAlone = around.uid === root && (around.mode & 0o022) === 0;
+  return around.uid === stat.uid || (userOf === undefined && stat.isDirectory() && isRootsAlone);
+}
+
+function linked(path: string): AgentError {
+  return new AgentError("FILE_LINK", "none", `${path} is a symbolic link, and whoever made it decides what is read`);
+}
+
+function notA(kind: "file" | "folder", path: string): AgentError {
+  return new AgentError("FILE_KIND", "none", `${path} is not a ${kind}`);
+}

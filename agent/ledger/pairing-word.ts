@@ -1,0 +1,43 @@
+/**
+ * The word that closes pairing.json: a MAC, under a key of the ledger's seal, of everything pairing
+ * agreed on. Whoever changes the gateway's key or an address in that file without the keystore is
+ * found out. docs/ledger.md section 5. Touches nothing.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { type JsonValue, parseJson } from "../../protocol/json.ts";
+import type { LedgerSeal } from "./seal.ts";
+
+const bytesMax = 262_144;
+
+/**
+ * What the word covers: every member in the file's order, but `step`, which only says how far
+ * pairing came, and the word itself.
+ * @public
+ */
+export function pairingText(pairing: object): string {
+  const { step: _step, word: _word, ...members } = pairing as Readonly<Record<string, unknown>>;
+  return JSON.stringify(members);
+}
+
+/**
+ * @throws AgentError PAIRING_FORGED when the bytes of `path` are not what pairing wrote under this
+ * seal
+ * @public
+ */
+export function assertPairing(seal: LedgerSeal, bytes: Uint8Array, path: string): void {
+  const members = membersOf(bytes);
+  const word = members?.word;
+  if (members !== null && typeof word === "string" && seal.gave(pairingText(members), word)) return;
+  throw new AgentError("PAIRING_FORGED", "none", `${path} is not what pairing wrote`);
+}
+
+function membersOf(bytes: Uint8Array): Readonly<Record<string, JsonValue>> | null {
+  try {
+    const value = parseJson(bytes, { bytesMax });
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Readonly<Record<string, JsonValue>>)
+      : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * The gate: what the gateway's database holds may leave. Touches nothing: records leave through the
+ * turn. Source: docs/protocol.md section 7.
+ */
+import { invariant } from "../../../protocol/fault.ts";
+import type { Head } from "../../../protocol/messages.ts";
+import type { RecordBody } from "../../ledger/records.ts";
+import type { Turn } from "./run.ts";
+
+/** Most versions one RELEASED record names; more go into several. */
+const releasedPerRecordMax = 1_000;
+
+/**
+ * Opens the gate for whatever the gateway's database covers with `held`, which fits our ledger.
+ * Gives the withdrawals released.
+ */
+export function release(turn: Turn, held: Head): readonly string[] {
+  const { book, heads } = turn.core;
+  if (held.seq === heads.acked.seq) return [];
+  const releasable = book.releasable(held.seq);
+  const bodies: RecordBody[] = [];
+  for (let from = 0; from < releasable.length; from += releasedPerRecordMax) {
+    const part = releasable.slice(from, from + releasedPerRecordMax);
+    // Each record but the last acknowledges only what it releases: one lost with a torn write loses
+    // nothing that waits.
+    const acked = from + part.length === releasable.length ? held : headAt(turn, part.at(-1)?.seq ?? 0);
+    const released = part.map(({ transactionId, version }) => ({ transactionId, version }));
+    bodies.push({ kind: "RELEASED", acked: { seq: acked.seq, hash: acked.hash }, released });
+  }
+  if (bodies.length === 0) bodies.push({ kind: "REPORTED", acked: { seq: held.seq, hash: held.hash } });
+  turn.commit(bodies);
+  return [...new Set(releasable.map((one) => one.transactionId))];
+}
+
+function headAt({ core }: Turn, seq: number): Head {
+  const hash = core.heads.hashAt(seq);
+  invariant(hash !== null, "the hash of what is not acknowledged is kept");
+  return { seq, hash };
+}

@@ -1,0 +1,138 @@
+/**
+ * A person helps a withdrawal whose slot does not come into a block: a dearer version of it
+ * (`replace`), or a payment of nothing to oneself on the same slot (`cancel`). The chain takes one
+ * of all versions, so no verb here can pay twice. Whoever asks is shown the plan first and then
+ * orders exactly that. Touches nothing: records and the work for the vault leave through the turn.
+ */
+import { familyOf, saySlot } from "../../../chains/families.ts";
+import type { Facts, Fees } from "../../../chains/family.ts";
+import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
+import { versionsMax } from "../../../protocol/payloads.ts";
+import type { UnstickPlan, UnstickWish } from "../../socket/verbs.ts";
+import type { Account } from "../state/accounts.ts";
+import { isCancelling, isOver, type Version, type Withdrawal } from "../state/withdrawal.ts";
+import { type Cleared, clearCancel, clearPayment, intend, intendCancel, type Prepared, recorded } from "./intent.ts";
+import { closedGate, pausedBy, type Turn } from "./run.ts";
+
+/** What a plan is made of; `made` is a version that was recorded and not signed yet. */
+interface Found {
+  readonly ok: true;
+  readonly withdrawal: Withdrawal;
+  readonly account: Account;
+  readonly act: "replace" | "cancel"; // a dearer version of what was cancelled is a cancel
+  readonly made: Version | null;
+}
+
+/**
+ * What `replace` or `cancel` would do; records nothing. Without fees of one's own, both fees are
+ * twice the newest version's, or what nodes ask for a replacement (an eighth more) where twice is
+ * above the limits.
+ * @throws AgentError TRANSACTION_FIELD when the given numbers are out of range
+ * @public
+ */
+export function planUnstick(
+  turn: Turn,
+  wish: UnstickWish,
+): { readonly ok: true; readonly withdrawal: Withdrawal; readonly plan: UnstickPlan } | Refusal {
+  const found = find(turn, wish);
+  if (!found.ok) return found;
+  const { withdrawal, made, act } = found;
+  if (made !== null) return { ok: true, withdrawal, plan: planOf(found, made.version, made.facts ?? {}) };
+  const facts = feesOf(withdrawal).unstick(withdrawal.versions, act === "cancel", readWish(withdrawal, wish.facts));
+  if (!facts.ok) return facts;
+  let first: Refusal | null = null;
+  for (const each of facts.facts) {
+    const cleared = clear(turn, found, each);
+    if (cleared.ok) return { ok: true, withdrawal, plan: planOf(found, withdrawal.versions.length + 1, each) };
+    first ??= cleared;
+  }
+  return first ?? refuse("UNSTICK_FEES");
+}
+
+/**
+ * Records the version that a person saw as a plan, under their name, and gives the work for the
+ * vault. Twice is harmless: the version that was made answers.
+ * @throws AgentError TRANSACTION_FIELD as `planUnstick`
+ * @public
+ */
+export function prepareUnstick(turn: Turn, wish: UnstickWish, plan: UnstickPlan, approver: string): Prepared {
+  const known = turn.core.book.find(wish.transactionId)?.versions[plan.version - 1];
+  if (known !== undefined && known.txHash !== "") {
+    return known.isCancel === (plan.act === "cancel") ? { ok: true, work: null } : refuse("UNSTICK_OTHER_PLAN");
+  }
+  const found = find(turn, wish);
+  if (!found.ok) return found;
+  const { withdrawal, account, made, act } = found;
+  const version = withdrawal.versions.length + (made === null ? 1 : 0);
+  if (act !== plan.act || version !== plan.version) return refuse("UNSTICK_OTHER_PLAN");
+  if (made !== null) return recorded(turn, withdrawal, made);
+  const facts = feesOf(withdrawal).unstick(withdrawal.versions, act === "cancel", feesOf(withdrawal).read(plan.facts));
+  if (!facts.ok) return facts;
+  const before = [{ kind: "UNSTUCK", transactionId: wish.transactionId, act, approver } as const];
+  const beside = { before, tipAllowedUnits: tipAllowed(withdrawal) };
+  if (act === "cancel") return intendCancel(turn, withdrawal, account, version, plan.facts, beside);
+  return intend(turn, approvalOf(turn, withdrawal), account, withdrawal.slot, version, plan.facts, beside);
+}
+
+/** The withdrawal that can be helped, or why it cannot. */
+function find(turn: Turn, { transactionId, act }: UnstickWish): Found | Refusal {
+  const closed = closedGate(turn);
+  if (closed !== null) return closed;
+  const { core } = turn;
+  const withdrawal = core.book.find(transactionId);
+  if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
+  if (isOver(withdrawal)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
+  const newest = withdrawal.versions.at(-1);
+  if (withdrawal.slot === "") return refuse("UNSTICK_UNBOUND");
+  // The gateway takes no signature for it on another's slot, and nothing behind such a one.
+  const { slot, rival } = withdrawal;
+  if (rival !== undefined)
+    return refuse("SLOT_CONTESTED", `the gateway has ${saySlot(withdrawal.job.network, slot)} for ${rival}: cancel that one`);
+  const isCancel = act === "cancel" || isCancelling(withdrawal);
+  const isQuarantined = withdrawal.state === "quarantined";
+  if (isQuarantined && !isCancel) return refuse("WITHDRAWAL_HELD", withdrawal.code);
+  const paused = isCancel ? null : pausedBy(turn);
+  if (paused !== null) return paused;
+  const account = core.accounts.find(withdrawal.job.network, withdrawal.account);
+  invariant(account !== undefined, "a bound slot has its account");
+  const found = { ok: true, withdrawal, account, act: isCancel ? "cancel" : "replace" } as const;
+  const isUnsigned = newest?.txHash === "";
+  if (isUnsigned && (newest.version > 1 || newest.isCancel) && newest.isCancel === isCancel) return { ...found, made: newest };
+  const isOut = newest?.released === true || (isUnsigned && withdrawal.versions.some(({ released }) => released));
+  if (!isOut && !isQuarantined) return refuse("WITHDRAWAL_NOT_RELEASED");
+  if (withdrawal.versions.length >= versionsMax) return refuse("WITHDRAWAL_TOO_MANY_VERSIONS");
+  return { ...found, made: null };
+}
+
+function clear(turn: Turn, { withdrawal, account, act }: Found, facts: Facts): Cleared | Refusal {
+  const version = withdrawal.versions.length + 1;
+  const allowed = tipAllowed(withdrawal);
+  if (act === "cancel") return clearCancel(turn, withdrawal, version, facts, allowed);
+  return clearPayment(turn, approvalOf(turn, withdrawal), account, withdrawal.slot, version, facts, allowed);
+}
+
+/**
+ * A person may go above the ceiling by the least step above every version so far, or none could
+ * help any more.
+ */
+function tipAllowed(withdrawal: Withdrawal): bigint {
+  return feesOf(withdrawal).leastTip(withdrawal.versions);
+}
+
+function feesOf({ job }: Withdrawal): Fees {
+  return familyOf(job.network).fees;
+}
+
+function approvalOf({ core }: Turn, { transactionId }: Withdrawal): Parameters<typeof intend>[1] {
+  const approval = core.policy.approval(transactionId);
+  invariant(approval !== undefined, "a withdrawal that is bound and not quarantined has its approval");
+  return approval;
+}
+
+function readWish(withdrawal: Withdrawal, wish: Facts): Facts {
+  return feesOf(withdrawal).readWish(wish);
+}
+
+function planOf({ act }: Found, version: number, facts: Facts): UnstickPlan {
+  return { act, version, facts };
+}

@@ -1,0 +1,120 @@
+/**
+ * The limits in force as text that stands in the ledger, one line a currency, and what of them is
+ * looser than another such text. Whoever changes config.json changes these lines, so that a person
+ * sees what was loosened and the gateway hears a digest. Touches nothing.
+ */
+import { createHash } from "node:crypto";
+import { familyOf } from "../../../chains/families.ts";
+import { formatAmount } from "../../../protocol/amount.ts";
+import type { Limits, Rules } from "./rules.ts";
+
+type Line = ReadonlyMap<string, string>;
+
+const none = "none";
+/** A higher one lets more through; none lets everything through. */
+const ceilings = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove", "newDestinationAbove"];
+const feeCeilings = ["maxFee", "maxFeePerDay"];
+/** Another one means another thing, so that nobody can call it tighter. */
+const meanings = ["network", "contract", "decimal"];
+
+/**
+ * One line a currency that has limits, by the currency's name; amounts in base units, lists by
+ * their length and hash.
+ * @public
+ */
+export function canonicalLimits({ assets, limits }: Pick<Rules, "assets" | "limits">): readonly string[] {
+  return [...limits.keys()].sort().flatMap((currency) => {
+    const asset = assets.get(currency);
+    const own = limits.get(currency);
+    if (asset === undefined || own === undefined) return [];
+    const { network, contract, decimal } = asset;
+    return [
+      textOf([["currency", currency], ["network", network], ["contract", contract], ["decimal", decimal], ...fieldsOf(own)]),
+    ];
+  });
+}
+
+/**
+ * The digest of such lines, that the gateway hears.
+ * @public
+ */
+export function limitsDigest(lines: readonly string[]): string {
+  return createHash("sha256")
+    .update(`autowithdraw/1 limits\n${lines.join("\n")}`)
+    .digest("hex");
+}
+
+/**
+ * What lets more through than before, a sentence each; empty where nothing does.
+ * @public
+ */
+export function loosened(before: readonly string[], now: readonly string[]): readonly string[] {
+  const old = new Map(before.map((text) => [lineOf(text).get("currency") ?? "", lineOf(text)]));
+  return now.flatMap((text) => {
+    const line = lineOf(text);
+    const currency = line.get("currency") ?? "";
+    const known = old.get(currency);
+    return known === undefined ? [`${currency} is payable, and was not`] : loosenedIn(currency, known, line);
+  });
+}
+
+function loosenedIn(currency: string, old: Line, now: Line): readonly string[] {
+  const found: string[] = [];
+  const say = (name: string, decimal: number): void => {
+    const [is, was] = [now, old].map((line) => amountWords(line.get(name), decimal));
+    found.push(`${currency} ${name} ${is}, was ${was}`);
+  };
+  for (const name of meanings) if (now.get(name) !== old.get(name)) found.push(`${currency} ${name} is another`);
+  const decimal = Number(now.get("decimal"));
+  const { fees } = familyOf(now.get("network") ?? "");
+  for (const name of ceilings) if (isAbove(now.get(name), old.get(name))) say(name, decimal);
+  for (const name of feeCeilings) if (isAbove(now.get(name), old.get(name))) say(name, fees.decimal);
+  if (isAbove(now.get("maxTipGwei"), old.get("maxTipGwei"))) say("maxTipGwei", fees.tipDecimal);
+  if (isAbove(old.get("delayMs"), now.get("delayMs"))) found.push(`${currency} newDestination.delayMinutes is shorter`);
+  // A list that was empty before can only have become tighter.
+  for (const name of ["allow", "deny"])
+    if (old.get(name) !== "0" && now.get(name) !== old.get(name)) found.push(`${currency} ${name} is another list`);
+  return found;
+}
+
+function fieldsOf(limits: Limits): readonly (readonly [string, string | bigint | number | null])[] {
+  return [
+    ["maxPerWithdrawal", limits.maxPerWithdrawalUnits],
+    ["maxPerHour", limits.maxPerHourUnits],
+    ["maxPerDay", limits.maxPerDayUnits],
+    ["maxFee", limits.maxFeeUnits],
+    ["maxFeePerDay", limits.maxFeePerDayUnits],
+    ["maxTipGwei", limits.maxTipUnits],
+    ["holdAbove", limits.holdAboveUnits],
+    ["twoApproversAbove", limits.twoApproversAboveUnits],
+    ["newDestinationAbove", limits.newDestination?.holdAboveUnits ?? null],
+    ["delayMs", limits.newDestination?.delayMs ?? 0],
+    ["allow", listText(limits.allow)],
+    ["deny", listText(limits.deny)],
+  ];
+}
+
+function listText(addresses: ReadonlySet<string>): string {
+  if (addresses.size === 0) return "0";
+  const hash = createHash("sha256")
+    .update([...addresses].sort().join("\n"))
+    .digest("hex");
+  return `${addresses.size}:${hash}`;
+}
+
+function textOf(fields: readonly (readonly [string, string | bigint | number | null])[]): string {
+  return fields.map(([name, value]) => `${name}=${value ?? none}`).join(" ");
+}
+
+function lineOf(text: string): Line {
+  return new Map(text.split(" ").map((field) => [field.slice(0, field.indexOf("=")), field.slice(field.indexOf("=") + 1)]));
+}
+
+function isAbove(a = none, b = none): boolean {
+  if (b === none) return false;
+  return a === none || BigInt(a) > BigInt(b);
+}
+
+function amountWords(units = none, decimal: number): string {
+  return units === none ? "without limit" : formatAmount(BigInt(units), decimal);
+}

@@ -1,0 +1,267 @@
+/**
+ * A new ledger's first state: the gateway's order and the ledger before it, taken together. A slot
+ * that either calls used is used; a withdrawal that either calls bound keeps its slot; where the
+ * two contradict, both sides wait for the chain and nothing is signed. What has no slot is left out
+ * and comes again as a job. Pure: snapshot, order and counts in, snapshot out. Source:
+ * docs/protocol.md section 8.
+ */
+import { parseAmount } from "../../../protocol/amount.ts";
+import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
+import { parseJob } from "../../../protocol/payloads.ts";
+import type { Recovery } from "../../../protocol/recovery.ts";
+import type { RecoveryAccountView, RecoveryWithdrawalView } from "../../socket/recovery-plan.ts";
+import { dearer, Sums } from "../policy/sums.ts";
+import { type AccountEntries, isBegun, isPending } from "./accounts.ts";
+import { type Bound, bindings, contestedCode } from "./bindings.ts";
+import { canonicalAddress, contentOf } from "./content.ts";
+import type { CoreSnapshot } from "./core.ts";
+import { isOver, type State, type Version, type Withdrawal } from "./withdrawal.ts";
+
+/**
+ * A whole order.
+ * @public
+ */
+export type Order = Omit<Recovery, "part" | "parts">;
+
+/** What a ledger is opened from. */
+export interface Opening {
+  readonly old: CoreSnapshot;
+  readonly order: Order;
+  // network → final transactions of the account, as nodes agree
+  readonly counts: ReadonlyMap<string, bigint>;
+  readonly account: string; // paying address
+  // the gateway went back as well, so this ledger may know what left and the gateway does not
+  readonly both: boolean;
+  readonly tellFrom: number;
+  readonly nowMs: number; // ledger time
+  // in the ledger before, however long ago
+  readonly stateOf: (transactionId: string) => State | undefined;
+  readonly decimalOf: (currency: string) => number | undefined;
+}
+
+/**
+ * The new state, and what a person should see of it.
+ * @public
+ */
+export interface OpenedState {
+  readonly ok: true;
+  readonly state: CoreSnapshot;
+  readonly accounts: readonly RecoveryAccountView[];
+  readonly kept: readonly RecoveryWithdrawalView[];
+  readonly left: number; // open withdrawals that come again as jobs, as far as the gateway has them
+}
+
+/**
+ * The same for the same input. Refuses with RECOVERY_ORDER what no gateway of ours makes.
+ * @public
+ */
+export function openState(opening: Opening): OpenedState | Refusal {
+  const { old, order, both, tellFrom } = opening;
+  const wrong = problemOf(opening);
+  if (wrong !== null) return wrong;
+  const { bound, free } = bindings(old.book.open, order, both, opening.stateOf);
+  const kept = bound.map((each) => keptOf(each, opening));
+  const ids = new Set(kept.map(({ transactionId }) => transactionId));
+  const accounts = accountsOf(opening, kept, free);
+  if (!accounts.ok) return accounts;
+  const ended = closedOf(opening, ids);
+  const { sequence, hash } = order.jobs;
+  const wasHolding = old.opened?.isHolding === true;
+  const state: CoreSnapshot = {
+    ...old,
+    paired: { ...old.paired, epoch: order.epoch },
+    locked: null,
+    heads: { acked: { seq: 0, hash: zeroHash }, from: 1, hashes: [], at: old.heads.at },
+    chain: { sequence, hash, links: sequence === 0 ? [] : [[sequence, hash, ""]] },
+    accounts: accounts.entries,
+    policy: { ...old.policy, approvals: [], windows: sumsOf(opening, kept) },
+    book: { open: kept, ...ended, unreleased: [], finals: [] },
+    outbox: [],
+    opened: { seq: 0, tellFrom, isHolding: both || wasHolding, spends: both ? order.spends : (old.opened?.spends ?? []) },
+    heldBefore: old.heldBefore ?? 0,
+  };
+  const here = new Map(old.book.open.map((one) => [one.transactionId, one.state]));
+  const open = old.book.open.filter((one) => !isOver(one));
+  return {
+    ...{ ok: true, state, accounts: accounts.views },
+    kept: kept.map((one) => viewOf(one, here.get(one.transactionId))),
+    left: open.filter(({ transactionId }) => !ids.has(transactionId)).length,
+  };
+}
+
+/**
+ * The gateway's own rules, held against its own word: what breaks them was made by something else.
+ */
+function problemOf({ old, order, account }: Opening): Refusal | null {
+  const { agent, wallet, merchant } = old.paired;
+  const seen = new Set<string>();
+  for (const item of [...order.withdrawals, ...order.ended]) {
+    const { transactionId, orderId, ...job } = parseJob(item.job);
+    if (job.agent !== agent || job.wallet !== wallet) return refuse("RECOVERY_ORDER", `${transactionId} is another agent's`);
+    if (transactionId !== transactionIdOf({ merchant, operation: "withdraw", orderId })) {
+      return refuse("RECOVERY_ORDER", `${transactionId} is not its order's id`);
+    }
+    if (seen.has(transactionId)) return refuse("RECOVERY_ORDER", `${transactionId} stands twice`);
+    if (item.account !== account) return refuse("RECOVERY_ORDER", `${item.account} is not our account`);
+    if (BigInt(item.slot) > BigInt(Number.MAX_SAFE_INTEGER)) return refuse("RECOVERY_ORDER", `slot ${item.slot} cannot be`);
+    seen.add(transactionId);
+  }
+  return null;
+}
+
+/**
+ * On its slot, with every version that may be anywhere; policy, or for a contested one the chain,
+ * says how it goes on.
+ */
+function keptOf({ item, own, isContested, slot, account, rival }: Bound, { both }: Opening): Withdrawal {
+  const job = own?.job ?? parseJob(item?.job ?? "");
+  const versions = versionsOf(item, own, both);
+  const isApproved = own !== undefined && own.amountUnits !== "" && !isContested;
+  const address = canonicalAddress(own?.address || item?.address || job.address);
+  return {
+    ...{ transactionId: job.transactionId, job, jobText: own?.jobText ?? item?.job ?? "" },
+    ...{ jobSignature: own?.jobSignature ?? item?.signature ?? "", isKept: true, ...(rival === "" ? {} : { rival }) },
+    ...{ requestedAt: own?.requestedAt ?? job.issuedAt, changedAt: own?.changedAt ?? job.issuedAt },
+    ...{ state: "quarantined", code: isContested ? contestedCode : "", address, revision: own?.revision ?? 0 },
+    ...{ amountUnits: isApproved ? own.amountUnits : "", contract: isApproved ? own.contract : "", confirmed: null },
+    ...{ account, slot: slot, versions, observed: null, observations: 0, history: own?.history ?? [] },
+    ...{ isEnded: false, endSeq: 0, isEndHeard: false },
+  };
+}
+
+/**
+ * The gateway's versions under their own numbers, then those that this ledger alone has signed.
+ * Bytes stay only where the gateway has the version: what it lacks may not be shown to anybody.
+ * Without a gateway that went back, what it lacks has never left.
+ */
+function versionsOf(item: Bound["item"], own: Withdrawal | undefined, both: boolean): Version[] {
+  const mine = new Map(own?.versions.filter(({ txHash }) => txHash !== "").map((one) => [one.txHash, one]));
+  const named = (item?.versions ?? []).map(({ txHash, feeMax }, index): Version => {
+    const known = mine.get(txHash);
+    mine.delete(txHash);
+    return known?.released === true
+      ? { ...known, version: index + 1 }
+      : bareVersion({ txHash, feeMax, isCancel: known?.isCancel ?? false }, index + 1);
+  });
+  const others = [...mine.values()].filter(({ released }) => released || both);
+  const rest = others.map(({ txHash, isCancel, feeMax }, index) =>
+    bareVersion({ txHash, feeMax, isCancel }, named.length + index + 1),
+  );
+  return [...named, ...rest];
+}
+
+/**
+ * Its bytes are gone: the hash is left, to be recognised by, and what it may cost, so that the next
+ * one costs more.
+ */
+function bareVersion({ txHash, feeMax, isCancel }: Pick<Version, "txHash" | "feeMax" | "isCancel">, version: number): Version {
+  return {
+    ...{ version, intentSeq: 0, digest: "", unsigned: "", facts: null },
+    ...{ txHash, raw: "", signedAt: 0, released: true, isCancel, feeMax },
+  };
+}
+
+/** What ended stays ended for ever, also what the gateway has not acknowledged yet. */
+function closedOf(
+  { old: { book }, stateOf }: Opening,
+  kept: ReadonlySet<string>,
+): Pick<CoreSnapshot["book"], "closed" | "ends" | "recent"> {
+  const isOpen = new Set(book.open.map(({ transactionId }) => transactionId));
+  const ended = book.open.filter((one) => isOver(one) && !kept.has(one.transactionId));
+  const ends = new Map(book.ends);
+  const count = (state: State, by: number): void => {
+    ends.set(state, (ends.get(state) ?? 0) + by);
+  };
+  for (const { state } of ended) count(state, 1);
+  // What ended here and is bound there is open again.
+  for (const id of kept) {
+    const state = isOpen.has(id) ? undefined : stateOf(id);
+    if (state !== undefined) count(state, -1);
+  }
+  const closed = ended.map(({ transactionId, state, job }) => [transactionId, state, contentOf(job)] as const);
+  return {
+    closed: [...book.closed.filter(([id]) => !kept.has(id)), ...closed],
+    ends: [...ends].filter(([, number]) => number !== 0),
+    recent: [...book.recent.filter(({ transactionId }) => !kept.has(transactionId)), ...ended],
+  };
+}
+
+/**
+ * What is bound counts; what was only approved does not; of a day that was forgotten here, the
+ * gateway's sum.
+ */
+function sumsOf({ old, order, nowMs, decimalOf }: Opening, kept: readonly Withdrawal[]): CoreSnapshot["policy"]["windows"] {
+  const sums = new Sums(old.policy.windows);
+  const bound = new Set(kept.map(({ transactionId }) => transactionId));
+  for (const one of old.book.open) {
+    const { transactionId, job } = one;
+    if (!bound.has(transactionId) && !isOver(one)) sums.forget(transactionId, job.currency);
+  }
+  const ended = new Set(order.ended.map(({ job }) => parseJob(job).transactionId));
+  for (const { currency, units, feesUnits } of order.spent) {
+    // What has ended there is in the gateway's sum, open here or not.
+    const counted = sums.countedBeside(
+      currency,
+      [...bound].filter((id) => !ended.has(id)),
+      nowMs,
+    );
+    const rest = (all: bigint, known: bigint): string => (all > known ? all - known : 0n).toString();
+    const lost = { currency, units: rest(BigInt(units), counted.units), feesUnits: rest(BigInt(feesUnits), counted.feesUnits) };
+    if (lost.units !== "0" || lost.feesUnits !== "0") sums.countSpent(`order ${order.order}`, lost, nowMs);
+  }
+  for (const { transactionId, job, amountUnits, versions } of kept) {
+    const decimal = decimalOf(job.currency);
+    const parsed = decimal === undefined ? null : parseAmount(job.amount, decimal);
+    const units = amountUnits === "" ? (parsed?.ok ? parsed.units : 0n) : BigInt(amountUnits);
+    const feeMaxUnits = versions.map(({ feeMax }) => BigInt(feeMax)).reduce(dearer, 0n);
+    sums.countBound(transactionId, job.currency, units, feeMaxUnits, nowMs);
+  }
+  return sums.entriesAt(nowMs);
+}
+
+/**
+ * The first slot that anybody gets from now on: above everything that ledger, gateway or chain know
+ * of. `free` are slots that only versions that never left were made for, and whose withdrawals do
+ * not keep them.
+ */
+function accountsOf(
+  { old, order, counts, account }: Opening,
+  kept: readonly Withdrawal[],
+  free: ReadonlySet<string>,
+): { readonly ok: true; readonly entries: AccountEntries; readonly views: readonly RecoveryAccountView[] } | Refusal {
+  const known = new Map(old.accounts.filter(([, of]) => of === account).map((each) => [each[0], each]));
+  const told = new Map(order.accounts.filter((each) => each.account === account).map(({ network, next }) => [network, next]));
+  const counted = [...counts].filter(([, count]) => count > 0n).map(([network]) => network);
+  const networks = new Set([...known.keys(), ...told.keys(), ...counted, ...kept.map(({ job }) => job.network)]);
+  const entries: AccountEntries[number][] = old.accounts.filter(([, of]) => of !== account);
+  const views: RecoveryAccountView[] = [];
+  for (const network of [...networks].sort()) {
+    const mine = kept.filter(({ job }) => job.network === network);
+    const [, , adoptedText = "0", ledgerNext = ""] = known.get(network) ?? [];
+    const adopted = BigInt(adoptedText);
+    let floor = BigInt(ledgerNext || "0");
+    while (free.has(`${network} ${floor - 1n}`)) floor -= 1n;
+    const marks = [told.get(network) ?? "0", counts.get(network) ?? 0n, ...mine.map(({ slot }) => BigInt(slot) + 1n)];
+    const next = marks.map(BigInt).reduce(dearer, floor);
+    if (next > BigInt(Number.MAX_SAFE_INTEGER)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
+    // An account that nothing was ever bound on begins as any other does.
+    const isNew = ledgerNext !== "" && !isBegun({ adopted, next: BigInt(ledgerNext) }) && next === adopted;
+    const pending = mine.filter(({ state }) => isPending(state)).length;
+    entries.push([network, account, isNew ? adoptedText : "0", next.toString(), pending]);
+    const chainCount = counts.get(network)?.toString() ?? "";
+    views.push({ network, account, ledgerNext, gatewayNext: told.get(network) ?? "", chainCount, next: next.toString() });
+  }
+  return { ok: true, entries, views };
+}
+
+function viewOf(
+  { transactionId, job, address, code, slot, versions }: Withdrawal,
+  state: Withdrawal["state"] | undefined,
+): RecoveryWithdrawalView {
+  const { orderId, currency, amount } = job;
+  return {
+    ...{ transactionId, orderId, currency, amount, address, here: state === "requested" ? "held" : (state ?? "") },
+    ...{ isContested: code === contestedCode, slot, txHashes: versions.map(({ txHash }) => txHash) },
+  };
+}

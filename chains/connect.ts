@@ -1,0 +1,68 @@
+/**
+ * Opens the doors to the nodes of a configured chain, by its family. Opens no connection before the
+ * first question.
+ */
+import { createEvmNodes } from "./evm/node.ts";
+import { blockHashAt as evmBlockHashAt, lookAtNode as lookAtEvmNode } from "./evm/node-check.ts";
+import { createPayer } from "./evm/node-payer.ts";
+import { createWatcher } from "./evm/node-watcher.ts";
+import type { ConfiguredChain, FamilyName } from "./family.ts";
+import type { NodeLog, NodeQuestion, NodeView, PayerNodes, WatcherNodes } from "./nodes.ts";
+
+/** @public */
+export interface NodesOptions {
+  readonly chain: ConfiguredChain & { readonly nodes: readonly string[]; readonly confirmations: number | "finalized" };
+  readonly contracts: readonly string[]; // the tokens whose balances count
+  readonly clock: () => number; // milliseconds, never running back
+  readonly log: NodeLog;
+}
+
+interface Doors {
+  payer(options: NodesOptions): PayerNodes;
+  watcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes;
+  lookAtNode(question: NodeQuestion): Promise<NodeView>;
+  blockHashAt(question: Omit<NodeQuestion, "contracts">, number: number): Promise<string>;
+}
+
+const doors: Readonly<Record<FamilyName, Doors>> = {
+  evm: {
+    payer: ({ chain: { chainId, nodes: urls, confirmations }, contracts, clock, log }) =>
+      createPayer(createEvmNodes({ urls, chainId, confirmations, log }), contracts, clock),
+    watcher: ({ chain, log }) => createWatcher(chain, log),
+    lookAtNode: ({ chain: { chainId }, ...question }) => lookAtEvmNode({ ...question, chainId }),
+    blockHashAt: ({ chain: { chainId }, ...question }, number) => evmBlockHashAt({ ...question, chainId }, number),
+  },
+};
+
+/**
+ * For the courier. @throws NODE_URL
+ * @public
+ */
+export function openPayer(options: NodesOptions): PayerNodes {
+  return doors[options.chain.family].payer(options);
+}
+
+/**
+ * For the gateway's watcher. @throws NODE_URL
+ * @public
+ */
+export function openWatcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes {
+  return doors[options.chain.family].watcher(options);
+}
+
+/**
+ * Looks at one node by itself. Rejects for bugs alone.
+ * @public
+ */
+export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
+  return doors[question.chain.family].lookAtNode(question);
+}
+
+/**
+ * The hash of a block that all nodes of a chain should have alike, "" where this one does not say.
+ * Rejects for bugs alone.
+ * @public
+ */
+export function blockHashAt(question: Omit<NodeQuestion, "contracts">, number: number): Promise<string> {
+  return doors[question.chain.family].blockHashAt(question, number);
+}

@@ -1,0 +1,36 @@
+/**
+ * The EVM family behind the offline door: a slot is the account's nonce, in decimal. Source:
+ * docs/architecture.md section 2.
+ */
+import type { Family, Slots } from "../family.ts";
+import { accountProofFits, accountProofOf } from "./account-proof.ts";
+import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
+import { fees } from "./fees.ts";
+import { namespace, networkOf } from "./network.ts";
+import { paymentUri } from "./payment-uri.ts";
+
+/** EIP-2681: nonces end at 2^64-2. */
+const nonceForm = /^(?:0|[1-9][0-9]{0,19})$/;
+const nonceMax = 2n ** 64n - 2n;
+
+const slots: Slots = {
+  read: (text) => (nonceForm.test(text) && BigInt(text) <= nonceMax ? text : null),
+  next: (slot) => `${BigInt(slot) + 1n}`,
+  // Two texts without a leading zero: the longer number is the larger.
+  compare: (a, b) => (a.length === b.length ? (a < b ? -1 : Number(a > b)) : a.length - b.length),
+  say: (slot) => `nonce ${slot}`,
+};
+
+/** @public */
+export const evm: Family = {
+  name: "evm",
+  namespace,
+  slots,
+  fees,
+  networkOf: ({ chainId }) => networkOf(chainId),
+  isTxHash: (text) => /^0x[0-9a-f]{64}$/.test(text),
+  parseAddress,
+  depositAddress: depositAddressOf,
+  paymentUri,
+  accounts: { addressOf: addressOfPublicKey, proofFits: accountProofFits, proofOf: accountProofOf },
+};

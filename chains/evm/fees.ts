@@ -1,0 +1,205 @@
+/**
+ * What an EVM payment offers for its way into a block: the first offer, the rule for a dearer
+ * version, and the ceilings' figures. Offline. Sources: EIP-1559 (both fees, the base fee's step);
+ * geth's and Reth's pools for replacements (a tenth more, both fees).
+ */
+import { formatAmount } from "../../protocol/amount.ts";
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { shapeFault } from "../../protocol/shape.ts";
+import type { Description, Facts, Fees, Price, PricedVersion } from "../family.ts";
+import { gasFloorOf, gasPlain } from "./gas.ts";
+import { gweiDecimal, nativeDecimal } from "./network.ts";
+
+/** Nodes take a replacement from 10 % on (both fees); an eighth leaves room for their rounding. */
+const raiseNumerator = 9n;
+const raiseDenominator = 8n;
+/**
+ * The tip goes up to this at least before it follows the higher of the nodes' figures no further.
+ */
+const tipStepWei = 1_000_000_000n;
+/** Named for a payment whose bytes are recorded already: the recorded figures count. */
+const gasUnknown = 100_000n;
+/** Fees and gas are far below 2^128; more digits are nonsense. */
+const counterForm = /^(?:0|[1-9][0-9]{0,38})$/;
+const fieldNames = ["gasLimit", "maxFeePerGas", "maxPriorityFeePerGas"] as const;
+
+/** Facts as they are here: decimal strings, gas and wei per gas. */
+type EvmFacts = Readonly<Record<(typeof fieldNames)[number], string>>;
+
+/**
+ * The figures of `Price`, wei per gas: of tips the lower and the higher of what the nodes suggest.
+ */
+type EvmPrice = Readonly<Record<"baseFeePerGas" | "maxPriorityFeePerGas" | "maxPriorityFeePerGasHigh", bigint>>;
+
+/** Of a version that an order told of, nothing but its sum is known. */
+const unknownFacts: EvmFacts = { gasLimit: "0", maxFeePerGas: "0", maxPriorityFeePerGas: "0" };
+
+/** @public */
+export const fees: Fees = {
+  decimal: nativeDecimal,
+  tipDecimal: gweiDecimal,
+  workMin: gasPlain,
+  workUnknown: gasUnknown,
+  read: (facts) => read(facts, counterForm),
+  readWish: (facts) => read(facts, /^(?:|0|[1-9][0-9]{0,38})$/),
+  most: (facts) => BigInt(evm(facts).gasLimit) * BigInt(evm(facts).maxFeePerGas),
+  tipOf: (facts) => BigInt(evm(facts).maxPriorityFeePerGas),
+  workOf: (facts) => BigInt(evm(facts).gasLimit),
+  first,
+  dearer,
+  dearerAt,
+  leastTip,
+  unstick,
+  tooLittle,
+  say: (facts) => `gas ${evm(facts).gasLimit}, at most ${evm(facts).maxFeePerGas} wei per gas`,
+  rows,
+};
+
+function evm(facts: Facts): EvmFacts {
+  return facts as EvmFacts;
+}
+
+function known({ facts }: PricedVersion): EvmFacts {
+  return facts === null ? unknownFacts : evm(facts);
+}
+
+function read(facts: Facts, form: RegExp): Facts {
+  const names = Object.keys(facts);
+  const isWhole = names.length === fieldNames.length && fieldNames.every((name) => form.test(facts[name] ?? "-"));
+  if (!isWhole) throw shapeFault("facts", `must be decimal ${fieldNames.join(", ")}`);
+  return facts;
+}
+
+/** Twice the base fee lasts through six full blocks (EIP-1559: an eighth more each). */
+function first(price: Price, work: bigint): Facts {
+  const market = price as EvmPrice;
+  return factsOf(work, marketFee(market), market.maxPriorityFeePerGas);
+}
+
+function marketFee({ baseFeePerGas, maxPriorityFeePerGas }: EvmPrice): bigint {
+  return 2n * baseFeePerGas + maxPriorityFeePerGas;
+}
+
+/** Both fees up by an eighth at least; the fee covers the tip. A cancel keeps its gas. */
+function dearer(versions: readonly PricedVersion[], asked: Facts, isCancel: boolean): Facts {
+  const newest = versions.at(-1);
+  const before = newest === undefined ? unknownFacts : known(newest);
+  const wanted = evm(asked);
+  const tip = larger(BigInt(wanted.maxPriorityFeePerGas), raise(BigInt(before.maxPriorityFeePerGas)));
+  const fee = larger(BigInt(wanted.maxFeePerGas), raise(BigInt(before.maxFeePerGas)));
+  const gas = isCancel ? gasOfCancel(before) : BigInt(wanted.gasLimit);
+  return aboveTold(versions, factsOf(gas, larger(fee, tip), tip));
+}
+
+function gasOfCancel({ gasLimit }: EvmFacts): bigint {
+  return gasLimit === "0" ? gasPlain : BigInt(gasLimit);
+}
+
+function dearerAt(price: Price, versions: readonly PricedVersion[], work: bigint, version: number, isTipLow: boolean): Facts {
+  const market = price as EvmPrice;
+  const tip = larger(market.maxPriorityFeePerGas, isTipLow ? 0n : steppedTip(market, version));
+  return dearer(versions, factsOf(work, marketFee(market), tip), false);
+}
+
+/**
+ * The lower tip is offered first, and it may be the one that is not true: no block takes the
+ * payment then. So it nears the higher one, four times as much with each version, but no more than
+ * the base fee or a gwei: then the higher one may be the one that is not true.
+ */
+function steppedTip({ baseFeePerGas, maxPriorityFeePerGasHigh }: EvmPrice, version: number): bigint {
+  const step = larger(baseFeePerGas, tipStepWei) >> BigInt(2 * Math.max(0, 4 - version));
+  if (step < maxPriorityFeePerGasHigh) return step;
+  return maxPriorityFeePerGasHigh;
+}
+
+/**
+ * Of a version that the gateway told of only the sum is known: the next one offers an eighth more
+ * than that for the gas it takes, so that nodes take it in the place of the other, and its bytes
+ * are never that one's.
+ */
+function aboveTold(versions: readonly PricedVersion[], facts: Facts): Facts {
+  const told = versions.flatMap(({ facts: own, feeMax }) => (own === null ? [BigInt(feeMax)] : []));
+  const { gasLimit, maxFeePerGas } = evm(facts);
+  const [gas, most] = [BigInt(gasLimit), told.reduce(larger, 0n)];
+  if (most === 0n || gas === 0n) return facts;
+  const floor = raise((most + gas - 1n) / gas);
+  return { ...facts, maxFeePerGas: larger(BigInt(maxFeePerGas), floor).toString() };
+}
+
+function leastTip(versions: readonly PricedVersion[]): bigint {
+  const most = mostOf(versions, "maxPriorityFeePerGas");
+  return most === 0n ? 0n : raise(most);
+}
+
+/**
+ * A node takes a replacement only where both fees rise. Twice the dearest is tried first, then the
+ * least that nodes ask.
+ */
+function unstick(
+  versions: readonly PricedVersion[],
+  isCancel: boolean,
+  wished: Facts,
+): { readonly ok: true; readonly facts: readonly Facts[] } | Refusal {
+  const newest = versions.at(-1);
+  const wish = evm(wished);
+  const [fee, tip] = [mostOf(versions, "maxFeePerGas"), mostOf(versions, "maxPriorityFeePerGas")];
+  const isKnown = versions.every(({ facts }) => facts !== null);
+  const isNamed = wish.maxFeePerGas !== "" && wish.maxPriorityFeePerGas !== "";
+  // An opened ledger keeps slots on which nothing was signed yet.
+  if (newest === undefined && !isNamed) return refuse("UNSTICK_FEES", "nothing was signed on this nonce yet");
+  // Of a version that a recovery took over only the hash and the highest fee are known.
+  if (!isKnown && !isNamed) return refuse("UNSTICK_FEES", "the fees of an earlier version are not known here");
+  const own = newest === undefined ? "0" : known(newest).gasLimit;
+  const gasLimit = wish.gasLimit || (isCancel ? `${gasPlain}` : own);
+  if (gasLimit === "0") return refuse("UNSTICK_FEES", "the gas of an earlier version is not known here");
+  const isOut = versions.some(({ txHash }) => txHash !== "");
+  const least = { fee: isOut ? raise(fee) : 1n, tip: isOut ? raise(tip) : 0n };
+  const given = { fee: BigInt(wish.maxFeePerGas || 0), tip: BigInt(wish.maxPriorityFeePerGas || 0) };
+  if ((wish.maxFeePerGas !== "" && given.fee < least.fee) || (wish.maxPriorityFeePerGas !== "" && given.tip < least.tip))
+    return refuse("UNSTICK_FEES", `nodes ask at least ${least.fee} wei per gas and a tip of ${least.tip}`);
+  const named = (dearFee: bigint, dearTip: bigint): Facts => {
+    const maxPriorityFeePerGas = wish.maxPriorityFeePerGas || `${dearTip}`;
+    const atLeastTip = larger(dearFee, BigInt(maxPriorityFeePerGas));
+    return aboveTold(versions, { gasLimit, maxFeePerGas: wish.maxFeePerGas || `${atLeastTip}`, maxPriorityFeePerGas });
+  };
+  return { ok: true, facts: [named(2n * fee + 1n, 2n * tip + 1n), named(least.fee, least.tip)] };
+}
+
+/** A version with less gas would fail on chain, or never be taken. */
+function tooLittle({ facts, contract, destination, amountUnits }: Description): string | null {
+  const floor = gasFloorOf({ contract, destination, amountUnits });
+  const { gasLimit } = evm(facts);
+  return BigInt(gasLimit) >= floor ? null : `${gasLimit} gas, at least ${floor}`;
+}
+
+function rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[] {
+  const was = (field: "maxFeePerGas" | "maxPriorityFeePerGas"): string =>
+    before === null ? "" : `, ${beforeName} has ${gwei(evm(before)[field])}`;
+  const { gasLimit, maxFeePerGas, maxPriorityFeePerGas } = evm(facts);
+  return [
+    ["gas", gasLimit],
+    ["max fee", `${gwei(maxFeePerGas)} gwei per gas${was("maxFeePerGas")}`],
+    ["tip", `${gwei(maxPriorityFeePerGas)} gwei per gas${was("maxPriorityFeePerGas")}`],
+  ];
+}
+
+function gwei(wei: string): string {
+  return formatAmount(BigInt(wei), gweiDecimal);
+}
+
+/** Rounded up, and by one at least: nodes want both fees strictly higher, even from nothing. */
+function raise(fee: bigint): bigint {
+  return larger((fee * raiseNumerator + raiseDenominator - 1n) / raiseDenominator, fee + 1n);
+}
+
+function mostOf(versions: readonly PricedVersion[], field: "maxFeePerGas" | "maxPriorityFeePerGas"): bigint {
+  return versions.reduce((found, version) => larger(found, BigInt(known(version)[field])), 0n);
+}
+
+function factsOf(gas: bigint, fee: bigint, tip: bigint): Facts {
+  return { gasLimit: `${gas}`, maxFeePerGas: `${fee}`, maxPriorityFeePerGas: `${tip}` };
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}

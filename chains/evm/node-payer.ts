@@ -1,0 +1,165 @@
+/**
+ * The questions of whoever pays, to EVM nodes: facts per block, gas for one payment, places and
+ * verdicts of transactions. Turns the nodes' words into the door's and decides nothing. Reaches the
+ * network only through node.ts.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import type { Found, PaidFrom, PayerNodes, SignedVersion, Verdict, WantedPayment } from "../nodes.ts";
+import { encodeTransferCall } from "./erc20.ts";
+import { gasFloorOf, gasPlain } from "./gas.ts";
+import type { EvmNodes } from "./node.ts";
+import { outcomeOf, type Sent } from "./verdict.ts";
+
+/**
+ * A destination seen without code stays so for this long; contracts appear at used addresses almost
+ * never.
+ */
+const plainMs = 60_000;
+const plainMax = 4096;
+/**
+ * How long the account's own code is taken to be as last read (EIP-7702 changes it by a
+ * transaction).
+ */
+const accountCodeMs = 60_000;
+/** Receipts looked for at once from which on the account's count is asked for first. */
+const countedFrom = 4;
+
+/**
+ * `contracts`: the tokens whose balances count among the facts. `clock` in milliseconds, never
+ * running back.
+ * @public
+ */
+export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock: () => number): PayerNodes {
+  const plainUntil = new Map<string, number>();
+  let accountCode: { readonly atMs: number; readonly has: boolean } | null = null;
+  let balances: { readonly key: string; readonly units: ReadonlyMap<string, bigint> } | null = null;
+
+  const isPlain = async (address: string): Promise<boolean> => {
+    if ((plainUntil.get(address) ?? 0) > clock()) return true;
+    if (await nodes.hasCode(address)) return false;
+    if (plainUntil.size >= plainMax) plainUntil.clear();
+    plainUntil.set(address, clock() + plainMs);
+    return true;
+  };
+  const hasCode = async (account: string): Promise<boolean> => {
+    if (accountCode === null || clock() - accountCode.atMs >= accountCodeMs) {
+      accountCode = { atMs: clock(), has: await nodes.hasCode(account) };
+    }
+    return accountCode.has;
+  };
+  const fundsAt = async (account: string, block: { readonly number: number; readonly hash: string }) => {
+    const key = `${block.number} ${block.hash}`;
+    if (balances?.key === key) return balances.units;
+    const units = new Map<string, bigint>();
+    const read = async (contract: string): Promise<void> => {
+      units.set(contract, await nodes.agreedBalance(account, contract, block.number));
+    };
+    const tokens = contracts.map((contract) =>
+      read(contract).catch((error: unknown) => {
+        // A contract that is none, or answers nonsense, stops its own currency and no other: its
+        // balance stays unknown.
+        if (!(error instanceof AgentError)) throw error;
+      }),
+    );
+    await Promise.all([read(""), ...tokens]);
+    if (units.size === contracts.length + 1) balances = { key, units };
+    return units;
+  };
+
+  return {
+    status: nodes.status,
+    close: nodes.close,
+    tip: nodes.head,
+    closed: nodes.counters,
+    broadcast: nodes.broadcast,
+    async facts(account) {
+      const [head, final, price, accountHasCode] = await Promise.all([
+        nodes.head(),
+        nodes.finalBlock(),
+        nodes.fees(),
+        hasCode(account),
+      ]);
+      const funds = await fundsAt(account, final);
+      return { number: head.number, finalNumber: final.number, price: { ...price }, balances: funds, accountHasCode };
+    },
+    async work(account, payment) {
+      const { contract, destination } = payment;
+      if (contract === "" && (await isPlain(destination))) return { ok: true, work: gasPlain };
+      const { to, valueUnits, input } = sentBy(payment);
+      const estimate = await nodes.estimateGas({ from: account, to, valueWei: valueUnits, data: input });
+      if (!estimate.ok) return estimate;
+      // A quarter more: the state a transaction meets in its block is not the one it was estimated
+      // on.
+      const roomy = (estimate.gas * 5n + 3n) / 4n;
+      const floor = gasFloorOf(payment);
+      if (roomy < floor) return { ok: true, work: floor };
+      return { ok: true, work: roomy };
+    },
+    async places(account, wanted) {
+      const used = await usedNonces(nodes, account, wanted.length);
+      return Promise.all(
+        wanted.map(async ({ slot, txHashes }) => {
+          // Most of what is looked for is in no block yet: one count says so of all of them.
+          if (Number(slot) >= used) return nowhere;
+          return placeOf(nodes, txHashes).catch(unanswered);
+        }),
+      );
+    },
+    verdict: (payment, versions) => verdictOf(nodes, payment, versions),
+    async holds(block, blockHash) {
+      try {
+        return (await nodes.block(block, { full: false })).hash === blockHash;
+      } catch (error) {
+        if (!(error instanceof AgentError) || error.code !== "NODE_NO_BLOCK") throw error;
+        return false;
+      }
+    },
+  };
+}
+
+const nowhere: Found = { place: null, isDoubtful: false };
+
+/**
+ * From which nonce on nothing of the account is in a block; infinity where few are looked for, or
+ * nobody can say.
+ */
+async function usedNonces(nodes: EvmNodes, account: string, wanted: number): Promise<number> {
+  if (wanted < countedFrom) return Number.POSITIVE_INFINITY;
+  try {
+    return Number(await nodes.usedNonces(account));
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+async function placeOf(nodes: EvmNodes, txHashes: readonly string[]): Promise<Found> {
+  const shown = await Promise.all(txHashes.map((txHash) => nodes.shownReceipt(txHash)));
+  const receipt = shown.find((one) => one.receipt !== null)?.receipt ?? null;
+  if (receipt === null) return { place: null, isDoubtful: shown.some(({ isShown }) => isShown) };
+  const { txHash, blockNumber: block, blockHash } = receipt;
+  return { place: { txHash, block, blockHash }, isDoubtful: false };
+}
+
+function unanswered(error: unknown): null {
+  if (error instanceof AgentError) return null;
+  throw error;
+}
+
+/**
+ * The hash of a version is that of bytes which were read back, so its call is known without asking.
+ */
+async function verdictOf(nodes: EvmNodes, payment: PaidFrom, versions: readonly SignedVersion[]): Promise<Verdict | null> {
+  const receipts = await Promise.all(versions.map(({ txHash }) => nodes.finalReceipt(txHash)));
+  const receipt = receipts.find((one) => one !== null);
+  if (receipt === undefined || receipt === null) return null;
+  const isCancel = versions.some((version) => version.isCancel && version.txHash === receipt.txHash);
+  const sent = isCancel ? { to: payment.account, valueUnits: 0n, input: "0x" } : sentBy(payment);
+  return { outcome: outcomeOf(payment, sent, receipt), txHash: receipt.txHash, block: receipt.blockNumber };
+}
+
+function sentBy({ contract, destination, amountUnits }: WantedPayment): Sent & { readonly to: string } {
+  if (contract === "") return { to: destination, valueUnits: amountUnits, input: "0x" };
+  const call = Buffer.from(encodeTransferCall(destination, amountUnits));
+  return { to: contract, valueUnits: 0n, input: `0x${call.toString("hex")}` };
+}

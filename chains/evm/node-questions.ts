@@ -1,0 +1,77 @@
+/**
+ * Questions about a chain's present, as methods with readers of their answers: asked of one node,
+ * or of several that must agree.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { type BlockHead, readData, readHead, readQuantity } from "./answers.ts";
+import { encodeBalanceCall } from "./erc20.ts";
+import type { NodePool, PoolNode, Question } from "./node-pool.ts";
+
+/**
+ * Contract code is at most 24,576 bytes (EIP-170), twice that as hex; call results are held to the
+ * same.
+ */
+export const dataBytesMax = 128 * 1024;
+
+/** The node's newest head; remembered as the newest it showed. */
+export async function askHead(pool: NodePool, node: PoolNode): Promise<BlockHead> {
+  const head = await pool.ask(node, { method: "eth_getBlockByNumber", params: ["latest", false], read: readHead });
+  node.block = head.number;
+  return head;
+}
+
+export const tipQuestion: Question<bigint> = {
+  method: "eth_maxPriorityFeePerGas",
+  params: [],
+  read: (result) => readQuantity(result, "priority fee"),
+};
+
+export function callQuestion(to: string, data: string, block: number | "latest"): Question<string> {
+  const read = (result: unknown): string => readData(result, "call result");
+  return { method: "eth_call", params: [{ to, data }, tagOf(block)], answerBytesMax: dataBytesMax, read };
+}
+
+/** Wei, or base units of the token when `contract` is not "". */
+export function balanceQuestion(address: string, contract: string, block: number | "latest"): Question<bigint> {
+  if (contract !== "") {
+    const { read, ...call } = callQuestion(contract, encodeBalanceCall(address), block);
+    return { ...call, read: (result) => readWord(read(result)) };
+  }
+  return { method: "eth_getBalance", params: [address, tagOf(block)], read: (result) => readQuantity(result, "balance") };
+}
+
+export function codeQuestion(address: string, block: number | "latest"): Question<string> {
+  const read = (result: unknown): string => readData(result, "code");
+  return { method: "eth_getCode", params: [address, tagOf(block)], answerBytesMax: dataBytesMax, read };
+}
+
+/**
+ * A call whose gas is to be estimated.
+ * @public
+ */
+export interface GasCall {
+  readonly from: string;
+  readonly to: string;
+  readonly valueWei: bigint;
+  readonly data: string;
+}
+
+export function gasQuestion({ from, to, valueWei, data }: GasCall): Question<bigint> {
+  const params = [{ from, to, value: `0x${valueWei.toString(16)}`, data }];
+  return { method: "eth_estimateGas", params, read: (result) => readQuantity(result, "gas estimate") };
+}
+
+/** How many transactions of the account lie at or below the block that `tag` names. */
+export function countQuestion(address: string, tag: string): Question<bigint> {
+  const read = (result: unknown): bigint => readQuantity(result, "transaction count");
+  return { method: "eth_getTransactionCount", params: [address, tag], read };
+}
+
+function readWord(data: string): bigint {
+  if (data.length !== 66) throw new AgentError("NODE_ANSWER", "none", "the token's answer is not one word");
+  return BigInt(data);
+}
+
+function tagOf(block: number | "latest"): string {
+  return block === "latest" ? block : `0x${block.toString(16)}`;
+}

@@ -1,0 +1,81 @@
+/**
+ * Reads a signed transaction back with code that shares nothing with the code that built it
+ * (ethers), before a byte of it reaches a node: chain, nonce, destination, value, call, fees and
+ * hash. ethers is loaded on the first use: most of a quiet courier's memory. Its decoder and its
+ * hash are enough; its whole Transaction costs five times as much. Source: EIP-1559, EIP-2718.
+ */
+import type { Interface, RlpStructuredData } from "ethers";
+import type { IndependentReading, Said } from "../nodes.ts";
+
+interface Ethers {
+  readonly read: (rlp: string) => RlpStructuredData;
+  readonly hashOf: (raw: Uint8Array) => string;
+  readonly token: Interface;
+}
+
+/**
+ * The type byte, and what the signed list has: the nine fields of the unsigned one, then y parity,
+ * r and s.
+ */
+const typeText = "0x02";
+const fieldCount = 12;
+
+let loading: Promise<Ethers> | null = null;
+
+/**
+ * As the door says; the chain's id is part of the network's name (CAIP-2).
+ * @public
+ */
+export const readBack: IndependentReading = async (raw, said) => {
+  loading ??= load();
+  return compare(await loading, raw, said);
+};
+
+async function load(): Promise<Ethers> {
+  const { decodeRlp, Interface, keccak256 } = await import("ethers");
+  return {
+    read: (rlp) => decodeRlp(rlp),
+    hashOf: (raw) => keccak256(raw),
+    token: new Interface(["function transfer(address to, uint256 amount)"]),
+  };
+}
+
+function compare({ read, hashOf, token }: Ethers, raw: string, { payment, facts, txHash, isCancel }: Said): string {
+  if (!raw.startsWith(typeText)) return "type reads as another, not 2";
+  const fields = read(`0x${raw.slice(typeText.length)}`);
+  if (typeof fields === "string" || fields.length !== fieldCount) return `fields read as ${fields.length}, not ${fieldCount}`;
+  const [chainId, nonce, tip, fee, gasLimit, to, value, data, accessList, parity] = fields;
+  const { network, account, slot, contract, destination, amountUnits } = payment;
+  const isPlain = isCancel || contract === "";
+  const receiver = isCancel ? account : destination;
+  const call = isPlain ? "0x" : token.encodeFunctionData("transfer", [destination, amountUnits]);
+  const checks: readonly (readonly [what: string, said: unknown, expected: unknown])[] = [
+    ["chain", `eip155:${numberOf(chainId)}`, network],
+    ["nonce", numberOf(nonce), BigInt(slot)],
+    ["to", to, lower(isPlain ? receiver : contract)],
+    ["value", numberOf(value), isPlain && !isCancel ? amountUnits : 0n],
+    ["call", data, lower(call)],
+    ["access list", typeof accessList === "string" ? "bytes" : accessList?.length, 0],
+    ["gas limit", numberOf(gasLimit), figure(facts, "gasLimit")],
+    ["maxFeePerGas", numberOf(fee), figure(facts, "maxFeePerGas")],
+    ["maxPriorityFeePerGas", numberOf(tip), figure(facts, "maxPriorityFeePerGas")],
+    ["y parity", parity === "0x" || parity === "0x01", true],
+    // Of the bytes that go out, not of what the reader would make of them again.
+    ["hash", hashOf(Buffer.from(raw.slice(2), "hex")), txHash],
+  ];
+  const wrong = checks.find(([, said, expected]) => said !== expected);
+  return wrong === undefined ? "" : `${wrong[0]} reads as ${wrong[1]}, not ${wrong[2]}`;
+}
+
+function numberOf(field: RlpStructuredData | undefined): bigint | string {
+  if (typeof field !== "string") return "a list";
+  return field === "0x" ? 0n : BigInt(field);
+}
+
+function figure(facts: Said["facts"], name: string): bigint {
+  return BigInt(facts?.[name] ?? "-1");
+}
+
+function lower(text: string): string {
+  return text.toLowerCase();
+}

@@ -1,0 +1,206 @@
+/**
+ * What a payment's price, gas and place are taken from: figures that min(2, configured) nodes give
+ * alike or within reason, so that one lying node of two sets none of them. A node whose figure
+ * stands apart is named in the log; without agreement there is no figure.
+ */
+import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
+import type { NodeLog } from "../nodes.ts";
+import type { Receipt } from "./answers.ts";
+import { isRevert } from "./broadcast.ts";
+import { receiptAlike, receiptQuestion, type SeenReceipts } from "./node-finality.ts";
+import { disagreement, type NodePool, noNode, type PoolNode } from "./node-pool.ts";
+import {
+  askHead,
+  balanceQuestion,
+  codeQuestion,
+  countQuestion,
+  type GasCall,
+  gasQuestion,
+  tipQuestion,
+} from "./node-questions.ts";
+
+/**
+ * Wei per gas. Tips differ from node to node without a lie, so both ends are told: the lower is
+ * offered first, and the higher is the most that a payment goes up to which no block has taken.
+ * @public
+ */
+export interface Fees {
+  readonly baseFeePerGas: bigint;
+  readonly maxPriorityFeePerGas: bigint;
+  readonly maxPriorityFeePerGasHigh: bigint;
+}
+
+/**
+ * A receipt that enough nodes show alike, or null; `isShown` when any node shows one at all.
+ * @public
+ */
+export interface Shown {
+  readonly receipt: Receipt | null;
+  readonly isShown: boolean;
+}
+
+export interface Witnessed {
+  fees(): Promise<Fees>;
+  estimateGas(call: GasCall): Promise<{ readonly ok: true; readonly gas: bigint } | Refusal>;
+  agreedBalance(address: string, contract: string, block: number): Promise<bigint>;
+  hasCode(address: string): Promise<boolean>;
+  shownReceipt(txHash: string): Promise<Shown>;
+  /**
+   * The highest count of the account's transactions in blocks that any node says: no nonce from
+   * there on is in one.
+   */
+  usedNonces(address: string): Promise<bigint>;
+}
+
+/**
+ * A base fee rises by an eighth a block at most (EIP-1559): twice as high is six blocks later. Wei
+ * of slack for tiny ones.
+ */
+const baseFeeSpread = { times: 2n, slack: 100n };
+/**
+ * One and the same call costs about the same at two heads; a first payment to a receiver costs less
+ * than twice a second.
+ */
+const gasSpread = { times: 2n, slack: 0n };
+/**
+ * Tips differ widely among honest nodes; one this many times as high as another's is named, and
+ * bounded by policy.
+ */
+const tipNamedTimes = 10n;
+
+interface Said<T> {
+  readonly node: PoolNode;
+  readonly value: T;
+}
+
+type Spread = typeof baseFeeSpread;
+
+/**
+ * Reads that several nodes must answer alike. `log` hears of a node that stands apart, once until
+ * it agrees again.
+ */
+export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts): Witnessed {
+  const apart = new Set<string>();
+  const name = <T>(what: string, said: readonly Said<T>[], isApart: (one: Said<T>) => boolean, show: (value: T) => string) => {
+    for (const one of said) {
+      const key = `${one.node.rpc.origin} ${what}`;
+      if (!isApart(one)) apart.delete(key);
+      else if (!apart.has(key)) {
+        apart.add(key);
+        const others = said.filter((other) => other !== one).map((other) => show(other.value));
+        const message = `says ${show(one.value)} where others say ${others.join(", ")}`;
+        log("node-outlier", { node: one.node.rpc.origin, what, message });
+      }
+    }
+  };
+
+  /**
+   * The figures of the largest group that lies within the spread; the dearer group of two as large.
+   * @throws NODE_DISAGREE
+   */
+  const within = <T>(what: string, said: readonly Said<T>[], figureOf: (value: T) => bigint, spread: Spread): readonly T[] => {
+    const group = largestGroup(said, figureOf, spread);
+    const isEnough = group.length >= pool.witnessesMin;
+    name(
+      what,
+      said,
+      (one) => !isEnough || !group.includes(one),
+      (value) => `${figureOf(value)}`,
+    );
+    if (!isEnough) throw disagreement(what, said.length);
+    return group.map(({ value }) => value);
+  };
+
+  return {
+    fees: async () => {
+      const said = await askAll(pool, async (node) => {
+        const [head, tip] = await Promise.all([askHead(pool, node), pool.ask(node, tipQuestion)]);
+        return { base: head.baseFeePerGas, tip };
+      });
+      const bases = within("base fee", said, ({ base }) => base, baseFeeSpread).map(({ base }) => base);
+      const tips = said.map(({ value }) => value.tip).sort(ascending);
+      const [low, high] = [tips[Math.ceil(tips.length / 2) - 1] ?? 0n, tips[Math.floor(tips.length / 2)] ?? 0n];
+      name(
+        "tip",
+        said,
+        ({ value }) => value.tip > tipNamedTimes * low && value.tip >= high && value.tip > 0n,
+        ({ tip }) => `${tip}`,
+      );
+      return { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: low, maxPriorityFeePerGasHigh: high };
+    },
+    estimateGas: (call) => estimateGas(pool, call, within),
+    agreedBalance: (address, contract, block) =>
+      pool.agree((node) => pool.ask(node, balanceQuestion(address, contract, block)), String, "balance"),
+    hasCode: async (address) => {
+      const code = await pool.agree(
+        (node) => pool.ask(node, codeQuestion(address, "latest")),
+        (one) => String(one !== "0x"),
+        "code of an address",
+      );
+      return code !== "0x";
+    },
+    shownReceipt: async (txHash) => {
+      const said = await askAll(pool, (node) => pool.ask(node, receiptQuestion(txHash)));
+      const receipts = said.flatMap(({ value }) => (value === null ? [] : [value]));
+      const isSame = (one: Receipt, other: Receipt): boolean =>
+        one.blockHash === other.blockHash && one.blockNumber === other.blockNumber;
+      const agreed = receipts.find((one) => receipts.filter((other) => isSame(one, other)).length >= pool.witnessesMin);
+      const alike = receiptAlike(receipts, pool.witnessesMin);
+      if (alike !== null) seen.put(alike);
+      return { receipt: agreed ?? null, isShown: receipts.length > 0 };
+    },
+    usedNonces: async (address) => {
+      const said = await askAll(pool, (node) => pool.ask(node, countQuestion(address, "latest")));
+      return said.map(({ value }) => value).reduce(larger, 0n);
+    },
+  };
+}
+
+type Within = <T>(what: string, said: readonly Said<T>[], figureOf: (value: T) => bigint, spread: Spread) => readonly T[];
+
+async function estimateGas(pool: NodePool, call: GasCall, within: Within): Promise<{ ok: true; gas: bigint } | Refusal> {
+  const reasons: string[] = [];
+  const said = await askAll(pool, async (node) => {
+    try {
+      return await pool.ask(node, gasQuestion(call));
+    } catch (error) {
+      if (!(error instanceof AgentError) || error.code !== "NODE_ERROR" || !isRevert(error.message)) throw error;
+      reasons.push(error.message);
+      return null;
+    }
+  });
+  const estimates = said.flatMap(({ node, value }) => (value === null ? [] : [{ node, value }]));
+  if (reasons.length >= pool.witnessesMin && estimates.length < pool.witnessesMin) {
+    return refuse("NODE_WOULD_REVERT", reasons[0]);
+  }
+  if (estimates.length < pool.witnessesMin) throw disagreement("gas estimate", said.length);
+  return { ok: true, gas: within("gas estimate", estimates, (gas) => gas, gasSpread).reduce(larger) };
+}
+
+/** Every node that is not resting. @throws the first fault when fewer than enough answered */
+async function askAll<T>(pool: NodePool, job: (node: PoolNode) => Promise<T>): Promise<readonly Said<T>[]> {
+  const settled = await pool.all(async (node) => ({ node, value: await job(node) }));
+  const said = settled.flatMap((one) => (one.ok ? [one.value] : []));
+  const fault = settled.find((one) => !one.ok);
+  if (said.length < pool.witnessesMin) throw fault !== undefined && !fault.ok ? fault.error : noNode();
+  return said;
+}
+
+function largestGroup<T>(said: readonly Said<T>[], figureOf: (value: T) => bigint, { times, slack }: Spread): readonly Said<T>[] {
+  const sorted = [...said].sort((a, b) => ascending(figureOf(a.value), figureOf(b.value)));
+  let largest: readonly Said<T>[] = [];
+  for (const [at, one] of sorted.entries()) {
+    const most = figureOf(one.value) * times + slack;
+    const group = sorted.slice(at).filter((other) => figureOf(other.value) <= most);
+    if (group.length >= largest.length) largest = group;
+  }
+  return largest;
+}
+
+function ascending(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}

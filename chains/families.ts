@@ -1,0 +1,61 @@
+/**
+ * The families of chains that there are, by name and by network. Offline. Source: CAIP-2 for the
+ * names of networks.
+ */
+import { invariant, type Refusal, refuse } from "../protocol/fault.ts";
+import { evm } from "./evm/family.ts";
+import type { ConfiguredChain, Family, FamilyName } from "./family.ts";
+
+/** @public */
+export const families: Readonly<Record<FamilyName, Family>> = { evm };
+
+const byNamespace = new Map<string, Family>(Object.values(families).map((family) => [family.namespace, family]));
+
+/**
+ * The family of a network that came from outside; undefined when none of ours has it.
+ * @public
+ */
+export function findFamily(network: string): Family | undefined {
+  return byNamespace.get(network.slice(0, network.indexOf(":")));
+}
+
+/**
+ * The family of a network that our own table, or a record of ours, names: another one is a bug.
+ * @public
+ */
+export function familyOf(network: string): Family {
+  const family = findFamily(network);
+  invariant(family !== undefined, "a network of our own has its family");
+  return family;
+}
+
+/**
+ * The name of a configured chain's network, CAIP-2.
+ * @public
+ */
+export function networkOf(chain: ConfiguredChain): string {
+  return families[chain.family].networkOf(chain);
+}
+
+/**
+ * Reads an address whose network is not known yet: as the first family that takes it. Refuses with
+ * ADDRESS_*.
+ * @public
+ */
+export function parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal {
+  let closest: Refusal = refuse("ADDRESS_FORMAT");
+  for (const family of Object.values(families)) {
+    const parsed = family.parseAddress(text);
+    if (parsed.ok) return parsed;
+    if (parsed.code !== "ADDRESS_FORMAT") closest = parsed;
+  }
+  return closest;
+}
+
+/**
+ * A slot for a person, in the word of its chain.
+ * @public
+ */
+export function saySlot(network: string, slot: string): string {
+  return familyOf(network).slots.say(slot);
+}

@@ -1,0 +1,202 @@
+/**
+ * The offline door to the chains: all that the rest of the program knows of a family of chains.
+ * Facts and slots are the family's own words; whoever carries them only compares, stores and hands
+ * them back. Types alone: families.ts names the families that there are.
+ */
+import type { Refusal } from "../protocol/fault.ts";
+
+/** @public */
+export type FamilyName = "evm";
+
+/**
+ * A chain as a configuration names it.
+ * @public
+ */
+export interface ConfiguredChain {
+  readonly family: FamilyName;
+  readonly chainId: number;
+}
+
+/**
+ * The offer of one version for its way into a block, in the family's own fields: decimal strings.
+ * @public
+ */
+export type Facts = Readonly<Record<string, string>>;
+
+/**
+ * The market of one moment, as a chain's nodes agree on it, in the family's own fields.
+ * @public
+ */
+export type Price = Readonly<Record<string, bigint>>;
+
+/**
+ * A payment on its slot. Addresses canonical, amounts in base units.
+ * @public
+ */
+export interface Payment {
+  readonly network: string; // CAIP-2
+  readonly account: string;
+  readonly slot: string;
+  readonly contract: string; // the token, "" for the native coin
+  readonly destination: string;
+  readonly amountUnits: bigint;
+}
+
+/**
+ * Unsigned bytes as they read; `feeMaxUnits` is the most that they can cost, in units of the fee
+ * coin.
+ * @public
+ */
+export type Description = Omit<Payment, "account"> & { readonly facts: Facts; readonly feeMaxUnits: bigint };
+
+/** @public */
+export type Described = { readonly ok: true; readonly description: Description } | Refusal;
+
+/**
+ * A version that was made before, and the most that it may cost. Of one that the gateway told of,
+ * the facts are not known.
+ * @public
+ */
+export interface PricedVersion {
+  readonly txHash: string; // "" until signed
+  readonly facts: Facts | null;
+  readonly feeMax: string;
+}
+
+/**
+ * The slots of an account: each excludes all but one of the transactions made for it. Spelled in
+ * one way, at most 160 characters.
+ * @public
+ */
+export interface Slots {
+  /** The slot, or null when the text is none in its one spelling. */
+  read(text: string): string | null;
+  next(slot: string): string;
+  /** Below 0 where the chain takes `a` before `b`. */
+  compare(a: string, b: string): number;
+  /** For a person, in the chain's own word. */
+  say(slot: string): string;
+}
+
+/** @public */
+export interface Fees {
+  readonly decimal: number; // of the coin that fees are paid in
+  readonly tipDecimal: number; // of the unit that people speak of tips in
+  /** Work of the cheapest payment, and of one whose work is not known. */
+  readonly workMin: bigint;
+  readonly workUnknown: bigint;
+  /**
+   * The facts themselves. @throws AgentError JSON_SHAPE when a field is missing, one too many, or
+   * no number
+   */
+  read(facts: Facts): Facts;
+  /** As `read`; "" leaves a figure to us. */
+  readWish(facts: Facts): Facts;
+  /** The most that a version may cost. */
+  most(facts: Facts): bigint;
+  /** The part of the offer that a ceiling of its own holds, per unit of work. */
+  tipOf(facts: Facts): bigint;
+  workOf(facts: Facts): bigint;
+  /** The offer of a first version. */
+  first(price: Price, work: bigint): Facts;
+  /**
+   * The rule for a dearer version, which nodes take in the place of all before: at least the least
+   * step above the newest, more where `asked` is. The same again for its own result.
+   */
+  dearer(versions: readonly PricedVersion[], asked: Facts, isCancel: boolean): Facts;
+  /**
+   * As `dearer`, by the market: of a newest version that is number `version`. `isTipLow` keeps to
+   * the lower of the nodes' tips.
+   */
+  dearerAt(price: Price, versions: readonly PricedVersion[], work: bigint, version: number, isTipLow: boolean): Facts;
+  /** The least tip above every version so far; 0 where none offered one. */
+  leastTip(versions: readonly PricedVersion[]): bigint;
+  /** Offers to try for a person's `replace` or `cancel`, best first. Refuses with UNSTICK_FEES. */
+  unstick(
+    versions: readonly PricedVersion[],
+    isCancel: boolean,
+    wish: Facts,
+  ): { readonly ok: true; readonly facts: readonly Facts[] } | Refusal;
+  /** Why the bytes can never do what they say for so little, or null. */
+  tooLittle(description: Description): string | null;
+  /** The offer for a person, in a line and in rows beside that of an earlier version. */
+  say(facts: Facts): string;
+  rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[];
+}
+
+/**
+ * What a link for wallets asks a payer for. Addresses canonical, the amount above zero.
+ * @public
+ */
+export interface PaymentLink {
+  readonly network: string; // CAIP-2
+  readonly contract: string; // the token, "" for the native coin
+  readonly receiver: string;
+  readonly units: bigint; // base units
+}
+
+/**
+ * A family of chains, without a network. Every function is deterministic.
+ * @public
+ */
+export interface Family {
+  readonly name: FamilyName;
+  readonly namespace: string; // of its networks' names, CAIP-2
+  readonly slots: Slots;
+  readonly fees: Fees;
+  networkOf(chain: ConfiguredChain): string;
+  /** Whether a text is a transaction's hash in its one spelling. */
+  isTxHash(text: string): boolean;
+  /** The canonical form. Refuses with ADDRESS_*. */
+  parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal;
+  /** A link that wallets of the family open; "" where they have no form for one. */
+  paymentUri(link: PaymentLink): string;
+  /** An address for deposits under the id of an account for deposits. @throws ADDRESS_* */
+  depositAddress(accountId: string, index: number): string;
+  /**
+   * The id of an account by its public key (hot), or the text that stands for its node (deposits).
+   */
+  readonly accounts: Accounts;
+}
+
+/**
+ * The transactions of a family, as bytes. For whoever signs: nobody else needs the curve that this
+ * brings.
+ * @public
+ */
+export interface Transactions {
+  /** Unsigned bytes. @throws TRANSACTION_FIELD, or ADDRESS_*, when a field is out of range */
+  build(payment: Payment, facts: Facts): Uint8Array;
+  /** Unsigned bytes that use the slot up and pay nothing. @throws as `build` */
+  buildCancel(slot: Pick<Payment, "network" | "account" | "slot">, facts: Facts): Uint8Array;
+  /** Read back from the bytes alone; refuses whatever `build` does not make. */
+  describe(unsigned: Uint8Array): Described;
+  describeCancel(unsigned: Uint8Array, account: string): Described;
+  /** What gets signed, 32 bytes each. */
+  digests(unsigned: Uint8Array): readonly Uint8Array[];
+  /** One signature a digest, in their order. @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER */
+  attach(
+    unsigned: Uint8Array,
+    signatures: readonly Uint8Array[],
+    account: string,
+  ): { readonly raw: Uint8Array; readonly txHash: string };
+}
+
+/**
+ * An account as others know it: hot by its address, deposits by what its addresses are derived
+ * from.
+ * @public
+ */
+export interface NamedAccount {
+  readonly purpose: "hot" | "deposits";
+  readonly id: string;
+}
+
+/** @public */
+export interface Accounts {
+  addressOf(publicKey: Uint8Array): string;
+  /** Whether the account's own key made `proof` over `digest` (32 bytes). */
+  proofFits(account: NamedAccount, digest: Uint8Array, proof: string): boolean;
+  /** The proof as text, of a signature r ‖ s; null when the key is not the account's. */
+  proofOf(account: NamedAccount, digest: Uint8Array, signature: Uint8Array): string | null;
+}

@@ -1,0 +1,14 @@
+/**
+ * The second reading of signed bytes, by code that is none of ours: a door of its own, since it
+ * brings a large library that only the courier has use for.
+ */
+import { readBack } from "./evm/node-read-back.ts";
+import type { FamilyName } from "./family.ts";
+import type { IndependentReading } from "./nodes.ts";
+
+const readings: Readonly<Record<FamilyName, IndependentReading>> = { evm: readBack };
+
+/** @public */
+export function readBackOf(family: FamilyName): IndependentReading {
+  return readings[family];
+}

@@ -1,0 +1,71 @@
+/**
+ * `adopt`: a person's yes to the first nonce of an account that the chain has counted transactions
+ * of already. Shows what the nodes count and what follows from a yes; the signer begins only where
+ * both say the same number.
+ */
+import type { StateFolder } from "../agent/files/state-folder.ts";
+import { exitCodes } from "../agent/launcher/verdict.ts";
+import type { FirstSlotView } from "../agent/socket/first-slot.ts";
+import { AgentError } from "../protocol/fault.ts";
+import { askOperator } from "./operator.ts";
+import { fields, type Terminal } from "./terminal.ts";
+import { typed } from "./typed.ts";
+
+/** @public */
+export interface AdoptOptions {
+  readonly yes?: string | undefined; // the nonce that was shown
+  readonly json?: boolean | undefined;
+}
+
+/**
+ * @throws AgentError with the signer's code for a no; COMMAND_USAGE, COMMAND_DECLINED,
+ * COMMAND_DAEMON_AWAY
+ * @public
+ */
+export async function adopt(state: StateFolder, chain: string, options: AdoptOptions, terminal: Terminal): Promise<number> {
+  const { first } = await askOperator(state, "adopt", { chain, slot: "" });
+  if (options.json !== true) terminal.out(describe(first));
+  if (first.isBegun) return done(first, options, terminal, "nothing to adopt");
+  if (first.counted === "") {
+    throw new AgentError("ACCOUNT_NOT_ADOPTED", "none", "the nodes have not agreed on a count yet", {
+      hint: "wait until the gateway's link is up and the nodes answer: status",
+    });
+  }
+  if (first.adopted === first.counted) return done(first, options, terminal, "nothing to adopt");
+  const slot = options.yes ?? first.counted;
+  if (options.yes === undefined) await confirmed(first, terminal);
+  const answer = await askOperator(state, "adopt", { chain, slot });
+  return done(answer.first, options, terminal, `adopted: the first withdrawal gets nonce ${slot}`);
+}
+
+async function confirmed({ chain, counted }: FirstSlotView, terminal: Terminal): Promise<void> {
+  if (!terminal.isInteractive) {
+    throw new AgentError("COMMAND_USAGE", "none", "adopt asks for a yes on a terminal, and this is none", {
+      hint: `when a block explorer counts as many: ${typed(`adopt ${chain} --yes ${counted}`)}`,
+    });
+  }
+  if (!(await terminal.confirm(`begin at nonce ${counted}? (yes/no) `)))
+    throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
+}
+
+function describe({ chain, network, account, adopted, isBegun, counted, witnesses }: FirstSlotView): string {
+  const begins = adopted === "" ? "not known yet" : isBegun ? `${adopted}, and payments were made` : `${adopted}, not used yet`;
+  const says = counted === "" ? "nothing yet" : `${counted} transactions (${witnesses} nodes, as the courier says)`;
+  const rows = [
+    ["chain", `${chain} (${network})`],
+    ["account", account],
+    ["begins at nonce", begins],
+    ["nodes count", says],
+  ] as const;
+  const warning = [
+    "compare the count with a block explorer: a first nonce above the true count",
+    "holds up every payment of this account. Where an earlier ledger of this wallet",
+    "exists, or this one was put back from a copy, do not adopt: docs/recovering.md",
+  ];
+  return `${fields(rows)}\n${isBegun ? "" : `\n${warning.join("\n")}\n`}`;
+}
+
+function done(first: FirstSlotView, options: AdoptOptions, terminal: Terminal, text: string): number {
+  terminal.out(options.json === true ? `${JSON.stringify({ ok: true, first })}\n` : `${text}\n`);
+  return exitCodes.fine;
+}

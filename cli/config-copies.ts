@@ -1,0 +1,96 @@
+/**
+ * Copies of config.json that editors and people leave beside it: swap files, backups, older
+ * versions. Each may still hold the secrets that pairing took out of the file itself. Looks, and
+ * changes nothing; no secret becomes a string.
+ */
+import { readdirSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { readTrusted } from "../agent/files/trusted.ts";
+import { AgentError } from "../protocol/fault.ts";
+
+const bytesMax = 1_048_576;
+const namesMax = 4_096;
+const secretNames = ["mnemonic", "apiKey", "encKey"];
+
+/** @public */
+export interface SecretCopy {
+  readonly path: string;
+  readonly secrets: readonly string[]; // names, at least one
+}
+
+/**
+ * The copies beside config.json that hold a secret, as far as this user may look.
+ * @public
+ */
+export function secretCopies(config: string): readonly SecretCopy[] {
+  const folder = dirname(config);
+  let names: readonly string[] = [];
+  try {
+    names = readdirSync(folder).slice(0, namesMax);
+  } catch {
+    // Who may not look into the folder reads no copy there either.
+  }
+  return names
+    .filter((name) => isCopyOf(name, basename(config)))
+    .map((name) => ({ path: join(folder, name), secrets: secretsIn(join(folder, name)) ?? [] }))
+    .filter(({ secrets }) => secrets.length > 0);
+}
+
+/**
+ * Whether editors, people or package managers give a copy this name: name~, .name.swp, #name#,
+ * name.bak, name (1), name-old.
+ * @public
+ */
+export function isCopyOf(name: string, original: string): boolean {
+  if (name === original) return false;
+  const [, stem = original, extension = ""] = /^(.+?)(\.[^.]+)$/.exec(original) ?? [];
+  const [whole, begin, end] = [original, stem, extension].map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const added = "(?:[ ._-]?(?:copy|old|backup|bak|orig|save|saved|prev|new|tmp|(?:19|20)\\d\\d[\\d_-]*|\\(?\\d{1,3}\\)?|kopya))+";
+  const patterns = [
+    `\\.?#?${whole}(?:~\\d*~?|#|[._-].+|${added})`,
+    `\\.${whole}\\.sw[a-p]`,
+    `\\.#${whole}`,
+    `#${whole}#`,
+    `${begin}${added}${end}~?`,
+    `Copy of ${whole}`,
+  ];
+  return patterns.some((pattern) => new RegExp(`^(?:${pattern})$`, "i").test(name));
+}
+
+/**
+ * The names of the secrets in a file, found by their keys. None for what is no file of its own,
+ * null for a file that cannot be read. No link is followed and no pipe waited for: somebody else
+ * may have put either there.
+ * @public
+ */
+export function secretsIn(path: string): readonly string[] | null {
+  try {
+    // Whoever made the copy, and however open it is: what it holds is asked.
+    const bytes = readTrusted(path, bytesMax, { owner: "any", isSecret: false, isGuarded: true });
+    if (bytes === null) return [];
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    const found = secretNames.filter((name) => holds(text, name));
+    bytes.fill(0);
+    return found;
+  } catch (error) {
+    return error instanceof AgentError ? [] : null;
+  }
+}
+
+/** Whether the text has `"name" : "x…`, where x begins no placeholder. */
+function holds(text: Buffer, name: string): boolean {
+  const key = `"${name}"`;
+  for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at + 1)) {
+    let next = at + key.length;
+    const skip = (): void => {
+      while (text[next] === 0x20 || text[next] === 0x09 || text[next] === 0x0a || text[next] === 0x0d) next += 1;
+    };
+    skip();
+    if (text[next] !== 0x3a) continue;
+    next += 1;
+    skip();
+    const isValue = text[next] === 0x22 && text[next + 1] !== 0x22 && text[next + 1] !== 0x3c;
+    if (isValue) return true;
+  }
+  return false;
+}

@@ -1,0 +1,59 @@
+/**
+ * `pause` and `resume`: a person stops new signatures, or lets them go on. What that means for the
+ * open ones is said first.
+ */
+
+import type { StateFolder } from "../agent/files/state-folder.ts";
+import { exitCodes } from "../agent/launcher/verdict.ts";
+import type { SignerStatus } from "../agent/socket/verbs.ts";
+import { AgentError } from "../protocol/fault.ts";
+import { approverOf } from "./decide.ts";
+import { askOperator } from "./operator.ts";
+import type { Terminal } from "./terminal.ts";
+import { typed } from "./typed.ts";
+
+/** @public */
+export interface PauseOptions {
+  readonly yes?: boolean | undefined;
+  readonly as?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** @public */
+export async function pause(
+  state: StateFolder,
+  act: "pause" | "resume",
+  options: PauseOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const approver = approverOf(options, terminal);
+  const { status } = await askOperator(state, "status", {});
+  if (options.json !== true) terminal.out(act === "pause" ? pauseWords(status) : resumeWords(status));
+  if (options.yes !== true) {
+    if (!terminal.isInteractive) {
+      throw new AgentError("COMMAND_USAGE", "none", `${act} asks for a yes on a terminal, and this is none`, {
+        hint: `when that is right: ${typed(`${act} --yes`)}`,
+      });
+    }
+    if (!(await terminal.confirm(`${act}? (yes/no) `)))
+      throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
+  }
+  const { paused } = await askOperator(state, "pause", { paused: act === "pause", approver });
+  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, paused })}\n`);
+  else terminal.out(paused ? "paused: no payment is signed before resume\n" : "not paused: signing goes on\n");
+  return exitCodes.fine;
+}
+
+function pauseWords({ counts }: SignerStatus): string {
+  const signed = counts.signed + counts.released + counts.broadcast + counts.included;
+  return (
+    `no payment is signed from here on, also after a restart, until resume\n` +
+    `${signed} with a signature go on to their end on chain; a cancel can still be signed\n` +
+    `new orders are taken and wait; one that waits past its expiry ends unpaid\n`
+  );
+}
+
+function resumeWords({ counts, paused }: SignerStatus): string {
+  if (paused === null) return "it is not paused\n";
+  return `payments are signed again at once: ${counts.approved + counts.intent} wait for that\n`;
+}

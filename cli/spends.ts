@@ -1,0 +1,133 @@
+/**
+ * What the account spent and nobody can explain, beside the withdrawals that a recovery holds.
+ * Nothing is shortened.
+ */
+import type { RecoveryAccountView, RecoveryPlan, SpendView } from "../agent/socket/recovery-plan.ts";
+import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
+import { table } from "./terminal.ts";
+
+/**
+ * Final transactions of the account that no withdrawal explains.
+ * @public
+ */
+export function spendsTable(spends: readonly SpendView[], columns: number | undefined): string {
+  const rows = spends.map((one) => [
+    ...[one.network, one.slot, String(one.block), one.receiver, one.contract || "the chain's own coin", one.units, one.txHash],
+  ]);
+  return `${table(["network", "nonce", "block", "paid to", "token", "base units", "txHash"], rows, columns)}\n`;
+}
+
+/**
+ * Those that may have paid the withdrawal above them; "" for none.
+ * @public
+ */
+export function spendsOf(spends: readonly SpendView[], columns: number | undefined): string {
+  return spends.length === 0 ? "" : `\none of these may have paid it:\n${spendsTable(spends, columns)}`;
+}
+
+/**
+ * The spends that may have paid a withdrawal; `isCompared` is false where the holding is over, or
+ * nobody said that it is not, so that an empty list proves nothing.
+ * @public
+ */
+export interface Compared {
+  readonly spends: readonly SpendView[];
+  readonly isCompared: boolean;
+}
+
+/**
+ * Whether the signer still holds everything beside the spends that it was told of.
+ * @public
+ */
+export function isHolding(status: Pick<SignerStatus, "recovery"> | null): boolean {
+  return status?.recovery === "RECOVERY_HOLD";
+}
+
+/**
+ * What the chain says about one that waits: where spends are listed, or a recovery holds it; else
+ * "".
+ * @public
+ */
+export function chainWords({ code }: Pick<WithdrawalView, "code">, { spends, isCompared }: Compared): string {
+  if (spends.length > 0) return `the chain shows ${countOf(spends)} that may have paid it, below`;
+  if (code !== "RECOVERY_HOLD") return "";
+  return isCompared
+    ? "no spend on the chain matches"
+    : "its spends are listed no more: look for its receiver in a block explorer";
+}
+
+/**
+ * The same as what is to be done first; "" for nothing.
+ * @public
+ */
+export function compareWords(one: Pick<WithdrawalView, "code">, compared: Compared): string {
+  const { spends } = compared;
+  if (spends.length === 1) return "first compare it with the spend below, which may have paid it; then ";
+  if (spends.length > 1) return `first compare it with the ${countOf(spends)} below: one of them may have paid it; then `;
+  const words = chainWords(one, compared);
+  return words === "" ? "" : `${words}; ${compared.isCompared ? "" : "then "}`;
+}
+
+function countOf(spends: readonly SpendView[]): string {
+  return spends.length === 1 ? "1 spend" : `${spends.length} spends`;
+}
+
+/**
+ * What the plan lists under its accounts: the transactions that both sides forgot, apart from those
+ * that the gateway alone does.
+ * @public
+ */
+export function spendsOfPlan({ accounts, spends }: RecoveryPlan, columns: number | undefined): string {
+  const firstOf = new Map(accounts.map((one) => [one.network, firstUnknownOf(one)]));
+  const isForgotten = ({ network, slot }: SpendView): boolean => BigInt(slot) >= (firstOf.get(network) ?? 0n);
+  const under = (heading: string, some: readonly SpendView[]): string =>
+    some.length === 0 ? "" : `\n${heading}:\n${spendsTable(some, columns)}`;
+  const forgotten = under("paid on the chain, known to neither side", spends.filter(isForgotten));
+  const others = spends.filter((one) => !isForgotten(one));
+  return `${forgotten}${under("paid on the chain, not known to the gateway", others)}`;
+}
+
+/**
+ * Transactions that nobody here accounts for: somebody paid something that both sides forgot. ""
+ * for none.
+ * @public
+ */
+export function unknownOf({ accounts, both, spends }: RecoveryPlan): string {
+  const lines = accounts.map((account) => {
+    const { network, chainCount } = account;
+    const first = firstUnknownOf(account);
+    const unknown = BigInt(chainCount || "0") - first;
+    if (unknown <= 0n) return "";
+    const many = unknown === 1n ? "transaction" : "transactions";
+    const listed = spends.filter((one) => one.network === network && BigInt(one.slot) >= first).length;
+    const what = both ? comparedWords(BigInt(listed), unknown) : "both went back, add --both (docs/recovering.md)";
+    return `WARNING: ${unknown} ${many} on ${network}, from nonce ${first} on, known to neither side: ${what}\n`;
+  });
+  return lines.join("");
+}
+
+function comparedWords(listed: bigint, unknown: bigint): string {
+  if (listed >= unknown) return "listed below; compare each held withdrawal with them";
+  return `${listed} listed below, look the others up in a block explorer; compare each held withdrawal with all of them`;
+}
+
+/** The first nonce that neither ledger nor gateway gave to anybody. */
+function firstUnknownOf({ ledgerNext, gatewayNext }: RecoveryAccountView): bigint {
+  const known = [ledgerNext, gatewayNext].map((text) => BigInt(text || "0")).sort((a, b) => (a < b ? 1 : -1));
+  return known[0] ?? 0n;
+}
+
+/**
+ * What a person should see before the holding ends: from then on policy pays whatever is asked for.
+ * @public
+ */
+export function unmatchedWords(spends: readonly SpendView[], held: number, columns: number | undefined): string {
+  const count = `spends matched to no order: ${spends.length}\n`;
+  const late = held === 0 ? "" : `withdrawals still held: ${held}; after a yes show lists no spends beside them any more\n`;
+  if (spends.length === 0) return `${count}${late}\n`;
+  return `${count}${late}${spendsTable(spends, columns)}${unmatchedWarning}\n`;
+}
+
+const unmatchedWarning = `WARNING: the chain shows them as paid, and no order that the shop has asked for since was refused or waits for
+them. Answer no until it has asked for everything it misses: policy pays what is asked for after a yes.
+`;

@@ -1,0 +1,87 @@
+/**
+ * What an operation answers, before language and request id are added: data as the interface shapes
+ * it, or a code of the table with what belongs beside it.
+ */
+import { invariant } from "../../protocol/fault.ts";
+import type { Language } from "./language.ts";
+import { type AnswerCode, answerCodes, messageOf } from "./messages.ts";
+
+/** @public */
+export type Extra = Readonly<Record<string, string | number | boolean>>;
+
+/**
+ * `code` answers carry `{message, code, requestId}` and `extra`; a 200 among them carries no
+ * requestId.
+ * @public
+ */
+export type Answer =
+  | { readonly kind: "data"; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
+  | {
+      readonly kind: "list";
+      readonly parts: Iterable<string> | AsyncIterable<string>;
+      readonly type?: string; // JSON unless told
+      readonly headers?: Readonly<Record<string, string>>;
+    }
+  | {
+      readonly kind: "code";
+      readonly code: AnswerCode;
+      readonly extra: Extra;
+      readonly headers?: Readonly<Record<string, string>>;
+    };
+
+/** @public */
+export function data(body: object, headers?: Readonly<Record<string, string>>): Answer {
+  const text = JSON.stringify(body);
+  return headers === undefined ? { kind: "data", body: text } : { kind: "data", body: text, headers };
+}
+
+/**
+ * An answer whose JSON text is made already.
+ * @public
+ */
+export function json(text: string): Answer {
+  return { kind: "data", body: text };
+}
+
+/**
+ * An answer whose text is made part by part while it is sent, so that its length costs no memory.
+ * @public
+ */
+export function list(parts: Iterable<string>, type: string, headers: Readonly<Record<string, string>>): Answer {
+  return { kind: "list", parts, type, headers };
+}
+
+/** @public */
+export function say(code: AnswerCode, extra: Extra = {}, headers?: Readonly<Record<string, string>>): Answer {
+  return headers === undefined ? { kind: "code", code, extra } : { kind: "code", code, extra, headers };
+}
+
+/**
+ * The HTTP status and the JSON text of an answer that is no list. `requestId` stands in errors.
+ * @public
+ */
+export function render(
+  answer: Answer,
+  { language, requestId }: { readonly language: Language; readonly requestId: string },
+): { readonly status: number; readonly text: string } {
+  invariant(answer.kind !== "list", "a list is sent part by part");
+  if (answer.kind === "data") return { status: 200, text: answer.body };
+  const { code, extra } = answer;
+  return {
+    status: answerCodes[code][0],
+    text: JSON.stringify({ message: messageOf(code, language), code, requestId, ...extra }),
+  };
+}
+
+/**
+ * Tells an Answer from what a check gives when it passes.
+ * @public
+ */
+export function isAnswer(value: unknown): value is Answer {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "kind" in value &&
+    (value.kind === "data" || value.kind === "list" || value.kind === "code")
+  );
+}

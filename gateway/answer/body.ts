@@ -1,0 +1,200 @@
+/**
+ * The bodies of the POST operations: strict JSON, the fields of the interface and no others, every
+ * value a string. What is read here is canonical, so that the same order sent twice compares equal
+ * however it was written. Sources: the interface; docs/api.md, Orders.
+ */
+import { parseAddress } from "../../chains/families.ts";
+import { decimalMax, formatAmount, parseAmount } from "../../protocol/amount.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { currencyPattern, orderIdPattern } from "../../protocol/fields.ts";
+import { type JsonLimits, type JsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
+import { type FiatSum, fiatDecimal, fiats } from "../fiat.ts";
+import { type Answer, isAnswer, say } from "./answer.ts";
+
+/**
+ * An order as asked: `amount` without needless zeros, `address` in its checksummed form where it is
+ * one, else as it came.
+ * @public
+ */
+export interface Order {
+  readonly currency: string;
+  readonly amount: string; // "" where `fiat` says how much
+  readonly fiat: FiatSum | null;
+  readonly orderId: string;
+  readonly address: string;
+  readonly tag: string;
+  readonly metadata: string; // a JSON object of texts as it will be kept; "" without any
+}
+
+/**
+ * Which fields an operation takes beside currency, amount and orderId.
+ * @public
+ */
+export interface OrderShape {
+  readonly address: "required" | "optional" | "none";
+  readonly tag: boolean;
+  readonly fiat: boolean; // a sum of money may stand in the place of amount
+}
+
+const amountAhead = /[{,]\s*"(amount|fiatAmount)"\s*:\s*$/;
+
+/** An amount sent as a number gets the same answer whether or not the parser takes that number. */
+function unreadable(body: Uint8Array, { code, context }: AgentError): Answer {
+  const ahead = code === "JSON_NUMBER" ? Buffer.from(body).toString("utf8").slice(0, Number(context.at)) : "";
+  const [, field] = amountAhead.exec(ahead) ?? [];
+  return field === undefined ? say("json_invalid", { reason: code }) : say("amount_format", { field });
+}
+
+function parseObject(
+  body: Uint8Array,
+  limits: Partial<JsonLimits> = {},
+): { readonly object: JsonObject } | { readonly answer: Answer } {
+  let value: JsonValue;
+  try {
+    value = parseJson(body, limits);
+  } catch (error) {
+    if (error instanceof AgentError) return { answer: unreadable(body, error) };
+    throw error;
+  }
+  return isObject(value) ? { object: value } : { answer: noObject };
+}
+
+const noObject = say("json_invalid", { reason: "JSON_SHAPE" });
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * What a shop may keep with an order: small texts by name, which nobody here reads.
+ * @public
+ */
+export const metadataLimits = { keysMax: 16, keyPattern: /^[A-Za-z0-9_.-]{1,40}$/, valueCharactersMax: 256, bytesMax: 2048 };
+
+/** The metadata as it will be kept; null when it has another form or is too large. */
+function metadataOf(value: JsonValue | undefined): string | null {
+  if (value === undefined) return "";
+  if (!isObject(value)) return null;
+  const { keysMax, keyPattern, valueCharactersMax, bytesMax } = metadataLimits;
+  const entries = Object.entries(value);
+  const isGood = ([key, text]: readonly [string, JsonValue]): boolean =>
+    keyPattern.test(key) && typeof text === "string" && text.length <= valueCharactersMax;
+  if (entries.length > keysMax || !entries.every(isGood)) return null;
+  const kept = entries.length === 0 ? "" : JSON.stringify(value);
+  return Buffer.byteLength(kept) <= bytesMax ? kept : null;
+}
+
+const printable = (name: string): string => name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?");
+
+const asksFiat = (object: JsonObject): boolean => object.fiatCurrency !== undefined || object.fiatAmount !== undefined;
+
+function fieldsProblem(object: JsonObject, shape: OrderShape): Answer | null {
+  const sum = shape.fiat && asksFiat(object) ? ["fiatCurrency", "fiatAmount"] : ["amount"];
+  const required = ["currency", ...sum, "orderId", ...(shape.address === "required" ? ["address"] : [])];
+  const known = new Set([
+    ...required,
+    "metadata",
+    ...(shape.address === "optional" ? ["address"] : []),
+    ...(shape.tag ? ["tag"] : []),
+  ]);
+  if (shape.fiat && asksFiat(object) && object.amount !== undefined) return say("amount_twice", { field: "amount" });
+  for (const name in object) if (!known.has(name)) return say("field_unknown", { field: printable(name) });
+  for (const name of required) if (object[name] === undefined) return say("field_missing", { field: name });
+  return null;
+}
+
+/**
+ * Reads an order; an Answer (400) names the first thing that is wrong. Currency-specific rules come
+ * later.
+ * @public
+ */
+export function readOrder(body: Uint8Array, shape: OrderShape): Order | Answer {
+  const parsed = parseObject(body);
+  return "answer" in parsed ? parsed.answer : readFields(parsed.object, shape);
+}
+
+/** The canonical text of an amount, or the answer that names its field. */
+function readAmount(object: JsonObject, field: "amount" | "fiatAmount", decimal: number): string | Answer {
+  const amount = object[field];
+  if (typeof amount !== "string") return say("amount_format", { field });
+  const parsed = parseAmount(amount, decimal);
+  if (!parsed.ok) return say(parsed.code === "AMOUNT_PRECISION" ? "amount_precision" : "amount_format", { field });
+  return formatAmount(parsed.units, decimal);
+}
+
+/** How much: an amount of the currency, or a sum of money. */
+function readSum(object: JsonObject, shape: OrderShape): Pick<Order, "amount" | "fiat"> | Answer {
+  if (!shape.fiat || !asksFiat(object)) {
+    const amount = readAmount(object, "amount", decimalMax);
+    return isAnswer(amount) ? amount : { amount, fiat: null };
+  }
+  const fiatCurrency = fiats.find((one) => one === object.fiatCurrency);
+  if (fiatCurrency === undefined) return say("fiat_currency_unknown", { field: "fiatCurrency" });
+  const fiatAmount = readAmount(object, "fiatAmount", fiatDecimal);
+  return isAnswer(fiatAmount) ? fiatAmount : { amount: "", fiat: { fiatCurrency, fiatAmount } };
+}
+
+/**
+ * Most orders of one call.
+ * @public
+ */
+export const ordersMax = 100;
+
+/**
+ * Most bytes of a body with many orders.
+ * @public
+ */
+export const ordersBytesMax = 262_144;
+
+/**
+ * One of many orders: `orderId` as it was sent, where it was a text.
+ * @public
+ */
+export interface OneOrder {
+  readonly orderId: string;
+  readonly order: Order | Answer;
+}
+
+/**
+ * Reads `{"orders": […]}`: an Answer (400) where that is not its form; else each order for itself,
+ * in their order, so that one that cannot be read takes nothing from the others.
+ * @public
+ */
+export function readOrders(body: Uint8Array, shape: OrderShape): readonly OneOrder[] | Answer {
+  const parsed = parseObject(body, { bytesMax: ordersBytesMax });
+  if ("answer" in parsed) return parsed.answer;
+  const { orders, ...others } = parsed.object;
+  const [other] = Object.keys(others);
+  if (other !== undefined) return say("field_unknown", { field: printable(other) });
+  if (orders === undefined) return say("field_missing", { field: "orders" });
+  if (!Array.isArray(orders) || orders.length < 1 || orders.length > ordersMax) return say("orders_count", { field: "orders" });
+  return orders.map((one: JsonValue) => {
+    if (!isObject(one)) return { orderId: "", order: noObject };
+    return { orderId: typeof one.orderId === "string" ? one.orderId : "", order: readFields(one, shape) };
+  });
+}
+
+function readFields(object: JsonObject, shape: OrderShape): Order | Answer {
+  const problem = fieldsProblem(object, shape);
+  if (problem !== null) return problem;
+  const { currency, orderId, address = "", tag = "" } = object;
+  if (typeof currency !== "string" || !currencyPattern.test(currency)) return say("currency_unknown", { field: "currency" });
+  const sum = readSum(object, shape);
+  if (isAnswer(sum)) return sum;
+  if (typeof orderId !== "string" || !orderIdPattern.test(orderId)) return say("order_id_invalid", { field: "orderId" });
+  if (typeof address !== "string" || (address === "" && shape.address === "required")) {
+    return say("address_invalid", { field: "address" });
+  }
+  if (typeof tag !== "string") return say("tag_not_supported", { field: "tag" });
+  const metadata = metadataOf(object.metadata);
+  if (metadata === null) return say("metadata_invalid", { field: "metadata" });
+  const checked = parseAddress(address);
+  return {
+    currency,
+    ...sum,
+    orderId,
+    address: checked.ok ? checked.address : address,
+    tag,
+    metadata,
+  };
+}

@@ -1,0 +1,44 @@
+/**
+ * Which of the two languages an answer speaks: Accept-Language with its weights, then the
+ * merchant's own, then English. Language tags are compared in ASCII only: locale-aware casing would
+ * turn a Turkish I into another letter. Source: RFC 9110 section 12.5.4, RFC 4647 section 3.3.1.
+ */
+
+/** @public */
+export type Language = "en" | "tr";
+
+const headerCharsMax = 512;
+const rangesMax = 32;
+const weightPattern = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i;
+
+const asciiLower = (text: string): string => text.replace(/[A-Z]/g, (letter) => String.fromCharCode(letter.charCodeAt(0) + 32));
+
+function weightOf(parameters: readonly string[]): number {
+  for (const parameter of parameters) {
+    const weight = weightPattern.exec(parameter.trim());
+    if (weight?.[1] !== undefined) return Number(weight[1]);
+  }
+  return parameters.length === 0 ? 1 : 0;
+}
+
+/**
+ * The best language for a header value; a header that is absent, too long or names neither language
+ * gives `fallback`.
+ * @public
+ */
+export function languageOf(header: string | undefined, fallback: Language): Language {
+  if (header === undefined || header.length > headerCharsMax) return fallback;
+  const weights = new Map<string, number>();
+  for (const range of header.split(",").slice(0, rangesMax)) {
+    const [tag = "", ...parameters] = range.split(";");
+    const name = asciiLower(tag.trim()).split("-")[0] ?? "";
+    const weight = weightOf(parameters);
+    if (name !== "") weights.set(name, Math.max(weights.get(name) ?? 0, weight));
+  }
+  const any = weights.get("*") ?? 0;
+  const other: Language = fallback === "en" ? "tr" : "en";
+  const ours = weights.get(fallback) ?? any;
+  const theirs = weights.get(other) ?? any;
+  if (ours === 0 && theirs === 0) return fallback;
+  return theirs > ours ? other : fallback;
+}

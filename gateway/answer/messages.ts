@@ -1,0 +1,180 @@
+/**
+ * Every code an answer of the gateway can carry: its status and its words in English and Turkish.
+ * Clients branch on the code; the words are for people and may change. Codes never change meaning.
+ * The table stands in docs/api.md too.
+ */
+import type { Language } from "./language.ts";
+
+type Row = readonly [status: number, en: string, tr: string];
+
+/** @public */
+export const answerCodes = {
+  withdrawal_requested: [200, "The withdrawal request was sent.", "Çekim isteği gönderildi."],
+  withdrawal_awaits_approval: [
+    200,
+    "The withdrawal request was sent and awaits approval.",
+    "Çekim isteği gönderildi, onay bekliyor.",
+  ],
+  json_invalid: [400, "The body is not a valid JSON object.", "İstek gövdesi geçerli bir JSON nesnesi değil."],
+  field_missing: [400, "A required field is missing.", "Zorunlu bir alan eksik."],
+  field_unknown: [400, "The body holds a field that this operation does not know.", "İstek gövdesinde bilinmeyen bir alan var."],
+  currency_unknown: [400, "There is no such currency.", "Böyle bir para birimi yok."],
+  currency_disabled: [400, "This currency is switched off.", "Bu para birimi şu anda kapalı."],
+  currency_not_payable: [400, "The agent does not pay out this currency.", "Ödeme aracı bu para birimiyle ödeme yapmıyor."],
+  amount_format: [
+    400,
+    "The amount must be a decimal number above zero, written as a string.",
+    "Tutar, metin olarak yazılmış sıfırdan büyük bir ondalık sayı olmalıdır.",
+  ],
+  amount_precision: [
+    400,
+    "The amount has more decimal places than the currency.",
+    "Tutar, para biriminin izin verdiğinden fazla ondalık basamak içeriyor.",
+  ],
+  amount_below_minimum: [400, "The amount is below the minimum.", "Tutar en düşük sınırın altında."],
+  amount_twice: [
+    400,
+    "Give either amount, or fiatCurrency with fiatAmount.",
+    "Ya amount ya da fiatCurrency ile fiatAmount verin.",
+  ],
+  fiat_currency_unknown: [400, "fiatCurrency must be USD, EUR or TRY.", "fiatCurrency USD, EUR veya TRY olmalıdır."],
+  currency_unpriced: [
+    400,
+    "This currency has no price in that money; ask with amount.",
+    "Bu para biriminin o para cinsinden fiyatı yok; amount ile isteyin.",
+  ],
+  address_invalid: [
+    400,
+    "The address is not valid for this currency, or its checksum does not fit.",
+    "Adres bu para birimi için geçersiz ya da sağlama toplamı uyuşmuyor.",
+  ],
+  address_own: [
+    400,
+    "The address is one of the paying wallet's own: the money would only go round in circles.",
+    "Adres, ödemeyi yapan cüzdanın kendi adreslerinden biri: para yalnızca kendi içinde dolaşır.",
+  ],
+  address_contract: [
+    400,
+    "The address is a token's own contract: what is sent there is lost.",
+    "Adres, bir token'ın kendi sözleşmesi: oraya gönderilen para kaybolur.",
+  ],
+  tag_not_supported: [400, "This currency takes no tag.", "Bu para birimi etiket kabul etmiyor."],
+  order_id_invalid: [
+    400,
+    "orderId must have 1 to 128 visible ASCII characters without spaces.",
+    "orderId, boşluksuz 1-128 görünür ASCII karakterden oluşmalıdır.",
+  ],
+  balance_insufficient: [
+    400,
+    "The available balance does not cover the amount and its network fee.",
+    "Kullanılabilir bakiye tutarı ve ağ ücretini karşılamıyor.",
+  ],
+  agent_not_paired: [400, "No server that pays withdrawals is paired yet.", "Çekimleri ödeyen bir sunucu henüz eşleştirilmedi."],
+  deposits_not_ready: [
+    400,
+    "No wallet takes deposits for this merchant yet: its server must be paired first.",
+    "Bu işletme için henüz ödeme alan bir cüzdan yok: önce sunucusu eşleştirilmelidir.",
+  ],
+  transaction_type_invalid: [400, "transactionType must be 1 or 2.", "transactionType 1 veya 2 olmalıdır."],
+  query_invalid: [400, "A query parameter is unknown or malformed.", "Bir sorgu parametresi bilinmiyor ya da hatalı."],
+  metadata_invalid: [
+    400,
+    "metadata must be a small object of short texts.",
+    "metadata, kısa metinlerden oluşan küçük bir nesne olmalıdır.",
+  ],
+  orders_count: [400, "One call takes 1 to 100 orders.", "Bir çağrıda 1 ile 100 arası emir gönderilebilir."],
+  request_invalid: [400, "The request is malformed.", "İstek hatalı biçimlendirilmiş."],
+  pairing_invalid: [
+    400,
+    "The pairing request is malformed or contradicts itself.",
+    "Eşleştirme isteği hatalı ya da kendisiyle çelişiyor.",
+  ],
+  pairing_other_gateway: [400, "The apiKey belongs to another gateway.", "apiKey başka bir ağ geçidine ait."],
+  pairing_clock: [400, "The clocks of server and gateway differ too much.", "Sunucu ile ağ geçidinin saatleri çok farklı."],
+  pairing_network_differs: [
+    400,
+    "A network of the server's config.json is not one of this gateway.",
+    "Sunucudaki config.json dosyasının bir ağı bu ağ geçidinde yok.",
+  ],
+  pairing_currency_differs: [
+    400,
+    "A currency of the server's config.json differs from the gateway's.",
+    "Sunucudaki config.json dosyasının bir para birimi ağ geçidindekinden farklı.",
+  ],
+  token_invalid: [401, "The signatureToken is missing or not valid.", "signatureToken eksik ya da geçersiz."],
+  pairing_key_invalid: [401, "The apiKey is not valid.", "apiKey geçersiz."],
+  pairing_unproven: [
+    401,
+    "The pairing request is not signed by the key of an account that it names.",
+    "Eşleştirme isteği, içinde belirtilen bir hesabın anahtarıyla imzalanmamış.",
+  ],
+  pairing_unsigned: [
+    401,
+    "The pairing request is not signed by both keys of the server that it names.",
+    "Eşleştirme isteği, içinde belirtilen iki sunucu anahtarıyla da imzalanmamış.",
+  ],
+  scope_missing: [403, "This key may not do that.", "Bu anahtarın bu işlem için yetkisi yok."],
+  key_revoked: [403, "This key was revoked.", "Bu anahtar iptal edilmiş."],
+  key_expired: [403, "This key has expired.", "Bu anahtarın süresi dolmuş."],
+  merchant_disabled: [403, "This merchant is switched off.", "Bu işletme kapatılmış."],
+  address_not_allowed: [403, "This key may not be used from this address.", "Bu anahtar bu adresten kullanılamaz."],
+  plaintext_refused: [403, "Use HTTPS.", "HTTPS kullanın."],
+  not_found: [404, "There is nothing at this path.", "Bu adreste bir kaynak yok."],
+  transaction_not_found: [404, "The transaction was not found.", "İşlem bulunamadı."],
+  currency_not_found: [404, "The currency was not found.", "Para birimi bulunamadı."],
+  method_not_allowed: [405, "This path does not take this method.", "Bu adres bu yöntemi kabul etmiyor."],
+  request_timeout: [408, "The request did not arrive in time.", "İstek zamanında ulaşmadı."],
+  order_id_reused: [
+    409,
+    "This orderId was used with different content.",
+    "Bu orderId farklı bir içerikle daha önce kullanılmış.",
+  ],
+  pairing_taken: [
+    409,
+    "Another server is paired; the gateway's operator must release it first.",
+    "Başka bir sunucu eşleştirilmiş; önce ağ geçidi yöneticisi onu serbest bırakmalıdır.",
+  ],
+  pairing_wallet_taken: [
+    409,
+    "This wallet's paying address or deposit key is, or was, paired for another merchant of this gateway.",
+    "Bu cüzdanın ödeme adresi ya da yatırma anahtarı, bu ağ geçidindeki başka bir işletme için eşleştirilmiş.",
+  ],
+  pairing_replayed: [
+    409,
+    "A newer pairing request was accepted before this one; pair again.",
+    "Bu istekten daha yeni bir eşleştirme isteği kabul edilmiş; yeniden eşleştirin.",
+  ],
+  pairing_used: [409, "This key's right to pair is used up.", "Bu anahtarın eşleştirme hakkı kullanılmış."],
+  body_too_large: [413, "The body is too large.", "İstek gövdesi çok büyük."],
+  content_type: [415, "Content-Type must be application/json.", "Content-Type application/json olmalıdır."],
+  expectation_failed: [
+    417,
+    "The Expect header asks for something this server does not do.",
+    "Expect başlığı bu sunucunun yapmadığı bir şey istiyor.",
+  ],
+  withdrawal_failed: [422, "The withdrawal transaction has failed.", "Çekim işlemi başarısız oldu."],
+  rate_limited: [429, "Too many requests.", "Çok fazla istek gönderildi."],
+  headers_too_large: [431, "The headers are too large.", "İstek başlıkları çok büyük."],
+  internal: [500, "Something went wrong on our side.", "Tarafımızda bir hata oluştu."],
+  unavailable: [
+    503,
+    "The service cannot do this right now; nothing was created.",
+    "Hizmet şu anda bunu yapamıyor; hiçbir kayıt oluşturulmadı.",
+  ],
+  price_stale: [
+    503,
+    "There is no fresh price of this currency right now; nothing was created.",
+    "Bu para biriminin şu anda güncel bir fiyatı yok; hiçbir kayıt oluşturulmadı.",
+  ],
+} as const satisfies Record<string, Row>;
+
+/** @public */
+export type AnswerCode = keyof typeof answerCodes;
+
+/**
+ * The words of a code.
+ * @public
+ */
+export function messageOf(code: AnswerCode, language: Language): string {
+  return answerCodes[code][language === "tr" ? 2 : 1];
+}

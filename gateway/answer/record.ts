@@ -1,0 +1,71 @@
+/**
+ * A transaction's row as the interface shows it, with the project's own fields beside. Fields never
+ * change meaning; clients ignore those they do not know. Source: the interface, section on records;
+ * docs/api.md.
+ */
+import { familyOf } from "../../chains/families.ts";
+import { formatAmount } from "../../protocol/amount.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { Quote } from "../fiat.ts";
+import type { TransactionRow } from "../store/rows.ts";
+
+/**
+ * How a deposit is paid: the link for wallets, "" when the currency is no longer served or its
+ * chain has none, and the quote where one was made.
+ * @public
+ */
+export function paymentOf(row: TransactionRow, { currencies }: Pick<GatewayConfig, "currencies">): object {
+  const contract = Object.hasOwn(currencies, row.currency) ? currencies[row.currency]?.contract : undefined;
+  const place = { network: row.network, receiver: row.receiverAddress, units: BigInt(row.amountUnits) };
+  return {
+    paymentUri: contract === undefined ? "" : familyOf(row.network).paymentUri({ ...place, contract }),
+    ...(row.quote === "" ? {} : { quote: JSON.parse(row.quote) as Quote }),
+  };
+}
+
+/**
+ * What a record shows beside its row.
+ * @public
+ */
+export interface RecordFacts {
+  readonly config: Pick<GatewayConfig, "currencies">;
+  readonly confirmations: (transactionId: string) => number | null; // null when nothing is known
+}
+
+/** @public */
+export function recordOf(row: TransactionRow, { config, confirmations }: RecordFacts): object {
+  const decimal = config.currencies[row.currency]?.decimal;
+  const blocks = row.status === 0 ? confirmations(row.id) : null;
+  const isDeposit = row.operation === "deposit";
+  return {
+    transactionId: row.id,
+    receiverAddress: row.receiverAddress,
+    depositAddress: row.depositAddress,
+    orderId: row.orderId,
+    tag: row.tag,
+    currency: row.currency,
+    amount: row.amount,
+    callbackStatus: row.callbackStatus,
+    createdAt: new Date(row.createdAt).toISOString(),
+    status: row.status,
+    transactionType: isDeposit ? 1 : 2,
+    network: row.network,
+    stage: row.stage,
+    code: row.code,
+    txHash: row.txHash,
+    ...(blocks === null ? {} : { confirmations: blocks }),
+    changedAt: new Date(row.changedAt).toISOString(),
+    expiresAt: new Date(row.expiresAt).toISOString(),
+    metadata: row.metadata === "" ? {} : JSON.parse(row.metadata),
+    ...(isDeposit
+      ? {
+          amountReceived: decimal === undefined ? "" : formatAmount(BigInt(row.amountReceivedUnits), decimal),
+          late: row.late === 1,
+          ...paymentOf(row, config),
+        }
+      : {
+          mode: row.mode,
+          fee: row.feeUnits === "" ? "" : formatAmount(BigInt(row.feeUnits), familyOf(row.network).fees.decimal),
+        }),
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * The list as CSV, for spreadsheets and bookkeeping: the fields of the record as columns, always
+ * the same and in this order. A text that a spreadsheet would take for a formula gets an apostrophe
+ * in front. Sources: RFC 4180; RFC 9110 section 12.5.1 (Accept); OWASP, CSV injection.
+ */
+
+/** @public */
+export const csvType = "text/csv; charset=utf-8; header=present";
+
+/**
+ * The columns. Those that a record has not are empty; a test holds them to the record's own fields.
+ * @public
+ */
+export const csvColumns = [
+  ...["transactionId", "transactionType", "orderId", "currency", "amount", "status", "stage", "code", "createdAt", "changedAt"],
+  ...["expiresAt", "receiverAddress", "depositAddress", "tag", "network", "txHash", "confirmations", "amountReceived", "late"],
+  ...["mode", "fee", "callbackStatus", "paymentUri", "quote", "metadata"],
+] as const;
+
+const formula = /^[=+\-@\t\r]/;
+
+function cell(value: unknown): string {
+  if (value === undefined) return "";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const safe = formula.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+}
+
+/** @public */
+export const csvHead = `${csvColumns.join(",")}\r\n`;
+
+/** One record as a line. */
+export function csvLine(record: object): string {
+  const values = record as Readonly<Record<string, unknown>>;
+  return `${csvColumns.map((name) => cell(values[name])).join(",")}\r\n`;
+}
+
+const rangesMax = 32;
+
+/**
+ * Whether an Accept header names text/csv, and names JSON with no greater weight.
+ */
+export function wantsCsv(accept: string | undefined): boolean {
+  const weights = new Map<string, number>();
+  for (const range of (accept ?? "").split(",").slice(0, rangesMax)) {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((part) => part.startsWith("q="));
+    weights.set(type, weight === undefined ? 1 : Number(weight.slice(2)) || 0);
+  }
+  const csv = weights.get("text/csv") ?? 0;
+  return csv > 0 && csv >= (weights.get("application/json") ?? 0);
+}

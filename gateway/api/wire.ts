@@ -1,0 +1,67 @@
+/**
+ * Answers below the framework: to bytes that are no request, to requests that Node would answer
+ * with an empty body, and to upgrades and tunnels that nobody here serves. Every one carries the
+ * error body of the interface, in English, and ends the connection. Sources: RFC 9110 sections
+ * 9.3.6 (CONNECT), 10.1.1 (Expect), 7.2 (Host); docs/api.md, Errors.
+ */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { linkPath } from "../../protocol/messages.ts";
+import { type AnswerCode, answerCodes, messageOf } from "../answer/messages.ts";
+
+const bodyOf = (code: AnswerCode): string => JSON.stringify({ message: messageOf(code, "en"), code, requestId: "" });
+
+/** Writes the whole answer and closes the connection. */
+function end(socket: Duplex, code: AnswerCode, headers: readonly string[] = []): void {
+  if (!socket.writable) return;
+  socket.on("error", () => socket.destroy());
+  const body = bodyOf(code);
+  const head = [
+    `HTTP/1.1 ${answerCodes[code][0]} Error`,
+    "Content-Type: application/json; charset=utf-8",
+    "Connection: close",
+    ...headers,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+}
+
+/**
+ * An answer to bytes that are not HTTP: the parser has no request to hang it on.
+ * @public
+ */
+export function answerToNoise(error: Error & { readonly code?: string }, socket: Duplex): void {
+  if (error.code === "ECONNRESET") return;
+  const byCode: Readonly<Record<string, AnswerCode>> = {
+    HPE_HEADER_OVERFLOW: "headers_too_large",
+    ERR_HTTP_REQUEST_TIMEOUT: "request_timeout",
+  };
+  end(socket, byCode[error.code ?? ""] ?? "request_invalid");
+}
+
+/** Whether an upgrade asks for the path of the agents' hub, which answers for itself. */
+function isForHub({ url = "" }: IncomingMessage): boolean {
+  return url.split("?", 1)[0] === linkPath;
+}
+
+/**
+ * Takes the three kinds of request that the framework never sees. `mayComePlain` says whose
+ * connections are answered at all.
+ * @public
+ */
+export function answerBelow(server: Server, mayComePlain: (address: string | undefined) => boolean): void {
+  // Ahead of the hub's own listener, which then finds the socket closed.
+  server.prependListener("upgrade", (request: IncomingMessage, socket: Duplex) => {
+    if (!mayComePlain(request.socket.remoteAddress)) socket.destroy();
+    else if (!isForHub(request)) end(socket, "not_found");
+  });
+  server.on("connect", (request: IncomingMessage, socket: Duplex) => {
+    if (!mayComePlain(request.socket.remoteAddress)) socket.destroy();
+    else end(socket, "method_not_allowed", ["Allow: GET, HEAD, POST"]);
+  });
+  server.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => {
+    const [status] = answerCodes.expectation_failed;
+    const headers = { "Content-Type": "application/json; charset=utf-8", Connection: "close" };
+    response.writeHead(status, headers).end(bodyOf("expectation_failed"));
+  });
+}

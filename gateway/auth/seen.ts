@@ -1,0 +1,75 @@
+/**
+ * Which tokens the gateway has seen, by the jti of each, until a token's time is over. A POST takes
+ * only a token that no request carried before, so a token caught on its way with a GET orders
+ * nothing. A GET may carry one again, and then writes nothing more. The answer to a request waits
+ * until its token stands on disk, so a restart forgets none. Source: docs/api.md, The token.
+ */
+import { forgetExpiredTokens, isTokenKept, keepToken, type SeenToken } from "../store/jtis.ts";
+import { markKeyUsed } from "../store/keys.ts";
+import type { Store } from "../store/store.ts";
+
+/** @public */
+export interface Seen {
+  has(token: SeenToken): boolean;
+  /**
+   * Keeps that a request carried the token; resolves once that is durable. Twice is harmless.
+   * Rejects as `Store.write` throws.
+   */
+  keep(token: SeenToken, nowMs: number): Promise<void>;
+  /**
+   * Uses the token up; resolves once that is durable, with false when a request carried it before.
+   * Rejects as `Store.write` throws.
+   */
+  useUp(token: SeenToken, nowMs: number): Promise<boolean>;
+}
+
+const nameOf = ({ keyId, jti }: SeenToken): string => `${keyId} ${jti}`;
+
+/** @public */
+export function createSeen(store: Store): Seen {
+  // seen in this turn of the loop: all of them share one commit
+  const waiting = new Map<string, SeenToken>();
+  let commit: Promise<void> | null = null;
+
+  function write(nowMs: number): void {
+    const tokens = [...waiting.values()];
+    waiting.clear();
+    commit = null;
+    store.write((database) => {
+      forgetExpiredTokens(database, nowMs);
+      for (const token of tokens) {
+        keepToken(database, token);
+        markKeyUsed(database, token.keyId, nowMs);
+      }
+    });
+  }
+
+  const isKept = (token: SeenToken): boolean => isTokenKept(store.database, token);
+  const has = (token: SeenToken): boolean => waiting.has(nameOf(token)) || isKept(token);
+
+  function commitWith(token: SeenToken, nowMs: number): Promise<void> {
+    waiting.set(nameOf(token), token);
+    commit ??= new Promise((resolve, reject) => {
+      setImmediate(() => {
+        try {
+          resolve(write(nowMs));
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+    return commit;
+  }
+
+  return {
+    has,
+    async keep(token, nowMs) {
+      if (!isKept(token)) await commitWith(token, nowMs);
+    },
+    async useUp(token, nowMs) {
+      if (has(token)) return false;
+      await commitWith(token, nowMs);
+      return true;
+    },
+  };
+}

@@ -1,0 +1,256 @@
+/**
+ * Tells shops what became of their records: makes events of what changed, sends what is due, keeps
+ * how it went. All of it stands in the database; a process that is killed sends again whatever it
+ * had not kept as delivered, so each event arrives at least once. Sources: Standard Webhooks 1.0.0;
+ * docs/api.md, Callbacks.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
+import { openSecret } from "../auth/secret-box.ts";
+import type { GatewayConfig } from "../config.ts";
+import { recordAlarm } from "../store/alarm.ts";
+import {
+  type CallbackTry,
+  type DueDelivery,
+  dueDeliveries,
+  forgetEvents,
+  giveUpTarget,
+  keepTry,
+  type WaitingTarget,
+  waitingTargets,
+} from "../store/callback-deliveries.ts";
+import { hasChanges, refreshStatus } from "../store/callback-outbox.ts";
+import { type CallbackTargetRow, findTarget, switchTargetOff } from "../store/callback-targets.ts";
+import type { Signals } from "../store/signals.ts";
+import type { Database, Store } from "../store/store.ts";
+import type { Door, Sent } from "./door.ts";
+import { Lanes } from "./lanes.ts";
+import { type OutboxOptions, tellChanges } from "./outbox.ts";
+import { nextTry, retryAfterOf } from "./schedule.ts";
+import { signedHeaders } from "./signature.ts";
+
+/** @public */
+export interface CallbacksOptions extends OutboxOptions {
+  readonly store: Store;
+  readonly signals: Pick<Signals, "on">;
+  readonly config: Pick<GatewayConfig, "currencies" | "callbacks">;
+  readonly sealingKey: Uint8Array;
+  readonly door: Door;
+  readonly log: GatewayLog;
+}
+
+/** @public */
+export interface Callbacks {
+  // harmless twice; what is under way is broken off and sent again after the next start
+  close(): void;
+}
+
+/** Between two looks at the database while there is work: outcomes of so long share one commit. */
+const paceMs = 20;
+/** Another process may have added work, or a signal been lost. */
+const lookMs = 1_000;
+const dayMs = 86_400_000;
+const logDays = 60;
+const forgetEveryMs = 3_600_000;
+const forgottenAtOnce = 500;
+
+interface Outcome {
+  readonly target: WaitingTarget;
+  readonly delivery: DueDelivery;
+  readonly at: number;
+  readonly sent: Sent;
+}
+
+/** @public */
+export function startCallbacks(options: CallbacksOptions): Callbacks {
+  const dispatcher = new Dispatcher(options);
+  dispatcher.look(0);
+  const unheard = options.signals.on("changed", () => dispatcher.look(paceMs));
+  return {
+    close() {
+      unheard();
+      dispatcher.close();
+    },
+  };
+}
+
+/**
+ * Whether a receiver took it.
+ * @public
+ */
+export function isTaken({ status }: Pick<Sent, "status">): boolean {
+  return status >= 200 && status < 300;
+}
+
+/**
+ * The secrets that sign for a target now, the newest first. @throws AgentError
+ * GATEWAY_SECRET_SEALED
+ * @public
+ */
+export function secretsOf(target: CallbackTargetRow, sealingKey: Uint8Array, nowMs: number): readonly string[] {
+  const { id, secretBox, oldSecretBox, oldUntil } = target;
+  const isBoth = oldSecretBox !== null && oldUntil !== null && nowMs < oldUntil;
+  const boxes = isBoth ? [secretBox, oldSecretBox] : [secretBox];
+  return boxes.map((box) => Buffer.from(openSecret(box, id, sealingKey)).toString("utf8"));
+}
+
+class Dispatcher {
+  readonly #options: CallbacksOptions;
+  readonly #lanes = new Lanes();
+  // by target: deliveries under way, or whose outcome is not stored yet
+  readonly #busy = new Map<string, Set<number>>();
+  #outcomes: Outcome[] = [];
+  #timer: NodeJS.Timeout | null = null;
+  #lookAt = Number.POSITIVE_INFINITY;
+  #forgetAt = 0;
+  #isClosed = false;
+
+  constructor(options: CallbacksOptions) {
+    this.#options = options;
+  }
+
+  /** Looks at the database in so many milliseconds, or earlier. */
+  look(inMs: number): void {
+    const at = performance.now() + inMs;
+    if (this.#isClosed || at >= this.#lookAt) return;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#lookAt = at;
+    this.#timer = setTimeout(() => this.#work(), inMs);
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#options.door.close();
+    if (this.#outcomes.length > 0) this.#keep();
+  }
+
+  #work(): void {
+    this.#lookAt = Number.POSITIVE_INFINITY;
+    this.#timer = null;
+    const isKept = this.#keep();
+    this.look(isKept ? this.#fill() : lookMs);
+  }
+
+  /** Stores outcomes and makes events. @returns false when the database could not take them now */
+  #keep(): boolean {
+    const { store, log, clock } = this.#options;
+    const outcomes = this.#outcomes;
+    const isForgetting = clock() >= this.#forgetAt;
+    try {
+      if (outcomes.length === 0 && !isForgetting && !hasChanges(store.database)) return true;
+      const after: (() => void)[] = [];
+      store.write((database) => {
+        for (const outcome of outcomes) this.#store(database, outcome, after);
+        if (isForgetting) this.#forget(database);
+        for (const target of tellChanges(database, this.#options)) {
+          const full = (): void => log.warn({ event: "callback-full", target }, "too much waits for a callback target");
+          after.push(full);
+        }
+      });
+      this.#outcomes = [];
+      for (const { target, delivery } of outcomes) this.#busy.get(target.target)?.delete(delivery.id);
+      for (const tell of after) tell();
+      return true;
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      log.warn({ event: "callbacks-unstored", err: error }, "outcomes of callbacks could not be stored; it is tried again");
+      return false;
+    }
+  }
+
+  #forget(database: Database): void {
+    const nowMs = this.#options.clock();
+    const isDone = forgetEvents(database, nowMs - logDays * dayMs, forgottenAtOnce) < forgottenAtOnce;
+    this.#forgetAt = nowMs + (isDone ? forgetEveryMs : lookMs);
+  }
+
+  #store(database: Database, { target, delivery, at, sent }: Outcome, after: (() => void)[]): void {
+    const { log, clock, config, random } = this.#options;
+    const made: CallbackTry = { at, status: sent.status, durationMs: sent.durationMs, answer: sent.answer };
+    const touched = new Set(delivery.transactionId === null ? [] : [delivery.transactionId]);
+    if (isTaken(sent)) keepTry(database, delivery.id, made, { state: "delivered", nextAt: at });
+    else {
+      const nowMs = clock();
+      const retryAfterMs = retryAfterOf(sent.retryAfter, nowMs);
+      const chance = Buffer.from(random(4)).readUInt32BE() / 2 ** 32;
+      const next = nextTry(config.callbacks.retryMs, { tries: delivery.tries + 1, nowMs, retryAfterMs, chance });
+      const isGone = sent.status === 410;
+      const isOver = isGone || next === null;
+      keepTry(database, delivery.id, made, { state: isOver ? "given up" : "waiting", nextAt: next ?? nowMs });
+      const about = { target: target.target, delivery: delivery.id };
+      if (isGone && switchTargetOff(database, target.target, nowMs)) {
+        for (const id of giveUpTarget(database, target.target)) touched.add(id);
+        const detail = `callback target ${target.target} of ${target.merchant} answered 410`;
+        recordAlarm(database, { at: nowMs, actor: "callbacks", code: "CALLBACK_OFF", subject: target.target, detail }, "once");
+        after.push(() => log.warn({ event: "callback-off", ...about }, "a callback target answered 410 and is switched off"));
+      } else if (isOver) after.push(() => log.warn({ event: "callback-given-up", ...about }, "a callback was given up"));
+    }
+    refreshStatus(database, touched);
+  }
+
+  /** Sends what is due and has a lane. @returns when to look again, in milliseconds from now */
+  #fill(): number {
+    const { store, clock } = this.#options;
+    const nowMs = clock();
+    const waiting = waitingTargets(store.database);
+    const targets = new Set(waiting.map(({ target }) => target));
+    this.#lanes.keepOnly(targets);
+    for (const [target, busy] of this.#busy) if (busy.size === 0 && !targets.has(target)) this.#busy.delete(target);
+    let due = waiting.filter(({ nextAt }) => nextAt <= nowMs);
+    for (let next = this.#lanes.take(due); next !== null; next = this.#lanes.take(due)) {
+      const { target } = next;
+      const delivery = this.#dueOf(target, nowMs);
+      const row = delivery === undefined ? undefined : findTarget(store.database, target);
+      if (delivery === undefined || row === undefined) {
+        this.#lanes.back(target);
+        due = due.filter((one) => one.target !== target);
+        continue;
+      }
+      this.#busyOf(target).add(delivery.id);
+      this.#send(next, row, delivery);
+    }
+    if (hasChanges(store.database)) return paceMs;
+    return waiting.reduce((soonest, { nextAt }) => (nextAt > nowMs ? Math.min(soonest, nextAt - nowMs) : soonest), lookMs);
+  }
+
+  #dueOf(target: string, nowMs: number): DueDelivery | undefined {
+    const busy = this.#busyOf(target);
+    const found = dueDeliveries(this.#options.store.database, target, nowMs, busy.size + 1);
+    return found.find(({ id }) => !busy.has(id));
+  }
+
+  #busyOf(target: string): Set<number> {
+    const known = this.#busy.get(target) ?? new Set<number>();
+    this.#busy.set(target, known);
+    return known;
+  }
+
+  #send(target: WaitingTarget, row: CallbackTargetRow, delivery: DueDelivery): void {
+    const at = this.#options.clock();
+    this.#sign(row, delivery, at)
+      .catch((cause: unknown): Sent => {
+        if (!(cause instanceof AgentError)) throw cause;
+        return { status: 0, answer: cause.code, retryAfter: undefined, durationMs: 0 };
+      })
+      .then((sent) => {
+        this.#lanes.free(target.target, isTaken(sent), sent.durationMs);
+        if (this.#isClosed) return;
+        this.#outcomes.push({ target, delivery, at, sent });
+        this.look(paceMs);
+      })
+      .catch((cause: unknown) => {
+        // A bug: not to be lost in a promise nobody waits for.
+        process.nextTick(() => {
+          throw cause;
+        });
+      });
+  }
+
+  async #sign(row: CallbackTargetRow, { event, body, tries }: DueDelivery, nowMs: number): Promise<Sent> {
+    const secrets = secretsOf(row, this.#options.sealingKey, nowMs);
+    const headers = signedHeaders(secrets, { id: event, timestamp: Math.floor(nowMs / 1000), body });
+    return this.#options.door.send({ url: row.url, headers, body, tries });
+  }
+}

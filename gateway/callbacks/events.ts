@@ -1,0 +1,95 @@
+/**
+ * Which events a change of a record is: pure. Every deposit ends in one `deposit.completed` or
+ * `deposit.expired`, every withdrawal in one `withdrawal.completed` or `withdrawal.failed`; the
+ * others tell of the way there, or say more about an end. Source: docs/api.md, Callbacks, has each
+ * with its meaning.
+ */
+import type { Glimpse, RecordChange } from "../store/callback-outbox.ts";
+
+/**
+ * In the order of docs/api.md.
+ * @public
+ */
+export const eventTypes = [
+  "deposit.detected",
+  "deposit.partial",
+  "deposit.below_minimum",
+  "deposit.completed",
+  "deposit.overpaid",
+  "deposit.expired",
+  "deposit.late",
+  "deposit.reorged",
+  "deposit.unattributed",
+  "withdrawal.created",
+  "withdrawal.approved",
+  "withdrawal.rejected",
+  "withdrawal.broadcast",
+  "withdrawal.completed",
+  "withdrawal.failed",
+] as const;
+/** @public */
+export type EventType = (typeof eventTypes)[number];
+
+/**
+ * What `gateway callbacks test` sends, to a target with any filter.
+ * @public
+ */
+export const testType = "webhook.test";
+
+/** What a change alone does not tell. */
+export interface Circumstances {
+  readonly minPaymentUnits: bigint; // of the record's currency; 0n when the configuration has it no more
+  readonly wasBroadcast: boolean; // withdrawal.broadcast was told before
+}
+
+/** How much of a deposit is seen, by its stage. */
+const seenBy: Readonly<Record<string, number>> = { waiting: 0, seen: 1, partial: 1, confirming: 2 };
+
+const onItsWay: ReadonlySet<string> = new Set(["broadcast", "confirming"]);
+
+/**
+ * @returns the change's events in the order in which they are told; none for a change that nobody
+ * is told of
+ */
+export function eventsOf(change: Omit<RecordChange, "id">, circumstances: Circumstances): readonly EventType[] {
+  const { row, before, payment } = change;
+  if (payment !== null) return ["deposit.unattributed"];
+  if (before === null) return row.operation === "withdraw" ? ["withdrawal.created"] : [];
+  return row.operation === "withdraw"
+    ? withdrawalEvents(before, row, circumstances)
+    : depositEvents(before, row, BigInt(row.amountUnits), circumstances);
+}
+
+function withdrawalEvents(before: Glimpse, after: Glimpse, { wasBroadcast }: Circumstances): readonly EventType[] {
+  if (before.status !== 0) return [];
+  if (after.status === 1) return ["withdrawal.completed"];
+  // A person's no and a policy's are told by name, and end the withdrawal like any other failure.
+  if (after.status === 2) return after.stage === "refused" ? ["withdrawal.rejected", "withdrawal.failed"] : ["withdrawal.failed"];
+  const isApproved = before.stage === "awaiting_approval" && after.stage !== "awaiting_approval";
+  const isBroadcast = onItsWay.has(after.stage) && !onItsWay.has(before.stage) && !wasBroadcast;
+  return [...(isApproved ? (["withdrawal.approved"] as const) : []), ...(isBroadcast ? (["withdrawal.broadcast"] as const) : [])];
+}
+
+function depositEvents(
+  before: Glimpse,
+  after: Glimpse,
+  amountUnits: bigint,
+  { minPaymentUnits }: Circumstances,
+): readonly EventType[] {
+  const receivedUnits = BigInt(after.amountReceivedUnits);
+  const isMore = receivedUnits > BigInt(before.amountReceivedUnits);
+  const types: EventType[] = [];
+  if (before.status !== 0) {
+    if (isMore) types.push("deposit.late");
+    if (before.status === 2 && after.status === 1) types.push("deposit.completed");
+    return types;
+  }
+  if (after.status === 1) return receivedUnits > amountUnits ? ["deposit.completed", "deposit.overpaid"] : ["deposit.completed"];
+  if (after.status === 2) return ["deposit.expired"];
+  const [seenBefore = 0, seenNow = 0] = [seenBy[before.stage], seenBy[after.stage]];
+  if (seenNow < seenBefore) types.push("deposit.reorged");
+  if (seenBefore === 0 && seenNow > 0) types.push("deposit.detected");
+  if (isMore) types.push("deposit.partial");
+  if (isMore && receivedUnits < minPaymentUnits) types.push("deposit.below_minimum");
+  return types;
+}

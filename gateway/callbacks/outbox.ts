@@ -1,0 +1,117 @@
+/**
+ * From what changed to what is sent: each change of a record becomes its events, and each event a
+ * delivery for every target that takes it. The change was written down in the transaction that made
+ * it; here it is told of in one more, whole or not at all. `sequence` of a record's events rises
+ * with time, so that it goes on rising when an older database is restored.
+ */
+import { formatAmount, parseAmount } from "../../protocol/amount.ts";
+import type { GatewayConfig } from "../config.ts";
+import { countWaiting, insertDelivery } from "../store/callback-deliveries.ts";
+import {
+  type CallbackEventRow,
+  forgetChange,
+  hasEvent,
+  insertEvent,
+  newestSequence,
+  type RecordChange,
+  readChanges,
+  refreshStatus,
+} from "../store/callback-outbox.ts";
+import { type CallbackTargetRow, liveTargets } from "../store/callback-targets.ts";
+import type { TransactionRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+import { type EventType, eventsOf, testType } from "./events.ts";
+
+/** @public */
+export interface OutboxOptions {
+  readonly config: Pick<GatewayConfig, "currencies">;
+  readonly recordOf: (row: TransactionRow) => object; // as GET transaction shows it
+  readonly random: (bytes: number) => Uint8Array;
+  readonly clock: () => number;
+}
+
+/**
+ * Most deliveries that wait for one target; what comes above it is given up at once, and stays in
+ * the log to be sent again.
+ */
+const waitingMax = 50_000;
+/** Changes told of in one transaction: some tens of milliseconds. */
+export const changesMax = 200;
+const idBytes = 16;
+
+/**
+ * Makes events of what changed, at most `changesMax` changes, inside the caller's transaction.
+ * @returns targets for which too much waits already
+ */
+export function tellChanges(database: Database, options: OutboxOptions): readonly string[] {
+  const targets = new Map<string, readonly CallbackTargetRow[]>();
+  const room = new Map<string, number>();
+  const touched = new Set<string>();
+  const full = new Set<string>();
+  for (const change of readChanges(database, changesMax)) {
+    const { merchant, id } = change.row;
+    const takers = targets.get(merchant) ?? liveTargets(database, merchant);
+    targets.set(merchant, takers);
+    for (const type of typesOf(database, change, options)) {
+      const wanting = takers.filter(({ events }) => events === "" || events.split(",").includes(type));
+      if (wanting.length === 0) continue;
+      const event = eventOf(database, change, type, options);
+      insertEvent(database, event);
+      for (const { id: target } of wanting) {
+        const left = room.get(target) ?? waitingMax - countWaiting(database, target, waitingMax);
+        room.set(target, left - 1);
+        if (left <= 0) full.add(target);
+        insertDelivery(database, { event: event.id, target, state: left > 0 ? "waiting" : "given up", nextAt: options.clock() });
+      }
+    }
+    touched.add(id);
+    forgetChange(database, change.id);
+  }
+  refreshStatus(database, touched);
+  return [...full];
+}
+
+function typesOf(database: Database, change: RecordChange, { config }: OutboxOptions): readonly EventType[] {
+  const currency = config.currencies[change.row.currency];
+  const least = currency === undefined ? null : parseAmount(currency.minPaymentAmount, currency.decimal);
+  return eventsOf(change, {
+    minPaymentUnits: least?.ok === true ? least.units : 0n,
+    wasBroadcast: hasEvent(database, change.row.id, "withdrawal.broadcast"),
+  });
+}
+
+function eventOf(database: Database, change: RecordChange, type: EventType, options: OutboxOptions): CallbackEventRow {
+  const { row, payment } = change;
+  const nowMs = options.clock();
+  const sequence = Math.max(newestSequence(database, row.id) + 1, nowMs);
+  const at = payment === null ? row.changedAt : nowMs;
+  const record = { ...options.recordOf({ ...row, callbackStatus: 0 }), ...(payment === null ? {} : other(change, options)) };
+  return {
+    ...{ id: newEventId(options.random), merchant: row.merchant, transactionId: row.id, type, sequence, at },
+    body: JSON.stringify({ type, timestamp: new Date(at).toISOString(), data: record, sequence }),
+  };
+}
+
+/** What came in a coin that the record did not ask for. */
+function other({ payment }: RecordChange, { config }: OutboxOptions): object {
+  if (payment === null) return {};
+  const { currency, units, txHash } = payment;
+  const decimal = config.currencies[currency]?.decimal;
+  return { unattributed: { currency, amount: decimal === undefined ? "" : formatAmount(BigInt(units), decimal), txHash } };
+}
+
+const newEventId = (random: OutboxOptions["random"]): string => `msg_${Buffer.from(random(idBytes)).toString("hex")}`;
+
+/**
+ * An event that no record has, for one target that is tried by hand.
+ * @public
+ */
+export function testEvent(
+  target: Pick<CallbackTargetRow, "id" | "merchant">,
+  { random, clock }: Pick<OutboxOptions, "random" | "clock">,
+): CallbackEventRow {
+  const at = clock();
+  const data = { callbackId: target.id, merchantId: target.merchant };
+  const body = JSON.stringify({ type: testType, timestamp: new Date(at).toISOString(), data, sequence: at });
+  return { id: newEventId(random), merchant: target.merchant, transactionId: null, type: testType, sequence: at, at, body };
+}

@@ -1,0 +1,158 @@
+/**
+ * What each operation takes, gives and may answer instead, by the last word of its path. Which
+ * operations there are, and the scope each asks for, is the routes' own table; a test calls every
+ * one and provokes every code that stands here, and finds no other. Sources: the interface;
+ * docs/api.md.
+ */
+
+import { currencyPattern, orderIdPattern } from "../../protocol/fields.ts";
+import type { AnswerCode } from "../answer/messages.ts";
+import { listOf } from "./records.ts";
+import { type Json, reference, text } from "./schema.ts";
+
+/** @public */
+export interface Described {
+  readonly summary: string;
+  readonly description: string;
+  readonly parameters?: readonly Json[];
+  readonly order?: { readonly schema: Json; readonly example: Json };
+  readonly answer: Json;
+  // further forms of the 200, by media type: what each is
+  readonly others?: Readonly<Record<string, string>>;
+  readonly headers?: readonly string[]; // of the 200, by their names in `headers`
+  readonly codes: readonly AnswerCode[]; // beside those every operation has
+}
+
+/**
+ * What any operation may answer.
+ * @public
+ */
+export const commonCodes: readonly AnswerCode[] = [
+  ...([
+    "request_invalid",
+    "token_invalid",
+    "scope_missing",
+    "key_revoked",
+    "key_expired",
+    "merchant_disabled",
+    "address_not_allowed",
+    "plaintext_refused",
+    "request_timeout",
+  ] as const),
+  ...(["content_type", "expectation_failed", "rate_limited", "headers_too_large", "internal", "unavailable"] as const),
+];
+
+const orderCodes: readonly AnswerCode[] = [
+  ...([
+    "json_invalid",
+    "field_missing",
+    "field_unknown",
+    "currency_unknown",
+    "currency_disabled",
+    "currency_not_payable",
+  ] as const),
+  ...([
+    "amount_format",
+    "amount_precision",
+    "amount_below_minimum",
+    "order_id_invalid",
+    "order_id_reused",
+    "metadata_invalid",
+  ] as const),
+  "body_too_large",
+];
+const ordersCodes: readonly AnswerCode[] = ["json_invalid", "field_missing", "field_unknown", "orders_count", "body_too_large"];
+const withdrawalCodes: readonly AnswerCode[] = [
+  ...orderCodes,
+  ...(["address_invalid", "address_own", "address_contract", "tag_not_supported", "balance_insufficient"] as const),
+  ...(["agent_not_paired", "withdrawal_failed"] as const),
+];
+
+const query = (name: string, schema: Json, more: Json = {}): Json => ({ name, in: "query", schema, ...more });
+const inPath = (name: string, schema: Json): Json => ({ name, in: "path", required: true, schema });
+const type: Json = { type: "integer", enum: [1, 2], description: "1 deposits, 2 withdrawals." };
+const when = (description: string): Json => text(description, { examples: ["2026-01-02", "2026-01-02T03:04:05.678Z"] });
+
+/** The parameters of the list, by the names that its own rules have. */
+const listParameters: readonly Json[] = [
+  query("transactionType", type),
+  query("status", { type: "integer", enum: [0, 1, 2] }),
+  query("currency", text("A currency's id.", { pattern: currencyPattern.source, examples: ["eth"] })),
+  query("orderId", text("The caller's own reference.", { pattern: orderIdPattern.source, examples: ["out-77"] })),
+  query("from", when("Created then or later: ISO 8601 in UTC.")),
+  query("to", when("Created before: ISO 8601 in UTC.")),
+  query("cursor", text("Where a page begins, as the Link header of the one before says.")),
+  query("limit", { type: "integer", minimum: 1, maximum: 500, description: "Most records of a page; without it all come." }),
+];
+
+const withdrawal = { currency: "eth", amount: "0.5", address: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", orderId: "out-77" };
+
+/** @public */
+export const described: Readonly<Record<string, Described>> = {
+  createTransactionRequest: {
+    summary: "Deposit request",
+    description:
+      "Gives a fresh address to pay to. The same order sent again gives the same address, so repeating it after a time-out is safe. " +
+      "A sum of money becomes an amount at the price of now, for the life of the request.",
+    order: { schema: reference("DepositOrder"), example: { currency: "usdt", amount: "25", orderId: "in-1042" } },
+    answer: reference("DepositResult"),
+    codes: [...orderCodes, "deposits_not_ready", "amount_twice", "fiat_currency_unknown", "currency_unpriced", "price_stale"],
+  },
+  autoWithdraw: {
+    summary: "Withdraw (automatic)",
+    description:
+      "Stores the withdrawal for good, reserves its funds and hands it to the merchant's agent; waits at most ten seconds for the " +
+      "agent's decision. The same order sent again never pays twice.",
+    order: { schema: reference("WithdrawalOrder"), example: withdrawal },
+    answer: reference("WithdrawalResult"),
+    codes: withdrawalCodes,
+  },
+  autoWithdraws: {
+    summary: "Withdraw many (automatic)",
+    description:
+      "Up to a hundred orders in one call. Each has its own answer, as if it had been sent alone, and none holds up another. The same " +
+      "call sent again never pays twice, whatever became of the first.",
+    order: { schema: reference("ManyOrder"), example: { orders: [{ ...withdrawal, orderId: "out-80" }] } },
+    answer: reference("ManyResult"),
+    codes: ordersCodes,
+  },
+  manualWithdraw: {
+    summary: "Withdraw (manual)",
+    description: "As above, and held until a person approves it on the agent's machine. The address may be left to that person.",
+    order: { schema: reference("ManualOrder"), example: { currency: "eth", amount: "0.25", orderId: "out-78" } },
+    answer: reference("WithdrawalResult"),
+    codes: withdrawalCodes,
+  },
+  transaction: {
+    summary: "Transaction",
+    description: "One deposit or withdrawal of the caller's merchant.",
+    parameters: [
+      inPath("transactionId", text("Identifier of the transaction.", { examples: ["a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1"] })),
+      query("transactionType", type, { required: true }),
+    ],
+    answer: reference("Transaction"),
+    codes: ["query_invalid", "transaction_type_invalid", "transaction_not_found"],
+  },
+  transactions: {
+    summary: "All transactions",
+    description: "Newest first, then by id. Without parameters every record there is, sent while it is read.",
+    parameters: listParameters,
+    answer: listOf("Transaction"),
+    others: { "text/csv": "With `Accept: text/csv`: one record a line, the columns named in the first." },
+    headers: ["Link"],
+    codes: ["query_invalid"],
+  },
+  supportedCurrency: {
+    summary: "Supported currencies",
+    description: "The currencies that are switched on, with prices for display.",
+    answer: listOf("Currency"),
+    codes: ["query_invalid"],
+  },
+  balance: {
+    summary: "Wallet balance",
+    description: "What can be withdrawn now, and what else is there.",
+    parameters: [inPath("currencyId", text("A currency's id.", { examples: ["eth"] }))],
+    answer: reference("Balance"),
+    codes: ["query_invalid", "currency_not_found"],
+  },
+};

@@ -1,0 +1,244 @@
+/**
+ * Schemas of what the service takes and gives. A test sends every field that an order may have, and
+ * holds each answer of the running gateway against these: no answer has a field that is not here,
+ * and no field stands here that no answer has. Sources: the interface; docs/api.md.
+ */
+import { currencyPattern, orderIdPattern } from "../../protocol/fields.ts";
+import { metadataLimits, ordersMax } from "../answer/body.ts";
+import { fiats } from "../fiat.ts";
+import { decimal, decimalOrEmpty, flag, type Json, oneOfNumbers, reference, shape, text, time } from "./schema.ts";
+
+const transactionId = text("Identifier of the transaction.", {
+  pattern: "^[0-9a-f]{32}$",
+  examples: ["a7b92b8b4b5f7ad3c3d0f6c9b1f0f2e1"],
+});
+const currencyId = text("A currency's `id`.", { pattern: currencyPattern.source, examples: ["eth"] });
+const orderId = text("The caller's own reference: visible ASCII without spaces, unique for ever.", {
+  pattern: orderIdPattern.source,
+  examples: ["out-77"],
+});
+const network = text("The network by CAIP-2.", { examples: ["eip155:1"] });
+const tag = text("Tag of the address, where its network has tags; may be empty.");
+const amount = decimal("The amount, in whole units of the currency.", "0.5");
+const status = oneOfNumbers("0 Pending, 1 Completed, 2 Failed; 1 and 2 never change again.", [0, 1, 2]);
+const stage = text("Where it stands within its status; docs/api.md lists the stages.", { examples: ["queued"] });
+const address = text("External address the funds are sent to; in mixed case with its EIP-55 checksum.", {
+  examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],
+});
+const orderTag = text("Taken empty only: no network here has tags.");
+
+const { keysMax, keyPattern, valueCharactersMax, bytesMax } = metadataLimits;
+const metadata: Json = {
+  type: "object",
+  description: `The shop's own words, echoed and never read: at most ${bytesMax} bytes as JSON.`,
+  maxProperties: keysMax,
+  propertyNames: { pattern: keyPattern.source },
+  additionalProperties: { type: "string", maxLength: valueCharactersMax },
+  examples: [{ customer: "C-1042" }],
+};
+
+const fiatCurrency = text("The money of `fiatAmount`.", { enum: [...fiats], examples: ["TRY"] });
+const fiatAmount = decimal("A sum of money, at most two decimals.", "1000");
+const order = { currency: currencyId, amount, orderId, metadata };
+
+const withdrawalOrder = shape(
+  "A withdrawal to pay at once.",
+  { ...order, address, tag: orderTag },
+  { optional: ["tag", "metadata"], isClosed: true },
+);
+
+/** Orders know their fields and no others. */
+const orders: Readonly<Record<string, Json>> = {
+  DepositOrder: {
+    ...shape(
+      "A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`, which the price of now makes an amount of.",
+      { ...order, fiatCurrency, fiatAmount },
+      { optional: ["amount", "fiatCurrency", "fiatAmount", "metadata"], isClosed: true },
+    ),
+    oneOf: [
+      { properties: { amount: true, fiatCurrency: false, fiatAmount: false }, required: ["amount"] },
+      { properties: { amount: false, fiatCurrency: true, fiatAmount: true }, required: ["fiatCurrency", "fiatAmount"] },
+    ],
+  },
+  WithdrawalOrder: withdrawalOrder,
+  ManyOrder: shape(
+    "Withdrawals to pay at once.",
+    {
+      orders: {
+        type: "array",
+        description: "Each for itself.",
+        items: reference("WithdrawalOrder"),
+        minItems: 1,
+        maxItems: ordersMax,
+      },
+    },
+    { isClosed: true },
+  ),
+  ManualOrder: shape(
+    "A withdrawal that a person approves, who supplies the address where it is left out.",
+    { ...order, address, tag: orderTag },
+    { optional: ["address", "tag", "metadata"], isClosed: true },
+  ),
+};
+
+const quote = shape(
+  "What a deposit in fiat money came to, fixed when it was asked for: `amount` is `fiatAmount` at `price`, rounded up.",
+  {
+    fiatCurrency,
+    fiatAmount,
+    price: decimal("Of one whole unit of the currency.", "42"),
+    priceUpdatedAt: time("When that price was right."),
+  },
+);
+const paymentUri = text("Deposits: a link for wallets, by EIP-681; empty when the currency is no longer configured.", {
+  examples: ["ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000"],
+});
+
+const transaction = shape(
+  "A deposit or a withdrawal.",
+  {
+    transactionId,
+    receiverAddress: text(
+      "Where funds are sent: a withdrawal's destination, a deposit's issued address. Empty while a manual one has none.",
+    ),
+    depositAddress: text("A deposit's issued address; the account that pays a withdrawal."),
+    orderId,
+    tag,
+    currency: currencyId,
+    amount,
+    callbackStatus: oneOfNumbers(
+      "Of the newest event: 0 on its way, 1 delivered, 2 given up, 3 no target is configured.",
+      [0, 1, 2, 3],
+    ),
+    createdAt: time("When it was created."),
+    status,
+    transactionType: oneOfNumbers("1 deposit, 2 withdrawal.", [1, 2]),
+    network,
+    stage,
+    code: text("Why it failed or is held; empty without a reason."),
+    txHash: text("The transaction on chain; empty while there is none."),
+    confirmations: { type: "integer", description: "Blocks on a payment that is not final yet.", minimum: 1 },
+    changedAt: time("When it changed last."),
+    expiresAt: time("Until when it can be paid, or signed."),
+    amountReceived: decimalOrEmpty(
+      "Deposits: everything final on the address. Empty once the currency is no longer configured.",
+      "0.5",
+    ),
+    late: flag("Deposits: money came after the request had ended, or when nothing waited for it."),
+    metadata,
+    mode: text("Withdrawals: who decides.", { enum: ["auto", "manual"] }),
+    paymentUri,
+    quote,
+    fee: decimalOrEmpty("Withdrawals: what it cost in the network's native coin; empty until known.", "0.00042"),
+  },
+  { optional: ["confirmations", "amountReceived", "late", "paymentUri", "quote", "mode", "fee"] },
+);
+
+const currency = shape("A supported currency.", {
+  id: currencyId,
+  name: text("Name of the currency.", { examples: ["Ether"] }),
+  symbol: text("Symbol of the currency.", { examples: ["ETH"] }),
+  decimal: { type: "integer", description: "Number of decimal places.", minimum: 0, maximum: 36 },
+  usdPrice: decimalOrEmpty("Price in USD, for display; empty when none is known.", "3000"),
+  eurPrice: decimalOrEmpty("Price in EUR, likewise.", "2800.5"),
+  tryPrice: decimalOrEmpty("Price in TRY, likewise.", "126000"),
+  minPaymentAmount: decimal("Smallest deposit.", "0.001"),
+  minWithdrawAmount: decimal("Smallest withdrawal.", "0.001"),
+  network,
+  contract: text("The token's contract; empty for a native coin."),
+  requiresTag: flag("Whether an address needs a tag."),
+  enabled: flag("Always true in this list."),
+  depositOnly: flag("Taken in, though the merchant's agent may not pay it out."),
+  priceUpdatedAt: text("When the oldest of the three prices was right; empty without any."),
+  priceStale: flag("Whether one of the prices is old or unknown."),
+});
+
+const balance = shape("What one currency's wallet holds.", {
+  balance: { type: "number", description: "`available` rounded down to 15 significant digits.", minimum: 0 },
+  currency: currencyId,
+  available: decimal("What can be withdrawn now.", "8.99"),
+  pending: decimal("Final on deposit addresses, not yet moved.", "2"),
+  reserved: decimal("Promised to open withdrawals.", "1.01"),
+  total: decimal("Everything together.", "12"),
+  feeAsset: text("The currency that network fees are paid in.", { examples: ["eth"] }),
+  feeReserve: decimalOrEmpty("What a next withdrawal reserves of it.", "0.01"),
+  feeSufficient: flag("Whether that much is there."),
+});
+
+/** @public */
+export const schemas: Readonly<Record<string, Json>> = {
+  ...orders,
+  Transaction: transaction,
+  Currency: currency,
+  Balance: balance,
+  DepositResult: shape(
+    "An address to pay to.",
+    {
+      address: text("Address to pay the deposit to.", { examples: ["0x9858EfFD232B4033E47d90003D41EC34EcaEda94"] }),
+      amount,
+      tag,
+      transactionId,
+      currency: currencyId,
+      network,
+      expiresAt: time("Until when it can be paid."),
+      status,
+      stage,
+      late: flag("Money came after the request had ended."),
+      paymentUri,
+      quote,
+    },
+    { optional: ["quote"] },
+  ),
+  WithdrawalResult: shape("A withdrawal that is stored for good.", {
+    message: text("For people; in the caller's language."),
+    transactionId,
+    status,
+    stage,
+  }),
+  ManyResult: shape("What became of each.", {
+    answers: { type: "array", description: "In the order of the orders.", items: reference("OneResult") },
+  }),
+  OneResult: shape("One order's own answer, as if it had been sent alone.", {
+    orderId: text("As it was sent; empty where it was no text."),
+    httpStatus: { type: "integer", description: "The status that it would have had alone.", examples: [200] },
+    answer: { description: "The body that it would have had alone.", anyOf: [reference("WithdrawalResult"), reference("Error")] },
+  }),
+  Error: shape(
+    "Every error. Branch on `code`, never on `message`.",
+    {
+      message: text("For people; in the caller's language."),
+      code: text("Stable, language-free.", { examples: ["amount_format"] }),
+      requestId: text("The answer's `X-Request-Id`; empty where the request was not even read."),
+      field: text("The field or parameter that is meant."),
+      transactionId,
+      reason: text("The finer reason."),
+      currency: currencyId,
+      needed: decimal("What the order needs.", "1.01"),
+      available: decimal("What there is.", "0.5"),
+      minimum: decimal("The smallest amount.", "0.001"),
+      scope: text("The scope that the key lacks."),
+      signed: flag("422: whether anything was ever signed for it."),
+      retryable: flag("422: whether a new order is worth trying."),
+    },
+    {
+      optional: [
+        ...["field", "transactionId", "reason", "currency", "needed", "available", "minimum", "scope", "signed", "retryable"],
+      ],
+    },
+  ),
+  Readiness: shape("What the gateway needs, and whether it is there.", {
+    status: text("In one word.", { enum: ["ready", "not ready"] }),
+    checks: {
+      type: "array",
+      items: shape("One need.", {
+        name: text("What is needed.", { examples: ["chain ethereum"] }),
+        ok: flag("Whether it is there."),
+        detail: text("Why not; empty when it is."),
+      }),
+    },
+  }),
+  Health: shape("The process answers.", { status: text("Always the same.", { enum: ["ok"] }) }),
+};
+
+/** A list of them. */
+export const listOf = (name: string): Json => ({ type: "array", items: reference(name) });

@@ -1,0 +1,65 @@
+/**
+ * The few JSON Schema words that the description of the service is written in. Source: JSON Schema
+ * 2020-12, as OpenAPI 3.1 takes it.
+ */
+
+/** A schema, or anything else of the document: plain JSON. */
+export interface Json {
+  readonly [name: string]: JsonPart;
+}
+/** @public */
+export type JsonPart = string | number | boolean | null | Json | readonly JsonPart[];
+
+/** A string with its meaning. `more` narrows it. */
+export function text(description: string, more: Json = {}): Json {
+  return { type: "string", description, ...more };
+}
+
+/** A decimal number as the interface writes it: a string. */
+export function decimal(description: string, example: string): Json {
+  return text(description, { pattern: "^(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$", examples: [example] });
+}
+
+/** The same where nothing may be known yet. */
+export function decimalOrEmpty(description: string, example: string): Json {
+  return text(description, { pattern: "^(?:(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?)?$", examples: [example] });
+}
+
+export function time(description: string): Json {
+  return text(`${description} ISO 8601, UTC, milliseconds.`, {
+    format: "date-time",
+    pattern: "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$",
+    examples: ["2026-01-02T03:04:05.678Z"],
+  });
+}
+
+export function flag(description: string): Json {
+  return { type: "boolean", description };
+}
+
+/** A whole number out of `values`. */
+export function oneOfNumbers(description: string, values: readonly number[]): Json {
+  return { type: "integer", description, enum: values };
+}
+
+export function reference(name: string): Json {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/**
+ * An object with these properties, all of them required but the ones in `optional`. Others may
+ * follow in answers, never in orders.
+ */
+export function shape(
+  description: string,
+  properties: Readonly<Record<string, Json>>,
+  { optional = [], isClosed = false }: { readonly optional?: readonly string[]; readonly isClosed?: boolean } = {},
+): Json {
+  return {
+    type: "object",
+    description,
+    properties,
+    required: Object.keys(properties).filter((name) => !optional.includes(name)),
+    ...(isClosed ? { additionalProperties: false } : {}),
+  };
+}

@@ -1,0 +1,172 @@
+/** `callbacks …`: its commands, what they print, and how they end. */
+import { type Command, InvalidArgumentError } from "commander";
+import { createDoor } from "../callbacks/door.ts";
+import { type EventType, eventTypes } from "../callbacks/events.ts";
+import {
+  addCallback,
+  type CallbackLine,
+  callbackDeliveries,
+  type DeliveryView,
+  listCallbacks,
+  oldSecretHours,
+  redeliver,
+  removeCallback,
+  rotateCallback,
+  testCallback,
+} from "./callbacks.ts";
+import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
+
+function eventList(text: string): readonly EventType[] {
+  const wanted = text.split(",").map((part) => part.trim());
+  const unknown = wanted.find((part) => !(eventTypes as readonly string[]).includes(part));
+  if (unknown !== undefined) throw new InvalidArgumentError(`known events: ${eventTypes.join(", ")}`);
+  return wanted as EventType[];
+}
+
+const countMax = 10_000;
+function wholeNumber(text: string): number {
+  const count = /^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0;
+  if (count === 0) throw new InvalidArgumentError("a whole number above zero");
+  return count;
+}
+
+/**
+ * Adds the commands to the program's tree.
+ * @public
+ */
+export function addCallbackCommands(program: Command, withBoth: (command: Command) => Command): void {
+  const callbacks = program.command("callbacks").description("who is told of events by HTTP");
+  withBoth(callbacks.command("add").description("tell a merchant's server; prints the secret, once"))
+    .requiredOption("--merchant <id>", "whose")
+    .requiredOption("--url <url>", "https address that takes a POST")
+    .option("--events <list>", "only these, with commas between; all unless told", eventList, [])
+    .action(add);
+  withBoth(callbacks.command("list").description("all of them, or one merchant's; never a secret"))
+    .option("--merchant <id>", "whose")
+    .action(list);
+  withBoth(callbacks.command("test").description("send a test event now").argument("<callbackId>")).action(test);
+  withBoth(callbacks.command("rotate").description("make another secret; both sign for a day").argument("<callbackId>")).action(
+    rotate,
+  );
+  withBoth(callbacks.command("deliveries").description("what was sent, how often, and how it was answered"))
+    .option("--merchant <id>", "whose")
+    .option("--callback <id>", "to which target")
+    .option("--limit <n>", "so many, the newest first", wholeNumber, 20)
+    .action(deliveries);
+  withBoth(callbacks.command("redeliver").description("send one again").argument("<delivery>", "its number", wholeNumber)).action(
+    again,
+  );
+  withBoth(callbacks.command("remove").description("end one, for ever").argument("<callbackId>")).action(remove);
+}
+
+interface AddOptions extends JsonOption {
+  readonly merchant: string;
+  readonly url: string;
+  readonly events: readonly EventType[];
+}
+
+function add(options: AddOptions): void {
+  const { merchant, url, events } = options;
+  asOperator(options, (by, config) => {
+    const added = addCallback(by, { merchant, url, events }, config.callbacks);
+    if (!allowed(added)) return;
+    const { callbackId, secret } = added;
+    if (options.json === true) printJson({ callbackId, secret });
+    else
+      print(`callbackId  ${callbackId}\nsecret      ${secret}\nThis is the only time the secret is shown. Next: callbacks test`);
+  });
+}
+
+function list(options: JsonOption & { readonly merchant?: string }): void {
+  asOperator(options, (by) => {
+    const lines = listCallbacks(by, options.merchant);
+    if (options.json === true) printJson(lines);
+    else print(lines.length === 0 ? "No callback target has been added yet." : lines.map(targetText).join("\n"));
+  });
+}
+
+function targetText(line: CallbackLine): string {
+  const state = line.offAt === "" ? "on" : `switched off ${line.offAt}, it answered 410`;
+  const last = line.triedAt === "" ? "never tried" : `last answer ${line.status || "none"} at ${line.triedAt}`;
+  return [
+    `${line.callbackId}  ${state}  ${line.merchant} (${line.merchantId})`,
+    `  ${line.url}`,
+    `  ${line.events.length === 0 ? "all events" : line.events.join(",")}`,
+    `  waiting ${line.waiting}, ${last}`,
+    ...(line.twoSecretsUntil === "" ? [] : [`  two secrets sign until ${line.twoSecretsUntil}`]),
+  ].join("\n");
+}
+
+async function test(callbackId: string, options: JsonOption): Promise<void> {
+  await asOperator(options, async (by, config) => {
+    const door = createDoor({ settings: config.callbacks, monotonic: () => performance.now() });
+    const tested = await testCallback(by, callbackId, door);
+    if (!allowed(tested)) return;
+    const { sent, taken, switchedOn } = tested;
+    const { status, durationMs, answer } = sent;
+    process.exitCode = taken ? exit.fine : exit.no;
+    if (options.json === true) {
+      printJson({ callbackId, taken, status, durationMs, answer, switchedOn });
+      return;
+    }
+    const how = status === 0 ? `No answer after ${durationMs} ms: ${answer}` : `Answered ${status} after ${durationMs} ms.`;
+    print(`${how}${switchedOn ? "\nIt is switched on again." : ""}`);
+  });
+}
+
+function rotate(callbackId: string, options: JsonOption): void {
+  asOperator(options, (by) => {
+    const rotated = rotateCallback(by, callbackId);
+    if (!allowed(rotated)) return;
+    const { secret, oldUntil } = rotated;
+    if (options.json === true) printJson({ callbackId, secret, oldUntil });
+    else
+      print(
+        `secret  ${secret}\nThis is the only time it is shown. Both secrets sign for ${oldSecretHours} h, until ${oldUntil}.`,
+      );
+  });
+}
+
+interface DeliveriesOptions extends JsonOption {
+  readonly merchant?: string;
+  readonly callback?: string;
+  readonly limit: number;
+}
+
+function deliveries(options: DeliveriesOptions): void {
+  const { merchant, callback: target, limit } = options;
+  asOperator(options, (by) => {
+    const of = { ...(merchant === undefined ? {} : { merchant }), ...(target === undefined ? {} : { target }) };
+    const views = callbackDeliveries(by, of, Math.min(limit, countMax));
+    if (options.json === true) printJson(views);
+    else print(views.length === 0 ? "Nothing was sent in the last 60 days." : views.map(deliveryText).join("\n"));
+  });
+}
+
+function deliveryText(view: DeliveryView): string {
+  const next = view.nextAt === "" ? "" : `, next try ${view.nextAt}`;
+  const head = `${view.delivery}  ${view.type}  ${view.state}${next}  ${view.callbackId}`;
+  const about = view.transactionId === "" ? "a test" : `transaction ${view.transactionId}`;
+  const tries = view.tries.map(({ at, status, durationMs, answer }) => {
+    const words = answer.replace(/\s+/g, " ").trim().slice(0, 60);
+    return `  ${at}  ${status === 0 ? "no answer" : status}  ${durationMs} ms  ${words}`.trimEnd();
+  });
+  return [head, `  ${about}, sequence ${view.sequence}, at ${view.at}`, ...tries].join("\n");
+}
+
+function again(delivery: number, options: JsonOption): void {
+  asOperator(options, (by) => {
+    if (!allowed(redeliver(by, delivery))) return;
+    if (options.json === true) printJson({ delivery, waiting: true });
+    else print(`Delivery ${delivery} is sent again by the running gateway.`);
+  });
+}
+
+function remove(callbackId: string, options: JsonOption): void {
+  asOperator(options, (by) => {
+    const removed = removeCallback(by, callbackId);
+    if (!allowed(removed)) return;
+    if (options.json === true) printJson({ callbackId, removed: true, recordsGivenUp: removed.givenUp });
+    else print(`Removed ${callbackId}. Records whose callbacks were given up: ${removed.givenUp}.`);
+  });
+}

@@ -1,0 +1,246 @@
+/**
+ * The operator's acts on callback targets and deliveries, each in one database transaction with its
+ * line in the audit table. They work beside a running gateway, which looks for new work once a
+ * second.
+ */
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { sealSecret } from "../auth/secret-box.ts";
+import { isTaken, secretsOf } from "../callbacks/callbacks.ts";
+import type { Door, Sent } from "../callbacks/door.ts";
+import { type EventType, eventTypes } from "../callbacks/events.ts";
+import { type GuardSettings, urlProblem } from "../callbacks/guard.ts";
+import { testEvent } from "../callbacks/outbox.ts";
+import { newSecret, signedHeaders } from "../callbacks/signature.ts";
+import { recordAct } from "../store/audit.ts";
+import {
+  findDelivery,
+  giveUpTarget,
+  insertDelivery,
+  keepTry,
+  listDeliveries,
+  triesOf,
+  waitAgain,
+} from "../store/callback-deliveries.ts";
+import { insertEvent, refreshStatus } from "../store/callback-outbox.ts";
+import {
+  countTargets,
+  findTarget,
+  insertTarget,
+  listTargets,
+  removeTarget,
+  rotateTarget,
+  switchTargetOn,
+} from "../store/callback-targets.ts";
+import { readMerchant } from "../store/merchants.ts";
+import { dateOf, type Operator } from "./people.ts";
+
+const targetIdBytes = 8;
+const targetsMax = 16;
+
+/**
+ * Both secrets sign for so long after a rotation.
+ * @public
+ */
+export const oldSecretHours = 24;
+const oldSecretMs = oldSecretHours * 3_600_000;
+
+/** @public */
+export interface NewTarget {
+  readonly merchant: string;
+  readonly url: string;
+  readonly events: readonly EventType[]; // [] for all
+}
+
+/**
+ * Adds a target; `secret` is the only copy. Refuses GATEWAY_UNKNOWN_MERCHANT, and
+ * GATEWAY_CALLBACK_URL for an address that no callback may go to, one that the merchant has
+ * already, and one too many.
+ * @public
+ */
+export function addCallback(
+  by: Operator,
+  wanted: NewTarget,
+  settings: GuardSettings,
+): { readonly ok: true; readonly callbackId: string; readonly secret: string } | Refusal {
+  const problem = urlProblem(wanted.url, settings);
+  if (problem !== "") return refuse("GATEWAY_CALLBACK_URL", `the URL ${problem}`);
+  const url = new URL(wanted.url).href;
+  return by.store.write((database) => {
+    const { merchant } = wanted;
+    if (readMerchant(database, merchant) === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
+    if (listTargets(database, merchant).some((target) => target.url === url))
+      return refuse("GATEWAY_CALLBACK_URL", "the merchant has this URL already");
+    if (countTargets(database, merchant) >= targetsMax)
+      return refuse("GATEWAY_CALLBACK_URL", `a merchant has at most ${targetsMax} callback targets`);
+    const id = `cb_${Buffer.from(by.random(targetIdBytes)).toString("hex")}`;
+    const secret = newSecret(by.random);
+    const secretBox = sealSecret(Buffer.from(secret, "utf8"), id, by.gatewayKey.sealingKey, by.random);
+    const events = eventTypes.filter((type) => wanted.events.includes(type)).join(",");
+    insertTarget(database, { id, merchant, url, events, secretBox, createdAt: by.nowMs });
+    audit(by, "callback added", id, `${merchant} ${events || "all events"}`);
+    return { ok: true, callbackId: id, secret };
+  });
+}
+
+function audit(by: Operator, act: string, subject: string, detail: string): void {
+  recordAct(by.store.database, { at: by.nowMs, actor: "operator", act, subject, detail });
+}
+
+/** @public */
+export interface CallbackLine {
+  readonly callbackId: string;
+  readonly merchantId: string;
+  readonly merchant: string;
+  readonly url: string;
+  readonly events: readonly string[]; // [] for all
+  readonly createdAt: string;
+  readonly offAt: string; // "" while it takes events
+  readonly twoSecretsUntil: string; // "" while one secret signs
+  readonly waiting: number;
+  readonly triedAt: string; // "" never
+  readonly status: number; // of the newest answer; 0 none
+}
+
+/**
+ * Every target, or one merchant's.
+ * @public
+ */
+export function listCallbacks(by: Operator, merchant: string | undefined): readonly CallbackLine[] {
+  return listTargets(by.store.database, merchant ?? null).map((row) => ({
+    callbackId: row.id,
+    merchantId: row.merchant,
+    merchant: row.name,
+    url: row.url,
+    events: row.events === "" ? [] : row.events.split(","),
+    createdAt: dateOf(row.createdAt),
+    offAt: dateOf(row.offAt),
+    twoSecretsUntil: row.oldUntil === null || row.oldUntil <= by.nowMs ? "" : dateOf(row.oldUntil),
+    waiting: row.waiting,
+    triedAt: dateOf(row.triedAt),
+    status: row.status ?? 0,
+  }));
+}
+
+/**
+ * Sends a `webhook.test` now and keeps it in the log. A target that was switched off and takes it
+ * is on again. Refuses GATEWAY_UNKNOWN_CALLBACK.
+ * @public
+ */
+export async function testCallback(
+  by: Operator,
+  id: string,
+  door: Door,
+): Promise<{ readonly ok: true; readonly sent: Sent; readonly taken: boolean; readonly switchedOn: boolean } | Refusal> {
+  const target = findTarget(by.store.database, id);
+  if (target === undefined) return refuse("GATEWAY_UNKNOWN_CALLBACK");
+  const event = testEvent(target, { random: by.random, clock: () => by.nowMs });
+  const secrets = secretsOf(target, by.gatewayKey.sealingKey, by.nowMs);
+  const headers = signedHeaders(secrets, { id: event.id, timestamp: Math.floor(by.nowMs / 1000), body: event.body });
+  const sent = await door.send({ url: target.url, headers, body: event.body, tries: 0 });
+  const taken = isTaken(sent);
+  return by.store.write((database) => {
+    insertEvent(database, event);
+    const state = taken ? "delivered" : "given up";
+    const delivery = insertDelivery(database, { event: event.id, target: id, state, nextAt: by.nowMs });
+    const { status, durationMs, answer } = sent;
+    keepTry(database, delivery, { at: by.nowMs, status, durationMs, answer }, { state, nextAt: by.nowMs });
+    const switchedOn = taken && switchTargetOn(database, id);
+    if (switchedOn) audit(by, "callback switched on", id, "");
+    return { ok: true, sent, taken, switchedOn };
+  });
+}
+
+/**
+ * Gives a target another secret; both sign until `oldUntil`. Refuses GATEWAY_UNKNOWN_CALLBACK.
+ * @public
+ */
+export function rotateCallback(
+  by: Operator,
+  id: string,
+): { readonly ok: true; readonly secret: string; readonly oldUntil: string } | Refusal {
+  return by.store.write((database) => {
+    if (findTarget(database, id) === undefined) return refuse("GATEWAY_UNKNOWN_CALLBACK");
+    const secret = newSecret(by.random);
+    const box = sealSecret(Buffer.from(secret, "utf8"), id, by.gatewayKey.sealingKey, by.random);
+    const oldUntil = by.nowMs + oldSecretMs;
+    rotateTarget(database, id, box, oldUntil);
+    audit(by, "callback secret changed", id, "");
+    return { ok: true, secret, oldUntil: dateOf(oldUntil) };
+  });
+}
+
+/** @public */
+export interface DeliveryView {
+  readonly delivery: number;
+  readonly callbackId: string;
+  readonly merchantId: string;
+  readonly messageId: string; // webhook-id
+  readonly type: string;
+  readonly transactionId: string; // "" for a test
+  readonly sequence: number;
+  readonly at: string; // of the event
+  readonly state: string;
+  readonly nextAt: string; // "" unless it waits
+  readonly tries: readonly {
+    readonly at: string;
+    readonly status: number;
+    readonly durationMs: number;
+    readonly answer: string;
+  }[];
+}
+
+/**
+ * Deliveries of the last 60 days with every try, the newest first.
+ * @public
+ */
+export function callbackDeliveries(
+  { store: { database } }: Pick<Operator, "store">,
+  of: { readonly merchant?: string; readonly target?: string },
+  most: number,
+): readonly DeliveryView[] {
+  return listDeliveries(database, of, most).map((row) => ({
+    delivery: row.id,
+    callbackId: row.target,
+    merchantId: row.merchant,
+    messageId: row.event,
+    type: row.type,
+    transactionId: row.transactionId ?? "",
+    sequence: row.sequence,
+    at: dateOf(row.eventAt),
+    state: row.state,
+    nextAt: row.state === "waiting" ? dateOf(row.nextAt) : "",
+    tries: triesOf(database, row.id).map(({ at, ...how }) => ({ at: dateOf(at), ...how })),
+  }));
+}
+
+/**
+ * Sends a delivery again, the same bytes under the same id, with all its tries. Refuses
+ * GATEWAY_UNKNOWN_CALLBACK, also when its target is off or removed.
+ * @public
+ */
+export function redeliver(by: Operator, delivery: number): { readonly ok: true } | Refusal {
+  return by.store.write((database) => {
+    const known = findDelivery(database, delivery);
+    const target = known === undefined ? undefined : findTarget(database, known.target);
+    if (known === undefined || target === undefined || target.offAt !== null) return refuse("GATEWAY_UNKNOWN_CALLBACK");
+    waitAgain(database, delivery, by.nowMs);
+    refreshStatus(database, known.transactionId === null ? [] : [known.transactionId]);
+    audit(by, "callback sent again", known.target, String(delivery));
+    return { ok: true };
+  });
+}
+
+/**
+ * Removes a target for good; what waits for it is given up. Refuses GATEWAY_UNKNOWN_CALLBACK.
+ * @public
+ */
+export function removeCallback(by: Operator, id: string): { readonly ok: true; readonly givenUp: number } | Refusal {
+  return by.store.write((database) => {
+    if (findTarget(database, id) === undefined) return refuse("GATEWAY_UNKNOWN_CALLBACK");
+    const records = giveUpTarget(database, id);
+    removeTarget(database, id, by.nowMs);
+    refreshStatus(database, records);
+    audit(by, "callback removed", id, "");
+    return { ok: true, givenUp: records.length };
+  });
+}

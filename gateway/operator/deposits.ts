@@ -1,0 +1,173 @@
+/**
+ * `deposits`: listed, shown with every payment, noted upon, and credited when the money came after
+ * the end. A credit is the one way from Failed to Completed; a person types it with a reason, which
+ * stays in the audit table.
+ */
+import type { Command } from "commander";
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import type { GatewayConfig } from "../config.ts";
+import { type Act, listActsOn, recordAct } from "../store/audit.ts";
+import { completeExpiredDeposit } from "../store/deposits.ts";
+import type { PaymentRow } from "../store/rows.ts";
+import {
+  listedTransactions,
+  listPaymentsTo,
+  type NamedTransaction,
+  namedTransaction,
+  type TransactionQuery,
+} from "../store/transaction-lists.ts";
+import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import type { Operator } from "./people.ts";
+import {
+  amountText,
+  describeActs,
+  describeRecord,
+  type ListOptions,
+  listedActs,
+  listedRecord,
+  queryOf,
+  withFilters,
+} from "./records.ts";
+import { remark, withBoth } from "./words.ts";
+
+/** @public */
+export function listDeposits({ store }: Operator, query: TransactionQuery): readonly NamedTransaction[] {
+  return listedTransactions(store.database, query);
+}
+
+/** @public */
+export interface ShownDeposit {
+  readonly ok: true;
+  readonly row: NamedTransaction;
+  readonly payments: readonly PaymentRow[];
+  readonly acts: readonly Act[];
+}
+
+/**
+ * A deposit with all that was paid to its address. Refuses GATEWAY_UNKNOWN_RECORD.
+ * @public
+ */
+export function showDeposit({ store: { database } }: Operator, id: string): ShownDeposit | Refusal {
+  const row = namedTransaction(database, "deposit", id);
+  if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+  return { ok: true, row, payments: listPaymentsTo(database, id), acts: listActsOn(database, id) };
+}
+
+/**
+ * Makes an expired deposit Completed. Refuses GATEWAY_UNKNOWN_RECORD; GATEWAY_NOT_CREDITED for one
+ * that is open or Completed, also by an earlier credit, and for one that received less than it
+ * asked for unless `isShortFine`, or nothing at all.
+ * @public
+ */
+export function creditDeposit(
+  by: Operator,
+  id: string,
+  how: { readonly reason: string; readonly isShortFine: boolean },
+): { readonly ok: true; readonly row: NamedTransaction } | Refusal {
+  return by.store.write((database) => {
+    const row = namedTransaction(database, "deposit", id);
+    if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+    const problem = creditProblem(row, how.isShortFine);
+    if (problem !== null) return refuse("GATEWAY_NOT_CREDITED", problem);
+    completeExpiredDeposit(database, id, by.nowMs);
+    recordAct(database, { at: by.nowMs, actor: "operator", act: "deposit credited", subject: id, detail: how.reason });
+    return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };
+  });
+}
+
+function creditProblem(row: NamedTransaction, isShortFine: boolean): string | null {
+  if (row.status === 1) return "the deposit is Completed already";
+  if (row.status === 0) return "the deposit is open: it completes by itself once its payments are final";
+  const received = BigInt(row.amountReceivedUnits);
+  if (received === 0n) return "nothing that is final was paid to its address in its currency";
+  if (received >= BigInt(row.amountUnits) || isShortFine) return null;
+  return "less was paid than it asked for; --short credits it all the same";
+}
+
+/**
+ * Leaves a note on a deposit, for whoever looks at it later. Refuses GATEWAY_UNKNOWN_RECORD.
+ * @public
+ */
+export function noteDeposit(by: Operator, id: string, text: string): { readonly ok: true } | Refusal {
+  return by.store.write((database) => {
+    if (namedTransaction(database, "deposit", id) === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+    recordAct(database, { at: by.nowMs, actor: "operator", act: "note", subject: id, detail: text });
+    return { ok: true };
+  });
+}
+
+const received = (config: GatewayConfig, row: NamedTransaction): string =>
+  `${amountText(config, row.currency, row.amountReceivedUnits)} of ${row.amount}`;
+
+function list(options: ListOptions): void {
+  asOperator(options, (by, config) => {
+    const rows = listDeposits(by, queryOf("deposit", options));
+    if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
+    else print(rows.map((row) => describeRecord(row, received(config, row))).join("\n") || "No deposit is like that.");
+  });
+}
+
+const paymentOf = (config: GatewayConfig, { txHash, currency, units, block, final }: PaymentRow) => ({
+  txHash: txHash.startsWith("internal:") ? "" : txHash,
+  currency,
+  amount: amountText(config, currency, units).split(" ")[0] ?? "",
+  block,
+  final: final === 1,
+});
+
+function show(id: string, options: JsonOption): void {
+  asOperator(options, (by, config) => {
+    const shown = showDeposit(by, id);
+    if (!allowed(shown)) return;
+    const { row, payments, acts } = shown;
+    if (options.json === true) {
+      const paid = payments.map((payment) => paymentOf(config, payment));
+      printJson({ ...listedRecord(row, config), payments: paid, acts: listedActs(acts) });
+      return;
+    }
+    print(`${describeRecord(row, received(config, row))}\n  address ${row.depositAddress} (${row.network})`);
+    for (const one of payments) {
+      const { txHash, block, final } = paymentOf(config, one);
+      const place = `block ${block}${final ? "" : ", not final"}`;
+      print(`  paid ${amountText(config, one.currency, one.units)}, ${place}, ${txHash || "by a contract"}`);
+    }
+    if (acts.length > 0) print(describeActs(acts));
+  });
+}
+
+function credit(id: string, options: JsonOption & { readonly reason: string; readonly short?: boolean }): void {
+  asOperator(options, (by, config) => {
+    const credited = creditDeposit(by, id, { reason: options.reason, isShortFine: options.short === true });
+    if (!allowed(credited)) return;
+    if (options.json === true) printJson(listedRecord(credited.row, config));
+    else print(`Credited ${id}: it is Completed, with ${received(config, credited.row)} received.`);
+  });
+}
+
+function note(id: string, text: string, options: JsonOption): void {
+  asOperator(options, (by) => {
+    if (!allowed(noteDeposit(by, id, text))) return;
+    if (options.json === true) printJson({ transactionId: id, note: text });
+    else print(`Noted on ${id}.`);
+  });
+}
+
+/** @public */
+export function addDepositCommands(program: Command): void {
+  const deposits = program.command("deposits").description("what was to be paid in, and what was");
+  withFilters(deposits.command("list").description("the newest ones"))
+    .option("--late", "those alone that were paid after their end")
+    .action(list);
+  withBoth(deposits.command("show").description("one, with its payments and notes").argument("<transactionId>")).action(show);
+  withBoth(deposits.command("credit").description("make one Completed that was paid late").argument("<transactionId>"))
+    .requiredOption("--reason <text>", "why, for whoever looks later", remark)
+    .option("--short", "also when less was paid than it asked for")
+    .action(credit);
+  withBoth(
+    deposits
+      .command("note")
+      .description("leave a note on one")
+      .argument("<transactionId>")
+      .argument("<text>", "the note", remark),
+  ).action(note);
+}

@@ -1,0 +1,223 @@
+/**
+ * `key`: made, listed, followed by another, ended, and bound to addresses. Each act is one
+ * transaction with its line in the audit table, and holds at a running gateway from its next
+ * request.
+ */
+import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { isAddressOrNetwork } from "../address-list.ts";
+import { createKey, type Scope, scopes } from "../auth/keys.ts";
+import { recordAct } from "../store/audit.ts";
+import { readKey, setKeyAddresses, setKeyExpiry, takeKeyRights } from "../store/keys.ts";
+import type { KeyRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
+import { describeKeys, listKeys } from "./key-list.ts";
+import { addKey, dateOf, type Operator, revoke } from "./people.ts";
+import { moment, withBoth } from "./words.ts";
+
+const hourMs = 3_600_000;
+const rotationHours = 24;
+const addressesMax = 64;
+
+function unrevokedKey(database: Database, keyId: string): KeyRow | undefined {
+  const key = readKey(database, keyId);
+  return key?.revokedAt === null ? key : undefined;
+}
+
+/** @public */
+export interface Rotated {
+  readonly ok: true;
+  readonly keyId: string;
+  readonly apiKey: string; // "" where the caller brought a public key
+  readonly replaces: string;
+  readonly replacesUntil: string;
+}
+
+/**
+ * Makes a key with the same rights as another one, which ends at `endsAt` or when it would have
+ * ended before. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked one. Not for calling twice: each
+ * call makes a key.
+ * @public
+ */
+export function rotateKey(by: Operator, keyId: string, endsAt: number, publicKey?: string): Rotated | Refusal {
+  return by.store.write((database) => {
+    const old = unrevokedKey(database, keyId);
+    if (old === undefined) return refuse("GATEWAY_UNKNOWN_KEY");
+    const { merchant, profile, alg } = old;
+    const wanted = { merchant, scopes: old.scopes.split(",") as Scope[], profile, alg };
+    const made = createKey(database, { ...wanted, ...(publicKey === undefined ? {} : { publicKey }) }, by);
+    takeKeyRights(database, made.keyId, old);
+    const until = Math.min(endsAt, old.expiresAt ?? endsAt);
+    setKeyExpiry(database, keyId, until);
+    const detail = `in the place of ${keyId}, which ends ${dateOf(until)}`;
+    recordAct(database, { at: by.nowMs, actor: "operator", act: "key rotated", subject: made.keyId, detail });
+    return { ok: true, ...made, replaces: keyId, replacesUntil: dateOf(until) };
+  });
+}
+
+/**
+ * Sets when a key ends; null for never. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked one. Twice
+ * is harmless.
+ * @public
+ */
+export function expireKey(by: Operator, keyId: string, at: number | null): { readonly ok: true } | Refusal {
+  return by.store.write((database) => {
+    if (unrevokedKey(database, keyId) === undefined) return refuse("GATEWAY_UNKNOWN_KEY");
+    setKeyExpiry(database, keyId, at);
+    const detail = at === null ? "never" : dateOf(at);
+    recordAct(database, { at: by.nowMs, actor: "operator", act: "key ends", subject: keyId, detail });
+    return { ok: true };
+  });
+}
+
+/**
+ * Adds addresses and networks to those that a key may be used from, 64 at most, or with `anywhere`
+ * takes all of them away, so that it may be used from anywhere. Refuses GATEWAY_UNKNOWN_KEY, also
+ * for a revoked one. Twice is harmless.
+ * @public
+ */
+export function allowAddresses(
+  by: Operator,
+  keyId: string,
+  added: readonly string[] | "anywhere",
+): { readonly ok: true; readonly addresses: readonly string[] } | Refusal {
+  return by.store.write((database) => {
+    const key = unrevokedKey(database, keyId);
+    if (key === undefined) return refuse("GATEWAY_UNKNOWN_KEY");
+    const addresses =
+      added === "anywhere" ? [] : [...new Set([...addressesOf(key.allowedAddresses), ...added])].slice(0, addressesMax);
+    setKeyAddresses(database, keyId, addresses);
+    const detail = addresses.length === 0 ? "anywhere" : addresses.join(" ");
+    recordAct(database, { at: by.nowMs, actor: "operator", act: "key addresses", subject: keyId, detail });
+    return { ok: true, addresses };
+  });
+}
+
+const addressesOf = (text: string): readonly string[] => (text === "" ? [] : text.split(","));
+
+interface CreateOptions extends JsonOption {
+  readonly merchant: string;
+  readonly scopes: readonly Scope[];
+  readonly profile: "compatible" | "strict";
+  readonly alg: "HS256" | "EdDSA";
+  readonly publicKey?: string;
+}
+
+const onlyTime = "This is the only time the apiKey is shown.";
+
+function create(options: CreateOptions): void {
+  const { merchant, scopes: wanted, profile, alg, publicKey } = options;
+  if (alg === "EdDSA" && wanted.includes("agent:pair"))
+    throw new CommanderError(exit.usage, "scopes", "agent:pair needs an HS256 key");
+  if (alg === "HS256" && publicKey !== undefined) throw new CommanderError(exit.usage, "alg", "--public-key needs --alg EdDSA");
+  asOperator(options, (by) => {
+    const made = addKey(by, { merchant, scopes: wanted, profile, alg, ...(publicKey === undefined ? {} : { publicKey }) });
+    if (!allowed(made)) return;
+    const { keyId, apiKey } = made;
+    if (options.json === true) {
+      printJson({ keyId, apiKey, merchantId: merchant, scopes: wanted, profile, alg });
+      return;
+    }
+    print(`keyId   ${keyId}\nscopes  ${wanted.join(",")}\nprofile ${profile}, ${alg}`);
+    if (apiKey !== "") print(`apiKey  ${apiKey}\n${onlyTime}`);
+  });
+}
+
+function list(options: JsonOption & { readonly merchant?: string }): void {
+  asOperator(options, (by) => {
+    const listed = listKeys(by, options.merchant);
+    if (!allowed(listed)) return;
+    if (options.json === true) printJson(listed.keys);
+    else print(describeKeys(listed.keys));
+  });
+}
+
+function rotate(keyId: string, options: JsonOption & { readonly at?: number; readonly publicKey?: string }): void {
+  asOperator(options, (by) => {
+    const rotated = rotateKey(by, keyId, options.at ?? by.nowMs + rotationHours * hourMs, options.publicKey);
+    if (!allowed(rotated)) return;
+    const { ok: _, ...shown } = rotated;
+    if (options.json === true) {
+      printJson(shown);
+      return;
+    }
+    print(`keyId   ${shown.keyId}${shown.apiKey === "" ? "" : `\napiKey  ${shown.apiKey}\n${onlyTime}`}`);
+    print(`It has the rights of ${keyId}, which ends ${shown.replacesUntil}.`);
+  });
+}
+
+function expire(keyId: string, options: JsonOption & { readonly at?: number; readonly never?: boolean }): void {
+  if (options.at !== undefined && options.never === true)
+    throw new CommanderError(exit.usage, "at", "--at and --never contradict each other");
+  asOperator(options, (by) => {
+    const at = options.never === true ? null : (options.at ?? by.nowMs);
+    if (!allowed(expireKey(by, keyId, at))) return;
+    if (options.json === true) printJson({ keyId, expiresAt: dateOf(at) });
+    else print(at === null ? `${keyId} does not end.` : `${keyId} ends ${dateOf(at)}.`);
+  });
+}
+
+function allow(keyId: string, options: JsonOption & { readonly ip?: readonly string[]; readonly anywhere?: boolean }): void {
+  const { ip = [], anywhere = false } = options;
+  if ((ip.length === 0) !== anywhere) throw new CommanderError(exit.usage, "ip", "give --ip at least once, or --anywhere alone");
+  asOperator(options, (by) => {
+    const now = allowAddresses(by, keyId, anywhere ? "anywhere" : ip);
+    if (!allowed(now)) return;
+    if (options.json === true) printJson({ keyId, allowedAddresses: now.addresses });
+    else print(`${keyId} may be used from ${now.addresses.join(", ") || "anywhere"}.`);
+  });
+}
+
+function end(keyId: string, options: JsonOption): void {
+  asOperator(options, (by) => {
+    if (!allowed(revoke(by, keyId))) return;
+    if (options.json === true) printJson({ keyId, revoked: true });
+    else print(`Revoked ${keyId}.`);
+  });
+}
+
+function scopeList(text: string): readonly Scope[] {
+  const wanted = text.split(",").map((part) => part.trim());
+  const unknown = wanted.find((part) => !(scopes as readonly string[]).includes(part));
+  if (unknown !== undefined) throw new InvalidArgumentError(`known scopes: ${scopes.join(", ")}`);
+  return wanted as Scope[];
+}
+
+function network(text: string, before: readonly string[] = []): readonly string[] {
+  if (!isAddressOrNetwork(text)) throw new InvalidArgumentError("an IP address or a network, such as 192.0.2.0/24");
+  if (before.length >= addressesMax) throw new InvalidArgumentError(`at most ${addressesMax} of them`);
+  return [...before, text];
+}
+
+/** @public */
+export function addKeyCommands(program: Command): void {
+  const key = program.command("key").description("API keys");
+  withBoth(key.command("create").description("add one"))
+    .requiredOption("--merchant <id>", "whose")
+    .option("--scopes <list>", `of ${scopes.join(",")}`, scopeList, ["read", "deposit"])
+    .addOption(
+      new Option("--profile <profile>", "strict binds each token to its request")
+        .choices(["compatible", "strict"])
+        .default("compatible"),
+    )
+    .addOption(new Option("--alg <alg>", "how its tokens are signed").choices(["HS256", "EdDSA"]).default("HS256"))
+    .option("--public-key <hex>", "EdDSA: your own public key, 32 bytes")
+    .action(create);
+  withBoth(key.command("list").description("all of them, or one merchant's; never a secret"))
+    .option("--merchant <id>", "whose")
+    .action(list);
+  withBoth(key.command("rotate").description("make one with the same rights; this one ends a day later").argument("<keyId>"))
+    .option("--at <time>", "when this one ends, in the place of a day from now", moment)
+    .option("--public-key <hex>", "EdDSA: your own new public key, 32 bytes")
+    .action(rotate);
+  withBoth(key.command("expire").description("say when one ends: now unless told").argument("<keyId>"))
+    .option("--at <time>", "when, in UTC", moment)
+    .option("--never", "take its end away")
+    .action(expire);
+  withBoth(key.command("allow").description("say from where one may be used").argument("<keyId>"))
+    .option("--ip <cidr>", "also from this address or network; may be given several times", network)
+    .option("--anywhere", "from everywhere again")
+    .action(allow);
+  withBoth(key.command("revoke").description("end one, for ever").argument("<keyId>")).action(end);
+}

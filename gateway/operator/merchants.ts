@@ -1,0 +1,199 @@
+/**
+ * `merchant`: made, listed, shown, switched off and on. Of one that is switched off no key does
+ * anything; orders that were taken before go on, and its agent stays connected for them. Each act
+ * is one transaction with its line in the audit table.
+ */
+import { existsSync } from "node:fs";
+import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { recordAct } from "../store/audit.ts";
+import { type MerchantSummary, merchantSummaries, merchantSummary, setMerchantDisabled } from "../store/merchants.ts";
+import { agentConfigText } from "./agent-config.ts";
+import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
+import { writeOwnFile } from "./folder.ts";
+import { describeKeys, type KeyLine, listKeys } from "./key-list.ts";
+import { createMerchant, createReceiver, dateOf, type NewMerchant, type Operator } from "./people.ts";
+import { withBoth } from "./words.ts";
+import { type ReceivingAccount, readAccount } from "./xpub.ts";
+
+/** @public */
+export interface MerchantLine {
+  readonly merchantId: string;
+  readonly name: string;
+  readonly language: "en" | "tr";
+  readonly createdAt: string;
+  readonly disabledAt: string; // "" while it is on
+  readonly goodKeys: number; // neither revoked nor expired
+  readonly agentId: string; // the paired one; "" none
+  readonly xpub: string; // "" unless it was created with one
+  readonly transactions: number;
+  readonly openTransactions: number;
+  readonly newestAt: string; // "" without any
+}
+
+const lineOf = (row: MerchantSummary): MerchantLine => ({
+  merchantId: row.id,
+  name: row.name,
+  language: row.language,
+  createdAt: dateOf(row.createdAt),
+  disabledAt: dateOf(row.disabledAt),
+  goodKeys: row.goodKeys,
+  agentId: row.agent ?? "",
+  xpub: row.xpub ?? "",
+  transactions: row.transactions,
+  openTransactions: row.open,
+  newestAt: dateOf(row.newestAt),
+});
+
+/**
+ * Every merchant, by name.
+ * @public
+ */
+export function listMerchants({ store, nowMs }: Operator): readonly MerchantLine[] {
+  return merchantSummaries(store.database, nowMs).map(lineOf);
+}
+
+/**
+ * One merchant with its keys. Refuses GATEWAY_UNKNOWN_MERCHANT.
+ * @public
+ */
+export function showMerchant(
+  by: Operator,
+  id: string,
+): { readonly ok: true; readonly merchant: MerchantLine & { readonly keys: readonly KeyLine[] } } | Refusal {
+  const row = merchantSummary(by.store.database, id, by.nowMs);
+  if (row === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
+  const listed = listKeys(by, id);
+  return listed.ok ? { ok: true, merchant: { ...lineOf(row), keys: listed.keys } } : listed;
+}
+
+/**
+ * Switches a merchant off or on. Twice is harmless. Refuses GATEWAY_UNKNOWN_MERCHANT.
+ * @public
+ */
+export function switchMerchant(by: Operator, id: string, isOn: boolean): { readonly ok: true; readonly open: number } | Refusal {
+  return by.store.write((database) => {
+    const row = merchantSummary(database, id, by.nowMs);
+    if (row === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
+    const isChange = (row.disabledAt === null) !== isOn;
+    if (isChange) {
+      setMerchantDisabled(database, id, isOn ? null : by.nowMs);
+      const act = isOn ? "merchant switched on" : "merchant switched off";
+      recordAct(database, { at: by.nowMs, actor: "operator", act, subject: id, detail: "" });
+    }
+    return { ok: true, open: row.open };
+  });
+}
+
+/** As lines of at most 80 characters, but for a long name and an xpub. */
+export function describeMerchant(line: MerchantLine): string {
+  const state = line.disabledAt === "" ? "on" : `off since ${line.disabledAt}`;
+  const agent = line.agentId === "" ? "no server paired" : `agent ${line.agentId}`;
+  const lines = [
+    `${line.merchantId}  ${state}  ${line.name}`,
+    `  ${agent}, keys ${line.goodKeys}, language ${line.language}, made ${line.createdAt}`,
+    `  orders ${line.transactions}, open ${line.openTransactions}, newest ${line.newestAt || "never"}`,
+  ];
+  return [...lines, ...(line.xpub === "" ? [] : [`  receives under ${line.xpub}`])].join("\n");
+}
+
+interface CreateOptions extends JsonOption {
+  readonly configOut?: string;
+  readonly language: "en" | "tr";
+  readonly strict?: boolean;
+  readonly xpub?: string;
+}
+
+function create(name: string, options: CreateOptions): void {
+  const { configOut, language, xpub } = options;
+  const profile = options.strict === true ? "strict" : "compatible";
+  const account = xpub === undefined ? null : accountOf(xpub);
+  asOperator(options, (by, config) => {
+    const wanted: NewMerchant = { name, language, profile };
+    const made = account === null ? { ok: true as const, ...createMerchant(by, wanted) } : createReceiver(by, wanted, account);
+    if (!allowed(made)) return;
+    if (configOut !== undefined) writeOwnFile(configOut, agentConfigText(config));
+    const { ok: _, ...shown } = made;
+    if (options.json === true) {
+      printJson({ ...shown, ...(account === null ? {} : { firstDepositAddress: account.firstDepositAddress }) });
+      return;
+    }
+    print(`merchantId  ${made.merchantId}\napiKey      ${made.apiKey}\nshopKey     ${made.shopKey}`);
+    print("This is the only time the keys are shown. apiKey goes into config.json and only pairs a server;");
+    print(`shopKey is the shop's: it orders and reads (${profile}). Make narrower ones with \`key create\`.`);
+    if (account !== null) print(receivingWords(account));
+    if (configOut !== undefined) print(`Wrote ${configOut}: the merchant replaces the three secrets in it.`);
+  });
+}
+
+/** The key never goes through the command line's own errors, which would repeat a private one. */
+function accountOf(xpub: string): ReceivingAccount {
+  const account = readAccount(xpub);
+  if ("problem" in account) throw new CommanderError(exit.usage, "xpub", `--xpub: ${account.problem}`);
+  return account;
+}
+
+const receivingWords = ({ firstDepositAddress }: ReceivingAccount): string =>
+  `Deposits go to this account, and no server is needed. Its first address must be the first in the merchant's wallet:
+  ${firstDepositAddress}`;
+
+function show(id: string, options: JsonOption): void {
+  asOperator(options, (by) => {
+    const shown = showMerchant(by, id);
+    if (!allowed(shown)) return;
+    if (options.json === true) printJson(shown.merchant);
+    else print(`${describeMerchant(shown.merchant)}\n${describeKeys(shown.merchant.keys)}`);
+  });
+}
+
+function list(options: JsonOption): void {
+  asOperator(options, (by) => {
+    const merchants = listMerchants(by);
+    if (options.json === true) printJson(merchants);
+    else print(merchants.length === 0 ? "No merchant has been made yet." : merchants.map(describeMerchant).join("\n"));
+  });
+}
+
+function turn(id: string, isOn: boolean, options: JsonOption): void {
+  asOperator(options, (by) => {
+    const switched = switchMerchant(by, id, isOn);
+    if (!allowed(switched)) return;
+    if (options.json === true) printJson({ merchantId: id, enabled: isOn, openTransactions: switched.open });
+    else if (isOn) print(`${id} is on: its keys work again.`);
+    else print(`${id} is off: none of its keys does anything. Orders that are open and go on: ${switched.open}.`);
+  });
+}
+
+function merchantName(text: string): string {
+  if (!/^[^\p{C}]{1,64}$/u.test(text)) throw new InvalidArgumentError("1 to 64 visible characters");
+  return text;
+}
+
+function newFile(path: string): string {
+  if (existsSync(path)) throw new InvalidArgumentError("That file is there already; choose another path.");
+  return path;
+}
+
+/** @public */
+export function addMerchantCommands(program: Command): void {
+  const merchant = program.command("merchant").description("the shops");
+  withBoth(
+    merchant
+      .command("create")
+      .description("add one, with a key that pairs and one for the shop")
+      .argument("<name>", "its name", merchantName),
+  )
+    .option("--config-out <file>", "write the merchant's config.json, without its secrets", newFile)
+    .option("--strict", "the shop's key binds each token to its request")
+    .option("--xpub <xpub>", "it only receives, under this account, and pairs no server")
+    .addOption(new Option("--language <language>", "of messages when a request names none").choices(["en", "tr"]).default("en"))
+    .action(create);
+  withBoth(merchant.command("list").description("all of them")).action(list);
+  withBoth(merchant.command("show").description("one, with its keys").argument("<merchantId>")).action(show);
+  withBoth(
+    merchant.command("disable").description("switch one off: its keys do nothing until enable").argument("<merchantId>"),
+  ).action((id: string, options: JsonOption) => turn(id, false, options));
+  withBoth(merchant.command("enable").description("switch one on again").argument("<merchantId>")).action(
+    (id: string, options: JsonOption) => turn(id, true, options),
+  );
+}

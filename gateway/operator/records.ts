@@ -1,0 +1,98 @@
+/**
+ * What the lists of deposits and of withdrawals share: the options, and one record as a person and
+ * as a script get it.
+ */
+import type { Command } from "commander";
+import { InvalidArgumentError } from "commander";
+import { formatAmount } from "../../protocol/amount.ts";
+import { recordOf } from "../answer/record.ts";
+import type { GatewayConfig } from "../config.ts";
+import type { Act } from "../store/audit.ts";
+import type { NamedTransaction, TransactionQuery } from "../store/transaction-lists.ts";
+import type { JsonOption } from "./command.ts";
+import { dateOf } from "./people.ts";
+import { rowCount, withBoth } from "./words.ts";
+
+/** @public */
+export interface ListOptions extends JsonOption {
+  readonly merchant?: string;
+  readonly status?: number;
+  readonly order?: string;
+  readonly late?: boolean;
+  readonly limit: number;
+}
+
+const rowsDefault = 50;
+
+/**
+ * Gives a list's command its filters.
+ * @public
+ */
+export function withFilters(command: Command): Command {
+  return withBoth(command)
+    .option("--merchant <id>", "whose")
+    .option("--status <number>", "0 Pending, 1 Completed, 2 Failed", statusOf)
+    .option("--order <orderId>", "the shop's own reference")
+    .option("--limit <number>", "how many, the newest first", rowCount, rowsDefault);
+}
+
+function statusOf(text: string): number {
+  if (!/^[012]$/.test(text)) throw new InvalidArgumentError("0, 1 or 2");
+  return Number(text);
+}
+
+/** @public */
+export const queryOf = (operation: TransactionQuery["operation"], options: ListOptions): TransactionQuery => ({
+  operation,
+  merchant: options.merchant ?? null,
+  status: options.status ?? null,
+  orderId: options.order ?? null,
+  isLate: options.late === true,
+  most: options.limit,
+});
+
+/**
+ * The record as GET transaction answers it, and whose it is.
+ * @public
+ */
+export function listedRecord(row: NamedTransaction, config: GatewayConfig): object {
+  return { merchantId: row.merchant, merchant: row.merchantName, ...recordOf(row, { config, confirmations: () => null }) };
+}
+
+/**
+ * Base units as people write them; as base units where the currency left the configuration.
+ * @public
+ */
+export function amountText(config: GatewayConfig, currency: string, units: string): string {
+  const known = config.currencies[currency];
+  return known === undefined ? `${units} base units of ${currency}` : `${formatAmount(BigInt(units), known.decimal)} ${currency}`;
+}
+
+const states = ["Pending", "Completed", "Failed"] as const;
+
+/**
+ * The first two lines about a record.
+ * @public
+ */
+export function describeRecord(row: NamedTransaction, amount: string): string {
+  const late = row.late === 1 ? ", paid late" : "";
+  const code = row.code === "" ? "" : `, ${row.code}`;
+  return [
+    `${row.id}  ${states[row.status]} (${row.stage}${code}${late})  ${amount}`,
+    `  order ${row.orderId}  ${row.merchantName} (${row.merchant})  made ${dateOf(row.createdAt)}`,
+  ].join("\n");
+}
+
+/**
+ * Who did what to it, as lines; no newline at the end, "" for nobody.
+ * @public
+ */
+export function describeActs(acts: readonly Act[]): string {
+  return acts
+    .map(({ at, actor, act, detail }) => `  ${dateOf(at)}  ${actor}: ${act}${detail === "" ? "" : `: ${detail}`}`)
+    .join("\n");
+}
+
+/** @public */
+export const listedActs = (acts: readonly Act[]): readonly object[] =>
+  acts.map(({ at, actor, act, detail }) => ({ at: dateOf(at), actor, act, detail }));

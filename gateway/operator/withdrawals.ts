@@ -1,0 +1,88 @@
+/**
+ * `withdrawals`: listed, and shown with the agent that has the job and every version that was
+ * signed. Changes nothing.
+ */
+import type { Command } from "commander";
+import { familyOf } from "../../chains/families.ts";
+import { formatAmount } from "../../protocol/amount.ts";
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { type Act, listActsOn } from "../store/audit.ts";
+import { jobOf } from "../store/jobs.ts";
+import type { JobRow, SignatureRow } from "../store/rows.ts";
+import { listSignatures } from "../store/signatures.ts";
+import { listedTransactions, type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
+import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { dateOf, type Operator } from "./people.ts";
+import { describeActs, describeRecord, type ListOptions, listedActs, listedRecord, queryOf, withFilters } from "./records.ts";
+import { withBoth } from "./words.ts";
+
+/** @public */
+export interface ShownWithdrawal {
+  readonly ok: true;
+  readonly row: NamedTransaction;
+  readonly job: JobRow | undefined;
+  readonly signatures: readonly SignatureRow[];
+  readonly acts: readonly Act[];
+}
+
+/**
+ * A withdrawal with its job and the versions that were signed. Refuses GATEWAY_UNKNOWN_RECORD.
+ * @public
+ */
+export function showWithdrawal({ store: { database } }: Operator, id: string): ShownWithdrawal | Refusal {
+  const row = namedTransaction(database, "withdraw", id);
+  if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+  return { ok: true, row, job: jobOf(database, id), signatures: listSignatures(database, id), acts: listActsOn(database, id) };
+}
+
+const amountOf = ({ amount, currency }: NamedTransaction): string => `${amount} ${currency}`;
+
+function list(options: ListOptions): void {
+  asOperator(options, ({ store }, config) => {
+    const rows = listedTransactions(store.database, queryOf("withdraw", options));
+    if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
+    else print(rows.map((row) => describeRecord(row, amountOf(row))).join("\n") || "No withdrawal is like that.");
+  });
+}
+
+const jobWords = (job: JobRow): string => {
+  const place = job.sequence > 0 ? `place ${job.sequence}` : "waits for a place";
+  return `  agent ${job.agent}, ${place}, ${job.answeredAt === null ? "not answered" : `answered ${dateOf(job.answeredAt)}`}`;
+};
+
+function show(id: string, options: JsonOption): void {
+  asOperator(options, (by, config) => {
+    const shown = showWithdrawal(by, id);
+    if (!allowed(shown)) return;
+    const { row, job, signatures, acts } = shown;
+    const versions = signatures.map(({ version, account, slot, txHash, feeMax }) => {
+      return {
+        version,
+        account,
+        slot,
+        txHash,
+        feeMax: formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal),
+      };
+    });
+    if (options.json === true) {
+      const place = job === undefined ? {} : { agentId: job.agent, place: job.sequence, answeredAt: dateOf(job.answeredAt) };
+      printJson({ ...listedRecord(row, config), ...place, versions, acts: listedActs(acts) });
+      return;
+    }
+    print(
+      `${describeRecord(row, amountOf(row))}\n  to ${row.receiverAddress || "an address that is not named yet"} (${row.network})`,
+    );
+    if (job !== undefined) print(jobWords(job));
+    for (const one of versions) print(`  version ${one.version}, slot ${one.slot} of ${one.account}, ${one.txHash}`);
+    if (acts.length > 0) print(describeActs(acts));
+  });
+}
+
+/** @public */
+export function addWithdrawalCommands(program: Command): void {
+  const withdrawals = program.command("withdrawals").description("what was to be paid out, and what was");
+  withFilters(withdrawals.command("list").description("the newest ones")).action(list);
+  withBoth(
+    withdrawals.command("show").description("one, with its agent and what was signed for it").argument("<transactionId>"),
+  ).action(show);
+}

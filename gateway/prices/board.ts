@@ -1,0 +1,88 @@
+/**
+ * The prices that hold now: what a person typed, else what the markets last agreed on, and how old
+ * that is. Whoever asks gets an answer at once; nobody waits for a market. Prices are for people
+ * and for quotes: no withdrawal, no fee and no limit reads them.
+ */
+import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import type { Fiat } from "../fiat.ts";
+import type { Price, Prices } from "../service.ts";
+import { readPrice } from "./decimal.ts";
+import { markets, type Pair } from "./markets.ts";
+
+/** @public */
+export interface MarketPrice extends Pair {
+  readonly price: bigint;
+  readonly atMs: number;
+}
+
+/** @public */
+export interface Board extends Prices {
+  /** Takes what the markets agree on; a pair's older price is forgotten. */
+  publish(price: MarketPrice): void;
+  /** What the markets last agreed on, for every pair. */
+  agreed(): readonly MarketPrice[];
+}
+
+const hourMs = 3_600_000;
+const minuteMs = 60_000;
+const typedNames = { USD: "usd", EUR: "eur", TRY: "try" } as const;
+/** One price could be anybody's mistake. */
+const sourcesMin = 2;
+
+const nameOf = ({ asset, fiat }: Pair): string => `${asset} ${fiat}`;
+
+/**
+ * A board that begins with the prices of an earlier run.
+ * @public
+ */
+export function createBoard(
+  { prices: settings }: Pick<GatewayConfig, "prices">,
+  clock: () => number,
+  earlier: readonly MarketPrice[] = [],
+): Board {
+  const byPair = new Map(earlier.map((one) => [nameOf(one), one]));
+
+  function typedOf(id: string, fiat: Fiat): Price | null {
+    const typed = Object.hasOwn(settings.manual, id) ? settings.manual[id] : undefined;
+    const price = typed === undefined ? null : readPrice(typed[typedNames[fiat]]);
+    if (typed === undefined || price === null) return null;
+    const atMs = typed.atMs ?? settings.changedAtMs;
+    return { price, atMs, isStale: clock() - atMs > settings.manualHoursMax * hourMs, origin: "typed" };
+  }
+
+  function agreedOn({ market: asset }: GatewayCurrency, fiat: Fiat): Price | null {
+    const one = asset === "" ? undefined : byPair.get(nameOf({ asset, fiat }));
+    if (one === undefined) return null;
+    return {
+      price: one.price,
+      atMs: one.atMs,
+      isStale: clock() - one.atMs > settings.staleMinutes * minuteMs,
+      origin: "markets",
+    };
+  }
+
+  return {
+    of: (currency, fiat) => typedOf(currency.id, fiat) ?? agreedOn(currency, fiat),
+    canHave(currency, fiat) {
+      const asked = settings.sources.filter(({ name }) => markets[name].fiats.includes(fiat));
+      return typedOf(currency.id, fiat) !== null || (currency.market !== "" && asked.length >= sourcesMin);
+    },
+    publish: (price) => void byPair.set(nameOf(price), price),
+    agreed: () => [...byPair.values()],
+  };
+}
+
+/**
+ * Every pair that the markets are asked for: of the currencies that are switched on and have a
+ * market and no typed price.
+ * @public
+ */
+export function pairsOf(
+  { currencies, prices: { manual } }: Pick<GatewayConfig, "currencies" | "prices">,
+  of: readonly Fiat[],
+): readonly Pair[] {
+  const assets = Object.values(currencies)
+    .filter(({ id, enabled, market }) => enabled && market !== "" && !Object.hasOwn(manual, id))
+    .map(({ market }) => market);
+  return [...new Set(assets)].flatMap((asset) => of.map((fiat) => ({ asset, fiat })));
+}

@@ -1,0 +1,37 @@
+/**
+ * Prices as whole numbers: 10^-18 of a dollar, euro or lira for one whole unit of a currency. No
+ * float anywhere. Pure.
+ */
+import { formatAmount } from "../../protocol/amount.ts";
+
+/**
+ * Fraction digits of a price.
+ * @public
+ */
+export const priceDecimal = 18;
+
+const grammar = /^([0-9]{1,30})(?:\.([0-9]{1,60}))?(?:[eE]([+-]?[0-9]{1,2}))?$/;
+/** Nothing that is traded costs 10^15 of anything. */
+const priceMax = 10n ** 15n * 10n ** BigInt(priceDecimal);
+
+/**
+ * Reads `3000.12` or `1.2e-7` as 10^-18 units, digits beyond them cut off; null for what is no
+ * price above zero.
+ * @public
+ */
+export function readPrice(text: string): bigint | null {
+  const [, whole, fraction = "", exponent = "0"] = grammar.exec(text) ?? [];
+  if (whole === undefined) return null;
+  const shift = priceDecimal - fraction.length + Number(exponent);
+  const digits = BigInt(whole + fraction);
+  const price = shift >= 0 ? digits * 10n ** BigInt(shift) : digits / 10n ** BigInt(-shift);
+  return price > 0n && price <= priceMax ? price : null;
+}
+
+/**
+ * The price's canonical text.
+ * @public
+ */
+export function priceText(price: bigint): string {
+  return formatAmount(price, priceDecimal);
+}

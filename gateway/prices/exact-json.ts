@@ -1,0 +1,52 @@
+/**
+ * JSON of exchanges, whose numbers have fractions: every number comes out as the text it was
+ * written in, so that no digit of a price is rounded. Pure.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { type JsonValue, parseJson } from "../../protocol/json.ts";
+
+/**
+ * Most bytes of one answer.
+ * @public
+ */
+export const answerBytesMax = 1_048_576;
+
+/** A string, also one that never ends, or a number outside of strings. */
+const stringOrNumber = /"[^"\\]*(?:\\[\s\S][^"\\]*)*(?:"|\\?$)|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/g;
+
+/**
+ * The value with its numbers as strings; null when the text is no JSON or beyond what an exchange's
+ * answer holds.
+ * @public
+ */
+export function parseExact(text: string): JsonValue | null {
+  const quoted = text.replace(stringOrNumber, (found) => (found.startsWith('"') ? found : `"${found}"`));
+  try {
+    return parseJson(quoted, { bytesMax: answerBytesMax * 2, keysMax: 4_096, itemsMax: 4_096, stringBytesMax: 16_384 });
+  } catch (error) {
+    if (error instanceof AgentError) return null;
+    throw error;
+  }
+}
+
+/**
+ * What stands at the end of a path of keys; undefined where the path breaks off.
+ * @public
+ */
+export function valueAt(value: JsonValue | undefined, ...path: readonly string[]): JsonValue | undefined {
+  let here = value;
+  for (const key of path) {
+    if (typeof here !== "object" || here === null) return undefined;
+    here = Object.hasOwn(here, key) ? (here as Readonly<Record<string, JsonValue>>)[key] : undefined;
+  }
+  return here;
+}
+
+/**
+ * As `valueAt`, for a text; "" where there is none.
+ * @public
+ */
+export function textAt(value: JsonValue | undefined, ...path: readonly string[]): string {
+  const found = valueAt(value, ...path);
+  return typeof found === "string" ? found : "";
+}

@@ -1,0 +1,130 @@
+/**
+ * Asks the markets again and again, each on its own, and puts on the board what they agree on; one
+ * that is slow holds up no other. Rows are written once a round.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
+import type { GatewayConfig } from "../config.ts";
+import { fiats } from "../fiat.ts";
+import type { SourceName } from "../price-settings.ts";
+import { type PriceReadingRow, savePrices } from "../store/prices.ts";
+import type { Store } from "../store/store.ts";
+import type { Ask } from "./ask.ts";
+import { type Board, pairsOf } from "./board.ts";
+import { priceText } from "./decimal.ts";
+import { createDesk, type Slot } from "./desk.ts";
+import { type JudgeRules, judge, momentOf } from "./judge.ts";
+import type { Pair } from "./markets.ts";
+
+/** @public */
+export interface FeedOptions {
+  readonly config: Pick<GatewayConfig, "currencies" | "prices">;
+  readonly board: Board;
+  readonly store: Store;
+  readonly ask: Ask;
+  readonly log: GatewayLog;
+  readonly clock: () => number; // Unix milliseconds
+}
+
+/** @public */
+export interface Feed {
+  /**
+   * One round: asks every market that is due, ends when each has answered or failed. Harmless at
+   * any time.
+   */
+  look(): Promise<void>;
+  /** Ends what is under way. Harmless twice. */
+  close(): void;
+}
+
+const secondMs = 1_000;
+const minuteMs = 60_000;
+/** A market where nobody traded for so long says nothing of now. */
+const stuckMs = 15 * minuteMs;
+/** Rounds that a reading outlives: one lost answer changes nothing. */
+const readingRounds = 3;
+
+/**
+ * Prepares the feed of every source of the configuration.
+ * @public
+ */
+export function createFeed({ config, board, store, ask, log, clock }: FeedOptions): Feed {
+  const { sources, everySeconds, guardPercent, staleMinutes } = config.prices;
+  const everyMs = everySeconds * secondMs;
+  const pairs = pairsOf(config, fiats);
+  const rules: JudgeRules = { guardPercent, readingMsMax: everyMs * readingRounds, stuckMs };
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  const desks = sources.map((source) => createDesk({ source, pairs, everyMs, ask, signal, log, clock }));
+  const stale = new Set<Pair>();
+
+  function judgeAll(): void {
+    for (const pair of pairs) {
+      const slots = desks.flatMap((desk) => desk.slots.get(pair) ?? []);
+      const readings = slots.flatMap(({ reading }) => reading ?? []);
+      const { price, atMs, leftOut } = judge(readings, rules, clock());
+      for (const slot of slots) slot.leftOut = slot.reading === null ? "silent" : (leftOut.get(slot.reading.source) ?? "");
+      if (price !== null) board.publish({ ...pair, price, atMs });
+    }
+  }
+
+  /** Tells of a pair once when its price gets old, and once when it is fresh again. */
+  function tellStale(): void {
+    const atOf = new Map(board.agreed().map(({ asset, fiat, atMs }) => [`${asset} ${fiat}`, atMs]));
+    for (const pair of pairs) {
+      const { asset, fiat } = pair;
+      const isStale = clock() - (atOf.get(`${asset} ${fiat}`) ?? 0) > staleMinutes * minuteMs;
+      if (isStale === stale.has(pair)) continue;
+      if (isStale) {
+        stale.add(pair);
+        log.warn({ event: "price-stale", asset, fiat }, "no two sources agree on a price; quotes of it are refused");
+      } else {
+        stale.delete(pair);
+        log.info({ event: "price-fresh", asset, fiat }, "the sources agree on a price again");
+      }
+    }
+  }
+
+  function save(): void {
+    const prices = board.agreed().map(({ asset, fiat, price, atMs }) => ({ asset, fiat, price: priceText(price), at: atMs }));
+    const readings = desks.flatMap(({ name, slots }) => [...slots].map(([pair, slot]) => rowOf(name, pair, slot)));
+    try {
+      store.write((database) => savePrices(database, prices, readings));
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      log.warn({ event: "prices-unsaved", code: error.code }, "prices could not be saved; they hold all the same");
+    }
+  }
+
+  return {
+    async look() {
+      await Promise.all(desks.map((desk) => desk.turn().then(judgeAll)));
+      if (signal.aborted) return;
+      tellStale();
+      save();
+    },
+    close: () => stopped.abort(),
+  };
+}
+
+function rowOf(source: SourceName, { asset, fiat }: Pair, { reading, leftOut, trouble }: Slot): PriceReadingRow {
+  const place = { asset, fiat, source, leftOut, trouble };
+  if (reading === null) return { ...place, price: "", readAt: null, movedAt: null };
+  return { ...place, price: priceText(reading.price), readAt: reading.readAtMs, movedAt: momentOf(reading) };
+}
+
+/**
+ * Looks at once and then every `everySeconds`, until the answered feed is closed.
+ * @public
+ */
+export function startFeed(options: FeedOptions): { close(): void } {
+  const feed = createFeed(options);
+  void feed.look();
+  const timer = setInterval(() => void feed.look(), options.config.prices.everySeconds * secondMs);
+  return {
+    close() {
+      clearInterval(timer);
+      feed.close();
+    },
+  };
+}

@@ -1,0 +1,50 @@
+/**
+ * The prices of one gateway process: a board that begins with what the database holds, and the feed
+ * that renews it. Where the configuration names no source, nobody is asked.
+ */
+import type { GatewayLog } from "../../protocol/log.ts";
+import type { GatewayConfig } from "../config.ts";
+import { fiats } from "../fiat.ts";
+import type { Prices } from "../service.ts";
+import { readPrices } from "../store/prices.ts";
+import type { Store } from "../store/store.ts";
+import { createAsk } from "./ask.ts";
+import { type Board, createBoard, type MarketPrice } from "./board.ts";
+import { readPrice } from "./decimal.ts";
+import { startFeed } from "./feed.ts";
+
+/** @public */
+export interface PricesOptions {
+  readonly config: Pick<GatewayConfig, "currencies" | "prices">;
+  readonly store: Store;
+  readonly log: GatewayLog;
+  readonly clock: () => number; // Unix milliseconds
+}
+
+/** The prices of the database, as far as they can be read. */
+function savedPrices(store: Store): readonly MarketPrice[] {
+  return readPrices(store.database).flatMap(({ asset, fiat, price: text, at }) => {
+    const known = fiats.find((one) => one === fiat);
+    const price = readPrice(text);
+    return known === undefined || price === null ? [] : [{ asset, fiat: known, price, atMs: at }];
+  });
+}
+
+/**
+ * The board as the database has it; nobody is asked.
+ * @public
+ */
+export function boardOf({ config, store, clock }: Omit<PricesOptions, "log">): Board {
+  return createBoard(config, clock, savedPrices(store));
+}
+
+/**
+ * Begins to ask at once, and ends with `close`, harmless twice.
+ * @public
+ */
+export function startPrices(options: PricesOptions): Prices & { close(): void } {
+  const board = boardOf(options);
+  const isAsked = options.config.prices.sources.length > 0;
+  const feed = isAsked ? startFeed({ ...options, board, ask: createAsk() }) : null;
+  return { of: board.of, canHave: board.canHave, close: () => feed?.close() };
+}

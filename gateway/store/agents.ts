@@ -1,0 +1,163 @@
+/** Agents: who is paired for whom. agent-state.ts holds what each was heard to say since. */
+import type { AgentRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/**
+ * An agent, released ones included.
+ * @public
+ */
+export function readAgent(database: Database, id: string): AgentRow | undefined {
+  return database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
+}
+
+/**
+ * An agent that was not released.
+ * @public
+ */
+export function readPairedAgent(database: Database, id: string): AgentRow | undefined {
+  return database.get<AgentRow>("SELECT * FROM agents WHERE id = ? AND releasedAt IS NULL", id);
+}
+
+/**
+ * The one agent that a merchant has now.
+ * @public
+ */
+export function agentOfMerchant(database: Database, merchant: string): AgentRow | undefined {
+  return database.get<AgentRow>("SELECT * FROM agents WHERE merchant = ? AND releasedAt IS NULL", merchant);
+}
+
+/**
+ * What each pairing of an agent brings; lists as JSON.
+ * @public
+ */
+export type Pairing = Pick<
+  AgentRow,
+  "networks" | "currencies" | "pairedAt" | "nextDepositIndex" | "transcriptHash" | "transcriptAt"
+>;
+
+/**
+ * What stays with an agent for ever.
+ * @public
+ */
+export type AgentIdentity = Pick<
+  AgentRow,
+  "id" | "merchant" | "wallet" | "signerKey" | "linkKey" | "hotAddress" | "depositXpub" | "firstDepositAddress"
+>;
+
+/** @public */
+export function insertAgent(database: Database, agent: AgentIdentity & Pairing & Pick<AgentRow, "epoch">): void {
+  const { id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies } = agent;
+  database.run(
+    `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies,
+       nextDepositIndex, firstDepositAddress, transcriptHash, transcriptAt, pairedAt)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ...[id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies],
+    ...[agent.nextDepositIndex, agent.firstDepositAddress, agent.transcriptHash, agent.transcriptAt, agent.pairedAt],
+  );
+}
+
+/**
+ * Pairs a known agent once more, in its next epoch.
+ * @public
+ */
+export function pairAgentAgain(database: Database, id: string, pairing: Pairing): void {
+  const { networks, currencies, pairedAt, nextDepositIndex, transcriptHash, transcriptAt } = pairing;
+  database.run(
+    `UPDATE agents SET epoch = epoch + 1, networks = ?, currencies = ?, pairedAt = ?, releasedAt = NULL, nextDepositIndex = ?,
+       transcriptHash = ?, transcriptAt = ? WHERE id = ?`,
+    ...[networks, currencies, pairedAt, nextDepositIndex, transcriptHash, transcriptAt, id],
+  );
+}
+
+/** @public */
+export function markReleased(
+  database: Database,
+  id: string,
+  { heard, nowMs }: { readonly heard: string; readonly nowMs: number },
+): void {
+  database.run("UPDATE agents SET releasedAt = ?, heard = ? WHERE id = ?", nowMs, heard, id);
+}
+
+/**
+ * Whether the wallet was ever paired for another merchant.
+ * @public
+ */
+export function isWalletOfOthers(
+  database: Database,
+  {
+    merchant,
+    hotAddress,
+    depositXpub,
+    firstDepositAddress,
+  }: Pick<AgentRow, "merchant" | "hotAddress" | "depositXpub" | "firstDepositAddress">,
+): boolean {
+  const others = database.get(
+    "SELECT 1 FROM agents WHERE merchant <> ? AND (lower(hotAddress) = lower(?) OR depositXpub = ? OR firstDepositAddress = ?)",
+    ...[merchant, hotAddress, depositXpub, firstDepositAddress],
+  );
+  return others !== undefined;
+}
+
+/**
+ * Counts one more index of the agent's deposit key as used.
+ * @public
+ */
+export function takeDepositIndex(database: Database, id: string): void {
+  database.run("UPDATE agents SET nextDepositIndex = nextDepositIndex + 1 WHERE id = ?", id);
+}
+
+type Payer = Pick<AgentRow, "hotAddress" | "networks">;
+
+function payingOn(rows: readonly Payer[], network: string): readonly string[] {
+  return rows.filter((row) => (JSON.parse(row.networks) as readonly string[]).includes(network)).map((row) => row.hotAddress);
+}
+
+/**
+ * Accounts that pay or paid on a network, released agents' included.
+ * @public
+ */
+export function listAccountsEver(database: Database, network: string): readonly string[] {
+  return payingOn(database.all<Payer>("SELECT hotAddress, networks FROM agents"), network);
+}
+
+/**
+ * Accounts of the agents that are paired now and pay on a network.
+ * @public
+ */
+export function listAccountsNow(database: Database, network: string): readonly string[] {
+  const sql = "SELECT hotAddress, networks FROM agents WHERE releasedAt IS NULL ORDER BY id";
+  return payingOn(database.all<Payer>(sql), network);
+}
+
+/**
+ * @public
+ */
+export type ListedAgent = AgentRow & {
+  readonly name: string; // of its merchant
+  readonly open: number; // withdrawals that are pending
+  readonly paired: string | null; // what the audit table says of its newest pairing
+};
+
+/**
+ * Every agent, paired ones first, then the newest pairing first.
+ * @public
+ */
+export function listAgentRows(database: Database): readonly ListedAgent[] {
+  return database.all<ListedAgent>(
+    `SELECT agents.*, merchants.name,
+       (SELECT count(*) FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
+          WHERE jobs.agent = agents.id AND transactions.status = 0) AS open,
+       (SELECT detail FROM audit WHERE act = 'paired' AND subject = agents.id ORDER BY audit.id DESC LIMIT 1) AS paired
+     FROM agents JOIN merchants ON merchants.id = agents.merchant ORDER BY releasedAt IS NOT NULL, pairedAt DESC`,
+  );
+}
+
+/**
+ * Agents that are paired now, in the order of their ids, at most `most` (all of them when it is
+ * -1).
+ * @public
+ */
+export function listPairedAgents(database: Database, most = -1): readonly Pick<AgentRow, "id" | "lockedCode" | "pausedAt">[] {
+  const sql = "SELECT id, lockedCode, pausedAt FROM agents WHERE releasedAt IS NULL ORDER BY id LIMIT ?";
+  return database.all(sql, most);
+}

@@ -1,0 +1,202 @@
+/**
+ * Deliveries of events to targets, and the log of every try: what is due, how it went, what is
+ * shown, what is forgotten.
+ */
+import type { Database } from "./store.ts";
+
+/** @public */
+export type DeliveryState = "waiting" | "delivered" | "given up";
+
+/**
+ * Makes an event's delivery to a target. @returns its number
+ * @public
+ */
+export function insertDelivery(
+  database: Database,
+  delivery: { readonly event: string; readonly target: string; readonly state: DeliveryState; readonly nextAt: number },
+): number {
+  const { event, target, state, nextAt } = delivery;
+  const sql = "INSERT INTO callbackDeliveries (event, target, state, nextAt) VALUES (?, ?, ?, ?) RETURNING id";
+  return database.get<{ id: number }>(sql, event, target, state, nextAt)?.id ?? 0;
+}
+
+/**
+ * How many wait for a target, counted no further than `most`.
+ * @public
+ */
+export function countWaiting(database: Database, target: string, most: number): number {
+  const sql = "SELECT count(*) AS n FROM (SELECT 1 FROM callbackDeliveries WHERE target = ? AND state = 'waiting' LIMIT ?)";
+  return database.get<{ n: number }>(sql, target, most)?.n ?? 0;
+}
+
+/**
+ * How many wait, whatever their targets.
+ * @public
+ */
+export function countAllWaiting(database: Database): number {
+  return database.get<{ n: number }>("SELECT count(*) AS n FROM callbackDeliveries WHERE state = 'waiting'")?.n ?? 0;
+}
+
+/** @public */
+export interface WaitingTarget {
+  readonly target: string;
+  readonly merchant: string;
+  readonly nextAt: number; // when the first of its deliveries is due
+}
+
+/**
+ * Each target that something waits for, by one step in the index a target, however much waits.
+ * @public
+ */
+export function waitingTargets(database: Database): readonly WaitingTarget[] {
+  return database.all<WaitingTarget>(
+    `WITH RECURSIVE each(target) AS (
+       SELECT min(target) FROM callbackDeliveries WHERE state = 'waiting'
+       UNION ALL SELECT (SELECT min(target) FROM callbackDeliveries WHERE state = 'waiting' AND target > each.target)
+         FROM each WHERE each.target IS NOT NULL)
+     SELECT each.target, t.merchant,
+       (SELECT min(nextAt) FROM callbackDeliveries WHERE target = each.target AND state = 'waiting') AS nextAt
+     FROM each JOIN callbackTargets t ON t.id = each.target`,
+  );
+}
+
+/** @public */
+export interface DueDelivery {
+  readonly id: number;
+  readonly event: string;
+  readonly tries: number;
+  readonly transactionId: string | null;
+  readonly body: string;
+}
+
+/** @public */
+export function dueDeliveries(database: Database, target: string, nowMs: number, most: number): readonly DueDelivery[] {
+  return database.all<DueDelivery>(
+    `SELECT d.id, d.event, d.tries, e.transactionId, e.body FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
+     WHERE d.target = ? AND d.state = 'waiting' AND d.nextAt <= ? ORDER BY d.nextAt, d.id LIMIT ?`,
+    ...[target, nowMs, most],
+  );
+}
+
+/** @public */
+export interface CallbackTry {
+  readonly at: number;
+  readonly status: number; // HTTP; 0 without an answer
+  readonly durationMs: number;
+  readonly answer: string; // the answer's first bytes, or why there is none
+}
+
+/**
+ * Keeps one try and what follows from it. A delivery that was given up meanwhile stays so unless it
+ * arrived.
+ * @public
+ */
+export function keepTry(
+  database: Database,
+  delivery: number,
+  made: CallbackTry,
+  next: { readonly state: DeliveryState; readonly nextAt: number },
+): void {
+  database.run(
+    "INSERT INTO callbackTries (delivery, at, status, durationMs, answer) VALUES (?, ?, ?, ?, ?)",
+    ...[delivery, made.at, made.status, made.durationMs, made.answer],
+  );
+  database.run(
+    `UPDATE callbackDeliveries SET tries = tries + 1, state = ?, nextAt = ? WHERE id = ? AND (state = 'waiting' OR ? = 'delivered')`,
+    ...[next.state, next.nextAt, delivery, next.state],
+  );
+}
+
+/**
+ * Gives up all that waits for a target. @returns the records whose deliveries those were
+ * @public
+ */
+export function giveUpTarget(database: Database, target: string): readonly string[] {
+  const rows = database.all<{ transactionId: string }>(
+    `SELECT DISTINCT e.transactionId FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
+     WHERE d.target = ? AND d.state = 'waiting' AND e.transactionId IS NOT NULL`,
+    target,
+  );
+  database.run("UPDATE callbackDeliveries SET state = 'given up' WHERE target = ? AND state = 'waiting'", target);
+  return rows.map(({ transactionId }) => transactionId);
+}
+
+/** @public */
+export interface DeliveryLine {
+  readonly id: number;
+  readonly target: string;
+  readonly merchant: string;
+  readonly event: string;
+  readonly type: string;
+  readonly transactionId: string | null;
+  readonly sequence: number;
+  readonly eventAt: number;
+  readonly state: DeliveryState;
+  readonly tries: number;
+  readonly nextAt: number;
+}
+
+/**
+ * Newest first; of one merchant or one target where told.
+ * @public
+ */
+export function listDeliveries(
+  database: Database,
+  of: { readonly merchant?: string; readonly target?: string },
+  most: number,
+): readonly DeliveryLine[] {
+  const conditions = [
+    of.merchant === undefined ? [] : ["e.merchant = ?"],
+    of.target === undefined ? [] : ["d.target = ?"],
+  ].flat();
+  return database.all<DeliveryLine>(
+    `SELECT d.id, d.target, e.merchant, d.event, e.type, e.transactionId, e.sequence, e.at AS eventAt, d.state, d.tries, d.nextAt
+     FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
+     ${conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`} ORDER BY d.id DESC LIMIT ?`,
+    ...[of.merchant, of.target].filter((value) => value !== undefined),
+    most,
+  );
+}
+
+/** @public */
+export function triesOf(database: Database, delivery: number): readonly CallbackTry[] {
+  const sql = "SELECT at, status, durationMs, answer FROM callbackTries WHERE delivery = ? ORDER BY id";
+  return database.all<CallbackTry>(sql, delivery);
+}
+
+/** @public */
+export interface KnownDelivery {
+  readonly target: string;
+  readonly transactionId: string | null;
+}
+
+/** @public */
+export function findDelivery(database: Database, id: number): KnownDelivery | undefined {
+  return database.get<KnownDelivery>(
+    "SELECT d.target, e.transactionId FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event WHERE d.id = ?",
+    id,
+  );
+}
+
+/**
+ * Lets a delivery be tried again from the beginning, also one that arrived.
+ * @public
+ */
+export function waitAgain(database: Database, id: number, nowMs: number): void {
+  database.run("UPDATE callbackDeliveries SET state = 'waiting', tries = 0, nextAt = ? WHERE id = ?", nowMs, id);
+}
+
+/**
+ * Forgets events from before `beforeMs` that nothing waits of, with their deliveries and tries: at
+ * most `most` at a time.
+ * @returns how many
+ * @public
+ */
+export function forgetEvents(database: Database, beforeMs: number, most: number): number {
+  return database.run(
+    `DELETE FROM callbackEvents WHERE id IN (SELECT id FROM callbackEvents e WHERE at < ? AND NOT EXISTS
+       (SELECT 1 FROM callbackDeliveries d WHERE d.event = e.id AND d.state = 'waiting') ORDER BY at LIMIT ?)`,
+    beforeMs,
+    most,
+  ).changes;
+}

@@ -1,0 +1,116 @@
+/**
+ * From changes of records to events: what the triggers of callback-tables.ts wrote down, and the
+ * events made of it. Each function runs inside the caller's transaction.
+ */
+import type { TransactionRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/**
+ * The columns of a record that its life changes, as they were at one moment.
+ * @public
+ */
+export type Glimpse = Pick<
+  TransactionRow,
+  "status" | "stage" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "receiverAddress" | "changedAt"
+>;
+
+/**
+ * A final payment in another coin than the record's.
+ * @public
+ */
+export interface OtherPayment {
+  readonly currency: string;
+  readonly units: string;
+  readonly txHash: string;
+}
+
+/**
+ * One change of a record, oldest first: its row as it was then. `before` is null for a new record.
+ * @public
+ */
+export interface RecordChange {
+  readonly id: number;
+  readonly row: TransactionRow;
+  readonly before: Glimpse | null;
+  readonly payment: OtherPayment | null; // not null: nothing else changed
+}
+
+/** @public */
+export function readChanges(database: Database, most: number): readonly RecordChange[] {
+  type Row = TransactionRow & { readonly change: number; before: string | null; after: string | null; payment: string | null };
+  const rows = database.all<Row>(
+    `SELECT t.*, c.id AS change, c.before, c.after, c.payment FROM callbackChanges c
+     JOIN transactions t ON t.id = c.transactionId ORDER BY c.id LIMIT ?`,
+    most,
+  );
+  const read = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T));
+  return rows.map(({ change, before, after, payment, ...now }) => ({
+    id: change,
+    row: { ...now, ...(read<Glimpse>(after) ?? {}) },
+    before: read<Glimpse>(before),
+    payment: read<OtherPayment>(payment),
+  }));
+}
+
+/** @public */
+export function hasChanges(database: Database): boolean {
+  return database.get("SELECT 1 FROM callbackChanges LIMIT 1") !== undefined;
+}
+
+/** @public */
+export function forgetChange(database: Database, id: number): void {
+  database.run("DELETE FROM callbackChanges WHERE id = ?", id);
+}
+
+/** @public */
+export interface CallbackEventRow {
+  readonly id: string; // webhook-id
+  readonly merchant: string;
+  readonly transactionId: string | null; // null: a test
+  readonly type: string;
+  readonly sequence: number;
+  readonly at: number;
+  readonly body: string; // the exact text that is sent and signed
+}
+
+/** @public */
+export function insertEvent(database: Database, event: CallbackEventRow): void {
+  database.run(
+    "INSERT INTO callbackEvents (id, merchant, transactionId, type, sequence, at, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    ...[event.id, event.merchant, event.transactionId, event.type, event.sequence, event.at, event.body],
+  );
+}
+
+/**
+ * The sequence of a record's newest event, 0 without one.
+ * @public
+ */
+export function newestSequence(database: Database, transactionId: string): number {
+  const sql = "SELECT max(sequence) AS newest FROM callbackEvents WHERE transactionId = ?";
+  return database.get<{ newest: number | null }>(sql, transactionId)?.newest ?? 0;
+}
+
+/** @public */
+export function hasEvent(database: Database, transactionId: string, type: string): boolean {
+  const sql = "SELECT 1 FROM callbackEvents WHERE transactionId = ? AND type = ? LIMIT 1";
+  return database.get(sql, transactionId, type) !== undefined;
+}
+
+/**
+ * Brings callbackStatus of these records to what the deliveries of their newest event say. Without
+ * any event: 0 while the record is open and somebody waits to hear of it, else 3.
+ * @public
+ */
+export function refreshStatus(database: Database, transactionIds: Iterable<string>): void {
+  for (const id of new Set(transactionIds)) {
+    database.run(
+      `UPDATE transactions SET callbackStatus = coalesce(
+         (SELECT CASE WHEN count(*) = 0 THEN NULL WHEN sum(state = 'waiting') > 0 THEN 0 WHEN sum(state = 'given up') > 0 THEN 2
+            ELSE 1 END FROM callbackDeliveries WHERE event =
+              (SELECT id FROM callbackEvents WHERE transactionId = transactions.id ORDER BY sequence DESC LIMIT 1)),
+         CASE WHEN status = 0 AND EXISTS (SELECT 1 FROM callbackTargets c WHERE c.merchant = transactions.merchant AND c.offAt IS NULL)
+           THEN 0 ELSE 3 END) WHERE id = ?`,
+      id,
+    );
+  }
+}

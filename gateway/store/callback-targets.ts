@@ -1,0 +1,120 @@
+/**
+ * The table of callback targets: whom a merchant wants told, of which events, with which sealed
+ * secret. A target that said 410 is off until it answers again; a removed one keeps its row for the
+ * log and loses its secret.
+ */
+import type { Database } from "./store.ts";
+
+/** @public */
+export interface CallbackTargetRow {
+  readonly id: string;
+  readonly merchant: string;
+  readonly url: string;
+  readonly events: string; // joined by commas; "" for all
+  readonly secretBox: Uint8Array;
+  readonly oldSecretBox: Uint8Array | null; // signs beside the other until oldUntil
+  readonly oldUntil: number | null;
+  readonly createdAt: number;
+  readonly offAt: number | null;
+  readonly offReason: "" | "gone" | "removed";
+}
+
+/** @public */
+export type NewCallbackTarget = Pick<CallbackTargetRow, "id" | "merchant" | "url" | "events" | "secretBox" | "createdAt">;
+
+/** @public */
+export function insertTarget(database: Database, target: NewCallbackTarget): void {
+  database.run(
+    "INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt) VALUES (?, ?, ?, ?, ?, ?)",
+    ...[target.id, target.merchant, target.url, target.events, target.secretBox, target.createdAt],
+  );
+}
+
+/**
+ * A target that is not removed, whether it is on or off.
+ * @public
+ */
+export function findTarget(database: Database, id: string): CallbackTargetRow | undefined {
+  const sql = "SELECT * FROM callbackTargets WHERE id = ? AND offReason <> 'removed'";
+  return database.get<CallbackTargetRow>(sql, id);
+}
+
+/** @public */
+export function liveTargets(database: Database, merchant: string): readonly CallbackTargetRow[] {
+  const sql = "SELECT * FROM callbackTargets WHERE merchant = ? AND offAt IS NULL ORDER BY createdAt, id";
+  return database.all<CallbackTargetRow>(sql, merchant);
+}
+
+/** @public */
+export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merchant" | "url" | "events" | "createdAt"> {
+  readonly name: string; // the merchant's
+  readonly offAt: number | null;
+  readonly oldUntil: number | null;
+  readonly waiting: number; // deliveries
+  readonly triedAt: number | null;
+  readonly status: number | null; // of its newest answer; 0 none
+}
+
+/**
+ * All that are not removed, or one merchant's, with what waits for each and how its newest try
+ * went.
+ * @public
+ */
+export function listTargets(database: Database, merchant: string | null): readonly CallbackTargetLine[] {
+  return database.all<CallbackTargetLine>(
+    `SELECT t.id, t.merchant, m.name, t.url, t.events, t.createdAt, t.offAt, t.oldUntil, n.at AS triedAt, n.status,
+       (SELECT count(*) FROM callbackDeliveries d WHERE d.target = t.id AND d.state = 'waiting') AS waiting
+     FROM callbackTargets t JOIN merchants m ON m.id = t.merchant LEFT JOIN callbackTries n ON n.id =
+       (SELECT max(x.id) FROM callbackDeliveries d JOIN callbackTries x ON x.delivery = d.id WHERE d.target = t.id)
+     WHERE t.offReason <> 'removed' AND (? IS NULL OR t.merchant = ?) ORDER BY m.name, t.createdAt, t.id`,
+    merchant,
+    merchant,
+  );
+}
+
+/** @public */
+export function countTargets(database: Database, merchant: string): number {
+  const sql = "SELECT count(*) AS n FROM callbackTargets WHERE merchant = ? AND offReason <> 'removed'";
+  return database.get<{ n: number }>(sql, merchant)?.n ?? 0;
+}
+
+/**
+ * Gives it another secret; the one it had signs beside it until `oldUntil`.
+ * @public
+ */
+export function rotateTarget(database: Database, id: string, secretBox: Uint8Array, oldUntil: number): void {
+  const sql = "UPDATE callbackTargets SET oldSecretBox = secretBox, oldUntil = ?, secretBox = ? WHERE id = ?";
+  database.run(sql, oldUntil, secretBox, id);
+}
+
+/**
+ * Switches a target off because it said 410. @returns false when it was off before
+ * @public
+ */
+export function switchTargetOff(database: Database, id: string, nowMs: number): boolean {
+  const sql = "UPDATE callbackTargets SET offAt = ?, offReason = 'gone' WHERE id = ? AND offAt IS NULL";
+  return database.run(sql, nowMs, id).changes > 0;
+}
+
+/**
+ * Switches a target on again. @returns false when it was on
+ * @public
+ */
+export function switchTargetOn(database: Database, id: string): boolean {
+  const sql = "UPDATE callbackTargets SET offAt = NULL, offReason = '' WHERE id = ? AND offReason = 'gone'";
+  return database.run(sql, id).changes > 0;
+}
+
+/**
+ * Ends a target for good and forgets its secrets; its log stays. What waits for it is given up by
+ * `giveUpTarget`.
+ * @public
+ */
+export function removeTarget(database: Database, id: string, nowMs: number): void {
+  database.run(
+    `UPDATE callbackTargets SET offAt = coalesce(offAt, ?), offReason = 'removed', secretBox = x'', oldSecretBox = NULL,
+       oldUntil = NULL WHERE id = ?`,
+    nowMs,
+    id,
+  );
+}

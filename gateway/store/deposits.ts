@@ -1,0 +1,86 @@
+/** Deposit requests in the table of transactions. */
+import type { TransactionRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+import { insertTransaction, type NewTransaction } from "./transactions.ts";
+
+/** @public */
+export function depositOfOrder(database: Database, merchant: string, orderId: string): TransactionRow | undefined {
+  const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = 'deposit' AND orderId = ?";
+  return database.get<TransactionRow>(sql, merchant, orderId);
+}
+
+/**
+ * Not for calling twice: id and order are the table's keys.
+ * @public
+ */
+export function insertDeposit(database: Database, row: Omit<NewTransaction, "operation" | "mode">): void {
+  insertTransaction(database, { ...row, operation: "deposit", mode: "" });
+}
+
+/**
+ * Ids of requests that are pending though their time is over.
+ * @public
+ */
+export function listOverdueDeposits(database: Database, network: string, nowMs: number): readonly string[] {
+  const rows = database.all<{ id: string }>(
+    "SELECT id FROM transactions WHERE operation = 'deposit' AND status = 0 AND network = ? AND expiresAt <= ?",
+    ...[network, nowMs],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** @public */
+export function listPendingDeposits(database: Database, network: string, currency: string): readonly TransactionRow[] {
+  const sql = "SELECT * FROM transactions WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ?";
+  return database.all<TransactionRow>(sql, network, currency);
+}
+
+/**
+ * When the oldest request on a network was made, milliseconds; null without any.
+ * @public
+ */
+export function oldestDepositAt(database: Database, network: string): number | null {
+  const sql = "SELECT min(createdAt) AS at FROM transactions WHERE operation = 'deposit' AND network = ?";
+  return database.get<{ at: number | null }>(sql, network)?.at ?? null;
+}
+
+/**
+ * What its payments make of a request.
+ * @public
+ */
+export type DepositCredit = Pick<
+  TransactionRow,
+  "status" | "stage" | "code" | "amountReceivedUnits" | "late" | "txHash" | "finalBlock" | "changedAt"
+>;
+
+/** @public */
+export function updateDeposit(database: Database, id: string, credit: DepositCredit): void {
+  const { status, stage, code, amountReceivedUnits, late, txHash, finalBlock, changedAt } = credit;
+  database.run(
+    "UPDATE transactions SET status = ?, stage = ?, code = ?, amountReceivedUnits = ?, late = ?, txHash = ?, finalBlock = ?, changedAt = ? WHERE id = ?",
+    ...[status, stage, code, amountReceivedUnits, late, txHash, finalBlock, changedAt, id],
+  );
+}
+
+/**
+ * Makes an expired request Completed.
+ * @returns false when it is in any other state
+ * @public
+ */
+export function completeExpiredDeposit(database: Database, id: string, nowMs: number): boolean {
+  const sql = `UPDATE transactions SET status = 1, stage = 'completed', code = '', changedAt = ?
+    WHERE id = ? AND operation = 'deposit' AND status = 2`;
+  return database.run(sql, nowMs, id).changes === 1;
+}
+
+/**
+ * Pending requests by stage: how many, and when the oldest was made.
+ * @public
+ */
+export function listPendingDepositsByStage(
+  database: Database,
+): readonly { readonly stage: string; readonly count: number; readonly oldestAt: number }[] {
+  return database.all(
+    "SELECT stage, COUNT(*) AS count, MIN(createdAt) AS oldestAt FROM transactions WHERE operation = 'deposit' AND status = 0 GROUP BY stage ORDER BY stage",
+  );
+}

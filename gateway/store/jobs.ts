@@ -1,0 +1,173 @@
+/**
+ * Jobs of agents, each at its place in its agent's chain. Places below zero are outside of the
+ * chain: jobs that wait for one, the longest waiting nearest to zero.
+ */
+import type { AgentRow, JobRow, TransactionRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/**
+ * The table's own constraints stand behind: one job per withdrawal, one per place.
+ * @public
+ */
+export function insertJob(database: Database, job: JobRow): void {
+  const sql = "INSERT INTO jobs (agent, sequence, hash, text, transactionId, answeredAt) VALUES (?, ?, ?, ?, ?, ?)";
+  database.run(sql, job.agent, job.sequence, job.hash, job.text, job.transactionId, job.answeredAt);
+}
+
+/** @public */
+export function deleteJob(database: Database, transactionId: string): void {
+  database.run("DELETE FROM jobs WHERE transactionId = ?", transactionId);
+}
+
+/**
+ * The next number outside of an agent's chain.
+ * @public
+ */
+export function waitingPlace(database: Database, agentId: string): number {
+  const sql = "SELECT min(0, coalesce(min(sequence), 0)) - 1 AS place FROM jobs WHERE agent = ?";
+  return database.get<{ place: number }>(sql, agentId)?.place ?? -1;
+}
+
+/** @public */
+export function jobOf(database: Database, transactionId: string): JobRow | undefined {
+  return database.get<JobRow>("SELECT * FROM jobs WHERE transactionId = ?", transactionId);
+}
+
+/**
+ * The id of the agent that holds a withdrawal's job.
+ * @public
+ */
+export function holderOfJob(database: Database, transactionId: string): string | undefined {
+  return database.get<{ agent: string }>("SELECT agent FROM jobs WHERE transactionId = ?", transactionId)?.agent;
+}
+
+/**
+ * The agent that holds a withdrawal's job.
+ * @public
+ */
+export function agentOfJob(database: Database, transactionId: string): AgentRow | undefined {
+  const sql = "SELECT agents.* FROM agents JOIN jobs ON jobs.agent = agents.id WHERE jobs.transactionId = ?";
+  return database.get<AgentRow>(sql, transactionId);
+}
+
+/**
+ * The id of the agent whose withdrawal has ended after it got a slot.
+ * @public
+ */
+export function agentOfEnded(database: Database, transactionId: string): string | undefined {
+  const sql = `SELECT jobs.agent FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
+    JOIN slots ON slots.transactionId = transactions.id WHERE transactions.id = ? AND transactions.status <> 0`;
+  return database.get<{ agent: string }>(sql, transactionId)?.agent;
+}
+
+/**
+ * The hash of the job at a place.
+ * @public
+ */
+export function jobHashAtPlace(database: Database, agentId: string, sequence: number): string | undefined {
+  const sql = "SELECT hash FROM jobs WHERE agent = ? AND sequence = ?";
+  return database.get<{ hash: string }>(sql, agentId, sequence)?.hash;
+}
+
+/**
+ * The first place of the chain whose job has no answer; null when all have one.
+ * @public
+ */
+export function firstUnanswered(database: Database, agentId: string): number | null {
+  const sql = "SELECT min(sequence) AS first FROM jobs WHERE agent = ? AND sequence > 0 AND answeredAt IS NULL";
+  return database.get<{ first: number | null }>(sql, agentId)?.first ?? null;
+}
+
+/**
+ * The jobs that follow a place, in order, at most `most`.
+ * @public
+ */
+export function listJobsAfter(
+  database: Database,
+  agentId: string,
+  sequence: number,
+  most: number,
+): readonly Pick<JobRow, "sequence" | "text">[] {
+  const sql = "SELECT sequence, text FROM jobs WHERE agent = ? AND sequence > ? ORDER BY sequence LIMIT ?";
+  return database.all(sql, agentId, sequence, most);
+}
+
+/** @public */
+export function isUnanswered(database: Database, transactionId: string): boolean {
+  const sql = "SELECT answeredAt FROM jobs WHERE transactionId = ? AND answeredAt IS NULL";
+  return database.get(sql, transactionId) !== undefined;
+}
+
+/**
+ * @returns whether it is the job's first answer
+ * @public
+ */
+export function markAnswered(database: Database, transactionId: string, nowMs: number): boolean {
+  const sql = "UPDATE jobs SET answeredAt = ? WHERE transactionId = ? AND answeredAt IS NULL";
+  return database.run(sql, nowMs, transactionId).changes > 0;
+}
+
+/**
+ * Pending withdrawals whose jobs wait for a place, the longest waiting first.
+ * @public
+ */
+export function listWaiting(database: Database, agentId: string): readonly TransactionRow[] {
+  return database.all<TransactionRow>(
+    `SELECT transactions.* FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
+     WHERE jobs.agent = ? AND jobs.sequence < 0 AND jobs.answeredAt IS NULL AND transactions.status = 0 ORDER BY jobs.sequence DESC`,
+    agentId,
+  );
+}
+
+/**
+ * Ids of pending withdrawals without a signature, in the order of their jobs.
+ * @public
+ */
+export function listUnsigned(database: Database, agentId: string): readonly string[] {
+  const rows = database.all<Pick<JobRow, "transactionId">>(
+    `SELECT jobs.transactionId FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
+     WHERE jobs.agent = ? AND transactions.status = 0
+       AND NOT EXISTS (SELECT 1 FROM signatures WHERE transactionId = transactions.id) ORDER BY jobs.sequence`,
+    agentId,
+  );
+  return rows.map(({ transactionId }) => transactionId);
+}
+
+/**
+ * Takes a job out of the chain: its text is made anew when it gets another place.
+ * @public
+ */
+export function unplaceJob(database: Database, agentId: string, transactionId: string): void {
+  const sql = "UPDATE jobs SET sequence = ?, hash = '', text = '', answeredAt = NULL WHERE transactionId = ?";
+  database.run(sql, waitingPlace(database, agentId), transactionId);
+}
+
+/**
+ * Gives a job the place and text that it had before.
+ * @public
+ */
+export function replaceJob(
+  database: Database,
+  { sequence, hash, text, transactionId }: Pick<JobRow, "sequence" | "hash" | "text" | "transactionId">,
+): void {
+  const sql = "UPDATE jobs SET sequence = ?, hash = ?, text = ? WHERE transactionId = ?";
+  database.run(sql, sequence, hash, text, transactionId);
+}
+
+/**
+ * How many of an agent's withdrawals are pending.
+ * @public
+ */
+export function countPendingOf(database: Database, agentId: string): number {
+  const sql =
+    "SELECT count(*) AS n FROM jobs JOIN transactions ON transactions.id = jobs.transactionId WHERE jobs.agent = ? AND transactions.status = 0";
+  return database.get<{ n: number }>(sql, agentId)?.n ?? 0;
+}
+
+/**
+ * Jobs of all agents without an answer.
+ * @public
+ */
+export function countUnanswered(database: Database): number {
+  return database.get<{ count: number }>("SELECT COUNT(*) AS count FROM jobs WHERE answeredAt IS NULL")?.count ?? 0;
+}

@@ -1,0 +1,30 @@
+/** Tokens that requests carried, by the jti of each, until a token's time is over. */
+import type { Database } from "./store.ts";
+
+/** @public */
+export interface SeenToken {
+  readonly keyId: string;
+  readonly jti: string;
+  readonly expiresAtMs: number;
+}
+
+/** @public */
+export function isTokenKept(database: Database, { keyId, jti }: SeenToken): boolean {
+  return database.get("SELECT 1 FROM jtis WHERE key = ? AND jti = ?", keyId, jti) !== undefined;
+}
+
+/**
+ * Keeps a token; twice is harmless.
+ * @public
+ */
+export function keepToken(database: Database, { keyId, jti, expiresAtMs }: SeenToken): void {
+  database.run("INSERT OR IGNORE INTO jtis (key, jti, expiresAt) VALUES (?, ?, ?)", keyId, jti, expiresAtMs);
+}
+
+/**
+ * Forgets tokens past their time: they are refused by that alone.
+ * @public
+ */
+export function forgetExpiredTokens(database: Database, nowMs: number): void {
+  database.run("DELETE FROM jtis WHERE expiresAt < ?", nowMs);
+}

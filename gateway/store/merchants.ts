@@ -1,0 +1,63 @@
+/** Merchants: made once by the operator, never removed. */
+import type { MerchantRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/** @public */
+export function readMerchant(database: Database, id: string): MerchantRow | undefined {
+  return database.get<MerchantRow>("SELECT * FROM merchants WHERE id = ?", id);
+}
+
+/**
+ * Not for calling twice: the id is the table's key.
+ * @public
+ */
+export function insertMerchant(database: Database, { id, name, language, createdAt }: Omit<MerchantRow, "disabledAt">): void {
+  const sql = "INSERT INTO merchants (id, name, language, createdAt) VALUES (?, ?, ?, ?)";
+  database.run(sql, id, name, language, createdAt);
+}
+
+/**
+ * A merchant with what hangs on it.
+ * @public
+ */
+export interface MerchantSummary extends MerchantRow {
+  readonly goodKeys: number; // neither revoked nor expired
+  readonly agent: string | null; // the paired one
+  readonly xpub: string | null; // of a merchant created to receive
+  readonly transactions: number;
+  readonly open: number; // of them
+  readonly newestAt: number | null;
+}
+
+const columns = `merchants.*,
+  (SELECT count(*) FROM keys WHERE merchant = merchants.id AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > ?)) AS goodKeys,
+  (SELECT id FROM agents WHERE merchant = merchants.id AND releasedAt IS NULL) AS agent,
+  (SELECT xpub FROM receivingKeys WHERE merchant = merchants.id) AS xpub,
+  (SELECT count(*) FROM transactions WHERE merchant = merchants.id) AS transactions,
+  (SELECT count(*) FROM transactions WHERE merchant = merchants.id AND status = 0) AS open,
+  (SELECT max(createdAt) FROM transactions WHERE merchant = merchants.id) AS newestAt`;
+
+/**
+ * Every merchant, by name.
+ * @public
+ */
+export function merchantSummaries(database: Database, nowMs: number): readonly MerchantSummary[] {
+  return database.all<MerchantSummary>(`SELECT ${columns} FROM merchants ORDER BY name, id`, nowMs);
+}
+
+/** @public */
+export function merchantSummary(database: Database, id: string, nowMs: number): MerchantSummary | undefined {
+  return database.get<MerchantSummary>(`SELECT ${columns} FROM merchants WHERE id = ?`, nowMs, id);
+}
+
+/**
+ * Switches a merchant off since `at`, or on again for null; one that is off stays off since it was.
+ * @public
+ */
+export function setMerchantDisabled(database: Database, id: string, at: number | null): void {
+  const sql = at === null ? "UPDATE merchants SET disabledAt = NULL WHERE id = ?" : disable;
+  if (at === null) database.run(sql, id);
+  else database.run(sql, at, id);
+}
+
+const disable = "UPDATE merchants SET disabledAt = ? WHERE id = ? AND disabledAt IS NULL";

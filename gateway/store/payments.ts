@@ -1,0 +1,108 @@
+/** Payments to deposit addresses, each by network, transaction hash and log index. */
+import type { PaymentRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/**
+ * Keeps a payment in a block that is not final. A final one stays as it is.
+ * @public
+ */
+export function keepSeenPayment(database: Database, payment: PaymentRow): void {
+  upsert(database, payment, "WHERE final = 0");
+}
+
+/**
+ * Keeps a payment in a final block, in the place of what was seen of it before.
+ * @public
+ */
+export function keepFinalPayment(database: Database, payment: PaymentRow): void {
+  upsert(database, payment, "");
+}
+
+function upsert(database: Database, payment: PaymentRow, condition: "" | "WHERE final = 0"): void {
+  const { network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId } = payment;
+  database.run(
+    `INSERT INTO payments (network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (network, txHash, logIndex) DO UPDATE SET address = excluded.address, currency = excluded.currency,
+       units = excluded.units, block = excluded.block, blockHash = excluded.blockHash, final = excluded.final,
+       transactionId = excluded.transactionId ${condition}`,
+    ...[network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId],
+  );
+}
+
+/**
+ * A final payment by the same transaction in another block.
+ * @public
+ */
+export function finalInOtherBlock(
+  database: Database,
+  { network, txHash, blockHash }: Pick<PaymentRow, "network" | "txHash" | "blockHash">,
+): PaymentRow | undefined {
+  const sql = "SELECT * FROM payments WHERE network = ? AND txHash = ? AND final = 1 AND blockHash <> ?";
+  return database.get<PaymentRow>(sql, network, txHash, blockHash);
+}
+
+/**
+ * Forgets what was seen in blocks of `from` to `to` without becoming final there.
+ * @returns the ids of the requests it belonged to
+ * @public
+ */
+export function forgetSeenPayments(database: Database, network: string, from: number, to: number): readonly string[] {
+  const rows = database.all<Pick<PaymentRow, "transactionId">>(
+    "SELECT DISTINCT transactionId FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ?",
+    ...[network, from, to],
+  );
+  if (rows.length > 0) {
+    database.run("DELETE FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ?", network, from, to);
+  }
+  return rows.map((row) => row.transactionId);
+}
+
+/**
+ * Ids of the requests that anything was paid to in a currency.
+ * @public
+ */
+export function listPaidIn(database: Database, network: string, currency: string): readonly string[] {
+  const sql = "SELECT DISTINCT transactionId AS id FROM payments WHERE network = ? AND currency = ?";
+  return database.all<{ id: string }>(sql, network, currency).map(({ id }) => id);
+}
+
+/**
+ * Payments to one request in one currency, in the order of the chain.
+ * @public
+ */
+export function listPaymentsOf(
+  database: Database,
+  transactionId: string,
+  currency: string,
+  network: string,
+): readonly PaymentRow[] {
+  return database.all<PaymentRow>(
+    "SELECT * FROM payments WHERE transactionId = ? AND currency = ? AND network = ? ORDER BY block, txHash, logIndex",
+    ...[transactionId, currency, network],
+  );
+}
+
+/**
+ * The sum of the final payments to one request in one currency.
+ * @public
+ */
+export function finalUnitsOf(database: Database, transactionId: string, network: string, currency: string): bigint {
+  const rows = database.all<Pick<PaymentRow, "units">>(
+    "SELECT units FROM payments WHERE transactionId = ? AND network = ? AND currency = ? AND final = 1",
+    ...[transactionId, network, currency],
+  );
+  return rows.reduce((sum, row) => sum + BigInt(row.units), 0n);
+}
+
+/**
+ * The sum of a merchant's final payments in one currency.
+ * @public
+ */
+export function finalUnitsOfMerchant(database: Database, merchant: string, currency: string): bigint {
+  const rows = database.all<Pick<PaymentRow, "units">>(
+    "SELECT payments.units FROM payments JOIN transactions ON transactions.id = payments.transactionId WHERE transactions.merchant = ? AND payments.currency = ? AND payments.final = 1",
+    ...[merchant, currency],
+  );
+  return rows.reduce((sum, row) => sum + BigInt(row.units), 0n);
+}

@@ -1,0 +1,22 @@
+/** Epochs of agents that began with a recovery. */
+import type { RecoveryRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/** @public */
+export function readRecovery(database: Database, agentId: string, epoch: number): RecoveryRow | undefined {
+  return database.get<RecoveryRow>("SELECT * FROM recoveries WHERE agent = ? AND epoch = ?", agentId, epoch);
+}
+
+/** @public */
+export function insertRecovery(database: Database, { agent, epoch, at, heldSeq, heldHash }: Omit<RecoveryRow, "takenAt">): void {
+  const sql = "INSERT INTO recoveries (agent, epoch, at, heldSeq, heldHash) VALUES (?, ?, ?, ?, ?)";
+  database.run(sql, agent, epoch, at, heldSeq, heldHash);
+}
+
+/**
+ * The agent's recovered ledger was heard.
+ * @public
+ */
+export function markRecoveryTaken(database: Database, agentId: string, epoch: number, nowMs: number): void {
+  database.run("UPDATE recoveries SET takenAt = ? WHERE agent = ? AND epoch = ?", nowMs, agentId, epoch);
+}

@@ -1,0 +1,82 @@
+/**
+ * What pending withdrawals promise, as one sum for each account, network and currency, so that an
+ * order does not count all others again. withdrawals.ts keeps the sums in the transactions that
+ * change the rows; the rows stay the truth, and a start compares both.
+ */
+import { invariant } from "../../protocol/fault.ts";
+import type { ReservedRow, TransactionRow } from "./rows.ts";
+import type { Statements as Database } from "./statements.ts";
+
+type Pending = Pick<TransactionRow, "currency" | "network" | "amountUnits"> & { readonly depositAddress: string };
+
+/**
+ * The sums of an account on a network, one for each currency that anything is or was pending in.
+ * @public
+ */
+export function listReserved(database: Database, account: string, network: string): readonly ReservedRow[] {
+  return database.all<ReservedRow>("SELECT * FROM reserved WHERE account = ? AND network = ?", account, network);
+}
+
+/**
+ * Counts a withdrawal that has become pending; `depositAddress` is the account that pays it. Not
+ * for calling twice.
+ */
+export function reserve(database: Database, pending: Pending): void {
+  add(database, pending, 1);
+}
+
+/** Takes out a withdrawal that is pending no more. Not for calling twice. */
+export function unreserve(database: Database, pending: Pending): void {
+  add(database, pending, -1);
+}
+
+function add(database: Database, { depositAddress: account, network, currency, amountUnits }: Pending, sign: 1 | -1): void {
+  const sql = "SELECT * FROM reserved WHERE account = ? AND network = ? AND currency = ?";
+  const row = database.get<ReservedRow>(sql, account, network, currency);
+  const withdrawals = (row?.withdrawals ?? 0) + sign;
+  const units = BigInt(row?.units ?? "0") + BigInt(sign) * BigInt(amountUnits);
+  invariant(withdrawals >= 0 && units >= 0n, "more is taken out of the reserved sums than was counted");
+  write(database, { account, network, currency, withdrawals, units: units.toString() });
+}
+
+function write(database: Database, { account, network, currency, withdrawals, units }: ReservedRow): void {
+  const sql = "INSERT OR REPLACE INTO reserved (account, network, currency, withdrawals, units) VALUES (?, ?, ?, ?, ?)";
+  database.run(sql, account, network, currency, withdrawals, units);
+}
+
+const nameOf = ({ account, network, currency }: ReservedRow): string => `${account} ${network} ${currency}`;
+
+/** The sums as the rows make them. */
+function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
+  const rows = database.all<Omit<ReservedRow, "withdrawals">>(
+    "SELECT depositAddress AS account, network, currency, amountUnits AS units FROM transactions WHERE operation = 'withdraw' AND status = 0",
+  );
+  const sums = new Map<string, { account: string; network: string; currency: string; withdrawals: number; units: bigint }>();
+  for (const { account, network, currency, units } of rows) {
+    const name = nameOf({ account, network, currency, withdrawals: 0, units });
+    const sum = sums.get(name) ?? { account, network, currency, withdrawals: 0, units: 0n };
+    sum.withdrawals += 1;
+    sum.units += BigInt(units);
+    sums.set(name, sum);
+  }
+  return new Map([...sums].map(([name, sum]) => [name, { ...sum, units: sum.units.toString() }]));
+}
+
+/**
+ * Brings the sums to what the rows make. Calling again is harmless.
+ * @returns how many of them were wrong
+ * @public
+ */
+export function mendReserved(database: Database): number {
+  const counted = countedFromRows(database);
+  const kept = new Map(database.all<ReservedRow>("SELECT * FROM reserved").map((row) => [nameOf(row), row]));
+  const isRight = (name: string, row: ReservedRow | undefined): boolean => {
+    const sum = kept.get(name);
+    return (row?.withdrawals ?? 0) === (sum?.withdrawals ?? 0) && (row?.units ?? "0") === (sum?.units ?? "0");
+  };
+  const wrong = [...new Set([...counted.keys(), ...kept.keys()])].filter((name) => !isRight(name, counted.get(name)));
+  if (wrong.length === 0) return 0;
+  database.run("DELETE FROM reserved");
+  for (const row of counted.values()) write(database, row);
+  return wrong.length;
+}

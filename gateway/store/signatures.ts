@@ -1,0 +1,83 @@
+/** Signed versions of withdrawals, by the word of the signers that made them. */
+import type { SignatureRow, TransactionRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/**
+ * The table's own constraints stand behind the caller's checks: a hash that is known is a conflict
+ * (`isConflict`).
+ * @public
+ */
+export function insertSignature(database: Database, row: SignatureRow): void {
+  database.run(
+    `INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ...[row.transactionId, row.version, row.agent, row.network, row.account, row.slot, row.txHash, row.feeMax, row.seq],
+  );
+}
+
+/** @public */
+export function isSigned(database: Database, transactionId: string): boolean {
+  return database.get("SELECT 1 FROM signatures WHERE transactionId = ? LIMIT 1", transactionId) !== undefined;
+}
+
+/** @public */
+export function readSignature(database: Database, transactionId: string, version: number): SignatureRow | undefined {
+  const sql = "SELECT * FROM signatures WHERE transactionId = ? AND version = ?";
+  return database.get<SignatureRow>(sql, transactionId, version);
+}
+
+/**
+ * A withdrawal's versions, oldest first.
+ * @public
+ */
+export function listSignatures(database: Database, transactionId: string): readonly SignatureRow[] {
+  return database.all<SignatureRow>("SELECT * FROM signatures WHERE transactionId = ? ORDER BY version", transactionId);
+}
+
+/**
+ * The withdrawal that a transaction's hash is a version of.
+ * @public
+ */
+export function signedBy(database: Database, txHash: string): string | undefined {
+  const sql = "SELECT transactionId FROM signatures WHERE txHash = ?";
+  return database.get<{ transactionId: string }>(sql, txHash)?.transactionId;
+}
+
+/**
+ * A pending withdrawal with one of its versions.
+ * @public
+ */
+export type SignedWithdrawal = TransactionRow &
+  Pick<SignatureRow, "version" | "account" | "slot"> & { readonly versionHash: string };
+
+/**
+ * Each version up to `versionsMax` of each pending withdrawal on a network, by withdrawal and
+ * version.
+ * @public
+ */
+export function listPendingVersions(database: Database, network: string, versionsMax: number): readonly SignedWithdrawal[] {
+  return database.all<SignedWithdrawal>(
+    `SELECT t.*, s.version, s.account, s.slot, s.txHash AS versionHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
+       WHERE t.operation = 'withdraw' AND t.status = 0 AND t.network = ? AND s.version <= ? ORDER BY t.id, s.version`,
+    ...[network, versionsMax],
+  );
+}
+
+/**
+ * A version of a withdrawal that has ended.
+ * @public
+ */
+export type EndedVersion = Pick<TransactionRow, "id" | "currency" | "amountUnits"> & Pick<SignatureRow, "feeMax">;
+
+/**
+ * Each version that an account signed of a withdrawal that ended after `sinceMs`.
+ * @public
+ */
+export function listEndedVersions(database: Database, account: string, sinceMs: number): readonly EndedVersion[] {
+  return database.all<EndedVersion>(
+    `SELECT transactions.id, transactions.currency, transactions.amountUnits, signatures.feeMax
+     FROM signatures JOIN transactions ON transactions.id = signatures.transactionId
+     WHERE signatures.account = ? AND transactions.status <> 0 AND transactions.changedAt > ?`,
+    ...[account, sinceMs],
+  );
+}

@@ -1,0 +1,143 @@
+/**
+ * Exclusion slots (slots of paying accounts), each with the one withdrawal it belongs to for ever.
+ */
+import type { JobRow, TransactionRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/**
+ * A slot of a paying account.
+ * @public
+ */
+export interface Slot {
+  readonly network: string;
+  readonly account: string;
+  readonly slot: string;
+}
+
+/**
+ * A range of slots of one account, both ends included.
+ * @public
+ */
+export interface SlotRange {
+  readonly network: string;
+  readonly account: string;
+  readonly first: string;
+  readonly last: string;
+}
+
+/**
+ * A withdrawal as it was asked of its agent.
+ * @public
+ */
+export type AskedWithdrawal = Pick<JobRow, "text"> & Pick<TransactionRow, "id" | "receiverAddress">;
+
+/**
+ * The table's own constraints stand behind the caller's checks: a slot or withdrawal that is taken
+ * is a conflict (`isConflict`).
+ * @public
+ */
+export function insertSlot(database: Database, { network, account, slot }: Slot, transactionId: string): void {
+  const sql = "INSERT INTO slots (network, account, slot, transactionId) VALUES (?, ?, ?, ?)";
+  database.run(sql, network, account, slot, transactionId);
+}
+
+/** @public */
+export function slotOf(database: Database, transactionId: string): string | undefined {
+  return database.get<{ slot: string }>("SELECT slot FROM slots WHERE transactionId = ?", transactionId)?.slot;
+}
+
+/**
+ * The withdrawal that a slot belongs to.
+ * @public
+ */
+export function slotOwner(database: Database, { network, account, slot }: Slot): string | undefined {
+  const sql = "SELECT transactionId FROM slots WHERE network = ? AND account = ? AND slot = ?";
+  return database.get<{ transactionId: string }>(sql, network, account, slot)?.transactionId;
+}
+
+/**
+ * The pending withdrawal that a slot belongs to.
+ * @public
+ */
+export function pendingSlotOwner(database: Database, { network, account, slot }: Slot): TransactionRow | undefined {
+  return database.get<TransactionRow>(
+    `SELECT t.* FROM slots k JOIN transactions t ON t.id = k.transactionId
+       WHERE k.network = ? AND k.account = ? AND k.slot = ? AND t.status = 0`,
+    ...[network, account, slot],
+  );
+}
+
+/**
+ * Accounts that ever used a slot on a network.
+ * @public
+ */
+export function listSpendingAccounts(database: Database, network: string): readonly string[] {
+  const rows = database.all<{ account: string }>("SELECT DISTINCT account FROM slots WHERE network = ?", network);
+  return rows.map(({ account }) => account);
+}
+
+/**
+ * The highest slot that an account used on each network: slots are texts, the longer the higher.
+ * @public
+ */
+export function listHighestSlots(database: Database, account: string): readonly Omit<Slot, "account">[] {
+  const networks = database.all<{ network: string }>("SELECT DISTINCT network FROM slots WHERE account = ?", account);
+  return networks.map(({ network }) => {
+    const sql = "SELECT slot FROM slots WHERE network = ? AND account = ? ORDER BY length(slot) DESC, slot DESC LIMIT 1";
+    return { network, slot: database.get<{ slot: string }>(sql, network, account)?.slot ?? "0" };
+  });
+}
+
+/**
+ * An agent's withdrawals that are pending and have a slot, in the order of its jobs.
+ * @public
+ */
+export function listPendingWithSlot(database: Database, agentId: string): readonly AskedWithdrawal[] {
+  return database.all<AskedWithdrawal>(
+    `SELECT transactions.id, transactions.receiverAddress, jobs.text
+     FROM jobs JOIN transactions ON transactions.id = jobs.transactionId JOIN slots ON slots.transactionId = transactions.id
+     WHERE jobs.agent = ? AND transactions.status = 0 ORDER BY jobs.sequence`,
+    agentId,
+  );
+}
+
+/**
+ * An agent's withdrawals that have ended and have a slot of the range, the highest slots first, at
+ * most `most`.
+ * @public
+ */
+export function listEndedInRange(
+  database: Database,
+  agentId: string,
+  { network, account, first, last }: SlotRange,
+  most: number,
+): readonly AskedWithdrawal[] {
+  return database.all<AskedWithdrawal>(
+    `SELECT transactions.id, transactions.receiverAddress, jobs.text
+     FROM slots JOIN transactions ON transactions.id = slots.transactionId JOIN jobs ON jobs.transactionId = transactions.id
+     WHERE slots.network = ? AND slots.account = ? AND jobs.agent = ? AND transactions.status <> 0
+       AND (length(slots.slot), slots.slot) BETWEEN (?, ?) AND (?, ?)
+     ORDER BY length(slots.slot) DESC, slots.slot DESC LIMIT ?`,
+    ...[network, account, agentId],
+    ...[first.length, first, last.length, last, most],
+  );
+}
+
+/**
+ * The ids of all that `listEndedInRange` finds, in no order.
+ * @public
+ */
+export function listEndedIdsInRange(
+  database: Database,
+  agentId: string,
+  { network, account, first, last }: SlotRange,
+): readonly string[] {
+  const rows = database.all<{ id: string }>(
+    `SELECT transactions.id
+     FROM slots JOIN transactions ON transactions.id = slots.transactionId JOIN jobs ON jobs.transactionId = transactions.id
+     WHERE slots.network = ? AND slots.account = ? AND jobs.agent = ? AND transactions.status <> 0
+       AND (length(slots.slot), slots.slot) BETWEEN (?, ?) AND (?, ?)`,
+    ...[network, account, agentId, first.length, first, last.length, last],
+  );
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,52 @@
+/** Records of all merchants, each with its merchant's name, as the operator's lists show them. */
+import type { PaymentRow, TransactionRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/** @public */
+export interface TransactionQuery {
+  readonly operation: "deposit" | "withdraw";
+  readonly merchant: string | null; // null: of all
+  readonly status: number | null;
+  readonly orderId: string | null;
+  readonly isLate: boolean; // deposits that money came for after their end
+  readonly most: number;
+}
+
+/** @public */
+export type NamedTransaction = TransactionRow & { readonly merchantName: string };
+
+/**
+ * Records of one operation, newest first.
+ * @public
+ */
+export function listedTransactions(database: Database, query: TransactionQuery): readonly NamedTransaction[] {
+  const { operation, merchant, status, orderId, isLate, most } = query;
+  return database.all<NamedTransaction>(
+    `SELECT transactions.*, merchants.name AS merchantName FROM transactions JOIN merchants ON merchants.id = transactions.merchant
+     WHERE operation = ? AND (? IS NULL OR merchant = ?) AND (? IS NULL OR status = ?) AND (? IS NULL OR orderId = ?) AND late >= ?
+     ORDER BY transactions.createdAt DESC, transactions.id LIMIT ?`,
+    ...[operation, merchant, merchant, status, status, orderId, orderId, isLate ? 1 : 0, most],
+  );
+}
+
+/** @public */
+export function namedTransaction(
+  database: Database,
+  operation: "deposit" | "withdraw",
+  id: string,
+): NamedTransaction | undefined {
+  const sql = `SELECT transactions.*, merchants.name AS merchantName FROM transactions
+    JOIN merchants ON merchants.id = transactions.merchant WHERE transactions.id = ? AND operation = ?`;
+  return database.get<NamedTransaction>(sql, id, operation);
+}
+
+/**
+ * Everything that was seen on a deposit's address, in other currencies too.
+ * @public
+ */
+export function listPaymentsTo(database: Database, transactionId: string): readonly PaymentRow[] {
+  return database.all<PaymentRow>(
+    "SELECT * FROM payments WHERE transactionId = ? ORDER BY block, txHash, logIndex",
+    transactionId,
+  );
+}

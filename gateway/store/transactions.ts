@@ -1,0 +1,140 @@
+/**
+ * Deposit requests and withdrawals in what they share: one row for each, made once for ever per
+ * merchant, operation and orderId. deposits.ts and withdrawals.ts hold what is of one kind.
+ */
+import type { TransactionRow } from "./rows.ts";
+import type { Database, Value } from "./store.ts";
+
+/** @public */
+export function readTransaction(database: Database, id: string): TransactionRow | undefined {
+  return database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id);
+}
+
+/**
+ * A merchant's own record: another merchant's is not found.
+ * @public
+ */
+export function readTransactionOf(
+  database: Database,
+  { id, merchant, operation }: { readonly id: string; readonly merchant: string; readonly operation: string },
+): TransactionRow | undefined {
+  const sql = "SELECT * FROM transactions WHERE id = ? AND merchant = ? AND operation = ?";
+  return database.get<TransactionRow>(sql, id, merchant, operation);
+}
+
+/**
+ * A row of its own, pending, with nothing paid and nothing on the chain.
+ * @public
+ */
+export type NewTransaction = Omit<
+  TransactionRow,
+  "status" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "late" | "callbackStatus"
+>;
+
+/** Not for calling twice: id and order are the table's keys. */
+export function insertTransaction(database: Database, row: NewTransaction): void {
+  const { id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits } = row;
+  database.run(
+    `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
+       receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt, quote, metadata)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)`,
+    ...[id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits],
+    ...[row.receiverAddress, row.depositAddress, row.tag, row.stage, row.createdAt, row.changedAt, row.expiresAt],
+    ...[row.quote, row.metadata],
+  );
+}
+
+/**
+ * Which of a merchant's records a list holds; what is left out is not asked for. Times are
+ * milliseconds.
+ * @public
+ */
+export interface TransactionFilter {
+  readonly merchant: string;
+  readonly operation?: string;
+  readonly status?: number;
+  readonly currency?: string;
+  readonly orderId?: string;
+  readonly from?: number; // made at this time or later
+  readonly to?: number; // made before this time
+  readonly after?: TransactionPlace;
+}
+
+/**
+ * A record's place in the list.
+ * @public
+ */
+export type TransactionPlace = Pick<TransactionRow, "createdAt" | "id">;
+
+/**
+ * Rows that one index gives in the list's order. The index is named, since a wide range of times
+ * misleads the planner.
+ */
+interface Way {
+  readonly index: "" | "transactionsByMerchant" | "transactionsByKind" | "transactionsByCurrency";
+  readonly conditions: readonly Condition[];
+}
+
+interface Condition {
+  readonly text: string;
+  readonly values: readonly Value[];
+}
+
+const operations = ["deposit", "withdraw"] as const;
+const statuses = [0, 1, 2] as const;
+
+/**
+ * From which time to which: both bounds are of one column, so that the index ends where the page
+ * does.
+ */
+function timeConditions({ orderId, from, to, after }: TransactionFilter): readonly Condition[] {
+  // The plus keeps times out of the choice of an index: an order's own finds two rows at most.
+  const createdAt = orderId === undefined ? "createdAt" : "+createdAt";
+  const last = Math.min(to === undefined ? Number.POSITIVE_INFINITY : to - 1, after?.createdAt ?? Number.POSITIVE_INFINITY);
+  return [
+    ...(from === undefined ? [] : [{ text: `${createdAt} >= ?`, values: [from] }]),
+    ...(last === Number.POSITIVE_INFINITY ? [] : [{ text: `${createdAt} <= ?`, values: [last] }]),
+    ...(after === undefined ? [] : [{ text: `(${createdAt} < ? OR id > ?)`, values: [after.createdAt, after.id] }]),
+  ];
+}
+
+/**
+ * The ways through the indexes that hold the filter between them, each of which gives its rows in
+ * the list's order. A filter that names neither operation nor status takes the way of each, and
+ * SQLite merges them row by row: no row is read that is not asked for.
+ */
+function waysOf(filter: TransactionFilter): readonly Way[] {
+  const { merchant, operation, status, currency, orderId } = filter;
+  const equal = (column: string, value: Value | undefined): Condition[] =>
+    value === undefined ? [] : [{ text: `${column} = ?`, values: [value] }];
+  const always = [...equal("merchant", merchant), ...equal("currency", currency)];
+  if (orderId !== undefined) {
+    const order = { text: "operation IN ('deposit', 'withdraw') AND orderId = ?", values: [orderId] };
+    return [{ index: "", conditions: [...always, order, ...equal("operation", operation), ...equal("status", status)] }];
+  }
+  if (operation === undefined && status === undefined && currency === undefined) {
+    return [{ index: "transactionsByMerchant", conditions: always }];
+  }
+  const index = currency === undefined ? "transactionsByKind" : "transactionsByCurrency";
+  const kinds = operation === undefined ? operations : [operation];
+  const ends = status === undefined ? statuses : [status];
+  return kinds.flatMap((kind) =>
+    ends.map((end) => ({ index, conditions: [...always, ...equal("operation", kind), ...equal("status", end)] })),
+  );
+}
+
+/**
+ * The records that a filter lets through, newest first and then by id, at most `most`.
+ * @public
+ */
+export function listTransactionRows(database: Database, filter: TransactionFilter, most: number): readonly TransactionRow[] {
+  const times = timeConditions(filter);
+  const ways = waysOf(filter).map(({ index, conditions }) => ({ index, conditions: [...conditions, ...times] }));
+  const arms = ways.map(({ index, conditions }) => {
+    const from = index === "" ? "transactions" : `transactions INDEXED BY ${index}`;
+    return `SELECT * FROM ${from} WHERE ${conditions.map(({ text }) => text).join(" AND ")}`;
+  });
+  const values = ways.flatMap(({ conditions }) => conditions.flatMap((condition) => condition.values));
+  const sql = `${arms.join(" UNION ALL ")} ORDER BY createdAt DESC, id LIMIT ?`;
+  return database.all<TransactionRow>(sql, ...values, most);
+}

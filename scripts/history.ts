@@ -1,0 +1,259 @@
+/**
+ * `npm run history [-- --orders 10000,1000000] [-- --json]`: what a long history costs the signer.
+ * Ledgers whose checkpoints put away so many closed orders, made through the ledger itself; then
+ * the same days of work on each, the real signer started on it, and the figures as ratios to the
+ * first.
+ */
+import { createHash, generateKeyPairSync, randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ledgerDisk } from "../agent/ledger/disk.ts";
+import { type Ledger, openLedger } from "../agent/ledger/ledger.ts";
+import type { LedgerRecord, RecordBody } from "../agent/ledger/records.ts";
+import type { Row } from "../agent/ledger/sorted-file.ts";
+import { readRules } from "../agent/signer/policy/rules.ts";
+import { Core } from "../agent/signer/state/core.ts";
+import { rowOfEnded } from "../agent/signer/state/ended.ts";
+import { publicKeyHex } from "../protocol/envelope.ts";
+import { jobHashOf, transactionIdOf, zeroHash } from "../protocol/identity.ts";
+import { readCommandLine } from "./command-line.ts";
+import { makeSignerFolder, type SignerFolder, startSigner } from "./faults/signer-folder.ts";
+
+const { values } = readCommandLine({
+  name: "history",
+  does: "Measures start, the stop at a checkpoint, memory and look-ups of a signer with so many closed orders behind it.",
+  options: {
+    orders: { takes: "LIST", default: "10000,1000000,6000000", says: "closed orders, by commas; ratios are to the first" },
+    json: { says: "one line of JSON" },
+  },
+});
+
+/** About as many close while one segment is written. */
+const closedPerSegment = 4_100;
+/** Of these, destinations never paid before. */
+const destinationsPerSegment = 1_000;
+/** Withdrawals in the newest segment, which a start reads back. */
+const tail = 2_500;
+const rounds = 3;
+const agent = "ab".repeat(8);
+const merchant = "m1";
+
+interface Figures {
+  readonly orders: number;
+  readonly files: number;
+  readonly filesMiB: number;
+  readonly checkpointMiB: number;
+  readonly stopMs: number;
+  readonly tendMs: number; // the longest slice of joining files
+  readonly readyMs: number;
+  readonly residentMiB: number;
+  readonly freshUs: number; // to look up an order that was never here
+  readonly closedUs: number;
+}
+
+const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] ?? 0;
+const say = (line: string): void => void process.stderr.write(`history: ${line}\n`);
+const idOf = (order: number): string => createHash("sha256").update(`order ${order}`).digest("hex").slice(0, 32);
+
+function timed(act: () => void): number {
+  const began = performance.now();
+  act();
+  return performance.now() - began;
+}
+
+/** One signer's ledger and state as they are kept in its process. */
+class Made {
+  readonly folder: SignerFolder;
+  readonly core: Core;
+  readonly ledger: Ledger;
+  readonly tends: number[] = [];
+  readonly stops: number[] = [];
+  #sequence = 0;
+  #hash = zeroHash;
+
+  constructor(folder: SignerFolder) {
+    this.folder = folder;
+    const { ledger, records } = openLedger({ disk: ledgerDisk(folder.ledger), seal: folder.seal, clock: Date.now });
+    this.ledger = ledger;
+    this.core = new Core(readRules(folder.settings, folder.hot), ledger.past);
+    for (const record of records) this.core.fold(record);
+    this.put([{ kind: "ADOPTED", network: "eip155:31337", account: folder.hot, slot: "0" }]);
+  }
+
+  put(bodies: readonly RecordBody[]): readonly LedgerRecord[] {
+    const records = this.ledger.append(bodies);
+    for (const record of records) this.core.fold(record);
+    return records;
+  }
+
+  durable(): Promise<void> {
+    return new Promise((resolve, reject) => this.ledger.flush((fault) => (fault === null ? resolve() : reject(fault))));
+  }
+
+  /** Orders that closed long ago, as a segment's checkpoint put them away. */
+  async history(from: number, count: number): Promise<void> {
+    const closed = Array.from({ length: count }, (_, i) => {
+      const content = createHash("sha256")
+        .update(`content ${from + i}`)
+        .digest("hex");
+      return rowOfEnded(idOf(from + i), { state: "paid", content });
+    });
+    const paid: Row[] = Array.from({ length: destinationsPerSegment }, (_, i) => {
+      const address = `0x${createHash("sha256")
+        .update(`to ${from + i}`)
+        .digest("hex")
+        .slice(0, 40)}`;
+      return { key: randomBytes(16), value: Buffer.from(JSON.stringify(["eip155:31337", address, Date.now(), "0.1", "eth"])) };
+    });
+    const { state } = this.core.checkpoint();
+    this.core.fold(this.ledger.rotate(JSON.stringify(state), { closed, paid }));
+    await this.durable();
+    this.tend();
+  }
+
+  /** As many ticks as there would be between two segments. */
+  tend(): void {
+    for (let slice = 0; slice < 8; slice++) this.tends.push(timed(() => this.ledger.past.tend()));
+  }
+
+  /** One withdrawal from its job to its end, closed. */
+  pay(): void {
+    this.#sequence += 1;
+    const orderId = `new-${this.folder.wallet.slice(0, 4)}-${this.#sequence}`;
+    const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId });
+    const address = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+    const job = {
+      ...{ agent, wallet: this.folder.wallet, network: "eip155:31337", epoch: 1, sequence: this.#sequence, previous: this.#hash },
+      ...{ issuedAt: Date.now(), expiresAt: Date.now() + 86_400_000, mode: "auto", transactionId, orderId },
+      ...{ currency: "eth", amount: "0.1", address, tag: "" },
+    };
+    const text = JSON.stringify(job);
+    this.#hash = jobHashOf(text);
+    const money = { network: "eip155:31337", contract: "", address, amountUnits: "100000000000000000" };
+    const digest = createHash("sha256").update(orderId).digest("hex");
+    const txHash = `0x${digest}`;
+    const facts = { gasLimit: "21000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
+    const fees = { facts, feeMax: "42000000000000" };
+    const slot = (this.#sequence - 1).toString();
+    const [, , , signed] = this.put([
+      { kind: "REQUESTED", transactionId, sequence: this.#sequence, jobHash: this.#hash, job: text, signature: "00".repeat(64) },
+      { kind: "APPROVED", transactionId, by: "policy", approver: "", chain: "local", ...money },
+      {
+        ...{ kind: "INTENT" as const, transactionId, version: 1, account: this.folder.hot, slot, ...money, ...fees, digest },
+        unsigned: "02f0".repeat(12),
+      },
+      { kind: "SIGNED", transactionId, version: 1, digest, txHash, raw: "02f8".repeat(30) },
+    ]);
+    if (signed === undefined) throw new Error("a SIGNED record was put");
+    const acked = { seq: signed.seq, hash: signed.hash };
+    this.put([{ kind: "RELEASED", acked, released: [{ transactionId, version: 1 }] }]);
+    const seen = { kind: "OBSERVED", transactionId, txHash, block: this.#sequence } as const;
+    this.put([{ ...seen, stage: "included", outcome: "" }]);
+    const [final] = this.put([{ ...seen, stage: "final", outcome: "paid" }]);
+    if (final !== undefined) this.put([{ kind: "REPORTED", acked: { seq: final.seq, hash: final.hash } }]);
+  }
+
+  /** A segment's worth of work, and the stop at its end. */
+  async segment(): Promise<void> {
+    for (let n = 0; n < closedPerSegment; n++) {
+      this.pay();
+      if (n % 256 === 255) await this.durable();
+    }
+    await this.durable();
+    this.stops.push(
+      timed(() => {
+        const { state, leaving } = this.core.checkpoint();
+        this.core.fold(this.ledger.rotate(JSON.stringify(state), leaving));
+      }),
+    );
+    await this.durable();
+    this.tend();
+  }
+}
+
+function residentMiB(pid: number): number {
+  const found = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return Math.round((Number(found?.[1] ?? 0) / 1024) * 10) / 10;
+}
+
+async function started(folder: SignerFolder): Promise<{ readonly readyMs: number; readonly residentMiB: number }> {
+  const began = performance.now();
+  const signer = await startSigner(folder);
+  const readyMs = performance.now() - began;
+  await sleep(2_500);
+  const resident = residentMiB(signer.pid);
+  await signer.kill();
+  return { readyMs, residentMiB: resident };
+}
+
+function lookUps(made: Made, orders: number): { readonly freshUs: number; readonly closedUs: number } {
+  const count = 20_000;
+  const look = (id: (n: number) => string): number => {
+    const ids = Array.from({ length: count }, (_, n) => id(n));
+    return (timed(() => ids.forEach((each) => void made.core.book.stateOf(each))) * 1000) / count;
+  };
+  return { freshUs: look((n) => idOf(-1 - n)), closedUs: look((n) => idOf(Math.floor((n * orders) / count))) };
+}
+
+async function measure(orders: number, dir: string): Promise<Figures> {
+  mkdirSync(dir, { mode: 0o700 });
+  const gatewayKey = publicKeyHex(generateKeyPairSync("ed25519").privateKey);
+  const folder = await makeSignerFolder(dir, { agent, merchant, gatewayKey });
+  const made = new Made(folder);
+  for (let from = 0; from < orders; from += closedPerSegment) await made.history(from, Math.min(closedPerSegment, orders - from));
+  // The same work on every history.
+  for (let round = 0; round < rounds; round++) await made.segment();
+  for (let n = 0; n < tail; n++) made.pay();
+  await made.durable();
+  const found = lookUps(made, orders);
+  made.ledger.close();
+  const starts: Awaited<ReturnType<typeof started>>[] = [];
+  for (let round = 0; round < rounds; round++) starts.push(await started(folder));
+  const names = readdirSync(folder.ledger);
+  const { closed, paid } = made.ledger.past.named;
+  const bytesOf = (file: string): number => statSync(join(folder.ledger, file)).size;
+  const mebi = (bytes: number): number => Math.round((bytes / 1024 / 1024) * 10) / 10;
+  const checkpoint =
+    names
+      .filter((name) => name.startsWith("checkpoint-"))
+      .sort()
+      .at(-1) ?? "";
+  folder.lock.release();
+  return {
+    ...{ orders, files: closed.length + paid.length },
+    filesMiB: mebi([...closed, ...paid].reduce((sum, { file }) => sum + bytesOf(file), 0)),
+    checkpointMiB: mebi(bytesOf(checkpoint)),
+    stopMs: median(made.stops),
+    tendMs: Math.max(...made.tends),
+    readyMs: median(starts.map(({ readyMs }) => readyMs)),
+    residentMiB: median(starts.map((each) => each.residentMiB)),
+    ...found,
+  };
+}
+
+const told = ["stopMs", "readyMs", "residentMiB", "checkpointMiB", "tendMs", "freshUs", "closedUs", "files", "filesMiB"] as const;
+
+function tell(all: readonly Figures[]): void {
+  const [first] = all;
+  if (first === undefined) return;
+  for (const figures of all) {
+    const words = told.map((name) => `${name} ${figures[name].toFixed(1)} (${(figures[name] / first[name]).toFixed(2)})`);
+    process.stdout.write(`${figures.orders} orders: ${words.join(", ")}\n`);
+  }
+}
+
+const dir = mkdtempSync(join(tmpdir(), "history-"));
+try {
+  const all: Figures[] = [];
+  for (const [round, orders] of values.orders.split(",").entries()) {
+    all.push(await measure(Number(orders), join(dir, String(round))));
+    rmSync(join(dir, String(round)), { recursive: true });
+    say(`${orders} orders measured`);
+  }
+  if (values.json) process.stdout.write(`${JSON.stringify(all)}\n`);
+  else tell(all);
+} finally {
+  rmSync(dir, { recursive: true, force: true });
+}

@@ -1,0 +1,91 @@
+/**
+ * People at the agent who replace, cancel, pause and resume: now and then without need while things
+ * go wrong, and afterwards exactly as `status` says, once for each withdrawal it names. The rest is
+ * to go on without them.
+ */
+import type { Answer, SignerStatus, UnstickPlan, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { kernel } from "../kernel/kernel.ts";
+import type { Machine } from "./agent.ts";
+import type { World } from "./world.ts";
+
+const lookMs = 2_500;
+const wish = { facts: { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" }, approver: "ann" } as const;
+
+const waiting: ReadonlySet<string> = new Set(["approved", "intent", "signed", "quarantined"]);
+
+type Ask = (machine: Machine, verb: string, body: object, answered?: (answer: Answer) => void) => void;
+
+export class OnCall {
+  readonly #world: World;
+  readonly #ask: Ask;
+  /** Whom somebody helped once nothing went wrong any more: once is enough. */
+  readonly #followed = new Set<string>();
+
+  constructor(world: World, ask: Ask) {
+    this.#world = world;
+    this.#ask = ask;
+  }
+
+  begin(): void {
+    const { scheduler } = kernel;
+    scheduler.every(lookMs, scheduler.world, () => {
+      for (const machine of this.#world.machines) {
+        if (machine.signer === null) continue;
+        if (this.#world.isFaulty) this.#meddle(machine);
+        else this.#follow(machine);
+      }
+    });
+  }
+
+  #meddle(machine: Machine): void {
+    const { chance } = kernel;
+    const { helps } = this.#world.plan;
+    if (helps === 0 || !chance.fault("a person helps", helps)) return;
+    const verb = chance.pick("how", ["replace", "replace", "cancel", "pause", "resume", "resume"] as const);
+    if (verb === "pause" || verb === "resume") {
+      this.#ask(machine, "pause", { paused: verb === "pause", approver: "ann" });
+      return;
+    }
+    this.#ask(machine, "list", { openOnly: true, limit: 20 }, (answer) => {
+      const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
+      const out = withdrawals.filter(
+        ({ versions, state }) => state !== "quarantined" && versions.some(({ raw }) => raw !== undefined),
+      );
+      if (out.length > 0) this.#unstick(machine, verb, chance.pick("which one", out).transactionId);
+    });
+  }
+
+  /** Whether the courier and its nodes alone could not be trusted to bring everything to an end. */
+  get #isNeeded(): boolean {
+    const { rates, helps, rescue } = this.#world.plan;
+    return rates.hostileCourier + rates.nodeLies + helps > 0 || rescue || this.#world.weather.mayLock;
+  }
+
+  /**
+   * Nothing goes wrong any more: a pause is ended, and a withdrawal that `status` names gets the
+   * verb that it names.
+   */
+  #follow(machine: Machine): void {
+    const { core } = machine.signer?.signer ?? {};
+    if (core === undefined || (core.paused === null && core.book.openCount === 0)) return;
+    this.#ask(machine, "status", {}, (answer) => {
+      const { status } = answer as unknown as { status?: SignerStatus };
+      if (status?.paused) this.#ask(machine, "pause", { paused: false, approver: "ann" });
+      const stuck = status?.stuck ?? null;
+      // What a recovery has quarantined is for whoever carries that out; what has left nowhere
+      // waits for something else.
+      if (stuck === null || !this.#isNeeded || waiting.has(stuck.state) || this.#followed.has(stuck.transactionId)) return;
+      this.#unstick(machine, "replace", stuck.transactionId, () => this.#followed.add(stuck.transactionId));
+    });
+  }
+
+  /** As the command does it: shown first, then ordered as it was shown. */
+  #unstick(machine: Machine, act: "replace" | "cancel", transactionId: string, done: () => void = () => {}): void {
+    this.#ask(machine, "unstick", { transactionId, act, ...wish, plan: null }, (answer) => {
+      const { plan } = answer as unknown as { plan?: UnstickPlan };
+      if (plan === undefined) return;
+      this.#world.payments.helped(transactionId);
+      this.#ask(machine, "unstick", { transactionId, act, ...wish, plan }, ({ ok }) => ok && done());
+    });
+  }
+}

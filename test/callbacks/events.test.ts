@@ -1,0 +1,191 @@
+/** Which events a change is, by its row before and after; and whose turn it is to be told. */
+import { describe, expect, it } from "vitest";
+import { callbackSettings } from "../../gateway/callback-settings.ts";
+import { eventsOf } from "../../gateway/callbacks/events.ts";
+import { Lanes, lanesMax, type Waiting } from "../../gateway/callbacks/lanes.ts";
+import { nextTry, retryAfterOf } from "../../gateway/callbacks/schedule.ts";
+import type { Glimpse } from "../../gateway/store/callback-outbox.ts";
+import type { TransactionRow } from "../../gateway/store/rows.ts";
+
+const base: TransactionRow = {
+  ...{ id: "1", merchant: "m", orderId: "o", contentHash: "", currency: "eth", network: "n", amount: "1", amountUnits: "100" },
+  ...{ receiverAddress: "", depositAddress: "", tag: "", code: "", txHash: "", feeUnits: "", amountReceivedUnits: "0" },
+  ...{ operation: "deposit", mode: "", status: 0, stage: "waiting", finalBlock: null },
+  ...{ createdAt: 0, changedAt: 0, expiresAt: 0, callbackStatus: 0, late: 0, quote: "", metadata: "" },
+};
+
+const told = (
+  operation: "deposit" | "withdraw",
+  before: Partial<Glimpse> | null,
+  after: Partial<Glimpse>,
+  wasBroadcast = false,
+) =>
+  eventsOf(
+    {
+      row: { ...base, operation, ...after },
+      before: before === null ? null : { ...base, ...before },
+      payment: null,
+    },
+    { minPaymentUnits: 10n, wasBroadcast },
+  );
+
+describe("a deposit", () => {
+  it("is told of on its way", () => {
+    const on = (before: Partial<Glimpse> | null, after: Partial<Glimpse>) => told("deposit", before, after);
+    expect(on(null, {})).toEqual([]);
+    expect(on({}, { stage: "seen" })).toEqual(["deposit.detected"]);
+    expect(on({}, { stage: "confirming" })).toEqual(["deposit.detected"]);
+    expect(on({ stage: "seen" }, { stage: "confirming" })).toEqual([]);
+    expect(on({ stage: "seen" }, { stage: "partial", amountReceivedUnits: "10" })).toEqual(["deposit.partial"]);
+    expect(on({ stage: "seen" }, { stage: "partial", amountReceivedUnits: "9" })).toEqual([
+      "deposit.partial",
+      "deposit.below_minimum",
+    ]);
+    expect(on({}, { stage: "partial", amountReceivedUnits: "50" })).toEqual(["deposit.detected", "deposit.partial"]);
+    expect(on({ stage: "seen" }, { stage: "waiting" })).toEqual(["deposit.reorged"]);
+    expect(on({ stage: "confirming" }, { stage: "seen" })).toEqual(["deposit.reorged"]);
+    expect(on({ stage: "partial", amountReceivedUnits: "50" }, { stage: "confirming", amountReceivedUnits: "50" })).toEqual([]);
+  });
+
+  it("ends once, and says what came over or late", () => {
+    const on = (before: Partial<Glimpse>, after: Partial<Glimpse>) => told("deposit", before, after);
+    expect(on({ stage: "seen" }, { status: 1, stage: "completed", amountReceivedUnits: "100" })).toEqual(["deposit.completed"]);
+    expect(on({}, { status: 1, stage: "completed", amountReceivedUnits: "101" })).toEqual([
+      "deposit.completed",
+      "deposit.overpaid",
+    ]);
+    expect(on({}, { status: 2, stage: "expired" })).toEqual(["deposit.expired"]);
+    const expired = { status: 2, stage: "expired" } as const;
+    expect(on(expired, { ...expired, amountReceivedUnits: "100" })).toEqual(["deposit.late"]);
+    expect(on(expired, { ...expired, stage: "late" })).toEqual([]);
+    expect(on(expired, { status: 1, stage: "completed" })).toEqual(["deposit.completed"]);
+    const done = { status: 1, stage: "completed", amountReceivedUnits: "100" } as const;
+    expect(on(done, { ...done, amountReceivedUnits: "150" })).toEqual(["deposit.late"]);
+  });
+
+  it("that another coin came to is unattributed", () => {
+    const payment = { currency: "usdt", units: "5", txHash: "0x1" };
+    expect(eventsOf({ row: base, before: null, payment }, { minPaymentUnits: 0n, wasBroadcast: false })).toEqual([
+      "deposit.unattributed",
+    ]);
+  });
+});
+
+describe("a withdrawal", () => {
+  const on = (before: Partial<Glimpse> | null, after: Partial<Glimpse>, wasBroadcast = false) =>
+    told("withdraw", before, after, wasBroadcast);
+
+  it("is told of from its making to its end, each step once", () => {
+    expect(on(null, { stage: "queued" })).toEqual(["withdrawal.created"]);
+    expect(on({ stage: "queued" }, { stage: "awaiting_approval" })).toEqual([]);
+    expect(on({ stage: "awaiting_approval" }, { stage: "queued" })).toEqual(["withdrawal.approved"]);
+    expect(on({ stage: "awaiting_approval" }, { stage: "signed" })).toEqual(["withdrawal.approved"]);
+    expect(on({ stage: "queued" }, { stage: "signed" })).toEqual([]);
+    expect(on({ stage: "signed" }, { stage: "confirming" })).toEqual(["withdrawal.broadcast"]);
+    expect(on({ stage: "broadcast" }, { stage: "confirming" })).toEqual([]);
+    expect(on({ stage: "stuck" }, { stage: "confirming" }, true)).toEqual([]);
+    expect(on({ stage: "confirming" }, { status: 1, stage: "completed" })).toEqual(["withdrawal.completed"]);
+    expect(on({ stage: "confirming" }, { status: 2, stage: "failed" })).toEqual(["withdrawal.failed"]);
+    expect(on({ status: 1, stage: "completed" }, { status: 1, stage: "other" })).toEqual([]);
+  });
+
+  it("that was refused is rejected and failed; one that ran out failed", () => {
+    expect(on({ stage: "awaiting_approval" }, { status: 2, stage: "refused" })).toEqual([
+      "withdrawal.rejected",
+      "withdrawal.failed",
+    ]);
+    expect(on({ stage: "awaiting_approval" }, { status: 2, stage: "expired" })).toEqual(["withdrawal.failed"]);
+  });
+});
+
+describe("the schedule", () => {
+  const { retryMs } = callbackSettings(undefined, false);
+
+  it("is the one of Standard Webhooks, a fifth longer at most, and ends", () => {
+    const seconds = (chance: number) =>
+      [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((tries) => {
+        const at = nextTry(retryMs, { tries, nowMs: 1_000, retryAfterMs: 0, chance });
+        return at === null ? null : (at - 1_000) / 1000;
+      });
+    expect(seconds(0)).toEqual([5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400, null]);
+    expect(seconds(1)).toEqual([6, 360, 2_160, 8_640, 21_600, 43_200, 60_480, 86_400, 103_680, null]);
+  });
+
+  it("waits longer where a receiver asks for it, a day at most", () => {
+    const at = Date.parse("2026-01-02T03:04:05Z");
+    expect(nextTry(retryMs, { tries: 1, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(at + 9_000);
+    expect(nextTry(retryMs, { tries: 2, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(at + 300_000);
+    const waits = [
+      "7",
+      "0",
+      "9999999999",
+      "Fri, 02 Jan 2026 03:05:05 GMT",
+      "Thu, 01 Jan 2026 00:00:00 GMT",
+      "soon",
+      "-5",
+      undefined,
+    ];
+    expect(waits.map((header) => retryAfterOf(header, at))).toEqual([7_000, 0, 86_400_000, 60_000, 0, 0, expect.any(Number), 0]);
+    expect(retryAfterOf("-5", at)).toBeLessThanOrEqual(86_400_000);
+  });
+});
+
+describe("lanes", () => {
+  const of = (merchant: string, target = merchant): Waiting => ({ merchant, target });
+  const takeAll = (lanes: Lanes, waiting: readonly Waiting[]): readonly string[] => {
+    const taken: string[] = [];
+    for (let next = lanes.take(waiting); next !== null; next = lanes.take(waiting)) taken.push(next.target);
+    return taken;
+  };
+
+  it("give a target that was never heard one, a good one four, a merchant eight", () => {
+    const lanes = new Lanes();
+    const mine = ["a", "b", "c"].map((target) => of("m", target));
+    expect(takeAll(lanes, mine)).toEqual(["a", "b", "c"]);
+    for (const { target } of mine) lanes.free(target, true, 10);
+    expect(takeAll(lanes, mine)).toHaveLength(8);
+    expect(takeAll(lanes, [of("n")])).toEqual(["n"]);
+  });
+
+  it("go to the merchant who has fewest, then to whom was served longest ago", () => {
+    const lanes = new Lanes();
+    const all = [of("m", "m1"), of("m", "m2"), of("n")];
+    for (const { target } of all) {
+      lanes.take(all.filter((one) => one.target === target));
+      lanes.free(target, true, 1);
+    }
+    const first = takeAll(lanes, all);
+    expect(first.slice(0, 4)).toEqual(["m1", "n", "m2", "n"]);
+  });
+
+  it("leave room for the good ones, however many hang, and find the good ones again", () => {
+    const lanes = new Lanes();
+    const good = [of("shop"), of("other shop")];
+    for (const { target } of good) {
+      lanes.take(good);
+      lanes.free(target, true, 1);
+    }
+    const hung = Array.from({ length: 500 }, (_, i) => of(`hung ${i}`));
+    const stuck = [...takeAll(lanes, hung)];
+    for (const target of stuck) lanes.free(target, false, 15_000);
+    const again = takeAll(lanes, hung);
+    expect([stuck.length, again.length]).toEqual([24, 48]);
+    expect(takeAll(lanes, good)).toHaveLength(8);
+    expect(lanes.taken).toBeLessThan(lanesMax);
+    for (const target of again) lanes.free(target, true, 1);
+    lanes.keepOnly(new Set());
+    expect(takeAll(lanes, hung).length).toBeGreaterThan(20);
+  });
+
+  it("take one that dawdles for slow until it does not", () => {
+    const lanes = new Lanes();
+    const shop = [of("shop")];
+    lanes.take(shop);
+    lanes.free("shop", true, 3_000);
+    expect(takeAll(lanes, shop)).toHaveLength(1);
+    lanes.free("shop", true, 100);
+    expect(takeAll(lanes, shop)).toHaveLength(4);
+    lanes.back("shop");
+    expect(takeAll(lanes, shop)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,103 @@
+/**
+ * The offline door to the chains: slots, the rule for a dearer version, and addresses whose network
+ * is not known yet.
+ */
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { encodeTransferCall } from "../../chains/evm/erc20.ts";
+import { outcomeOf } from "../../chains/evm/verdict.ts";
+import { families, familyOf, findFamily, networkOf, parseAddress } from "../../chains/families.ts";
+import type { Facts, PricedVersion } from "../../chains/family.ts";
+import { Bug } from "../../protocol/fault.ts";
+
+const shop = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const token = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
+const { slots, fees } = families.evm;
+
+describe("families", () => {
+  it("are found by the names of their networks, and only ours are", () => {
+    expect(networkOf({ family: "evm", chainId: 31337 })).toBe("eip155:31337");
+    expect(familyOf("eip155:1")).toBe(families.evm);
+    expect(["bip122:000000000019d6689c085ae165831e93", "eip155", "", "constructor:1"].map(findFamily)).toEqual(
+      Array.from({ length: 4 }),
+    );
+    expect(() => familyOf("xrpl:0")).toThrow(Bug);
+  });
+
+  it("read an address whose network nobody named", () => {
+    expect(parseAddress(shop.toLowerCase())).toEqual({ ok: true, address: shop });
+    expect(parseAddress(shop.replace("C", "c"))).toMatchObject({ ok: false, code: "ADDRESS_CHECKSUM" });
+    expect(parseAddress("somewhere")).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
+  });
+});
+
+describe("slots of an account", () => {
+  it("have one spelling and end where the chain's do", () => {
+    for (const text of ["0", "7", "18446744073709551614"]) expect(slots.read(text)).toBe(text);
+    for (const text of ["", "00", "07", "-1", "0x7", "1.0", "18446744073709551615"]) expect(slots.read(text)).toBeNull();
+    expect([slots.next("0"), slots.next("9")]).toEqual(["1", "10"]);
+  });
+
+  it("stand in the order in which blocks take them", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 2n }), fc.bigInt({ min: 0n, max: 2n ** 64n - 2n }), (a, b) => {
+        expect(Math.sign(slots.compare(`${a}`, `${b}`))).toBe(a < b ? -1 : a > b ? 1 : 0);
+      }),
+    );
+  });
+});
+
+describe("a dearer version", () => {
+  const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
+  const offer = fc
+    .record({ fee: wei, tip: wei })
+    .map(({ fee, tip }): Facts => ({ gasLimit: "21000", maxFeePerGas: `${fee + tip}`, maxPriorityFeePerGas: `${tip}` }));
+  const version = (facts: Facts): PricedVersion => ({ txHash: "0x1", facts, feeMax: `${fees.most(facts)}` });
+  const figure = (facts: Facts, name: string): bigint => BigInt(facts[name] ?? "-1");
+  const isEighthAbove = (now: bigint, before: bigint): boolean => 8n * now >= 9n * before && now > before;
+
+  it("raises both fees by an eighth at least, and the same rule leaves its own result as it is", () => {
+    fc.assert(
+      fc.property(offer, offer, (newest, asked) => {
+        const next = fees.dearer([version(newest)], asked, false);
+        expect(isEighthAbove(figure(next, "maxFeePerGas"), figure(newest, "maxFeePerGas"))).toBe(true);
+        expect(isEighthAbove(figure(next, "maxPriorityFeePerGas"), figure(newest, "maxPriorityFeePerGas"))).toBe(true);
+        expect(figure(next, "maxFeePerGas")).toBeGreaterThanOrEqual(figure(next, "maxPriorityFeePerGas"));
+        expect(fees.dearer([version(newest)], next, false)).toEqual(next);
+      }),
+    );
+  });
+
+  it("is to the signer what the courier reckoned it to be", () => {
+    const price = { baseFeePerGas: 30n, maxPriorityFeePerGas: 2n, maxPriorityFeePerGasHigh: 5n };
+    fc.assert(
+      fc.property(offer, fc.integer({ min: 1, max: 14 }), fc.boolean(), (newest, number, isTipLow) => {
+        const next = fees.dearerAt(price, [version(newest)], 21_000n, number, isTipLow);
+        expect(fees.dearer([version(newest)], next, false)).toEqual(next);
+      }),
+    );
+  });
+});
+
+describe("the rule for paid", () => {
+  const payment = { account: token, contract: "", destination: shop, amountUnits: 5n };
+  const receipt = {
+    ...{ txHash: "0x1", blockNumber: 9, blockHash: "0xb", status: 1 as const, from: token, to: shop },
+    ...{ gasUsed: 1n, effectiveGasPrice: 1n, logs: [] },
+  };
+  const sent = { to: shop, valueUnits: 5n, input: "0x" };
+
+  it("knows a payment in coins, one that failed, one of nothing to oneself, and anything else", () => {
+    expect(outcomeOf(payment, sent, receipt)).toBe("paid");
+    expect(outcomeOf(payment, sent, { ...receipt, status: 0 })).toBe("reverted");
+    expect(outcomeOf(payment, { ...sent, to: token, valueUnits: 0n }, receipt)).toBe("cancelled");
+    expect(outcomeOf(payment, { ...sent, valueUnits: 4n }, receipt)).toBe("moved");
+    expect(outcomeOf(payment, { ...sent, to: token }, receipt)).toBe("moved");
+  });
+
+  it("takes a call for no payment where the token says nothing", () => {
+    const call = `0x${Buffer.from(encodeTransferCall(shop, 5n)).toString("hex")}`;
+    const inToken = { ...payment, account: shop, contract: token };
+    expect(outcomeOf(inToken, { to: token, valueUnits: 0n, input: call }, receipt)).toBe("moved");
+  });
+});

@@ -1,0 +1,71 @@
+/**
+ * The commands where something else is missing: a running signer, a service manager, a reader at
+ * the other end of the pipe.
+ */
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ledgerDisk } from "../../agent/ledger/disk.ts";
+import { createLedger } from "../../agent/ledger/ledger.ts";
+import { unitsIn } from "../../cli/machine.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+import { startsTheBuild } from "../support/built.ts";
+import { nowMs, rig, run, usesTheRig } from "../support/command-rig.ts";
+import { testSeal } from "../support/ledger-seal.ts";
+import { well } from "../support/operator-socket.ts";
+
+usesTheRig();
+
+describe("verify without a running signer", () => {
+  it("reads the folder itself, and names what is damaged", async () => {
+    await rig.signer.close();
+    const missing = await run("verify --state STATE");
+    expect(missing.code).toBe(4);
+    const body = {
+      kind: "PAIRED",
+      agent: well.agent,
+      merchant: "m_1",
+      wallet: well.wallet,
+      epoch: 1,
+      gatewayKey: "22".repeat(32),
+    } as const;
+    createLedger(ledgerDisk(join(rig.state, "signer", "ledger")), body, () => nowMs, testSeal);
+    const whole = await run("verify --state STATE");
+    expect(whole.code, whole.text).toBe(0);
+    expect(whole.text).toContain("this command, hashes alone: no signer runs");
+    const path = join(rig.state, "signer", "ledger", "00000001.jsonl");
+    writeFileSync(path, readFileSync(path, "utf8").replace('"epoch":1', '"epoch":2'));
+    const edited = await run("verify --state STATE");
+    expect(edited.code).toBe(4);
+    expect(edited.text).toMatch(/^crypto: .+\nhint: .+\n$/);
+  });
+});
+
+describe("the service manager's output", () => {
+  it("is read by unit, and a block without a name is passed over", () => {
+    const text =
+      "Id=crypto.service\nActiveState=active\nStatusText=a=b\n\nId=crypto-signer.service\nActiveState=failed\n\nno unit\n";
+    expect([...unitsIn(text)]).toEqual([
+      ["crypto.service", { Id: "crypto.service", ActiveState: "active", StatusText: "a=b" }],
+      ["crypto-signer.service", { Id: "crypto-signer.service", ActiveState: "failed" }],
+    ]);
+    expect(unitsIn("").size).toBe(0);
+  });
+});
+
+describe("a reader that is gone", () => {
+  startsTheBuild();
+  it("ends the command quietly", async () => {
+    const program = join(projectRoot, "dist", "cli", "main.js");
+    const look = `import { main } from ${JSON.stringify(program)}; process.exitCode = await main(["--help"]);`;
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", look], { stdio: ["ignore", "pipe", "pipe"] });
+    child.stdout.destroy();
+    let said = "";
+    child.stderr.on("data", (text) => {
+      said += String(text);
+    });
+    const code = await new Promise((resolve) => child.once("close", resolve));
+    expect([code, said]).toEqual([0, ""]);
+  });
+});

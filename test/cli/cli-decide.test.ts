@@ -1,0 +1,114 @@
+/**
+ * The requests of the commands to the signer: a decision is bound to the words that were shown,
+ * carries a name, and wants a yes.
+ */
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { rig, run, Screen, usesTheRig } from "../support/command-rig.ts";
+import { scenes, twin } from "../support/command-scenes.ts";
+import { held, transactionId } from "../support/operator-socket.ts";
+
+usesTheRig();
+
+describe("the commands and the socket", () => {
+  it("an approval names the digest of what was shown, and an address only where there was none", async () => {
+    await scenes.working?.();
+    const named = { address: "", approver: "alice" };
+    expect((await run("approve ID --state STATE --yes")).code).toBe(0);
+    expect(rig.signer.asked.at(-1)).toEqual({ verb: "approve", transactionId, digest: held.approvalDigest, ...named });
+    await scenes.manual?.();
+    expect((await run(`approve ID --state STATE --yes --address ${held.address.toLowerCase()}`)).code).toBe(0);
+    expect(rig.signer.asked.at(-1)).toMatchObject({ verb: "approve", address: held.address });
+  });
+
+  it("a name goes with every word, this user's own or the one that is given", async () => {
+    await scenes.working?.();
+    for (const command of ["approve", "refuse"]) {
+      expect((await run(`${command} ID --state STATE --yes`)).code).toBe(0);
+      expect(rig.signer.asked.at(-1)).toMatchObject({ verb: command, approver: "alice" });
+      expect((await run(`${command} ID --state STATE --yes --as bob@shop`)).code).toBe(0);
+      expect(rig.signer.asked.at(-1)).toMatchObject({ verb: command, approver: "bob@shop" });
+      const screen = new Screen();
+      screen.user = "domain user";
+      expect((await run(`${command} ID --state STATE --yes --as carol`, screen)).code).toBe(0);
+      const decided = rig.signer.asked.length;
+      expect((await run(`${command} ID --state STATE --yes`, screen)).code).toBe(2);
+      expect((await run(`${command} ID --state STATE --yes --as ${"a".repeat(65)}`)).code).toBe(2);
+      expect(rig.signer.asked).toHaveLength(decided);
+    }
+  });
+
+  it("an address that is given is looked at before the yes", async () => {
+    await scenes.manual?.();
+    const { text } = await run(`approve ID --state STATE --yes --address ${twin.toLowerCase()}`);
+    expect(rig.signer.asked[0]).toMatchObject({ verb: "show", address: twin });
+    expect(text).toContain(`to address      ${twin}\n  LOOKS LIKE      ${held.address}\n`);
+  });
+
+  it("nothing is decided without a yes", async () => {
+    await scenes.working?.();
+    for (const command of ["approve", "refuse"]) {
+      const screen = new Screen();
+      screen.isInteractive = true;
+      for (const answer of ["no", "y", "YES please", ""]) {
+        screen.answer = answer;
+        expect((await run(`${command} ID --state STATE`, screen)).code, answer).toBe(1);
+      }
+      screen.isInteractive = false;
+      expect((await run(`${command} ID --state STATE`, screen)).code).toBe(2);
+    }
+    expect(rig.signer.asked.every(({ verb }) => verb === "show")).toBe(true);
+  });
+
+  it("an address that would not be paid to is refused here already", async () => {
+    await scenes.manual?.();
+    for (const address of ["0x123", held.address.replace("C8", "c8"), `0x${"0".repeat(40)}`]) {
+      expect((await run(`approve ID --state STATE --yes --address ${address}`)).code, address).toBe(1);
+    }
+    expect((await run("approve ID --state STATE --yes")).code).toBe(2);
+    await scenes.working?.();
+    expect((await run(`approve ID --state STATE --yes --address 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266`)).code).toBe(2);
+    expect(rig.signer.asked.some(({ verb }) => verb === "approve")).toBe(false);
+  });
+
+  it("--json prints exactly one line that parses, fine or not", async () => {
+    await scenes.working?.();
+    const lines = [
+      "status",
+      "withdrawals",
+      "show ID",
+      "address eth",
+      "address",
+      "verify",
+      "approve ID --yes",
+      "refuse ID --yes",
+      "show 0",
+      "address btc",
+      "nonsense",
+    ];
+    for (const line of lines) {
+      const screen = new Screen();
+      const out: string[] = [];
+      screen.out = (text) => void out.push(text);
+      const { code } = await run(`${line} --state STATE --json`, screen);
+      expect(out.join("").split("\n").length, line).toBe(2);
+      expect(JSON.parse(out.join("")).ok, line).toBe(code === 0);
+    }
+  });
+
+  it("status --watch goes on through a signer that is away", async () => {
+    await scenes.working?.();
+    const screen = new Screen();
+    screen.rounds = 3;
+    const sleep = screen.sleep.bind(screen);
+    screen.sleep = async () => {
+      if (screen.rounds === 3) await rig.signer.close();
+      if (screen.rounds === 2) await rig.signer.open(join(rig.state, "run", "operator.sock"));
+      return sleep();
+    };
+    const { code, text } = await run("status --watch --state STATE", screen);
+    expect(code).toBe(0);
+    expect(text.split("everything works").length).toBe(3);
+    expect(text).toContain("crypto does not run on");
+  });
+});

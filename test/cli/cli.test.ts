@@ -1,0 +1,78 @@
+/**
+ * The commands as people see them: each file of test/cli is a transcript, its `$` lines are run and
+ * everything they print must stand there, exit code included. A signer with scripted answers stands
+ * behind the socket.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { ordinary, rig, run, Screen, usesTheRig } from "../support/command-rig.ts";
+import { faults, scenes, states } from "../support/command-scenes.ts";
+import { well } from "../support/operator-socket.ts";
+
+usesTheRig();
+
+const folder = fileURLToPath(new URL("../cli", import.meta.url));
+
+describe("transcripts", () => {
+  const files = readdirSync(folder).filter((name) => name.endsWith(".txt"));
+  it("are there", () => expect(files.length).toBeGreaterThanOrEqual(5));
+
+  it.each(files)("%s", async (file) => {
+    const lines = readFileSync(join(folder, file), "utf8").split("\n");
+    const said: string[] = [];
+    const screen = new Screen();
+    for (const line of lines) {
+      if (line.startsWith("# ")) {
+        said.push(line);
+        const [, what, value = ""] = /^# (scene|terminal|answer): (.*)$/.exec(line) ?? [];
+        if (what === "scene") {
+          rig.machine = ordinary;
+          await scenes[value]?.();
+        }
+        if (what === "terminal") screen.isInteractive = value === "yes";
+        if (what === "answer") screen.answer = value;
+      }
+      if (!line.startsWith("$ ")) continue;
+      screen.text = "";
+      const { code } = await run(line.slice(2).replace(/^autowithdraw /, ""), screen);
+      const text = screen.text.replaceAll(rig.state, "STATE").replaceAll(rig.dir, "DIR");
+      said.push(line, `${text}${text === "" || text.endsWith("\n") ? "" : "\n"}[exit ${code}]`, "");
+    }
+    await expect(`${said.join("\n").trimEnd()}\n`).toMatchFileSnapshot(join(folder, file));
+  });
+});
+
+describe("what the transcripts hold", () => {
+  const textOf = (file: string): string => readFileSync(join(folder, file), "utf8");
+
+  it("every state of a withdrawal, each with what to do or nothing to do", () => {
+    const text = textOf("states.txt");
+    for (const state of Object.keys(well.counts)) expect(text, state).toMatch(new RegExp(`^  state +${state}:`, "m"));
+    const blocks = text.split("# scene: ").slice(1);
+    expect(blocks.length).toBe(Object.keys(states).length);
+    for (const block of blocks) {
+      const verdict = /^ {2}now +(.*)$/m.exec(block)?.[1] ?? "";
+      expect(verdict, block).toMatch(/^(?:goes on|waits|waits for a person|STUCK|ended well|ended, nothing paid|FAILED): /);
+      if (/^(?:STUCK|FAILED|waits for a person)/.test(verdict)) expect(block).toMatch(/^ {18}do: /m);
+    }
+  });
+
+  it("at least forty faults, and every scene of them has what to do or ends by itself", () => {
+    const blocks = textOf("faults.txt").split("# scene: ").slice(1);
+    expect(blocks.length).toBe(Object.keys(faults).length);
+    const wrong = [...blocks, ...textOf("status.txt").split("# scene: ").slice(1)].filter((block) => !block.includes("[exit 0]"));
+    const dead = Object.values(states).length - 14;
+    expect(wrong.length + dead).toBeGreaterThanOrEqual(40);
+    for (const block of blocks.filter((one) => /\[exit [1-5]\]/.test(one) && !one.includes("--held")))
+      expect(block).toMatch(/hint: \S|not said yet/);
+  });
+
+  it("no word of starting crypto by hand where units run it", () => {
+    for (const block of textOf("faults.txt").split("# scene: ")) {
+      if (/units|on purpose|credential|a loop|failed w/.test(block.split("\n")[0] ?? ""))
+        expect(block).not.toContain("node crypto.js");
+    }
+  });
+});

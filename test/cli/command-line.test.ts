@@ -1,0 +1,54 @@
+/**
+ * The project's own commands tell their options, and end with 2 on what they do not know, before
+ * they have begun anything.
+ */
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { projectRoot } from "../../scripts/rig.ts";
+import { startsTheBuild } from "../support/built.ts";
+
+startsTheBuild();
+
+function run(file: string, ...args: string[]): { code: number | null; out: string; err: string } {
+  const path = join(projectRoot, "dist", file);
+  const { status, stdout, stderr } = spawnSync(process.execPath, [path, ...args], { encoding: "utf8", timeout: 30_000 });
+  return { code: status, out: stdout, err: stderr };
+}
+
+function endsInUsage(name: string, { code, out, err }: ReturnType<typeof run>, line: string): void {
+  expect([code, out]).toEqual([2, ""]);
+  const [first, empty, usage] = err.split("\n");
+  expect(first).toContain(`${name}: ${line}`);
+  expect([empty, usage]).toEqual(["", `usage: npm run ${name} -- [options]`]);
+  expect(err).not.toMatch(/^\s+at /m);
+}
+
+it.each([
+  ["simulate", "simulation/command.js", "seeds"],
+  ["crash", "scripts/crash-run.js", "kills"],
+  ["images", "scripts/images.js", "seed"],
+])("npm run %s tells its options when asked, and when one is unknown", (name, file, option) => {
+  const { code, out, err } = run(file, "--nonsense", "--help");
+  expect([code, err]).toEqual([0, ""]);
+  expect(out).toMatch(new RegExp(`^usage: npm run ${name} -- \\[options\\]\n\n[A-Z].*\\.\n\n  --`));
+  expect(out).toMatch(new RegExp(`\n  --${option} N +\\S`));
+  expect(out).toMatch(/\n {2}--help +tells this\n$/);
+  expect(out).not.toContain("--worker ");
+  endsInUsage(name, run(file, "--nonsense"), "unknown option --nonsense");
+});
+
+it.each([
+  [["-x"], "unknown option -x"],
+  [["--no-json"], "unknown option --no-json"],
+  [["--toString", "1"], "unknown option --toString"],
+  [["nonsense"], "unexpected argument nonsense"],
+  [["--seed"], "--seed needs a value: --seed N"],
+  [["--seed", "--json"], "--seed needs a value: --seed N"],
+  [["--json=yes"], "--json takes no value"],
+  [["--seed=1e3"], "--seed takes a whole number from 0 to 2147483647"],
+  [["--seed="], "--seed takes a whole number from 0 to 2147483647"],
+  [["--seed", "2147483648"], "--seed takes a whole number from 0 to 2147483647"],
+])("%s ends a command with 2, one line and the usage on stderr", (args, line) => {
+  endsInUsage("images", run("scripts/images.js", ...args), line);
+});

@@ -1,0 +1,161 @@
+/**
+ * `crypto --check` as a program of dist/, on a folder as pairing leaves it: what it finds, and that
+ * it starts and changes nothing.
+ */
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { mnemonicToSeedSync } from "bip39";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { check } from "../../agent/check/check.ts";
+import { writeLinkFile } from "../../agent/config/link-file.ts";
+import { sealKeystore } from "../../agent/keystore/keystore.ts";
+import { deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
+import { Secret } from "../../agent/keystore/secret.ts";
+import { AgentFolder, knownMnemonic } from "../support/agent-folder.ts";
+import { startsTheBuild } from "../support/built.ts";
+import { type FakeNode, startFakeNode } from "../support/fake-node.ts";
+
+startsTheBuild();
+let folder: AgentFolder;
+let node: FakeNode;
+let chain: { id: string; decimals: Record<string, number> };
+const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
+const block = {
+  number: "0x9",
+  hash: `0x${"ab".repeat(32)}`,
+  parentHash: `0x${"cd".repeat(32)}`,
+  baseFeePerGas: "0x1",
+  timestamp: "0x6",
+};
+
+beforeEach(async () => {
+  folder = new AgentFolder();
+  chain = { id: "0x7a69", decimals: { [usdt.toLowerCase()]: 6 } };
+  node = await startFakeNode({
+    answer: ({ method, params }) => {
+      if (method === "eth_chainId") return { result: chain.id };
+      if (method === "eth_getCode") return { result: "0x60" };
+      const to = (params[0] as { to?: string }).to ?? "";
+      const decimals = chain.decimals[to.toLowerCase()] ?? 2;
+      return { result: method === "eth_call" ? `0x${decimals.toString(16).padStart(64, "0")}` : block };
+    },
+  });
+  const { state } = folder;
+  mkdirSync(join(state, "signer", "ledger"), { recursive: true, mode: 0o700 });
+  const nodes = deriveNodes(mnemonicToSeedSync(knownMnemonic));
+  const contents = { wallet: walletOf(nodes), networks: ["eip155:31337"], evm: nodes, signerSeed: new Secret(randomBytes(32)) };
+  const text = sealKeystore({ contents, encKey: Buffer.from(folder.encKey), random: randomBytes });
+  writeFileSync(join(state, "signer", "keystore.json"), text, { mode: 0o600 });
+  writeFileSync(join(state, "signer", "ledger", "00000001.jsonl"), "{}\n", { mode: 0o600 });
+  const link = {
+    agent: "aa".repeat(8),
+    epoch: 1,
+    gatewayKey: "22".repeat(32),
+    linkSeed: randomBytes(32),
+    gatewayUrl: "http://127.0.0.1:9",
+  };
+  writeLinkFile(join(state, "courier"), link);
+  writeFileSync(join(state, "pairing.json"), JSON.stringify({ step: "scrubbed", granted: { agent: "aa".repeat(8) } }), {
+    mode: 0o600,
+  });
+  config();
+  writeFileSync(join(folder.dir, "encKey"), folder.encKey, { mode: 0o600 });
+});
+afterEach(async () => {
+  await node.close();
+  folder.remove();
+});
+
+function config(change: (text: string) => string = (text) => text, secrets: Readonly<Record<string, string>> = {}): void {
+  const text = folder.writeConfig("http://127.0.0.1:9", secrets);
+  writeFileSync(folder.config, change(text.replace('http://127.0.0.1:9"\n      ]', `${node.url}"\n      ]`)), { mode: 0o600 });
+}
+
+async function checked(...args: string[]): Promise<{ code: number | null; codes: string[]; output: string }> {
+  const words = ["--check", "--config", folder.config, "--state", folder.state, ...args];
+  const { code, output } = await folder.launcher("crypto.js", ...words, "--json");
+  const { findings } = JSON.parse(output) as { findings: { code: string; severity: string }[] };
+  return { code, codes: findings.map((one) => `${one.severity} ${one.code}`), output };
+}
+
+const encKey = (): string[] => ["--enc-key-file", join(folder.dir, "encKey")];
+
+it("a folder that would start has nothing, by every role, and nothing is changed", async () => {
+  const before = folder.contents();
+  for (const role of ["both", "signer", "courier"]) {
+    const { code, codes, output } = await checked(...(role === "courier" ? [] : encKey()), "--role", role);
+    expect([code, codes], output).toEqual([0, []]);
+  }
+  expect(folder.contents()).toEqual(before);
+  const plain = await folder.launcher("crypto.js", "--check", "--config", folder.config, "--state", folder.state, ...encKey());
+  expect(plain.output).toMatch(/^crypto: would start \(both, /);
+});
+
+const cases: readonly (readonly [string, number, string, () => unknown])[] = [
+  [
+    "a wrong encKey",
+    2,
+    "error KEYSTORE_ENCKEY",
+    () => writeFileSync(join(folder.dir, "encKey"), "0f".repeat(32), { mode: 0o600 }),
+  ],
+  [
+    "a keystore that others can read",
+    2,
+    "error FILE_EXPOSED",
+    () => chmodSync(join(folder.state, "signer", "keystore.json"), 0o644),
+  ],
+  ["no ledger", 2, "error LEDGER_MISSING", () => rmSync(join(folder.state, "signer", "ledger"), { recursive: true })],
+  ["no link file", 2, "error STATE_INCOMPLETE", () => rmSync(join(folder.state, "courier", "link.json"))],
+  ["a key that nothing reads", 2, "error CONFIG_UNKNOWN_KEY", () => config((text) => text.replace('"policy"', '"polcy"'))],
+  [
+    "a chain that was not paired for",
+    2,
+    "error SIGNER_NETWORK",
+    () => {
+      chain.id = "0x1";
+      config((text) => text.replace("31337", "1"));
+    },
+  ],
+  ["a node of another chain", 2, "error NODE_WRONG_CHAIN", () => void Object.assign(chain, { id: "0x1" })],
+  [
+    "a token with other decimals",
+    2,
+    "error CHECK_DECIMALS",
+    () => void Object.assign(chain, { decimals: { [usdt.toLowerCase()]: 18 } }),
+  ],
+  ["a node that is away", 0, "warning NODE_UNREACHABLE", () => node.close()],
+];
+
+it.each(cases)("%s", async (_, exit, found, broken) => {
+  await broken();
+  const { code, codes, output } = await checked(...encKey());
+  expect([code, codes], output).toEqual([exit, [found]]);
+});
+
+it("says when it was given no encKey, and still looks at what stands readable", async () => {
+  expect(await checked("--role", "signer")).toMatchObject({ code: 0, codes: ["warning ENCKEY_MISSING"] });
+  config((text) => text.replace("31337", "1"));
+  expect((await checked("--role", "signer")).codes).toEqual(["warning ENCKEY_MISSING", "error SIGNER_NETWORK"]);
+});
+
+it("a courier's config.json holds no secret", async () => {
+  config(undefined, { encKey: folder.encKey });
+  expect(await checked("--role", "courier")).toMatchObject({ code: 2, codes: ["error CONFIG_SECRET_PRESENT"] });
+  expect((await checked("--role", "signer")).codes).toEqual([]);
+});
+
+it("gives each finding the priority that the journal is searched by, and a terminal none", async () => {
+  const options = { config: join(folder.dir, "none.json"), state: folder.state, role: "signer" } as const;
+  const said = async (isJournal: boolean): Promise<string> => {
+    const texts: string[] = [];
+    expect(await check(options, (text) => texts.push(text), isJournal)).toBe(2);
+    return texts.join("");
+  };
+  expect(await said(true)).toMatch(/^<3>crypto: error CONFIG_MISSING: .*\ncrypto: would not start/);
+  expect(await said(false)).toMatch(/^crypto: error CONFIG_MISSING: /);
+});
+
+it("--json goes with --check alone", async () => {
+  expect((await folder.launcher("crypto.js", "--json")).code).toBe(2);
+});

@@ -1,0 +1,131 @@
+/**
+ * Completion and manual pages, made from the command lines themselves: what a real bash completes,
+ * what a real man makes of the pages.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { commandTree, runCommand } from "../../cli/main.ts";
+import { shells } from "../../cli/manual/completion.ts";
+import type { Terminal } from "../../cli/terminal.ts";
+import { tree as gatewayTree } from "../../gateway/command.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+import { startsTheBuild } from "../support/built.ts";
+
+startsTheBuild();
+
+const commands = commandTree().commands;
+
+async function printed(line: string): Promise<{ readonly code: number; readonly text: string }> {
+  let text = "";
+  const add = (more: string): void => {
+    text += more;
+  };
+  const terminal: Terminal = {
+    out: add,
+    err: add,
+    user: "alice",
+    isInteractive: false,
+    confirm: async () => false,
+    now: () => 0,
+    sleep: async () => false,
+  };
+  return { code: await runCommand(line.split(" "), terminal), text };
+}
+
+describe("completion", () => {
+  let script = "";
+  beforeAll(async () => {
+    script = (await printed("completion bash")).text;
+  });
+
+  /** What a bash that sourced the script offers for the last of these words. */
+  function offered(...words: string[]): string[] {
+    const line = `source /dev/stdin <<< "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _autowithdraw; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const env = { ...process.env, SCRIPT: script };
+    const out = execFileSync("bash", ["--norc", "-c", line, "bash", "autowithdraw", ...words], { env, encoding: "utf8" });
+    return out.split("\n").filter((word) => word !== "");
+  }
+
+  it("in bash gives every command, and those that begin so", () => {
+    expect(offered("")).toEqual([...commands.map((command) => command.name()), "--help"]);
+    expect(offered("re")).toEqual(commands.map((command) => command.name()).filter((name) => name.startsWith("re")));
+    expect(offered("nothing-like-it")).toEqual([]);
+  });
+
+  it("in bash gives each command's own options, an option's choices, and files elsewhere", () => {
+    for (const command of commands) {
+      const flags = command.options.map(({ long }) => long);
+      expect(offered(command.name(), "--"), command.name()).toEqual([...flags, "--help"]);
+    }
+    expect(offered("token", "--alg", "")).toEqual(["HS256", "EdDSA"]);
+    expect(offered("completion", "")).toEqual([...shells]);
+    expect(offered("restore", join(projectRoot, "config.exam"))).toEqual([join(projectRoot, "config.example.json")]);
+    expect(offered("rekey", "--enc-key-file", join(projectRoot, "config.exam"))).toHaveLength(1);
+  });
+
+  it("for the others names every command and option too; another shell is refused", async () => {
+    for (const shell of ["zsh", "fish"]) {
+      const { code, text } = await printed(`completion ${shell}`);
+      expect(code).toBe(0);
+      for (const command of commands) {
+        expect(text).toContain(command.name());
+        for (const { long } of command.options) expect(text, shell).toContain((long ?? "").replace(/^--/, ""));
+      }
+    }
+    expect((await printed("completion tcsh")).code).toBe(2);
+  });
+
+  for (const [shell, check] of [
+    ["zsh", ["-n", "/dev/stdin"]],
+    ["fish", ["--no-execute", "/dev/stdin"]],
+  ] as const) {
+    const isThere = spawnSync(shell, ["--version"]).error === undefined;
+    if (!isThere)
+      process.stderr.write(`SKIPPED: the completion is not read by ${shell}; to have it read: apt-get install ${shell}\n`);
+    it.skipIf(!isThere)(`is read by ${shell}`, async () => {
+      const { text } = await printed(`completion ${shell}`);
+      const done = spawnSync(shell, check, { input: text, encoding: "utf8" });
+      expect([done.status, done.stderr]).toEqual([0, ""]);
+    });
+  }
+});
+
+describe("manual pages", () => {
+  const page = (name: string): string => readFileSync(join(projectRoot, "dist", "man", `${name}.1`), "utf8");
+  const hasMan = spawnSync("man", ["--version"]).error === undefined && spawnSync("groff", ["--version"]).error === undefined;
+  if (!hasMan) process.stderr.write("SKIPPED: no manual page is read by man; to have them read: apt-get install man-db groff\n");
+
+  it("have every command and every option", () => {
+    const bare = (text: string): string => text.replaceAll("\\-", "-").replaceAll("\\(dq", '"').replaceAll("\\&", "");
+    const own = bare(page("autowithdraw"));
+    for (const command of commands) {
+      expect(own).toContain(`autowithdraw ${command.name()}`);
+      expect(own).toContain(command.description());
+      for (const option of command.options) expect(own).toContain(`.B ${option.flags}`);
+    }
+    const gateway = bare(page("autowithdraw-gateway"));
+    for (const command of gatewayTree().commands) expect(gateway).toContain(`autowithdraw-gateway ${command.name()}`);
+    expect(gateway).toContain("autowithdraw-gateway key list");
+    expect(gateway).toContain("autowithdraw-gateway agents release <agentId>");
+    expect(bare(page("crypto"))).toContain(".B --role <role>");
+  });
+
+  it.skipIf(!hasMan).each(["autowithdraw", "crypto", "autowithdraw-gateway"])("%s is read by man without a warning", (name) => {
+    const env = { ...process.env, MANWIDTH: "80", LC_ALL: "C.UTF-8", MANROFFSEQ: "" };
+    const done = spawnSync("man", ["--warnings", "-l", join(projectRoot, "dist", "man", `${name}.1`)], { env, encoding: "utf8" });
+    expect([done.status, done.stderr]).toEqual([0, ""]);
+    expect(done.stdout).toMatch(/NAME[\s\S]*SYNOPSIS[\s\S]*EXIT STATUS/);
+  });
+
+  it.skipIf(!hasMan)("one with a mistake is warned of", () => {
+    const dir = mkdtempSync(join(tmpdir(), "aw-manual-"));
+    const path = join(dir, "bad.1");
+    writeFileSync(path, `${page("crypto")}.NOSUCHMACRO word\n`);
+    const done = spawnSync("man", ["--warnings", "-l", path], { encoding: "utf8" });
+    rmSync(dir, { recursive: true });
+    expect(done.stderr).toContain("NOSUCHMACRO");
+  });
+});

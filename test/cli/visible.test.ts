@@ -1,0 +1,164 @@
+/**
+ * What others wrote and commands print: it moves no cursor, begins no line of its own, and is no
+ * part of the line that a person types.
+ */
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { stateFolder } from "../../agent/files/state-folder.ts";
+import { unpaired } from "../../agent/launcher/paired.ts";
+import { whyAway } from "../../cli/away.ts";
+import type { Machine } from "../../cli/machine.ts";
+import { askOperator } from "../../cli/operator.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { shellWord, visible, visibleAll } from "../../protocol/visible.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+import { startsTheBuild } from "../support/built.ts";
+import { DoctorRig } from "../support/doctor-rig.ts";
+
+startsTheBuild();
+
+const dirty = "\u001b[2J\u009b31m\neverything works\r\u202egpj\u2028\u200b";
+const unseen = /(?!\n)[\p{C}\p{Zl}\p{Zp}]/u;
+
+describe("text of others", () => {
+  it("is shown with a sign where nothing is to be seen, and otherwise as it is", () => {
+    expect(visible(dirty)).toBe("\ufffd[2J\ufffd31m\ufffdeverything works\ufffd\ufffdgpj\ufffd\ufffd");
+    expect(visible("Zürich 東京 – ok")).toBe("Zürich 東京 – ok");
+    expect(visibleAll({ a: [dirty, 1, null, true], [dirty]: {} })).toEqual({
+      a: [visible(dirty), 1, null, true],
+      [visible(dirty)]: {},
+    });
+  });
+
+  it("is one word in a shell, or none", () => {
+    for (const name of ["/var/lib/a", "x; id #", "it's $(id) `id`", "-rf", "a\\b", "ü"]) {
+      const word = shellWord(name) ?? "";
+      expect(
+        spawnSync("sh", ["-c", `printf %s ${word === "-rf" ? `"" ${word}` : word}`], { encoding: "utf8" }).stdout,
+        name,
+      ).toBe(name);
+    }
+    expect(shellWord("/var/lib/a")).toBe("/var/lib/a");
+    expect(shellWord(dirty)).toBeNull();
+  });
+});
+
+describe("every program, given words of others", () => {
+  /** Both streams. The arguments are as good a way in as any: whoever names a file chooses them. */
+  const printed = (launcher: string, ...args: string[]): string => {
+    const { stdout, stderr } = spawnSync(process.execPath, [join(projectRoot, launcher), ...args], { encoding: "utf8" });
+    return stdout + stderr;
+  };
+  const name = "no\u001b[2J\u009b31m\ncrypto: ready\rsuch\u202efile";
+
+  it.each([
+    ["the launcher", ["crypto.js", "--config", name]],
+    ["its check", ["crypto.js", "--check", "--config", name]],
+    ["a command", ["autowithdraw.js", "verify", "--state", name]],
+    ["a command's usage", ["autowithdraw.js", name]],
+    ["pairing", ["pair.js", "--config", name, "--yes"]],
+    ["installing", ["autowithdraw.js", "install", "--dry-run", "--config", name]],
+    ["the gateway", ["gateway/gateway.js", "start", "--config", name]],
+    ["the gateway's usage", ["gateway/gateway.js", name]],
+  ] as const)("%s prints them with nothing that moves a cursor or begins a line", (_, [launcher, ...args]) => {
+    const text = printed(launcher, ...args);
+    expect(text).not.toMatch(unseen);
+    expect(text).not.toMatch(/^crypto: ready/m);
+    expect(text).toContain("\ufffd[2J");
+    expect(printed(launcher, ...args.map((word) => (word === name ? "plain-name" : word)))).toContain("plain-name");
+  });
+
+  it("the screen's one door lets no character through", () => {
+    const terminal = JSON.stringify(join(projectRoot, "dist/cli/terminal.js"));
+    const script = `import { processTerminal } from ${terminal}; const { out, err, again } = processTerminal();
+out("a\\u001b[2Jb\\n"); err("c\\u009bd\\n"); again("e\\u202ef");`;
+    const done = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
+    expect([done.stdout, done.stderr]).toEqual(["a\ufffd[2Jb\n", "c\ufffdd\n\re\ufffdf"]);
+  });
+});
+
+describe("in a command", () => {
+  let rig: DoctorRig;
+  beforeEach(async () => {
+    rig = new DoctorRig();
+    await rig.open();
+  });
+  afterEach(() => rig.close());
+
+  it("what the courier says of itself forges no line of status or doctor", async () => {
+    rig.courier({ link: "down", linkDetail: `LINK_SOCKET: ${dirty}`, waiting: [{ transactionId: "1".repeat(32), why: dirty }] });
+    const { status } = await askOperator(rig.state, "status", {});
+    expect(status.courier?.linkDetail).toBe(`LINK_SOCKET: ${visible(dirty)}`);
+    expect(JSON.stringify(status)).not.toMatch(unseen);
+    const seen = await rig.run();
+    expect(seen.codes).toContain("LINK_SOCKET");
+    expect(seen.text).not.toMatch(unseen);
+    expect(seen.text).not.toMatch(/^everything works/m);
+  });
+
+  it("the name of a file in the courier's folder is no line for root to type", async () => {
+    const file = (name: string): void => writeFileSync(join(rig.state.courier, name), "", { mode: 0o644 });
+    file("plain");
+    file("x; touch owned #");
+    file(dirty);
+    const { hints, text } = await rig.run();
+    const at = rig.state.courier;
+    expect(new Set(hints)).toEqual(
+      new Set([
+        `chmod 0600 ${at}/plain`,
+        `chmod 0600 '${at}/x; touch owned #'`,
+        `its name cannot be typed as it is; look with: ls -lab ${at}`,
+      ]),
+    );
+    expect(text).not.toMatch(unseen);
+  });
+});
+
+describe("a copy of the installed agent's folder", () => {
+  const hintFor = (root: string, installed: string | undefined): string => {
+    const machine: Machine = {
+      isUnderUnits: () => false,
+      units: () => new Map(),
+      lastWords: () => [],
+      configOnDisk: () => ({ is: "gone" }),
+      isThere: () => true,
+    };
+    const away = new AgentError("COMMAND_DAEMON_AWAY", "none", "crypto does not run");
+    return String((whyAway(stateFolder(root), away, machine, installed) as AgentError).context.hint);
+  };
+
+  it("is never offered to be started; a folder of a checkout is", () => {
+    expect(hintFor("/srv/drill", "/var/lib/autowithdraw")).toMatch(/leave --state out .* start nothing on a copy/);
+    expect(hintFor("/srv/own", undefined)).toBe("start it with: node crypto.js");
+  });
+
+  it("that lost its agent: the one that the units know is not looked for with --state", () => {
+    expect(unpaired({ root: "/var/lib/autowithdraw" }).context.hint).toMatch(/never paired: autowithdraw pair; else bring back/);
+    expect(unpaired({ root: "/srv/own" }).context.hint).toBeUndefined();
+  });
+});
+
+describe("last words", () => {
+  const away = new AgentError("COMMAND_DAEMON_AWAY", "none", "crypto does not run");
+  const left = { code: "BUG", message: "its last words", hint: "its hint", at: 2 };
+  const words = (roles: readonly ("both" | "courier" | "signer")[], isUnderUnits: boolean): string => {
+    const units = new Map([["crypto-signer.service", { ActiveState: "failed", Result: "exit-code", ExecMainStatus: "1" }]]);
+    const machine: Machine = {
+      isUnderUnits: () => isUnderUnits,
+      units: () => units,
+      lastWords: () => roles.map((role) => ({ ...left, role })),
+      configOnDisk: () => ({ is: "gone" }),
+      isThere: () => true,
+    };
+    const error = whyAway(stateFolder("/nowhere"), away, machine) as AgentError;
+    return `${error.message} ${String(error.context.hint)}`;
+  };
+
+  it.each([true, false])("of a courier are not taken for why its signer is silent (under units: %s)", (isUnderUnits) => {
+    expect(words(["courier"], isUnderUnits)).not.toMatch(/its (?:last words|hint)/);
+    expect(words(["courier", "signer"], isUnderUnits)).toMatch(/its last words.*its hint/);
+    expect(words(["both"], isUnderUnits)).toMatch(/its last words.*its hint/);
+  });
+});

@@ -1,0 +1,217 @@
+/**
+ * The courier's door to the chain, over nodes that answer as the test says; and its independent
+ * reading of what the signer made.
+ */
+import { describe, expect, it } from "vitest";
+import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
+import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
+import type { WithdrawalView } from "../../agent/socket/verbs.ts";
+import { addressTopic, transferTopic } from "../../chains/evm/erc20.ts";
+import type { EvmNodes } from "../../chains/evm/node.ts";
+import { createPayer } from "../../chains/evm/node-payer.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { ether, paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
+import { account, sentView, token, viewOf } from "../support/desk-views.ts";
+
+startsAnvil();
+
+describe("the door to the chain", () => {
+  const nodesWith = (change: Partial<EvmNodes>): EvmNodes => {
+    const never = () => Promise.reject(new AgentError("NODE_TIMEOUT", "none", "not in this test"));
+    return {
+      status: () => [],
+      checkChain: never,
+      head: never,
+      finalBlock: never,
+      counters: never,
+      balance: never,
+      code: never,
+      fees: never,
+      agreedBalance: never,
+      hasCode: never,
+      shownReceipt: never,
+      estimateGas: never,
+      broadcast: () => Promise.resolve({ outcome: "unsent", text: "" }),
+      receipt: never,
+      finalReceipt: never,
+      block: never,
+      logs: never,
+      usedNonces: never,
+      call: never,
+      close: () => undefined,
+      ...change,
+    };
+  };
+  const doorTo = (change: Partial<EvmNodes>) =>
+    createChainDoor(
+      createPayer(nodesWith(change), [token], () => 0),
+      () => 0,
+    );
+  const tokenView = sentView(1, "included", 1, { contract: token, currency: "usdt", amountUnits: "500" });
+  const transfer = (to: string, units: bigint, from = account, contract = token) => ({
+    address: contract,
+    topics: [transferTopic, addressTopic(from), addressTopic(to)],
+    data: `0x${units.toString(16).padStart(64, "0")}`,
+    logIndex: 0,
+  });
+  const verdict = async (status: 0 | 1, logs: readonly ReturnType<typeof transfer>[], view = tokenView) => {
+    const receipt = {
+      txHash: view.versions[0]!.txHash,
+      blockNumber: 5,
+      blockHash: "0x5",
+      status,
+      from: account,
+      to: token,
+      logs,
+    };
+    const door = doorTo({ finalReceipt: () => Promise.resolve({ ...receipt, gasUsed: 1n, effectiveGasPrice: 1n }) });
+    const [found] = await door.confirm([{ withdrawal: view, txHashes: [receipt.txHash] }]);
+    return found?.verdict?.outcome;
+  };
+
+  it("calls a token payment paid only for one exact Transfer out of the account, and no other of the token", async () => {
+    const right = transfer(tokenView.address, 500n);
+    expect(await verdict(1, [right])).toBe("paid");
+    expect(await verdict(1, [right, transfer(account, 9n, tokenView.address, account)])).toBe("paid");
+    // A fee that the receiver pays leaves less than was asked for.
+    expect(await verdict(1, [right, transfer(account, 9n, tokenView.address)])).toBe("moved");
+    expect(await verdict(0, [])).toBe("reverted");
+    expect(await verdict(1, [])).toBe("moved");
+    expect(await verdict(1, [transfer(tokenView.address, 499n)])).toBe("moved");
+    expect(await verdict(1, [transfer(account, 500n)])).toBe("moved");
+    expect(await verdict(1, [transfer(tokenView.address, 500n, tokenView.address)])).toBe("moved");
+    expect(await verdict(1, [transfer(tokenView.address, 500n, account, account)])).toBe("moved");
+    expect(await verdict(1, [right, transfer("0x0000000000000000000000000000000000000fee", 1n)])).toBe("moved");
+  });
+
+  it("knows the native balance when a token's cannot be read", async () => {
+    const door = doorTo({
+      head: () => Promise.resolve({ number: 9, hash: "0x9", baseFeePerGas: 1n, timestamp: 1 }),
+      finalBlock: () => Promise.resolve({ number: 8, hash: "0x8" }),
+      fees: () => Promise.resolve({ baseFeePerGas: 1n, maxPriorityFeePerGas: 1n, maxPriorityFeePerGasHigh: 1n }),
+      hasCode: () => Promise.resolve(false),
+      agreedBalance: (_account, contract) =>
+        contract === "" ? Promise.resolve(7n) : Promise.reject(new AgentError("NODE_ANSWER", "none", "no word")),
+    });
+    expect([...(await door.facts(account)).balances]).toEqual([["", 7n]]);
+    const away = doorTo({ hasCode: () => Promise.resolve(false) });
+    await expect(away.facts(account)).rejects.toMatchObject({ code: "NODE_TIMEOUT" });
+  });
+
+  it("calls a payment in the native coin paid by its status", async () => {
+    const native = sentView(1, "included");
+    expect(await verdict(1, [], native)).toBe("paid");
+    expect(await verdict(0, [], native)).toBe("reverted");
+  });
+
+  it("names 21000 gas to a plain address, an estimate and a quarter for the rest", async () => {
+    const estimate = () => Promise.resolve({ ok: true as const, gas: 40_001n });
+    const plain = doorTo({ hasCode: () => Promise.resolve(false), estimateGas: estimate });
+    const contract = doorTo({ hasCode: () => Promise.resolve(true), estimateGas: estimate });
+    expect(await plain.gas(account, viewOf(1, "approved"))).toEqual({ ok: true, gasLimit: 21_000n });
+    expect(await contract.gas(account, viewOf(1, "approved"))).toEqual({ ok: true, gasLimit: 50_002n });
+    expect(await plain.gas(account, viewOf(1, "approved", { contract: token }))).toEqual({ ok: true, gasLimit: 50_002n });
+  });
+
+  it("names no gas below the floor of a token's transfer, and none that the nodes do not agree on", async () => {
+    const view = viewOf(1, "approved", { contract: token });
+    const low = doorTo({ estimateGas: () => Promise.resolve({ ok: true, gas: 30_000n }) });
+    expect(await low.gas(account, view)).toEqual({ ok: true, gasLimit: 45_000n });
+    const apart = doorTo({
+      estimateGas: () => Promise.reject(new AgentError("NODE_DISAGREE", "none", "apart", { what: "gas estimate" })),
+    });
+    expect(await apart.gas(account, view)).toMatchObject({
+      ...{ ok: false, code: "NODE_DISAGREE: gas estimate", wouldRevert: false },
+    });
+  });
+
+  it("answers from what it asked ahead, once and for seconds only", async () => {
+    let asked = 0;
+    let nowMs = 0;
+    const nodes = nodesWith({
+      estimateGas: () => {
+        asked += 1;
+        return Promise.resolve({ ok: true, gas: 40_000n });
+      },
+    });
+    const clock = (): number => nowMs;
+    const door = createChainDoor(createPayer(nodes, [], clock), clock);
+    const view = viewOf(1, "approved", { contract: token });
+    await door.expect(account, { contract: token, address: view.address.toLowerCase(), amountUnits: view.amountUnits });
+    expect(await door.gas(account, view)).toEqual({ ok: true, gasLimit: 50_000n });
+    expect(asked).toBe(1);
+    await door.gas(account, view);
+    expect(asked).toBe(2);
+    await door.expect(account, view);
+    nowMs += 5000;
+    await door.gas(account, view);
+    expect(asked).toBe(4);
+    await door.expect(account, { ...view, amountUnits: "1" });
+    await door.gas(account, view);
+    expect(asked).toBe(6);
+  });
+
+  it("tells a call that would revert from a node in trouble", async () => {
+    const view = viewOf(1, "approved", { contract: token });
+    const reverting = doorTo({ estimateGas: () => Promise.resolve({ ok: false, code: "NODE_WOULD_REVERT" }) });
+    expect(await reverting.gas(account, view)).toMatchObject({ ok: false, wouldRevert: true });
+    expect(await doorTo({}).gas(account, view)).toMatchObject({ ok: false, code: "NODE_TIMEOUT", wouldRevert: false });
+  });
+
+  it("leaves out what the nodes could not answer", async () => {
+    const wanted = [1, 2].map((sequence) => {
+      const view = sentView(sequence, "broadcast");
+      return { withdrawal: view, txHashes: [view.versions[0]!.txHash] };
+    });
+    const door = doorTo({
+      shownReceipt: (txHash) =>
+        txHash === wanted[0]!.txHashes[0]
+          ? Promise.resolve({ receipt: null, isShown: false })
+          : Promise.reject(new AgentError("NODE_TIMEOUT", "none", "late")),
+    });
+    expect(await door.look(wanted)).toEqual([
+      { transactionId: wanted[0]!.withdrawal.transactionId, place: null, isDoubtful: false },
+    ]);
+  });
+});
+
+describe("the independent reading", () => {
+  it("finds each single difference", async () => {
+    const rig = await rigOn();
+    const told: Partial<WithdrawalView>[] = [];
+    rig.tamper = (verb, answer) => {
+      if (verb === "admit" || verb === "release") {
+        told.push(...((answer as unknown as { withdrawals?: Partial<WithdrawalView>[] }).withdrawals ?? []));
+      }
+      return answer;
+    };
+    const { transactionId } = rig.gateway.order({ address: receiver() });
+    await paid(rig, transactionId);
+    const view = Object.assign({}, ...told) as WithdrawalView;
+    const version = view.versions[0]!;
+    const read = createReadBack(rig.settings);
+    expect(await read(view, version)).toBe("");
+    const other = { ...rig.settings, chains: { local: { ...rig.settings.chains.local!, chainId: 1 } } };
+    expect(await createReadBack(other)(view, version)).toContain("network");
+    expect(await createReadBack(other)({ ...view, network: "eip155:1" }, version)).toContain("chain");
+    const wrongs: readonly (readonly [object, object, string])[] = [
+      [{ address: receiver() }, {}, "to"],
+      [{ amountUnits: `${ether + 1n}` }, {}, "amount"],
+      [{ amountUnits: `${ether + 1n}`, amount: "1.000000000000000001" }, {}, "value"],
+      [{ slot: `${Number(view.slot) + 1}` }, {}, "nonce"],
+      [{ contract: token }, {}, "contract"],
+      [{ currency: "usdt" }, {}, "contract"],
+      [{ network: "eip155:1" }, {}, "network"],
+      [{ currency: "none" }, {}, "does not know"],
+      [{}, { txHash: `0x${"00".repeat(32)}` }, "hash"],
+      [{}, { facts: { ...version.facts, gasLimit: "21001" } }, "gas limit"],
+      [{}, { facts: { ...version.facts, maxFeePerGas: "1" } }, "maxFeePerGas"],
+      [{}, { facts: { ...version.facts, maxPriorityFeePerGas: "7" } }, "maxPriorityFeePerGas"],
+      [{}, { raw: `${version.raw?.slice(0, -2)}00` }, "hash"],
+      [{}, { raw: "0x02" }, "unreadable"],
+    ];
+    for (const [change, versionChange, word] of wrongs) {
+      expect(await read({ ...view, ...change }, { ...version, ...versionChange })).toContain(word);
+    }
+  });
+});

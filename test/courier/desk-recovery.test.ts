@@ -1,0 +1,146 @@
+/**
+ * The courier's desk after a recovery: what is quarantined is watched and not sent, and what lost
+ * its bytes gets new ones.
+ */
+import { describe, expect, it } from "vitest";
+import { openSlots } from "../../agent/courier/desk/book.ts";
+import { gasFor } from "../support/desk-answers.ts";
+import {
+  account,
+  asked,
+  type Driver,
+  drive,
+  gwei,
+  hashOf,
+  idOf,
+  only,
+  sentView,
+  versionOf,
+  viewOf,
+} from "../support/desk-views.ts";
+
+const outOf = (sequence: number, version = 1) =>
+  versionOf(version, {
+    ...{ txHash: hashOf(sequence, version), isOut: true, facts: null, feeMax: "0" },
+  });
+const quarantined = (sequence: number, versions = [outOf(sequence)]) => viewOf(sequence, "quarantined", { versions });
+const place = (driver: Driver, sequence: number) =>
+  driver.feed({
+    ...{ kind: "looked", chain: "local" },
+    found: [
+      { transactionId: idOf(sequence), place: { txHash: hashOf(sequence, 1), block: 30, blockHash: "0x30" }, isDoubtful: false },
+    ],
+  });
+
+describe("what a hello says is open", () => {
+  const openAfter = (views: Parameters<typeof drive>[0]) => openSlots(drive(views).desk.book);
+
+  it("lies between the lowest and the highest nonce of what is bound, quarantined or not", () => {
+    const views = [viewOf(4, "broadcast"), quarantined(2), viewOf(17, "included"), viewOf(29, "approved")];
+    expect(openAfter(views)).toEqual([{ network: "eip155:31337", account, first: "2", last: "17" }]);
+  });
+
+  it("is nothing where nothing is bound", () => {
+    expect(openAfter([viewOf(9, "approved"), viewOf(8, "held")])).toEqual([]);
+    const driver = drive([viewOf(1, "approved")]);
+    driver.block(10);
+    expect(asked(gasFor(driver, 1))).toEqual(["sign:1"]);
+    expect(openSlots(driver.desk.book)).toEqual([]);
+  });
+
+  it("ends with what the gateway has confirmed to have ended, and not with what was told", () => {
+    const driver = drive([viewOf(4, "broadcast"), viewOf(5, "broadcast")]);
+    driver.feed({ kind: "views", withdrawals: [viewOf(5, "paid", { changedAt: 9 })] });
+    expect(openSlots(driver.desk.book)).toMatchObject([{ first: "4", last: "5" }]);
+    driver.feed({ kind: "steps", withdrawals: [viewOf(5, "paid", { changedAt: 9, isOver: true })] });
+    expect(openSlots(driver.desk.book)).toMatchObject([{ first: "4", last: "4" }]);
+  });
+});
+
+describe("a quarantined withdrawal", () => {
+  it("is looked for under every hash and told of, and nothing of it is sent, replaced or signed", () => {
+    const driver = drive([quarantined(1, [outOf(1), outOf(1, 2)])]);
+    const effects = [...driver.block(10), ...driver.tick(120_000), ...driver.block(20)];
+    expect(only(effects, "look")[0]?.wanted[0]?.txHashes).toEqual([hashOf(1, 1), hashOf(1, 2)]);
+    expect(only(effects, "send")).toEqual([]);
+    expect(asked(effects)).toEqual([]);
+    expect(asked(place(driver, 1))).toEqual(["observed:1"]);
+  });
+
+  it("is told of to its end without waiting, though its state stays as it is", () => {
+    const driver = drive([quarantined(1)]);
+    driver.block(10);
+    place(driver, 1);
+    const answer = { ok: true, withdrawal: quarantined(1) } as const;
+    driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer });
+    const verdict = { outcome: "paid", txHash: hashOf(1, 1), block: 30 } as const;
+    const effects = driver.feed({ kind: "confirmed", chain: "local", found: [{ transactionId: idOf(1), verdict }] });
+    expect(only(effects, "ask")).toMatchObject([{ verb: "observed", body: { stage: "final", outcome: "paid" } }]);
+  });
+
+  it("binds its funds, so that nothing is signed on top that it may need", () => {
+    const driver = drive([quarantined(1), viewOf(2, "approved")]);
+    const funds = new Map([["", 10n ** 18n + 10n ** 17n]]);
+    driver.block(10, { balances: funds });
+    driver.feed({ kind: "gas", transactionId: idOf(2), answer: { ok: true, gasLimit: 21_000n } });
+    expect(asked(driver.tick(1_000))).toEqual([]);
+    expect(asked(driver.block(11))).toEqual(["sign:2"]);
+  });
+});
+
+describe("an approved one whose bytes are gone", () => {
+  const revived = () => viewOf(1, "released", { versions: [outOf(1)] });
+  const gas = (driver: Driver) => driver.feed({ kind: "gas", transactionId: idOf(1), answer: { ok: true, gasLimit: 30_000n } });
+
+  it("gets a further version at the market's price, once, after an estimate", () => {
+    const driver = drive([revived()]);
+    expect(only(driver.block(10), "gas")).toMatchObject([{ from: account }]);
+    gas(driver);
+    const [ask, ...more] = only(driver.tick(1_000), "ask");
+    expect(more).toEqual([]);
+    expect(ask).toMatchObject({
+      verb: "replace",
+      body: { transactionId: idOf(1), above: 1, facts: { gasLimit: "30000", maxFeePerGas: `${21n * gwei}` } },
+    });
+    expect(asked(driver.tick(1_000))).toEqual([]);
+  });
+
+  it("gets none while a block has the old one, nor before an estimate that works", () => {
+    const driver = drive([revived()]);
+    driver.block(10);
+    place(driver, 1);
+    gas(driver);
+    expect(asked(driver.tick(1_000)).filter((one) => one.startsWith("replace"))).toEqual([]);
+
+    const other = drive([revived()]);
+    other.block(10);
+    const answer = { ok: false, code: "NODE_TIMEOUT", effect: "none", wouldRevert: false } as const;
+    other.feed({ kind: "gas", transactionId: idOf(1), answer });
+    expect(asked(other.tick(1_000))).toEqual([]);
+    gas(other);
+    expect(asked(other.tick(1_000))).toEqual(["replace:1"]);
+  });
+
+  it("that has its bytes is sent as ever", () => {
+    const driver = drive([sentView(1, "released")]);
+    const effects = driver.block(10);
+    expect(only(effects, "gas")).toEqual([]);
+    expect(asked(effects)).toEqual([]);
+  });
+});
+
+describe("a locked signer", () => {
+  it("is told the chain's count, and asked for no first nonce", () => {
+    const over = { greeted: false, locked: "LEDGER_BEHIND_GATEWAY" } as const;
+    const unknown = [{ chain: "local", network: "eip155:31337", address: account, nextSlot: "" }];
+    const driver = drive([], { ...over, accounts: unknown });
+    expect(only(driver.block(10), "counters").length + only(driver.tick(0), "counters").length).toBeLessThanOrEqual(1);
+    const answer = { ok: true, latest: 9n, pending: 9n, final: 9n, witnesses: 2, isSame: true } as const;
+    const effects = driver.feed({ kind: "counters", chain: "local", answer });
+    expect(only(effects, "account")).toMatchObject([{ body: { chain: "local", slot: "9", witnesses: 2 } }]);
+    expect(only(effects, "adopt")).toEqual([]);
+    const free = drive([], { accounts: unknown });
+    free.block(10);
+    expect(only(free.feed({ kind: "counters", chain: "local", answer }), "adopt")).toHaveLength(1);
+  });
+});

@@ -1,0 +1,101 @@
+/** link.json, and the name the agent gives itself on the link. */
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { readLinkFile, writeLinkFile } from "../../agent/config/link-file.ts";
+import { software } from "../../agent/courier/software.ts";
+import { keyPair } from "../support/link-gateway.ts";
+
+const agent = "ab".repeat(8);
+const gatewayKey = keyPair();
+const linkKey = keyPair();
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+describe("link.json", () => {
+  const folder = () => {
+    const made = mkdtempSync(join(tmpdir(), "link-"));
+    cleanups.push(() => rmSync(made, { recursive: true }));
+    return join(made, "courier");
+  };
+  const identity = () => ({
+    agent,
+    epoch: 3,
+    gatewayKey: gatewayKey.hex,
+    linkSeed: linkKey.seed,
+    gatewayUrl: "https://pay.example.com",
+  });
+
+  it("reads back what was written, for its owner alone", () => {
+    const place = folder();
+    writeLinkFile(place, identity());
+    writeLinkFile(place, { ...identity(), epoch: 4 });
+    expect(readLinkFile(place)).toEqual({ ...identity(), epoch: 4 });
+    expect(statSync(join(place, "link.json")).mode & 0o777).toBe(0o600);
+    expect(statSync(place).mode & 0o777).toBe(0o700);
+    expect(JSON.parse(readFileSync(join(place, "link.json"), "utf8"))).toMatchObject({
+      linkSeed: Buffer.from(linkKey.seed).toString("hex"),
+    });
+  });
+
+  it("is written through nothing that was planted in its temporary file's place", () => {
+    const place = folder();
+    mkdirSync(place);
+    const planted = join(place, "link.json.new");
+    const elsewhere = join(place, "elsewhere");
+    writeFileSync(elsewhere, "theirs");
+    for (const plant of [() => writeFileSync(planted, "", { mode: 0o666 }), () => symlinkSync(elsewhere, planted)]) {
+      plant();
+      writeLinkFile(place, identity());
+      expect(lstatSync(join(place, "link.json")).mode & 0o777).toBe(0o600);
+      expect(lstatSync(join(place, "link.json")).isFile()).toBe(true);
+      expect(readFileSync(elsewhere, "utf8")).toBe("theirs");
+      expect(readLinkFile(place)).toEqual(identity());
+    }
+  });
+
+  it("refuses what others can read, what is missing, and what is damaged", () => {
+    const place = folder();
+    const path = join(place, "link.json");
+    expect(() => readLinkFile(place)).toThrow(expect.objectContaining({ code: "LINK_FILE_MISSING" }));
+    writeLinkFile(place, identity());
+    const whole = readFileSync(path, "utf8");
+    chmodSync(path, 0o640);
+    expect(() => readLinkFile(place)).toThrow(expect.objectContaining({ code: "FILE_EXPOSED" }));
+    chmodSync(path, 0o600);
+    for (const damaged of [
+      "",
+      "{}",
+      whole.replace("linkSeed", "seed"),
+      whole.replace(/"epoch":3/, '"epoch":"3"'),
+      whole.slice(0, 90),
+    ]) {
+      writeFileSync(path, damaged);
+      expect(() => readLinkFile(place)).toThrow(expect.objectContaining({ code: "LINK_FILE_INVALID" }));
+    }
+    writeFileSync(path, whole);
+    expect(readLinkFile(place).agent).toBe(agent);
+  });
+});
+
+it("names itself with the package's version", () => {
+  const { name, version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as Record<
+    string,
+    string
+  >;
+  expect(software).toBe(`${name}/${version}`);
+});

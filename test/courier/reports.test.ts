@@ -1,0 +1,154 @@
+/**
+ * What the courier reports of the ledger, in which order, and what it does when the link or the
+ * signer stalls.
+ */
+import { describe, expect, it } from "vitest";
+import { createReporter } from "../../agent/courier/report/report.ts";
+import { sealEnvelope } from "../../protocol/envelope.ts";
+import type { Head } from "../../protocol/messages.ts";
+import { keyPair } from "../support/link-gateway.ts";
+
+const agent = "ab".repeat(8);
+
+describe("reports", () => {
+  const signerKey = keyPair();
+  const hashOf = (seq: number) => seq.toString(16).padStart(64, "0");
+  const statement = (after: number, seq: number) => {
+    const entry = { kind: "alarm", seq, at: 1, code: "TEST", locked: false };
+    const payload = {
+      agent,
+      epoch: 3,
+      greeted: "",
+      after,
+      previous: hashOf(after),
+      head: { seq, hash: hashOf(seq) },
+      at: 1,
+      entries: seq > after ? [entry] : [],
+    };
+    return Buffer.from(sealEnvelope("statement", payload, signerKey.privateKey)).toString("base64");
+  };
+  const stated = (after: number, seq: number) => ({ frame: statement(after, seq), after, head: { seq, hash: hashOf(seq) } });
+
+  /** A signer whose ledger ends at `last`, and a link that notes what it is given. */
+  function setUp(last = 0) {
+    const sent: string[] = [];
+    const asked: number[] = [];
+    const heads: Head[] = [];
+    const drops: string[] = [];
+    const signer = { last, hold: null as (() => void) | null, holds: false };
+    const link = {
+      bufferedBytes: 0,
+      send(frame: Uint8Array, flushed?: () => void) {
+        const payload = JSON.parse(Buffer.from(frame).subarray(66).toString("utf8")) as { after: number; head: Head };
+        sent.push(`${payload.after}-${payload.head.seq}`);
+        if (flushed !== undefined) setImmediate(flushed);
+        return true;
+      },
+      drop: (code: string) => drops.push(code),
+    };
+    const reporter = createReporter({
+      link,
+      async report(after) {
+        asked.push(after);
+        const frames: string[] = [];
+        for (let seq = after + 1; seq <= signer.last && frames.length < 3; seq++) frames.push(statement(seq - 1, seq));
+        if (signer.holds) await new Promise<void>((resolve) => (signer.hold = resolve));
+        return frames;
+      },
+      onStatement: (head) => heads.push(head),
+    });
+    return { sent, asked, heads, drops, signer, link, reporter };
+  }
+  const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
+
+  it("sends everything after the acknowledged head, then what comes, in order and once", async () => {
+    const { reporter, sent, asked, signer } = setUp(8);
+    reporter.resume(3);
+    await settle();
+    expect(sent).toEqual(["3-4", "4-5", "5-6", "6-7", "7-8"]);
+    expect(asked).toEqual([3, 6, 8]);
+    signer.last = 9;
+    reporter.push(stated(8, 9));
+    reporter.push(stated(8, 9));
+    expect(sent.at(-1)).toBe("8-9");
+    expect(sent).toHaveLength(6);
+  });
+
+  it("sends what an answer says of the held head itself, and no push of it", async () => {
+    const { reporter, sent, asked, link, heads, drops } = setUp(3);
+    const word = statement(3, 3);
+    const said = [word];
+    const own = createReporter({
+      link,
+      async report(after) {
+        asked.push(after);
+        return said.splice(0);
+      },
+      onStatement: (head) => heads.push(head),
+    });
+    own.resume(3);
+    await settle();
+    own.push({ frame: word, after: 3, head: { seq: 3, hash: hashOf(3) } });
+    expect([sent, asked, drops]).toEqual([["3-3"], [3], []]);
+    reporter.pause();
+  });
+
+  it("keeps what is pushed meanwhile behind what is fetched, and drops what the answer held already", async () => {
+    const { reporter, sent, signer } = setUp(2);
+    signer.holds = true;
+    reporter.resume(0);
+    await settle();
+    reporter.push(stated(1, 2));
+    reporter.push(stated(2, 3));
+    expect(sent).toEqual([]);
+    signer.last = 3;
+    signer.holds = false;
+    signer.hold?.();
+    await settle();
+    expect(sent).toEqual(["0-1", "1-2", "2-3"]);
+  });
+
+  it("fetches what is missing before it sends what comes after a gap", async () => {
+    const { reporter, sent, signer } = setUp(0);
+    reporter.resume(0);
+    await settle();
+    signer.last = 3;
+    reporter.push(stated(2, 3));
+    await settle();
+    expect(sent).toEqual(["0-1", "1-2", "2-3"]);
+  });
+
+  it("sends nothing without a link, and begins anew with the next", async () => {
+    const { reporter, sent, signer } = setUp(1);
+    reporter.push(stated(0, 1));
+    reporter.resume(0);
+    await settle();
+    reporter.pause();
+    signer.last = 2;
+    reporter.push(stated(1, 2));
+    expect(sent).toEqual(["0-1"]);
+    reporter.resume(0);
+    await settle();
+    expect(sent).toEqual(["0-1", "0-1", "1-2"]);
+  });
+
+  it("waits for the kernel when much is waiting there", async () => {
+    const { reporter, sent, link } = setUp(3);
+    link.bufferedBytes = 10 ** 6;
+    reporter.resume(0);
+    await settle();
+    expect(sent).toEqual(["0-1", "1-2", "2-3"]);
+  });
+
+  it("drops the link when the signer gives no statements", async () => {
+    const drops: string[] = [];
+    const reporter = createReporter({
+      link: { bufferedBytes: 0, send: () => true, drop: (code) => drops.push(code) },
+      report: () => Promise.reject(new Error("gone")),
+      onStatement: () => undefined,
+    });
+    reporter.resume(0);
+    await settle();
+    expect(drops).toEqual(["LINK_RESUME"]);
+  });
+});

@@ -1,0 +1,167 @@
+/**
+ * The gateway's commands as its operator sees them: each file of test/gateway/cli is a transcript,
+ * its `$` lines are run beside a gateway that serves, and everything they print must stand there,
+ * exit code included. Ids, keys and times are named by their order.
+ */
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { HDKey } from "@scure/bip32";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { run, tree } from "../../gateway/command.ts";
+import { insertTransaction } from "../support/gateway-database.ts";
+import { startTestGateway, type TestGateway, testConfig } from "../support/gateway-server.ts";
+
+const folder = fileURLToPath(new URL("./cli", import.meta.url));
+const account = HDKey.fromMasterSeed(new Uint8Array(32).fill(7)).derive("m/44'/60'/0'");
+const master = HDKey.fromMasterSeed(new Uint8Array(32).fill(7)).publicExtendedKey;
+const words: Readonly<Record<string, string>> = {
+  XPUB: account.publicExtendedKey,
+  XPRV: account.privateExtendedKey ?? "",
+  MASTER: master,
+  ZPUB: `zpub${account.publicExtendedKey.slice(4)}`,
+  LATE: "1".repeat(32),
+  OPEN: "2".repeat(32),
+  SHORT: "3".repeat(32),
+  OUT: "4".repeat(32),
+};
+
+let gateway: TestGateway;
+beforeEach(async () => {
+  gateway = await startTestGateway();
+  gateway.service.store.database.run("DELETE FROM keys");
+  gateway.service.store.database.run("DELETE FROM audit");
+  gateway.service.store.database.run("DELETE FROM merchants");
+  const port = Number(new URL(gateway.url).port);
+  const files = { keyFile: "gateway.key", listen: { host: "127.0.0.1", port } };
+  for (const [name, database] of [
+    ["gateway.config.json", "sqlite:gateway.db"],
+    ["drill.json", "sqlite:drill.db"],
+  ] as const)
+    writeFileSync(join(gateway.dir, name), JSON.stringify({ ...testConfig, ...files, database }));
+});
+afterEach(() => gateway.close());
+
+/** A shop with an agent, three deposits and a withdrawal. */
+async function shop(): Promise<void> {
+  const { store } = gateway.service;
+  await command(["merchant", "create", "Corner Shop"]);
+  const merchant = store.database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
+  const deposit = { merchant, createdAt: 1_000_000, expiresAt: 4_600_000, changedAt: 4_600_000 };
+  const address = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
+  const expired = { ...deposit, status: 2, stage: "expired", code: "deposit_expired", late: 1, depositAddress: address } as const;
+  const eth = "1000000000000000000";
+  insertTransaction(store, { ...expired, id: words.LATE ?? "", orderId: "in-late", amountReceivedUnits: eth });
+  insertTransaction(store, { ...deposit, id: words.OPEN ?? "", orderId: "in-open" });
+  insertTransaction(store, { ...expired, id: words.SHORT ?? "", orderId: "in-short", amountReceivedUnits: "999000000000000000" });
+  const out = { operation: "withdraw", mode: "auto", receiverAddress: address, status: 1, stage: "completed" } as const;
+  insertTransaction(store, { ...deposit, ...out, id: words.OUT ?? "", orderId: "out-1", feeUnits: "21000000000000" });
+  const hash = `0x${"5".repeat(64)}`;
+  store.database.run(
+    `INSERT INTO payments (network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId)
+     VALUES ('eip155:31337', ?, -1, ?, 'eth', ?, 7, '0x07', 1, ?), ('eip155:31337', ?, 0, ?, 'usdt', '2500000', 8, '0x08', 0, ?)`,
+    ...[hash, address, eth, words.LATE ?? "", hash, address, words.LATE ?? ""],
+  );
+  store.database.run(
+    "INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq) VALUES (?, 0, 'a', 'eip155:31337', ?, '12', ?, '42000000000000', 9)",
+    ...[words.OUT ?? "", address, hash],
+  );
+}
+
+/** What a command prints, both streams in their order, and its exit code. */
+async function command(line: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
+  let text = "";
+  const take = (part: string | Uint8Array): boolean => {
+    text += part.toString();
+    return true;
+  };
+  const spies = [
+    vi.spyOn(process.stdout, "write").mockImplementation(take),
+    vi.spyOn(process.stderr, "write").mockImplementation(take),
+  ];
+  const before = process.exitCode;
+  process.exitCode = undefined;
+  try {
+    const asked = line.includes("--config") ? line : [...line, "--config", "gateway.config.json"];
+    await run(asked.map((word) => (/\.(?:json|backup)$/.test(word) ? join(gateway.dir, word) : word)));
+    return { text, code: Number(process.exitCode ?? 0) };
+  } finally {
+    process.exitCode = before;
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+/**
+ * Names what is another in each run by its order, and remembers it, so that a later line can say
+ * it.
+ */
+class Names {
+  readonly #found = new Map<string, string>();
+
+  hide(text: string): string {
+    return text
+      .replaceAll(gateway.dir, "DIR")
+      .replace(/(k_[0-9a-f]{16})\.[\w-]{43}\.[0-9a-f]{32}/g, "$1.SECRET.FINGERPRINT")
+      .replace(/\b([mk])_[0-9a-f]{16}\b/g, (id, kind: string) => this.#name(id, kind))
+      .replaceAll(gateway.service.key.fingerprint, "FINGERPRINT")
+      .replace(/20(?!35)\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "TIME")
+      .replace(/"copiedAt":\d+/g, '"copiedAt":TIME');
+  }
+
+  say(word: string): string {
+    const known = [...this.#found].find(([, name]) => name === word)?.[0];
+    return known ?? words[word] ?? (/^[mk]_none$/.test(word) ? word.replace("none", "0".repeat(16)) : word);
+  }
+
+  #name(id: string, kind: string): string {
+    if (/^.{2}0+$/.test(id)) return `${kind}_none`;
+    const same = [...this.#found.values()].filter((name) => name.startsWith(kind)).length;
+    const name = this.#found.get(id) ?? `${kind}_${same + 1}`;
+    this.#found.set(id, name);
+    return name;
+  }
+}
+
+const split = (line: string): string[] => [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare ?? "");
+
+describe("transcripts of the gateway's operator", () => {
+  const files = readdirSync(folder).filter((name) => name.endsWith(".txt"));
+
+  it.each(files)("%s", async (file) => {
+    const names = new Names();
+    const said: string[] = [];
+    for (const line of readFileSync(join(folder, file), "utf8").split("\n")) {
+      if (line.startsWith("# ")) said.push(line);
+      if (line === "# scene: shop") await shop();
+      if (!line.startsWith("$ ")) continue;
+      const [program, ...rest] = split(line.slice(2)).map((word) => names.say(word));
+      if (program === "cp") {
+        copyFileSync(join(gateway.dir, rest[0] ?? ""), join(gateway.dir, rest[1] ?? ""));
+        said.push(line, "");
+        continue;
+      }
+      const { text, code } = await command(rest);
+      expect(text).not.toContain(words.XPRV?.slice(4, 30));
+      const shown = names.hide(text);
+      said.push(line, `${shown}${shown === "" || shown.endsWith("\n") ? "" : "\n"}[exit ${code}]`, "");
+    }
+    await expect(`${said.join("\n").trimEnd()}\n`).toMatchFileSnapshot(join(folder, file));
+  });
+
+  it("hold every command of these groups, and each of them takes --json", () => {
+    const groups = tree().commands.filter((one) =>
+      ["merchant", "key", "deposits", "withdrawals", "currencies"].includes(one.name()),
+    );
+    const all = groups.flatMap((group) => (group.commands.length === 0 ? [group] : group.commands));
+    expect(all.length).toBeGreaterThan(16);
+    const text = files.map((file) => readFileSync(join(folder, file), "utf8")).join("\n");
+    for (const one of all) {
+      const name = one.parent === null || one.name() === "currencies" ? one.name() : `${one.parent.name()} ${one.name()}`;
+      expect(text, name).toContain(`$ gateway ${name}`);
+      expect(
+        one.options.map(({ long }) => long),
+        name,
+      ).toContain("--json");
+    }
+  });
+});

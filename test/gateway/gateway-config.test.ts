@@ -1,0 +1,101 @@
+/** gateway.config.json, and the agent's own config.json that is made from it. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { readConfig as readAgentConfig } from "../../agent/config/config.ts";
+import { createPeers } from "../../gateway/api/peers.ts";
+import { parseConfig } from "../../gateway/config.ts";
+import { agentConfigText } from "../../gateway/operator/agent-config.ts";
+import { writeOwnFile } from "../../gateway/operator/folder.ts";
+import { testConfig, usdtContract } from "../support/gateway-server.ts";
+
+describe("configuration", () => {
+  const folder = mkdtempSync(join(tmpdir(), "gateway-config-"));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const parse = (change: object) => parseConfig(JSON.stringify({ ...testConfig, ...change }), folder, 0);
+  const { chains, currencies, listen } = testConfig;
+
+  it("is taken as the tests use it, with its defaults and absolute paths", () => {
+    const config = parse({});
+    expect(config.limits).toMatchObject({ readsPerSecond: 10, writesPerSecond: 20, burst: 5, bodyBytesMax: 16_384 });
+    expect(config.database).toBe(join(folder, "gateway.db"));
+    expect(config.currencies.eth?.minWithdrawAmount).toBe("0.001");
+    expect(parse({ publicUrl: "https://pay.example.com/" }).publicUrl).toBe("https://pay.example.com");
+    expect(parse({ listen: { ...listen, host: "0.0.0.0", tls: { certificate: "c.pem", key: "k.pem" } } }).listen.tls?.key).toBe(
+      join(folder, "k.pem"),
+    );
+    expect(config.prices).toMatchObject({ sources: [], everySeconds: 60, guardPercent: 5, staleMinutes: 5, manualHoursMax: 24 });
+    const sources = { kraken: {}, btcturk: { url: "http://127.0.0.1:9/mirror/" } };
+    expect(parse({ prices: { sources, everySeconds: 600, staleMinutes: 20 } }).prices.sources).toEqual([
+      { name: "kraken", url: "" },
+      { name: "btcturk", url: "http://127.0.0.1:9/mirror" },
+    ]);
+    expect(parse({ listen: { ...listen, host: "0.0.0.0" }, trustProxy: ["10.0.0.0/8"] }).trustProxy).toEqual(["10.0.0.0/8"]);
+  });
+
+  const wrong: Record<string, object> = {
+    "an unknown key": { limit: {} },
+    "an unknown limit": { limits: { readPerSecond: 1 } },
+    "plaintext off loopback": { listen: { host: "0.0.0.0", port: 1 } },
+    "a plain publicUrl off loopback": { publicUrl: "http://pay.example.com" },
+    "a publicUrl with a query": { publicUrl: "https://pay.example.com/?a=1" },
+    "another database": { database: "postgres://localhost/x" },
+    "a port that is none": { listen: { host: "127.0.0.1", port: 65_536 } },
+    "a proxy that is no address": { trustProxy: ["proxy"] },
+    "a network with too many bits": { trustProxy: ["10.0.0.0/33"] },
+    "no nodes": { chains: { local: { ...chains.local, nodes: [] } } },
+    "a node that is no URL": { chains: { local: { ...chains.local, nodes: ["node"] } } },
+    "another family": { chains: { local: { ...chains.local, family: "bitcoin" } } },
+    "no confirmations": { chains: { local: { ...chains.local, confirmations: 0 } } },
+    "two chains with one id": { chains: { local: chains.local, other: chains.local } },
+    "a currency on no chain": { currencies: { eth: { ...currencies.eth, chain: "gone" } } },
+    "a contract with a wrong checksum": {
+      currencies: { ...currencies, usdt: { ...currencies.usdt, contract: usdtContract.replace("dAC", "DAC") } },
+    },
+    "one asset twice": { currencies: { ...currencies, again: currencies.usdt } },
+    "a native coin with other decimals": { currencies: { eth: { ...currencies.eth, decimal: 6 } }, prices: {} },
+    "a minimum of zero": { currencies: { ...currencies, eth: { ...currencies.eth, minPaymentAmount: "0" } } },
+    "a price for nothing": { prices: { manual: { doge: { usd: "1", eur: "1", try: "1" } } } },
+    "a price of zero": { prices: { manual: { eth: { usd: "0.00", eur: "1", try: "1" } } } },
+    "a typed price at no time": { prices: { manual: { eth: { usd: "1", eur: "1", try: "1", at: "2026-02-30" } } } },
+    "a source that nobody knows": { prices: { sources: { mtgox: {} } } },
+    "a source in plain text off loopback": { prices: { sources: { kraken: { url: "http://api.kraken.com" } } } },
+    "prices stale between two questions": { prices: { sources: { kraken: {} }, everySeconds: 600, staleMinutes: 15 } },
+    "a market in small letters": { currencies: { ...currencies, eth: { ...currencies.eth, market: "eth" } } },
+    "a price that is a number": { prices: { manual: { eth: { usd: 1, eur: "1", try: "1" } } } },
+  };
+  for (const [name, change] of Object.entries(wrong)) {
+    it(`is refused with ${name}`, () => {
+      expect(() => parse(change)).toThrow(expect.objectContaining({ code: "JSON_SHAPE" }));
+    });
+  }
+
+  it("keeps plaintext to this machine and the named proxies", () => {
+    const plain = createPeers({ listen: { ...listen, tls: null }, trustProxy: ["10.1.0.0/16", "2001:db8::1"] });
+    for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.1.2.3", "2001:db8::1"])
+      expect(plain.mayComePlain(address), address).toBe(true);
+    for (const address of ["10.2.0.1", "192.0.2.1", "2001:db8::2", undefined])
+      expect(plain.mayComePlain(address), String(address)).toBe(false);
+    const tls = createPeers({ listen: { ...listen, tls: { certificate: "c", key: "k" } }, trustProxy: [] });
+    expect(tls.mayComePlain("192.0.2.1")).toBe(true);
+  });
+
+  it("makes the agent's own file, which the agent takes but for the three secrets", () => {
+    const path = join(folder, "config.json");
+    writeOwnFile(path, agentConfigText(parse({ prices: { manual: { eth: { usd: "3000", eur: "1", try: "1" } } } })));
+    const { settings } = readAgentConfig(path, { requireSecrets: [] });
+    expect(settings.gatewayUrl).toBe("http://127.0.0.1:8080");
+    expect(Object.keys(settings.currencies)).toEqual(["eth", "usdt"]);
+    expect(settings.policy.eth).toMatchObject({
+      maxPerWithdrawal: "1.6",
+      maxPerDay: "16",
+      holdAbove: "1",
+      maxFee: "0.01",
+      maxFeePerDay: "0.2",
+    });
+    expect(settings.policy.usdt).toMatchObject({ maxPerWithdrawal: "1000", maxPerDay: "10000" });
+    expect(() => readAgentConfig(path, { requireSecrets: ["apiKey"] })).toThrow();
+    expect(() => writeOwnFile(path, "")).toThrow(expect.objectContaining({ code: "GATEWAY_FILE_EXISTS" }));
+  });
+});

@@ -1,0 +1,103 @@
+/**
+ * Lists of transactions: each filter gives what reading every row would give, and reads by an index
+ * what it gives and no more.
+ */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { TransactionRow } from "../../gateway/store/rows.ts";
+import type { Database } from "../../gateway/store/store.ts";
+import { listTransactionRows, type TransactionFilter } from "../../gateway/store/transactions.ts";
+import { type GatewayDatabase, gatewayDatabase, insertTransaction } from "../support/gateway-database.ts";
+import { Seeded } from "../support/seeded.ts";
+
+let db: GatewayDatabase;
+beforeEach(() => {
+  db = gatewayDatabase();
+  db.store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m2', 'Other', 0)");
+});
+afterEach(() => db.remove());
+
+const operations = ["deposit", "withdraw"] as const;
+const currencies = ["eth", "usdt"] as const;
+
+function fill(count: number, seeded: Seeded): readonly TransactionRow[] {
+  return Array.from({ length: count }, (_, number) =>
+    db.store.write(() =>
+      insertTransaction(db.store, {
+        id: `${seeded.below(1_000_000_000)}${number}`.padStart(32, "0"),
+        orderId: `o-${seeded.below(count)}-${number % 3}-${number}`,
+        merchant: seeded.pick(["m1", "m1", "m2"]),
+        operation: seeded.pick(operations),
+        status: seeded.pick([0, 1, 2] as const),
+        currency: seeded.pick(currencies),
+        createdAt: seeded.below(40), // many share a millisecond
+      }),
+    ),
+  );
+}
+
+/** The same by reading every row. */
+function listed(rows: readonly TransactionRow[], filter: TransactionFilter, most: number): readonly string[] {
+  const { merchant, operation, status, currency, orderId, from, to, after } = filter;
+  const fits = (row: TransactionRow): boolean =>
+    row.merchant === merchant &&
+    (operation === undefined || row.operation === operation) &&
+    (status === undefined || row.status === status) &&
+    (currency === undefined || row.currency === currency) &&
+    (orderId === undefined || row.orderId === orderId) &&
+    (from === undefined || row.createdAt >= from) &&
+    (to === undefined || row.createdAt < to) &&
+    (after === undefined || row.createdAt < after.createdAt || (row.createdAt === after.createdAt && row.id > after.id));
+  const ordered = rows.filter(fits).sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1));
+  return ordered.slice(0, most).map(({ id }) => id);
+}
+
+function filterOf(rows: readonly TransactionRow[], seeded: Seeded): TransactionFilter {
+  const maybe = <T>(value: T): T | undefined => (seeded.below(3) === 0 ? value : undefined);
+  const some = seeded.pick(rows);
+  const parts = {
+    ...{ operation: maybe(seeded.pick(operations)), status: maybe(seeded.below(3)), currency: maybe(seeded.pick(currencies)) },
+    ...{ orderId: seeded.below(8) === 0 ? some.orderId : undefined, from: maybe(seeded.below(40)), to: maybe(seeded.below(40)) },
+    after: maybe({ createdAt: some.createdAt, id: some.id }),
+  };
+  const asked = Object.entries(parts).filter(([, value]) => value !== undefined);
+  return { merchant: some.merchant, ...Object.fromEntries(asked) };
+}
+
+describe("a list of transactions", () => {
+  it.each([1, 2])("is what reading every row gives, for 400 filters, seed %i", (seed) => {
+    const seeded = new Seeded(seed);
+    const rows = fill(300, seeded);
+    for (let i = 0; i < 400; i += 1) {
+      const filter = filterOf(rows, seeded);
+      const most = 1 + seeded.below(30);
+      const got = listTransactionRows(db.store.database, filter, most).map(({ id }) => id);
+      expect(got, JSON.stringify({ filter, most })).toEqual(listed(rows, filter, most));
+    }
+  });
+
+  it("takes an index for every filter, and sorts no row but those of one order", () => {
+    const seeded = new Seeded(3);
+    const rows = fill(20, seeded);
+    for (let i = 0; i < 200; i += 1) {
+      const filter = filterOf(rows, seeded);
+      const plan = planOf(db.store.database, filter);
+      expect(plan, JSON.stringify(filter)).not.toContain("SCAN transactions");
+      expect(plan, JSON.stringify(filter)).toContain("USING INDEX");
+      if (filter.orderId === undefined) expect(plan, JSON.stringify(filter)).not.toContain("TEMP B-TREE");
+      else expect(plan, JSON.stringify(filter)).toContain("orderId=?");
+      if (filter.orderId === undefined && filter.after !== undefined) expect(plan).toContain("createdAt<?");
+    }
+  });
+});
+
+/** What SQLite says of how it reads the rows. */
+function planOf(database: Database, filter: TransactionFilter): string {
+  const asked: Database = {
+    ...database,
+    all: <Row>(sql: string, ...values: readonly (string | number)[]) => {
+      const steps = database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values);
+      return steps.map(({ detail }) => detail) as unknown as Row[];
+    },
+  };
+  return (listTransactionRows(asked, filter, 10) as unknown as string[]).join("\n");
+}

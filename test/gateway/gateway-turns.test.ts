@@ -1,0 +1,90 @@
+/**
+ * Turns of the event loop: work goes in order, a few milliseconds of it at once, and what is long
+ * leaves room between its parts.
+ */
+import { describe, expect, it } from "vitest";
+import { createTurns } from "../../gateway/api/turns.ts";
+
+/** A clock that only work moves. */
+function world() {
+  const at = { ms: 0 };
+  const turns = createTurns(() => at.ms);
+  const done: string[] = [];
+  const work = (name: string, ms: number) => () => {
+    at.ms += ms;
+    done.push(name);
+    return name;
+  };
+  const next = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  return { turns, done, work, next };
+}
+
+describe("turns", () => {
+  it("take as much short work as fits, in order, and leave the rest to the next", async () => {
+    const { turns, done, work, next } = world();
+    const all = ["a", "b", "c", "d", "e"].map((name) => turns.run(work(name, 2)));
+    await next();
+    expect(done).toEqual(["a", "b"]);
+    await next();
+    expect(done).toEqual(["a", "b", "c", "d"]);
+    expect(await Promise.all(all)).toEqual(["a", "b", "c", "d", "e"]);
+  });
+
+  it("give what is longer than a turn one of its own", async () => {
+    const { turns, done, work, next } = world();
+    for (const name of ["a", "b"]) void turns.run(work(name, 50));
+    await next();
+    expect(done).toEqual(["a"]);
+    await next();
+    expect(done).toEqual(["a", "b"]);
+  });
+
+  it("serve the others while a fault, or somebody who waits, is among them", async () => {
+    const { turns, work } = world();
+    const fault = turns.run(() => {
+      throw new Error("no");
+    });
+    const waits = turns.run(() => new Promise<string>((resolve) => setImmediate(resolve, "late")));
+    const other = turns.run(work("other", 1));
+    await expect(fault).rejects.toThrow("no");
+    expect(await other).toBe("other");
+    expect(await waits).toBe("late");
+  });
+
+  it("let others in between the parts of two lists", async () => {
+    const { turns, done, work } = world();
+    function* list(name: string) {
+      for (let part = 1; part <= 3; part += 1) yield work(`${name}${part}`, 4)();
+    }
+    const read = async (name: string) => {
+      const got: string[] = [];
+      for await (const part of turns.parts(list(name))) got.push(part);
+      return got;
+    };
+    const both = Promise.all([read("x"), read("y")]);
+    const short = turns.run(work("short", 1));
+    await short;
+    expect(done.indexOf("short")).toBe(2);
+    expect(await both).toEqual([
+      ["x1", "x2", "x3"],
+      ["y1", "y2", "y3"],
+    ]);
+  });
+
+  it("end the source of a list whose reader goes away", async () => {
+    const { turns } = world();
+    let isEnded = false;
+    function* endless() {
+      try {
+        for (;;) yield "part";
+      } finally {
+        isEnded = true;
+      }
+    }
+    for await (const part of turns.parts(endless())) {
+      expect(part).toBe("part");
+      break;
+    }
+    expect(isEnded).toBe(true);
+  });
+});

@@ -1,0 +1,62 @@
+/**
+ * What a shop keeps with an order: small, echoed, never read, no part of what makes two orders the
+ * same.
+ */
+import { describe, expect, it } from "vitest";
+import { auto, countOf, deposit, eachTestItsGateway, manual, read, ready } from "../support/shop.ts";
+
+eachTestItsGateway();
+
+const metadata = { customer: "C-1042", "note.tr": 'çek "öde"', empty: "" };
+
+describe("metadata", () => {
+  it("comes back in the record of each operation, alone and in the list, and is {} without any", async () => {
+    await ready();
+    const made = [
+      [(await auto({ orderId: "a", metadata })).body, 2],
+      [(await manual({ orderId: "b", metadata })).body, 2],
+      [(await deposit({ orderId: "c", metadata })).body, 1],
+    ] as const;
+    for (const [{ transactionId }, type] of made) {
+      expect((await read(`/transaction/${transactionId}?transactionType=${type}`)).body.metadata).toEqual(metadata);
+    }
+    await auto({ orderId: "d" });
+    await auto({ orderId: "e", metadata: {} });
+    const { body } = await read("/transactions");
+    expect(Object.fromEntries(body.map((record: Record<string, unknown>) => [record.orderId, record.metadata]))).toEqual({
+      ...{ a: metadata, b: metadata, c: metadata },
+      ...{ d: {}, e: {} },
+    });
+  });
+
+  it("makes no other order of the same one: the first stays", async () => {
+    await ready();
+    const first = await auto({ metadata });
+    expect((await auto({ metadata: { customer: "other" } })).body).toEqual(first.body);
+    expect((await auto()).body).toEqual(first.body);
+    const { transactionId } = first.body;
+    expect((await read(`/transaction/${transactionId}?transactionType=2`)).body.metadata).toEqual(metadata);
+    expect(countOf("transactions")).toBe(1);
+  });
+
+  it("is refused when it is large or no object of texts, and taken at its limits", async () => {
+    await ready();
+    const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, "v"]));
+    const long = (characters: number) => ({ k: "v".repeat(characters) });
+    const whole = (bytes: number) => {
+      const values = Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`k${index}`, "v".repeat(240)]));
+      const left = bytes - JSON.stringify({ ...values, rest: "" }).length;
+      return { ...values, rest: "v".repeat(left) };
+    };
+    for (const good of [many(16), long(256), whole(2048), { ["k".repeat(40)]: "" }]) {
+      expect((await deposit({ orderId: `${countOf("transactions")}`, metadata: good })).status).toBe(200);
+    }
+    const made = countOf("transactions");
+    const bad = [many(17), long(257), whole(2049), { ["k".repeat(41)]: "" }, { "": "" }, { "a b": "" }, { a: 1 }, { a: null }];
+    for (const wrong of [...bad, { a: {} }, [], "x", 1, null]) {
+      const { status, body } = await deposit({ orderId: "wrong", metadata: wrong });
+      expect([status, body.code, body.field], JSON.stringify(wrong)).toEqual([400, "metadata_invalid", "metadata"]);
+    }
+    expect(countOf("transactions")).toBe(made);
+  });
+});

@@ -1,0 +1,355 @@
+/**
+ * The description at /openapi.json against the gateway that serves it, in both directions: a third
+ * party's validator takes it; every operation takes what its schemas say; every answer is
+ * documented, and every documented code and field is seen to come.
+ */
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { operations } from "../../gateway/api/routes.ts";
+import { listParameterNames } from "../../gateway/api/transactions.ts";
+import { createMerchant, revoke } from "../../gateway/operator/people.ts";
+import { type DescribedPath, rawAnswer, readDescription } from "../support/described.ts";
+import {
+  type Answered,
+  handmadeToken,
+  receiver,
+  startTestGateway,
+  type TestGateway,
+  testConfig,
+  usdtContract,
+  wallet,
+} from "../support/gateway-server.ts";
+
+const unpaid = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
+const settings = {
+  limits: { readsPerSecond: 100_000, writesPerSecond: 100_000, pairingsPerMinute: 10_000, withdrawalWaitMs: 0 },
+  currencies: {
+    ...testConfig.currencies,
+    extra: { chain: "local", decimal: 6, contract: unpaid, name: "Extra", symbol: "EXT", minPaymentAmount: "1" },
+  },
+};
+
+let gateway: TestGateway;
+let about: Awaited<ReturnType<typeof readDescription>>;
+let places: Readonly<Record<string, DescribedPath>>;
+let shop: readonly DescribedPath[];
+let orders = 0;
+const orderId = (): string => `order-${++orders}`;
+
+/** A good order of each operation that takes one, with every field it may have. */
+const good: Readonly<Record<string, () => Record<string, unknown>>> = {
+  createTransactionRequest: () => ({ currency: "eth", amount: "0.5", orderId: orderId(), metadata: { a: "1" } }),
+  autoWithdraw: () => ({ currency: "eth", amount: "0.01", address: receiver, orderId: orderId(), tag: "", metadata: {} }),
+  autoWithdraws: () => ({ orders: [good.autoWithdraw!()] }),
+  manualWithdraw: () => ({ currency: "eth", amount: "0.01", address: receiver, orderId: orderId(), tag: "", metadata: {} }),
+};
+/** Other good orders, of fields that exclude those of the first. */
+const others: Readonly<Record<string, () => Record<string, unknown>>> = {
+  createTransactionRequest: () => ({ currency: "eth", fiatCurrency: "TRY", fiatAmount: "1000", orderId: orderId() }),
+};
+const withdrawals = ["autoWithdraw", "manualWithdraw"];
+let known: { deposit: string; withdrawal: string };
+
+/** The path of a good request, and its body. */
+function request(place: DescribedPath): { readonly path: string; readonly body: string | undefined } {
+  const { operationId } = place.operation;
+  const path = place.path.replace("{transactionId}", known.withdrawal).replace("{currencyId}", "eth");
+  const order = good[operationId]?.();
+  return {
+    path: operationId === "transaction" ? `${path}?transactionType=2` : path,
+    body: order === undefined ? undefined : JSON.stringify(order),
+  };
+}
+
+interface Bent {
+  readonly to?: TestGateway;
+  readonly key?: string;
+  readonly path?: string;
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+}
+
+async function ask(place: DescribedPath, bent: Bent = {}): Promise<Answered> {
+  const { to = gateway, headers = {}, key = to.merchant.shopKey } = bent;
+  const usual = request(place);
+  const { path = usual.path } = bent;
+  const body = bent.body === undefined ? usual.body : typeof bent.body === "string" ? bent.body : JSON.stringify(bent.body);
+  const token = handmadeToken(key, to.clock.nowMs);
+  const answer = await to.send(path, {
+    method: place.method,
+    headers: { "Content-Type": "application/json", signatureToken: token, ...headers },
+    ...(body === undefined ? {} : { body }),
+  });
+  about.judge(place, answer);
+  return answer;
+}
+
+/** Asks, and gives the code that came in the place of an answer. */
+const code = async (place: DescribedPath, bent: Bent = {}): Promise<string> => (await ask(place, bent)).body.code;
+
+const at = (operationId: string): DescribedPath => places[operationId]!;
+
+beforeAll(async () => {
+  gateway = await startTestGateway(settings);
+  expect((await gateway.pair()).status).toBe(200);
+  gateway.fund("eth", 10n ** 19n);
+  gateway.fund("usdt", 10n ** 9n);
+  about = await readDescription(gateway);
+  places = Object.fromEntries(about.paths.map((place) => [place.operation.operationId, place]));
+  shop = about.paths.filter(({ operation }) => operation.security.length > 0);
+  const made = await gateway.call("POST", "/api/v1/createTransactionRequest", good.createTransactionRequest!());
+  const paid = await gateway.call("POST", "/api/v1/autoWithdraw", good.autoWithdraw!());
+  known = { deposit: made.body.transactionId, withdrawal: paid.body.transactionId };
+});
+afterAll(() => gateway.close());
+
+describe("/openapi.json", () => {
+  it("is OpenAPI 3.1 to a third party's validator, which refuses it without its title", async () => {
+    const { body } = await gateway.send("/openapi.json");
+    const validator = new Validator();
+    expect(await validator.validate(body)).toEqual({ valid: true });
+    expect(validator.version).toBe("3.1");
+    delete body.info.title;
+    expect((await new Validator().validate(body)).valid).toBe(false);
+  });
+
+  it("has each operation of the routes with its method and scope, and no other under /api", () => {
+    const served = operations.map(({ method, path, scope }) => `${method} /api/v1${path.replace(/:(\w+)/, "{$1}")} ${scope}`);
+    const shown = shop.map(({ method, path, operation }) => `${method} ${path} ${operation.security[0]?.signatureToken}`);
+    expect(shown.sort()).toEqual(served.sort());
+    const names = at("transactions").operation.parameters?.flatMap(({ name, in: where }) => (where === "query" ? [name] : []));
+    expect(names).toEqual(listParameterNames);
+  });
+
+  it("is taken at its word: what the schema of an order takes the gateway takes, and the rest neither", async () => {
+    for (const [operationId, make] of Object.entries(good)) {
+      const place = at(operationId);
+      const order = make();
+      const schema =
+        about.schemas[`${place.operation.requestBody?.content["application/json"]?.schema.$ref}`.split("/").pop() ?? ""];
+      const other = others[operationId]?.() ?? {};
+      expect(Object.keys({ ...order, ...other }).sort(), operationId).toEqual(Object.keys(schema?.properties ?? {}).sort());
+      const bent = [order, { ...make(), more: "1" }];
+      for (const name of Object.keys(order)) {
+        const { [name]: _, ...rest } = make();
+        bent.push(rest);
+      }
+      for (const name of Object.keys(other)) {
+        const { [name]: one, ...rest } = others[operationId]!();
+        bent.push(rest, { ...make(), [name]: one });
+      }
+      if (others[operationId] !== undefined) bent.push(others[operationId]());
+      for (const body of bent) {
+        const { status } = await ask(place, { body });
+        expect([JSON.stringify(body), status === 200]).toEqual([JSON.stringify(body), about.takes(place, body)]);
+      }
+      const { example } = place.operation.requestBody?.content["application/json"] ?? { example: {} };
+      expect((await ask(place, { body: example })).status, operationId).toBe(200);
+    }
+  });
+
+  it("has parameters that work by their examples", async () => {
+    const place = at("transactions");
+    const values: Record<string, string> = { transactionType: "2", status: "0", limit: "1" };
+    for (const { name = "", in: where, schema } of place.operation.parameters ?? []) {
+      if (where !== "query" || name === "cursor") continue;
+      const value = values[name] ?? `${schema?.examples?.[0]}`;
+      expect((await ask(place, { path: `/api/v1/transactions?${name}=${value}` })).status, name).toBe(200);
+    }
+    const { headers } = await ask(place, { path: "/api/v1/transactions?limit=1" });
+    const next = /<([^>]+cursor=[^>]+)>/.exec(`${headers.link}`)?.[1];
+    expect((await ask(place, { path: next ?? "" })).status).toBe(200);
+    const documented = Object.keys(place.operation.responses[200]?.headers ?? {}).map((name) => name.toLowerCase());
+    expect(documented.filter((name) => headers[name] === undefined)).toEqual([]);
+  });
+});
+
+describe("each documented code comes, and no other: ", () => {
+  it("what any operation may answer", async () => {
+    const strict = await startTestGateway({ limits: { readsPerSecond: 1, writesPerSecond: 1, burst: 1 } });
+    // Of its own, since on a busy machine a good request would be too slow for it.
+    const hasty = await startTestGateway();
+    hasty.server.server.headersTimeout = 100;
+    await Promise.all(
+      shop.map(async (place) => {
+        const { path, body = "" } = request(place);
+        const top = `${place.method} ${path} HTTP/1.1\r\n`;
+        const raw = async (head: string, to: TestGateway = gateway): Promise<string> => {
+          const answer = await rawAnswer(to, head);
+          about.judge(place, answer);
+          return answer.body.code;
+        };
+        const scope = place.operation.security[0]?.signatureToken?.[0];
+        const other = gateway.key({ scopes: [scope === "read" ? "deposit" : "read"] });
+        const gone = gateway.key({ scopes: ["read", "deposit", "withdraw:auto", "withdraw:manual"] });
+        revoke(gateway.operator, gone.keyId);
+        const all = ["read", "deposit", "withdraw:auto", "withdraw:manual"] as const;
+        const ended = gateway.key({ scopes: all });
+        const elsewhere = gateway.key({ scopes: all });
+        const off = createMerchant(gateway.operator, { name: "Switched off", language: "en" });
+        const { database } = gateway.service.store;
+        database.run("UPDATE keys SET expiresAt = 1 WHERE id = ?", ended.keyId);
+        database.run("UPDATE keys SET allowedAddresses = '203.0.113.0/24' WHERE id = ?", elsewhere.keyId);
+        database.run("UPDATE merchants SET disabledAt = 1 WHERE id = ?", off.merchantId);
+        const busy = strict.key({ scopes: ["read", "deposit", "withdraw:auto", "withdraw:manual"] }).apiKey;
+        await strict.send(path, {
+          method: place.method,
+          headers: { "Content-Type": "application/json", signatureToken: handmadeToken(busy, strict.clock.nowMs) },
+          body,
+        });
+        const far = await gateway.server.inject({
+          method: place.method,
+          url: path,
+          remoteAddress: "203.0.113.9",
+          headers: { "content-type": "application/json" },
+        });
+        about.judge(place, {
+          status: far.statusCode,
+          headers: far.headers as Answered["headers"],
+          text: far.body,
+          body: far.json(),
+        });
+        expect(far.json().code).toBe("plaintext_refused");
+        expect(await code(place, { headers: { signatureToken: "no" } })).toBe("token_invalid");
+        expect(await code(place, { key: other.apiKey })).toBe("scope_missing");
+        expect(await code(place, { key: gone.apiKey })).toBe("key_revoked");
+        expect(await code(place, { key: ended.apiKey })).toBe("key_expired");
+        expect(await code(place, { key: elsewhere.apiKey })).toBe("address_not_allowed");
+        expect(await code(place, { key: off.shopKey })).toBe("merchant_disabled");
+        expect(await code(place, { headers: { "Content-Type": "text/plain" } })).toBe("content_type");
+        expect(await code(place, { to: strict, key: busy })).toBe("rate_limited");
+        expect(await raw(`${top}Connection: close\r\n\r\n`)).toBe("request_invalid");
+        expect(await raw(`${top}Host: x\r\nExpect: tea\r\nConnection: close\r\n\r\n`)).toBe("expectation_failed");
+        expect(await raw(`${top}Host: x\r\nA: ${"a".repeat(20_000)}\r\n\r\n`)).toBe("headers_too_large");
+        expect(await raw(`${top}Host: x\r\n`, hasty)).toBe("request_timeout");
+      }),
+    );
+    await Promise.all([strict.close(), hasty.close()]);
+  });
+
+  it("what is wrong with an order", async () => {
+    const stranger = createMerchant(gateway.operator, { name: "Not paired", language: "en" }).shopKey;
+    for (const [operationId, make] of Object.entries(good)) {
+      if (operationId === "autoWithdraws") continue; // below
+      const place = at(operationId);
+      const expected: Record<string, Bent> = {
+        json_invalid: { body: "{" },
+        field_missing: { body: {} },
+        field_unknown: { body: { ...make(), more: "1" } },
+        currency_unknown: { body: { ...make(), currency: "nope" } },
+        currency_disabled: { body: { ...make(), currency: "off" } },
+        currency_not_payable: { body: { ...make(), currency: "extra", amount: "2" } },
+        amount_format: { body: { ...make(), amount: "-1" } },
+        amount_precision: { body: { ...make(), currency: "usdt", amount: "10.1234567" } },
+        amount_below_minimum: { body: { ...make(), amount: "0.0000001" } },
+        metadata_invalid: { body: { ...make(), metadata: { a: 1 } } },
+        order_id_invalid: { body: { ...make(), orderId: "a b" } },
+        body_too_large: { body: `${JSON.stringify(make())}${" ".repeat(300_000)}` },
+      };
+      for (const [name, bent] of Object.entries(expected)) expect(await code(place, bent), operationId).toBe(name);
+      const first = make();
+      expect((await ask(place, { body: first })).status).toBe(200);
+      expect(await code(place, { body: { ...first, amount: "0.02" } })).toBe("order_id_reused");
+      if (operationId === "createTransactionRequest") await wrongSums(place, others[operationId]!);
+      const notPaired = withdrawals.includes(operationId) ? "agent_not_paired" : "deposits_not_ready";
+      expect(await code(place, { key: stranger })).toBe(notPaired);
+    }
+  });
+
+  async function wrongSums(place: DescribedPath, make: () => Record<string, unknown>): Promise<void> {
+    expect(await code(place, { body: { ...make(), amount: "1" } })).toBe("amount_twice");
+    expect(await code(place, { body: { ...make(), fiatCurrency: "GBP" } })).toBe("fiat_currency_unknown");
+    expect(await code(place, { body: { ...make(), currency: "extra" } })).toBe("currency_unpriced");
+    const { prices } = gateway.service.config;
+    const { changedAtMs } = prices;
+    Object.assign(prices, { changedAtMs: 0 });
+    expect(await code(place, { body: make() })).toBe("price_stale");
+    Object.assign(prices, { changedAtMs });
+  }
+
+  it("what is wrong with a withdrawal, and one that has failed", async () => {
+    for (const operationId of withdrawals) {
+      const place = at(operationId);
+      const make = good[operationId]!;
+      const expected: Record<string, object> = {
+        address_invalid: { address: "0x1" },
+        address_own: { address: wallet.hotAddress },
+        address_contract: { address: usdtContract },
+        tag_not_supported: { tag: "7" },
+        balance_insufficient: { amount: "1000" },
+      };
+      for (const [name, change] of Object.entries(expected)) {
+        expect(await code(place, { body: { ...make(), ...change } }), operationId).toBe(name);
+      }
+      const order = make();
+      const { body } = await ask(place, { body: order });
+      const sql = "UPDATE transactions SET status = 2, stage = 'refused', code = 'POLICY_DENIED' WHERE id = ?";
+      gateway.service.store.database.run(sql, body.transactionId);
+      expect(await code(place, { body: order })).toBe("withdrawal_failed");
+    }
+  });
+
+  it("what is wrong with many orders, together and each", async () => {
+    const place = at("autoWithdraws");
+    const one = good.autoWithdraw!;
+    const expected: Record<string, unknown> = {
+      json_invalid: "{",
+      field_missing: {},
+      field_unknown: { orders: [one()], more: 1 },
+      orders_count: { orders: Array.from({ length: 101 }, one) },
+      body_too_large: `${JSON.stringify({ orders: [one()] })}${" ".repeat(300_000)}`,
+    };
+    for (const [name, body] of Object.entries(expected)) expect(await code(place, { body })).toBe(name);
+    expect(await code(place, { body: { orders: [] } })).toBe("orders_count");
+    const { body } = await ask(place, { body: { orders: [one(), "x", { ...one(), amount: "1000" }, {}] } });
+    expect(body.answers.map(({ httpStatus }: { httpStatus: number }) => httpStatus)).toEqual([200, 400, 400, 400]);
+  });
+
+  it("what is wrong with a question", async () => {
+    const record = (id: string, type: string) => ({ path: `/api/v1/transaction/${id}?transactionType=${type}` });
+    expect(await code(at("transaction"), record(known.deposit, "3"))).toBe("transaction_type_invalid");
+    expect(await code(at("transaction"), record(known.deposit, "2"))).toBe("transaction_not_found");
+    expect((await ask(at("transaction"), record(known.deposit, "1"))).status).toBe(200);
+    expect(await code(at("balance"), { path: "/api/v1/balance/doge" })).toBe("currency_not_found");
+    const questions = { transaction: "&a=1", transactions: "?a=1", supportedCurrency: "?a=1", balance: "?a=1" };
+    for (const [operationId, more] of Object.entries(questions)) {
+      expect(await code(at(operationId), { path: `${request(at(operationId)).path}${more}` })).toBe("query_invalid");
+    }
+  });
+
+  it("a good answer of each, every field of it", async () => {
+    const { service } = gateway;
+    Object.assign(service, { confirmations: () => 3 });
+    for (const place of shop) expect((await ask(place)).status, place.path).toBe(200);
+    expect((await ask(at("createTransactionRequest"), { body: others.createTransactionRequest!() })).status).toBe(200);
+    expect((await ask(at("transactions"))).status).toBe(200);
+    for (const name of ["health", "ready"]) {
+      const place = at(name);
+      about.judge(place, await gateway.send(place.path));
+    }
+  });
+
+  it("a database that another process holds, and one that is broken", async () => {
+    const { DatabaseSync } = await import("@photostructure/sqlite");
+    gateway.service.store.database.get("PRAGMA busy_timeout = 0");
+    const other = new DatabaseSync(gateway.service.config.database);
+    other.exec("BEGIN IMMEDIATE");
+    for (const place of shop) expect(await code(place), place.path).toBe("unavailable");
+    other.exec("ROLLBACK");
+    other.close();
+    gateway.service.store.write((database) => database.run("DROP TABLE jtis"));
+    for (const place of shop) expect(await code(place), place.path).toBe("internal");
+  });
+
+  it("nothing documented is left that never came", () => {
+    for (const { operation } of shop) {
+      expect([...(about.codes.get(operation.operationId) ?? [])].sort(), operation.operationId).toEqual(
+        [...about.codesOf(operation)].sort(),
+      );
+    }
+    for (const [name, { properties = {} }] of Object.entries(about.schemas)) {
+      if (name.endsWith("Order")) continue; // sent, not answered: held above
+      expect([...(about.fields.get(name) ?? [])].sort(), name).toEqual(Object.keys(properties).sort());
+    }
+  });
+});

@@ -1,0 +1,313 @@
+/**
+ * The hub over real WebSockets: who is greeted and who is sent away, how jobs go out, bad frames,
+ * silence, and the upgrade.
+ */
+import { request } from "node:http";
+import { describe, expect, it } from "vitest";
+import { addressReader } from "../../gateway/hub/address.ts";
+import { fillEnvelope } from "../../gateway/hub/outbox.ts";
+import { Bug } from "../../protocol/fault.ts";
+import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
+import { linkPath } from "../../protocol/messages.ts";
+import { parseJob } from "../../protocol/payloads.ts";
+import { askWithdrawal, readAgent } from "../support/gateway-database.ts";
+import {
+  audit,
+  clock,
+  connect,
+  db,
+  decision,
+  eachTestItsHub,
+  greeted,
+  hub,
+  keys,
+  port,
+  signals,
+  signed,
+  start,
+  stop,
+  told,
+} from "../support/hub-server.ts";
+import { headAt, statementOf } from "../support/link-agent.ts";
+
+eachTestItsHub();
+
+describe("greeting", () => {
+  it("welcomes the paired agent and names what it durably knows", async () => {
+    const agent = connect();
+    const welcome = await agent.greeted();
+    expect(welcome).toMatchObject({ agent: keys.id, epoch: 2, answers: "07".repeat(32), echo: null, at: 1_000_000 });
+    expect(welcome.jobs).toEqual({ sequence: 0, hash: zeroHash });
+    expect(hub.online(keys.id)).toBe(true);
+    expect(readAgent(db.store, keys.id).lastSeenAt).toBe(1_000_000);
+    expect(told).toEqual(["a online"]);
+  });
+
+  it.each([
+    ["a wrong key", {}, () => keys.signerKey],
+    ["an unknown agent", { agent: "b".repeat(16) }, () => keys.linkKey],
+    ["another challenge's answer", { answers: "00".repeat(32) }, () => keys.linkKey],
+  ])("refuses %s", async (_name, change, key) => {
+    const agent = connect();
+    await agent.hello(change, key());
+    expect(await agent.closed).toEqual({ code: 4001, reason: "refused" });
+    expect(hub.online(keys.id)).toBe(false);
+  });
+
+  it("refuses a released agent, a lower epoch and one it has locked", async () => {
+    const lower = connect();
+    await lower.hello({ epoch: 1 });
+    expect(await lower.closed).toEqual({ code: 4003, reason: "epoch" });
+    db.store.database.run("UPDATE agents SET lockedCode = 'HUB_SLOT_REUSED'");
+    const locked = connect();
+    await locked.hello();
+    expect((await locked.closed).code).toBe(4004);
+    db.store.database.run("UPDATE agents SET lockedCode = '', releasedAt = 1");
+    const released = connect();
+    await released.hello();
+    expect((await released.closed).code).toBe(4001);
+  });
+
+  it("knows from a higher epoch that its database was restored", async () => {
+    const agent = connect();
+    await agent.hello({ epoch: 3 });
+    expect(await agent.closed).toEqual({ code: 4009, reason: "behind" });
+    expect(audit()[0]?.detail).toContain(`gateway database is behind agent ${keys.id}`);
+  });
+
+  it("does not take a replayed hello on another connection", async () => {
+    const first = connect();
+    const { nonce } = await first.next("challenge");
+    const hello = { agent: keys.id, epoch: 2, answers: nonce, nonce: "07".repeat(32), software: "test", open: [], at: 1 };
+    first.send("hello", hello, keys.linkKey);
+    await first.next("welcome");
+    const second = connect();
+    await second.next("challenge");
+    second.send("hello", hello, keys.linkKey);
+    expect((await second.closed).code).toBe(4001);
+    expect(hub.online(keys.id)).toBe(true);
+  });
+
+  it("lets a newer connection replace the older and stays online", async () => {
+    const older = await greeted();
+    const newer = await greeted();
+    expect(await older.closed).toEqual({ code: 4000, reason: "replaced" });
+    expect(hub.online(keys.id)).toBe(true);
+    const id = askWithdrawal(db.store, keys.id, 1);
+    newer.state(statementOf(keys.id, 0, [decision(id, "approved")]));
+    expect((await newer.next("ack")).head).toEqual(headAt(1));
+    expect(told).not.toContain("a offline");
+  });
+});
+
+describe("a hello", () => {
+  it("tells what the agent runs, and it stays until another greeting says otherwise", async () => {
+    expect(readAgent(db.store, keys.id).software).toBe("");
+    await greeted();
+    expect(readAgent(db.store, keys.id).software).toBe("test");
+    db.store.database.run("UPDATE agents SET software = 'autowithdraw/0.0.9'");
+    await greeted();
+    expect(readAgent(db.store, keys.id).software).toBe("test");
+  });
+});
+
+describe("jobs", () => {
+  it("go out in strict sequence from the first unanswered one, chained, in envelopes the agent takes", async () => {
+    for (let number = 1; number <= 300; number += 1) askWithdrawal(db.store, keys.id, number);
+    db.store.database.run("UPDATE jobs SET answeredAt = 1 WHERE sequence <= 20");
+    const agent = await greeted();
+    const texts: string[] = [];
+    while (texts.length < 280) texts.push(...(await agent.next("jobs")).jobs);
+    expect(texts.map((text) => parseJob(text).sequence)).toEqual(Array.from({ length: 280 }, (_, index) => index + 21));
+    for (let index = 1; index < texts.length; index += 1) {
+      expect(parseJob(texts[index]!).previous).toBe(jobHashOf(texts[index - 1]!));
+    }
+    const frames = agent.frames.filter((frame) => frame.kind === "jobs");
+    expect(frames.length).toBeGreaterThan(1);
+    expect(frames[0]!.bytes).toBeGreaterThan(50 * 1024);
+  });
+
+  it("carry the newest echo and follow a signal or a wake", async () => {
+    const agent = await greeted();
+    const first = askWithdrawal(db.store, keys.id, 1);
+    signals.emit("job", { agent: keys.id });
+    expect((await agent.next("jobs")).echo).toBeNull();
+    agent.state(statementOf(keys.id, 0, [decision(first, "approved")]));
+    await agent.next("ack");
+    askWithdrawal(db.store, keys.id, 2);
+    hub.wake(keys.id);
+    const jobs = await agent.next("jobs");
+    expect(jobs.echo).toEqual(headAt(1));
+    expect(jobs.jobs.map((text) => parseJob(text).sequence)).toEqual([2]);
+  });
+
+  it("are sent again on a new connection until they are answered, and on the same one when nothing is heard", async () => {
+    await stop();
+    await start({ beatMs: 40, resendMs: 1_000 });
+    askWithdrawal(db.store, keys.id, 1);
+    const first = await greeted();
+    await first.next("jobs");
+    clock.nowMs += 2_000;
+    expect((await first.next("jobs")).jobs).toHaveLength(1);
+    const second = await greeted();
+    expect((await second.next("jobs")).jobs).toHaveLength(1);
+  });
+
+  it("that an agent could not read are never chained", () => {
+    for (const change of [{ amount: "1.0" }, { orderId: "with space" }, { receiverAddress: "" }]) {
+      expect(() => askWithdrawal(db.store, keys.id, 1, change), JSON.stringify(change)).toThrow(Bug);
+    }
+    expect(readAgent(db.store, keys.id).jobSequence).toBe(0);
+    askWithdrawal(db.store, keys.id, 1);
+    expect(readAgent(db.store, keys.id).jobSequence).toBe(1);
+  });
+
+  it("fill an envelope but never leave it empty", () => {
+    const jobs = Array.from({ length: 100 }, (_, index) => ({ sequence: index + 1, text: `"${"x".repeat(998)}` }));
+    expect(fillEnvelope(jobs, 12_400)).toHaveLength(10);
+    expect(fillEnvelope(jobs, 10)).toHaveLength(1);
+    expect(fillEnvelope([])).toHaveLength(0);
+  });
+});
+
+describe("bad frames", () => {
+  it("a statement under the link key, of another agent or epoch, ends the link and stores nothing", async () => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const statement = statementOf(keys.id, 0, [decision(id, "approved")]);
+    const cases = [
+      [statement, keys.linkKey, 4002],
+      [{ ...statement, agent: "b".repeat(16) }, keys.signerKey, 4002],
+      [{ ...statement, epoch: 1 }, keys.signerKey, 4003],
+      [{ ...statement, more: 1 }, keys.signerKey, 4002],
+    ] as const;
+    for (const [payload, key, code] of cases) {
+      const agent = await greeted();
+      agent.send("statement", payload, key);
+      expect((await agent.closed).code).toBe(code);
+    }
+    expect(readAgent(db.store, keys.id).headSeq).toBe(0);
+  });
+
+  it("plaintext, garbage and oversize end the link", async () => {
+    const text = await greeted();
+    text.socket.send(JSON.stringify({ hello: 1 }));
+    expect((await text.closed).code).toBe(4002);
+    const garbage = await greeted();
+    garbage.socket.send(Buffer.alloc(200, 7));
+    expect((await garbage.closed).code).toBe(4002);
+    const large = await greeted();
+    large.socket.send(Buffer.alloc(256 * 1024 + 1));
+    expect((await large.closed).code).toBe(1009);
+    const early = connect();
+    await early.next("challenge");
+    early.socket.send(Buffer.alloc(5000));
+    expect((await early.closed).code).toBe(4001);
+  });
+
+  it("more fragments than a frame may have end the link", async () => {
+    const agent = await greeted();
+    for (let part = 0; part < 40; part += 1) agent.socket.send(Buffer.alloc(1), { fin: false });
+    expect([1006, 1008]).toContain((await agent.closed).code);
+    expect(hub.online(keys.id)).toBe(false);
+  });
+});
+
+describe("silence", () => {
+  it("beats both ways, and is ended when nothing comes", async () => {
+    await stop();
+    await start({ beatMs: 30, deadMs: 150 });
+    const agent = await greeted();
+    clock.nowMs = 2_000_000;
+    const first = await agent.next("beat");
+    expect(first.head).toBeNull();
+    clock.nowMs = 1_000_000;
+    expect((await agent.next("beat")).at).toBeGreaterThan(first.at);
+    for (let beat = 0; beat < 8; beat += 1) {
+      agent.send("beat", { agent: keys.id, head: null, at: 1 }, keys.linkKey);
+      await agent.next("beat");
+    }
+    expect(hub.online(keys.id)).toBe(true);
+    expect(await agent.closed).toEqual({ code: 4005, reason: "silent" });
+    expect(told).toEqual(["a online", "a offline"]);
+  });
+
+  it("ends a connection without hello, and one whose agent was released meanwhile", async () => {
+    await stop();
+    await start({ helloMs: 50, beatMs: 30 });
+    expect((await connect().closed).code).toBe(4005);
+    const agent = await greeted();
+    db.store.database.run("UPDATE agents SET releasedAt = 5");
+    expect((await agent.closed).code).toBe(4001);
+  });
+});
+
+describe("a released agent", () => {
+  const release = (): unknown => db.store.database.run("UPDATE agents SET releasedAt = 5");
+  const kinds = (agent: Awaited<ReturnType<typeof greeted>>): string[] => agent.frames.map(({ kind }) => kind);
+
+  it("is not heard any more from the commit on, also on a link that is open", async () => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const agent = await greeted();
+    await agent.next("jobs");
+    release();
+    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
+    expect((await agent.closed).code).toBe(4001);
+    expect(kinds(agent)).toEqual(["challenge", "welcome", "jobs"]);
+    expect(db.store.database.all("SELECT * FROM signatures")).toEqual([]);
+    expect(readAgent(db.store, keys.id).headSeq).toBe(0);
+  });
+
+  it("gets no acknowledgement of what was stored just before", async () => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const agent = await greeted();
+    const { store } = db;
+    // Stands for the operator's process: its commit comes right after the hub's.
+    const write = store.writeIfOk;
+    store.writeIfOk = (fn) => {
+      const done = write(fn);
+      if (store.database.get("SELECT 1 FROM signatures") !== undefined) release();
+      return done;
+    };
+    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
+    expect((await agent.closed).code).toBe(4001);
+    expect(kinds(agent)).not.toContain("ack");
+    expect(store.database.all("SELECT slot FROM slots")).toEqual([{ slot: "7" }]);
+  });
+
+  it("gets no job", async () => {
+    const agent = await greeted();
+    askWithdrawal(db.store, keys.id, 1);
+    release();
+    hub.wake(keys.id);
+    expect((await agent.closed).code).toBe(4001);
+    expect(kinds(agent)).toEqual(["challenge", "welcome"]);
+  });
+});
+
+describe("upgrade", () => {
+  const upgradeStatus = (path: string, headers: Record<string, string> = {}): Promise<number> =>
+    new Promise((done) => {
+      const asked = request({ port, path, headers: { connection: "Upgrade", upgrade: "websocket", ...headers } });
+      asked.on("response", (response) => {
+        response.resume();
+        done(response.statusCode ?? 0);
+      });
+      asked.end();
+    });
+
+  it("takes no other path and no long header", async () => {
+    expect(await upgradeStatus("/api/v1/transactions")).toBe(404);
+    expect(await upgradeStatus(linkPath, { "x-long": "x".repeat(9000) })).toBe(431);
+  });
+
+  it("believes only trusted proxies about the address", () => {
+    const read = addressReader(["10.0.0.0/8", "127.0.0.1"]);
+    const from = (remoteAddress: string, forwarded?: string): string =>
+      read({ socket: { remoteAddress }, headers: forwarded === undefined ? {} : { "x-forwarded-for": forwarded } } as never);
+    expect(from("8.8.8.8", "1.1.1.1")).toBe("8.8.8.8");
+    expect(from("::ffff:127.0.0.1", "6.6.6.6, 1.1.1.1")).toBe("1.1.1.1");
+    expect(from("10.1.2.3", "6.6.6.6, 1.1.1.1, 10.0.0.9")).toBe("1.1.1.1");
+    expect(from("127.0.0.1", "nonsense")).toBe("127.0.0.1");
+    expect(from("127.0.0.1")).toBe("127.0.0.1");
+  });
+});

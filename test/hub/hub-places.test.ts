@@ -1,0 +1,118 @@
+/**
+ * Places on the hub for connections without a hello: nobody's silence keeps an agent off, from
+ * whatever address block it comes.
+ */
+import { beforeEach, describe, expect, it } from "vitest";
+import { addressBlock } from "../../gateway/auth/rate.ts";
+import { Places, placesInAll, placesPerBlock } from "../../gateway/hub/places.ts";
+import { readAgent } from "../support/gateway-database.ts";
+import { connect, db, eachTestItsHub, hub, keys, start, stop } from "../support/hub-server.ts";
+import type { LinkAgent } from "../support/link-agent.ts";
+
+const one64 = (index: number): string => `2001:db8:0:1::${index.toString(16)}`;
+const own64 = (index: number): string => `2001:db8:1:${index.toString(16)}::1`;
+
+describe("an address block", () => {
+  it.each([
+    ["2001:db8:0:1::1", "2001:db8:0:1:ffff::9", true],
+    ["2001:db8:0:1::1", "2001:db8:0:2::1", false],
+    ["203.0.113.1", "203.0.113.1", true],
+    ["203.0.113.1", "203.0.113.2", false],
+    ["203.0.113.1", "::ffff:203.0.113.1", true],
+  ])("holds %s and %s: %s", (address, another, isOne) => {
+    expect(addressBlock(address) === addressBlock(another)).toBe(isOne);
+  });
+});
+
+describe("places", () => {
+  const many = (places: Places<string>, block: string, count: number, name = block): (string | null)[] =>
+    Array.from({ length: count }, (_, index) => places.enter(`${name} ${index}`, block));
+
+  it("of one block are lost to its own newcomers alone, the oldest first", () => {
+    const places = new Places<string>(() => false);
+    expect(places.enter("agent", "elsewhere")).toBeNull();
+    const lost = many(places, "crowd", placesPerBlock + 3);
+    expect(lost.slice(0, placesPerBlock).every((one) => one === null)).toBe(true);
+    expect(lost.slice(placesPerBlock)).toEqual(["crowd 0", "crowd 1", "crowd 2"]);
+  });
+
+  it("in all are lost by the most crowded block, and by none that an agent greeted from while there is another", () => {
+    const places = new Places<string>((block) => block.startsWith("known"));
+    many(places, "known", placesPerBlock);
+    for (let index = 0; index < placesInAll - placesPerBlock - 2; index += 1) places.enter(`lone ${index}`, `block ${index}`);
+    many(places, "pair", 2);
+    expect(places.enter("next", "new")).toBe("pair 0");
+    expect(places.enter("after", "newer")).toBe("lone 0");
+    const lost = Array.from({ length: 3000 }, (_, index) => places.enter(`flood ${index}`, `flood ${index}`));
+    expect(lost.some((one) => one?.startsWith("known"))).toBe(false);
+    expect(lost).not.toContain(null);
+  });
+
+  it("come back from whoever greeted or went", () => {
+    const places = new Places<string>(() => false);
+    many(places, "crowd", placesPerBlock);
+    for (const index of [0, 0, 1]) places.leave(`crowd ${index}`);
+    expect(many(places, "crowd", 3, "later")).toEqual([null, null, "crowd 2"]);
+  });
+
+  it("are lost by known blocks to each other where all are known", () => {
+    const places = new Places<string>(() => true);
+    for (let index = 0; index < placesInAll; index += 1) places.enter(`agent ${index}`, `block ${index}`);
+    expect(places.enter("agent", "another block")).toBe("agent 0");
+  });
+});
+
+describe("the hub", () => {
+  eachTestItsHub();
+  beforeEach(async () => {
+    await stop();
+    await start({}, "first run", ["127.0.0.1"]);
+  });
+
+  /** Links that say nothing: all dialled, and all that were let in were challenged. */
+  async function silent(count: number, from: (index: number) => string): Promise<LinkAgent[]> {
+    const links: LinkAgent[] = [];
+    for (let index = 0; index < count; index += 50) {
+      const some = Array.from({ length: Math.min(50, count - index) }, (_, at) => connect(keys, from(index + at)));
+      await Promise.all(some.map((link) => Promise.race([link.next("challenge").catch(() => null), link.closed])));
+      links.push(...some);
+    }
+    return links;
+  }
+  const isOpen = (link: LinkAgent): boolean => link.socket.readyState === link.socket.OPEN;
+  const settle = (): Promise<void> => new Promise((done) => setTimeout(done, 50));
+
+  it("lets an agent in past a thousand silent links of one /64, from elsewhere and from that /64 itself", async () => {
+    const links = await silent(1_000, one64);
+    await settle();
+    expect(links.filter(isOpen).length).toBeLessThanOrEqual(placesPerBlock);
+    const elsewhere = connect(keys, "203.0.113.7");
+    await elsewhere.greeted();
+    expect(hub.online(keys.id)).toBe(true);
+    const within = connect(keys, one64(5_000));
+    await within.greeted();
+    expect((await elsewhere.closed).code).toBe(4000); // replaced, and not for want of a place
+    for (const link of links) link.socket.terminate();
+  }, 60_000);
+
+  it("keeps the place of an agent it knows while a thousand blocks are silent, also across its own restart", async () => {
+    const home = "2001:db8:ffff::1";
+    const before = connect(keys, home);
+    await before.greeted();
+    expect(readAgent(db.store, keys.id).linkBlock).toBe(addressBlock(home));
+    await stop();
+    await start({}, "second run", ["127.0.0.1"]);
+    const slow = connect(keys, home);
+    const unknown = connect(keys, "2001:db8:eeee::1");
+    for (const link of [slow, unknown]) await link.next("challenge");
+    const links = await silent(placesInAll + 50, own64);
+    await settle();
+    expect(isOpen(slow)).toBe(true);
+    expect(isOpen(unknown)).toBe(false); // the twin: nobody greeted from there
+    expect(links.filter(isOpen).length).toBeLessThanOrEqual(placesInAll - 1);
+    const again = connect(keys, home);
+    await again.greeted();
+    expect(hub.online(keys.id)).toBe(true);
+    for (const link of links) link.socket.terminate();
+  }, 60_000);
+});

@@ -1,0 +1,399 @@
+/**
+ * The gateway's half of a recovery: the epoch that ends the old one, the order, the ledger that
+ * takes its place, what is learnt.
+ */
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { jobHashAt } from "../../gateway/recovery/order.ts";
+import { beginRecovery } from "../../gateway/recovery/recovery.ts";
+import type { RecoveryRow } from "../../gateway/store/rows.ts";
+import { makeJob } from "../../gateway/withdrawals/jobs.ts";
+import { isJobSignature, signJob } from "../../protocol/envelope.ts";
+import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
+import type { OpenedEntry } from "../../protocol/messages.ts";
+import { parseJob } from "../../protocol/payloads.ts";
+import type { Recovery } from "../../protocol/recovery.ts";
+import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../support/gateway-database.ts";
+import { audit, connect, db, decision, eachTestItsHub, gateway, greeted, keys, observed, signed } from "../support/hub-server.ts";
+import { type EntryBody, headAt, type LinkAgent, statementOf } from "../support/link-agent.ts";
+
+eachTestItsHub();
+
+const order = "0a".repeat(32);
+
+function begin(above = 0): void {
+  db.store.write((database) => beginRecovery(database, readAgent(db.store, keys.id), above, 7_000));
+}
+
+/** By the newest order that the database gave, but for `change`. */
+function openedBy(sequence: number, change: Partial<OpenedEntry> = {}): EntryBody {
+  const { database } = db.store;
+  const row = database.get<RecoveryRow>("SELECT * FROM recoveries ORDER BY epoch DESC");
+  const held = row === undefined || row.heldSeq === 0 ? null : { seq: row.heldSeq, hash: row.heldHash };
+  const jobHash = jobHashAt(database, readAgent(db.store, keys.id), sequence);
+  return { kind: "opened", order, held, sequence, jobHash, ...change };
+}
+
+/** The agent with its old epoch, and the parts it is offered. */
+async function offered(): Promise<{ agent: LinkAgent; part: Awaited<ReturnType<LinkAgent["next"]>> }> {
+  const agent = connect();
+  await agent.hello();
+  return { agent, part: await agent.next("recovery") };
+}
+
+async function renewed(): Promise<LinkAgent> {
+  const agent = connect();
+  await agent.hello({ epoch: 3 });
+  return agent;
+}
+
+/** What the agent has signed of the first `count` withdrawals, nonces from 1 on. */
+async function signAll(count: number, after = 0): Promise<void> {
+  const agent = await greeted();
+  for (let from = after; from < count; from += 200) {
+    const numbers = Array.from({ length: Math.min(200, count - from) }, (_, index) => from + index + 1);
+    agent.state(
+      statementOf(
+        keys.id,
+        from,
+        numbers.map((number) => signed(number.toString(16).padStart(32, "0"), `${number}`)),
+      ),
+    );
+    await agent.next("ack");
+  }
+  agent.socket.terminate();
+}
+
+describe("the order", () => {
+  it("of a size that no connection takes at once comes whole to one that reads slowly", async () => {
+    for (let number = 1; number <= 3_000; number++) askWithdrawal(db.store, keys.id, number);
+    await signAll(3_000);
+    begin();
+    const agent = connect();
+    await agent.hello();
+    agent.socket.pause();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    agent.socket.resume();
+    const first = await agent.next("recovery");
+    expect(first.parts).toBeGreaterThan(50);
+    let withdrawals = first.withdrawals.length;
+    for (let part = 2; part <= first.parts; part++) withdrawals += (await agent.next("recovery")).withdrawals.length;
+    expect(withdrawals).toBe(3_000);
+  });
+
+  it("goes to the old epoch in place of a welcome, and says all that is signed and open, each job under the gateway's key", async () => {
+    const first = askWithdrawal(db.store, keys.id, 1);
+    const second = askWithdrawal(db.store, keys.id, 2);
+    const third = askWithdrawal(db.store, keys.id, 3);
+    const agent = await greeted();
+    const bodies = [decision(first, "approved"), signed(first, "7"), decision(second, "refused"), decision(third, "approved")];
+    agent.state(statementOf(keys.id, 0, bodies));
+    await agent.next("ack");
+    begin();
+    const { part } = await offered();
+    expect(part).toMatchObject({ agent: keys.id, epoch: 3, answers: "07".repeat(32), part: 1, parts: 1, held: headAt(4) });
+    const { accounts, jobs, withdrawals } = part as never as Recovery;
+    expect(accounts).toEqual([{ network: "eip155:31337", account: keys.hotAddress, next: "8" }]);
+    expect(jobs).toEqual({ sequence: 3, hash: readAgent(db.store, keys.id).jobHash });
+    expect(withdrawals).toMatchObject([{ slot: "7", account: keys.hotAddress, versions: [{ feeMax: "21000" }] }]);
+    const [{ job, signature }] = withdrawals as unknown as [Recovery["withdrawals"][number]];
+    expect(parseJob(job).transactionId).toBe(first);
+    expect(isJobSignature(job, signature, gateway.publicKey)).toBe(true);
+    expect(isJobSignature(`${job} `, signature, gateway.publicKey)).toBe(false);
+  });
+
+  it("names what the account spent and nothing explains, the newest first", async () => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const agent = await greeted();
+    agent.state(statementOf(keys.id, 0, [signed(id, "1")]));
+    await agent.next("ack");
+    const [{ txHash }] = db.store.database.all<{ txHash: string }>("SELECT txHash FROM signatures") as [{ txHash: string }];
+    for (const [token, hash, block] of [
+      ["1", txHash, 5],
+      ["2", "0xab", 6],
+      ["3", "0xcd", 9],
+    ] as const) {
+      const values = ["eip155:31337", keys.hotAddress, token, hash, block, receiver, "", "5"] as const;
+      db.store.database.run("INSERT INTO spends VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...values);
+    }
+    begin();
+    const { spends } = (await offered()).part as never as Recovery;
+    expect(spends.map(({ slot, block }) => [slot, block])).toEqual([
+      ["3", 9],
+      ["2", 6],
+    ]);
+  });
+
+  it("counts tokens as numbers", async () => {
+    const ids = [1, 2, 3].map((number) => askWithdrawal(db.store, keys.id, number));
+    const agent = await greeted();
+    agent.state(
+      statementOf(
+        keys.id,
+        0,
+        ["10", "11", "9"].map((token, i) => signed(ids[i]!, token)),
+      ),
+    );
+    await agent.next("ack");
+    begin();
+    expect((await offered()).part).toMatchObject({ accounts: [{ next: "12" }] });
+  });
+
+  it("has the same name for the same run as long as nothing changes, and another when something did", async () => {
+    askWithdrawal(db.store, keys.id, 1);
+    begin();
+    const names = [];
+    for (let round = 0; round < 2; round++) names.push(((await offered()).part as { order: string }).order);
+    askWithdrawal(db.store, keys.id, 2);
+    names.push(((await offered()).part as { order: string }).order);
+    expect(names[0]).toBe(names[1]);
+    expect(names[2]).not.toBe(names[0]);
+  });
+
+  it("is in parts when it is long, accounts and spent in the first", async () => {
+    for (let number = 1; number <= 150; number++) askWithdrawal(db.store, keys.id, number);
+    await signAll(150);
+    begin();
+    const { agent, part } = await offered();
+    const first = part as never as { parts: number; withdrawals: object[]; order: string };
+    expect(first.parts).toBeGreaterThan(1);
+    let count = first.withdrawals.length;
+    for (let each = 2; each <= first.parts; each++) {
+      const next = await agent.next("recovery");
+      expect(next).toMatchObject({ part: each, order: first.order, accounts: [], spent: [], spends: [] });
+      count += next.withdrawals.length;
+    }
+    expect(count).toBe(150);
+    expect(Math.max(...agent.frames.map(({ bytes }) => bytes))).toBeLessThan(65_536);
+  });
+
+  it("counts what ended within the day, the dearest version of each", async () => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const agent = await greeted();
+    agent.state(
+      statementOf(keys.id, 0, [signed(id, "7"), { ...signed(id, "7"), version: 2, txHash: `0x${"cd".repeat(32)}` } as never]),
+    );
+    await agent.next("ack");
+    db.store.database.run("UPDATE transactions SET status = 1 WHERE id = ?", id);
+    begin();
+    const { part } = await offered();
+    expect(part).toMatchObject({
+      spent: [{ currency: "eth", units: "1000000000000000000", feesUnits: "21000" }],
+      withdrawals: [],
+    });
+  });
+
+  it("is for nobody whose epoch is over without a recovery, nor for the new one", async () => {
+    db.store.database.run("UPDATE agents SET epoch = 3 WHERE id = ?", keys.id);
+    const late = connect();
+    await late.hello();
+    expect((await late.closed).code).toBe(4003);
+    begin();
+    const agent = connect();
+    await agent.hello({ epoch: 4 });
+    expect(await agent.next("welcome")).toMatchObject({ epoch: 4, echo: null });
+  });
+
+  it("of a second beginning replaces the first, above whatever epoch is named, with the same head", async () => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const agent = await greeted();
+    agent.state(statementOf(keys.id, 0, [decision(id, "approved")]));
+    await agent.next("ack");
+    begin();
+    begin(9);
+    expect((await offered()).part).toMatchObject({ epoch: 10, held: headAt(1) });
+  });
+});
+
+describe("the old epoch", () => {
+  it("is over with the commit: not a statement of it is stored any more, also on a link that is open", async () => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const agent = await greeted();
+    begin();
+    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")]));
+    expect((await agent.closed).code).toBe(4003);
+    expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
+    expect(db.store.database.all("SELECT * FROM signatures")).toEqual([]);
+    expect(db.store.database.all("SELECT * FROM slots")).toEqual([]);
+  });
+});
+
+describe("the recovered ledger", () => {
+  it("takes the old one's place with its first statement, and the old head stays in the tables", async () => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const old = await greeted();
+    old.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7"), observed(id, "broadcast")]));
+    await old.next("ack");
+    db.store.database.run("UPDATE agents SET lockedCode = 'HUB_LEDGER_FORKED' WHERE id = ?", keys.id);
+    begin();
+    expect(readAgent(db.store, keys.id)).toMatchObject({ epoch: 3, headSeq: 0, lockedCode: "RECOVERY_OFFERED" });
+    const agent = await renewed();
+    expect(await agent.next("welcome")).toMatchObject({ epoch: 3, echo: null });
+    agent.state(statementOf(keys.id, 1, [openedBy(1), decision(id, "held")], { epoch: 3, after: 0, previous: zeroHash }));
+    expect(await agent.next("ack")).toMatchObject({ epoch: 3, head: headAt(3) });
+    expect(readAgent(db.store, keys.id)).toMatchObject({ epoch: 3, headSeq: 3, headHash: headAt(3).hash, lockedCode: "" });
+    const acts = audit().map(({ act, detail }) => [act, detail]);
+    expect(acts[0]).toEqual(["agent recovery begun", `epoch 3 after 2; head 3 ${headAt(3).hash}; was HUB_LEDGER_FORKED`]);
+    expect(acts[1]?.[0]).toBe("agent recovered");
+    expect(acts[1]?.[1]).toContain(`head 3 ${headAt(3).hash} gave way to 3`);
+    // The hub's checks stand: the same entry again is harmless, another token is not.
+    agent.state(statementOf(keys.id, 3, [signed(id, "7")], { epoch: 3 }));
+    await agent.next("ack");
+    agent.state(statementOf(keys.id, 4, [signed(id, "8")], { epoch: 3 }));
+    expect((await agent.closed).code).toBe(4004);
+  });
+
+  it.each<[string, Partial<OpenedEntry>]>([
+    ["held more", { held: headAt(9) }],
+    ["held another record there", { held: headAt(1, "other") }],
+    ["held nothing", { held: null }],
+    ["had another job there", { jobHash: "0b".repeat(32) }],
+    ["had more jobs", { sequence: 2, jobHash: "0b".repeat(32) }],
+  ])("of an order from before the database was put back, which %s, is refused until the next one", async (_, change) => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const old = await greeted();
+    old.state(statementOf(keys.id, 0, [decision(id, "held")]));
+    await old.next("ack");
+    begin();
+    const agent = await renewed();
+    agent.state(statementOf(keys.id, 4, [openedBy(1, change)], { epoch: 3, after: 0, previous: zeroHash }));
+    expect((await agent.closed).code).toBe(4009);
+    expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
+    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", heard: "behind" });
+    expect(audit().at(-1)).toMatchObject({
+      act: "alarm HUB_DATABASE_BEHIND",
+      detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
+    });
+    begin();
+    const again = await renewed();
+    expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
+  });
+
+  it("that nobody awaits is a contradiction", async () => {
+    const agent = await greeted();
+    agent.state(statementOf(keys.id, 0, [openedBy(0)]));
+    expect((await agent.closed).code).toBe(4004);
+  });
+
+  it("gets what is open and unsigned as new jobs, behind all others, and none before it took the greeting", async () => {
+    const first = askWithdrawal(db.store, keys.id, 1);
+    const bound = askWithdrawal(db.store, keys.id, 2);
+    const old = await greeted();
+    old.state(statementOf(keys.id, 0, [decision(first, "approved"), signed(bound, "7")]));
+    await old.next("ack");
+    begin();
+    const agent = await renewed();
+    const { challenge } = await agent.next("welcome");
+    agent.state(statementOf(keys.id, 2, [openedBy(2)], { epoch: 3, after: 0, previous: zeroHash }));
+    await agent.next("ack");
+    expect(agent.frames.some(({ kind }) => kind === "jobs")).toBe(false);
+    agent.state(statementOf(keys.id, 3, [], { epoch: 3, greeted: challenge }));
+    const { jobs, signatures } = await agent.next("jobs");
+    expect(jobs.map((text) => [parseJob(text).transactionId, parseJob(text).sequence, parseJob(text).epoch])).toEqual([
+      [first, 3, 3],
+    ]);
+    expect(isJobSignature(jobs[0]!, signatures[0]!, gateway.publicKey)).toBe(true);
+  });
+
+  it("may be told of in parts: until it is opened nothing of it counts as the end of the recovery", async () => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    begin();
+    const agent = await renewed();
+    await agent.next("welcome");
+    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")], { epoch: 3 }));
+    await agent.next("ack");
+    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 2, lockedCode: "RECOVERY_OFFERED" });
+    agent.state(statementOf(keys.id, 2, [openedBy(1)], { epoch: 3 }));
+    await agent.next("ack");
+    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 3, lockedCode: "" });
+  });
+});
+
+describe("a job that was lost", () => {
+  const transactionId = transactionIdOf({ merchant: "m1", operation: "withdraw", orderId: "lost" });
+  const job = {
+    ...{ agent: "a".repeat(16), wallet: "a".repeat(32), network: "eip155:31337", epoch: 2, sequence: 1, previous: zeroHash },
+    ...{ issuedAt: 3_000, expiresAt: 9_000_000, mode: "auto", transactionId, orderId: "lost", currency: "eth", amount: "0.5" },
+    ...{ address: receiver, tag: "" },
+  };
+  const currencies = JSON.stringify([{ id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" }]);
+  const askedFor = (change: object = {}, key = gateway.privateKey, beside: object = {}): EntryBody => {
+    const text = JSON.stringify({ ...job, ...change });
+    const told = { transactionId, sequence: 1, jobHash: jobHashOf(text), job: text, signature: signJob(text, key) };
+    return { kind: "asked", ...told, ...beside } as EntryBody;
+  };
+
+  async function telling(bodies: readonly EntryBody[]): Promise<LinkAgent> {
+    db.store.database.run("UPDATE agents SET currencies = ? WHERE id = ?", currencies, keys.id);
+    const agent = await greeted();
+    agent.state(statementOf(keys.id, 0, bodies));
+    return agent;
+  }
+
+  it("comes back by the gateway's own signature, at its place in the chain, with what was signed", async () => {
+    const agent = await telling([askedFor(), decision(transactionId, "approved"), signed(transactionId, "7")]);
+    await agent.next("ack");
+    const row = { amountUnits: "500000000000000000", receiverAddress: receiver, stage: "signed", status: 0, createdAt: 3_000 };
+    expect(readTransaction(db.store, transactionId)).toMatchObject(row);
+    const text = JSON.stringify(job);
+    expect(db.store.database.all("SELECT sequence, hash, text FROM jobs")).toEqual([
+      { sequence: 1, hash: jobHashOf(text), text },
+    ]);
+    expect(readAgent(db.store, keys.id)).toMatchObject({ jobSequence: 1, jobHash: jobHashOf(text) });
+    // Told once more, nothing changes.
+    agent.state(statementOf(keys.id, 3, [askedFor()]));
+    await agent.next("ack");
+    expect(db.store.database.all("SELECT sequence FROM jobs")).toHaveLength(1);
+  });
+
+  const other = generateKeyPairSync("ed25519").privateKey;
+  it.each<[string, EntryBody]>([
+    ["with another's signature", askedFor({}, other)],
+    ["with another text than was signed", askedFor({}, gateway.privateKey, { job: JSON.stringify({ ...job, amount: "5" }) })],
+    ["for another agent", askedFor({ agent: "b".repeat(16) })],
+    ["about another order", askedFor({}, gateway.privateKey, { transactionId: "5".repeat(32) })],
+    ["at another place than it says", askedFor({ sequence: 2, previous: "1".repeat(64) })],
+    ["in a currency that was not paired", askedFor({ currency: "doge" })],
+    ["that leaves a gap", askedFor({ sequence: 3, previous: "1".repeat(64) }, gateway.privateKey, { sequence: 3 })],
+  ])("does not come back %s", async (_, entry) => {
+    const agent = await telling([entry]);
+    expect((await agent.closed).code).toBe(4004);
+    expect(db.store.database.all("SELECT * FROM transactions")).toEqual([]);
+    expect(readAgent(db.store, keys.id).jobSequence).toBe(0);
+  });
+
+  it("that is another at its place is a contradiction", async () => {
+    askWithdrawal(db.store, keys.id, 1);
+    const agent = await telling([askedFor()]);
+    expect((await agent.closed).code).toBe(4004);
+  });
+});
+
+describe("a withdrawal that is asked for", () => {
+  it("while its agent was not heard waits for its place, and gets it with the agent's word", async () => {
+    const row = insertTransaction(db.store, {
+      id: "7".repeat(32),
+      orderId: "w-7",
+      operation: "withdraw",
+      mode: "auto",
+      receiverAddress: receiver,
+    });
+    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run", 5_000));
+    expect(db.store.database.get("SELECT sequence, text FROM jobs")).toEqual({ sequence: -1, text: "" });
+    const agent = await greeted();
+    expect(agent.frames.some(({ kind }) => kind === "jobs")).toBe(false);
+    agent.state(statementOf(keys.id, 0, [], { greeted: agent.nonce, head: headAt(1) }));
+    const { jobs } = await agent.next("jobs");
+    expect(parseJob(jobs[0]!)).toMatchObject({ sequence: 1, transactionId: "7".repeat(32) });
+    // From here on each has its place at once.
+    const next = insertTransaction(db.store, {
+      id: "8".repeat(32),
+      orderId: "w-8",
+      operation: "withdraw",
+      mode: "auto",
+      receiverAddress: receiver,
+    });
+    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), next, "first run", 5_000));
+    expect(readAgent(db.store, keys.id).jobSequence).toBe(2);
+  });
+});

@@ -1,0 +1,352 @@
+/**
+ * What installing would do, from what a machine has: every step made once and kept after, and
+ * refusals with their twins.
+ */
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { readInstallCommand } from "../../cli/install/command-line.ts";
+import { layouts, type Part } from "../../cli/install/layout.ts";
+import { assertFit, assertUpgrade, type Facts, needsRestart, planInstall, type Step } from "../../cli/install/plan.ts";
+import { leftBehind, planRemoval, removalPaths } from "../../cli/install/removal.ts";
+import { commandText, unitText } from "../../cli/install/texts.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { outcomeOf } from "../support/outcome.ts";
+
+const units = new Map([
+  ["autowithdraw.target", "[Unit]\n"],
+  ["crypto.service", "[Service]\n"],
+]);
+
+const helpsOf = (part: Part) => new Map(layouts[part].helps.map(({ path, gives }) => [path, `${gives}\n`]));
+
+function bare(part: Part = "agent"): Facts {
+  return {
+    isRoot: true,
+    platform: "linux",
+    systemd: 252,
+    node: "/usr/bin/node",
+    nodeVersion: "18.20.4",
+    npm: "9.2.0",
+    root: "",
+    accounts: new Set(),
+    folders: new Map(),
+    source: {
+      version: "0.2.0",
+      hasPart: true,
+      units,
+      command: commandText("/usr/bin/node", layouts[part]),
+      helps: helpsOf(part),
+    },
+    installed: {
+      version: null,
+      isSame: false,
+      units: new Map(),
+      command: null,
+      helps: new Map(),
+      isEnabled: false,
+      isActive: false,
+      isPaired: false,
+      hasConfig: false,
+      hasCredential: false,
+    },
+  };
+}
+
+/** The same machine after every step was done. */
+function done(part: Part = "agent"): Facts {
+  const facts = bare(part);
+  const { users, groups, folders } = layouts[part];
+  return {
+    ...facts,
+    accounts: new Set([...users, ...groups].map(({ name }) => name)),
+    folders: new Map(folders.map(({ path, mode, owner }) => [path, { mode, owner }])),
+    installed: {
+      version: "0.2.0",
+      isSame: true,
+      units,
+      command: facts.source.command,
+      helps: facts.source.helps,
+      isEnabled: true,
+      isActive: true,
+      isPaired: true,
+      hasConfig: true,
+      hasCredential: true,
+    },
+  };
+}
+
+const options = { config: "/srv/config.json", yes: false };
+const states = (steps: readonly Step[]): Record<string, string> =>
+  Object.fromEntries(steps.map(({ name, state }) => [name, state]));
+
+describe("on a bare machine", () => {
+  it("makes every part of the agent", () => {
+    const steps = planInstall(bare(), layouts.agent, options);
+    expect(new Set(steps.map(({ state }) => state))).toEqual(new Set(["make"]));
+    expect(steps.map(({ name }) => name)).toEqual([
+      "user autowithdraw-signer",
+      "user autowithdraw",
+      "group autowithdraw-operators",
+      "/opt/autowithdraw",
+      "/etc/autowithdraw",
+      "/var/lib/autowithdraw",
+      "/var/lib/autowithdraw/signer",
+      "/var/lib/autowithdraw/courier",
+      "/etc/autowithdraw/config.json",
+      "/etc/autowithdraw/encKey.cred",
+      "/etc/systemd/system/autowithdraw.target",
+      "/etc/systemd/system/crypto.service",
+      "/usr/local/bin/autowithdraw",
+      "/usr/local/share/man/man1/autowithdraw.1",
+      "/usr/local/share/man/man1/crypto.1",
+      "/usr/local/share/bash-completion/completions/autowithdraw",
+      "systemctl daemon-reload",
+      "enable autowithdraw.target",
+    ]);
+    for (const { acts, name } of steps) expect(acts.length, name).toBe(1);
+  });
+
+  it("gives each folder its owner and mode, and no user a shell or a home", () => {
+    const acts = planInstall(bare(), layouts.agent, options).flatMap((step) => step.acts);
+    expect(acts.filter(({ kind }) => kind === "folder")).toEqual([
+      { kind: "folder", path: "/etc/autowithdraw", mode: 0o711, owner: "root" },
+      { kind: "folder", path: "/var/lib/autowithdraw", mode: 0o711, owner: "root" },
+      { kind: "folder", path: "/var/lib/autowithdraw/signer", mode: 0o700, owner: "autowithdraw-signer" },
+      { kind: "folder", path: "/var/lib/autowithdraw/courier", mode: 0o700, owner: "autowithdraw" },
+    ]);
+    const made = acts.flatMap((act) => (act.kind === "run" && act.program === "useradd" ? [act.args.join(" ")] : []));
+    expect(made.length).toBe(2);
+    for (const args of made) expect(args).toMatch(/^--system .*--no-create-home .*--shell \/usr\/sbin\/nologin autowithdraw/);
+  });
+
+  it("goes on without config.json, and says where it comes from", () => {
+    const step = planInstall(bare(), layouts.agent, { yes: false }).find(({ name }) => name.endsWith("config.json"));
+    expect(step).toMatchObject({ state: "leave", acts: [] });
+    expect(step?.says).toContain("--config FILE");
+  });
+
+  it("has the gateway's folder filled by the gateway's own user", () => {
+    const acts = planInstall(bare("gateway"), layouts.gateway, { yes: false }).flatMap((step) => step.acts);
+    expect(acts.filter((act) => act.kind === "run" && act.program === "node")).toEqual([
+      {
+        kind: "run",
+        program: "node",
+        args: ["/opt/autowithdraw-gateway/gateway/gateway.js", "init", "--dir", "/var/lib/autowithdraw-gateway"],
+        as: "autowithdraw-gateway",
+      },
+    ]);
+  });
+});
+
+describe("again", () => {
+  it.each(["agent", "gateway"] as const)("keeps all of the %s, and only looks into the credential", (part) => {
+    const steps = planInstall(done(part), layouts[part], options);
+    expect(new Set(steps.map(({ state }) => state))).toEqual(new Set(["keep"]));
+    expect(steps.flatMap(({ acts }) => acts)).toEqual(part === "agent" ? [{ kind: "credential" }] : []);
+    expect(needsRestart(done(part))).toBe(false);
+  });
+
+  it("changes what is not as it should be, and nothing else", () => {
+    const facts = done();
+    const folders = new Map([...facts.folders, ["/var/lib/autowithdraw/signer", { mode: 0o700, owner: "root" }]]);
+    const changedUnits = new Map([...units, ["crypto.service", "[Service]\nUser=root\n"]]);
+    const [page = ""] = facts.source.helps.keys();
+    const changed = { units: changedUnits, helps: new Map([...facts.source.helps, [page, "older\n"]]) };
+    const found = states(
+      planInstall({ ...facts, folders, installed: { ...facts.installed, ...changed } }, layouts.agent, options),
+    );
+    expect(Object.entries(found).filter(([, state]) => state !== "keep")).toEqual([
+      ["/var/lib/autowithdraw/signer", "change"],
+      ["/etc/systemd/system/crypto.service", "change"],
+      [page, "change"],
+      ["systemctl daemon-reload", "make"],
+    ]);
+  });
+
+  it("never takes a config.json over the one that is there", () => {
+    const step = planInstall(done(), layouts.agent, options).find(({ name }) => name === "/etc/autowithdraw/config.json");
+    expect(step).toMatchObject({ state: "keep", acts: [] });
+    expect(step?.says).toContain("/srv/config.json is not taken over it");
+  });
+
+  it("restarts what runs when program or units changed, and only then", () => {
+    const facts = done();
+    expect(needsRestart({ ...facts, installed: { ...facts.installed, isSame: false } })).toBe(true);
+    expect(needsRestart({ ...facts, installed: { ...facts.installed, units: new Map() } })).toBe(true);
+    expect(needsRestart({ ...facts, installed: { ...facts.installed, isSame: false, isActive: false } })).toBe(false);
+  });
+});
+
+describe("in an image", () => {
+  it("puts files in place and leaves users, encKey and systemctl to the machine", () => {
+    const found = states(planInstall({ ...bare(), root: "/image", systemd: null }, layouts.agent, options));
+    expect(Object.keys(found).filter((name) => found[name] === "leave")).toEqual([
+      "user autowithdraw-signer",
+      "user autowithdraw",
+      "group autowithdraw-operators",
+      "/etc/autowithdraw/encKey.cred",
+      "enable autowithdraw.target",
+    ]);
+    const acts = planInstall({ ...bare(), root: "/image" }, layouts.agent, options).flatMap((step) => step.acts);
+    for (const act of acts) if (act.kind === "folder") expect(act.owner).toBeNull();
+  });
+});
+
+describe("a machine that does not fit", () => {
+  const fits = (change: Partial<Facts>, isForced = false) =>
+    outcomeOf(() => assertFit({ ...bare(), ...change }, layouts.agent, isForced)).outcome;
+  const installed = (version: string) => ({ installed: { ...bare().installed, version } });
+
+  it("is refused, and its twin is not", () => {
+    expect(fits({})).toBe("ok");
+    expect(fits({ platform: "darwin" })).toBe("INSTALL_MACHINE");
+    expect(fits({ isRoot: false })).toBe("COMMAND_RIGHT");
+    expect(fits({ systemd: null })).toBe("INSTALL_MACHINE");
+    expect(fits({ systemd: null, root: "/image" })).toBe("ok");
+    expect(fits({ systemd: 249 })).toBe("INSTALL_MACHINE");
+    expect(fits({ systemd: 250 })).toBe("ok");
+    expect(fits({ node: "/home/ann/.nvm/versions/node/v22/bin/node" })).toBe("INSTALL_MACHINE");
+    expect(fits({ node: "/run/user/0/node/bin/node" })).toBe("INSTALL_MACHINE");
+    expect(fits({ node: "/opt/node-22/bin/node" })).toBe("ok");
+    expect(fits({ source: { ...bare().source, hasPart: false } })).toBe("INSTALL_MACHINE");
+  });
+
+  it("goes back to an older version only when that is meant", () => {
+    expect(fits(installed("0.10.0"))).toBe("INSTALL_DOWNGRADE");
+    expect(fits(installed("0.2.1"))).toBe("INSTALL_DOWNGRADE");
+    expect(fits(installed("0.2.1"), true)).toBe("ok");
+    expect(fits(installed("0.2.0"))).toBe("ok");
+    expect(fits(installed("0.1.9"))).toBe("ok");
+  });
+});
+
+describe("uninstalling", () => {
+  const facts = (part: Part) => ({
+    units: [...units.keys()],
+    paths: new Set(removalPaths(layouts[part])),
+    accounts: new Set([...layouts[part].users, ...layouts[part].groups].map(({ name }) => name)),
+  });
+
+  it.each(["agent", "gateway"] as const)("removes nothing of the %s but program, units, command and helps", (part) => {
+    const removed = planRemoval(facts(part), layouts[part]).flatMap(({ acts }) =>
+      acts.flatMap((act) => (act.kind === "remove" ? [act.path] : [])),
+    );
+    expect(removed.length).toBeGreaterThan(4);
+    const helps = layouts[part].helps.map(({ path }) => path);
+    expect(removed).toEqual(expect.arrayContaining(helps));
+    for (const path of removed.filter((one) => !helps.includes(one)))
+      expect(path).toMatch(/^\/(opt\/autowithdraw|usr\/local\/bin\/autowithdraw|etc\/systemd\/system\/)/);
+  });
+
+  it("stops the one name first, and says what stays and how it would go", () => {
+    const [first] = planRemoval(facts("agent"), layouts.agent);
+    expect(first?.acts[0]).toEqual({
+      kind: "run",
+      program: "systemctl",
+      args: ["disable", "--quiet", "--now", "autowithdraw.target", "crypto.service"],
+    });
+    expect(leftBehind(facts("agent"), layouts.agent).map(({ command }) => command)).toEqual([
+      "rm -r /etc/autowithdraw",
+      "rm -r /var/lib/autowithdraw",
+      "shred -u /root/autowithdraw-encKey",
+      "userdel autowithdraw-signer",
+      "userdel autowithdraw",
+      "groupdel autowithdraw-operators",
+    ]);
+  });
+
+  it("has nothing to do where nothing is", () => {
+    const none = { units: [], paths: new Set<string>(), accounts: new Set<string>() };
+    expect([planRemoval(none, layouts.agent), leftBehind(none, layouts.agent)]).toEqual([[], []]);
+  });
+});
+
+describe("what installing writes", () => {
+  it("starts units with this machine's Node, and the gateway from its own folder", () => {
+    const text = "ExecStart=/usr/bin/node /opt/autowithdraw/gateway/gateway.js start\n";
+    expect(unitText(text, "/opt/node/bin/node", layouts.gateway)).toBe(
+      "ExecStart=/opt/node/bin/node /opt/autowithdraw-gateway/gateway/gateway.js start\n",
+    );
+    const agent = "ExecStart=/usr/bin/node /opt/autowithdraw/crypto.js --role signer\n";
+    expect(unitText(agent, "/usr/bin/node", layouts.agent)).toBe(agent);
+  });
+});
+
+describe("the command line", () => {
+  it("is read whole, and what it does not know is refused", () => {
+    expect(readInstallCommand(["install", "--config", "c.json", "--yes"])).toMatchObject({
+      part: "agent",
+      config: "c.json",
+      isYes: true,
+      root: "",
+    });
+    expect(readInstallCommand(["upgrade", "--gateway", "--root", "/image/"])).toMatchObject({ part: "gateway", root: "/image" });
+    for (const words of [
+      ["install", "--confg", "c.json"],
+      ["install", "now"],
+      ["install", "--gateway", "--config", "c.json"],
+      ["install", "--root", "image"],
+      ["uninstall", "--root", "/image"],
+      ["uninstall", "--enc-key-file", "key"],
+    ]) {
+      expect(outcomeOf(() => readInstallCommand(words)).outcome, words.join(" ")).toBe("COMMAND_USAGE");
+    }
+  });
+});
+
+describe("an upgrade", () => {
+  const fresh = { installed: { version: "0.1.0" } as Facts["installed"], root: "" };
+  const said = (change: object, part: "agent" | "gateway", from: string): string => {
+    try {
+      assertUpgrade({ ...fresh, ...change }, layouts[part], from);
+    } catch (error) {
+      return error instanceof AgentError ? `${error.message} ${String(error.context.hint)}` : String(error);
+    }
+    return "";
+  };
+
+  it("from an unpacked release goes on; the installed program cannot upgrade itself, nor what is not installed", () => {
+    expect(said({}, "agent", "/srv/autowithdraw-0.2.0")).toBe("");
+    expect(said({}, "agent", "/opt/autowithdraw")).toMatch(/no newer release in the folder .*: node autowithdraw\.js upgrade$/);
+    expect(said({ root: "/image" }, "agent", "/opt/autowithdraw")).toBe("");
+    const none = { installed: { version: null } };
+    expect(said(none, "gateway", "/srv/new")).toMatch(/^no gateway is installed here.* node autowithdraw\.js install --gateway$/);
+  });
+});
+
+describe("the gateway's short command", () => {
+  it("names the configuration where a command takes one, and nowhere else", () => {
+    const call = commandText("echo", { ...layouts.gateway, program: "/p", launcher: "l" }).replace(
+      /^if \[[\s\S]*?^fi$/gm,
+      (text) => (text.includes("setpriv") ? "" : text),
+    );
+    const given = (...words: string[]): string =>
+      spawnSync("sh", ["-c", call, "sh", ...words], { encoding: "utf8" }).stdout.trim();
+    const config = "--config /var/lib/autowithdraw-gateway/gateway.config.json";
+    expect(given("agents")).toBe(`/p/l agents ${config}`);
+    expect(given("merchant", "create", "A B")).toBe(`/p/l merchant create A B ${config}`);
+    for (const words of [[], ["merchant"], ["key"], ["--help"], ["help", "key"], ["init", "--dir", "d"], ["agents", "--help"]])
+      expect(given(...words)).toBe(["/p/l", ...words].join(" "));
+  });
+});
+
+describe("what a part installs", () => {
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  const importsOf = (room: string): readonly string[] =>
+    readdirSync(join(root, room), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .flatMap((name) => {
+        const text = readFileSync(join(root, room, name), "utf8");
+        const named = [...text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
+        return named.map((path) => normalize(join(room, dirname(name), path)).split(sep)[0] ?? "");
+      });
+
+  it.each(Object.values(layouts))("has every room that its own rooms import: $part", ({ rooms }) => {
+    const imported = new Set(rooms.flatMap(importsOf));
+    expect(imported.size).toBeGreaterThan(3);
+    expect([...imported].filter((room) => !rooms.includes(room))).toEqual([]);
+  });
+});

@@ -1,0 +1,262 @@
+/**
+ * The release: what it holds, that it is the same when made twice, its parts list, and that its
+ * programs run where it is unpacked.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Ajv } from "ajv";
+import addFormats from "ajv-formats";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { run } from "../../scripts/processes.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+import { startsTheBuild } from "../support/built.ts";
+
+startsTheBuild();
+
+interface Lock {
+  readonly packages: Readonly<
+    Record<string, { readonly version: string; readonly hasInstallScript?: boolean; readonly dev?: boolean }>
+  >;
+}
+
+const { version } = JSON.parse(readFileSync(join(projectRoot, "package.json"), "utf8")) as { version: string };
+const name = `autowithdraw-${version}`;
+const dir = mkdtempSync(join(tmpdir(), "autowithdraw-release-"));
+const unpacked = join(dir, name);
+const read = (path: string): string => readFileSync(join(unpacked, path), "utf8");
+const bytesOf = (folder: string, file: string): string =>
+  createHash("sha256")
+    .update(readFileSync(join(dir, folder, file)))
+    .digest("hex");
+
+/**
+ * Makes a release of the tree in `root` as `npm run release` does, with other habits of the shell.
+ */
+async function make(root: string, out: string, umask: string): Promise<void> {
+  const script = `umask ${umask}; exec "$0" dist/scripts/release.js --out "$1"`;
+  const env = { ...process.env, SOURCE_DATE_EPOCH: "1790000000", TZ: "Asia/Tokyo" };
+  execFileSync("sh", ["-c", script, process.execPath, join(dir, out)], { cwd: root, env, stdio: "pipe" });
+}
+
+beforeAll(async () => {
+  await make(projectRoot, "one", "022");
+  execFileSync("tar", ["-xzf", join(dir, "one", `${name}.tgz`), "-C", dir]);
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+describe("the archive", () => {
+  it("is the same, byte for byte, from another folder and another umask", async () => {
+    const other = join(dir, "elsewhere");
+    mkdirSync(other);
+    for (const part of ["dist", "docs", "systemd", "scripts", "monitoring"])
+      cpSync(join(projectRoot, part), join(other, part), { recursive: true });
+    mkdirSync(join(other, "gateway"));
+    for (const file of ["gateway/gateway.js", "gateway/package.json"]) cpSync(join(projectRoot, file), join(other, file));
+    for (const file of readdirSync(projectRoot).filter((one) => statSync(join(projectRoot, one)).isFile()))
+      writeFileSync(join(other, file), readFileSync(join(projectRoot, file)), { mode: 0o600 });
+    symlinkSync(join(projectRoot, "node_modules"), join(other, "node_modules"));
+    await make(other, "two", "077");
+    for (const suffix of [".tgz", ".tgz.sha256", ".cdx.json"])
+      expect(bytesOf("two", `${name}${suffix}`), suffix).toBe(bytesOf("one", `${name}${suffix}`));
+    // The twin: another content gives other bytes.
+    writeFileSync(join(other, "LICENSE"), "none");
+    await make(other, "two", "077");
+    expect(bytesOf("two", `${name}.tgz`)).not.toBe(bytesOf("one", `${name}.tgz`));
+  });
+
+  it("has a checksum that sha256sum takes", () => {
+    const said = execFileSync("sha256sum", ["--check", `${name}.tgz.sha256`], { cwd: join(dir, "one"), encoding: "utf8" });
+    expect(said).toBe(`${name}.tgz: OK\n`);
+  });
+
+  it("holds the built program, launchers, units and documents, and nothing that builds or tests", () => {
+    const files = (readdirSync(unpacked, { recursive: true }) as string[]).filter((path) =>
+      statSync(join(unpacked, path)).isFile(),
+    );
+    const outside = files.filter(
+      (path) =>
+        !/^(dist\/(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw|monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(
+          path,
+        ),
+    );
+    expect(outside.sort()).toEqual([
+      "LICENSE",
+      "README.md",
+      "autowithdraw.js",
+      "config.example.json",
+      "crypto.js",
+      "crypto.ts",
+      "dist/.built",
+      "gateway/gateway.js",
+      "gateway/package-lock.json",
+      "gateway/package.json",
+      "package-lock.json",
+      "package.json",
+      "pair.js",
+      "scripts/launch.js",
+      "scripts/packages.js",
+      "scripts/placeholders.js",
+      "scripts/stamp.js",
+    ]);
+    for (const room of [
+      "protocol",
+      "notices",
+      "metrics",
+      "notify",
+      "chains",
+      "agent",
+      "cli",
+      "client",
+      "gateway",
+      "man",
+      "completion",
+    ])
+      expect(files.filter((path) => path.startsWith(`dist/${room}/`)).length, room).toBeGreaterThan(0);
+    expect(readdirSync(join(unpacked, "systemd"))).toEqual(readdirSync(join(projectRoot, "systemd")));
+    const listed = execFileSync("tar", ["-tvzf", join(dir, "one", `${name}.tgz`)], { encoding: "utf8" })
+      .trim()
+      .split("\n");
+    for (const line of listed) expect(line).toMatch(/^(drwxr-xr-x|-rw-r--r--) 0\/0 /);
+  });
+
+  it("answers --version and --help before any package is there, and says what is missing otherwise", async () => {
+    for (const launcher of ["pair.js", "crypto.js", "autowithdraw.js", "gateway/gateway.js"]) {
+      const asked = (...args: string[]) =>
+        run(process.execPath, [join(unpacked, launcher), ...args], { cwd: dir, logFile: "/dev/null" });
+      expect(await asked("--version"), launcher).toEqual({ code: 0, output: `autowithdraw ${version}\n` });
+      expect(await asked("--help"), launcher).toMatchObject({ code: 0, output: expect.stringContaining("Usage:") });
+    }
+    const status = await run(process.execPath, [join(unpacked, "autowithdraw.js"), "status"], { cwd: dir, logFile: "/dev/null" });
+    expect(status).toMatchObject({ code: 2, output: expect.stringContaining("hint: as root: node autowithdraw.js install;") });
+    expect(status.output).toContain("packages are missing");
+  });
+});
+
+describe("the packages of a release", () => {
+  const lockOf = (folder: string): Lock => JSON.parse(read(join(folder, "package-lock.json"))) as Lock;
+  const namesIn = (lock: Lock): string[] => Object.keys(lock.packages).filter((path) => path !== "");
+
+  it("are the agent's production packages: at most 40, none with an install script, none of the gateway or for building", () => {
+    const whole = JSON.parse(readFileSync(join(projectRoot, "package-lock.json"), "utf8")) as Lock;
+    const lock = lockOf("");
+    const names = namesIn(lock);
+    expect(names.length).toBeGreaterThan(20);
+    expect(names.length).toBeLessThanOrEqual(40);
+    for (const path of names) {
+      expect(whole.packages[path], path).toMatchObject({ version: lock.packages[path]!.version });
+      expect(whole.packages[path]!.dev, path).toBeUndefined();
+      expect(lock.packages[path]!.hasInstallScript, path).toBeUndefined();
+    }
+    for (const foreign of ["fastify", "jose", "typescript", "vite", "@foundry-rs/anvil"])
+      expect(names).not.toContain(`node_modules/${foreign}`);
+    expect(JSON.parse(read("package.json"))).not.toHaveProperty("devDependencies");
+    expect(JSON.parse(read("package.json"))).not.toHaveProperty("workspaces");
+  });
+
+  it("are for the gateway its own alone, and none that signs", () => {
+    const names = namesIn(lockOf("gateway"));
+    expect(names).toContain("node_modules/fastify");
+    for (const foreign of ["ethers", "tiny-secp256k1", "tweetnacl", "bip39", "typescript"])
+      expect(names).not.toContain(`node_modules/${foreign}`);
+  });
+
+  // Needs the package registry.
+  it.each(["", "gateway"])("are taken by npm ci as they stand: %j", { timeout: 180_000 }, async (folder) => {
+    const place = mkdtempSync(join(dir, "ci-"));
+    for (const file of ["package.json", "package-lock.json"]) cpSync(join(unpacked, folder, file), join(place, file));
+    const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"];
+    const done = await run("npm", args, { cwd: place, logFile: "/dev/null" });
+    expect(done.code, done.output).toBe(0);
+    for (const path of namesIn(lockOf(folder))) expect(existsSync(join(place, path, "package.json")), path).toBe(true);
+    // Every import of the built program is among them.
+    const beneath = ["protocol", "notices", "metrics", "notify", "chains"];
+    const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "client"] : ["gateway"])];
+    const wanted = rooms.flatMap((room) => importsUnder(join(unpacked, "dist", room)));
+    expect(new Set(wanted).size).toBeGreaterThan(4);
+    expect(wanted.filter((one) => !existsSync(join(place, "node_modules", one)))).toEqual([]);
+  });
+});
+
+/** Names of the packages that the built files of a folder import. */
+function importsUnder(folder: string): string[] {
+  return (readdirSync(folder, { recursive: true }) as string[])
+    .filter((path) => path.endsWith(".js"))
+    .flatMap((path) =>
+      [
+        ...readFileSync(join(folder, path), "utf8").matchAll(
+          /^(?:import|export|\} ).*\bfrom "((?:@[a-z0-9-]+\/)?[a-z0-9-]+)[^":]*"/gm,
+        ),
+      ].map((match) => match[1]!),
+    )
+    .filter((one) => !["buffer"].includes(one));
+}
+
+describe("the parts list", () => {
+  interface Part {
+    readonly "bom-ref": string;
+    readonly name: string;
+    readonly type: string;
+    readonly hashes?: readonly object[];
+    readonly properties?: readonly { readonly value: string }[];
+  }
+  const text = (): string => readFileSync(join(dir, "one", `${name}.cdx.json`), "utf8");
+  const schemas = join(projectRoot, "node_modules/@cyclonedx/cyclonedx-library/res/schema");
+  const schema = (file: string): object =>
+    JSON.parse(readFileSync(join(schemas, `${file}.SNAPSHOT.schema.json`), "utf8")) as object;
+
+  // By the validator that fastify brings.
+  it("is a CycloneDX document by its schema", () => {
+    const site = "http://cyclonedx.org/schema/";
+    const ajv = new Ajv({ strict: false });
+    addFormats.default(ajv);
+    for (const format of ["iri-reference", "idn-email"]) ajv.addFormat(format, true);
+    ajv.addSchema(schema("spdx"), `${site}spdx.SNAPSHOT.schema.json`);
+    ajv.addSchema(schema("jsf-0.82"), `${site}jsf-0.82.SNAPSHOT.schema.json`);
+    const isValid = ajv.compile(schema("bom-1.6"));
+    const list = JSON.parse(text()) as { serialNumber: string };
+    expect(isValid(list), JSON.stringify(isValid.errors)).toBe(true);
+    expect(isValid({ ...list, serialNumber: "none" })).toBe(false);
+  });
+
+  it("names every package of both locks once, with its hash and whose it is", () => {
+    const { components, dependencies } = JSON.parse(text()) as {
+      components: Part[];
+      dependencies: { ref: string; dependsOn?: string[] }[];
+    };
+    const locks = {
+      agent: JSON.parse(read("package-lock.json")) as Lock,
+      gateway: JSON.parse(read("gateway/package-lock.json")) as Lock,
+    };
+    const wanted = new Map<string, string[]>();
+    for (const [part, { packages }] of Object.entries(locks)) {
+      for (const [path, entry] of Object.entries(packages)) {
+        if (path === "") continue;
+        const ref = `pkg:npm/${path.slice(path.lastIndexOf("node_modules/") + 13).replace("@", "%40")}@${entry.version}`;
+        wanted.set(ref, [...new Set([...(wanted.get(ref) ?? []), part])]);
+      }
+    }
+    const libraries = components.filter(({ type }) => type === "library");
+    expect(new Map(libraries.map((one) => [one["bom-ref"], (one.properties ?? []).map(({ value }) => value)]))).toEqual(wanted);
+    for (const one of libraries) expect(one.hashes, one.name).toHaveLength(1);
+    const tree = new Map(dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn]));
+    expect(tree.get("autowithdraw")).toHaveLength(12);
+    expect(tree.get("autowithdraw-gateway")?.some((ref) => ref.startsWith("pkg:npm/fastify@"))).toBe(true);
+    const reached = new Set(["autowithdraw", "autowithdraw-gateway"]);
+    for (const ref of reached) for (const next of tree.get(ref) ?? []) reached.add(next);
+    expect(libraries.map((one) => one["bom-ref"]).filter((ref) => !reached.has(ref))).toEqual([]);
+  });
+});

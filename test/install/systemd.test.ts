@@ -1,0 +1,190 @@
+/**
+ * The unit files: systemd finds nothing to say about them, and what the signer's isolation hangs on
+ * stands in them.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { readConfig } from "../../agent/config/config.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const folder = join(root, "systemd");
+const units = readdirSync(folder).filter((name) => /\.(service|socket|target)$/.test(name));
+const hasSystemd = spawnSync("systemd-analyze", ["--version"], { stdio: "ignore" }).status === 0;
+if (!hasSystemd) process.stderr.write("\n*** SKIPPED for want of systemd-analyze: apt-get install systemd\n\n");
+
+/** Values of a key in a unit; comments are none. */
+function values(unit: string, key: string): string[] {
+  const lines = readFileSync(join(folder, unit), "utf8").split("\n");
+  return lines.filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1));
+}
+
+describe("systemd units", () => {
+  it("are the signer's, the courier's, the gateway's, the two sockets and one name for the agent's", () => {
+    expect(units.sort()).toEqual([
+      "autowithdraw.target",
+      "crypto-gateway.service",
+      "crypto-operator.socket",
+      "crypto-signer.service",
+      "crypto-signer.socket",
+      "crypto.service",
+    ]);
+  });
+
+  it.runIf(hasSystemd)("give systemd-analyze verify nothing to print", () => {
+    // verify wants the program to exist, wherever this machine keeps its Node.
+    const copy = mkdtempSync(join(tmpdir(), "autowithdraw-units-"));
+    try {
+      for (const unit of units) {
+        const text = readFileSync(join(folder, unit), "utf8").replaceAll("/usr/bin/node ", `${process.execPath} `);
+        writeFileSync(join(copy, unit), text);
+      }
+      const verify = (): string => {
+        const done = spawnSync("systemd-analyze", ["verify", "--man=no", ...units.map((unit) => join(copy, unit))], {
+          encoding: "utf8",
+        });
+        return done.stdout + done.stderr;
+      };
+      expect(verify()).toBe("");
+      // The twin: one unknown key, which verify only prints.
+      writeFileSync(
+        join(copy, "crypto.service"),
+        `${readFileSync(join(copy, "crypto.service"), "utf8")}\n[Service]\nNoNetwork=yes\n`,
+      );
+      expect(verify()).toContain("NoNetwork");
+    } finally {
+      rmSync(copy, { recursive: true, force: true });
+    }
+  });
+
+  it.runIf(hasSystemd)("keep the exposure of each service low", () => {
+    // tenths
+    const bounds = { "crypto-signer.service": 3, "crypto.service": 13, "crypto-gateway.service": 14 };
+    for (const [unit, tenths] of Object.entries(bounds)) {
+      const args = ["security", "--offline=true", `--threshold=${tenths}`, join(folder, unit)];
+      expect(spawnSync("systemd-analyze", args, { stdio: "ignore" }).status, unit).toBe(0);
+    }
+  });
+
+  it("start, stop and restart the agent by one name, and by the courier's as people are used to", () => {
+    const [target, signer, courier] = ["autowithdraw.target", "crypto-signer.service", "crypto.service"] as const;
+    const sockets = ["crypto-signer.socket", "crypto-operator.socket"];
+    expect(values(target, "Wants")).toEqual([[...sockets, signer, courier].join(" ")]);
+    expect(values(target, "WantedBy")).toEqual(["multi-user.target"]);
+    expect(values(courier, "PartOf")).toEqual([target]);
+    for (const unit of [signer, ...sockets]) expect(values(unit, "PartOf"), unit).toEqual([`${target} ${courier}`]);
+    expect(values(courier, "Wants")).toContain(signer);
+    expect(values(signer, "Wants")).toEqual([[...sockets, courier].join(" ")]);
+    // A stop has waited for both processes, a start for the sockets.
+    expect(values(target, "Before")).toEqual([`${signer} ${courier}`]);
+    expect(values(target, "After")).toEqual([sockets.join(" ")]);
+    for (const unit of [signer, courier]) expect(values(unit, "Also")).toEqual([target]);
+  });
+
+  it("take the sockets away with the signer, so that nobody who connects starts it", () => {
+    for (const unit of ["crypto-signer.socket", "crypto-operator.socket"]) {
+      expect(values(unit, "BindsTo"), unit).toEqual(["crypto-signer.service"]);
+      expect(values(unit, "WantedBy"), unit).toEqual([]);
+      expect(values(unit, "RemoveOnStop"), unit).toEqual(["yes"]);
+      expect(values(unit, "TriggerLimitIntervalSec"), unit).toEqual(["0"]);
+    }
+  });
+
+  it("try everything again for ever but what would fail the same way, and kill what hangs", () => {
+    const final = { "crypto-signer.service": "2 4", "crypto.service": "2 4", "crypto-gateway.service": "2" };
+    for (const [unit, codes] of Object.entries(final)) {
+      expect(values(unit, "Restart"), unit).toEqual(["always"]);
+      expect(values(unit, "RestartPreventExitStatus"), unit).toEqual([codes]);
+      // systemd repeats a failed ExecStartPre= whatever it ended with.
+      expect(values(unit, "ExecStartPre"), unit).toEqual([]);
+      expect(values(unit, "Type"), unit).toEqual(["notify"]);
+      expect(Number(values(unit, "WatchdogSec")[0]), unit).toBeGreaterThanOrEqual(60);
+      expect(values(unit, "WatchdogSignal"), unit).toEqual(["SIGKILL"]);
+    }
+    for (const unit of units.filter((name) => !name.endsWith(".target")))
+      expect(values(unit, "StartLimitIntervalSec"), unit).toEqual(["0"]);
+  });
+
+  it("check config.json as root before a reload takes it, and show that file as the one in force", () => {
+    const path = "/etc/autowithdraw/config.json";
+    for (const unit of ["crypto-signer.service", "crypto.service"]) {
+      const reload = values(unit, "ExecReload");
+      const check = (role: string): string =>
+        `+/usr/bin/node /opt/autowithdraw/crypto.js --check --role ${role} --config ${path} --state /var/lib/autowithdraw`;
+      expect(reload, unit).toEqual([
+        check("signer"),
+        check("courier"),
+        "+/usr/bin/systemctl --no-block restart autowithdraw.target",
+      ]);
+      expect(values(unit, "ExecStart")[0], unit).toContain(`--config-source ${path} `);
+      expect(values(unit, "LoadCredential")[0], unit).toBe(`config.json:${path}`);
+    }
+  });
+
+  it("name every process in the journal, and leave its last words where everybody reads them", () => {
+    const services = units.filter((name) => name.endsWith(".service"));
+    expect(new Set(services.flatMap((unit) => values(unit, "SyslogIdentifier"))).size).toBe(services.length);
+    for (const [unit, role] of [
+      ["crypto-signer.service", "signer"],
+      ["crypto.service", "courier"],
+    ] as const) {
+      // The first of them is where the words go.
+      expect(values(unit, "RuntimeDirectory")[0]?.split(" ")[0]).toBe(`autowithdraw/${role}`);
+      expect(values(unit, "RuntimeDirectoryMode")).toEqual(["0755"]);
+      expect(values(unit, "RuntimeDirectoryPreserve")).toEqual(["yes"]);
+    }
+  });
+
+  it("leave the signer no network, no core, no foreign code", () => {
+    const wanted = {
+      PrivateNetwork: "yes",
+      RestrictAddressFamilies: "AF_UNIX",
+      RootDirectory: "/run/autowithdraw/signer-root",
+      IPAddressDeny: "any",
+      NoNewPrivileges: "yes",
+      LimitCORE: "0",
+      CoredumpFilter: "0",
+      MemorySwapMax: "0",
+      UnsetEnvironment: "NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS LD_PRELOAD",
+      CapabilityBoundingSet: "",
+    };
+    for (const [key, value] of Object.entries(wanted)) expect(values("crypto-signer.service", key), key).toEqual([value]);
+    for (const unit of units.filter((name) => name.endsWith(".service"))) {
+      expect(values(unit, "SystemCallFilter")[0], unit).toBe("@system-service @pkey");
+      expect(values(unit, "MemoryDenyWriteExecute"), unit).toEqual([]);
+    }
+  });
+
+  it("give every process a user of its own, and the courier no way to the operators' socket", () => {
+    const services = units.filter((name) => name.endsWith(".service"));
+    const users = services.flatMap((unit) => values(unit, "User"));
+    expect(new Set(users).size).toBe(services.length);
+    const [courier] = values("crypto.service", "Group");
+    expect(values("crypto-signer.socket", "SocketGroup")).toEqual([courier]);
+    expect(values("crypto-operator.socket", "SocketGroup")).not.toEqual([courier]);
+    expect(values("crypto.service", "SupplementaryGroups")).toEqual([]);
+    expect(values("crypto.service", "LoadCredential").some((value) => value.startsWith("encKey"))).toBe(false);
+    for (const unit of units.filter((name) => name.endsWith(".socket"))) expect(values(unit, "SocketMode")).toEqual(["0660"]);
+  });
+});
+
+describe("config.example.json", () => {
+  it("is complete but for the three placeholders of the interface", () => {
+    const text = readFileSync(join(root, "config.example.json"), "utf8");
+    const copy = mkdtempSync(join(tmpdir(), "autowithdraw-example-"));
+    const path = join(copy, "config.json");
+    try {
+      writeFileSync(path, text, { mode: 0o600 });
+      expect(Object.keys(readConfig(path, { requireSecrets: [] }).settings.policy)).toEqual(["eth", "usdt-erc20"]);
+      for (const placeholder of ["<MNEMONIC>", "<API_KEY>", "<ENCRYPTION_KEY>"]) expect(text.split(placeholder).length).toBe(2);
+      expect(() => readConfig(path, { requireSecrets: ["mnemonic", "apiKey", "encKey"] })).toThrow(
+        "mnemonic (<MNEMONIC>), apiKey (<API_KEY>), encKey (<ENCRYPTION_KEY>)",
+      );
+    } finally {
+      rmSync(copy, { recursive: true, force: true });
+    }
+  });
+});

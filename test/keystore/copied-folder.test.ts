@@ -1,0 +1,94 @@
+/**
+ * One state folder running twice, each with a courier that keeps newer words from it: real signers
+ * against the gateway's real tables. The gateway takes one ledger only, so one nonce never gets two
+ * withdrawals and no withdrawal two nonces.
+ */
+import { createPublicKey } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { applyStatements } from "../../gateway/hub/statements.ts";
+import { openEnvelope } from "../../protocol/envelope.ts";
+import { jobHashOf } from "../../protocol/identity.ts";
+import { parseStatement } from "../../protocol/payloads.ts";
+import { gatewayDatabase, insertTransaction, pairAgent } from "../support/gateway-database.ts";
+import { MemoryDisk } from "../support/ledger-disk.ts";
+import { agentId, facts, hot, other, Rig, shop, vault } from "../support/signer-rig.ts";
+import { assertTaken } from "../support/taken.ts";
+
+let db: ReturnType<typeof gatewayDatabase>;
+beforeEach(() => {
+  db = gatewayDatabase();
+  pairAgent(db.store, "a", hot);
+  db.store.database.run("UPDATE agents SET epoch = 1");
+});
+afterEach(() => db.remove());
+
+const opened = (frame: string) => {
+  const publicKey = createPublicKey(vault.signerKey);
+  return parseStatement(openEnvelope(Buffer.from(frame, "base64"), { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
+};
+
+/** The gateway stores what `rig` says beyond `after`; gives the head it would acknowledge. */
+function store(rig: Rig, after: number) {
+  const { frames } = rig.ask("report", { after });
+  const by = { isOwn: () => false, nowMs: 1 };
+  const verdict = db.store.writeIfOk((database) => applyStatements(database, agentId, frames.map(opened), by));
+  assertTaken(verdict);
+  return verdict.head;
+}
+
+function askFor(rig: Rig, number: number, address: string): string {
+  const view = rig.request({ orderId: `order-${number}`, address });
+  const text = rig.gateway.texts.at(-1) ?? "";
+  const asked = { id: view.transactionId, orderId: `order-${number}`, receiverAddress: address, depositAddress: hot };
+  insertTransaction(db.store, { ...asked, operation: "withdraw", mode: "auto", stage: "queued" });
+  const sql = "INSERT INTO jobs (agent, sequence, hash, text, transactionId) VALUES (?, ?, ?, ?, ?)";
+  db.store.database.run(sql, agentId, number, jobHashOf(text), text, view.transactionId);
+  return view.transactionId;
+}
+
+/**
+ * Two signers over the same ledger, both greeted, with two withdrawals approved; the first has paid
+ * the first one.
+ */
+function twice() {
+  const first = new Rig().ready();
+  const [one, two] = [askFor(first, 1, shop), askFor(first, 2, other)];
+  first.gateway.stored = store(first, 0);
+  first.release(first.gateway.ack(first.gateway.stored));
+  const copy = new Rig({ found: MemoryDisk.of(first.disk.files), gatewayKey: first.gateway.key });
+  copy.admit(first.gateway.welcome(copy.nonce));
+  first.ask("sign", { transactionId: one, facts });
+  first.gateway.stored = store(first, first.core.heads.acked.seq);
+  first.release(first.gateway.ack(first.gateway.stored));
+  expect(first.left.size).toBe(1);
+  return { first, copy, two };
+}
+
+/** A record more than the other has: a courier's claim that is only alarming. */
+const lengthen = (rig: Rig) => rig.ask("account", { chain: "local", slot: "99", witnesses: 2 });
+
+describe("a state folder that runs twice", () => {
+  it("gives its nonce to one withdrawal only", () => {
+    const { first, copy, two } = twice();
+    expect(copy.ask("sign", { transactionId: two, facts }).ok).toBe(true);
+    lengthen(copy);
+    // From where the copy was greeted, from where the gateway stands, and from everything between.
+    const held = db.store.database.get<{ headSeq: number }>("SELECT headSeq FROM agents")?.headSeq ?? 0;
+    for (let after = copy.core.heads.acked.seq; after < held; after += 1) {
+      expect(() => store(copy, after)).toThrow(/goes on/);
+    }
+    expect(() => store(copy, held)).toThrow("goes on from another record");
+    expect(copy.left.size).toBe(0);
+    expect(first.ask("sign", { transactionId: two, facts }).ok).toBe(true);
+    first.release(first.gateway.ack(store(first, first.core.heads.acked.seq)));
+    expect(first.left.size).toBe(2);
+    expect(db.store.database.all("SELECT slot FROM slots ORDER BY slot")).toHaveLength(2);
+  });
+
+  it("locks the copy as soon as it hears what the gateway holds", () => {
+    const { first, copy } = twice();
+    copy.admit(first.gateway.welcome(copy.nonce, { at: first.now + 1 }));
+    expect(copy.core.locked?.code).toMatch(/^LEDGER_/);
+    expect(first.core.locked).toBeNull();
+  });
+});

@@ -1,0 +1,254 @@
+/**
+ * The launcher's parts alone: handing secrets over, the supervisor's patience, the lock, and the
+ * words it has for every end.
+ */
+import { spawn } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { afterAll, describe, expect, it } from "vitest";
+import { makeSocketPaths, socketPaths, stateFolder } from "../../agent/files/state-folder.ts";
+import { findEncKey } from "../../agent/launcher/enc-key.ts";
+import { handOver } from "../../agent/launcher/frames.ts";
+import { takeLock } from "../../agent/launcher/lock.ts";
+import { newsOf } from "../../agent/launcher/news.ts";
+import { type SupervisorOptions, supervise } from "../../agent/launcher/supervisor.ts";
+import { verdictFor, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
+import type { SignerStatus } from "../../agent/socket/verbs.ts";
+import { AgentError, Bug } from "../../protocol/fault.ts";
+import { AgentFolder } from "../support/agent-folder.ts";
+
+const agent = new AgentFolder();
+afterAll(() => agent.remove());
+
+describe("what is handed over", () => {
+  const secret = Buffer.from("a key");
+
+  it("arrives whole, and the copy made for the way is wiped", async () => {
+    const chunks: Buffer[] = [];
+    const seen: string[] = [];
+    const pipe = new Writable({
+      write: (chunk: Buffer, _, done) => {
+        chunks.push(chunk);
+        seen.push(chunk.toString("latin1"));
+        setImmediate(done);
+      },
+    });
+    handOver(pipe, Buffer.from("{}"), secret);
+    await new Promise<void>((resolve) => pipe.end(resolve));
+    expect(seen).toEqual(["\0\0\0\x02{}", "\0\0\0\x05a key"]);
+    for (const chunk of chunks) expect(chunk.every((byte) => byte === 0)).toBe(true);
+    expect(secret.toString()).toBe("a key");
+  });
+
+  it("is wiped as well when nobody takes it", async () => {
+    const chunks: Buffer[] = [];
+    const pipe = new Writable({ write: (chunk: Buffer, _, done) => done(new Error(`${chunks.push(chunk)} went nowhere`)) });
+    await new Promise((resolve) => {
+      pipe.on("error", resolve);
+      handOver(pipe, secret);
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(chunks.map((chunk) => chunk.every((byte) => byte === 0))).toEqual([true]);
+  });
+});
+
+describe("the supervisor", () => {
+  const script = (text: string) => () => spawn(process.execPath, ["-e", text], { stdio: ["pipe", "pipe", "pipe"] });
+  const up =
+    'console.log(JSON.stringify({ ready: true })); process.stdin.resume(); process.stdin.on("end", () => process.exit(0));';
+  const options = (changes: Partial<SupervisorOptions>): SupervisorOptions & { readonly said: string[] } => {
+    const said: string[] = [];
+    return {
+      startSigner: script(up),
+      startCourier: script(up),
+      clock: () => performance.now(),
+      say: (_event, line) => said.push(line),
+      relay: (text) => said.push(text.trim()),
+      relayLine: (line) => said.push(line),
+      verdict: ({ code, hint }) => said.push(code, hint),
+      up: () => {},
+      ready: () => said.push("ready"),
+      renewal: { next: () => new Promise(() => {}), keep: () => {}, goBack: () => false },
+      stop: new AbortController().signal,
+      backoffMs: { first: 10, most: 40 },
+      ...changes,
+      said,
+    };
+  };
+
+  it("passes on no character that would move a terminal's cursor", async () => {
+    const stopping = new AbortController();
+    const courier = `process.stdout.write("a\\u001b[2Jb\\n"); process.stderr.write("c\\u009bd\\u202ee\\n"); process.exit(1);`;
+    const run = options({ startCourier: script(courier), stop: stopping.signal });
+    const waiting = setInterval(() => {
+      if (run.said.some((line) => line.startsWith("a")) && run.said.some((line) => line.startsWith("c"))) stopping.abort();
+    }, 5);
+    expect(await supervise(run)).toBe(0);
+    clearInterval(waiting);
+    expect(run.said).toContain("a\ufffd[2Jb");
+    expect(run.said).toContain("c\ufffdd\ufffde");
+  });
+
+  it("waits longer after every unexpected end, and stops when told", async () => {
+    const stopping = new AbortController();
+    const starts: number[] = [];
+    const run = options({
+      startSigner: () => {
+        starts.push(performance.now());
+        if (starts.length === 6) stopping.abort();
+        return script("process.exit(9)")();
+      },
+      stop: stopping.signal,
+      backoffMs: { first: 50, most: 200 },
+    });
+    expect(await supervise(run)).toBe(0);
+    expect(run.said.filter((line) => line.includes("ended with status 9")).length).toBeGreaterThanOrEqual(4);
+    const gap = (index: number): number => (starts[index] ?? 0) - (starts[index - 1] ?? 0);
+    expect(gap(1)).toBeGreaterThanOrEqual(50);
+    expect(gap(3)).toBeGreaterThanOrEqual(200);
+  });
+
+  it.each([2, 4])("ends with status %i of the signer, and says its last words", async (code) => {
+    const fault =
+      'process.stderr.write(JSON.stringify({ level: "error", code: "LEDGER_DAMAGED", message: "line 7", hint: "look there" }) + "\\n");';
+    const run = options({ startSigner: script(`${fault} process.exit(${code})`) });
+    expect(await supervise(run)).toBe(code);
+    expect(run.said).toContain(`the signer ended with status ${code} and is not started again`);
+    expect(run.said).toContain("LEDGER_DAMAGED");
+    expect(run.said).toContain("look there");
+  });
+
+  it("ends with a courier that is misconfigured, not with one that is locked out for a while", async () => {
+    expect(await supervise(options({ startCourier: script("process.exit(2)") }))).toBe(2);
+    const stopping = new AbortController();
+    let couriers = 0;
+    const startCourier = () => {
+      couriers += 1;
+      if (couriers === 3) stopping.abort();
+      return script("process.exit(3)")();
+    };
+    expect(await supervise(options({ startCourier, stop: stopping.signal }))).toBe(0);
+    expect(couriers).toBe(3);
+  });
+
+  it("kills what does not end by itself", async () => {
+    const stopping = new AbortController();
+    const deaf = `${up.replace("process.exit(0)", "0")} process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
+    const run = options({
+      startCourier: script(deaf),
+      stop: stopping.signal,
+      ready: () => stopping.abort(),
+    });
+    const at = performance.now();
+    expect(await supervise(run)).toBe(0);
+    expect(performance.now() - at).toBeLessThan(5_000);
+  });
+
+  it("survives a program that cannot be started", async () => {
+    const stopping = new AbortController();
+    let tries = 0;
+    const startSigner = () => {
+      tries += 1;
+      if (tries === 2) stopping.abort();
+      return spawn("/nowhere/at/all");
+    };
+    expect(await supervise(options({ startSigner, stop: stopping.signal }))).toBe(0);
+  });
+});
+
+describe("small parts", () => {
+  it("a lock is free again after release, and taken while held", async () => {
+    const folder = join(agent.dir, "locked");
+    const lock = await takeLock(folder, 0);
+    await expect(takeLock(folder, 200)).rejects.toMatchObject({ code: "STATE_IN_USE" });
+    lock.release();
+    const again = await takeLock(folder, 0);
+    again.release();
+  });
+
+  it("socket paths move to a short folder when the kernel could not take them", () => {
+    const short = stateFolder(join(agent.dir, "short"));
+    expect(makeSocketPaths(short)).toEqual({
+      courier: join(short.run, "courier.sock"),
+      operator: join(short.run, "operator.sock"),
+    });
+    const long = stateFolder(join(agent.dir, "l".repeat(100)));
+    const made = makeSocketPaths(long);
+    expect(Buffer.byteLength(made.operator)).toBeLessThanOrEqual(100);
+    expect(makeSocketPaths(long)).toEqual(made);
+    expect(socketPaths(long)).toEqual(made);
+    rmSync(join(made.operator, ".."), { recursive: true });
+    expect(makeSocketPaths(long)).not.toEqual(made);
+    rmSync(join(socketPaths(long).operator, ".."), { recursive: true });
+  });
+
+  it("encKey comes from the most guarded place that has it", async () => {
+    const credentials = join(agent.dir, "credentials-folder");
+    const file = join(agent.dir, "by-option.key");
+    const sources = {
+      credentials: undefined,
+      file: undefined,
+      fd: undefined,
+      config: undefined,
+      terminal: undefined,
+      show: () => {},
+    };
+    const text = (key: { readonly bytes: Uint8Array; readonly from: string }): string => `${key.from} ${Buffer.from(key.bytes)}`;
+    await expect(findEncKey(sources)).rejects.toMatchObject({ code: "ENCKEY_MISSING" });
+    const config = Buffer.from("from config");
+    expect(text(await findEncKey({ ...sources, config }))).toBe("config from config");
+    writeFileSync(file, "from file\r\n", { mode: 0o600 });
+    expect(text(await findEncKey({ ...sources, config, file }))).toBe("file from file");
+    writeFileSync(file, "\n", { mode: 0o600 });
+    await expect(findEncKey({ ...sources, config, file })).rejects.toMatchObject({ code: "ENCKEY_MISSING" });
+    await expect(findEncKey({ ...sources, config, file: join(agent.dir, "gone") })).rejects.toMatchObject({
+      code: "CONFIG_MISSING",
+    });
+    await expect(findEncKey({ ...sources, fd: 999 })).rejects.toMatchObject({ code: "ENCKEY_MISSING" });
+    mkdirSync(credentials);
+    writeFileSync(join(credentials, "encKey"), "from credential", { mode: 0o440 });
+    expect(text(await findEncKey({ ...sources, config, file, credentials }))).toBe("credential from credential");
+  });
+
+  it("every error ends in one line, a hint and an exit code", () => {
+    expect(verdictLines(verdictOn(new AgentError("CONFIG_JSON", "none", "x, line 3")))).toBe(
+      "crypto: x, line 3\nhint: correct the line named; most often a comma or a quote\n",
+    );
+    expect(verdictOn(new AgentError("CONFIG_JSON", "none", "x", { hint: "do y" })).hint).toBe("do y");
+    expect(verdictOn(new Bug("broken")).exitCode).toBe(70);
+    const exits = [
+      "CONFIG_JSON",
+      "STATE_NOT_PAIRED",
+      "PAIRING_AWAY",
+      "PAIRING_USED",
+      "SOCKET_TIMEOUT",
+      "LEDGER_DAMAGED",
+      "NEW_CODE",
+    ];
+    expect(exits.map((code) => verdictFor(code, "").exitCode)).toEqual([2, 2, 3, 1, 3, 4, 1]);
+  });
+
+  it("news tells troubles and their ends, once each", () => {
+    const status = {
+      locked: "",
+      lockedDetail: "",
+      recovery: "",
+      counts: { held: 0, quarantined: 0 },
+      courier: null,
+    } as unknown as SignerStatus;
+    expect([...newsOf(status).values()].every(({ bad }) => bad === "")).toBe(true);
+    const courier = { link: "down", linkDetail: "ECONNREFUSED", chains: [{ chain: "local", ok: false, detail: "" }] };
+    const bad = newsOf({
+      ...status,
+      locked: "X",
+      counts: { held: 1, quarantined: 1 },
+      recovery: "RECOVERY_HOLD",
+      courier,
+    } as unknown as SignerStatus);
+    expect([...bad.values()].filter((words) => words.bad !== "").length).toBe(5);
+    const asking = { link: "up", linkDetail: "", chains: [{ chain: "local", ok: false, isAsking: true, detail: "asking" }] };
+    const calm = newsOf({ ...status, courier: asking } as unknown as SignerStatus);
+    expect([...calm.values()].filter((words) => words.bad !== "")).toEqual([]);
+  });
+});

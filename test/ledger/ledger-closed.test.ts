@@ -1,0 +1,434 @@
+/**
+ * What is closed or paid leaves the checkpoint: sorted files that the ledger names, looked up for
+ * ever, whole after every crash.
+ */
+import { describe, expect, it } from "vitest";
+import { CopyCheck, copyLedger } from "../../agent/ledger/copy.ts";
+import type { LedgerFile } from "../../agent/ledger/disk.ts";
+import type { Leaving, Past, Shelf } from "../../agent/ledger/past.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { checkpointPlace } from "../../agent/ledger/seal.ts";
+import { segmentName } from "../../agent/ledger/segment.ts";
+import { checkSortedFile, probeOf, type Row, SortedFile, type Source, sortedFileOf } from "../../agent/ledger/sorted-file.ts";
+import { verifyLedger } from "../../agent/ledger/verify.ts";
+import type { PolicySnapshot } from "../../agent/signer/policy/policy.ts";
+import type { BookSnapshot } from "../../agent/signer/state/book.ts";
+import { linesIn } from "../support/forger.ts";
+import { MemoryDisk } from "../support/ledger-disk.ts";
+import { testSeal } from "../support/ledger-seal.ts";
+import { bodies, codeOf, fresh, hex, id, reopen, write } from "../support/memory-ledger.ts";
+import { facts, other, Rig, shop, twin } from "../support/signer-rig.ts";
+
+const row = (n: number, value = `value ${n}`): Row => ({ key: Buffer.from(id(n), "hex"), value: Buffer.from(value) });
+const rowsOf = (from: number, count: number): Row[] => Array.from({ length: count }, (_, i) => row(from + i));
+const closing = (rows: readonly Row[], paid: readonly Row[] = []): Leaving => ({ closed: rows, paid });
+
+/** The newest value under a key, without the zeros that fill its row. */
+function found(past: Past, n: number, shelf: Shelf = "closed"): string | undefined {
+  const key = Buffer.from(id(n), "hex");
+  const hit = past.find(shelf, key).find((each) => Buffer.compare(each.key, key) === 0);
+  return hit === undefined ? undefined : Buffer.from(hit.value).toString().replace(/\0+$/, "");
+}
+
+const sourceOf = (bytes: Uint8Array): Source => ({
+  size: bytes.length,
+  read: (start, end) => Uint8Array.from(bytes.subarray(start, end)),
+});
+
+const files = (disk: MemoryDisk, shelf: Shelf): readonly string[] => disk.list().filter((name) => name.startsWith(`${shelf}-`));
+
+/** A disk that keeps what a power failure would find before and after each change. */
+class Watched extends MemoryDisk {
+  readonly images: MemoryDisk[] = [];
+
+  override create(name: string, bytes: Uint8Array): void {
+    this.#around(() => super.create(name, bytes));
+  }
+
+  override remove(name: string): void {
+    this.#around(() => super.remove(name));
+  }
+
+  override open(name: string): LedgerFile {
+    const file = super.open(name);
+    return { ...file, append: (bytes, done) => this.#around(() => file.append(bytes, done)) };
+  }
+
+  #around(act: () => void): void {
+    this.images.push(this.crash());
+    act();
+    this.images.push(this.crash(), this.crash(40));
+  }
+}
+
+function watched(files: Iterable<readonly [string, Uint8Array]>): Watched {
+  const disk = new Watched();
+  for (const [name, bytes] of files) disk.files.set(name, bytes);
+  return disk;
+}
+
+describe("a sorted file", () => {
+  const { bytes, root } = sortedFileOf(rowsOf(1, 700));
+  const named = { file: "closed-00000001.bin", root };
+
+  it("finds every row of it and no other, however long its values", () => {
+    const file = new SortedFile(sourceOf(bytes), named);
+    const past: Past = { find: (_, key) => file.find(key) };
+    expect(file.blocks).toBeGreaterThan(3);
+    for (let n = 1; n <= 700; n++) expect(found(past, n)).toBe(`value ${n}`);
+    for (let n = 701; n <= 3000; n++) expect(found(past, n)).toBeUndefined();
+    const one = sortedFileOf([row(1, "")]);
+    expect(new SortedFile(sourceOf(one.bytes), { ...named, root: one.root }).find(row(1).key)).toHaveLength(1);
+  });
+
+  it("gives all rows that begin alike, over the edges of its blocks", () => {
+    const alike = Array.from({ length: 300 }, (_, n) => {
+      const key = Buffer.concat([
+        Buffer.from(hex(`half ${Math.floor(n / 100)}`, 8), "hex"),
+        Buffer.from(hex(`end ${n}`, 8), "hex"),
+      ]);
+      return { key, value: Buffer.from(String(n).padStart(60)) };
+    });
+    const made = sortedFileOf([...alike, ...rowsOf(1, 200)]);
+    const file = new SortedFile(sourceOf(made.bytes), { ...named, root: made.root });
+    for (const half of [0, 100, 200]) {
+      const hits = file.find(alike[half]!.key).map(({ value }) => Number(Buffer.from(value).toString()));
+      expect(hits.sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => half + i));
+    }
+  });
+
+  it("is read seldom for what is not in it", () => {
+    let reads = 0;
+    const count = <T>(read: T): T => {
+      reads += 1;
+      return read;
+    };
+    const counted = { ...sourceOf(bytes), read: (start: number, end: number) => count(bytes.subarray(start, end)) };
+    const file = new SortedFile(counted, named);
+    reads = 0;
+    for (let n = 10_000; n < 20_000; n++) if (file.mayHold(probeOf(row(n).key))) file.find(row(n).key);
+    expect(reads).toBeLessThan(300);
+    reads = 0;
+    file.find(row(7).key);
+    expect(reads).toBeLessThanOrEqual(2);
+  });
+
+  it("that changed by any bit, was cut or goes on is not taken for whole", () => {
+    const small = sortedFileOf(rowsOf(1, 12));
+    const own = { file: "closed-00000001.bin", root: small.root };
+    checkSortedFile(sourceOf(small.bytes), own);
+    for (let bit = 0; bit < small.bytes.length * 8; bit++) {
+      const changed = Uint8Array.from(small.bytes);
+      changed[bit >> 3] = changed[bit >> 3]! ^ (1 << (bit & 7));
+      expect(codeOf(() => checkSortedFile(sourceOf(changed), own))).toBe("LEDGER_DAMAGED");
+    }
+    for (let size = 0; size < small.bytes.length; size++)
+      expect(codeOf(() => checkSortedFile(sourceOf(small.bytes.subarray(0, size)), own))).toBe("LEDGER_DAMAGED");
+    expect(codeOf(() => checkSortedFile(sourceOf(Buffer.concat([small.bytes, small.bytes])), own))).toBe("LEDGER_DAMAGED");
+    expect(codeOf(() => checkSortedFile(sourceOf(small.bytes), { ...own, root: hex("other", 32) }))).toBe("LEDGER_DAMAGED");
+  });
+});
+
+/** A ledger whose newest checkpoint names one file of each kind. */
+function shelved(): MemoryDisk {
+  const { disk, ledger } = fresh();
+  write(disk, ledger, bodies(1));
+  ledger.rotate("{}", closing(rowsOf(1, 200), rowsOf(500, 3)));
+  write(disk, ledger, bodies(2));
+  return disk;
+}
+
+describe("the ledger's files of what is closed", () => {
+  it("are named in the CHECKPOINT record and found by the next start", () => {
+    const disk = shelved();
+    const { ledger, records } = reopen(disk);
+    expect(records[0]).toMatchObject({ closed: [{ file: "closed-00000001.bin" }], paid: [{ file: "paid-00000002.bin" }] });
+    for (let n = 1; n <= 200; n++) expect(found(ledger.past, n)).toBe(`value ${n}`);
+    expect(found(ledger.past, 501, "paid")).toBe("value 501");
+    expect(found(ledger.past, 501)).toBeUndefined();
+    expect(found(ledger.past, 7, "paid")).toBeUndefined();
+    verifyLedger(disk, testSeal);
+  });
+
+  it("refuse the start when one is missing, cut, or another than the ledger names", () => {
+    const disk = shelved();
+    const bytes = disk.files.get("closed-00000001.bin")!;
+    const start = (change: (files: Map<string, Uint8Array>) => void): string => {
+      const changed = MemoryDisk.of(disk.files);
+      change(changed.files);
+      return codeOf(() => reopen(changed));
+    };
+    expect(start(() => {})).toBe("");
+    expect(start((all) => all.delete("closed-00000001.bin"))).toBe("LEDGER_DAMAGED");
+    expect(start((all) => all.delete("paid-00000002.bin"))).toBe("LEDGER_DAMAGED");
+    expect(start((all) => all.set("closed-00000001.bin", bytes.subarray(0, -1)))).toBe("LEDGER_DAMAGED");
+    expect(start((all) => all.set("closed-00000001.bin", sortedFileOf(rowsOf(2, 199)).bytes))).toBe("LEDGER_DAMAGED");
+  });
+
+  it("say by name that a row changed, to whoever looks it up and to verify", () => {
+    const disk = shelved();
+    const bytes = Uint8Array.from(disk.files.get("closed-00000001.bin")!);
+    const at = Buffer.from(bytes).indexOf(Buffer.from(id(7), "hex"));
+    bytes[at + 20] = bytes[at + 20]! ^ 1;
+    disk.files.set("closed-00000001.bin", bytes);
+    const { ledger } = reopen(disk);
+    expect(() => found(ledger.past, 7)).toThrow(/closed-00000001\.bin: .* not what was written/);
+    expect(codeOf(() => found(ledger.past, 7))).toBe("LEDGER_DAMAGED");
+    expect(codeOf(() => verifyLedger(disk, testSeal))).toBe("LEDGER_DAMAGED");
+    expect(codeOf(() => [...ledger.verify()])).toBe("LEDGER_DAMAGED");
+  });
+
+  it("are whole after a crash at any step of beginning a segment, and what no record names goes", () => {
+    const first = shelved();
+    const disk = watched(first.files);
+    const { ledger } = reopen(disk);
+    write(disk, ledger, bodies(3));
+    disk.images.length = 0;
+    ledger.append(bodies(4));
+    ledger.rotate("{}", closing(rowsOf(201, 50), rowsOf(600, 2)));
+    write(disk, ledger, bodies(5));
+    expect(disk.images.length).toBeGreaterThan(10);
+    const seen = new Set<number>();
+    for (const image of [...disk.images, disk]) {
+      const { ledger: found2, records } = reopen(image as MemoryDisk);
+      const [checkpoint] = records as readonly [LedgerRecord & { kind: "CHECKPOINT" }];
+      seen.add(checkpoint.closed.length);
+      for (let n = 1; n <= 250; n++) {
+        expect(found(found2.past, n)).toBe(n <= 200 || checkpoint.closed.length === 2 ? `value ${n}` : undefined);
+      }
+      expect(files(image as MemoryDisk, "closed")).toHaveLength(checkpoint.closed.length);
+      expect(files(image as MemoryDisk, "paid")).toHaveLength(checkpoint.paid.length);
+      verifyLedger(image as MemoryDisk, testSeal);
+    }
+    expect([...seen].sort()).toEqual([1, 2]);
+  });
+
+  it("go into a copy, which is refused without one of them or with another", () => {
+    const disk = shelved();
+    const parts = [...copyLedger(disk, null)];
+    const judge = (some: typeof parts): string =>
+      codeOf(() => {
+        const check = new CopyCheck();
+        for (const part of some) check.take(part);
+        check.finish();
+      });
+    expect(parts.map(({ name }) => name)).toContain("closed-00000001.bin");
+    expect(judge(parts)).toBe("");
+    expect(judge(parts.filter(({ name }) => !name.startsWith("closed-")))).toBe("LEDGER_DAMAGED");
+    expect(judge(parts.filter(({ name }) => !name.startsWith("paid-")))).toBe("LEDGER_DAMAGED");
+    const flipped = Uint8Array.from(disk.files.get("closed-00000001.bin")!);
+    flipped[30] = flipped[30]! ^ 1;
+    expect(judge(parts.map((part) => (part.name.startsWith("closed-") ? { ...part, bytes: flipped } : part)))).toBe(
+      "LEDGER_DAMAGED",
+    );
+    expect(judge([...parts, { name: "closed-00000009.bin", bytes: flipped }])).toBe("LEDGER_DAMAGED");
+    const put = MemoryDisk.of(parts.map(({ name, bytes }) => [name, bytes] as const));
+    expect(found(reopen(put).ledger.past, 42)).toBe("value 42");
+  });
+});
+
+describe("many files", () => {
+  it("are joined eight by eight, the newest row of a key counts, and nothing is lost at any step", () => {
+    const { disk: first } = fresh();
+    const disk = watched(first.files);
+    let { ledger } = reopen(disk);
+    const newest = new Map<number, string>();
+    let most = 0;
+    for (let round = 0; round < 80; round++) {
+      // Row 1 is written again each time, as a settled withdrawal that was asked for again.
+      const numbers = [1, ...Array.from({ length: 5 }, (_, i) => 2 + round * 5 + i)];
+      for (const n of numbers) newest.set(n, `value ${n} of ${round}`);
+      const rows = numbers.map((n) => row(n, newest.get(n)));
+      ledger.rotate("{}", closing(rows, round % 3 === 0 ? [row(1000 + round)] : []));
+      write(disk, ledger, [{ kind: "EXPIRED", transactionId: id(round) }]);
+      disk.images.length = 0;
+      ledger.past.tend();
+      for (const image of disk.images) for (const n of numbers) expect(found(reopen(image).ledger.past, n)).toBe(newest.get(n));
+      most = Math.max(most, ledger.past.named.closed.length);
+      if (round % 7 === 6) ledger = reopen(disk).ledger;
+    }
+    expect(most).toBeLessThan(16);
+    for (const past of [ledger.past, reopen(disk.crash()).ledger.past]) {
+      for (const [n, value] of newest) expect(found(past, n)).toBe(value);
+      for (let round = 0; round < 80; round += 3) expect(found(past, 1000 + round, "paid")).toBe(`value ${1000 + round}`);
+      expect(found(past, 5000)).toBeUndefined();
+    }
+    // A start leaves those that the record names.
+    const { named } = reopen(disk).ledger.past;
+    expect(files(disk, "closed")).toHaveLength(named.closed.length);
+    verifyLedger(disk, testSeal);
+    const numbers = disk.list().flatMap((name) => /^(?:closed|paid)-(\d+)/.exec(name)?.[1] ?? []);
+    expect(new Set(numbers).size).toBe(numbers.length);
+  });
+
+  it("stay as they are when one has changed or the disk fails", () => {
+    const { disk, ledger } = fresh();
+    for (let round = 0; round < 8; round++) {
+      ledger.rotate("{}", closing(rowsOf(round * 10, 10)));
+      write(disk, ledger, [{ kind: "EXPIRED", transactionId: id(round) }]);
+    }
+    const bytes = disk.files.get("closed-00000003.bin")!;
+    disk.files.set(
+      "closed-00000003.bin",
+      bytes.map((byte, at) => (at === 0 ? byte ^ 1 : byte)),
+    );
+    expect(codeOf(() => ledger.past.tend())).toBe("LEDGER_DAMAGED");
+    expect(ledger.poisoned).toBe(false);
+    disk.files.set("closed-00000003.bin", bytes);
+    disk.broken = new Error("ENOSPC");
+    expect(codeOf(() => ledger.past.tend())).toBe("LEDGER_POISONED");
+    disk.broken = null;
+    ledger.past.tend();
+    expect(ledger.past.named.closed).toHaveLength(1);
+  });
+});
+
+describe("an order that closed before a checkpoint", () => {
+  /** Some orders paid, one refused, all closed, and put away by a new segment after each. */
+  function closed(): { readonly rig: Rig; readonly paid: string; readonly refused: string } {
+    const rig = new Rig({ segmentBytesMax: 1_000 }).ready();
+    const paid = pay(rig, "old");
+    const refused = rig.request({ orderId: "refused", amount: "9000" }).transactionId;
+    rig.acknowledge();
+    for (let n = 0; n < 3; n++) pay(rig, `more-${n}`, other);
+    turn(rig);
+    return { rig, paid, refused };
+  }
+
+  function pay(rig: Rig, orderId: string, address = shop): string {
+    const transactionId = close(rig, orderId, address);
+    turn(rig);
+    return transactionId;
+  }
+
+  function close(rig: Rig, orderId: string, address = shop): string {
+    const { transactionId, versions } = rig.pay({ orderId, address });
+    const txHash = versions[0]?.txHash ?? "";
+    rig.ask("observed", { transactionId, stage: "final", outcome: "paid", txHash, block: 7 });
+    rig.acknowledge();
+    return transactionId;
+  }
+
+  function turn(rig: Rig): void {
+    rig.signer.tick();
+    rig.settle();
+  }
+
+  function checkpointOf({ disk }: Rig): { readonly book: BookSnapshot; readonly policy: PolicySnapshot } {
+    const name =
+      disk
+        .list()
+        .filter((each) => each.startsWith("checkpoint-"))
+        .at(-1) ?? "";
+    const segment = Number(/\d{8}/.exec(name)?.[0]);
+    const { seq } = JSON.parse(linesIn(disk, segmentName(segment))[0] ?? "") as LedgerRecord;
+    return JSON.parse(
+      Buffer.from(testSeal.open(checkpointPlace(segment, seq), disk.files.get(name) ?? Buffer.alloc(0)) ?? []).toString(),
+    );
+  }
+
+  it("is not in the checkpoint any more", () => {
+    const { rig } = closed();
+    const { book, policy } = checkpointOf(rig);
+    expect(book.closed).toEqual([]);
+    expect(policy.paid).toEqual([]);
+    expect(files(rig.disk, "closed").length).toBeGreaterThan(1);
+  });
+
+  for (const [when, start] of [
+    ["in the same run", () => {}],
+    ["after a start", (rig: Rig) => rig.crash()],
+  ] as const) {
+    it(`gets its old answer ${when}`, () => {
+      const { rig, paid, refused } = closed();
+      start(rig);
+      rig.greet();
+      const before = rig.core.book.count("paid");
+      expect(before).toBe(4);
+      for (const [orderId, transactionId, change] of [
+        ["old", paid, {}],
+        ["refused", refused, { amount: "9000" }],
+      ] as const) {
+        rig.request({ orderId, ...change });
+        expect(rig.records().at(-1)).toMatchObject({ kind: "REPEATED", transactionId, code: "" });
+        rig.ask("sign", { transactionId, facts });
+      }
+      expect(rig.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(4);
+      expect(rig.core.book.count("paid")).toBe(4);
+      expect(rig.core.book.count("refused")).toBe(1);
+      expect(rig.core.book.stateOf(paid)).toBe("paid");
+      expect(rig.core.book.stateOf(refused)).toBe("refused");
+    });
+
+    it(`is a contradiction that names the field ${when}`, () => {
+      const { rig, paid } = closed();
+      start(rig);
+      rig.greet();
+      for (const [change, code] of [
+        [{ amount: "2" }, "WITHDRAWAL_EXISTS_DIFFERENT_AMOUNT"],
+        [{ address: other }, "WITHDRAWAL_EXISTS_DIFFERENT_ADDRESS"],
+        [{ currency: "eth" }, "WITHDRAWAL_EXISTS_DIFFERENT_CURRENCY"],
+        [{ tag: "7" }, "WITHDRAWAL_EXISTS_DIFFERENT_TAG"],
+      ] as const) {
+        rig.request({ orderId: "old", ...change });
+        expect(rig.records().slice(-2)).toMatchObject([
+          { kind: "REPEATED", transactionId: paid, code },
+          { kind: "ALARM", code },
+        ]);
+      }
+    });
+  }
+
+  it("is not answered for when its row has changed: the fault names the file", () => {
+    const { rig, paid } = closed();
+    for (const name of files(rig.disk, "closed")) {
+      const bytes = Uint8Array.from(rig.disk.files.get(name)!);
+      const at = Buffer.from(bytes).indexOf(Buffer.from(paid, "hex"));
+      if (at < 0) continue;
+      bytes[at + 16] = bytes[at + 16]! ^ 1;
+      rig.disk.files.set(name, bytes);
+    }
+    rig.crash();
+    rig.greet();
+    rig.gateway.job({ orderId: "old" }, rig.now);
+    const records = rig.records().length;
+    const answer = rig.admit(rig.gateway.jobs([rig.gateway.texts.at(-1)!], { at: rig.now }));
+    expect(answer).toMatchObject({ ok: false, code: "LEDGER_DAMAGED" });
+    expect(answer.detail).toMatch(/closed-\d{8}\.bin/);
+    expect(rig.records()).toHaveLength(records);
+  });
+
+  it("stays in files that are joined only while the disk has room", () => {
+    const { rig } = closed();
+    for (let n = 0; n < 20 && files(rig.disk, "closed").length < 7; n++) pay(rig, `again-${n}`);
+    close(rig, "the-eighth");
+    rig.disk.free = 0;
+    rig.signer.ledger.freeBytes();
+    turn(rig);
+    expect(rig.signer.ledger.past.named.closed).toHaveLength(8);
+    rig.disk.free = Number.MAX_SAFE_INTEGER;
+    turn(rig);
+    expect(rig.signer.ledger.past.named.closed).toHaveLength(1);
+  });
+
+  it("left a destination that is known, and one that resembles it is held", () => {
+    for (const start of [() => {}, (rig: Rig) => rig.crash()]) {
+      const { rig } = closed();
+      start(rig);
+      rig.greet();
+      const { policy } = rig.core;
+      expect(policy.snapshot(rig.now).paid).toEqual([]);
+      expect(policy.regard({ currency: "usdt", network: "eip155:31337", amount: "1" }, shop)).toMatchObject({
+        isNew: false,
+        likeness: null,
+      });
+      expect(policy.regard({ currency: "usdt", network: "eip155:1", amount: "1" }, shop)).toMatchObject({
+        isNew: true,
+        likeness: null,
+      });
+      expect(rig.request({ address: twin })).toMatchObject({ state: "held", code: "POLICY_LOOKALIKE" });
+      const { likeness } = policy.regard({ currency: "usdt", network: "eip155:31337", amount: "1" }, twin);
+      expect(likeness).toMatchObject({ address: shop, amount: "1.5", currency: "usdt" });
+    }
+  });
+});

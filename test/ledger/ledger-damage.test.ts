@@ -1,0 +1,195 @@
+/**
+ * What a start makes of a ledger that was damaged or written by others: every cut, a flipped bit in
+ * every byte (`BITS=8` flips all), lines taken out, doubled or exchanged, crashes while writing,
+ * newer versions, and lines that are right each by itself.
+ */
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { createLedger, type openLedger } from "../../agent/ledger/ledger.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { verifyLedger } from "../../agent/ledger/verify.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { MemoryDisk } from "../support/ledger-disk.ts";
+import { testSeal } from "../support/ledger-seal.ts";
+import { bodies, codeOf, fresh, hex, id, paired, reopen, write } from "../support/memory-ledger.ts";
+import { Seeded, seedsOfRun } from "../support/seeded.ts";
+
+const bitsPerByte = Number(process.env.BITS ?? 1);
+
+/** A ledger of 20 records in one file, and the same in two segments. */
+function twenty(rotated: boolean): { disk: MemoryDisk; file: string; records: readonly LedgerRecord[] } {
+  const { disk, ledger } = fresh();
+  write(disk, ledger, bodies(1));
+  const state = JSON.stringify({ folded: 10 });
+  if (rotated) ledger.rotate(state);
+  write(disk, ledger, bodies(2));
+  if (!rotated) write(disk, ledger, [{ kind: "EXPIRED", transactionId: id(3) }]);
+  const { records } = reopen(disk);
+  return { disk, file: rotated ? "00000002.jsonl" : "00000001.jsonl", records };
+}
+
+/**
+ * Opens an image and says what became of it: how many of the records are left, or the code it was
+ * refused with.
+ */
+function outcome(disk: MemoryDisk, records: readonly LedgerRecord[]): number | string {
+  let opened: ReturnType<typeof openLedger>;
+  try {
+    opened = reopen(disk);
+  } catch (error) {
+    if (error instanceof AgentError) return error.code;
+    throw error;
+  }
+  const kept = opened.records;
+  // A record's hash covers all of it.
+  if (kept.at(-1)?.hash !== records[kept.length - 1]?.hash) return "another record";
+  if (opened.tornBytes > 0) expect(verifyLedger(disk, testSeal).tornBytes).toBe(0); // It was cut.
+  return kept.length;
+}
+
+describe.each([false, true])("damage, rotated: %s", (rotated) => {
+  const { disk, file, records } = twenty(rotated);
+  const whole = disk.files.get(file) ?? new Uint8Array(0);
+  const image = (bytes: Uint8Array): MemoryDisk => MemoryDisk.of([...disk.files, [file, bytes] as const]);
+  const ends: number[] = [];
+  for (const [at, byte] of whole.entries()) if (byte === 0x0a) ends.push(at + 1);
+
+  it("of every truncation length: the records that are whole, or a refusal", async () => {
+    expect(records).toHaveLength(rotated ? 10 : 20);
+    for (let length = 0; length < whole.length; length++) {
+      if (length % 256 === 0) await new Promise(setImmediate);
+      const complete = ends.filter((end) => end <= length).length;
+      const expected = complete > 0 ? complete : rotated || length > 0 ? "LEDGER_DAMAGED" : "LEDGER_MISSING";
+      expect([length, outcome(image(whole.subarray(0, length)), records)]).toEqual([length, expected]);
+    }
+  });
+
+  it("of a bit in any byte: a refusal, save where a zero byte in the last line looks torn", { timeout: 300_000 }, async () => {
+    const lastLine = ends.at(-2) ?? 0;
+    const random = new Seeded(seedsOfRun(1)[0] as number);
+    let cut = 0;
+    for (let at = 0; at < whole.length; at++) {
+      // Whoever waits for a word of this worker gets one.
+      if (at % 256 === 0) await new Promise(setImmediate);
+      const first = random.below(8);
+      for (let bit = first; bit < first + bitsPerByte; bit++) {
+        const bytes = Uint8Array.from(whole);
+        bytes[at] = (bytes[at] as number) ^ (1 << (bit % 8));
+        const found = outcome(image(bytes), records);
+        if (found === "LEDGER_DAMAGED" || found === "LEDGER_FORGED" || found === "LEDGER_NEWER") continue;
+        expect([at >= lastLine, bytes[at], found, random.seed]).toEqual([true, 0, records.length - 1, random.seed]);
+        cut += 1;
+      }
+    }
+    expect(cut).toBeLessThan(10);
+  });
+
+  it("of a write with holes at its end is cut and kept aside; with a good record behind it is refused", () => {
+    const start = ends.at(-3) ?? 0;
+    const holes = Uint8Array.from(whole);
+    holes.fill(0, start + 40, whole.length - 40);
+    const torn = image(holes);
+    expect(outcome(torn, records)).toBe(records.length - 2);
+    expect(torn.list().filter((name) => name.startsWith("torn-"))).toHaveLength(1);
+    const middle = Uint8Array.from(whole);
+    middle.fill(0, start + 40, start + 80);
+    expect(outcome(image(middle), records)).toBe("LEDGER_DAMAGED");
+  });
+
+  it("of a line taken out, doubled or exchanged is refused, naming file and line", () => {
+    const lines = Buffer.from(whole).toString().trimEnd().split("\n");
+    const edits: [string, string[], number][] = [
+      ["removed", [...lines.slice(0, 4), ...lines.slice(5)], 5],
+      ["doubled", [...lines.slice(0, 5), ...lines.slice(4)], 6],
+      ["exchanged", [...lines.slice(0, 4), lines[5] as string, lines[4] as string, ...lines.slice(6)], 5],
+    ];
+    for (const [name, edited, line] of edits) {
+      const edit = image(Buffer.from(`${edited.join("\n")}\n`));
+      let fault: unknown;
+      try {
+        reopen(edit);
+      } catch (error) {
+        fault = error;
+      }
+      expect([name, fault]).toMatchObject([name, { code: "LEDGER_DAMAGED", context: { file, line } }]);
+    }
+    expect(outcome(image(Buffer.from(`${lines.join("\n")}\n`)), records)).toBe(records.length);
+  });
+});
+
+describe("a crash while writing", () => {
+  it("keeps what was durable, and at most more, for every number of bytes that reached the disk", () => {
+    const { disk, ledger } = fresh();
+    const durable = write(disk, ledger, bodies(1)).length + 1;
+    const wanted = ledger.append(bodies(2));
+    ledger.flush(() => {});
+    for (let kept = 0; kept < 4000; kept += 7) {
+      const found = disk.crash(kept);
+      const opened = reopen(found);
+      expect(opened.records.length).toBeGreaterThanOrEqual(durable);
+      expect(opened.records.slice(durable)).toEqual(wanted.slice(0, opened.records.length - durable));
+      write(found, opened.ledger, bodies(3));
+      expect(verifyLedger(found, testSeal).records).toBe(opened.records.length + 9);
+    }
+  });
+});
+
+describe("what does not open", () => {
+  it("is a ledger that is missing or empty", () => {
+    const { disk } = fresh();
+    expect(codeOf(() => reopen(new MemoryDisk()))).toBe("LEDGER_MISSING");
+    expect(codeOf(() => reopen(MemoryDisk.of([["00000001.jsonl", new Uint8Array(0)]])))).toBe("LEDGER_MISSING");
+    expect(codeOf(() => verifyLedger(new MemoryDisk(), testSeal))).toBe("LEDGER_MISSING");
+    expect(codeOf(() => createLedger(disk, paired, () => 0, testSeal))).toBe("LEDGER_EXISTS");
+    expect(codeOf(() => reopen(disk))).toBe("");
+  });
+
+  /**
+   * A line as another version with the wallet's key might write it: closed rightly, whatever it
+   * says.
+   */
+  const forge = (seq: number, prev: string, at: number, fields: string): string => {
+    const covered = `{"seq":${seq},"prev":"${prev}","at":${at},${fields}`;
+    const own = createHash("sha256").update(`autowithdraw/2 ledger\n${covered}`).digest("hex");
+    return `${covered},"hash":"${own}","mac":"${testSeal.macOf(own)}"}\n`;
+  };
+  const begin = JSON.stringify(paired).slice(1, -1);
+  const open = (text: string): string => codeOf(() => reopen(MemoryDisk.of([["00000001.jsonl", Buffer.from(text)]])));
+
+  it("is one with a kind or a shape of a newer version, its hashes being right", () => {
+    const first = (fields: string): string => open(forge(1, "0".repeat(64), 1, fields));
+    expect(first(begin)).toBe("");
+    expect(first(`${begin},"shard":1`)).toBe("LEDGER_NEWER");
+    expect(first(begin.replace("PAIRED", "MERGED"))).toBe("LEDGER_NEWER");
+    expect(first(begin.replace("PAIRED", "toString"))).toBe("LEDGER_NEWER");
+    expect(first(`${begin},"epoch":2`)).toBe("LEDGER_DAMAGED");
+    expect(first(`"kind":"EXPIRED","transactionId":"${id(1)}"`)).toBe("LEDGER_DAMAGED");
+  });
+
+  it("is one whose lines do not continue each other, their own hashes being right", () => {
+    const first = forge(1, "0".repeat(64), 10, begin);
+    const { hash } = JSON.parse(first);
+    const second = (seq: number, prev: string, at: number): string =>
+      open(first + forge(seq, prev, at, `"kind":"EXPIRED","transactionId":"${id(1)}"`));
+    expect(second(2, hash, 10)).toBe("");
+    expect(second(3, hash, 10)).toBe("LEDGER_DAMAGED");
+    expect(second(2, hex("another", 32), 10)).toBe("LEDGER_DAMAGED");
+    expect(second(2, hash, 9)).toBe("LEDGER_DAMAGED");
+    const checkpoint = '"kind":"CHECKPOINT","file":"checkpoint-00000002.bin","sha256":"';
+    expect(open(first + forge(2, hash, 10, `${checkpoint}${hex("state", 32)}","closed":[],"paid":[]`))).toBe("LEDGER_DAMAGED");
+  });
+
+  it("is seen by a running ledger when it reads back", () => {
+    const { disk, ledger } = fresh();
+    write(disk, ledger, bodies(1));
+    const text = Buffer.from(disk.files.get("00000001.jsonl") ?? []).toString();
+    const lines = text.split("\n");
+    const { prev } = JSON.parse(lines[2] as string);
+    // As long as the line it replaces.
+    const fields = `"kind":"HELD","transactionId":"${id(1)}","code":"POLICY_MANUA_"`;
+    disk.files.set("00000001.jsonl", Buffer.from(text.replace(`${lines[2]}\n`, forge(3, prev, 1000, fields))));
+    expect(disk.size("00000001.jsonl")).toBe(text.length + 3); // "ü €" has three bytes more than units.
+    expect(codeOf(() => ledger.read(3, 3))).toBe("LEDGER_DAMAGED");
+    expect(codeOf(() => ledger.read(4, 10))).toBe("");
+  });
+});

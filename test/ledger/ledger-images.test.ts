@@ -1,0 +1,249 @@
+/**
+ * Images of a ledger of fifty records: cuts, flipped bits, records exchanged, doubled, moved and
+ * removed, files gone or from an earlier day. Each is opened by the real ledger and pressed by a
+ * courier that wants signatures; none forgets a payment. Of bits and cuts a run takes one in
+ * `STEP`, beginning where its seed says; `STEP=1` takes every one.
+ */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { openKeystore } from "../../agent/keystore/keystore.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import * as make from "../../scripts/images/image.ts";
+import { type Fate, Judge } from "../../scripts/images/judge.ts";
+import { type Moment, tellStory } from "../../scripts/images/story.ts";
+import { Seeded, seedsOfRun } from "../support/seeded.ts";
+
+const story = tellStory({ seed: 3, records: 50, segmentBytesMax: 3_000 });
+const full = story.moments.filter(({ isFull }) => isFull);
+const latest = full.at(-1) as Moment;
+/** Thousands of images each: a busy machine may take its time. */
+const slow = { timeout: 300_000 } as const;
+const step = Number(process.env.STEP ?? 16);
+const drawn = new Seeded(seedsOfRun(1)[0] as number);
+const offset = drawn.below(step);
+const newest = ({ segment }: Moment): string => make.segmentFile(segment);
+
+/** What became of them, none with a violation. Lets the test runner have a word now and then. */
+async function judged(images: Iterable<make.Image>, judge = new Judge(story)): Promise<Readonly<Record<Fate, number>>> {
+  const fates = { recovered: 0, refused: 0, echoed: 0 };
+  const violations: string[] = [];
+  let count = 0;
+  for (const image of images) {
+    count += 1;
+    if (count % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
+    const { fate, violation } = judge.judge(image);
+    fates[fate] += 1;
+    if (violation !== null && violations.length < 10) violations.push(violation);
+  }
+  expect(violations).toEqual([]);
+  return fates;
+}
+
+function* each<T>(items: readonly T[], makeOne: (item: T) => Iterable<make.Image>): Generator<make.Image> {
+  for (const item of items) yield* makeOne(item);
+}
+
+function* counted(count: number, makeOne: (index: number) => make.Image): Generator<make.Image> {
+  for (let index = 0; index < count; index++) yield makeOne(index);
+}
+
+/** One place in `step`, from the offset that this run's seed drew. */
+function* sampled(count: number, makeOne: (index: number) => make.Image): Generator<make.Image> {
+  for (let index = offset; index < count; index += step) yield makeOne(index);
+}
+
+const sampleOf = (count: number): number => Math.ceil((count - offset) / step);
+
+describe("the ledger that images are made of", () => {
+  it("has fifty records of every kind but PAUSED and UNSTUCK, in segments with checkpoints", () => {
+    const kinds =
+      "PAIRED ADOPTED REQUESTED REPEATED APPROVED HELD REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED REPORTED ALARM LOCKED CHECKPOINT OPENED RESUMED POLICY CONFIRMED ENDED";
+    expect(story.kinds).toHaveLength(50);
+    expect([...new Set(story.kinds)].sort()).toEqual(kinds.split(" ").sort());
+    expect(latest.segment).toBeGreaterThan(2);
+    expect(latest.files.has(make.checkpointFile(latest.segment))).toBe(true);
+  });
+
+  it("is kept between INTENT and SIGNED, and with a signature that no gateway has heard of", () => {
+    expect(story.moments.some(({ head }) => story.kinds[head.seq - 1] === "INTENT")).toBe(true);
+    const unheard = ({ head, stored }: Moment): boolean => story.kinds.slice(stored?.seq ?? 0, head.seq).includes("SIGNED");
+    expect(story.moments.some(unheard)).toBe(true);
+    expect(story.moments.some((moment) => moment.stored !== null && !unheard(moment))).toBe(true);
+  });
+
+  it("is opened untouched, at every moment that was kept", async () => {
+    const fates = await judged(
+      story.moments.map((moment) => make.cut(moment, newest(moment), make.bytesOf(moment, newest(moment)).length)),
+    );
+    expect(fates).toEqual({ recovered: story.moments.length, refused: 0, echoed: 0 });
+  });
+});
+
+describe("images of a segment", slow, () => {
+  it("with any bit flipped are refused at that line, but for the few that look like a torn end", async () => {
+    const bits = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length * 8;
+    const fates = await judged(each(full, (moment) => sampled(bits(moment), (bit) => make.flip(moment, newest(moment), bit))));
+    expect(fates.refused, `SEED=${drawn.seed}`).toBeGreaterThan(150_000 / step);
+    expect((fates.recovered + fates.echoed) / fates.refused, `SEED=${drawn.seed}`).toBeLessThan(0.02);
+  });
+
+  it("cut anywhere are opened at a durable record, or stopped by the echo", async () => {
+    const size = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length;
+    const fates = await judged(
+      each(story.moments, (moment) => sampled(size(moment), (at) => make.cut(moment, newest(moment), at))),
+    );
+    expect(Math.min(fates.recovered, fates.refused, fates.echoed), `SEED=${drawn.seed}`).toBeGreaterThan(100 / step);
+  });
+
+  it("with holes or foreign bytes at the end", async () => {
+    const random = new Seeded(seedsOfRun(1)[0] as number);
+    const fates = await judged(
+      each(story.moments, (moment) => {
+        const bytes = make.bytesOf(moment, newest(moment));
+        return counted(40, () => {
+          const start = random.below(bytes.length);
+          const noise = Uint8Array.from({ length: 1 + random.below(80) }, () => random.below(256));
+          const choice = random.below(3);
+          if (choice === 0) return make.hole(moment, newest(moment), start, bytes.length - start);
+          return choice === 1 ? make.overwrite(moment, newest(moment), start, noise) : make.append(moment, newest(moment), noise);
+        });
+      }),
+    );
+    expect(Math.min(fates.recovered, fates.refused, fates.echoed), `SEED=${random.seed}`).toBeGreaterThan(0);
+  });
+});
+
+describe("images of the records", slow, () => {
+  it("with every two neighbours exchanged, every record doubled, moved by one or removed", async () => {
+    const fates = await judged(
+      each(story.moments, (moment) => {
+        const places = make.placesOf(moment);
+        const here = moment === latest ? places.slice(1) : places.slice(1).filter(({ file }) => file === newest(moment));
+        return each(here, (place) => {
+          const before = places[places.indexOf(place) - 1] as make.Place;
+          const { length } = make.linesOf(make.bytesOf(moment, place.file));
+          const removed = Array.from({ length: length - place.index }, (_, more) => make.remove(moment, place, more + 1));
+          return [
+            make.exchange(moment, before, place),
+            make.double(moment, place, place),
+            make.double(moment, before, place),
+            ...removed,
+          ];
+        });
+      }),
+    );
+    expect(Math.min(fates.recovered, fates.refused, fates.echoed)).toBeGreaterThan(10);
+  });
+
+  it("with any two exchanged, any one moved or doubled anywhere, and whole segments in another order", async () => {
+    const random = new Seeded(seedsOfRun(1)[0] as number);
+    const places = make.placesOf(latest);
+    const fates = await judged(
+      each(places.slice(0, -1), (one) => [
+        ...sampled(places.length, (at) => make.exchange(latest, one, places[at] as make.Place)),
+        ...counted(8, () => make.move(latest, one, random.pick(places.filter(({ file }) => file !== one.file)))),
+        ...counted(8, () => make.double(latest, one, random.pick(places))),
+        ...counted(4, () => make.shuffle(latest, one.file, random)),
+      ]),
+    );
+    expect(fates.refused, `SEED=${random.seed}`).toBeGreaterThan(100);
+  });
+});
+
+describe("images of the folder", slow, () => {
+  it("with the whole folder as it was at any earlier moment", async () => {
+    const fates = await judged(
+      each(story.moments, (moment) =>
+        story.moments.slice(0, story.moments.indexOf(moment)).map((earlier) => make.rolledBack(moment, earlier)),
+      ),
+    );
+    expect(Math.min(fates.recovered, fates.echoed)).toBeGreaterThan(10);
+    expect(fates.refused).toBe(0);
+  });
+
+  it("with any file removed, exchanged or from an earlier moment, and the newest segments removed", async () => {
+    const fates = await judged(
+      each(full, (moment) => {
+        const names = [...moment.files.keys()];
+        const earlier = story.moments.slice(0, story.moments.indexOf(moment));
+        return [
+          ...names.map((name) => make.withoutFile(moment, name)),
+          ...names.flatMap((one) => names.map((other) => make.exchangeFiles(moment, one, other))),
+          ...earlier.flatMap((each) => [...each.files.keys()].map((name) => make.fileFrom(moment, each, name))),
+          ...Array.from({ length: moment.segment }, (_, index) => make.withoutSegments(moment, index + 1)),
+        ];
+      }),
+    );
+    expect(Math.min(fates.recovered, fates.refused, fates.echoed)).toBeGreaterThan(5);
+  });
+
+  it("with a flipped bit in an old segment: not read at a start, found by verify", async () => {
+    const size = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length;
+    const old = full.slice(0, -1).filter(({ segment }) => segment < latest.segment);
+    const fates = await judged(
+      each(old, (moment) =>
+        counted(Math.floor(size(moment) / 64), (index) => make.flip(latest, newest(moment), index * 512 + (index % 8))),
+      ),
+    );
+    expect(fates.recovered).toBeGreaterThan(100);
+  });
+});
+
+describe("images of other files", slow, () => {
+  it("with any bit of a checkpoint flipped or any end cut off are refused", async () => {
+    const moment = story.moments.find(({ head }) => story.kinds[head.seq - 1] === "CHECKPOINT") as Moment;
+    const file = make.checkpointFile(moment.segment);
+    const { length } = make.bytesOf(moment, file);
+    const bits = await judged(sampled(length * 8, (bit) => make.flip(moment, file, bit)));
+    expect(bits).toEqual({ recovered: 0, refused: sampleOf(length * 8), echoed: 0 });
+    expect((await judged(sampled(length, (size) => make.cut(moment, file, size)))).refused).toBe(sampleOf(length));
+  });
+
+  it("with any bit of the keystore flipped are refused, or open the same wallet", () => {
+    const { keystores } = JSON.parse(readFileSync(new URL("../vectors/keystore.json", import.meta.url), "utf8")) as {
+      readonly keystores: readonly { readonly encKey: string; readonly text: string }[];
+    };
+    const { encKey, text } = keystores.find((each) => each.text.includes('"hkdf"')) as (typeof keystores)[number];
+    const opened = (bytes: Uint8Array): string => {
+      const { wallet, networks, evm, signerSeed } = openKeystore(Buffer.from(bytes).toString("utf8"), Buffer.from(encKey));
+      return [
+        wallet,
+        networks.join(),
+        ...[evm.account0, evm.account1, signerSeed].map((each) => Buffer.from(each.bytes).toString("hex")),
+      ].join();
+    };
+    const right = Buffer.from(text);
+    const wallet = opened(right);
+    const fates = { refused: 0, same: 0 };
+    for (let bit = 0; bit < right.length * 8; bit++) {
+      const bytes = new Uint8Array(right);
+      bytes[bit >> 3] = (bytes[bit >> 3] as number) ^ (1 << (bit & 7));
+      try {
+        expect(opened(bytes), `bit ${bit}`).toBe(wallet);
+        fates.same += 1;
+      } catch (error) {
+        expect(error instanceof AgentError ? error.code : error, `bit ${bit}`).toMatch(
+          /^KEYSTORE_(?:FORMAT|NEWER|COST|ENCKEY|WALLET)$/,
+        );
+        fates.refused += 1;
+      }
+    }
+    expect(fates.refused).toBeGreaterThan(5_000);
+    expect(fates.same).toBeLessThan(200); // blanks between the fields
+  });
+});
+
+describe("the judge", () => {
+  it("sees payments forgotten on the same images, where no echo is true", () => {
+    const judge = new Judge(story, { isEchoTrue: false });
+    const violations: string[] = [];
+    for (const moment of full) {
+      for (let size = 0; size < make.bytesOf(moment, newest(moment)).length; size += 23) {
+        const { violation } = judge.judge(make.cut(moment, newest(moment), size));
+        if (violation !== null) violations.push(violation);
+      }
+    }
+    expect(violations.length).toBeGreaterThan(0);
+    expect(violations.join("\n")).toMatch(/was used by|has eip155/);
+  });
+});

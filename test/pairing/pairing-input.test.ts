@@ -1,0 +1,248 @@
+/**
+ * What pairing refuses before anything is sealed or sent, what it believes of a gateway, and what
+ * each process gets to know.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { type KeyObject, randomBytes } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as bip39 from "bip39";
+import { describe, expect, it } from "vitest";
+import { accountsOf, deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
+import { frame } from "../../agent/launcher/frames.ts";
+import { verdictFor } from "../../agent/launcher/verdict.ts";
+import { accountProofFits } from "../../chains/evm/account-proof.ts";
+import { seedOf } from "../../cli/sealing/mnemonic.ts";
+import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
+import type { AgentError } from "../../protocol/fault.ts";
+import { walletFingerprintOf } from "../../protocol/identity.ts";
+import type { PairedAccount, PairingTranscript } from "../../protocol/messages.ts";
+import { accountDigestOf, parseApiKey, transcriptSignatureFits } from "../../protocol/pairing.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+import { knownMnemonic } from "../support/agent-folder.ts";
+import { provenBy } from "../support/gateway-server.ts";
+import { agent, eachTestItsPairing, fill, gateway, lastJson, otherMnemonic } from "../support/pairing.ts";
+
+eachTestItsPairing();
+
+/** The registering process by itself, as `pair` starts it. */
+async function register(): Promise<Record<string, unknown>> {
+  const nodes = deriveNodes(seedOf(Buffer.from(knownMnemonic)));
+  const [signer, link] = [1, 2].map((byte) => privateKeyFromSeed(Buffer.alloc(32, byte))) as [KeyObject, KeyObject];
+  const { keyId, fingerprint } = parseApiKey(gateway.apiKey);
+  const transcript = JSON.stringify({
+    version: 2,
+    ...{ keyId, gatewayFingerprint: fingerprint, signerKey: publicKeyHex(signer), linkKey: publicKeyHex(link) },
+    ...{ wallet: walletOf(nodes), networks: ["eip155:31337"], accounts: accountsOf(nodes), currencies: [] },
+    ...{ nonce: randomBytes(32).toString("hex"), at: Date.now() },
+  });
+  const proven = provenBy(transcript, signer, nodes);
+  const child = spawn(process.execPath, [join(projectRoot, "dist", "cli", "registering", "main.js")], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  child.stdin.write(frame(Buffer.from(JSON.stringify({ gatewayUrl: gateway.url, transcript, proven }))));
+  child.stdin.write(frame(Buffer.from(gateway.apiKey)));
+  child.stdin.end(frame(Buffer.alloc(32, 2)));
+  let output = "";
+  for await (const chunk of child.stdout) output += String(chunk);
+  return lastJson(output);
+}
+
+describe("bad input", () => {
+  it("is refused with the twin that passes", async () => {
+    expect(await register()).toMatchObject({ ok: true, epoch: 1, shortCode: gateway.shortCode });
+  });
+
+  it.each([
+    ["eleven words", knownMnemonic.replace(/ junk$/, ""), "has 11 words"],
+    ["a word that is none", knownMnemonic.replace("test junk", "test jnuk"), "word 12 of the mnemonic is not in"],
+    ["a capital", knownMnemonic.replace(/^test/, "Test"), "word 1 of the mnemonic is not in"],
+    ["two words that do not fit", knownMnemonic.replace("junk", "test"), "checksum does not fit"],
+  ])("mnemonic: %s", async (_, mnemonic, words) => {
+    fill({ mnemonic });
+    const done = await agent.pair();
+    expect(done.code).toBe(2);
+    expect(done.output).toContain(words);
+    expect(done.output).not.toMatch(/junk|jnuk|test test/);
+    expect(existsSync(join(agent.state, "signer", "keystore.json"))).toBe(false);
+    expect(gateway.requests.length).toBe(0);
+  });
+
+  it.each(["secret", "0".repeat(64), "aaaaaaaaaaaaaaaaaaaaaaaa"])("encKey too weak: %s", async (encKey) => {
+    fill({ encKey });
+    const done = await agent.pair();
+    expect(done.code).toBe(2);
+    expect(done.output).toMatch(/crypto: .*\nhint: use 32 random bytes/);
+    expect(existsSync(join(agent.state, "signer", "keystore.json"))).toBe(false);
+  });
+
+  it("placeholders, all named at once", async () => {
+    agent.writeConfig(gateway.url, { mnemonic: "<MNEMONIC>", apiKey: "<API_KEY>", encKey: "<ENCRYPTION_KEY>" });
+    const done = await agent.pair();
+    expect(done.code).toBe(2);
+    expect(done.output).toContain("mnemonic (<MNEMONIC>), apiKey (<API_KEY>), encKey (<ENCRYPTION_KEY>)");
+    expect(existsSync(agent.state)).toBe(false);
+  });
+
+  it("an apiKey that is none", async () => {
+    fill({ apiKey: "k_1.2.3" });
+    const done = await agent.pair();
+    expect(done.code).toBe(2);
+    expect(done.output).toContain("apiKey is not keyId.secret.fingerprint");
+    expect(existsSync(agent.state)).toBe(false);
+  });
+
+  it("an apiKey with the wrong secret", async () => {
+    const [keyId, , fingerprint] = gateway.apiKey.split(".");
+    fill({ apiKey: `${keyId}.${"A".repeat(43)}.${fingerprint}` });
+    const done = await agent.pair("--json");
+    expect(done.code).toBe(1);
+    expect(lastJson(done.output).code).toBe("PAIRING_WRONG_SECRET");
+  });
+
+  it("an apiKey of another gateway: its answer is not believed", async () => {
+    const [keyId, secret] = gateway.apiKey.split(".");
+    fill({ apiKey: `${keyId}.${secret}.${"0".repeat(32)}` });
+    const done = await agent.pair("--json");
+    expect(done.code).toBe(1);
+    expect(lastJson(done.output).code).toBe("PAIRING_GATEWAY_KEY");
+    expect(existsSync(join(agent.state, "signer", "ledger"))).toBe(false);
+    expect(readFileSync(agent.config, "utf8")).toContain(knownMnemonic);
+  });
+
+  it("every no of the gateway has its own code and words", async () => {
+    const table: readonly (readonly [number, string, string, number])[] = [
+      [403, "key_revoked", "PAIRING_REVOKED", 1],
+      [403, "scope_missing", "PAIRING_SCOPE", 1],
+      [409, "pairing_taken", "PAIRING_TAKEN", 1],
+      [409, "pairing_used", "PAIRING_USED", 1],
+      [409, "pairing_wallet_taken", "PAIRING_WALLET_TAKEN", 1],
+      [409, "pairing_replayed", "PAIRING_REFUSED", 1],
+      [400, "pairing_other_gateway", "PAIRING_GATEWAY_KEY", 1],
+      [400, "pairing_clock", "PAIRING_CLOCK", 1],
+      [400, "pairing_currency_differs", "PAIRING_TABLES", 1],
+      [400, "something_new", "PAIRING_REFUSED", 1],
+      [429, "rate_limited", "PAIRING_AWAY", 3],
+      [503, "unavailable", "PAIRING_AWAY", 3],
+    ];
+    for (const [status, theirs, ours, exit] of table) {
+      gateway.say(
+        status,
+        theirs,
+        `Words for ${theirs}.`,
+        theirs === "pairing_currency_differs" ? { currency: "usdt", field: "decimal" } : {},
+      );
+      const { code, message } = await register();
+      expect([code, verdictFor(String(code), "").exitCode], theirs).toEqual([ours, exit]);
+      expect(message).toContain(`the gateway says: Words for ${theirs}`);
+      if (theirs === "pairing_currency_differs") expect(message).toContain("(currency usdt, field decimal)");
+    }
+  });
+
+  it("something that is no gateway", async () => {
+    const pages: readonly (readonly [number, string, string])[] = [
+      [200, "<html>hello</html>", "PAIRING_ANSWER"],
+      [404, "<html>nothing here</html>", "PAIRING_ANSWER"],
+      [400, '{"code":"pairing_new","message":"\\u001b[31mred"}', "PAIRING_REFUSED"],
+      [302, "", "PAIRING_ANSWER"],
+      [502, "<html>bad gateway</html>", "PAIRING_AWAY"],
+      [200, "x".repeat(100_000), "PAIRING_ANSWER"],
+    ];
+    for (const [status, body, expected] of pages) {
+      gateway.scripted = (response) => response.writeHead(status, { location: "http://127.0.0.1:1/" }).end(body);
+      const { code, message } = await register();
+      expect(code, String(status)).toBe(expected);
+      expect(message).not.toContain("\u001b");
+    }
+  });
+});
+
+describe("who gets to know what", () => {
+  const folder = (): string => join(agent.dir, "sealed");
+
+  /**
+   * The answer of a process in cli/sealing, which must have loaded nothing that could reach a
+   * network.
+   */
+  function sealing(program: "main" | "proving", parts: readonly string[]): { readonly [name: string]: unknown } {
+    const path = join(projectRoot, "dist", "cli", "sealing", `${program}.js`);
+    const look = `process.on("exit", () => process._rawDebug("LOADED " + process.moduleLoadList.join(" "))); await import(${JSON.stringify(path)});`;
+    const input = Buffer.concat(parts.map((part) => frame(Buffer.from(part))));
+    const done = spawnSync(process.execPath, ["--input-type=module", "--eval", look], { input, encoding: "utf8" });
+    const loaded = done.stderr.split("LOADED ")[1] ?? "";
+    expect(loaded).toContain("NativeModule fs");
+    expect(
+      loaded
+        .split(/, | (?=NativeModule|Internal)/)
+        .filter((name) => /NativeModule (net|http|https|http2|tls|dns|dgram|internal\/deps\/undici\S*)$/.test(name.trim())),
+    ).toEqual([]);
+    expect(done.stdout).not.toContain(agent.encKey);
+    return JSON.parse(done.stdout);
+  }
+  const seal = (): { readonly [name: string]: unknown } =>
+    sealing("main", [JSON.stringify({ folder: folder(), networks: ["eip155:1"] }), knownMnemonic, agent.encKey]);
+
+  it("the sealing process loads no module that could reach a network", () => {
+    expect(seal()).toMatchObject({
+      ok: true,
+      made: true,
+      accounts: [{ id: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266" }, { purpose: "deposits" }],
+    });
+  });
+
+  it("the proving process loads none either, and signs no transcript of another wallet or signer", () => {
+    const sealed = seal() as { readonly accounts: PairedAccount[]; readonly wallet: string; readonly signerKey: string };
+    const others = deriveNodes(seedOf(Buffer.from(otherMnemonic)));
+    const stranger = publicKeyHex(privateKeyFromSeed(Buffer.alloc(32, 1)));
+    const linkKey = publicKeyHex(privateKeyFromSeed(Buffer.alloc(32, 2)));
+    const { keyId, fingerprint } = parseApiKey(gateway.apiKey);
+    const transcriptOf = (change: Partial<PairingTranscript>): string =>
+      JSON.stringify({
+        ...{ version: 2, keyId, gatewayFingerprint: fingerprint, signerKey: sealed.signerKey, linkKey, wallet: sealed.wallet },
+        ...{ networks: ["eip155:1"], accounts: sealed.accounts, currencies: [], nonce: "00".repeat(32), at: 1 },
+        ...change,
+      });
+    const prove = (transcript: string) => sealing("proving", [folder(), agent.encKey, transcript]);
+    const own = transcriptOf({});
+    const { ok, signerSignature, proofs } = prove(own) as { ok: boolean; signerSignature: string; proofs: string[] };
+    expect([ok, transcriptSignatureFits(sealed.signerKey, own, signerSignature)]).toEqual([true, true]);
+    const fits = sealed.accounts.map((account, at) => accountProofFits(account, accountDigestOf(own), proofs[at] ?? ""));
+    expect(fits).toEqual([true, true]);
+    const [hot] = sealed.accounts;
+    const mixed = [hot, accountsOf(others)[1]] as PairedAccount[];
+    for (const change of [
+      { wallet: walletOf(others), accounts: accountsOf(others) },
+      { wallet: walletFingerprintOf(mixed), accounts: mixed },
+      { signerKey: stranger },
+    ]) {
+      expect(prove(transcriptOf(change))).toMatchObject({ ok: false, code: "PAIRING_PROGRESS" });
+    }
+    expect(prove(own.slice(1))).toMatchObject({ ok: false, code: "JSON_SYNTAX" });
+  });
+
+  it("seeds are those of BIP-39 for every length", () => {
+    for (const strength of [128, 160, 192, 224, 256]) {
+      const mnemonic = bip39.generateMnemonic(strength);
+      expect(Buffer.from(seedOf(Buffer.from(mnemonic))).toString("hex"), mnemonic).toBe(
+        bip39.mnemonicToSeedSync(mnemonic).toString("hex"),
+      );
+      expect(seedOf(Buffer.from(` ${mnemonic.replaceAll(" ", "  ")}\n`))).toEqual(seedOf(Buffer.from(mnemonic)));
+    }
+  });
+
+  it("finds a wrong checksum wherever bip39 does", () => {
+    const words = otherMnemonic.split(" ");
+    for (const word of bip39.wordlists.english?.slice(0, 256) ?? []) {
+      const mnemonic = [...words.slice(0, 11), word].join(" ");
+      const code = ((): string => {
+        try {
+          seedOf(Buffer.from(mnemonic));
+          return "";
+        } catch (error) {
+          return (error as AgentError).code;
+        }
+      })();
+      expect(code, word).toBe(bip39.validateMnemonic(mnemonic) ? "" : "MNEMONIC_CHECKSUM");
+    }
+  });
+});

@@ -1,0 +1,403 @@
+/**
+ * Pairing as a person runs it: every step, a second run, every place to be cut off, and the real
+ * gateway at the other end.
+ */
+import { createHash } from "node:crypto";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { HDNodeWallet } from "ethers";
+import { describe, expect, it } from "vitest";
+import { freePort, run, start, stop, until } from "../../scripts/processes.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+import { knownMnemonic, usdt } from "../support/agent-folder.ts";
+import { agent, eachTestItsPairing, fill, gateway, lastJson, ledgerLines, otherMnemonic, progress } from "../support/pairing.ts";
+
+eachTestItsPairing();
+
+describe("a first pairing", () => {
+  it("seals, registers, begins the ledger and takes two secrets out of config.json", async () => {
+    const before = fill();
+    const done = await agent.pair();
+    expect(done.code, done.output).toBe(0);
+    for (const step of ["installing", "sealing", "checking", "proving", "registering", "scrubbing"])
+      expect(done.output).toContain(`  ${step}`);
+    expect(gateway.shortCode).toMatch(/^[A-Z2-7]{4}-[A-Z2-7]{4}$/);
+    expect(done.output).toContain(gateway.shortCode);
+
+    const wallet = HDNodeWallet.fromPhrase(knownMnemonic, "", "m/44'/60'/0'/0/0");
+    const deposits = HDNodeWallet.fromPhrase(knownMnemonic, "", "m/44'/60'/1'");
+    const [request] = gateway.requests;
+    expect(request?.transcript.accounts).toEqual([
+      { family: "evm", purpose: "hot", id: wallet.address },
+      { family: "evm", purpose: "deposits", id: deposits.neuter().extendedKey },
+    ]);
+    expect(done.output).toContain(wallet.address);
+    expect(request?.transcript.networks).toEqual(["eip155:31337"]);
+    expect(request?.transcript.currencies).toEqual([
+      { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.02" },
+      { id: "usdt", network: "eip155:31337", contract: usdt, decimal: 6, maxFee: "0.01" },
+    ]);
+
+    const after = readFileSync(agent.config, "utf8");
+    const lines = before.split("\n").filter((line) => !/"(mnemonic|apiKey)"/.test(line));
+    expect(after).toBe(lines.join("\n"));
+    expect(statSync(agent.config).mode & 0o777).toBe(0o600);
+    const [first] = ledgerLines();
+    expect(JSON.parse(first ?? "")).toMatchObject({ seq: 1, kind: "PAIRED", merchant: "m_test", epoch: 1 });
+    expect(progress().step).toBe("scrubbed");
+    for (const [name, content] of agent.contents(agent.state)) expect(content, name).toMatch(/^600 /);
+    expect(existsSync(join(agent.state, "courier", "link.seed"))).toBe(false);
+  });
+
+  it("names the copies of config.json that keep what was taken out, with the line to type", async () => {
+    const text = fill();
+    writeFileSync(join(agent.dir, ".config.json.swp"), text);
+    writeFileSync(join(agent.dir, "config.json~"), "{}");
+    const done = await agent.pair("--json");
+    expect(done.code, done.output).toBe(0);
+    const path = join(agent.dir, ".config.json.swp");
+    expect(lastJson(done.output).copies).toEqual([{ path, secrets: ["mnemonic", "apiKey", "encKey"] }]);
+    expect(done.output).toContain(`crypto: ${path} is a copy of config.json and still holds mnemonic, apiKey, encKey`);
+    expect(done.output).toContain(`hint: shred -u ${path}`);
+    rmSync(path);
+    expect(lastJson((await agent.pair("--json")).output).copies).toEqual([]);
+  });
+
+  it("leaves no secret in what it prints, sends or writes", async () => {
+    fill();
+    const done = await agent.pair("--json");
+    expect(done.code, done.output).toBe(0);
+    const wallet = HDNodeWallet.fromPhrase(knownMnemonic, "", "m/44'/60'/0'");
+    const secrets = [knownMnemonic, "junk", agent.encKey, gateway.secret, wallet.privateKey.slice(2), wallet.chainCode.slice(2)];
+    const places = new Map([
+      ...agent.contents(agent.state),
+      ["output", done.output],
+      ["request", gateway.requests[0]?.body ?? ""],
+    ]);
+    for (const [place, content] of places) {
+      for (const secret of secrets) expect(content.includes(secret), `${secret.slice(0, 4)}… in ${place}`).toBe(false);
+    }
+    expect(readFileSync(agent.config, "utf8")).toContain(agent.encKey);
+  });
+
+  it("prints one line of JSON when asked", async () => {
+    fill();
+    const done = await agent.pair("--json");
+    expect(lastJson(done.output)).toMatchObject({
+      ok: true,
+      alreadyPaired: false,
+      shortCode: gateway.shortCode,
+      epoch: 1,
+      currencies: ["eth", "usdt"],
+    });
+  });
+
+  it("takes encKey out of config.json too when it was given by file", async () => {
+    fill();
+    const file = join(agent.dir, "enc.key");
+    writeFileSync(file, `${agent.encKey}\n`, { mode: 0o600 });
+    const done = await agent.pair("--enc-key-file", file);
+    expect(done.code, done.output).toBe(0);
+    expect(readFileSync(agent.config, "utf8")).not.toContain("encKey");
+    chmodSync(file, 0o644);
+    expect(
+      (await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state, "--enc-key-file", file)).output,
+    ).toContain("0644");
+    const none = ["--enc-key-file", join(agent.dir, "none")];
+    const away = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state, ...none);
+    expect(away.output).toContain("hint: name the file that holds encKey with --enc-key-file");
+  });
+
+  it("takes every secret from files", async () => {
+    agent.writeConfig(gateway.url, { mnemonic: "<MNEMONIC>", apiKey: "<API_KEY>", encKey: "<ENCRYPTION_KEY>" });
+    const files = { "--mnemonic-file": knownMnemonic, "--api-key-file": gateway.apiKey, "--enc-key-file": agent.encKey };
+    const args = Object.entries(files).flatMap(([option, secret]) => {
+      const path = join(agent.dir, option.slice(2));
+      writeFileSync(path, `${secret}\n`, { mode: 0o600 });
+      return [option, path];
+    });
+    const done = await agent.pair(...args);
+    expect(done.code, done.output).toBe(0);
+    expect(gateway.requests.length).toBe(1);
+  });
+});
+
+describe("a second run", () => {
+  it("says so and changes nothing", async () => {
+    fill();
+    await agent.pair();
+    const before = agent.contents();
+    const again = await agent.pair();
+    expect(again.code).toBe(0);
+    expect(again.output).toContain("paired already");
+    expect(again.output).toContain(gateway.shortCode);
+    expect(agent.contents()).toEqual(before);
+    rmSync(agent.config);
+    expect((await agent.pair()).code).toBe(0);
+    expect(gateway.requests.length).toBe(1);
+  });
+
+  it("takes secrets out again that were put back", async () => {
+    fill();
+    await agent.pair();
+    fill();
+    const again = await agent.pair("--json");
+    expect(again.code, again.output).toBe(0);
+    expect(lastJson(again.output).alreadyPaired).toBe(true);
+    expect(readFileSync(agent.config, "utf8")).not.toMatch(/mnemonic|apiKey/);
+    expect(gateway.requests.length).toBe(1);
+  });
+
+  it("refuses another wallet and touches nothing of it", async () => {
+    fill();
+    await agent.pair();
+    fill({ mnemonic: otherMnemonic });
+    const before = agent.contents();
+    const again = await agent.pair();
+    expect(again.code).toBe(1);
+    expect(again.output).toContain("keystore of another wallet");
+    before.forEach((content, name) => {
+      if (!name.endsWith("lock")) expect(agent.contents().get(name), name).toBe(content);
+    });
+  });
+
+  it("goes on without the mnemonic once the wallet is sealed: its keys still prove themselves", async () => {
+    gateway.say(503, "unavailable", "Not now.");
+    fill();
+    expect((await agent.pair()).code).toBe(3);
+    gateway.scripted = null;
+    agent.writeConfig(gateway.url, { apiKey: gateway.apiKey });
+    const unopened = await agent.pair();
+    expect([unopened.code, gateway.requests.length]).toEqual([2, 1]);
+    expect(unopened.output).toContain("encKey");
+    agent.writeConfig(gateway.url, { apiKey: gateway.apiKey, encKey: agent.encKey });
+    const paired = await agent.pair();
+    expect(paired.code, paired.output).toBe(0);
+    expect(progress().step).toBe("scrubbed");
+  });
+
+  it("refuses another encKey than the keystore's", async () => {
+    gateway.say(503, "unavailable", "Not now.");
+    fill();
+    expect((await agent.pair()).code).toBe(3);
+    fill({ encKey: createHash("sha256").update("another").digest("hex") });
+    const again = await agent.pair();
+    expect(again.code).toBe(2);
+    expect(again.output).toContain("the keystore does not open");
+  });
+});
+
+describe("a damaged state folder", () => {
+  const lastWords = "state/run/last-words.both.json";
+
+  it.each([
+    ["signer/keystore.json", 2, ""],
+    ["courier/link.json", 2, ""],
+    ["signer/ledger", 4, "hint: restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md"],
+  ])("without %s: crypto and pair name it, say what to do, and change nothing but last words", async (name, cryptoExit, hint) => {
+    fill();
+    expect((await agent.pair()).code).toBe(0);
+    const id = JSON.parse(readFileSync(join(agent.state, "pairing.json"), "utf8")).granted.agent;
+    rmSync(join(agent.state, name), { recursive: true });
+    for (const isRefilled of [false, true]) {
+      if (isRefilled) fill();
+      const before = agent.contents();
+      const crypto = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state);
+      const pair = await agent.pair();
+      expect([crypto.code, pair.code]).toEqual([cryptoExit, 2]);
+      for (const { output } of [crypto, pair]) {
+        expect(output).toContain(join(agent.state, name));
+        const byRelease = `hint: restore it from a backup, or have the service release this agent (agents release ${id})`;
+        expect(output).toContain(hint === "" ? byRelease : hint);
+      }
+      const after = agent.contents();
+      expect(after.get(lastWords)).toContain(name);
+      const rest = [before, after].map((contents) => [...contents].filter(([path]) => path !== lastWords));
+      expect(rest[1]).toEqual(rest[0]);
+    }
+  });
+
+  it("does not seal a second keystore for a pairing that was begun", async () => {
+    gateway.say(503, "unavailable", "Not now.");
+    fill();
+    expect((await agent.pair()).code).toBe(3);
+    rmSync(join(agent.state, "signer", "keystore.json"));
+    const again = await agent.pair();
+    expect(again.code).toBe(1);
+    expect(again.output).toContain("holds no keystore");
+    expect(existsSync(join(agent.state, "signer", "keystore.json"))).toBe(false);
+  });
+});
+
+describe("without a yes", () => {
+  const args = (): string[] => ["--config", agent.config, "--state", agent.state];
+  const left = "crypto: this server is paired, but config.json still holds mnemonic and apiKey: ";
+
+  it("of a terminal or --yes the server is paired, the mnemonic stays, and words and exit code say both", async () => {
+    const before = fill();
+    const done = await agent.launcher("pair.js", ...args(), "--json");
+    expect(done.code, done.output).toBe(1);
+    expect(lastJson(done.output)).toMatchObject({
+      ...{ ok: false, alreadyPaired: false, kept: ["mnemonic", "apiKey"], code: "PAIRING_SECRETS_KEPT" },
+      shortCode: gateway.shortCode,
+    });
+    expect(readFileSync(agent.config, "utf8")).toBe(before);
+    expect(progress().step).toBe("registered");
+    const again = await agent.launcher("pair.js", ...args());
+    expect(again.code).toBe(1);
+    expect(again.output).toContain(`${left}there is no terminal to ask whether the mnemonic is written down\nhint: `);
+    expect(again.output).toContain("run pair again with the same options and --yes: it does only what is left");
+    expect(gateway.requests.length).toBe(1);
+    const yes = await agent.launcher("pair.js", ...args(), "--yes", "--json");
+    expect(yes.code, yes.output).toBe(0);
+    expect(lastJson(yes.output)).toMatchObject({ ok: true, alreadyPaired: true, kept: [], shortCode: gateway.shortCode });
+    expect(readFileSync(agent.config, "utf8")).not.toContain("junk");
+  });
+
+  it("to the question it is the same, and nobody is sent on to fund the wallet", async () => {
+    const before = fill();
+    const { runCommand } = (await import(join(projectRoot, "dist", "cli", "main.js"))) as typeof import("../../cli/main.ts");
+    let [output, asked] = ["", ""];
+    const say = (text: string): void => {
+      output += text;
+    };
+    const code = await runCommand(["pair", ...args()], {
+      ...{ out: say, err: say, user: "ann", isInteractive: true, now: Date.now, sleep: async () => false },
+      confirm: async (question) => {
+        asked = question;
+        return false;
+      },
+    });
+    expect([code, asked]).toEqual([1, "  Is it written down in another place? (yes/no) "]);
+    expect(output).toContain("paired, but not done: mnemonic and apiKey not taken out of config.json");
+    expect(output).toContain(`${left}nobody said whether the mnemonic is written down\nhint: `);
+    expect(output).toContain("run pair again and answer yes: it does only what is left");
+    expect(output).toContain(gateway.shortCode);
+    expect(output).not.toContain("send funds");
+    expect(readFileSync(agent.config, "utf8")).toBe(before);
+  });
+});
+
+describe("a pairing that was cut", () => {
+  it("keeps the sealed keystore while the gateway is away, and goes on with the same keys", async () => {
+    fill();
+    await gateway.close();
+    const away = await agent.pair("--json");
+    expect(away.code).toBe(3);
+    expect(lastJson(away.output)).toMatchObject({ ok: false, code: "PAIRING_AWAY" });
+    expect(away.output).toContain("hint: the sealed keystore is kept");
+    expect(progress().step).toBe("sealed");
+    expect(readFileSync(agent.config, "utf8")).toContain(knownMnemonic);
+    const { signerKey } = progress().wallet;
+    const early = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state);
+    expect(early.code).toBe(2);
+    expect(early.output).toContain("pairing was begun but not finished");
+    await gateway.open();
+    const back = await agent.pair();
+    expect(back.code, back.output).toBe(0);
+    expect(gateway.requests[0]?.transcript.signerKey).toBe(signerKey);
+  });
+
+  it("registers the same keys again when it was killed while the gateway answered", async () => {
+    fill();
+    let killed = false;
+    const args = [join(projectRoot, "pair.js"), "--config", agent.config, "--state", agent.state];
+    const first = start(process.execPath, args, { logFile: agent.log });
+    gateway.scripted = (response) => {
+      first.child.kill("SIGKILL");
+      killed = true;
+      setTimeout(() => response.destroy(), 100);
+    };
+    await first.ended;
+    await until("the request", 5_000, async () => (killed ? true : undefined));
+    gateway.scripted = null;
+    const again = await agent.pair();
+    expect(again.code, again.output).toBe(0);
+    const [one, two] = gateway.requests;
+    expect(two?.transcript.signerKey).toBe(one?.transcript.signerKey);
+    expect(two?.transcript.linkKey).toBe(one?.transcript.linkKey);
+    expect(two?.transcript.nonce).not.toBe(one?.transcript.nonce);
+  });
+
+  it("does not ask the gateway again once it granted", async () => {
+    fill();
+    // The link's file cannot take its place: the fault comes after the grant and after the ledger's
+    // first record.
+    mkdirSync(join(agent.state, "courier", "link.json.new"), { recursive: true, mode: 0o700 });
+    const cut = await agent.pair();
+    expect(cut.code, cut.output).toBe(1);
+    expect(cut.output).toContain("link.json could not be written");
+    expect(progress().step).toBe("granted");
+    rmdirSync(join(agent.state, "courier", "link.json.new"));
+    const again = await agent.pair();
+    expect(again.code, again.output).toBe(0);
+    expect(gateway.requests.length).toBe(1);
+    expect(ledgerLines().length).toBe(1);
+  });
+
+  it("is paired, and says what is left, when config.json cannot be rewritten", async () => {
+    const before = fill();
+    mkdirSync(`${agent.config}.new`);
+    const cut = await agent.pair();
+    expect(cut.code).toBe(1);
+    expect(cut.output).toContain("cannot be rewritten");
+    expect(progress().step).toBe("registered");
+    expect(readFileSync(agent.config, "utf8")).toBe(before);
+    rmdirSync(`${agent.config}.new`);
+    const again = await agent.pair();
+    expect(again.code, again.output).toBe(0);
+    expect(readFileSync(agent.config, "utf8")).not.toContain("junk");
+    expect(gateway.requests.length).toBe(1);
+  });
+
+  it("never begins a second ledger where its progress was lost", async () => {
+    fill();
+    await agent.pair();
+    rmSync(join(agent.state, "pairing.json"));
+    fill();
+    const again = await agent.pair();
+    expect(again.code).toBe(1);
+    expect(again.output).toContain("holds a ledger, yet pairing never came that far");
+    expect(gateway.requests.length).toBe(1);
+  });
+});
+
+describe("with the real gateway", () => {
+  it("pairs, and both sides show the same short code", async () => {
+    const gatewayJs = join(projectRoot, "gateway", "gateway.js");
+    const options = { cwd: agent.dir, logFile: agent.log };
+    const folder = join(agent.dir, "gateway");
+    expect((await run(process.execPath, [gatewayJs, "init", "--dir", folder], options)).code).toBe(0);
+    const config = join(folder, "gateway.config.json");
+    const port = await freePort();
+    const own = JSON.parse(readFileSync(config, "utf8"));
+    const here = { listen: { host: "127.0.0.1", port }, publicUrl: `http://127.0.0.1:${port}`, prices: {} };
+    writeFileSync(config, JSON.stringify({ ...own, ...here }));
+    const create = ["merchant", "create", "Shop", "--json", "--config", config, "--config-out", agent.config];
+    const made = await run(process.execPath, [gatewayJs, ...create], options);
+    const { apiKey } = JSON.parse(made.output.trim().split("\n").at(-1) ?? "");
+    const supplied = readFileSync(agent.config, "utf8");
+    const filled = supplied
+      .replace("<MNEMONIC>", knownMnemonic)
+      .replace("<API_KEY>", apiKey)
+      .replace("<ENCRYPTION_KEY>", agent.encKey);
+    writeFileSync(agent.config, filled);
+    const serving = start(process.execPath, [gatewayJs, "start", "--config", config], options);
+    try {
+      await until(
+        "the gateway",
+        15_000,
+        async () => ((await fetch(`http://127.0.0.1:${port}/health`)).ok ? true : undefined),
+        serving.output,
+      );
+      const done = await agent.pair("--json");
+      expect(done.code, done.output).toBe(0);
+      const { shortCode, agent: id } = lastJson(done.output);
+      const agents = await run(process.execPath, [gatewayJs, "agents", "--config", config], options);
+      expect(agents.output).toContain(String(id));
+      expect(agents.output).toContain(String(shortCode));
+    } finally {
+      await stop(serving);
+    }
+  }, 60_000);
+});

@@ -1,0 +1,101 @@
+/**
+ * The table of codes and docs/errors.md say the same, row for row and in the same order, and every
+ * code is used somewhere. `npx vitest run test/protocol/codes.test.ts -u` writes the tables of the
+ * document anew.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { type Code, codes } from "../../protocol/codes.ts";
+
+/**
+ * Codes that would not be, if no ledger and no database could ever be put back, copied or lost.
+ * Those that a thief or a defect needs as well, such as LEDGER_FORGED, HUB_SLOT_REUSED or
+ * CHAIN_SLOT_FOREIGN, are not of them.
+ */
+const forRecovery: readonly Code[] = [
+  ...(["LEDGER_BEHIND_GATEWAY", "LEDGER_FORKED", "SLOT_CONTESTED", "ACCOUNT_BEHIND"] as const),
+  ...(["RECOVERY_OFFERED", "RECOVERY_HOLD", "RECOVERY_BOTH", "RECOVERY_NONE", "RECOVERY_ORDER"] as const),
+  ...(["HUB_LEDGER_FORKED", "HUB_DATABASE_BEHIND", "HUB_ORDER_REPLACED", "AGENT_BEHIND", "GATEWAY_AGENT_UNHEARD"] as const),
+];
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const tablesOfCodes = ["protocol/codes.ts", "protocol/codes-gateway.ts"];
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+/** Headings and codes as they stand in the source, since an object knows no comments. */
+function groups(): { readonly title: string; readonly names: Code[] }[] {
+  const found: { title: string; names: Code[] }[] = [];
+  for (const line of tablesOfCodes.flatMap((path) => read(path).split("\n"))) {
+    const title = /^ {2}\/\/ (.*)$/.exec(line)?.[1];
+    if (title !== undefined) found.push({ title, names: [] });
+    const name = /^ {2}([A-Z][A-Z0-9_]*): \[/.exec(line)?.[1];
+    if (name !== undefined) found.at(-1)?.names.push(name as Code);
+  }
+  return found.filter(({ names }) => names.length > 0);
+}
+
+const cell = (text: string): string => text.replace(/[|<]/g, "\\$&");
+
+function tables(): string {
+  const parts = groups().map(({ title, names }) => {
+    const rows = names.map((name) => `| \`${name}\` | ${codes[name].map(cell).join(" | ")} |`);
+    const heading = title.charAt(0).toUpperCase() + title.slice(1);
+    return [
+      `## ${heading}`,
+      "",
+      "| code | kind | effect | who sees it | meaning | what the operator does |",
+      "|---|---|---|---|---|---|",
+      ...rows,
+    ].join("\n");
+  });
+  return parts.join("\n\n");
+}
+
+function sourcesUnder(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return entry.name === "node_modules" ? [] : sourcesUnder(path);
+    return path.endsWith(".ts") && !tablesOfCodes.includes(path) ? [path] : [];
+  });
+}
+
+describe("codes", () => {
+  it("stand in docs/errors.md, in the same order and words", async () => {
+    const document = read("docs/errors.md");
+    const [before, rest = ""] = document.split("<!-- codes -->\n");
+    const [, after = ""] = rest.split("<!-- /codes -->");
+    await expect(`${before}<!-- codes -->\n\n${tables()}\n\n<!-- /codes -->${after}`).toMatchFileSnapshot("../../docs/errors.md");
+  });
+
+  it("are all read from the source", () => {
+    expect(groups().flatMap(({ names }) => names)).toEqual(Object.keys(codes));
+  });
+
+  it("name their room first and say what each column promises", () => {
+    for (const [name, [kind, effect, , meaning, remedy]] of Object.entries(codes)) {
+      expect(name).toMatch(/^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$/);
+      expect(meaning.trim(), name).not.toBe("");
+      expect(remedy.trim(), name).not.toBe("");
+      // An expected no happens before anything outside does.
+      if (kind === "refusal") expect(effect, name).toBe("none");
+    }
+  });
+
+  it("of a recovery are few, and all others that speak of one lead to it", () => {
+    expect(forRecovery.length).toBeLessThanOrEqual(14);
+    const speaking = Object.entries(codes).filter(([name, [, , , meaning]]) =>
+      /^RECOVERY_|put back|from a backup|recover/.test(`${name} ${meaning}`),
+    );
+    expect(speaking.map(([name]) => name).filter((name) => !forRecovery.includes(name as Code))).toEqual([]);
+  });
+
+  it("are all used", () => {
+    const text = ["protocol", "chains", "agent", "cli", "client", "gateway", "scripts"]
+      .flatMap(sourcesUnder)
+      .map(read)
+      .join("\n");
+    expect(Object.keys(codes).filter((name) => !text.includes(`"${name}"`))).toEqual([]);
+  });
+});

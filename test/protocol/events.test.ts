@@ -1,0 +1,107 @@
+/**
+ * The tables of events and docs/events.md say the same, row for row; every event is used by a log
+ * call of its process, at its level, and no log call names another. `npx vitest run
+ * test/protocol/events.test.ts -u` writes the tables of the document anew.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { noticeTable } from "../../notices/table.ts";
+import { agentEvents, gatewayEvents } from "../../protocol/events.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+
+const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
+
+const cell = (text: string): string => text.replace(/[|<]/g, "\\$&");
+
+function tableOf(head: readonly string[], rows: Readonly<Record<string, readonly string[]>>): string {
+  const lines = Object.entries(rows).map(([name, row]) => `| \`${name}\` | ${row.map(cell).join(" | ")} |`);
+  return [`| ${head.join(" | ")} |`, `|${head.map(() => "---").join("|")}|`, ...lines].join("\n");
+}
+
+function withTable(document: string, mark: string, text: string): string {
+  const [before, rest = ""] = document.split(`<!-- ${mark} -->\n`);
+  const [, after = ""] = rest.split(`<!-- /${mark} -->`);
+  return `${before}<!-- ${mark} -->\n\n${text}\n\n<!-- /${mark} -->${after}`;
+}
+
+function sourcesUnder(folder: string): readonly string[] {
+  return readdirSync(join(projectRoot, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return entry.name === "node_modules" ? [] : sourcesUnder(path);
+    return path.endsWith(".ts") ? [path] : [];
+  });
+}
+
+/** Every `log.level({ event: "…"` of the sources, and every event the small writers are given. */
+function callsIn(paths: readonly string[]): readonly { readonly path: string; readonly level: string; readonly event: string }[] {
+  return paths.flatMap((path) => {
+    const text = read(path);
+    const pino = [...text.matchAll(/\blog\.(debug|info|warn|error)\(\s*\{\s*event(?:: "([a-z-]+)")?/g)];
+    // The gateway's `say` is the answer of an HTTP request.
+    const small = path.startsWith("gateway/")
+      ? []
+      : [...text.matchAll(/(?:\blog|#options\.log|\bsay|lastWords|\.#say|options\.say)\(\s*"([a-z-]+)",/g)];
+    return [
+      ...pino.map(([, level = "", event = "*"]) => ({ path, level, event })),
+      ...small.map(([, event = ""]) => ({ path, level: "", event })),
+    ];
+  });
+}
+
+/** Logs for both sides. */
+const loggedTeller = "notices/logged-teller.ts";
+const agentSources = [
+  ...sourcesUnder("agent/signer"),
+  ...sourcesUnder("agent/ledger"),
+  ...sourcesUnder("agent/courier"),
+  ...sourcesUnder("agent/launcher"),
+  "agent/crypto.ts",
+  loggedTeller,
+];
+const sides = [
+  { name: "agent", table: agentEvents as Readonly<Record<string, readonly string[]>>, sources: agentSources },
+  {
+    name: "gateway",
+    table: gatewayEvents as Readonly<Record<string, readonly string[]>>,
+    sources: [...sourcesUnder("gateway"), loggedTeller],
+  },
+] as const;
+
+describe("events", () => {
+  it("stand in docs/events.md, in the same order and words", async () => {
+    let document = read("docs/events.md");
+    const head = ["event", "process", "level", "meaning", "what the operator does"];
+    for (const { name, table } of sides) document = withTable(document, name, tableOf(head, table));
+    const noticeHead = ["event", "told by", "level", "subject", "meaning", "what the operator does"];
+    document = withTable(document, "notices", tableOf(noticeHead, noticeTable));
+    await expect(document).toMatchFileSnapshot("../../docs/events.md");
+  });
+
+  for (const { name, table, sources } of sides) {
+    it(`of the ${name}: each is used, at its level, and no log call names another`, () => {
+      const calls = callsIn(sources);
+      expect(calls.length).toBeGreaterThan(25);
+      for (const { path, level, event } of calls) {
+        if (event === "*") continue; // the name comes from a type whose members are the table's
+        expect(Object.keys(table), `${path} names ${event}`).toContain(event);
+        if (level !== "") expect(table[event]?.[1], `${path}: level of ${event}`).toBe(level);
+      }
+      const text = sources.map(read).join("\n");
+      const chain = read("chains/evm/node-pool.ts");
+      for (const event of Object.keys(table)) {
+        const isUsed = text.includes(`"${event}"`) || (event.startsWith("node-") && chain.includes(`log("${event}"`));
+        expect(isUsed, `${event} is used nowhere`).toBe(true);
+      }
+    });
+
+    it(`of the ${name}: no log call is without an event`, () => {
+      for (const path of sources) {
+        const bare = [
+          ...read(path).matchAll(/\b(?:log|out)\.(?:debug|info|warn|error|fatal|trace)\((?!\s*\{\s*event|\s*line,)/g),
+        ];
+        expect(bare.map(([text]) => `${path}: ${text}`)).toEqual([]);
+      }
+    });
+  }
+});

@@ -1,0 +1,162 @@
+/**
+ * Metrics, alert rules and dashboard belong together: every metric they name is served by a live
+ * courier or gateway, docs/events.md names them all, and Prometheus' own tool reads them. `npx
+ * vitest run test/protocol/monitoring.test.ts -u` writes the document's table anew.
+ */
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import pino from "pino";
+import { describe, expect, it } from "vitest";
+import { createMetricsText } from "../../agent/courier/metrics-text.ts";
+import { timed } from "../../gateway/store/timed.ts";
+import { startAlerts } from "../../gateway/telling/alerts.ts";
+import { createMeasures } from "../../gateway/telling/measures.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+import { paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
+import { startTestGateway } from "../support/gateway-server.ts";
+import { until } from "../support/until.ts";
+
+const hasPromtool = spawnSync("promtool", ["--version"], { stdio: "ignore" }).status === 0;
+if (!hasPromtool) process.stderr.write("\n*** SKIPPED for want of promtool: apt-get install prometheus\n\n");
+
+const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
+const promtool = (args: readonly string[], input = "") => {
+  const done = spawnSync("promtool", args, { cwd: projectRoot, input, encoding: "utf8" });
+  return { status: done.status, output: done.stdout + done.stderr };
+};
+/** Names of a text that Prometheus scrapes, with their help. */
+const helpOf = (text: string): ReadonlyMap<string, string> =>
+  new Map([...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name = "", help = ""]) => [name, help]));
+
+startsAnvil();
+
+async function courierText(): Promise<string> {
+  const rig = await rigOn();
+  const { transactionId } = rig.gateway.order({ address: receiver() });
+  const held = rig.gateway.order({ address: receiver(), mode: "manual" });
+  await paid(rig, transactionId);
+  const { metrics, watchman } = rig;
+  await until(
+    () => (watchman.latest()?.summary?.counts.paid ?? 0) === 1 && watchman.latest()?.items[0]?.state === "held",
+    10_000,
+  );
+  await until(() => rig.notices.length >= 2);
+  const told = rig.notices.map(({ event, subject }) => `${event} ${subject}`);
+  expect(told).toContain(`withdrawal-held ${held.transactionId}`);
+  expect(told).toContain("funds-low eth");
+  return createMetricsText({ metrics, watchman, clock: Date.now, version: "9.9.9", residentBytes: () => 1 }).text();
+}
+
+async function gatewayText(): Promise<{ readonly text: string; readonly told: readonly string[] }> {
+  const told: string[] = [];
+  const gateway = await startTestGateway();
+  const { store } = gateway.service;
+  const online = new Set<string>();
+  const hub = { online: (id: string): boolean => online.has(id) };
+  expect((await gateway.pair()).status).toBe(200);
+  const agent = store.database.get<{ id: string }>("SELECT id FROM agents")?.id ?? "";
+  let nowMs = 0;
+  const alerts = startAlerts({
+    ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, hub, log: pino({ level: "silent" }) },
+    ...{ clock: () => gateway.clock.nowMs, monotonic: () => nowMs },
+    deliver: async (body) => {
+      const { event, subject } = JSON.parse(body) as { event: string; subject: string };
+      told.push(`${event} ${subject === agent ? "AGENT" : subject.replace(agent, "AGENT").replace(/ \d+$/, "")}`);
+      return "";
+    },
+  });
+  alerts.look();
+  nowMs = 599_999;
+  alerts.look();
+  await until(() => alerts.counts().waiting === 0);
+  expect(told).toEqual([]);
+  nowMs = 600_000;
+  store.write((database) => {
+    database.run("UPDATE agents SET lockedCode = 'LEDGER_DAMAGED' WHERE id = ?", agent);
+    const sql = "INSERT INTO audit (at, actor, act, subject, detail) VALUES (?, 'hub', 'alarm HUB_CONTRADICTION', ?, 'words')";
+    database.run(sql, gateway.clock.nowMs, agent);
+  });
+  alerts.look();
+  alerts.look();
+  online.add(agent);
+  alerts.look();
+  await until(() => told.length === 4);
+  const { fastify } = await import("fastify");
+  // milliseconds: one reading of four, one transaction of two thousand
+  const ticks = [0, 4, 4, 2_004];
+  const clocked = timed(store, () => ticks.shift() ?? 0);
+  clocked.store.database.get("SELECT 1 FROM meta");
+  clocked.store.write(() => undefined);
+  const server = fastify();
+  const measures = createMeasures({
+    ...{ server: server as never, database: store.database, hub, notices: alerts.counts, clock: () => gateway.clock.nowMs },
+    watcher: () => ({ chainStatus: () => [], outOfService: () => new Map() }),
+    residentBytes: () => 1,
+    callbacksWaiting: () => 7,
+    databaseTimes: clocked.times,
+  });
+  expect(
+    (await gateway.call("POST", "/api/v1/createTransactionRequest", { currency: "eth", amount: "1", orderId: "a" })).status,
+  ).toBe(200);
+  gateway.clock.nowMs += 90_000;
+  server.get("/thing/:id", async () => "ok");
+  await server.inject({ method: "GET", url: "/thing/secret-order" });
+  await server.inject({ method: "GET", url: "/nowhere/else" });
+  const text = await measures.text();
+  alerts.close();
+  await server.close();
+  await gateway.close();
+  return { text, told };
+}
+
+describe("metrics", () => {
+  it("of a live courier and of a gateway are in the document, and all that rules and dashboard name is among them", async () => {
+    const agent = await courierText();
+    const { text: gateway, told } = await gatewayText();
+    expect(told).toEqual(["agent-away AGENT", "agent-locked AGENT", "alarm HUB_CONTRADICTION AGENT", "agent-away-over AGENT"]);
+
+    expect(agent).toContain('autowithdraw_withdrawals{state="paid"} 1');
+    expect(agent).toContain('autowithdraw_withdrawals{state="held"} 1');
+    for (const step of ["approved", "signed", "released", "broadcast", "final"])
+      expect(agent).toContain(`autowithdraw_withdrawal_step_seconds_count{step="${step}"} 1`);
+    expect(gateway).toContain('autowithdraw_gateway_agents{state="connected"} 1');
+    expect(gateway).toContain('autowithdraw_gateway_agents{state="locked"} 1');
+    expect(gateway).toContain('autowithdraw_gateway_http_requests_total{method="GET",route="/thing/:id",status="200"} 1');
+    expect(gateway).toContain('autowithdraw_gateway_http_requests_total{method="GET",route="none",status="404"} 1');
+    expect(gateway).toContain('autowithdraw_gateway_deposits{stage="waiting"} 1');
+    expect(gateway).toContain('autowithdraw_gateway_deposit_oldest_seconds{stage="waiting"} 90');
+    expect(gateway).toContain("autowithdraw_gateway_callbacks_waiting 7");
+    expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="0.0025",kind="read"} 0');
+    expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="0.005",kind="read"} 1');
+    expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="1",kind="write"} 0');
+    expect(gateway).toContain('autowithdraw_gateway_database_seconds_sum{kind="write"} 2');
+    expect(gateway).not.toMatch(/secret-order|nowhere/);
+
+    const help = new Map([...helpOf(agent), ...helpOf(gateway)]);
+    const named = [
+      ...`${read("monitoring/prometheus-rules.yml")}${read("monitoring/grafana-dashboard.json")}`.matchAll(/\bautowithdraw_\w+/g),
+    ];
+    expect(named.length).toBeGreaterThan(40);
+    for (const [name] of named) expect([...help.keys()], `${name} is not served`).toContain(name.replace(/_bucket$/, ""));
+
+    const rows = [...help].map(([name, words]) => `| \`${name}\` | ${words} |`);
+    const table = ["| metric | meaning |", "|---|---|", ...rows].join("\n");
+    const [before, rest = ""] = read("docs/events.md").split("<!-- metrics -->\n");
+    const [, after = ""] = rest.split("<!-- /metrics -->");
+    const document = `${before}<!-- metrics -->\n\n${table}\n\n<!-- /metrics -->${after}`;
+    await expect(document).toMatchFileSnapshot("../../docs/events.md");
+
+    if (!hasPromtool) return;
+    for (const text of [agent, gateway]) expect(promtool(["check", "metrics"], text)).toEqual({ status: 0, output: "" });
+    expect(promtool(["check", "metrics"], `${agent}\nnot a metric`).status).not.toBe(0);
+  });
+});
+
+describe.skipIf(!hasPromtool)("alert rules", () => {
+  it("are rules to Prometheus, and fire when they should", () => {
+    expect(promtool(["check", "rules", "monitoring/prometheus-rules.yml"])).toMatchObject({ status: 0 });
+    const tested = promtool(["test", "rules", "monitoring/prometheus-rules.test.yml"]);
+    expect(tested.status, tested.output).toBe(0);
+  });
+});

@@ -1,0 +1,373 @@
+/**
+ * The signer's sockets: framing, requests and answers, back-pressure, hostile clients, the socket
+ * file and inherited sockets.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { build } from "vite";
+import { afterEach, describe, expect, it } from "vitest";
+import { type LineServer, type LineServerOptions, listenLines } from "../../agent/signer/sockets/line-server.ts";
+import { createSocketClient } from "../../agent/socket/client.ts";
+import { encodeLine, LineReader, lineBytesMax } from "../../agent/socket/line.ts";
+import type { OperatorAnswers, OperatorRequests, Push, Request } from "../../agent/socket/verbs.ts";
+import type { AgentError } from "../../protocol/fault.ts";
+
+const cleanups: (() => void)[] = [];
+afterEach(() => {
+  for (const each of cleanups.splice(0).reverse()) each();
+});
+
+function place(): string {
+  const folder = mkdtempSync(join(tmpdir(), "socket-"));
+  cleanups.push(() => rmSync(folder, { recursive: true }));
+  return join(folder, "s.sock");
+}
+
+const echo: LineServerOptions["onRequest"] = ({ id, verb, ...rest }, answer) => answer({ id, ok: true, verb, ...rest });
+
+async function serve(path: string, options: Partial<LineServerOptions> = {}): Promise<LineServer> {
+  let server: LineServer | undefined;
+  await new Promise<void>((resolve, reject) => {
+    server = listenLines(path, {
+      onRequest: echo,
+      onListening: resolve,
+      onFault: reject,
+      connectionsMax: 4,
+      outstandingMax: 16,
+      ...options,
+    });
+  });
+  const listening = server as LineServer;
+  cleanups.push(() => listening.close());
+  return listening;
+}
+
+function client(path: string, timeoutMs = 5000, outstandingMax = 1024) {
+  const made = createSocketClient<OperatorRequests, OperatorAnswers>(path, { timeoutMs, outstandingMax });
+  cleanups.push(() => made.close());
+  return made;
+}
+
+async function raw(path: string): Promise<Socket> {
+  const socket = connect(path);
+  socket.on("error", () => {});
+  cleanups.push(() => socket.destroy());
+  await once(socket, "connect");
+  return socket;
+}
+
+/** Everything a socket says until it is closed by the other end. */
+async function allOf(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on("data", (chunk) => chunks.push(chunk));
+  await once(socket, "close");
+  return Buffer.concat(chunks).toString();
+}
+
+const rejection = (act: Promise<unknown>): Promise<AgentError> =>
+  act.then(
+    () => Promise.reject(new Error("fulfilled")),
+    (error) => error,
+  );
+
+describe("lines", () => {
+  const text = `${encodeLine({ a: "line\nbreak ü" })}${encodeLine({ b: 2 })}\n${encodeLine({ c: "x".repeat(50) })}`;
+
+  it("come out the same however the bytes are cut", () => {
+    const bytes = Buffer.from(text);
+    const whole: string[] = [];
+    new LineReader(1000).push(bytes, (line) => whole.push(Buffer.from(line).toString()));
+    expect(whole.map((line) => (line === "" ? null : JSON.parse(line)))).toEqual([
+      { a: "line\nbreak ü" },
+      { b: 2 },
+      null,
+      { c: "x".repeat(50) },
+    ]);
+    for (let first = 0; first <= bytes.length; first++) {
+      for (const second of [first, first + 1, first + 30]) {
+        const reader = new LineReader(1000);
+        const got: string[] = [];
+        for (const part of [bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)]) {
+          reader.push(part, (line) => got.push(Buffer.from(line).toString()));
+        }
+        expect(got).toEqual(whole);
+      }
+    }
+  });
+
+  it("are bounded, ended or not", () => {
+    const push = (bytes: number, ended: boolean, parts: number): string => {
+      const reader = new LineReader(100);
+      const line = "x".repeat(bytes) + (ended ? "\n" : "");
+      const step = Math.ceil(line.length / parts);
+      try {
+        for (let at = 0; at < line.length; at += step) reader.push(Buffer.from(line.slice(at, at + step)), () => {});
+      } catch (error) {
+        return (error as AgentError).code;
+      }
+      return "";
+    };
+    for (const parts of [1, 3]) {
+      expect(push(99, true, parts)).toBe("");
+      expect(push(100, true, parts)).toBe("SOCKET_FORMAT");
+      expect(push(99, false, parts)).toBe("");
+      expect(push(100, false, parts)).toBe("SOCKET_FORMAT");
+    }
+  });
+});
+
+describe("requests", () => {
+  it("are answered by id, many at once, in any order", async () => {
+    const path = place();
+    await serve(path, {
+      onRequest: ({ id, ...rest }, answer) => setTimeout(() => answer({ id, ok: true, ...rest }), (id * 7) % 20),
+    });
+    const asking = client(path);
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, n) => asking.request("show", { transactionId: `t${n}` })));
+    expect(answers.map((answer) => (answer as unknown as { transactionId: string }).transactionId)).toEqual(
+      Array.from({ length: 200 }, (_, n) => `t${n}`),
+    );
+  });
+
+  it("are refused as answers, not as rejections", async () => {
+    const path = place();
+    await serve(path, {
+      onRequest: ({ id, verb }, answer) =>
+        verb === "refuse" ? answer({ id, ok: false, code: "X", detail: "no", effect: "none" }) : answer({ id, ok: true }),
+    });
+    const asking = client(path);
+    expect(await asking.request("refuse", { transactionId: "t", approver: "ann" })).toEqual({
+      ok: false,
+      code: "X",
+      detail: "no",
+      effect: "none",
+    });
+    expect(await asking.request("status", {})).toEqual({ ok: true });
+  });
+
+  it("wait their turn beyond the outstanding ones, unread", async () => {
+    const path = place();
+    const waiting: (() => void)[] = [];
+    let most = 0;
+    await serve(path, {
+      outstandingMax: 3,
+      onRequest: ({ id }, answer) => {
+        waiting.push(() => answer({ id, ok: true }));
+        most = Math.max(most, waiting.length);
+      },
+    });
+    const asking = client(path);
+    const all = Promise.all(Array.from({ length: 50 }, () => asking.request("status", {})));
+    let answered = 0;
+    while (answered < 50) {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      const next = waiting.shift();
+      if (next === undefined) continue;
+      next();
+      answered += 1;
+    }
+    expect(await all).toHaveLength(50);
+    expect(most).toBe(3);
+  });
+
+  it("beyond the client's own bound are rejected, and nothing was sent", async () => {
+    const path = place();
+    let seen = 0;
+    await serve(path, {
+      onRequest: () => {
+        seen += 1;
+      },
+    });
+    const asking = client(path, 5000, 2);
+    const held = [asking.request("status", {}), asking.request("status", {})];
+    for (const each of held) each.catch(() => {});
+    expect(await rejection(asking.request("status", {}))).toMatchObject({ code: "SOCKET_BUSY", effect: "none" });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(seen).toBe(2);
+    asking.close();
+    expect(await rejection(held[0] as Promise<unknown>)).toMatchObject({ code: "SOCKET_CLOSED", effect: "unknown" });
+  });
+
+  it("without an answer in time are unknown; the late answer hurts nobody", async () => {
+    const path = place();
+    await serve(path, { onRequest: ({ id }, answer) => setTimeout(() => answer({ id, ok: true }), id === 1 ? 80 : 0) });
+    const asking = client(path, 30);
+    expect(await rejection(asking.request("status", {}))).toMatchObject({ code: "SOCKET_TIMEOUT", effect: "unknown" });
+    await new Promise((resolve) => setTimeout(resolve, 80));
+    expect(await asking.request("status", {})).toEqual({ ok: true });
+  });
+
+  it("to nobody are unreachable; to a server that dies, unknown", async () => {
+    const path = place();
+    const nobody = client(path);
+    const reasons: string[] = [];
+    nobody.onClose(({ code }) => reasons.push(code));
+    expect(await rejection(nobody.request("status", {}))).toMatchObject({ code: "SOCKET_UNREACHABLE", effect: "none" });
+    expect(await rejection(nobody.request("status", {}))).toMatchObject({ code: "SOCKET_UNREACHABLE", effect: "none" });
+    nobody.onClose(({ code }) => reasons.push(code));
+    expect(reasons).toEqual(["SOCKET_UNREACHABLE", "SOCKET_UNREACHABLE"]);
+    await serve(path, { onRequest: (_, __, connection) => connection.close() });
+    const asking = client(path);
+    expect(await rejection(asking.request("status", {}))).toMatchObject({ code: "SOCKET_CLOSED", effect: "unknown" });
+  });
+});
+
+describe("pushes", () => {
+  it("reach every client, between answers", async () => {
+    const path = place();
+    const server = await serve(path);
+    const clients = [client(path), client(path)];
+    const got: Push[] = [];
+    for (const each of clients) {
+      each.onPush((push) => got.push(push));
+      await each.request("status", {});
+    }
+    server.push({ push: "locked", code: "X" });
+    for (const each of clients) await each.request("status", {});
+    expect(got).toEqual([
+      { push: "locked", code: "X" },
+      { push: "locked", code: "X" },
+    ]);
+  });
+
+  it("are not kept for ever for a client that does not read", async () => {
+    const path = place();
+    let closed = 0;
+    const server = await serve(path, {
+      unreadBytesMax: 1_000_000,
+      onClose: () => {
+        closed += 1;
+      },
+    });
+    const deaf = await raw(path);
+    deaf.pause();
+    const reading = client(path);
+    await reading.request("status", {});
+    for (let n = 0; n < 60 && closed === 0; n++) {
+      server.push({ push: "statement", frame: "x".repeat(100_000), after: 0, head: { seq: 1, hash: "00".repeat(32) } });
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    expect(closed).toBe(1);
+    expect(await reading.request("status", {})).toMatchObject({ ok: true });
+  });
+});
+
+describe("a hostile client", () => {
+  it.each([
+    ["no JSON", "hello\n"],
+    ["an empty line", "\n"],
+    ["a list", "[]\n"],
+    ["no id", '{"verb":"status"}\n'],
+    ["id 0", '{"id":0,"verb":"status"}\n'],
+    ["a fraction as id", '{"id":1.5,"verb":"status"}\n'],
+    ["no verb", '{"id":1}\n'],
+    ["the same key twice", '{"id":1,"id":2,"verb":"status"}\n'],
+    ["a forbidden key", '{"id":1,"verb":"status","__proto__":{}}\n'],
+    ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0x22, 0x0a])],
+    ["an endless line", "x".repeat(lineBytesMax + 1)],
+  ])("that sends %s is told so and cut off; others go on", async (_, bytes) => {
+    const path = place();
+    const requests: Request[] = [];
+    await serve(path, {
+      onRequest: (request, answer, connection) => {
+        requests.push(request);
+        echo(request, answer, connection);
+      },
+    });
+    const socket = await raw(path);
+    const said = allOf(socket);
+    socket.write(bytes);
+    expect(JSON.parse(await said)).toMatchObject({ id: 0, ok: false, code: "SOCKET_FORMAT", effect: "none" });
+    expect(requests).toEqual([]);
+    expect(await client(path).request("status", {})).toMatchObject({ ok: true });
+  });
+
+  it("that opens more connections than allowed has them closed", async () => {
+    const path = place();
+    await serve(path, { connectionsMax: 2 });
+    const open = [await raw(path), await raw(path)];
+    await once(await raw(path), "close");
+    open[0]?.destroy();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await client(path).request("status", {})).toMatchObject({ ok: true });
+  });
+
+  it("that never reads the reason is cut off all the same", async () => {
+    const path = place();
+    let closed: () => void = () => {};
+    const gone = new Promise<void>((resolve) => {
+      closed = resolve;
+    });
+    await serve(path, { onClose: () => closed() });
+    const socket = await raw(path);
+    socket.pause();
+    socket.write("nonsense\n");
+    await gone;
+  });
+});
+
+describe("the socket file", () => {
+  it("is private, and gone after closing", async () => {
+    const path = place();
+    const umask = process.umask();
+    const server = await serve(path);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(process.umask()).toBe(umask);
+    server.close();
+    server.close();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(() => statSync(path)).toThrow();
+  });
+
+  it("left by a killed process is replaced; of a living one it is not", async () => {
+    const path = place();
+    const code = `require("net").createServer().listen(${JSON.stringify(path)}, () => console.log("listening")); setInterval(() => {}, 1000);`;
+    const child = spawn(process.execPath, ["-e", code]);
+    cleanups.push(() => child.kill("SIGKILL"));
+    await once(child.stdout, "data");
+    expect(await rejection(serve(path))).toMatchObject({ code: "SOCKET_IN_USE" });
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    expect(statSync(path).isSocket()).toBe(true);
+    await serve(path);
+    expect(await client(path).request("status", {})).toMatchObject({ ok: true });
+  });
+
+  it("is never made over another file, nor where it cannot be", async () => {
+    const path = place();
+    writeFileSync(path, "precious");
+    expect(await rejection(serve(path))).toMatchObject({ code: "SOCKET_LISTEN" });
+    expect(statSync(path).size).toBe(8);
+    expect(await rejection(serve(join(path, "below")))).toMatchObject({ code: "SOCKET_LISTEN" });
+    expect(await rejection(serve(`${tmpdir()}/${"x".repeat(120)}`))).toMatchObject({ code: "SOCKET_LISTEN" });
+  });
+
+  it("may be inherited as a descriptor, by a process that listens nowhere itself", async () => {
+    const built = await build({
+      logLevel: "silent",
+      configFile: false,
+      build: { ssr: "agent/signer/sockets/line-server.ts", write: false },
+    });
+    const bundle = "output" in built && built.output[0].type === "chunk" ? built.output[0].code : "";
+    const program = `${bundle}
+      listenLines("fd:3", { connectionsMax: 4, outstandingMax: 4, onFault: (fault) => { throw fault; },
+        onListening: () => console.log("listening"), onRequest: ({ id, verb }, answer) => answer({ id, ok: true, verb }) });`;
+    const path = place();
+    const manager = createServer();
+    manager.listen(`${path}.made`);
+    await once(manager, "listening");
+    const { fd } = (manager as unknown as { _handle: { fd: number } })._handle;
+    const child = spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: ["ignore", "pipe", "inherit", fd] });
+    cleanups.push(() => child.kill("SIGKILL"));
+    await once(child.stdout as Readable, "data");
+    renameSync(`${path}.made`, path); // So that closing here does not remove it.
+    manager.close();
+    expect(await client(path).request("status", {})).toEqual({ ok: true, verb: "status" });
+    expect(await rejection(serve("fd:9999"))).toMatchObject({ code: "SOCKET_LISTEN" });
+  });
+});

@@ -1,0 +1,224 @@
+/**
+ * What the signer takes from the gateway and what it refuses: each refusal beside its twin, which
+ * differs in one thing and passes.
+ */
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { sealEnvelope } from "../../protocol/envelope.ts";
+import { begun, facts, other, Rig, shop } from "../support/signer-rig.ts";
+
+const foreignKey = generateKeyPairSync("ed25519").privateKey;
+
+/** A greeted rig with one job waiting in the gateway's chain. */
+function waiting(): Rig {
+  const rig = new Rig().ready();
+  rig.gateway.job();
+  return rig;
+}
+
+const lastText = (rig: Rig): string => rig.gateway.texts.at(-1)!;
+const take = (rig: Rig, change: object = {}) => rig.admit(rig.gateway.jobs([lastText(rig)], { at: rig.now, ...change }));
+
+describe("an envelope of jobs", () => {
+  it("is taken when the pinned key signed it for this agent, wallet and epoch", () => {
+    expect(take(waiting())).toMatchObject({ ok: true, withdrawals: [{ state: "approved" }] });
+  });
+
+  it.each([
+    ["another agent", { agent: "bb".repeat(8) }, "ADMISSION_OTHER_AGENT"],
+    ["another wallet", { wallet: "bb".repeat(16) }, "ADMISSION_OTHER_WALLET"],
+    ["another epoch", { epoch: 2 }, "ADMISSION_OTHER_EPOCH"],
+  ])("for %s is refused without a record", (_, change, code) => {
+    const rig = waiting();
+    const before = rig.records().length;
+    expect(take(rig, change)).toMatchObject({ ok: false, code });
+    expect(rig.records()).toHaveLength(before);
+    expect(take(rig).ok).toBe(true);
+  });
+
+  it("under a foreign key, altered, cut or of another kind is refused without a record", () => {
+    const rig = waiting();
+    const before = rig.records().length;
+    const genuine = rig.gateway.jobs([lastText(rig)]);
+    const altered = Uint8Array.from(genuine);
+    altered[altered.length - 30]! ^= 1;
+    expect(rig.admit(rig.gateway.jobs([lastText(rig)], {}, foreignKey)).code).toBe("ENVELOPE_SIGNATURE");
+    expect(rig.admit(altered).code).toBe("ENVELOPE_SIGNATURE");
+    expect(rig.admit(genuine.subarray(0, 60)).code).toBe("ENVELOPE_SIZE");
+    expect(rig.admit(rig.gateway.ack(rig.core.heads.head)).code).toBe("ENVELOPE_KIND");
+    expect(rig.ask("admit", { frame: "AAAA====" }).code).toBe("JSON_SHAPE");
+    expect(rig.records()).toHaveLength(before);
+    expect(rig.admit(genuine).ok).toBe(true);
+  });
+
+  it("is not parsed before its signature holds, and strictly after", () => {
+    const rig = waiting();
+    expect(rig.admit(sealEnvelope("jobs", Buffer.from("{"), foreignKey)).code).toBe("ENVELOPE_SIGNATURE");
+    expect(rig.admit(sealEnvelope("jobs", Buffer.from("{"), rig.gateway.key)).code).toBe("JSON_SYNTAX");
+    expect(take(rig, { more: 1 }).code).toBe("JSON_SHAPE");
+  });
+
+  it("waits for the greeting", () => {
+    const rig = new Rig();
+    rig.gateway.job();
+    expect(take(rig).code).toBe("SIGNER_NOT_GREETED");
+    rig.greet();
+    expect(take(rig).ok).toBe(true);
+  });
+});
+
+describe("the chain of jobs", () => {
+  it("waits for what is missing and takes it then", () => {
+    const rig = new Rig().ready();
+    rig.gateway.job();
+    rig.gateway.job();
+    const [first, second] = rig.gateway.texts as [string, string];
+    const before = rig.records().length;
+    expect(rig.admit(rig.gateway.jobs([second])).code).toBe("JOB_GAP");
+    expect(rig.admit(rig.gateway.jobs([second, first])).code).toBe("JOB_GAP");
+    expect(rig.records()).toHaveLength(before);
+    expect(rig.admit(rig.gateway.jobs([first, second])).withdrawals).toHaveLength(2);
+  });
+
+  it("refuses a list out of order as a whole", () => {
+    const rig = new Rig().ready();
+    for (let i = 0; i < 3; i++) rig.gateway.job();
+    const [first, , third] = rig.gateway.texts as [string, string, string];
+    expect(rig.admit(rig.gateway.jobs([first, third])).code).toBe("JOB_ORDER");
+    expect(rig.core.chain.sequence).toBe(0);
+  });
+
+  it("answers a repeat as before and records nothing", () => {
+    const rig = waiting();
+    const { transactionId } = take(rig).withdrawals[0]!;
+    rig.ask("sign", { transactionId, facts });
+    const before = rig.records().length;
+    expect(take(rig)).toMatchObject({ ok: true, withdrawals: [{ transactionId, state: "signed" }] });
+    expect(rig.records()).toHaveLength(before);
+  });
+
+  it("locks when a place in the chain gets a second content", () => {
+    const rig = waiting();
+    take(rig);
+    const forged = JSON.stringify({ ...(JSON.parse(lastText(rig)) as object), amount: "2" });
+    expect(rig.admit(rig.gateway.jobs([forged], {}, foreignKey)).code).toBe("ENVELOPE_SIGNATURE");
+    expect(rig.core.locked).toBeNull();
+    expect(rig.admit(rig.gateway.jobs([forged]))).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_FORKED" });
+    rig.start();
+    expect(rig.ask("hello").locked).toBe("LEDGER_FORKED");
+  });
+
+  it("locks when the next job does not follow ours", () => {
+    const rig = waiting();
+    take(rig);
+    rig.gateway.job({ previous: "ab".repeat(32) });
+    expect(take(rig)).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_FORKED" });
+  });
+
+  it.each([
+    ["another agent", { agent: "bb".repeat(8) }, "JOB_OTHER_AGENT"],
+    ["another wallet", { wallet: "bb".repeat(16) }, "JOB_OTHER_WALLET"],
+    ["a later epoch", { epoch: 2 }, "JOB_OTHER_EPOCH"],
+  ])("takes no job for %s", (_, change, code) => {
+    const rig = new Rig().ready();
+    rig.gateway.job(change);
+    const before = rig.records().length;
+    expect(take(rig).code).toBe(code);
+    expect(rig.records()).toHaveLength(before);
+  });
+});
+
+describe("a job that cannot be done", () => {
+  it.each([
+    ["of an unknown currency", { currency: "doge" }, "POLICY_CURRENCY_UNKNOWN"],
+    ["of a currency without policy", { currency: "usdc", network: "eip155:1" }, "POLICY_NONE"],
+    ["for another network", { network: "eip155:1" }, "JOB_NETWORK"],
+    ["with a tag", { tag: "7" }, "JOB_TAG_UNSUPPORTED"],
+    ["with too many decimals", { amount: "0.0000001" }, "AMOUNT_PRECISION"],
+    ["to a bad address", { address: "nowhere" }, "ADDRESS_FORMAT"],
+    ["to an address with a wrong checksum", { address: `${shop.slice(0, -1)}9` }, "ADDRESS_CHECKSUM"],
+    ["to the zero address", { address: `0x${"0".repeat(40)}` }, "ADDRESS_ZERO"],
+    ["above the limit", { amount: "1000.000001" }, "POLICY_ABOVE_WITHDRAWAL"],
+    ["whose id is not its order's", { transactionId: "ab".repeat(16) }, "JOB_ID_MISMATCH"],
+    ["that ran out", { issuedAt: begun - 10, expiresAt: begun - 1 }, "JOB_EXPIRED"],
+  ])("%s is recorded as refused, and the chain goes on", (_, change, code) => {
+    const rig = new Rig().ready();
+    expect(rig.request(change)).toMatchObject({ state: "refused", code });
+    expect(rig.kinds().slice(-2)).toEqual(["REQUESTED", "REFUSED"]);
+    expect(rig.request()).toMatchObject({ state: "approved", code: "" });
+  });
+
+  it("is not one that ends this very millisecond, or that names its address in lower case", () => {
+    const rig = new Rig().ready();
+    expect(rig.request({ issuedAt: begun - 10, expiresAt: begun }).state).toBe("approved");
+    expect(rig.request({ address: shop.toLowerCase() })).toMatchObject({ state: "approved", address: shop });
+    expect(rig.request({ amount: "1000" }).state).toBe("approved");
+  });
+});
+
+describe("an order that comes again", () => {
+  it("with the same content moves the chain and nothing else", () => {
+    const rig = new Rig().ready();
+    const { orderId } = rig.request();
+    expect(rig.request({ orderId, address: shop.toLowerCase() })).toMatchObject({ state: "approved", sequence: 1 });
+    expect(rig.records().at(-1)).toMatchObject({ kind: "REPEATED", code: "", sequence: 2 });
+  });
+
+  it.each([
+    ["AMOUNT", { amount: "2" }],
+    ["ADDRESS", { address: other }],
+    ["CURRENCY", { currency: "eth" }],
+    ["TAG", { tag: "7" }],
+  ])("with another %s is an alarm, before and after it was paid and closed", (field, change) => {
+    const rig = new Rig().ready();
+    const { transactionId, orderId, versions } = rig.pay();
+    const code = `WITHDRAWAL_EXISTS_DIFFERENT_${field}`;
+    rig.request({ orderId, ...change });
+    expect(rig.records().slice(-2)).toMatchObject([
+      { kind: "REPEATED", code },
+      { kind: "ALARM", code },
+    ]);
+    rig.ask("observed", { transactionId, stage: "final", outcome: "paid", txHash: versions[0]!.txHash, block: 3 });
+    rig.acknowledge();
+    expect(rig.core.book.openCount).toBe(0);
+    rig.request({ orderId, ...change });
+    expect(rig.records().slice(-2)).toMatchObject([
+      { kind: "REPEATED", code },
+      { kind: "ALARM", code },
+    ]);
+    expect(rig.show(transactionId).state).toBe("paid");
+  });
+});
+
+describe("a crash between request and decision", () => {
+  it("leaves the job undecided until the gateway has greeted", () => {
+    const rig = waiting();
+    const frame = rig.gateway.jobs([lastText(rig)]);
+    rig.send("admit", { frame: Buffer.from(frame).toString("base64") });
+    const whole = rig.disk.crash(1_000_000).read("00000001.jsonl", 0, 1_000_000);
+    const text = Buffer.from(whole).toString();
+    const kept = text.indexOf('"kind":"APPROVED"') - Buffer.from(rig.disk.read("00000001.jsonl", 0, 1_000_000)).length;
+    rig.crash(kept);
+    const { transactionId } = JSON.parse(lastText(rig)) as { transactionId: string };
+    expect(rig.kinds().at(-1)).toBe("REQUESTED");
+    expect(rig.show(transactionId)).toMatchObject({ state: "held", code: "SIGNER_NOT_GREETED" });
+    const yes = { transactionId, digest: "00".repeat(32), address: "" };
+    expect(rig.operate("approve", yes).code).toBe("SIGNER_NOT_GREETED");
+    rig.greet();
+    expect(rig.show(transactionId).state).toBe("approved");
+    expect(rig.operate("approve", { ...yes, address: other }).code).toBe("WITHDRAWAL_NOT_HELD");
+  });
+
+  it("decides it by the time of the greeting, not by that of the newest record", () => {
+    const rig = waiting();
+    const { expiresAt, transactionId } = JSON.parse(lastText(rig)) as { expiresAt: number; transactionId: string };
+    rig.send("admit", { frame: Buffer.from(rig.gateway.jobs([lastText(rig)])).toString("base64") });
+    const whole = rig.disk.crash(1_000_000).read("00000001.jsonl", 0, 1_000_000);
+    const text = Buffer.from(whole).toString();
+    rig.crash(text.indexOf('"kind":"APPROVED"') - Buffer.from(rig.disk.read("00000001.jsonl", 0, 1_000_000)).length);
+    rig.now = expiresAt + 1;
+    rig.start();
+    rig.greet();
+    expect(rig.show(transactionId)).toMatchObject({ state: "refused", code: "JOB_EXPIRED" });
+  });
+});

@@ -1,0 +1,245 @@
+/**
+ * Which rules are in force: what status says of them and of what is used, and what the ledger says
+ * of when they changed.
+ */
+import { describe, expect, it } from "vitest";
+import type { SignerSettings } from "../../agent/config/settings.ts";
+import { canonicalLimits, loosened } from "../../agent/signer/policy/canonical.ts";
+import { limitsInForce } from "../../agent/signer/policy/in-force.ts";
+import { Policy } from "../../agent/signer/policy/policy.ts";
+import { readRules } from "../../agent/signer/policy/rules.ts";
+import { begun, facts, hot, other, Rig, type RigOptions, settings, shop } from "../support/signer-rig.ts";
+
+const hourMs = 3_600_000;
+
+const bare = { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", maxFeePerDay: "10" };
+
+const shownOf = (policy: SignerSettings["policy"]) => limitsInForce(new Policy(readRules({ ...settings, policy }, hot)), begun);
+
+describe("limits in force", () => {
+  it("stand in the order of config.json, with nothing where there is no such limit", () => {
+    const all = {
+      ...bare,
+      ...{ maxPerHour: "5", holdAbove: "0", twoApproversAbove: "3.5", allow: [shop, other], deny: [hot] },
+      newDestination: { holdAbove: "1.25", delayMinutes: 90 },
+    };
+    const none = { maxPerHour: "", holdAbove: "", twoApproversAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } };
+    const used = { usedInHour: "0", usedInDay: "0", usedFeesInDay: "0" };
+    expect(shownOf({ usdt: all, eth: bare })).toEqual([
+      { currency: "usdt", ...all, maxTipGwei: "50", allow: 2, deny: 1, ...used },
+      { currency: "eth", ...bare, ...none, maxTipGwei: "50", allow: 0, deny: 0, ...used },
+    ]);
+    expect(shownOf({ eth: { ...bare, newDestination: { delayMinutes: 1 } } })[0]?.newDestination).toEqual({
+      holdAbove: "",
+      delayMinutes: 1,
+    });
+    expect(shownOf({})).toEqual([]);
+  });
+
+  it("say the larger of what was approved and what was bound within the hour and the day, and the dearest fees", () => {
+    const rig = new Rig().ready();
+    const used = () => {
+      const { usedInHour, usedInDay, usedFeesInDay } = rig
+        .operate("status")
+        .status.limits.find(({ currency }) => currency === "eth")!;
+      return [usedInHour, usedInDay, usedFeesInDay];
+    };
+    expect(used()).toEqual(["0", "0", "0"]);
+    const { transactionId } = rig.request({ currency: "eth", amount: "0.7", expiresAt: begun + 30 * hourMs });
+    const declined = rig.request({ currency: "eth", amount: "0.2" }).transactionId;
+    expect(used()).toEqual(["0.9", "0.9", "0"]);
+    rig.ask("decline", { transactionId: declined, code: "CHAIN_WOULD_REVERT" });
+    rig.now += hourMs;
+    expect(used()).toEqual(["0", "0.7", "0"]);
+    rig.ask("sign", { transactionId, facts });
+    expect(used()).toEqual(["0.7", "0.7", "0.00013"]);
+    rig.now += 24 * hourMs - 1;
+    expect(used()).toEqual(["0", "0.7", "0.00013"]);
+    rig.now += 1;
+    expect(used()).toEqual(["0", "0", "0"]);
+  });
+
+  it("are those of the run, not of the file that was changed since, and its path and digest stand beside them", () => {
+    const rig = new Rig().ready();
+    expect(rig.operate("status").status.config).toEqual(settings.config);
+    expect(rig.operate("status").status.limits.map(({ currency }) => currency)).toEqual(["eth", "usdt"]);
+  });
+});
+
+describe("limits beside those decided by before", () => {
+  const linesOf = (policy: SignerSettings["policy"]) => canonicalLimits(readRules({ ...settings, policy }, hot));
+  const full = {
+    ...bare,
+    ...{ maxPerHour: "5", holdAbove: "1", twoApproversAbove: "3", allow: [shop], deny: [other] },
+    newDestination: { holdAbove: "1.25", delayMinutes: 90 },
+  };
+
+  it("are looser by whatever lets more through, and by nothing that lets less", () => {
+    const said = (change: object): readonly string[] =>
+      loosened(linesOf({ usdt: full }), linesOf({ usdt: { ...full, ...change } as typeof full }));
+    expect(said({})).toEqual([]);
+    expect(said({ maxPerDay: "1000000.5" })).toEqual(["usdt maxPerDay 1000000.5, was 1000000"]);
+    expect(said({ maxFee: "0.02" })).toEqual(["usdt maxFee 0.02, was 0.01"]);
+    expect(said({ maxTipGwei: "50.5" })).toEqual(["usdt maxTipGwei 50.5, was 50"]);
+    expect(said({ maxTipGwei: "49" })).toEqual([]);
+    expect(said({ maxPerHour: undefined })).toEqual(["usdt maxPerHour without limit, was 5"]);
+    expect(said({ holdAbove: undefined, twoApproversAbove: "4" })).toEqual([
+      "usdt holdAbove without limit, was 1",
+      "usdt twoApproversAbove 4, was 3",
+    ]);
+    expect(said({ newDestination: undefined })).toEqual([
+      "usdt newDestinationAbove without limit, was 1.25",
+      "usdt newDestination.delayMinutes is shorter",
+    ]);
+    expect(said({ allow: [] })).toEqual(["usdt allow is another list"]);
+    expect(said({ deny: [shop] })).toEqual(["usdt deny is another list"]);
+    const tighter = {
+      maxPerWithdrawal: "999",
+      maxPerHour: "4",
+      maxPerDay: "1",
+      maxFee: "0.001",
+      maxFeePerDay: "1",
+      holdAbove: "0",
+    };
+    expect(said({ ...tighter, newDestination: { holdAbove: "1", delayMinutes: 91 } })).toEqual([]);
+    expect(loosened(linesOf({ usdt: bare }), linesOf({ usdt: { ...bare, allow: [shop], deny: [other] } }))).toEqual([]);
+    expect(loosened(linesOf({ usdt: bare }), linesOf({ usdt: bare, eth: bare }))).toEqual(["eth is payable, and was not"]);
+    expect(loosened(linesOf({ usdt: bare, eth: bare }), linesOf({ usdt: bare }))).toEqual([]);
+  });
+
+  it("are shown by status from the start on, stay shown once decided by, and are told to the gateway", () => {
+    const wider = { ...settings.policy, eth: { ...settings.policy.eth!, maxPerDay: "20" } };
+    const config = { ...settings.config, digest: "c9".repeat(32) };
+    const looser = ["eth maxPerDay 20, was 10"];
+    const rig = new Rig().ready();
+    rig.request();
+    rig.hear();
+    expect(rig.operate("status").status).toMatchObject({ policyLooser: [] });
+    const digest = rig.operate("status").status.policyDigest;
+    expect(rig.statements.at(-1)?.policy).toBe(digest);
+    rig.settle();
+    const again = new Rig({ settings: { ...settings, policy: wider, config }, found: rig.disk, gatewayKey: rig.gateway.key });
+    Object.assign(again.gateway, { stored: rig.gateway.stored, last: rig.gateway.last });
+    again.now = rig.now;
+    expect(again.operate("status").status.policyLooser).toEqual(looser);
+    again.greet();
+    again.gateway.job({ orderId: "more" });
+    again.admit(again.gateway.jobs(again.gateway.texts.slice(-1)));
+    again.hear();
+    expect(
+      again
+        .records()
+        .filter(({ kind }) => kind === "POLICY")
+        .at(-1),
+    ).toMatchObject({
+      limits: canonicalLimits(readRules({ ...settings, policy: wider }, hot)),
+    });
+    expect(again.operate("status").status.policyLooser).toEqual(looser);
+    expect(again.statements.at(-1)?.policy).not.toBe(digest);
+    expect(again.statements.at(-1)?.policy).toBe(again.operate("status").status.policyDigest);
+  });
+});
+
+describe("the line policy changed", () => {
+  const underOther = (digest: string): SignerSettings => ({
+    ...settings,
+    config: { path: "/etc/autowithdraw/config.json", digest: digest.repeat(32), readAt: 2 },
+  });
+  const next = (rig: Rig, options: RigOptions): Rig => {
+    rig.settle();
+    const again = new Rig({ ...options, found: rig.disk, gatewayKey: rig.gateway.key });
+    Object.assign(again.gateway, { stored: rig.gateway.stored, last: rig.gateway.last });
+    again.now = rig.now;
+    return again;
+  };
+  const rulesIn = (rig: Rig) =>
+    rig.records().flatMap((record) => (record.kind === "POLICY" ? [[record.seq, record.digest.slice(0, 2), record.path]] : []));
+
+  it("comes before the first decision, once, and not again while the same is in force", () => {
+    const rig = new Rig();
+    expect(rig.operate("status").status.policyChangedAt).toBe(0);
+    rig.ready();
+    expect(rig.kinds()).toEqual(["PAIRED", "ADOPTED"]);
+    rig.now += 5_000;
+    rig.request();
+    expect(rig.kinds().slice(2)).toEqual(["POLICY", "REQUESTED", "APPROVED"]);
+    expect(rig.operate("status").status.policyChangedAt).toBe(rig.now);
+    expect(rig.logged).toContain("info  policy changed");
+    rig.start();
+    rig.greet();
+    rig.request({ mode: "manual" });
+    rig.request({ amount: "1000.5" });
+    expect(rulesIn(rig)).toHaveLength(1);
+  });
+
+  it("comes again with another config.json, and with the first one once more", () => {
+    const first = new Rig({ settings: underOther("c1") }).ready();
+    first.request();
+    const second = next(first, { settings: underOther("c2") });
+    second.greet();
+    expect(rulesIn(second)).toHaveLength(1);
+    second.gateway.job({ orderId: "another", mode: "manual" });
+    expect(second.admit(second.gateway.jobs(second.gateway.texts))).toMatchObject({ ok: true });
+    const third = next(second, { settings: underOther("c1") });
+    expect(third.greet()).toMatchObject({ ok: true });
+    third.gateway.job({ orderId: "third" });
+    expect(third.admit(third.gateway.jobs(third.gateway.texts))).toMatchObject({ ok: true });
+    expect(rulesIn(third).map(([, digest, path]) => [digest, path])).toEqual([
+      ["c1", "/etc/autowithdraw/config.json"],
+      ["c2", "/etc/autowithdraw/config.json"],
+      ["c1", "/etc/autowithdraw/config.json"],
+    ]);
+    for (const [seq] of rulesIn(third)) expect(third.records()[seq as number]?.kind).toBe("REQUESTED");
+  });
+
+  it.each([
+    ["an intent", (rig: Rig, id: string) => rig.ask("sign", { transactionId: id, facts }), "INTENT"],
+    ["a person's no", (rig: Rig, id: string) => rig.operate("refuse", { transactionId: id }), "REFUSED"],
+  ])("comes before %s of what another run approved", (_, act, kind) => {
+    const rig = new Rig({ settings: underOther("c1") }).ready();
+    const { transactionId } = rig.request();
+    const again = next(rig, { settings: underOther("c2") });
+    again.greet();
+    act(again, transactionId);
+    const kinds = again.kinds();
+    expect(kinds.slice(kinds.lastIndexOf("POLICY"), kinds.lastIndexOf("POLICY") + 2)).toEqual(["POLICY", kind]);
+    expect(rulesIn(again)).toHaveLength(2);
+  });
+
+  it("is written by no run that was not greeted, and so never in the place of a record that was forgotten", () => {
+    const rig = new Rig({ settings: underOther("c1") }).ready();
+    const { transactionId } = rig.request({ mode: "manual" });
+    rig.settle();
+    const files = new Map(rig.disk.files);
+    rig.request();
+    rig.acknowledge();
+    for (const [name, bytes] of files) rig.disk.files.set(name, bytes);
+    const old = next(rig, { settings: underOther("c2") });
+    const before = old.kinds().length;
+    const digest = old.show(transactionId).approvalDigest;
+    const act = (): void => {
+      old.operate("refuse", { transactionId });
+      old.operate("approve", { transactionId, digest, address: "" });
+      old.signer.tick();
+    };
+    act();
+    expect(old.kinds()).toHaveLength(before);
+    expect(old.greet().code).toBe("SIGNER_LOCKED");
+    expect(old.core.locked?.code).toBe("LEDGER_BEHIND_GATEWAY");
+    act();
+    expect(old.kinds().slice(before)).toEqual(["LOCKED"]);
+  });
+
+  it("survives a checkpoint", () => {
+    const rig = new Rig({ segmentBytesMax: 500 }).ready();
+    rig.request();
+    rig.signer.tick();
+    rig.settle();
+    expect(rig.kinds().at(-1)).toBe("CHECKPOINT");
+    rig.start();
+    rig.greet();
+    rig.request();
+    expect(rulesIn(rig)).toHaveLength(1);
+    expect(rig.operate("status").status.policyChangedAt).toBe(begun);
+  });
+});

@@ -1,0 +1,442 @@
+/**
+ * Limits, lists and ceilings: each at its very edge, in one step that passes and one that does not.
+ */
+import { describe, expect, it } from "vitest";
+import type { PolicySettings } from "../../agent/config/settings.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { isApproval } from "../../agent/signer/policy/approval.ts";
+import { isClearance } from "../../agent/signer/policy/clearance.ts";
+import { Policy } from "../../agent/signer/policy/policy.ts";
+import { readRules } from "../../agent/signer/policy/rules.ts";
+import { SlidingWindow } from "../../agent/signer/policy/window.ts";
+import { buildTransfer, type Transfer } from "../../chains/evm/transaction.ts";
+import { Seeded, seedsOfRun } from "../support/seeded.ts";
+import { begun, facts, hot, other, otherToken, Rig, settings, shop, token } from "../support/signer-rig.ts";
+
+const hourMs = 3_600_000;
+const dayMs = 86_400_000;
+
+/** A rig whose one policy, for usdt, is the given one. */
+function settingsWith(policy: Partial<PolicySettings>): typeof settings {
+  const one = { maxPerWithdrawal: "1000000", maxPerDay: "1000000", maxFee: "1", maxFeePerDay: "1", ...policy };
+  return { ...settings, policy: { usdt: one, eth: one } };
+}
+
+function withPolicy(policy: Partial<PolicySettings>): Rig {
+  return new Rig({ settings: settingsWith(policy) }).ready();
+}
+
+const outcome = (rig: Rig, amount: string, change: object = {}): string => {
+  const { state, code } = rig.request({ amount, expiresAt: rig.now + 10 * dayMs, ...change });
+  return code === "" ? state : `${state} ${code}`;
+};
+
+describe("limits on amounts", () => {
+  it("let exactly the limit through and not one unit more", () => {
+    const rig = withPolicy({ maxPerWithdrawal: "5" });
+    expect(outcome(rig, "5")).toBe("approved");
+    expect(outcome(rig, "5.000001")).toBe("refused POLICY_ABOVE_WITHDRAWAL");
+  });
+
+  it.each([
+    ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
+    ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
+  ])("add up over a sliding %s", (_, policy, spanMs, code) => {
+    const rig = withPolicy(policy);
+    expect(outcome(rig, "4")).toBe("approved");
+    rig.now += 1_000;
+    expect(outcome(rig, "6")).toBe("approved");
+    expect(outcome(rig, "0.000001")).toBe(`refused ${code}`);
+    rig.now = begun + spanMs - 1;
+    expect(outcome(rig, "0.000001")).toBe(`refused ${code}`);
+    rig.now = begun + spanMs;
+    expect(outcome(rig, "4")).toBe("approved");
+    expect(outcome(rig, "0.000001")).toBe(`refused ${code}`);
+    rig.now = begun + spanMs + 1_000;
+    expect(outcome(rig, "6")).toBe("approved");
+  });
+
+  it("count from the approval, whatever the clock does and however often the signer starts", () => {
+    const rig = withPolicy({ maxPerHour: "10" });
+    rig.now += 2 * hourMs;
+    expect(outcome(rig, "10")).toBe("approved");
+    for (const skew of [-600_000, 600_000]) {
+      rig.skew = skew;
+      rig.start();
+      rig.greet();
+      expect(outcome(rig, "1", { expiresAt: begun + 9 * dayMs })).toBe("refused POLICY_ABOVE_HOUR");
+    }
+    expect(rig.records().every((record, i, all) => i === 0 || record.at >= all[i - 1]!.at)).toBe(true);
+  });
+
+  it("are not opened by a clock that jumps ahead again and again, and hold as before when it is right", () => {
+    const rig = withPolicy({ maxPerDay: "10" });
+    const waiting = [rig.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId];
+    rig.now += dayMs;
+    waiting.push(rig.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId);
+    for (let i = 0; i < 5; i++) {
+      rig.skew += dayMs;
+      rig.gateway.job({ amount: "10", expiresAt: begun + 9 * dayMs }, rig.now);
+      expect(rig.admit(rig.gateway.jobs(rig.gateway.texts.slice(-3 - i))).code).toBe("CLOCK_SKEW");
+      for (const transactionId of waiting) rig.ask("sign", { transactionId, facts });
+      expect(rig.release(rig.gateway.ack(rig.core.heads.head)).code).toBe("CLOCK_SKEW");
+      if (i % 2 === 0) continue;
+      expect(rig.greet().code).toBe("CLOCK_SKEW");
+      rig.start();
+      expect(rig.greet().code).toBe("CLOCK_SKEW");
+      const { skew } = rig;
+      rig.skew = 0;
+      expect(rig.greet().ok).toBe(true);
+      rig.skew = skew;
+    }
+    expect(rig.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(1);
+    expect(rig.core.heads.at).toBeLessThanOrEqual(rig.now + 600_000);
+    rig.skew = 0;
+    rig.start();
+    expect(rig.greet().ok).toBe(true);
+    expect(rig.ask("sign", { transactionId: waiting[1], facts }).code).toBe("POLICY_ABOVE_DAY");
+    rig.now += dayMs + 600_000;
+    expect(rig.ask("sign", { transactionId: waiting[1], facts }).ok).toBe(true);
+    expect(rig.acknowledge().withdrawals).toHaveLength(2);
+    const states = rig.admit(rig.gateway.jobs(rig.gateway.texts.slice(2))).withdrawals.map(({ state }) => state);
+    expect(states).toEqual(["approved", "refused", "refused", "refused", "refused"]);
+  });
+
+  it.each([
+    ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
+    ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
+  ])(
+    "count once more when a nonce is bound, so that no %s's worth is saved up and let out at once",
+    (_, policy, spanMs, code) => {
+      const rig = withPolicy(policy);
+      const saved = [0, 1, 2].map(() => {
+        rig.now += spanMs;
+        return rig.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId;
+      });
+      const sign = (i: number) => rig.ask("sign", { transactionId: saved[i], facts });
+      expect(sign(0).ok).toBe(true);
+      expect(sign(1).code).toBe(code);
+      rig.signer.tick();
+      rig.now += spanMs - 1;
+      rig.start();
+      rig.greet();
+      expect(sign(1).code).toBe(code);
+      expect(rig.show(saved[1]!)).toMatchObject({ state: "approved", slot: "" });
+      rig.now += 1;
+      expect(sign(1).ok).toBe(true);
+      expect(sign(2).code).toBe(code);
+      rig.acknowledge();
+      const dearer = { ...facts, maxFeePerGas: "4000000000" };
+      expect(rig.ask("replace", { transactionId: saved[1], above: 1, facts: dearer }).ok).toBe(true);
+    },
+  );
+
+  it("give back what was declined, refused or ran out before a nonce was bound, and nothing else", () => {
+    const rig = withPolicy({ maxPerDay: "10" });
+    const first = rig.request({ amount: "10" });
+    expect(outcome(rig, "10")).toBe("refused POLICY_ABOVE_DAY");
+    rig.ask("decline", { transactionId: first.transactionId, code: "CHAIN_WOULD_REVERT" });
+    const second = rig.request({ amount: "10", expiresAt: rig.now + 5 });
+    rig.now += 6;
+    rig.signer.tick();
+    expect(rig.show(second.transactionId).state).toBe("expired");
+    const third = rig.request({ amount: "10" });
+    expect(third.state).toBe("approved");
+    rig.ask("sign", { transactionId: third.transactionId, facts });
+    expect(rig.ask("decline", { transactionId: third.transactionId, code: "CHAIN_WOULD_REVERT" }).code).toBe("WITHDRAWAL_BOUND");
+    expect(outcome(rig, "0.000001")).toBe("refused POLICY_ABOVE_DAY");
+  });
+
+  it("are those of each currency for itself", () => {
+    const rig = new Rig().ready();
+    for (let i = 0; i < 5; i++) expect(outcome(rig, "1", { currency: "eth" })).toBe("approved");
+    expect(outcome(rig, "1", { currency: "eth" })).toBe("refused POLICY_ABOVE_HOUR");
+    expect(outcome(rig, "1000")).toBe("approved");
+  });
+});
+
+describe("a hold", () => {
+  it("begins above holdAbove and for every manual withdrawal", () => {
+    const rig = withPolicy({ holdAbove: "3" });
+    expect(outcome(rig, "3")).toBe("approved");
+    expect(outcome(rig, "3.000001")).toBe("held POLICY_HOLD_ABOVE");
+    expect(outcome(rig, "1", { mode: "manual" })).toBe("held POLICY_MANUAL");
+    expect(outcome(rig, "1", { mode: "manual", address: "" })).toBe("held POLICY_MANUAL");
+  });
+
+  it("does not save what is above a limit or goes to a bad address", () => {
+    const rig = withPolicy({ holdAbove: "3", maxPerWithdrawal: "5" });
+    expect(outcome(rig, "6")).toBe("refused POLICY_ABOVE_WITHDRAWAL");
+    expect(outcome(rig, "6", { mode: "manual" })).toBe("refused POLICY_ABOVE_WITHDRAWAL");
+    expect(outcome(rig, "1", { mode: "manual", address: hot })).toBe("refused POLICY_DENIED_OWN");
+  });
+
+  it("is ended by a person's yes within every limit", () => {
+    const rig = withPolicy({ holdAbove: "3", maxPerHour: "10" });
+    const { transactionId, approvalDigest: digest } = rig.request({ amount: "7" });
+    const { transactionId: second, approvalDigest } = rig.request({ amount: "4" });
+    expect(rig.operate("approve", { transactionId, digest, address: "" }).withdrawal.state).toBe("approved");
+    expect(rig.operate("approve", { transactionId: second, digest: approvalDigest, address: "" }).code).toBe("POLICY_ABOVE_HOUR");
+    expect(rig.show(second).state).toBe("held");
+    rig.now += hourMs;
+    expect(rig.operate("approve", { transactionId: second, digest: approvalDigest, address: "" }).ok).toBe(true);
+    expect(rig.pushes).toContainEqual(
+      expect.objectContaining({ push: "changed", withdrawal: expect.objectContaining({ transactionId }) }),
+    );
+  });
+});
+
+describe("destinations", () => {
+  it.each([
+    ["the hot address itself", hot, "POLICY_DENIED_OWN"],
+    ["a token's contract", token, "POLICY_DENIED_CONTRACT"],
+    ["the contract of a token on another chain", otherToken, "POLICY_DENIED_CONTRACT"],
+  ])("%s is denied without being asked for, in any case of its letters", (_, address, code) => {
+    const rig = withPolicy({});
+    expect(outcome(rig, "1", { address })).toBe(`refused ${code}`);
+    expect(outcome(rig, "1", { address: address.toLowerCase() })).toBe(`refused ${code}`);
+    expect(outcome(rig, "1", { address: shop })).toBe("approved");
+  });
+
+  it("on the deny list are refused, and with an allow list all others are", () => {
+    expect(outcome(withPolicy({ deny: [other] }), "1", { address: other })).toBe("refused POLICY_DENIED");
+    expect(outcome(withPolicy({ deny: [other] }), "1")).toBe("approved");
+    expect(outcome(withPolicy({ allow: [other] }), "1")).toBe("refused POLICY_NOT_ALLOWED");
+    expect(outcome(withPolicy({ allow: [other] }), "1", { address: other.toLowerCase() })).toBe("approved");
+    expect(outcome(withPolicy({ allow: [] }), "1")).toBe("approved");
+    expect(outcome(withPolicy({ allow: [other], deny: [other] }), "1", { address: other })).toBe("refused POLICY_DENIED");
+  });
+});
+
+describe("fee ceilings", () => {
+  const priced = (wei: bigint) => ({ gasLimit: "50000", maxFeePerGas: `${wei / 50_000n}`, maxPriorityFeePerGas: "0" });
+  const ether = 10n ** 18n;
+
+  it("hold for one withdrawal at its dearest", () => {
+    const rig = withPolicy({ maxFee: "0.001" });
+    const { transactionId } = rig.request();
+    expect(rig.ask("sign", { transactionId, facts: priced(ether / 1000n + 50_000n) }).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
+    expect(rig.show(transactionId)).toMatchObject({ state: "approved", slot: "" });
+    expect(rig.ask("sign", { transactionId, facts: priced(ether / 1000n) }).ok).toBe(true);
+    rig.acknowledge();
+    expect(rig.ask("replace", { transactionId, above: 1, facts: priced(0n) }).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
+  });
+
+  it("have a floor beside them: gas that such a transaction needs at the least", () => {
+    const rig = withPolicy({});
+    const { transactionId } = rig.request();
+    const gas = (gasLimit: string) => rig.ask("sign", { transactionId, facts: { ...priced(ether / 1000n), gasLimit } });
+    expect(gas("21000").code).toBe("POLICY_FEE_BELOW_FLOOR");
+    expect(gas("44999").code).toBe("POLICY_FEE_BELOW_FLOOR");
+    expect(rig.show(transactionId)).toMatchObject({ state: "approved", slot: "", versions: [] });
+    expect(gas("45000").ok).toBe(true);
+    const native = rig.request({ currency: "eth", amount: "0.1" }).transactionId;
+    const facts = { ...priced(ether / 1000n), gasLimit: "21000" };
+    expect(rig.ask("sign", { transactionId: native, facts })).toMatchObject({ ok: true });
+  });
+
+  it("hold the tip too, 50 gwei unless told; a version above it gets the least step and no more", () => {
+    const gwei = 1_000_000_000n;
+    const tipped = (tip: bigint) => ({
+      ...{ gasLimit: "50000", maxFeePerGas: `${100n * gwei}`, maxPriorityFeePerGas: `${tip}` },
+    });
+    const rig = withPolicy({});
+    const { transactionId } = rig.request();
+    expect(rig.ask("sign", { transactionId, facts: tipped(50n * gwei + 1n) }).code).toBe("POLICY_TIP_ABOVE_MAX");
+    expect(rig.show(transactionId)).toMatchObject({ state: "approved", slot: "" });
+    expect(rig.ask("sign", { transactionId, facts: tipped(40n * gwei) }).ok).toBe(true);
+    rig.acknowledge();
+    rig.edited = settingsWith({ maxTipGwei: "30.5" });
+    rig.start();
+    rig.greet();
+    const other = rig.request().transactionId;
+    expect(rig.ask("sign", { transactionId: other, facts: tipped(30n * gwei + gwei / 2n + 1n) }).code).toBe(
+      "POLICY_TIP_ABOVE_MAX",
+    );
+    expect(rig.ask("sign", { transactionId: other, facts: tipped(30n * gwei + gwei / 2n) }).ok).toBe(true);
+    // What is out already has more than the ceiling: nodes take nothing that is not an eighth
+    // dearer still.
+    const dearer = (tip: bigint) => rig.ask("replace", { transactionId, above: 1, facts: tipped(tip) });
+    expect(dearer(45n * gwei + 1n).code).toBe("POLICY_TIP_ABOVE_MAX");
+    expect(dearer(gwei).withdrawal.versions[1]!.facts?.maxPriorityFeePerGas).toBe(`${45n * gwei}`);
+  });
+
+  it("hold for a day, a replaced version not counting beside the dearer one", () => {
+    const rig = withPolicy({ maxFee: "0.01", maxFeePerDay: "0.01" });
+    const ids = [1, 2, 3].map(() => rig.request().transactionId);
+    expect(rig.ask("sign", { transactionId: ids[0], facts: priced((4n * ether) / 1000n) }).ok).toBe(true);
+    rig.acknowledge();
+    expect(rig.ask("replace", { transactionId: ids[0], above: 1, facts: priced((6n * ether) / 1000n) }).ok).toBe(true);
+    expect(rig.ask("sign", { transactionId: ids[1], facts: priced((4n * ether) / 1000n + 50_000n) }).code).toBe(
+      "POLICY_FEE_ABOVE_DAY",
+    );
+    expect(rig.ask("sign", { transactionId: ids[1], facts: priced((4n * ether) / 1000n) }).ok).toBe(true);
+    expect(rig.ask("sign", { transactionId: ids[2], facts: priced(50_000n) }).code).toBe("POLICY_FEE_ABOVE_DAY");
+    rig.now += dayMs - 1;
+    rig.gateway.job({ expiresAt: rig.now + dayMs }, rig.now);
+    rig.start();
+    rig.greet();
+    rig.admit(rig.gateway.jobs(rig.gateway.texts.slice(-1)));
+    const last = JSON.parse(rig.gateway.texts.at(-1)!).transactionId as string;
+    expect(rig.ask("sign", { transactionId: last, facts: priced(50_000n) }).code).toBe("POLICY_FEE_ABOVE_DAY");
+    rig.now += 1;
+    expect(rig.ask("sign", { transactionId: last, facts: priced((6n * ether) / 1000n) }).ok).toBe(true);
+  });
+});
+
+describe("the fees of a day", () => {
+  it("count a withdrawal's dearest version, though a cheaper one comes after it", () => {
+    const policy = new Policy(readRules(settings, hot));
+    const fields = { kind: "INTENT", transactionId: "01".repeat(16), amountUnits: "1", at: begun };
+    const fold = (version: number, maxFeePerGas: string): void =>
+      policy.fold({ ...fields, version, feeMax: `${50_000n * BigInt(maxFeePerGas)}` } as unknown as LedgerRecord, "usdt");
+    fold(1, "3");
+    fold(2, "2");
+    expect(policy.usedAt("usdt", begun).feesUnits).toBe(150_000n);
+  });
+});
+
+describe("a clearance", () => {
+  const approved = () => {
+    const policy = new Policy(readRules(settings, hot));
+    const body = {
+      transactionId: "01".repeat(16),
+      chain: "local",
+      network: "eip155:31337",
+      contract: token,
+      address: shop,
+    } as const;
+    const record = {
+      kind: "APPROVED",
+      by: "policy",
+      approver: "",
+      ...body,
+      amountUnits: "1500000",
+      seq: 2,
+      prev: "",
+      at: begun,
+      hash: "",
+    } as const;
+    policy.fold(record, "usdt");
+    return { policy, approval: policy.approval(body.transactionId)! };
+  };
+  const transfer: Transfer = {
+    ...{ chainId: 31337n, nonce: 5n, contract: token, destination: shop, amountUnits: 1_500_000n },
+    ...{ gasLimit: 65_000n, maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n },
+  };
+
+  it("is given for bytes that say what was approved", () => {
+    const { policy, approval } = approved();
+    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, slot: "5" };
+    const cleared = policy.clear(built, begun);
+    expect(cleared.ok && isClearance(cleared.clearance)).toBe(true);
+    expect(cleared).toMatchObject({ clearance: { transactionId: approval.transactionId, version: 1, account: hot } });
+  });
+
+  it.each([
+    ["amount", { amountUnits: 1_500_001n }],
+    ["destination", { destination: other }],
+    ["contract", { contract: otherToken }],
+    ["native coin", { contract: "" }],
+    ["chain", { chainId: 1n }],
+    ["nonce", { nonce: 6n }],
+  ])("is refused when the %s differs", (_, change) => {
+    const { policy, approval } = approved();
+    const built = { approval, unsigned: buildTransfer({ ...transfer, ...change }), version: 1, account: hot, slot: "5" };
+    expect(policy.clear(built, begun)).toMatchObject({ ok: false, code: "POLICY_NOT_AS_APPROVED" });
+  });
+
+  it("is refused when the currency's table has changed since the approval", () => {
+    const { approval } = approved();
+    const moved = { ...settings, currencies: { ...settings.currencies, usdt: { chain: "local", decimal: 6, contract: other } } };
+    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, slot: "5" };
+    expect(new Policy(readRules(moved, hot)).clear(built, begun)).toMatchObject({ code: "POLICY_NOT_AS_APPROVED" });
+  });
+
+  it.each([
+    ["its destination denied", { deny: [shop] }, "POLICY_DENIED"],
+    ["its destination on no list", { allow: [other] }, "POLICY_NOT_ALLOWED"],
+    ["its amount above the limit", { maxPerWithdrawal: "1.499999" }, "POLICY_ABOVE_WITHDRAWAL"],
+    ["its amount above the day's limit", { maxPerDay: "1.499999" }, "POLICY_ABOVE_DAY"],
+    ["its amount above the hour's limit", { maxPerHour: "1.499999" }, "POLICY_ABOVE_HOUR"],
+  ])("is refused before a nonce is bound when the policy has %s by now", (_, change, code) => {
+    const { approval } = approved();
+    const edited = { ...settings, policy: { usdt: { ...settings.policy.usdt!, ...change } } };
+    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, slot: "5" };
+    expect(new Policy(readRules(edited, hot)).clear(built, begun)).toMatchObject({ ok: false, code });
+    // What is out already is not stopped by refusing it a higher fee.
+    expect(new Policy(readRules(edited, hot)).clear({ ...built, version: 2 }, begun).ok).toBe(true);
+    expect(new Policy(readRules(settings, hot)).clear(built, begun).ok).toBe(true);
+  });
+
+  it.each([
+    ["the hot address", shop, [], "POLICY_DENIED_OWN"],
+    ["a token's contract", hot, [shop], "POLICY_DENIED_CONTRACT"],
+  ])("is refused when the destination has become %s", (_, own, contracts, code) => {
+    const { approval } = approved();
+    const rules = readRules(settings, own);
+    const policy = new Policy({ ...rules, contracts: new Set([...rules.contracts, ...contracts]) });
+    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, slot: "5" };
+    expect(policy.clear(built, begun)).toMatchObject({ ok: false, code });
+  });
+
+  it("and an approval cannot be counterfeited", () => {
+    const { policy, approval } = approved();
+    const cleared = policy.clear({ approval, unsigned: buildTransfer(transfer), version: 1, account: hot, slot: "5" }, begun);
+    if (!cleared.ok) throw new Error(cleared.code);
+    for (const [real, is] of [[approval, isApproval] as const, [cleared.clearance, isClearance] as const]) {
+      expect(is(real)).toBe(true);
+      expect(is({ ...real })).toBe(false);
+      expect(is(Object.create(Object.getPrototypeOf(real), Object.getOwnPropertyDescriptors(real)))).toBe(false);
+      expect(is(null)).toBe(false);
+      expect(() => Object.assign(real, { digest: "00" })).toThrow(TypeError);
+    }
+  });
+});
+
+describe("settings", () => {
+  const usdt = settings.policy.usdt!;
+
+  it.each([
+    ["an amount that is none", { usdt: { ...usdt, maxPerDay: "1e3" } }],
+    ["more decimals than the currency", { usdt: { ...usdt, maxPerDay: "1.0000001" } }],
+    ["a mistyped address", { usdt: { ...usdt, deny: [`${shop.slice(0, -1)}9`] } }],
+    ["a currency that is not there", { doge: usdt }],
+  ])("with %s are a fault", (_, policy) => {
+    expect(() => readRules({ ...settings, policy }, hot)).toThrow(expect.objectContaining({ code: "POLICY_SETTINGS" }));
+  });
+
+  it("may set a limit of nothing, which lets nothing through", () => {
+    expect(outcome(withPolicy({ maxPerDay: "0" }), "0.000001")).toBe("refused POLICY_ABOVE_DAY");
+    expect(outcome(withPolicy({ holdAbove: "0" }), "0.000001")).toBe("held POLICY_HOLD_ABOVE");
+  });
+});
+
+describe("a sliding window", () => {
+  it.each(seedsOfRun(20))("sums what a plain list sums (SEED=%i)", (seed) => {
+    const random = new Seeded(seed);
+    const spanMs = 1_000;
+    let window = new SlidingWindow(spanMs);
+    const plain = new Map<string, { at: number; units: bigint }>();
+    let now = 0;
+    for (let i = 0; i < 3_000; i++) {
+      now += random.below(4) === 0 ? random.below(300) : 0;
+      const id = `${random.below(40)}`;
+      const units = BigInt(random.below(100));
+      if (random.chance(3)) {
+        window.remove(id);
+        plain.delete(id);
+      } else if (!plain.has(id) || plain.get(id)!.at <= now - spanMs) {
+        window.remove(id);
+        window.add(id, now, units);
+        plain.set(id, { at: now, units });
+      }
+      const asked = now + random.below(1_500);
+      const sumOf = (at: number): bigint =>
+        [...plain.values()].reduce((sum, one) => (one.at > at - spanMs ? sum + one.units : sum), 0n);
+      expect(window.sumAt(asked)).toBe(sumOf(asked));
+      expect(window.sumAt(now)).toBe(sumOf(now));
+      if (random.chance(50)) window = new SlidingWindow(spanMs, window.entriesAt(now));
+    }
+  });
+});

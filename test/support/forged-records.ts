@@ -1,0 +1,88 @@
+/**
+ * Records as a forger would write them into a ledger with a past, and the start that meets them:
+ * one withdrawal paid, two that wait for a person, all of it acknowledged.
+ */
+import type { SignerSettings } from "../../agent/config/settings.ts";
+import type { RecordBody } from "../../agent/ledger/records.ts";
+import { buildTransfer, digestOf } from "../../chains/evm/transaction.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { transactionIdOf } from "../../protocol/identity.ts";
+import { MemoryDisk } from "./ledger-disk.ts";
+import { agentId, hot, merchant, other, Rig, type RigOptions, settings, wallet } from "./signer-rig.ts";
+
+export const network = "eip155:31337";
+export const thief = other;
+export const ether = 10n ** 18n;
+
+/** One paid, one of 1.5 ETH held, one manual without an address held; all of it acknowledged. */
+export function paidBefore(options: RigOptions = {}) {
+  const rig = new Rig(options).ready();
+  const paid = rig.pay().transactionId;
+  const held = rig.request({ currency: "eth", amount: "1.5" }).transactionId;
+  const manual = rig.request({ currency: "eth", amount: "1.5", mode: "manual", address: "" }).transactionId;
+  rig.acknowledge();
+  rig.settle();
+  return { rig, paid, held, manual };
+}
+
+export type World = ReturnType<typeof paidBefore>;
+
+const money = (address: string, units: bigint) => ({ contract: "", address, amountUnits: units.toString() });
+
+export function approved(
+  transactionId: string,
+  address: string,
+  units: bigint,
+  by: "policy" | "operator" = "operator",
+): RecordBody {
+  const approver = by === "policy" ? "" : "ann";
+  return { kind: "APPROVED", transactionId, by, approver, chain: "local", network, ...money(address, units) };
+}
+
+export function intent(transactionId: string, address: string, units: bigint, nonce = 6n): RecordBody {
+  const fees = { gasLimit: 21_000n, maxFeePerGas: 2_000_000_000n, maxPriorityFeePerGas: 1_000_000_000n };
+  const fields = { chainId: 31_337n, nonce, contract: "", destination: address, amountUnits: units };
+  const unsigned = buildTransfer({ ...fields, ...fees });
+  const text = (units: bigint): string => units.toString();
+  return {
+    ...{ kind: "INTENT", transactionId, version: 1, network, account: hot, slot: text(nonce), ...money(address, units) },
+    facts: Object.fromEntries(Object.entries(fees).map(([name, figure]) => [name, text(figure)])),
+    feeMax: text(fees.gasLimit * fees.maxFeePerGas),
+    digest: Buffer.from(digestOf(unsigned)).toString("hex"),
+    unsigned: `0x${Buffer.from(unsigned).toString("hex")}`,
+  };
+}
+
+/** A job that no gateway signed. */
+export function inventedJob({ rig }: World): { readonly transactionId: string; readonly sequence: number; readonly job: string } {
+  const transactionId = transactionIdOf({ merchant, operation: "withdraw", orderId: "invented" });
+  const { sequence, hash } = rig.gateway.last;
+  const job = {
+    ...{ agent: agentId, wallet, network, epoch: 1, sequence: sequence + 1, previous: hash, issuedAt: rig.now },
+    ...{ expiresAt: rig.now + 86_400_000, mode: "auto", transactionId, orderId: "invented", currency: "eth", amount: "90" },
+    ...{ address: thief, tag: "" },
+  };
+  return { transactionId, sequence: sequence + 1, job: JSON.stringify(job) };
+}
+
+export function faultOf(act: () => unknown): AgentError {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof AgentError) return error;
+    throw error;
+  }
+  throw new Error("it opened");
+}
+
+/** The agent starts on a folder, and its gateway greets it. */
+export function started({ rig }: World, disk: MemoryDisk, rules: SignerSettings = settings): Rig {
+  const again = new Rig({ found: MemoryDisk.of(disk.files), gatewayKey: rig.gateway.key, settings: rules });
+  again.gateway.stored = rig.gateway.stored;
+  again.gateway.last = rig.gateway.last;
+  again.gateway.texts.push(...rig.gateway.texts);
+  again.now = rig.now + 1;
+  again.greet();
+  again.settle();
+  return again;
+}

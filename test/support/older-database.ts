@@ -1,0 +1,38 @@
+/**
+ * A gateway's database as earlier versions left it: each step takes away what one version added.
+ */
+
+/** What makes a database of the next version into one of this. */
+const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  10: ["DROP TABLE reserved", "DROP INDEX transactionsByKind", "DROP INDEX transactionsByCurrency"],
+  9: [
+    ...["Made", "Moved", "Paid", "PaidFinally"].map((name) => `DROP TRIGGER callback${name}`),
+    ...["Tries", "Deliveries", "Events", "Changes", "Targets"].map((name) => `DROP TABLE callback${name}`),
+    "ALTER TABLE transactions DROP COLUMN callbackStatus",
+    "ALTER TABLE transactions DROP COLUMN quote",
+    "ALTER TABLE transactions DROP COLUMN metadata",
+    "DROP TABLE prices",
+    "DROP TABLE priceReadings",
+  ],
+  8: [
+    "ALTER TABLE keys DROP COLUMN expiresAt",
+    "ALTER TABLE keys DROP COLUMN allowedAddresses",
+    "ALTER TABLE merchants DROP COLUMN disabledAt",
+    "ALTER TABLE transactions DROP COLUMN late",
+    "DROP TABLE receivingKeys",
+  ],
+  7: ["DROP TABLE spends"],
+  6: ["ALTER TABLE agents DROP COLUMN policy"],
+  5: ["ALTER TABLE agents DROP COLUMN pausedAt"],
+  4: ["DROP INDEX agentsByLinkBlock", "ALTER TABLE agents DROP COLUMN linkBlock"],
+  3: ["ALTER TABLE agents DROP COLUMN software"],
+  2: ["ALTER TABLE agents DROP COLUMN heard"],
+  1: ["DROP TABLE recoveries"],
+};
+
+/** Takes a database of the newest version, open behind `exec`, back to an older one. */
+export function takeBack(exec: (sql: string) => void, version: number): void {
+  const newest = Math.max(...Object.keys(stepsBack).map(Number));
+  for (let step = newest; step >= version; step -= 1) for (const sql of stepsBack[step] ?? []) exec(sql);
+  exec(`UPDATE meta SET value = '${version}' WHERE name = 'schema'`);
+}

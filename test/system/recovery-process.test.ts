@@ -1,0 +1,219 @@
+/**
+ * Real processes put back to an earlier day, by the steps of docs/recovering.md: everything is paid
+ * once.
+ */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { run, stop, until } from "../../scripts/processes.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+import { transactionCount } from "../../scripts/rpc.ts";
+import { startsTheBuild } from "../support/built.ts";
+import { RecoveryRig, receiver } from "../support/recovery-rig.ts";
+
+startsTheBuild();
+
+const tenth = 10n ** 17n;
+const timeout = 300_000;
+let world: RecoveryRig | null = null;
+afterEach(async () => {
+  await world?.rig.close();
+  world = null;
+});
+
+describe("recovery", () => {
+  it("of a ledger put back from a backup pays what it forgot once, on the nonce it had", { timeout }, async () => {
+    world = await RecoveryRig.start();
+    const { rig } = world;
+    const before = await world.pay("before", "0.1", receiver(0x11));
+    // Until the gateway has said that it ended, it would be kept on its slot as well.
+    await until("its end is heard", 30_000, async () => ((await world!.withdrawal(before)).isOver ? true : undefined));
+    await stop(rig.crypto!);
+    world.keepState("copy");
+    await rig.startCrypto();
+
+    // Forgotten by the copy: one paid, one released and not yet in a block, one that waits for a
+    // person.
+    const paid = await world.pay("lost-and-paid", "0.1", receiver(0x12));
+    await world.chain("anvil_setIntervalMining", 0);
+    const pending = await world.order("lost-and-pending", "0.1", receiver(0x13));
+    await until("it was handed to the node", 30_000, async () =>
+      (await world!.withdrawal(pending)).state === "broadcast" ? true : undefined,
+    );
+    const waiting = await world.order("lost-and-waiting", "2.5", receiver(0x14));
+    await until("it waits", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
+    const signed = world.opened().filter((record) => record.kind === "SIGNED" && record.transactionId === pending);
+    const released = signed[0]!;
+    if (released.kind !== "SIGNED") throw new Error("no signature");
+    await world.stopAll();
+    await world.chain("anvil_dropTransaction", released.txHash);
+    world.restoreState("copy");
+
+    await rig.startGateway();
+    await rig.startCrypto();
+    await world.statusIs("locked", ({ locked }) => locked === "LEDGER_BEHIND_GATEWAY");
+    expect((await world.operator("recover")).code).toBe("RECOVERY_NONE");
+    expect(world.gateway("agents", "recover", world.agent)).toMatchObject({ epoch: 2, openWithdrawals: 2 });
+    const offered = await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
+    expect(offered.locked).toBe("LEDGER_BEHIND_GATEWAY");
+    expect((await world.status()).exitCode).toBe(4);
+    expect((await world.operator("recover", "--yes", "00".repeat(32))).code).toBe("RECOVERY_NONE");
+    const plan = await world.recover();
+    expect(plan).toMatchObject({ kept: 1, left: 0, newEpoch: 2, isHere: false, both: false });
+    expect(plan.withdrawals.find(({ transactionId }) => transactionId === pending)).toMatchObject({
+      ...{ here: "", isContested: false, slot: "2", txHashes: [released.txHash] },
+    });
+
+    // That is all: the one whose bytes are gone is signed again on its nonce, the others come again
+    // as jobs.
+    await world.chain("anvil_setIntervalMining", 1);
+    await world.completed(pending);
+    const versions = (await world.withdrawal(pending)).versions;
+    expect(versions.map(({ txHash }) => txHash)).toHaveLength(2);
+    expect(versions[0]?.txHash).toBe(released.txHash);
+    // Whoever kept the bytes that were released before the copy was put back gains nothing with
+    // them.
+    await expect(world.chain("eth_sendRawTransaction", released.raw)).rejects.toThrow(/nonce/i);
+    await until("it waits again", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
+    expect((await world.withdrawal(waiting)).code).toBe("POLICY_HOLD_ABOVE");
+    expect((await world.approve(waiting)).exitCode).toBe(0);
+    await world.completed(waiting);
+    await world.pay("after-the-recovery", "0.1", receiver(0x15));
+
+    expect(await world.balance(receiver(0x12))).toBe(tenth);
+    expect(await world.balance(receiver(0x13))).toBe(tenth);
+    expect(await world.balance(receiver(0x14))).toBe(25n * tenth);
+    expect(await world.balance(receiver(0x15))).toBe(tenth);
+    expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(5);
+    expect(await world.order("lost-and-paid", "0.1", receiver(0x12))).toBe(paid);
+    // All that is not well is who runs this test: root.
+    const isRoot = process.getuid?.() === 0;
+    expect((await world.status()).problems.map(({ code }) => code)).toEqual(isRoot ? ["DOCTOR_ISOLATION"] : []);
+
+    // The copy once more: its epoch is over, and nobody greets it.
+    await world.stopAll();
+    world.restoreState("copy");
+    await rig.startGateway();
+    await rig.startCrypto();
+    await world.statusIs("refused", ({ courier }) => courier?.linkDetail.includes("4003") === true);
+    expect((await world.status()).greeted).toBe(false);
+  });
+
+  it("of a ledger that is gone begins a new one, locked, and takes everything from the gateway", { timeout }, async () => {
+    world = await RecoveryRig.start();
+    const { rig } = world;
+    await world.pay("before", "0.1", receiver(0x21));
+    const waiting = await world.order("waiting", "2.5", receiver(0x22));
+    await until("it waits", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
+    await stop(rig.crypto!);
+    rmSync(join(rig.stateDir, "signer", "ledger"), { recursive: true });
+    const args = [join(projectRoot, "crypto.js"), "--config", rig.configPath, "--state", rig.stateDir];
+    const ended = await run(process.execPath, args, { logFile: join(rig.dir, "without-ledger.log") });
+    expect(ended).toMatchObject({ code: 4, output: expect.stringContaining("recover --new-ledger") });
+
+    expect((await world.operator("recover", "--new-ledger")).exitCode).toBe(2);
+    expect((await world.operator("recover", "--new-ledger", "--yes", "ff".repeat(8))).exitCode).toBe(2);
+    expect((await world.operator("recover", "--new-ledger", "--yes", world.agent, "--config", rig.configPath)).exitCode).toBe(0);
+    await rig.startCrypto();
+    expect(rig.crypto!.output()).toContain("LEDGER_BEHIND_GATEWAY");
+    world.gateway("agents", "recover", world.agent);
+    await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
+    const counted = await until("the chain was asked", 30_000, async () => {
+      const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>("recover");
+      return plan?.accounts[0]?.chainCount === "1" ? plan : undefined;
+    });
+    expect(counted.accounts).toMatchObject([{ ledgerNext: "", gatewayNext: "1", chainCount: "1", next: "1" }]);
+    expect(await world.recover()).toMatchObject({ kept: 0, left: 0 });
+    await until("it waits again", 60_000, async () => ((await world!.withdrawal(waiting))?.state === "held" ? true : undefined));
+    expect((await world.approve(waiting)).exitCode).toBe(0);
+    await world.completed(waiting);
+    await world.pay("after", "0.1", receiver(0x23));
+    expect(await world.balance(receiver(0x21))).toBe(tenth);
+    expect(await world.balance(receiver(0x22))).toBe(25n * tenth);
+    expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(3);
+  });
+
+  it("of a gateway put back from a backup is told again what it lost, and nothing is paid twice", { timeout }, async () => {
+    world = await RecoveryRig.start();
+    const { rig } = world;
+    await world.pay("before", "0.1", receiver(0x31));
+    await world.stopAll();
+    world.keepDatabase("old-gateway");
+    await rig.startGateway();
+    await rig.startCrypto();
+    const paid = await world.pay("forgotten-and-paid", "0.1", receiver(0x32));
+    const waiting = await world.order("forgotten-and-waiting", "2.5", receiver(0x33));
+    await until("it waits", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
+    await world.stopAll();
+    world.restoreDatabase("old-gateway");
+
+    await rig.startGateway();
+    await rig.startCrypto();
+    // Nobody acts: the gateway takes both back, and finds the payment on chain itself.
+    await world.completed(paid);
+    expect(await world.order("forgotten-and-paid", "0.1", receiver(0x32))).toBe(paid);
+    expect(await world.order("forgotten-and-waiting", "2.5", receiver(0x33))).toBe(waiting);
+    expect((await world.withdrawal(waiting)).state).toBe("held");
+    expect((await world.approve(waiting)).exitCode).toBe(0);
+    await world.completed(waiting);
+    expect(world.gateway("agents")).toMatchObject([{ epoch: 1, unheard: "" }]);
+    expect(world.records().some(({ kind }) => kind === "OPENED" || kind === "LOCKED")).toBe(false);
+    await world.pay("after", "0.1", receiver(0x34));
+    expect(await world.balance(receiver(0x32))).toBe(tenth);
+    expect(await world.balance(receiver(0x33))).toBe(25n * tenth);
+    expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(4);
+  });
+
+  it("of both sides holds what the shop asks for again beside what the chain paid", { timeout }, async () => {
+    world = await RecoveryRig.start();
+    const { rig } = world;
+    await world.pay("before", "0.1", receiver(0x41));
+    await world.stopAll();
+    world.keepDatabase("old-gateway");
+    world.keepState("old-agent");
+    await rig.startGateway();
+    await rig.startCrypto();
+    await world.pay("forgotten-and-paid", "0.1", receiver(0x42));
+    await world.stopAll();
+    world.restoreDatabase("old-gateway");
+    world.restoreState("old-agent");
+
+    await rig.startGateway();
+    world.gateway("agents", "recover", world.agent);
+    await rig.startCrypto();
+    await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
+    const shown = await until("the chain was read again", 60_000, async () => {
+      const { plan } = await world!.operator<{ plan: { spends: object[]; accounts: { chainCount: string }[] } }>(
+        "recover",
+        "--both",
+      );
+      if (plan?.spends.length === 1 && plan.accounts[0]?.chainCount === "2") return plan;
+      await stop(rig.crypto!);
+      await rig.startCrypto();
+      await world!.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
+      return undefined;
+    });
+    expect(shown.spends).toMatchObject([{ slot: "1", receiver: receiver(0x42), units: tenth.toString() }]);
+    expect(await world.recover("--both")).toMatchObject({ both: true, accounts: [{ gatewayNext: "1", next: "2" }] });
+    const again = await world.order("forgotten-and-paid", "0.1", receiver(0x42));
+    const fresh = await world.order("never-asked", "0.2", receiver(0x43));
+    for (const id of [again, fresh]) {
+      await until(
+        "it is held",
+        60_000,
+        async () => ((await world!.withdrawal(id))?.code === "RECOVERY_HOLD" ? true : undefined),
+        () => `${rig.gateway!.output().slice(-6000)}\n${rig.crypto!.output().slice(-6000)}`,
+      );
+    }
+    type Shown = { spends: { slot: string }[] };
+    expect((await world.operator<Shown>("show", again)).spends).toMatchObject([{ slot: "1" }]);
+    expect((await world.operator<Shown>("show", fresh)).spends).toEqual([]);
+    expect((await world.operator("refuse", again, "--yes")).exitCode).toBe(0);
+    expect((await world.approve(fresh)).exitCode).toBe(0);
+    await world.completed(fresh);
+    await world.finish();
+    await world.pay("by-itself-again", "0.1", receiver(0x44));
+    expect(await world.balance(receiver(0x42))).toBe(tenth);
+    expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(4);
+  });
+});

@@ -1,0 +1,79 @@
+/**
+ * The simulator's own reckoning of how long limits hold a withdrawal back, beside the moment at
+ * which the signer binds it.
+ */
+import { describe, expect, it } from "vitest";
+import type { PolicySettings } from "../../agent/config/settings.ts";
+import { RecordSentences } from "../../simulation/sentences/records.ts";
+import { begun, facts, Rig, settings } from "../support/signer-rig.ts";
+
+const hourMs = 3_600_000;
+const dayMs = 86_400_000;
+const generous = { maxPerWithdrawal: "1000000", maxPerDay: "1000000", maxFee: "1", maxFeePerDay: "1" };
+
+/**
+ * A rig with this policy for usdt, what it does to sign the n-th order, and until when the
+ * simulator would wait for that one.
+ */
+function rigOf(change: Partial<PolicySettings>) {
+  const policy = { ...generous, ...change };
+  const rig = new Rig({ settings: { ...settings, policy: { usdt: policy } } }).ready();
+  const ids: string[] = [];
+  return {
+    rig,
+    ask: (amount: string): void => void ids.push(rig.request({ amount, expiresAt: begun + 9 * dayMs }).transactionId),
+    sign: (index: number): string => rig.ask("sign", { transactionId: ids[index], facts }).code ?? "",
+    until: (index: number): number => {
+      const atMax = (): number => Number.POSITIVE_INFINITY;
+      const stateOf = (): never => {
+        throw new Error("nothing is opened here");
+      };
+      const sentences = new RecordSentences({ name: "a", policy, decimals: { usdt: 6 }, atMax, stateOf });
+      for (const record of rig.records()) sentences.add(record);
+      return sentences.heldBackUntil(ids[index] ?? "");
+    },
+  };
+}
+
+describe("what a limit holds back", () => {
+  it.each([
+    ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
+    ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
+  ])("is waited for until the very moment at which the %s lets it through", (_, change, spanMs, code) => {
+    const { rig, ask, sign, until } = rigOf(change);
+    for (const amount of ["6", "5", "7"]) {
+      ask(amount);
+      rig.now += spanMs;
+    }
+    expect([0, 1, 2].map(until)).toEqual([0, 0, 0]);
+    const boundAt = rig.now;
+    expect(sign(0)).toBe("");
+    expect([0, 1, 2].map(until)).toEqual([0, boundAt + spanMs, boundAt + spanMs]);
+    for (const [next, last] of [
+      [1, 2],
+      [2, 1],
+    ] as const) {
+      const untilAt = until(next);
+      rig.now = untilAt - 1;
+      rig.start();
+      rig.greet();
+      expect(sign(next)).toBe(code);
+      rig.now += 1;
+      expect(sign(next)).toBe("");
+      // What is bound late was held back until then, whatever was bound after it.
+      expect(until(next)).toBe(untilAt);
+      expect(until(last)).toBe(last === 2 ? untilAt + spanMs : untilAt - spanMs);
+    }
+  });
+
+  it("is not what there is room for, nor what is not approved", () => {
+    const { rig, ask, sign, until } = rigOf({ maxPerHour: "10", holdAbove: "7" });
+    ask("6");
+    ask("4");
+    ask("8");
+    expect([sign(0), sign(2)]).toEqual(["", "WITHDRAWAL_HELD"]);
+    expect([0, 1, 2, 3].map(until)).toEqual([0, 0, 0, 0]);
+    expect(sign(1)).toBe("");
+    expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(2);
+  });
+});

@@ -1,0 +1,142 @@
+/**
+ * A short share of the simulator: some hundred runs without a violation, the same ones twice, bugs
+ * put in on purpose found, and a failing run made small. The long run is `npm run simulate --
+ * --seeds 200000`.
+ */
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, describe, expect, it } from "vitest";
+import type { RunResult } from "../../simulation/run.ts";
+import type { Shrunk } from "../../simulation/shrink.ts";
+import type { Patch } from "../../simulation/tree.ts";
+import { startsTheBuild } from "../support/built.ts";
+
+startsTheBuild();
+
+const dist = fileURLToPath(new URL("../../dist/simulation/", import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "simulation-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Summary {
+  readonly seeds: number;
+  readonly from: number;
+  readonly violations: number;
+  readonly traceHash: string;
+  readonly steps: number;
+  readonly elapsedMs: number;
+}
+
+/** The command as it is typed; a violation is an exit code of its own. */
+async function simulate(...args: readonly string[]): Promise<Summary & { readonly said: string }> {
+  const run = promisify(execFile)(process.execPath, [join(dist, "command.js"), "--json", ...args], { maxBuffer: 1 << 24 });
+  const { stdout, stderr } = await run.catch((error: { stdout: string; stderr: string }) => error);
+  return { ...(JSON.parse(stdout) as Summary), said: stderr };
+}
+
+/**
+ * What a script says that has the tree as `tree`, in a process of its own, since a run takes the
+ * process's rejections.
+ */
+async function inTree<T>(patch: Patch | null, script: string): Promise<T> {
+  const file = join(folder, `${Math.abs(script.length * 31 + (patch?.file.length ?? 0))}.mjs`);
+  const head = [
+    `import { buildTree, loadTree } from ${JSON.stringify(join(dist, "tree.js"))};`,
+    `import { shrink } from ${JSON.stringify(join(dist, "shrink.js"))};`,
+    `const tree = await loadTree(buildTree(${JSON.stringify(patch)}));`,
+    `process.on("unhandledRejection", (error) => tree.rejected(error));`,
+  ];
+  writeFileSync(
+    file,
+    [...head, `const said = await (async () => { ${script} })();`, "process.stdout.write(JSON.stringify(said));"].join("\n"),
+  );
+  const { stdout } = await promisify(execFile)(process.execPath, [file], { maxBuffer: 1 << 26 });
+  return JSON.parse(stdout) as T;
+}
+
+const withoutSync: Patch = {
+  file: "agent/ledger/disk.ts",
+  find: "      fdatasync(fd, done);",
+  replace: "      process.nextTick(done, null);",
+};
+const withoutGate: Patch = {
+  file: "agent/signer/acts/release.ts",
+  find: "  const releasable = book.releasable(held.seq);",
+  replace: "  const releasable = book.releasable(heads.head.seq);",
+};
+const deafToFailures: Patch = {
+  file: "agent/ledger/disk.ts",
+  find: "      fdatasync(fd, done);",
+  replace: "      fdatasync(fd, () => done(null));",
+};
+
+describe("the simulator", () => {
+  it("finds nothing in four hundred runs", { timeout: 600_000 }, async () => {
+    const { violations, said, seeds, steps } = await simulate("--seeds", "400");
+    expect(said).toBe("");
+    expect({ violations, seeds }).toEqual({ violations: 0, seeds: 400 });
+    expect(steps).toBeGreaterThan(100_000);
+  });
+
+  it("finds nothing in the seeds that once showed a bug", { timeout: 180_000 }, async () => {
+    const file = new URL("../vectors/simulation-seeds.json", import.meta.url);
+    const kept = JSON.parse(readFileSync(file, "utf8")) as readonly { readonly seed: number; readonly why: string }[];
+    const seeds = JSON.stringify(kept.map(({ seed }) => seed));
+    const runs = await inTree<readonly RunResult[]>(
+      null,
+      `const all = []; for (const seed of ${seeds}) all.push(await tree.runSeed(seed)); return all;`,
+    );
+    expect(runs.map(({ seed, violation }) => ({ seed, violation }))).toEqual(kept.map(({ seed }) => ({ seed, violation: null })));
+  });
+
+  it("does the same again, whatever ran before and in how many processes, and something else on another seed", {
+    timeout: 300_000,
+  }, async () => {
+    const one = await simulate("--seeds", "24", "--from", "7000", "--workers", "1");
+    const two = await simulate("--seeds", "24", "--from", "7000", "--workers", "2");
+    const other = await simulate("--seeds", "24", "--from", "7001", "--workers", "2");
+    expect(two.traceHash).toBe(one.traceHash);
+    expect(two.steps).toBe(one.steps);
+    expect(other.traceHash).not.toBe(one.traceHash);
+    const [first, second] = await inTree<readonly RunResult[]>(
+      null,
+      "return [await tree.runSeed(7005), await tree.runSeed(7005)];",
+    );
+    expect(second?.hash).toBe(first?.hash);
+  });
+
+  it.each([
+    ["a ledger that does not wait for its disk", withoutSync, /durable/],
+    ["a gate that opens for more than was acknowledged", withoutGate, /./],
+    ["a disk whose failures nobody hears", deafToFailures, /durable/],
+  ])("catches %s", { timeout: 600_000 }, async (_, patch, sentence) => {
+    const script =
+      "for (let seed = 1; seed <= 4000; seed += 1) { const run = await tree.runSeed(seed); if (run.violation) return run; } return null;";
+    const caught = await inTree<RunResult | null>(patch, script);
+    expect(caught?.violation?.sentence).toMatch(sentence);
+    const sound = await inTree<RunResult>(null, `return tree.runSeed(${caught?.seed});`);
+    expect(sound.violation).toBeNull();
+  });
+
+  it("makes a failing run small, and the small one fails the same way", { timeout: 600_000 }, async () => {
+    const script = `for (let seed = 1; ; seed += 1) {
+      const run = await tree.runSeed(seed);
+      if (run.violation === null || run.taken.length < 16) continue;
+      const shrunk = await shrink(tree, run);
+      return { run, shrunk, again: await tree.runSeed(seed, { only: new Set(shrunk.faults), isReadable: false }) };
+    }`;
+    const { run, shrunk, again } = await inTree<{ run: RunResult; shrunk: Shrunk; again: RunResult }>(deafToFailures, script);
+    expect(shrunk.faults.length).toBeLessThanOrEqual(run.taken.length / 3);
+    expect(shrunk.faults.some((fault) => fault.startsWith("a sync fails#"))).toBe(true);
+    expect(again.violation?.sentence).toBe(run.violation?.sentence);
+    expect(again.hash).toBe(shrunk.result.hash);
+  });
+
+  it("says so when a patch does not fit", { timeout: 180_000 }, async () => {
+    writeFileSync(join(folder, "patch.json"), JSON.stringify({ ...withoutSync, find: "nowhere in the file" }));
+    await expect(simulate("--seeds", "1", "--patch", join(folder, "patch.json"))).rejects.toThrow();
+  });
+});

@@ -1,0 +1,68 @@
+/**
+ * Real processes: a gateway put back, its agent's server gone, and another server in its place,
+ * which pays nothing a second time.
+ */
+import { afterEach, describe, expect, it } from "vitest";
+import { until } from "../../scripts/processes.ts";
+import { transactionCount } from "../../scripts/rpc.ts";
+import { startsTheBuild } from "../support/built.ts";
+import { RecoveryRig, receiver } from "../support/recovery-rig.ts";
+
+startsTheBuild();
+
+const tenth = 10n ** 17n;
+const waitMs = 60_000;
+let world: RecoveryRig | null = null;
+afterEach(async () => {
+  await world?.rig.close();
+  world = null;
+});
+
+describe("another server", () => {
+  it("takes the place of one that a restored gateway never heard, and holds what was paid already", {
+    timeout: 300_000,
+  }, async () => {
+    world = await RecoveryRig.start();
+    const { rig, agent } = world;
+    await world.pay("before", "0.1", receiver(0x41));
+    await world.stopAll();
+    world.keepDatabase("old-gateway");
+    await rig.startGateway();
+    await rig.startCrypto();
+    await world.pay("forgotten-and-paid", "0.1", receiver(0x42));
+    await world.stopAll();
+    world.restoreDatabase("old-gateway");
+
+    const release = (...flags: string[]) => world!.gatewayOutcome("agents", "release", agent, ...flags);
+    expect(release()).toMatchObject({ exitCode: 1, said: expect.stringContaining("does not run") });
+    await rig.startGateway();
+    expect(release()).toMatchObject({ exitCode: 1, said: expect.stringMatching(/not heard since.*\nhint: .*--unheard/) });
+
+    expect(release("--unheard")).toMatchObject({ exitCode: 0, said: expect.stringContaining("begins with a recovery") });
+    const next = await world.pairAnotherServer();
+    expect(next).not.toBe(agent);
+    await rig.startCrypto();
+    await world.statusIs("offered", ({ recovery }) => recovery === "RECOVERY_OFFERED");
+    const again = await world.order("forgotten-and-paid", "0.1", receiver(0x42));
+    await until("the chain was asked", waitMs, async () => {
+      const { plan } = await world!.operator<{ plan: { accounts: { chainCount: string }[] } }>("recover");
+      return plan?.accounts[0]?.chainCount === "2" ? plan : undefined;
+    });
+    expect((await world.recover("--both")).accounts).toMatchObject([{ gatewayNext: "1", chainCount: "2", next: "2" }]);
+    const fresh = await world.order("after-the-takeover", "0.1", receiver(0x43));
+    for (const id of [again, fresh]) {
+      await until("it is held", waitMs, async () => ((await world!.withdrawal(id)).code === "RECOVERY_HOLD" ? true : undefined));
+    }
+    expect((await world.operator("refuse", again, "--yes")).exitCode).toBe(0);
+    expect((await world.approve(fresh)).exitCode).toBe(0);
+    await world.completed(fresh);
+    expect(await world.balance(receiver(0x42))).toBe(tenth);
+    expect(await world.balance(receiver(0x43))).toBe(tenth);
+    expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(3);
+
+    // One that was heard is released without more ado.
+    await until("it is heard and released", waitMs, async () =>
+      world!.gatewayOutcome("agents", "release", next).exitCode === 0 ? true : undefined,
+    );
+  });
+});

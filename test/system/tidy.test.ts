@@ -1,0 +1,177 @@
+/**
+ * House rules as a test: sizes, names, words that stay out, every vector used, documents that list
+ * files say the truth.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const rooms = [
+  ...["protocol", "notices", "metrics", "notify", "chains", "agent", "cli", "client", "gateway", "simulation", "scripts", "test"],
+];
+
+function filesUnder(folder: string): string[] {
+  const found: string[] = [];
+  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+    if (entry.name === "node_modules" || entry.name === ".cache") continue;
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) found.push(...filesUnder(path));
+    else found.push(path);
+  }
+  return found;
+}
+
+const all = rooms.flatMap(filesUnder);
+const sources = all.filter((path) => /\.(ts|js|cjs)$/.test(path));
+const code = sources.filter((path) => !path.startsWith("test/"));
+const read = (path: string): string => readFileSync(join(root, path), "utf8");
+/** Lines of the file that are not inside a comment, good enough for word bans. */
+const bare = (path: string): string =>
+  read(path)
+    .replace(/\/\*[\s\S]*?\*\//g, "")
+    .replace(/(^|\s)\/\/.*$/gm, "");
+
+/**
+ * Where clock, randomness and process may be touched: the outermost file of each process, and the
+ * scripts.
+ */
+const processEntries = /(^|\/)(main|process|command|crypto|pair|autowithdraw)\.ts$|^scripts\/|^cli\/|^client\//;
+
+describe("the house", () => {
+  it("has enough files for the rules to mean something", () => {
+    expect(code.length).toBeGreaterThan(60);
+  });
+
+  it("keeps names that say what a file holds", () => {
+    const lobby = /(^|\/)(utils?|helpers?|common|misc|index|types|manager)\.(ts|js)$/;
+    expect(sources.filter((path) => lobby.test(path))).toEqual([]);
+    expect(
+      sources.map((path) => basename(path)).filter((name) => !/^[a-z0-9-]+(\.[a-z0-9-]+)*\.(ts|js|cjs)$/.test(name)),
+    ).toEqual([]);
+  });
+
+  it("opens every file with what it is for", () => {
+    expect(sources.filter((path) => !/^(#!.*\n)?\/\*\*/.test(read(path)))).toEqual([]);
+  });
+
+  it("keeps files to a chapter", () => {
+    expect(code.filter((path) => read(path).split("\n").length > 401)).toEqual([]);
+  });
+
+  it("wraps comments at a hundred columns", () => {
+    // A drawn table keeps its columns.
+    const isWide = (line: string): boolean =>
+      /^\s*(\*|\/\/|\/\*)( |\*)/.test(line) && !/\S {2,}\S/.test(line) && [...line].length > 100;
+    const wide = sources.flatMap((path) =>
+      read(path)
+        .split("\n")
+        .filter(isWide)
+        .map((line) => `${path}: ${line}`),
+    );
+    expect(wide).toEqual([]);
+  });
+
+  it("leaves no unfinished business in the source", () => {
+    const marks = /\b(TODO|FIXME|XXX)\b/;
+    const shortcuts = /\.only\(|\bas any\b|@ts-ignore|@ts-nocheck|noExplicitAny/;
+    const others = sources.filter((path) => path !== "test/system/tidy.test.ts");
+    expect(others.filter((path) => marks.test(read(path)) || shortcuts.test(bare(path)))).toEqual([]);
+  });
+
+  it("takes time and chance from outside, except where a process begins", () => {
+    const banned = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(/;
+    expect(code.filter((path) => path.endsWith(".ts") && !processEntries.test(path) && banned.test(bare(path)))).toEqual([]);
+  });
+
+  it("never makes money a floating number", () => {
+    const banned = /\bparseFloat\(|Number\((amount|units|fee|value|balance|wei)\w*\)/i;
+    expect(code.filter((path) => path.endsWith(".ts") && banned.test(bare(path)))).toEqual([]);
+  });
+
+  it("prints only where a person is", () => {
+    expect(code.filter((path) => /\bconsole\./.test(bare(path)))).toEqual([]);
+  });
+
+  it("uses every vector", () => {
+    const tests = sources
+      .filter((path) => path.startsWith("test/"))
+      .map(read)
+      .join("\n");
+    const vectors = all.filter((path) => /(^|\/)vectors\/.*\.json$/.test(path));
+    expect(vectors.length).toBeGreaterThan(5);
+    // A test either names the file or reads its whole folder.
+    const folders = [...tests.matchAll(/vectors\/([a-z0-9-]*)["'`/]/g)].map((match) => match[1]);
+    expect(folders.length).toBeGreaterThan(0);
+    const named = (path: string): boolean => tests.includes(basename(path)) || tests.includes(basename(path, ".json"));
+    const readWhole = (path: string): boolean =>
+      tests.includes(`readdirSync`) && tests.includes(path.slice(0, path.lastIndexOf("/")));
+    expect(vectors.filter((path) => !named(path) && !readWhole(path))).toEqual([]);
+  });
+
+  it("names each production dependency in the README with a reason", () => {
+    const readme = read("README.md");
+    for (const file of ["package.json", "gateway/package.json"]) {
+      const wanted = Object.entries(JSON.parse(read(file)).dependencies as Record<string, string>);
+      for (const [name, version] of wanted) {
+        expect(version, `${name} is not exact`).toMatch(/^\d+\.\d+\.\d+$/);
+        expect(readme, `${name} has no line in the README`).toMatch(new RegExp(`\\| \`${name.replace("/", "\\/")}\` \\|`));
+      }
+    }
+  });
+
+  it("speaks of itself alone", () => {
+    const tracked = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" }).split("\n").filter(Boolean);
+    const foreign = /registry\.npmjs|\/work\/(main|shared)|\/root\/(?!autowithdraw-encKey)|\.library\b/;
+    const texts = tracked.filter((path) => !/\.(png|bin)$/.test(path) && path !== "test/system/tidy.test.ts");
+    expect(texts.filter((path) => foreign.test(read(path)))).toEqual([]);
+  });
+
+  it("lists every room of the table in the architecture document", () => {
+    const page = read("docs/architecture.md");
+    for (const room of [
+      "protocol",
+      "chains/evm",
+      "agent/signer",
+      "agent/ledger",
+      "agent/keystore",
+      "agent/courier",
+      "agent/socket",
+      "cli",
+      "client",
+      "gateway",
+    ]) {
+      expect(page).toContain(`\`${room}\``);
+    }
+  });
+
+  it("names only documents that exist, in comments too", () => {
+    const named = sources.flatMap((path) => [...read(path).matchAll(/\bdocs\/[a-z-]+\.md\b/g)].map(([page]) => page));
+    expect(named.length).toBeGreaterThan(40);
+    expect([...new Set(named)].filter((page) => !existsSync(join(root, page)))).toEqual([]);
+  });
+
+  it("shows each attack of the threat model by tests that are there", () => {
+    const rows = read("docs/threat-model.md")
+      .split("\n")
+      .filter((line) => /^\| .* \| .*`(test\/|npm )/.test(line));
+    expect(rows.length).toBeGreaterThan(20);
+    const tests = rows.flatMap((row) => [...row.matchAll(/`(test\/[^`]+)`/g)].map((match) => match[1]!));
+    expect(tests.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  it("links only to documents that exist", () => {
+    const pages = ["README.md", ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`)].filter((path) =>
+      path.endsWith(".md"),
+    );
+    for (const page of pages) {
+      const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]+)(#[^)]*)?\)/g)].map((match) => match[1]!);
+      for (const link of links) {
+        const target = join(page.includes("/") ? page.slice(0, page.lastIndexOf("/")) : ".", link);
+        expect(() => readFileSync(join(root, target)), `${page} links to ${link}`).not.toThrow();
+      }
+    }
+  });
+});

@@ -1,0 +1,253 @@
+/**
+ * What is paid to an issued address, and the cursor that reads every block once and no block never.
+ */
+import { describe, expect, it } from "vitest";
+import { type FakeTransaction, hashOf, type Lie } from "../support/fake-chain.ts";
+import { until } from "../support/until.ts";
+import {
+  audit,
+  chain,
+  clock,
+  counting,
+  db,
+  eachTestItsChain,
+  eth,
+  nodes,
+  passes,
+  payments,
+  request,
+  row,
+  start,
+  stranger,
+  usd,
+  usdPayment,
+  watcher,
+} from "../support/watched-chain.ts";
+
+eachTestItsChain();
+
+describe("a deposit on chain", () => {
+  it("is seen, confirming, and completed at finality", async () => {
+    const { id, address } = request(0);
+    await start();
+    chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth / 2n });
+    await until(() => row(id).stage === "seen");
+    const block = chain.mine({ hash: hashOf("b"), from: stranger, to: address, value: eth / 2n });
+    await until(() => row(id).stage === "confirming");
+    chain.mine();
+    await until(() => row(id).amountReceivedUnits === `${eth / 2n}`);
+    expect(row(id)).toMatchObject({ status: 0, stage: "confirming" });
+    chain.mine();
+    await until(() => row(id).status === 1);
+    const completed = { stage: "completed", amountReceivedUnits: `${eth}`, txHash: hashOf("b"), finalBlock: block };
+    expect(row(id)).toMatchObject(completed);
+  });
+
+  it("of a token counts each transfer of the configured contract, several in one transaction, more than asked", async () => {
+    const { id, address } = request(0, usd);
+    await start();
+    const other: FakeTransaction = {
+      hash: hashOf("lookalike"),
+      from: stranger,
+      to: stranger,
+      transfers: [{ contract: stranger, from: stranger, to: address, units: 9_000_000n }],
+    };
+    chain.mine(other, usdPayment("a", address, 2_000_000n, 2_500_000n));
+    chain.mineEmpty(2);
+    await until(() => row(id).stage === "partial");
+    expect(row(id).amountReceivedUnits).toBe("4500000");
+    chain.mine(usdPayment("b", address, 1_000_000n, 0n));
+    chain.mineEmpty(2);
+    await until(() => row(id).status === 1);
+    expect(row(id).amountReceivedUnits).toBe("5500000");
+    expect(payments().map((one) => one.units)).toEqual(["2000000", "2500000", "1000000"]);
+  });
+
+  it("that reverted or vanished is not counted", async () => {
+    const { id, address } = request(0);
+    await start();
+    chain.mine({ hash: hashOf("reverted"), from: stranger, to: address, value: eth, status: 0 });
+    chain.mine({ hash: hashOf("vanishing"), from: stranger, to: address, value: eth });
+    await until(() => row(id).stage === "confirming");
+    expect(payments()).toHaveLength(1);
+    chain.dropBlocks(1);
+    chain.mineEmpty(2);
+    await until(() => row(id).stage === "waiting");
+    expect(payments()).toEqual([]);
+    chain.mine({ hash: hashOf("vanishing"), from: stranger, to: address, value: eth });
+    chain.mineEmpty(2);
+    await until(() => row(id).status === 1);
+    expect(payments()).toHaveLength(1);
+  });
+
+  it("re-mined at another place counts once", async () => {
+    const { id, address } = request(0, usd);
+    await start();
+    chain.mine(usdPayment("noise", stranger, 1n), usdPayment("a", address, 3_000_000n));
+    await until(() => row(id).stage === "seen");
+    chain.dropBlocks(1);
+    chain.mine(usdPayment("a", address, 3_000_000n));
+    chain.mineEmpty(4);
+    await until(() => row(id).stage === "partial");
+    expect(row(id).amountReceivedUnits).toBe("3000000");
+    expect(payments()).toHaveLength(1);
+  });
+
+  it("sent by a contract is found by the balance, once", async () => {
+    const { id, address } = request(0);
+    const second = request(1);
+    await start();
+    chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth / 4n });
+    chain.coins.push({ block: 7, address, units: eth / 4n }, { block: 7, address: second.address, units: eth });
+    chain.mineEmpty(3);
+    await until(() => row(second.id).status === 1);
+    await until(() => row(id).amountReceivedUnits === `${eth / 2n}`);
+    expect(row(second.id).txHash).toBe("");
+    chain.mineEmpty(3);
+    await passes();
+    expect(row(id)).toMatchObject({ status: 0, stage: "partial", amountReceivedUnits: `${eth / 2n}` });
+    expect(payments().filter((one) => one.txHash.startsWith("internal:"))).toHaveLength(2);
+  });
+
+  it("expires only when nothing of it is still confirming, and keeps what comes late", async () => {
+    const waiting = request(0, { expiresAt: 10_000 });
+    const confirming = request(1, { expiresAt: 10_000 });
+    await start();
+    chain.mine({ hash: hashOf("a"), from: stranger, to: confirming.address, value: eth });
+    await until(() => row(confirming.id).stage === "confirming");
+    clock.nowMs = 10_000;
+    await until(() => row(waiting.id).status === 2);
+    expect(row(waiting.id)).toMatchObject({ stage: "expired", code: "deposit_expired" });
+    expect(row(confirming.id).status).toBe(0);
+    chain.mine({ hash: hashOf("late"), from: stranger, to: waiting.address, value: eth });
+    chain.mineEmpty(2);
+    await until(() => row(confirming.id).status === 1);
+    await until(() => row(waiting.id).amountReceivedUnits === `${eth}`);
+    expect(row(waiting.id)).toMatchObject({ status: 2, stage: "expired", late: 1 });
+    expect(row(confirming.id).late).toBe(0);
+  });
+
+  it("does not expire while the chain cannot be read", async () => {
+    const { id } = request(0, { expiresAt: 10_000 });
+    await start();
+    nodes[0]!.isDown = true;
+    clock.nowMs = 20_000;
+    await until(() => !watcher!.ready());
+    expect(row(id).status).toBe(0);
+    nodes[0]!.isDown = false;
+    await until(() => row(id).status === 2, 8_000);
+  });
+
+  it("in another currency than asked is recorded and counts for nothing", async () => {
+    const { id, address } = request(0);
+    await start();
+    chain.mine(usdPayment("a", address, 7n));
+    chain.mineEmpty(2);
+    await until(() => payments().some((one) => one.final === 1));
+    expect(payments()[0]).toMatchObject({ currency: "usd", transactionId: id });
+    expect(row(id)).toMatchObject({ stage: "waiting", amountReceivedUnits: "0" });
+  });
+});
+
+describe("the cursor", () => {
+  it("goes on where it stood after a restart, whatever was paid meanwhile, and for addresses issued before it was set", async () => {
+    const first = request(0, { createdAt: 1_003_000 + 20 * 60_000 });
+    await start();
+    await watcher!.close();
+    chain.mineEmpty(100);
+    const block = chain.mine({ hash: hashOf("a"), from: stranger, to: first.address, value: eth });
+    chain.mineEmpty(100);
+    db.reopen();
+    await start();
+    await until(() => row(first.id).status === 1);
+    expect(row(first.id).finalBlock).toBe(block);
+  });
+
+  it("starts before the oldest request when the chain was away until now", async () => {
+    chain.mineEmpty(3000);
+    // The fake chain makes a block each second from second 1000; skew of clocks is taken as fifteen
+    // minutes.
+    const { id, address } = request(0, { ...usd, createdAt: 3_950_000 });
+    chain.mine(usdPayment("a", address, 5_000_000n));
+    chain.mineEmpty(5);
+    await start();
+    await until(() => row(id).status === 1);
+  });
+
+  it("does not move over a block whose receipts cannot be had", async () => {
+    const { id, address } = request(0);
+    await start();
+    nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_getTransactionReceipt" ? null : honest));
+    const block = chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth });
+    chain.mineEmpty(3);
+    await until(() => !watcher!.ready());
+    await passes(4);
+    expect(db.store.database.get<{ block: number }>("SELECT block FROM cursors")!.block).toBeLessThan(block);
+    nodes[0]!.lie = counting();
+    await until(() => row(id).status === 1);
+  });
+
+  it("waits while a receipt belongs to another block than the payment", async () => {
+    const { id, address } = request(0);
+    await start();
+    const elsewhere: Lie = (method, _params, honest) =>
+      method === "eth_getTransactionReceipt" ? { ...(honest as object), blockHash: hashOf("elsewhere") } : honest;
+    nodes[0]!.lie = counting(elsewhere);
+    chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth });
+    await until(() => watcher!.chainStatus()[0]!.detail.startsWith("NODE_DISAGREE"));
+    expect(payments()).toEqual([]);
+    nodes[0]!.lie = counting();
+    await until(() => row(id).stage === "confirming");
+  });
+
+  it("waits while a transfer belongs to another block than the one read", async () => {
+    const { id, address } = request(0, usd);
+    await start();
+    const elsewhere: Lie = (method, _params, honest) =>
+      method === "eth_getLogs" ? (honest as object[]).map((log) => ({ ...log, blockHash: hashOf("elsewhere") })) : honest;
+    nodes[0]!.lie = counting(elsewhere);
+    chain.mine(usdPayment("a", address, 5_000_000n));
+    await until(() => watcher!.chainStatus()[0]!.detail.startsWith("NODE_DISAGREE"));
+    expect(payments()).toEqual([]);
+    nodes[0]!.lie = counting();
+    await until(() => row(id).stage === "confirming");
+  });
+
+  it.each([
+    [
+      "in other decimals than configured",
+      `0x${"12".padStart(64, "0")}`,
+      "WATCHER_DECIMALS: the contract of usd has 18 decimals, not 6",
+    ],
+    ["in no decimals at all", "0x", "NODE_ANSWER"],
+  ])("of a token that counts %s waits for the contract, and nothing else waits with it", async (_title, lie, reason) => {
+    const coin = request(0);
+    const dollars = request(1, usd);
+    nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_call" ? lie : honest));
+    await start(1, 1);
+    expect(watcher!.outOfService().get("usd")).toContain(reason);
+    chain.mine({ hash: hashOf("a"), from: stranger, to: coin.address, value: eth }, usdPayment("b", dollars.address, 5_000_000n));
+    await until(() => row(coin.id).status === 1);
+    clock.nowMs += 10 * 86_400_000;
+    await passes();
+    expect(row(dollars.id)).toMatchObject({ status: 0, stage: "waiting", amountReceivedUnits: "0" });
+    nodes[0]!.lie = counting();
+    clock.nowMs += 3_000;
+    await until(() => row(dollars.id).status === 1);
+    expect(row(dollars.id)).toMatchObject({ stage: "completed", amountReceivedUnits: "5000000" });
+    expect(watcher!.outOfService().size).toBe(0);
+  });
+
+  it("goes back with an alarm when a final block left the chain, and credits nothing twice", async () => {
+    const { id, address } = request(0, usd);
+    await start(1, 1);
+    chain.mine(usdPayment("a", address, 3_000_000n));
+    await until(() => row(id).stage === "partial");
+    chain.dropBlocks(1);
+    chain.mine(usdPayment("noise", stranger, 1n), usdPayment("a", address, 3_000_000n));
+    chain.mine(usdPayment("b", address, 1_000_000n));
+    await until(() => row(id).amountReceivedUnits === "4000000");
+    expect(audit()).toEqual(["alarm WATCHER_FINAL_REORG", "alarm WATCHER_FINAL_REORG"]);
+    expect(payments()).toHaveLength(2);
+  });
+});

@@ -1,0 +1,127 @@
+/**
+ * The watcher's judgements alone: what a withdrawal or a deposit has become, given what the chain
+ * showed.
+ */
+import { describe, expect, it } from "vitest";
+import { agreement } from "../../chains/evm/node-agreement.ts";
+import { asksForCode, type FinalTransaction, judgeConsumer, judgePayout } from "../../chains/evm/verdict.ts";
+import type { Payment as Payout } from "../../chains/family.ts";
+import { judgeDeposit, type Payment } from "../../gateway/watcher/credit.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { receiver } from "../support/gateway-database.ts";
+import { stranger, token } from "../support/watched-chain.ts";
+
+describe("judging", () => {
+  const asked = { status: 0 as const, stage: "waiting", amountUnits: 10n, expiresAt: 100, receivedUnits: 0n, late: false };
+  const paid = (units: bigint, final = true, block = 1): Payment => ({ units, final, block, txHash: `0x${block}` });
+
+  it.each([
+    [[], 99, 0, "waiting"],
+    [[], 100, 2, "expired"],
+    [[paid(3n, false)], 99, 0, "seen"],
+    [[paid(3n, false)], 100, 0, "seen"],
+    [[paid(10n, false)], 100, 0, "confirming"],
+    [[paid(4n), paid(6n, false)], 100, 0, "confirming"],
+    [[paid(4n), paid(5n, false)], 100, 0, "partial"],
+    [[paid(4n)], 99, 0, "partial"],
+    [[paid(4n)], 100, 2, "expired"],
+    [[paid(4n), paid(6n)], 100, 1, "completed"],
+    [[paid(11n)], 1, 1, "completed"],
+  ] as const)("deposit %# ends as it must", (payments_, at, status, stage) => {
+    expect(judgeDeposit(asked, payments_, at)).toMatchObject({ status, stage });
+  });
+
+  it("keeps a finished request finished whatever comes", () => {
+    const expired = { ...asked, status: 2 as const, stage: "expired" };
+    expect(judgeDeposit(expired, [paid(50n)], 500)).toMatchObject({ status: 2, stage: "expired", receivedUnits: 50n });
+    const completed = { ...asked, status: 1 as const, stage: "completed" };
+    expect(judgeDeposit(completed, [], 500)).toMatchObject({ status: 1, stage: "completed", receivedUnits: 0n });
+  });
+
+  it("calls money late that came after the end, for good, and none that came before", () => {
+    const lateOf = (change: Partial<typeof expired>, payments: readonly Payment[]): boolean =>
+      judgeDeposit({ ...expired, ...change }, payments, 500).late;
+    const expired = { ...asked, status: 2 as 0 | 1 | 2, stage: "expired", receivedUnits: 4n };
+    expect(lateOf({}, [paid(4n)])).toBe(false);
+    expect(lateOf({}, [paid(4n), paid(6n, false)])).toBe(false); // not final yet
+    expect(lateOf({}, [paid(4n), paid(6n)])).toBe(true);
+    expect(lateOf({ status: 1, stage: "completed" }, [paid(4n), paid(1n)])).toBe(true);
+    expect(lateOf({ status: 0, stage: "partial" }, [paid(4n), paid(6n)])).toBe(false);
+    expect(lateOf({ receivedUnits: 10n, late: true }, [paid(10n)])).toBe(true);
+  });
+
+  const payout: Payout = {
+    ...{ network: "eip155:1", account: stranger, slot: "4" },
+    ...{ contract: "", destination: receiver, amountUnits: 5n },
+  };
+  const final = (change: Partial<FinalTransaction["transaction"]>, status: 0 | 1 = 1): FinalTransaction => ({
+    transaction: { hash: "0x1", from: stranger, nonce: 4n, to: receiver, valueUnits: 5n, input: "0x", ...change },
+    receipt: {
+      txHash: "0x1",
+      blockNumber: 9,
+      blockHash: "0xb",
+      status,
+      from: stranger,
+      to: receiver,
+      gasUsed: 1n,
+      effectiveGasPrice: 1n,
+      logs: [],
+    },
+  });
+
+  it("a version is judged by its final transaction first, then by its block, then by the account's counter", () => {
+    const version = { txHash: "0x1", includedIn: 9, final: final({}) };
+    expect(judgePayout(payout, { versions: [version], finalCount: 9n }).kind).toBe("completed");
+    expect(judgePayout(payout, { versions: [{ ...version, final: null }], finalCount: 9n }).kind).toBe("confirming");
+    const unseen = { txHash: "0x1", includedIn: null, final: null };
+    expect(judgePayout(payout, { versions: [unseen], finalCount: 5n }).kind).toBe("stuck");
+    expect(judgePayout(payout, { versions: [unseen], finalCount: 4n }).kind).toBe("waiting");
+    expect(judgePayout(payout, { versions: [unseen], finalCount: null }).kind).toBe("waiting");
+  });
+
+  it("a foreign transaction of the same nonce fails the withdrawal only when it cannot have paid", () => {
+    const judge = (one: FinalTransaction, code: string | null = "0x") => judgeConsumer(payout, one, code).kind;
+    expect(judge(final({}))).toBe("completed");
+    expect(judge(final({ to: stranger }))).toBe("failed");
+    // a contract may pass the coins on
+    expect(judge(final({ to: stranger }), "0x6000")).toBe("stuck");
+    expect(judge(final({ to: stranger }), null)).toBe("stuck");
+    expect(judge(final({ to: stranger }, 0), "0x6000")).toBe("failed");
+    expect(judge(final({ to: stranger, input: "0x00" }))).toBe("stuck");
+    expect(judge(final({ to: null }))).toBe("stuck");
+    expect(judge(final({ valueUnits: 4n }))).toBe("stuck");
+    expect(judge(final({ to: stranger, input: "0x00" }, 0))).toBe("failed");
+    expect([final({ to: stranger }), final({}), final({ to: null })].map((one) => asksForCode(payout, one))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(judgeConsumer({ ...payout, contract: token }, final({ to: stranger }), null).kind).toBe("failed");
+  });
+
+  it("agreement wants two like answers of several nodes and asks no more than it needs", async () => {
+    const calls: number[] = [];
+    const ask = (answers: readonly (string | null)[]) => (node: number) => {
+      calls.push(node);
+      const answer = answers[node];
+      return answer === null || answer === undefined
+        ? Promise.reject(new AgentError("NODE_TIMEOUT", "none", "late"))
+        : Promise.resolve(answer);
+    };
+    const agree = (answers: readonly (string | null)[]) =>
+      agreement(
+        answers.map((_answer, node) => node),
+        ask(answers),
+        (value) => value,
+        "thing",
+      );
+    expect(await agree(["a"])).toBe("a");
+    calls.length = 0;
+    expect(await agree(["a", "a", "b"])).toBe("a");
+    expect(calls).toEqual([0, 1]);
+    expect(await agree(["b", "a", "a"])).toBe("a");
+    expect(await agree([null, "a", "a"])).toBe("a");
+    await expect(agree(["a", "b"])).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+    await expect(agree([null, "a"])).rejects.toMatchObject({ code: "NODE_TIMEOUT" });
+  });
+});

@@ -1,0 +1,62 @@
+/**
+ * What a paying account spent, as the gateway's watcher keeps it: also what no withdrawal explains.
+ */
+import { describe, expect, it } from "vitest";
+import type { Block, BlockTransaction } from "../../chains/evm/answers.ts";
+import { encodeTransferCall } from "../../chains/evm/erc20.ts";
+import type { EvmNodes } from "../../chains/evm/node.ts";
+import { watcherOf } from "../../chains/evm/node-watcher.ts";
+import type { WatchedBlock } from "../../chains/nodes.ts";
+import type { SpendRow } from "../../gateway/store/rows.ts";
+import { keepSpend } from "../../gateway/store/spends.ts";
+import type { WatchedChain } from "../../gateway/watcher/chain.ts";
+import { findSpends, hasPayers } from "../../gateway/watcher/spends.ts";
+import { gatewayDatabase, pairAgent, receiver } from "../support/gateway-database.ts";
+
+const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
+const hot = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const sent = (nonce: number, change: Partial<BlockTransaction> = {}): BlockTransaction => ({
+  ...{ hash: `0x${nonce.toString(16).padStart(64, "0")}`, from: hot, nonce: BigInt(nonce), to: receiver, valueUnits: 7n },
+  ...{ input: "0x", ...change },
+});
+const blockOf = (transactions: readonly BlockTransaction[]): WatchedBlock => {
+  const content: Block = { number: 12, hash: "0xb", parentHash: "0xa", timestamp: 1, transactions };
+  return { number: 12, hash: "0xb", parentHash: "0xa", content };
+};
+
+function watched(status = 1) {
+  const db = gatewayDatabase();
+  const nodes = { finalReceipt: async () => ({ status }) } as unknown as EvmNodes;
+  const reader = watcherOf({ together: nodes, each: [nodes] });
+  const chain = { store: db.store, network: "eip155:31337", reader } as unknown as WatchedChain;
+  return { db, chain };
+}
+
+describe("the spends of an account", () => {
+  it("are kept by slot with receiver, asset and units, coins and tokens alike, and nobody else's", async () => {
+    const { db, chain } = watched();
+    expect(hasPayers(chain)).toBe(false);
+    pairAgent(db.store, "a", hot);
+    expect(hasPayers(chain)).toBe(true);
+    const input = `0x${Buffer.from(encodeTransferCall(receiver, 25n)).toString("hex")}`;
+    const call = sent(2, { to: token, valueUnits: 0n, input });
+    const odd = sent(3, { to: token, valueUnits: 0n, input: "0x12345678" });
+    const found = await findSpends(chain, [blockOf([sent(1), call, odd, sent(9, { from: receiver })])]);
+    const facts = found.map(({ slot, receiver: to, contract, units, block }) => [slot, to, contract, units, block]);
+    expect(facts).toEqual([
+      ["1", receiver, "", "7", 12],
+      ["2", receiver, token, "25", 12],
+      ["3", token, "", "0", 12],
+    ]);
+    for (const spend of [...found, ...found]) keepSpend(db.store.database, spend);
+    expect(db.store.database.all<SpendRow>("SELECT * FROM spends ORDER BY slot")).toEqual(found);
+    db.remove();
+  });
+
+  it("leave out what failed, for it paid nobody", async () => {
+    const { db, chain } = watched(0);
+    pairAgent(db.store, "a", hot);
+    expect(await findSpends(chain, [blockOf([sent(1)])])).toEqual([]);
+    db.remove();
+  });
+});

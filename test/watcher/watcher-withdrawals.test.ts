@@ -1,0 +1,300 @@
+/**
+ * How a withdrawal ends by what stands on its chain, and how many of them share the questions of
+ * one pass.
+ */
+import { describe, expect, it } from "vitest";
+import { Turns, type Waiting } from "../../gateway/watcher/turns.ts";
+import { hashOf } from "../support/fake-chain.ts";
+import { askWithdrawal, pairAgent, receiver } from "../support/gateway-database.ts";
+import { until } from "../support/until.ts";
+import {
+  addVersion,
+  audit,
+  chain,
+  clock,
+  configOf,
+  counting,
+  db,
+  eachTestItsChain,
+  eth,
+  keys,
+  network,
+  nodes,
+  passes,
+  payment,
+  row,
+  signedWithdrawal,
+  start,
+  stranger,
+  token,
+  tokenPayment,
+  told,
+  versionHash,
+  watch,
+  watcher,
+} from "../support/watched-chain.ts";
+
+eachTestItsChain();
+
+describe("a withdrawal on chain", () => {
+  it("is confirming in a block and completed at finality, with hash, fee and block", async () => {
+    const id = signedWithdrawal(0);
+    await start();
+    const block = chain.mine(payment(id, 0));
+    await until(() => row(id).stage === "confirming");
+    expect(row(id)).toMatchObject({ status: 0, txHash: versionHash(id), finalBlock: null });
+    expect(watcher!.confirmations(id)).toBe(1);
+    chain.mine();
+    await until(() => watcher!.confirmations(id) === 2);
+    expect(row(id).status).toBe(0);
+    chain.mine();
+    await until(() => row(id).status === 1);
+    expect(row(id)).toMatchObject({
+      stage: "completed",
+      code: "",
+      txHash: versionHash(id),
+      feeUnits: "210000",
+      finalBlock: block,
+    });
+    expect(told).toEqual([id, id]);
+    expect(watcher!.confirmations(id)).toBeNull();
+    expect(audit()).toEqual([]);
+  });
+
+  it("of a token is completed by exactly one transfer of the exact amount", async () => {
+    const id = signedWithdrawal(0, { currency: "usd", amountUnits: "5000000" });
+    await start();
+    chain.mine(tokenPayment(id, 0, [{ to: receiver, units: 5_000_000n }]));
+    chain.mineEmpty(2);
+    await until(() => row(id).status === 1);
+  });
+
+  it.each([
+    [
+      "a fee on transfer",
+      [
+        { to: receiver, units: 4_950_000n },
+        { to: stranger, units: 50_000n },
+      ],
+    ],
+    [
+      "a second transfer beside the right one",
+      [
+        { to: receiver, units: 5_000_000n },
+        { to: stranger, units: 1n },
+      ],
+    ],
+    ["no transfer at all", []],
+    ["another receiver", [{ to: stranger, units: 5_000_000n }]],
+  ])("of a token with %s stays pending, stuck, with an alarm", async (_name, transfers) => {
+    const id = signedWithdrawal(0, { currency: "usd", amountUnits: "5000000" });
+    await start();
+    chain.mine(tokenPayment(id, 0, transfers));
+    chain.mineEmpty(2);
+    await until(() => row(id).stage === "stuck");
+    expect(row(id).status).toBe(0);
+    expect(audit()).toEqual(["alarm WATCHER_CONTENT_DIFFERS"]);
+  });
+
+  it.each([
+    ["another amount", { value: eth - 1n }],
+    ["another receiver", { to: stranger }],
+    ["another payer", { from: stranger }],
+    ["another nonce", { nonce: 9 }],
+  ])("with %s than asked for is never completed", async (_name, change) => {
+    const id = signedWithdrawal(0);
+    await start();
+    chain.mine(payment(id, 0, change));
+    chain.mineEmpty(2);
+    await until(() => row(id).stage === "stuck");
+    expect(row(id)).toMatchObject({ status: 0, stage: "stuck" });
+  });
+
+  it("fails when it reverted for good, and not before", async () => {
+    const id = signedWithdrawal(0);
+    await start();
+    const block = chain.mine(payment(id, 0, { status: 0 }));
+    await until(() => row(id).stage === "confirming");
+    chain.mineEmpty(2);
+    await until(() => row(id).status === 2);
+    expect(row(id)).toMatchObject({ stage: "failed", code: "chain_reverted", feeUnits: "210000", finalBlock: block });
+  });
+
+  it("fails as cancelled, without an alarm, when a version of its own paid nothing to the account itself", async () => {
+    const id = signedWithdrawal(0);
+    addVersion(id, 2, 0);
+    await start();
+    const { from } = payment(id, 0);
+    const block = chain.mine(payment(id, 0, { hash: versionHash(id, 2), to: from, value: 0n }));
+    chain.mineEmpty(2);
+    await until(() => row(id).status === 2);
+    expect(row(id)).toMatchObject({ stage: "failed", code: "cancelled", txHash: versionHash(id, 2), finalBlock: block });
+    expect(audit()).toEqual([]);
+  });
+
+  it("is for a person when a version of its own paid the account itself something", async () => {
+    const id = signedWithdrawal(0);
+    await start();
+    const { from } = payment(id, 0);
+    chain.mine(payment(id, 0, { to: from, value: 1n }));
+    chain.mineEmpty(2);
+    await until(() => row(id).stage === "stuck");
+    expect(row(id).status).toBe(0);
+  });
+
+  it("goes back when its block vanishes, and completes by the version that stands at the end", async () => {
+    const id = signedWithdrawal(0, { stage: "broadcast" });
+    addVersion(id, 2, 0);
+    await start();
+    chain.mine(payment(id, 0, { status: 0 }));
+    await until(() => row(id).stage === "confirming");
+    chain.dropBlocks(1);
+    chain.mineEmpty(2);
+    await until(() => row(id).stage === "broadcast");
+    chain.mine(payment(id, 0, { hash: versionHash(id, 2) }));
+    chain.mineEmpty(2);
+    await until(() => row(id).status === 1);
+    expect(row(id).txHash).toBe(versionHash(id, 2));
+  });
+
+  it("stays pending for ever while nothing is known of it", async () => {
+    const id = signedWithdrawal(0);
+    clock.nowMs = 50_000_000;
+    await start();
+    chain.mineEmpty(10);
+    await passes();
+    expect(row(id)).toMatchObject({ status: 0, stage: "signed" });
+  });
+
+  it("is paid by a version the gateway never heard of when that pays exactly this", async () => {
+    const id = signedWithdrawal(0);
+    await start();
+    chain.mine(payment(id, 0, { hash: hashOf("malleated") }));
+    chain.mineEmpty(2);
+    await until(() => row(id).status === 1);
+    expect(row(id).txHash).toBe(hashOf("malleated"));
+  });
+
+  it.each([
+    ["a plain payment to somebody else", "eth", { to: stranger, value: 1n }, 2, "chain_slot_consumed"],
+    ["a payment to a contract, which may have passed it on", "eth", { to: token, value: 1n }, 0, ""],
+    ["a revert", "eth", { status: 0 as const }, 2, "chain_slot_consumed"],
+    ["a part of the payment", "eth", { value: 1n }, 0, ""],
+    ["a call that might have paid from inside", "eth", { to: stranger, value: 0n, input: "0x1234" }, 0, ""],
+    ["a call without a transfer to the receiver", "usd", { to: stranger, value: 0n, input: "0x1234" }, 2, "chain_slot_consumed"],
+  ])("whose nonce was used by %s ends accordingly", async (_name, id, change, status, code) => {
+    const withdrawal = signedWithdrawal(0, { currency: id });
+    chain.contracts.add(token);
+    await start();
+    chain.mine(payment(withdrawal, 0, { hash: hashOf("foreign"), ...change }));
+    chain.mineEmpty(3);
+    await until(() => row(withdrawal).stage === (status === 2 ? "failed" : "stuck"));
+    expect(row(withdrawal)).toMatchObject({ status, code });
+    expect(audit()).toContain(status === 2 ? "alarm WATCHER_PAYMENT_FAILED" : "alarm WATCHER_SLOT_CONSUMED");
+  });
+
+  it.each([
+    ["before the block and removed in it", -1, 0, "stuck"],
+    ["in the block and removed in the next", 0, 1, "stuck"],
+    ["in the next block", 1, 9, "failed"],
+    ["long before and removed in the block before", -2, -1, "failed"],
+  ])(
+    "whose nonce paid an address that was delegated %s is judged by the code of that time",
+    async (_name, set, cleared, stage) => {
+      const withdrawal = signedWithdrawal(0);
+      await start();
+      const block = chain.top + 1;
+      chain.delegations.push({ address: stranger, set: block + set, cleared: block + cleared });
+      chain.mine(payment(withdrawal, 0, { hash: hashOf("foreign"), to: stranger, value: 1n }));
+      chain.mineEmpty(12);
+      await until(() => row(withdrawal).stage === "stuck" || row(withdrawal).status !== 0);
+      expect(row(withdrawal)).toMatchObject({ stage, status: stage === "failed" ? 2 : 0 });
+    },
+  );
+
+  it.each([1, 2])(
+    "whose nonce paid an address is never failed when one of %i nodes does not know the code of that time",
+    async (count) => {
+      const withdrawal = signedWithdrawal(0);
+      await start(count);
+      nodes[count - 1]!.isPruned = true;
+      chain.mine(payment(withdrawal, 0, { hash: hashOf("foreign"), to: stranger, value: 1n }));
+      chain.mineEmpty(3);
+      await until(() => row(withdrawal).stage === "stuck");
+      expect(row(withdrawal).status).toBe(0);
+      expect(audit()).toContain("alarm WATCHER_SLOT_CONSUMED");
+      chain.mineEmpty(2);
+      await until(() => watcher!.ready());
+      expect(row(withdrawal)).toMatchObject({ status: 0, stage: "stuck" });
+    },
+  );
+
+  it("whose nonce was used before the gateway looked is stuck, and not failed", async () => {
+    chain.mine({ hash: hashOf("before"), from: keys.hotAddress, nonce: 0, to: stranger });
+    chain.mineEmpty(3);
+    await start();
+    const id = signedWithdrawal(0);
+    chain.mine();
+    await until(() => row(id).stage === "stuck");
+    expect(row(id).status).toBe(0);
+    expect(audit()).toEqual(["alarm WATCHER_SLOT_CONSUMED"]);
+  });
+});
+
+describe("many withdrawals", () => {
+  it("of one agent take no pass whole: each is bounded, and another agent's is looked at in every one", async () => {
+    for (let number = 0; number < 60; number += 1) {
+      const id = signedWithdrawal(number);
+      db.store.write(() => {
+        for (let version = 2; version <= 25; version += 1) addVersion(id, version, number);
+      });
+    }
+    const other = pairAgent(db.store, "b", stranger);
+    const theirs = askWithdrawal(db.store, other.id, 999, { stage: "signed" });
+    const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, '0', ?, '21000', 1)";
+    db.store.database.run(sql, theirs, other.id, network, stranger, versionHash(theirs));
+    const receipts: string[] = [];
+    nodes[0]!.lie = counting((method, params, honest) => {
+      if (method === "eth_getTransactionReceipt") receipts.push(String(params[0]));
+      return honest;
+    });
+    watch(configOf([nodes[0]!.url], 3), 60_000);
+    await until(() => watcher!.ready());
+    expect(receipts.length).toBeGreaterThan(1000);
+    expect(receipts.length).toBeLessThanOrEqual(1024);
+    expect(receipts).toContain(versionHash(theirs));
+    await watcher!.close();
+    await start();
+    await until(() => new Set(receipts).size === 60 * 20 + 1);
+    chain.mine(payment(theirs, 0, { from: stranger }), payment("3b".padStart(32, "0"), 59));
+    chain.mineEmpty(2);
+    await until(() => row(theirs).status === 1 && row("3b".padStart(32, "0")).status === 1);
+  });
+
+  const waiting = (account: string, count: number, questions = 1): Waiting[] =>
+    Array.from({ length: count }, (_, number) => ({
+      id: `${account}${number}`,
+      account,
+      hashes: Array.from({ length: questions }, String),
+    }));
+  const ids = (taken: readonly Waiting[]): string => taken.map((one) => one.id).join(" ");
+
+  it("have their turn one of each agent at a time, each once, and then those first who waited longest", () => {
+    const turns = new Turns();
+    const open = [...waiting("a", 4), ...waiting("b", 1), ...waiting("c", 2)];
+    expect([ids(turns.take(open, "block 1", 3)), turns.left]).toEqual(["a0 b0 c0", 4]);
+    expect([ids(turns.take(open, "block 1", 3)), turns.left]).toEqual(["a1 c1 a2", 1]);
+    expect([ids(turns.take(open, "block 2", 3)), turns.left]).toEqual(["a3 b0 c0", 4]);
+    expect([ids(turns.take(open, "block 2", 9)), turns.left]).toEqual(["a0 c1 a1 a2", 0]);
+    expect(ids(turns.take(open, "block 2", 9))).toBe("");
+    turns.restart();
+    expect(ids(turns.take(open, "block 2", 9)).split(" ").length).toBe(7);
+  });
+
+  it("never wait because one of them asks more than a pass may", () => {
+    const turns = new Turns();
+    const open = [...waiting("a", 1, 50), ...waiting("b", 2)];
+    expect(ids(turns.take(open, "key", 10))).toBe("a0");
+    expect(ids(turns.take(open, "key", 10))).toBe("b0 b1");
+  });
+});
