@@ -33,12 +33,24 @@ export async function transactionCount(url: string, address: string): Promise<nu
 }
 
 /**
+ * The send before this one. The node chooses the count of its unlocked account when it takes a
+ * transaction: two at the same moment get the same count, and it refuses the second.
+ */
+let lastSend: Promise<unknown> = Promise.resolve();
+
+function sendInTurn(url: string, transaction: Readonly<Record<string, string | undefined>>): Promise<unknown> {
+  const send = lastSend.then(() => rpc(url, "eth_sendTransaction", [transaction]));
+  lastSend = send.catch(() => null);
+  return send;
+}
+
+/**
  * A transaction of one of the local chain's own unlocked accounts; resolves when it is in a block
- * with success.
+ * with success. Several may be asked for at once: they leave one after the other.
  */
 export async function sendUnlocked(url: string, transaction: Readonly<Record<string, string>>): Promise<string> {
   const from = ((await rpc(url, "eth_accounts")) as string[])[0];
-  const hash = (await rpc(url, "eth_sendTransaction", [{ from, ...transaction }])) as string;
+  const hash = (await sendInTurn(url, { from, ...transaction })) as string;
   for (let tries = 0; tries < 200; tries += 1) {
     const receipt = (await rpc(url, "eth_getTransactionReceipt", [hash])) as { status: string } | null;
     if (receipt !== null) {
