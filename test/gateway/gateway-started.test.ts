@@ -1,0 +1,109 @@
+/**
+ * What the running gateway says of a token that is out of service, at /ready and in its log, and
+ * what it mends at its start: startGateway with its own probes on a chain whose contract lies.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
+import { type GatewayConfig, parseConfig } from "../../gateway/config.ts";
+import { type Gateway, startGateway } from "../../gateway/gateway.ts";
+import { createStore } from "../../gateway/store/store.ts";
+import { type ChainNode, FakeChain, type Lie, serveChain } from "../support/fake-chain.ts";
+import { testConfig } from "../support/gateway-server.ts";
+import { until } from "../support/until.ts";
+
+interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+let dir = "";
+let node: ChainNode;
+let running: Gateway | null = null;
+let lines: Record<string, unknown>[] = [];
+const log = pino({ level: "info" }, { write: (text: string) => void lines.push(JSON.parse(text)) });
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), "gateway-started-"));
+  lines = [];
+  const chain = new FakeChain();
+  chain.mineEmpty(5);
+  node = await serveChain(chain);
+});
+afterEach(async () => {
+  await running?.close();
+  running = null;
+  await node.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+function prepared(): GatewayConfig {
+  const local = { ...testConfig.chains.local, nodes: [node.url] };
+  const { eth, usdt } = testConfig.currencies;
+  const text = JSON.stringify({ ...testConfig, chains: { local }, currencies: { eth, usdt } });
+  const config = parseConfig(text, dir, 0);
+  const { fingerprint } = createGatewayKey(config.keyFile);
+  createStore(config.database, fingerprint, log).close();
+  return config;
+}
+
+const begin = async (config: GatewayConfig): Promise<Gateway> => {
+  running = await startGateway(config, { log, clock: Date.now, onPoisoned: () => {} });
+  return running;
+};
+
+/** Every call of a contract is answered so. */
+const answering =
+  (word: string): Lie =>
+  (method, _params, honest) =>
+    method === "eth_call" ? word : honest;
+
+async function checked(): Promise<{ readonly status: number; readonly token: Check | undefined }> {
+  const answer = await fetch(`${running?.url}/ready`);
+  const { checks } = (await answer.json()) as { readonly checks: readonly Check[] };
+  return { status: answer.status, token: checks.find(({ name }) => name === "currency usdt") };
+}
+
+/** The log's own words for it are waited for, then /ready is asked. */
+const saidOnce = (event: string): Promise<void> => until(() => lines.some((line) => line.event === event));
+
+it("a token whose contract counts otherwise is named at /ready and once in the log, and comes back by itself", async () => {
+  node.lie = answering(`0x${"12".padStart(64, "0")}`);
+  await begin(prepared());
+  await saidOnce("currency-out");
+  await until(() => lines.some((line) => line.event === "chain-read"));
+  expect(await checked()).toEqual({
+    status: 200,
+    token: { name: "currency usdt", ok: false, detail: "out of service: its contract does not confirm its decimals" },
+  });
+  const out = lines.filter((line) => line.event === "currency-out");
+  expect(out).toMatchObject([{ chain: "local", currency: "usdt", code: "WATCHER_DECIMALS" }]);
+  node.lie = answering(`0x${"6".padStart(64, "0")}`);
+  await until(() => lines.some((line) => line.event === "currency-back"), 10_000);
+  expect((await checked()).token).toEqual({ name: "currency usdt", ok: true, detail: "" });
+}, 20_000);
+
+it("a token whose contract counts as configured is in service, and the log has no word of it", async () => {
+  node.lie = answering(`0x${"6".padStart(64, "0")}`);
+  await begin(prepared());
+  await saidOnce("chain-read");
+  expect(await checked()).toMatchObject({ status: 200, token: { ok: true } });
+  expect(lines.filter((line) => String(line.event).startsWith("currency-"))).toEqual([]);
+});
+
+it("reserved sums that are not what the withdrawals make are counted again at the start, and that is told", async () => {
+  const config = prepared();
+  const told = () => lines.filter((line) => line.event === "reserved-mended");
+  const { store } = await begin(config);
+  expect(told()).toEqual([]);
+  const sum = ["0xa", "eip155:31337", "eth", 1, "5"] as const;
+  store.database.run("INSERT INTO reserved (account, network, currency, withdrawals, units) VALUES (?, ?, ?, ?, ?)", ...sum);
+  await running?.close();
+  const again = await begin(config);
+  expect(told()).toMatchObject([{ wrong: 1 }]);
+  expect(again.store.database.all("SELECT * FROM reserved")).toEqual([]);
+});
