@@ -134,7 +134,7 @@ describe("a keystore's text", () => {
       const info = Buffer.concat([Buffer.from("autowithdraw/1 keystore\n"), headerHash]);
       const key = new Uint8Array(hkdfSync("sha256", secret, bytes(header.kdf.salt), info, 32));
       const plain = nacl.secretbox.open(bytes(box), bytes(boxNonce), key);
-      expect(plain?.length).toBe(170);
+      expect(plain?.length).toBe(188);
       expect(Buffer.from(plain ?? []).toString("hex", 1, 33)).toBe(signerSeed.toString("hex"));
       expect(header.wallet).toBe(vector.wallet);
     }
@@ -176,10 +176,11 @@ describe("a keystore's text", () => {
     expect(head("[]")).toBe("KEYSTORE_FORMAT");
     expect(head("null")).toBe("KEYSTORE_FORMAT");
     expect(head(byKey.slice(0, -3))).toBe("KEYSTORE_FORMAT");
-    expect(head(byKey.replace('"version": 1', '"version": 1, "version": 1'))).toBe("KEYSTORE_FORMAT");
+    expect(head(byKey.replace('"version": 2', '"version": 2, "version": 2'))).toBe("KEYSTORE_FORMAT");
     expect(head(edited(byKey, (file) => Object.assign(file, { more: 1 })))).toBe("KEYSTORE_FORMAT");
     expect(head(edited(byKey, (file) => Object.assign(file, { version: 0 })))).toBe("KEYSTORE_FORMAT");
-    expect(head(edited(byKey, (file) => Object.assign(file, { version: 2, kdf: "argon2id" })))).toBe("KEYSTORE_NEWER");
+    expect(head(edited(byKey, (file) => Object.assign(file, { version: 3, kdf: "argon2id" })))).toBe("KEYSTORE_NEWER");
+    expect(head(edited(byKey, (file) => Object.assign(file, { version: 1 })))).toBe("KEYSTORE_OLDER");
     for (const [logN, code] of [
       [16, "KEYSTORE_COST"],
       [17, ""],

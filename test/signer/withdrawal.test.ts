@@ -132,7 +132,10 @@ describe("tokens", () => {
     expect(rig.kinds()).toEqual(["PAIRED"]);
     rig.greet();
     expect(rig.ask("adopt", { ...first, witnesses: 0 }).code).toBe("JSON_SHAPE");
-    expect(rig.ask("adopt", { ...first, slot: "9007199254740992" }).code).toBe("JSON_SHAPE");
+    expect(rig.ask("adopt", { ...first, slot: "9007199254740992" })).toMatchObject({
+      code: "ACCOUNT_FIRST_SLOT",
+      detail: "no account comes so far",
+    });
     expect(rig.kinds()).toEqual(["PAIRED"]);
     expect(rig.ask("adopt", first).code).toBe("ACCOUNT_FIRST_SLOT");
     expect(rig.kinds()).toEqual(["PAIRED"]);
