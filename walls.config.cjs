@@ -63,7 +63,7 @@ module.exports = {
       "^protocol/",
       offlineChains,
       ...pure,
-      ...packages("@noble/curves", "@noble/hashes", "@scure/bip32", "tiny-secp256k1"),
+      ...packages("@noble/curves", "@noble/hashes", "@scure/base", "@scure/bip32", "tiny-secp256k1"),
     ]),
     only("chain-node", { path: chainNodes }, [
       "^protocol/",
