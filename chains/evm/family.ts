@@ -2,8 +2,8 @@
  * The EVM family behind the offline door: a slot is the account's nonce, in decimal. Source:
  * docs/architecture.md section 2.
  */
+import { accountsBy } from "../curve/account-proof.ts";
 import type { Family, Slots } from "../family.ts";
-import { accountProofFits, accountProofOf } from "./account-proof.ts";
 import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import { fees } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
@@ -32,5 +32,5 @@ export const evm: Family = {
   parseAddress,
   depositAddress: depositAddressOf,
   paymentUri,
-  accounts: { addressOf: addressOfPublicKey, proofFits: accountProofFits, proofOf: accountProofOf },
+  accounts: accountsBy(addressOfPublicKey),
 };

@@ -11,7 +11,7 @@ import { describe, expect, it } from "vitest";
 import { accountsOf, deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
 import { frame } from "../../agent/launcher/frames.ts";
 import { verdictFor } from "../../agent/launcher/verdict.ts";
-import { accountProofFits } from "../../chains/evm/account-proof.ts";
+import { families } from "../../chains/families.ts";
 import { seedOf } from "../../cli/sealing/mnemonic.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import type { AgentError } from "../../protocol/fault.ts";
@@ -206,7 +206,9 @@ describe("who gets to know what", () => {
     const own = transcriptOf({});
     const { ok, signerSignature, proofs } = prove(own) as { ok: boolean; signerSignature: string; proofs: string[] };
     expect([ok, transcriptSignatureFits(sealed.signerKey, own, signerSignature)]).toEqual([true, true]);
-    const fits = sealed.accounts.map((account, at) => accountProofFits(account, accountDigestOf(own), proofs[at] ?? ""));
+    const fits = sealed.accounts.map((account, at) =>
+      families.evm.accounts.proofFits(account, accountDigestOf(own), proofs[at] ?? ""),
+    );
     expect(fits).toEqual([true, true]);
     const [hot] = sealed.accounts;
     const mixed = [hot, accountsOf(others)[1]] as PairedAccount[];
