@@ -82,7 +82,7 @@ module.exports = {
       name: "no-family-knows-another",
       severity: "error",
       from: { path: "^chains/([^/]+)/" },
-      to: { path: "^chains/[^/]+/", pathNot: "^chains/($1|curve)/" },
+      to: { path: "^chains/[^/]+/", pathNot: "^chains/($1|curve|providers)/" },
     },
     only("signer", signer, [
       "^protocol/",
