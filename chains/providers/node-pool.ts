@@ -56,8 +56,11 @@ export interface NodePool<C extends Client> {
    * the first fault
    */
   first<T>(job: (node: PoolNode<C>) => Promise<T | null>): Promise<T | null>;
-  /** Every node that is not resting; all of them when those would be too few. */
-  all<T>(job: (node: PoolNode<C>) => Promise<T>): Promise<readonly Settled<T>[]>;
+  /**
+   * Every node that is not resting; all of them when those would be too few. With `graceMs`, nodes
+   * that have not answered so long after enough others are left out.
+   */
+  all<T>(job: (node: PoolNode<C>) => Promise<T>, graceMs?: number): Promise<readonly Settled<T>[]>;
   /**
    * As soon as `witnessesMin` nodes gave answers with one key. @throws NODE_DISAGREE, or a fault
    * when too few answered
@@ -112,7 +115,10 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
     exchange: gate.exchange,
     fail: gate.fail,
     first,
-    all: (job) => Promise.all(chosen().map((node) => settle(job(node)))),
+    all: (job, graceMs) => {
+      const answers = chosen().map((node) => settle(job(node)));
+      return graceMs === undefined ? Promise.all(answers) : mostOf(answers, witnessesMin, graceMs);
+    },
     agree: (job, keyOf, what) => agreement(chosen().map(job), keyOf, witnessesMin, what),
     checkChain: async () => {
       const checks = await Promise.all(nodes.map((node) => settle(gate.check(node))));
@@ -203,6 +209,25 @@ async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
     if (error instanceof AgentError) return { ok: false, error };
     throw error;
   }
+}
+
+/** Those that settled by the time that enough had succeeded, and a little later. */
+function mostOf<T>(answers: readonly Promise<Settled<T>>[], min: number, graceMs: number): Promise<readonly Settled<T>[]> {
+  return new Promise((resolve, reject) => {
+    const settled: Settled<T>[] = [];
+    let timer: NodeJS.Timeout | null = null;
+    const end = (): void => {
+      if (timer !== null) clearTimeout(timer);
+      resolve([...settled]);
+    };
+    const count = (one: Settled<T>): void => {
+      settled.push(one);
+      if (settled.length === answers.length) end();
+      else if (settled.filter(({ ok }) => ok).length === min) timer ??= setTimeout(end, graceMs);
+    };
+    for (const answer of answers) answer.then(count).catch(reject);
+    if (answers.length === 0) end();
+  });
 }
 
 function agreement<T>(answers: readonly Promise<T>[], keyOf: (value: T) => string, min: number, what: string): Promise<T> {

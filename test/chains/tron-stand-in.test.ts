@@ -293,7 +293,9 @@ group("the stand-in's blocks", () => {
   it("a block of a replaced branch is no reference any more", async () => {
     const { chain } = town.node;
     chain.mine();
-    const signed = town.coins(payer, holder.address, 1_000_000);
+    const { id } = chain.head;
+    const reference = { refBytes: id.slice(12, 16), refHash: id.slice(16, 32) };
+    const signed = town.coins(payer, holder.address, 1_000_000, { reference });
     chain.replace(1);
     expect(await town.send(signed)).toMatchObject({ code: "TAPOS_ERROR" });
   });

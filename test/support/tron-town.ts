@@ -54,11 +54,15 @@ export class Town {
     return new TronWeb({ fullHost: this.node.urls[0]! });
   }
 
-  /** Signed by tronweb, with a timestamp that no other of this town has. */
+  /**
+   * Signed by tronweb, with a timestamp that no other of this town has. Refers to a solidified
+   * block, which no reorganisation takes away.
+   */
   sign(from: Inhabitant, type: string, value: Record<string, unknown>, sending: Sending = {}): Signed {
-    const { head, nowMs } = this.node.chain;
+    const { head, nowMs, blocks, solid } = this.node.chain;
+    const { id } = blocks[solid]!;
     this.#count += 1;
-    const reference = sending.reference ?? { refBytes: head.id.slice(12, 16), refHash: head.id.slice(16, 32) };
+    const reference = sending.reference ?? { refBytes: id.slice(12, 16), refHash: id.slice(16, 32) };
     const parameter = { value: { owner_address: from.hex, ...value }, type_url: `type.googleapis.com/protocol.${type}` };
     const rawData = {
       contract: [{ parameter, type }],
