@@ -61,11 +61,13 @@ export function createDead(blocks: Blocks, witnesses: number): (versions: readon
     const key = JSON.stringify(versions.map(({ txHash, untilMs: until }) => [txHash, until]));
     const fromMs = Math.min(...versions.map((one) => one.untilMs)) - lifeMsMax;
     const run = runs.get(key) ?? keepRun(key, await begin(blocks, head, fromMs));
-    // What was read and does not go together is read anew the next time.
-    runs.delete(key);
-    const isPast = await readOn(blocks, run, head.number, untilMs, ids);
-    keepRun(key, run);
-    if (isPast !== true) return alive;
+    const found = await readOn(blocks, run, head.number, untilMs, ids);
+    if (found === "torn") {
+      // It is read anew the next time.
+      runs.delete(key);
+      throw notTogether(run.read.number + 1, "the block before");
+    }
+    if (found !== "nothing") return alive;
     const shown = await Promise.all([...ids].map((txHash) => blocks.shownReceipts(txHash, "/walletsolidity")));
     const isShown = shown.flat().some(({ receipt }) => receipt !== null);
     // A receipt of no block that was read is a lie, or a branch that nobody else has: a person's matter.
@@ -92,23 +94,29 @@ async function begin(blocks: Blocks, head: BlockHead, fromMs: number): Promise<R
 }
 
 /**
- * Reads on up to the first block past the time. True when that was read and none of the ids was in
- * any, false when one was; null when there is more to read.
+ * Reads on up to the first block past the time. Nothing: that was read, and none of the ids was in
+ * any. Torn: a block does not follow the one read before it.
  */
-async function readOn(blocks: Blocks, run: Run, top: number, untilMs: number, ids: ReadonlySet<string>): Promise<boolean | null> {
+async function readOn(
+  blocks: Blocks,
+  run: Run,
+  top: number,
+  untilMs: number,
+  ids: ReadonlySet<string>,
+): Promise<"nothing" | "one of them" | "more to read" | "torn"> {
   for (let count = 0; count < blocksPerCall; ) {
-    if (run.read.timestampMs > untilMs) return true;
+    if (run.read.timestampMs > untilMs) return "nothing";
     const numbers = Array.from({ length: Math.min(blocksAtOnce, top - run.read.number) }, (_, at) => run.read.number + 1 + at);
-    if (numbers.length === 0) return null;
+    if (numbers.length === 0) return "more to read";
     for (const block of await inWaves(numbers, blocksAtOnce, (number) => blocks.solidBlock(number))) {
-      if (block.parentHash !== run.read.hash) throw notTogether(block.number, "the block before");
-      if (block.transactions.some(({ txHash }) => ids.has(txHash))) return false;
+      if (block.parentHash !== run.read.hash) return "torn";
+      if (block.transactions.some(({ txHash }) => ids.has(txHash))) return "one of them";
       run.read = headOf(block);
       count += 1;
-      if (run.read.timestampMs > untilMs) return true;
+      if (run.read.timestampMs > untilMs) return "nothing";
     }
   }
-  return null;
+  return "more to read";
 }
 
 function headOf({ number, hash, parentHash, timestampMs }: BlockHead): BlockHead {
