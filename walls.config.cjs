@@ -220,7 +220,7 @@ module.exports = {
       name: "the-judge-of-our-transactions-is-no-part-of-the-product",
       severity: "error",
       from: { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway|simulation)/" },
-      to: { path: "node_modules/tronweb/", reachable: true },
+      to: { path: "node_modules/tronweb/" },
     },
     {
       name: "who-has-no-keys-has-no-curve-that-signs",

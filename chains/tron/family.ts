@@ -2,7 +2,7 @@
  * The Tron family behind the offline door: the chain counts no payments of an account, so a slot is
  * an ordinal that the signer gives out, and a second payment is excluded by waiting. Wallets agree
  * on no payment link: several read `tron:` with an amount of TRX alone, some refuse it, and none
- * names the token and its exact amount. Source: docs/architecture.md section 2.
+ * names the token and its exact amount. Sources: CAIP-2, SLIP-44; TIP-17 for what a link would be.
  */
 import { accountsBy } from "../curve/account-proof.ts";
 import type { Description } from "../family.ts";

@@ -13,7 +13,8 @@ import { nativeDecimal } from "./network.ts";
 const lifeMs = 300_000n;
 /**
  * The fee limit over the energy asked for, in quarters: the price of a popular contract's energy
- * rises by a fifth at most from one maintenance of the chain to the next (getDynamicEnergyIncreaseFactor).
+ * rises by a fifth at most from one maintenance of the chain to the next
+ * (getDynamicEnergyIncreaseFactor).
  */
 const energyRoom = { numerator: 5n, denominator: 4n };
 /** The longest transfers, in bytes of bandwidth: every number at its largest. */
@@ -26,11 +27,13 @@ const energyTokenMin = 10_000n;
  */
 const feeLimitMin = energyTokenMin * 100n;
 /**
- * The price of a byte at present (getTransactionFee). What the signer counts is never less, whatever
- * it is told; a higher price counts as told.
+ * The price of a byte at present (getTransactionFee). What the signer counts is never less,
+ * whatever it is told; a higher price counts as told.
  */
 const byteSunKnown = 1_000n;
-/** Far above every price that the chain ever had: more is a mistake, and would be counted as spent. */
+/**
+ * Far above every price that the chain ever had: more is a mistake, and would be counted as spent.
+ */
 const byteSunMax = 1_000_000n;
 const activationSunMax = 100_000_000n;
 const energyMax = 1_000_000_000n;
@@ -51,8 +54,8 @@ const names = [
 export type Figures = Readonly<Record<(typeof names)[number], bigint>>;
 
 /**
- * The market of one moment: of a solidified block its number modulo 2^16, bytes 8 … 15 of its id and
- * its time; the price of energy, of a byte, and of a new account.
+ * The market of one moment: of a solidified block its number modulo 2^16, bytes 8 … 15 of its id
+ * and its time; the price of energy, of a byte, and of a new account.
  */
 type TronPrice = Readonly<
   Record<"refBlockBytes" | "refBlockHash" | "blockMs" | "energySun" | "byteSun" | "activationSun", bigint>

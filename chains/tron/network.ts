@@ -28,7 +28,7 @@ const form = /^0x[0-9a-f]{8}$/;
  * @public
  */
 export function readChainId(value: unknown): string | null {
-  const number = typeof value === "string" && form.test(value) ? Number(value) : value;
+  const number = typeof value === "string" && form.test(value) ? Number.parseInt(value, 16) : value;
   if (typeof number !== "number" || !Number.isSafeInteger(number) || number < 1 || number > chainIdMax) return null;
   return `0x${number.toString(16).padStart(8, "0")}`;
 }

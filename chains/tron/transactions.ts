@@ -52,7 +52,10 @@ function build({ network, account, contract, destination, amountUnits }: Payment
   });
 }
 
-/** Refuses with a code of `transaction.ts`; with TRANSACTION_FIELD when the bytes say other figures than told. */
+/**
+ * Refuses with a code of `transaction.ts`; with TRANSACTION_FIELD when the bytes say other figures
+ * than told.
+ */
 function describe(unsigned: Uint8Array, { network, slot, facts }: Told): Described {
   const found = transactions.describe(unsigned);
   if (!found.ok) return found;

@@ -1,7 +1,8 @@
 /**
- * What excludes a second payment where the chain counts none: a version is dead once the chain's own
- * time is past its expiration, and never by a clock of ours. Offline. Source: docs/architecture.md
- * section 2; java-tron's Manager.validateCommon (a transaction expires by the head block's time).
+ * What excludes a second payment where the chain counts none: a version is dead once the chain's
+ * own time is past its expiration, and never by a clock of ours. A block is judged by the time of
+ * the one before it, so the first block past an expiration may still hold the version, after a halt
+ * of the chain much later than that. Offline. Source: java-tron's Manager.validateCommon.
  */
 import type { Facts } from "../family.ts";
 import { factsOf, figuresOf } from "./fees.ts";
@@ -14,7 +15,7 @@ import { factsOf, figuresOf } from "./fees.ts";
 export const marginMs = 120_000;
 
 /**
- * Chain time, milliseconds since 1970, at whose passing no block takes the version any more.
+ * Chain time, milliseconds since 1970: no block whose parent is past it takes the version.
  * @public
  */
 export function untilMs(facts: Facts): number {

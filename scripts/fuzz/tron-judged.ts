@@ -95,7 +95,9 @@ export function judgeMutations(seed: number, count: number): Mutations {
   return { ...seen, byCode };
 }
 
-/** The code that the bytes are refused with; "" where they are read, and then as tronweb reads them. */
+/**
+ * The code that the bytes are refused with; "" where they are read, and then as tronweb reads them.
+ */
 export function judgeBytes(rawData: Uint8Array): string {
   const described = describe(rawData);
   if (!described.ok) return described.code;

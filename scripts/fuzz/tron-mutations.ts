@@ -20,7 +20,9 @@ interface Node {
 const messages: ReadonlySet<string> = new Set(["11", "11.2", "11.2.2"]);
 const numbers = [0n, 1n, 2n, 31n, 127n, 128n, 2n ** 31n, 2n ** 53n, 2n ** 63n - 1n, 2n ** 63n, 2n ** 64n - 1n];
 const sizes = [0, 1, 2, 8, 19, 20, 21, 22, 32, 67, 68, 69, 100];
-/** Fields of each message that a transfer does not have: memo, authorities, permission id and more. */
+/**
+ * Fields of each message that a transfer does not have: memo, authorities, permission id and more.
+ */
 const strangers: Readonly<Record<string, readonly number[]>> = {
   "": [2, 3, 9, 10, 12, 16, 18, 19],
   "11": [3, 4, 5, 6],
@@ -99,7 +101,9 @@ function otherValue(value: Node["value"], random: Seeded): Node["value"] {
   return copy;
 }
 
-/** A call with a prefix in the address's padding, dirt in it, another selector, or another amount. */
+/**
+ * A call with a prefix in the address's padding, dirt in it, another selector, or another amount.
+ */
 function bentCall(call: Uint8Array, random: Seeded): Uint8Array {
   const copy = Uint8Array.from(call);
   switch (random.below(5)) {

@@ -101,7 +101,10 @@ export function readByTronweb(rawData: Uint8Array): Reading {
   };
 }
 
-/** The arguments of transfer(address,uint256), by tronweb's decoder, which takes no dirt in the padding. */
+/**
+ * The arguments of transfer(address,uint256), by tronweb's decoder, which takes no dirt in the
+ * padding.
+ */
 function callByTronweb(data: string): { readonly destination: string; readonly amountUnits: string } {
   if (data.slice(0, 8).toLowerCase() !== "a9059cbb") throw new Error("tronweb reads another call");
   const decoded = utils.abi.decodeParams(["to", "value"], ["address", "uint256"], `0x${data.slice(8)}`, false);
