@@ -1,12 +1,19 @@
 /**
  * The offline door to the chains: all that the rest of the program knows of a family of chains.
  * Facts and slots are the family's own words; whoever carries them only compares, stores and hands
- * them back. Types alone: families.ts names the families that there are.
+ * them back. Types, and the one list of names: whoever adds one is told by the compiler which tables
+ * lack it.
  */
 import type { Refusal } from "../protocol/fault.ts";
 
+/**
+ * Every family, in the order in which a wallet lists its accounts.
+ * @public
+ */
+export const familyNames = ["evm"] as const;
+
 /** @public */
-export type FamilyName = "evm";
+export type FamilyName = (typeof familyNames)[number];
 
 /**
  * A chain as a configuration names it.
@@ -69,6 +76,10 @@ export interface PricedVersion {
  * @public
  */
 export interface Slots {
+  /** Of an account that never paid. */
+  readonly first: string;
+  /** Beyond it no account of a living chain comes: such a slot was made up. */
+  readonly last: string;
   /** The slot, or null when the text is none in its one spelling. */
   read(text: string): string | null;
   next(slot: string): string;
@@ -153,10 +164,45 @@ export interface Family {
   paymentUri(link: PaymentLink): string;
   /** An address for deposits under the id of an account for deposits. @throws ADDRESS_* */
   depositAddress(accountId: string, index: number): string;
+  /** Where its keys lie. */
+  readonly paths: KeyPaths;
   /**
    * The id of an account by its public key (hot), or the text that stands for its node (deposits).
    */
   readonly accounts: Accounts;
+}
+
+/**
+ * Places of keys on secp256k1 under a seed, all of BIP-44: an account's node is m/44'/coinType'/N',
+ * and every key lies below one, unhardened. Sources: BIP-32, BIP-44, SLIP-44.
+ * @public
+ */
+export interface KeyPaths {
+  readonly coinType: number;
+  readonly accounts: readonly KeyAccount[]; // of a wallet, in the order of a pairing transcript
+  readonly hotKey: readonly number[]; // below a hot account's node
+  readonly deposits: readonly number[]; // below the node of an account for deposits, in front of the index
+}
+
+/**
+ * `number` is N of the node's path.
+ * @public
+ */
+export interface KeyAccount {
+  readonly purpose: NamedAccount["purpose"];
+  readonly number: number;
+}
+
+/**
+ * The public half of an account's node.
+ * @public
+ */
+export interface PublicNode {
+  readonly publicKey: Uint8Array; // 33 bytes
+  readonly chainCode: Uint8Array; // 32 bytes
+  readonly parentFingerprint: number;
+  readonly depth: number;
+  readonly index: number;
 }
 
 /**
@@ -195,6 +241,8 @@ export interface NamedAccount {
 /** @public */
 export interface Accounts {
   addressOf(publicKey: Uint8Array): string;
+  /** The id of an account for deposits, by its node. */
+  depositsIdOf(node: PublicNode): string;
   /** Whether the account's own key made `proof` over `digest` (32 bytes). */
   proofFits(account: NamedAccount, digest: Uint8Array, proof: string): boolean;
   /** The proof as text, of a signature r ‖ s; null when the key is not the account's. */

@@ -99,6 +99,7 @@ export const codes = {
   KEYSTORE_MISSING: ["fault", "none", "operator", "there is no keystore in the state folder", "never paired: run pair; paired before: restore it from a backup, or have the agent released (agents release ID) and pair anew: docs/operations.md, section 1"],
   KEYSTORE_EXISTS: ["fault", "none", "operator", "there is a keystore of another wallet in the state folder", "choose another state folder for another wallet"],
   KEYSTORE_FORMAT: ["fault", "none", "operator", "the keystore file is damaged or not a keystore", "restore it from a backup, or have the agent released (agents release ID) and pair anew: docs/operations.md, section 1"],
+  KEYSTORE_OLDER: ["fault", "none", "operator", "the keystore is of format 1, which this version does not read", "run the version that wrote it; there is no way from there to this one but to pair anew"],
   KEYSTORE_NEWER: ["fault", "none", "operator", "the keystore was written by a newer version of this program", "run the version that wrote it, or a later one"],
   KEYSTORE_COST: ["fault", "none", "operator", "the keystore asks for a key derivation outside the allowed costs", "restore it from a backup, or have the agent released (agents release ID) and pair anew: docs/operations.md, section 1"],
   KEYSTORE_ENCKEY: ["fault", "none", "operator", "the keystore does not open: wrong encKey, or the file was changed", "give the encKey it was sealed with"],

@@ -4,6 +4,7 @@
  * on no payment link: several read `tron:` with an amount of TRX alone, some refuse it, and none
  * names the token and its exact amount. Sources: CAIP-2, SLIP-44; TIP-17 for what a link would be.
  */
+import { pathsOf } from "../curve/account-node.ts";
 import { accountsBy } from "../curve/account-proof.ts";
 import type { Description } from "../family.ts";
 import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
@@ -32,7 +33,6 @@ const slots = {
 export const tron = {
   name: "tron",
   namespace,
-  coinType,
   slots,
   fees: {
     decimal: nativeDecimal,
@@ -57,5 +57,6 @@ export const tron = {
   parseAddress,
   depositAddress: depositAddressOf,
   paymentUri: (): string => "",
+  paths: pathsOf(coinType),
   accounts: accountsBy(addressOfPublicKey),
 } as const;
