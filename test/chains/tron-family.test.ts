@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
-import type { Facts, Payment } from "../../chains/family.ts";
+import type { Accounts, Facts, KeyPaths, Payment, Slots } from "../../chains/family.ts";
 import { tron } from "../../chains/tron/family.ts";
 import { bandwidthOf, buildTransfer } from "../../chains/tron/transaction.ts";
 import { tronTransactions } from "../../chains/tron/transactions.ts";
@@ -42,6 +42,11 @@ describe("networks of Tron", () => {
     expect(tron.isTxHash(hash)).toBe(true);
     for (const text of [hash.toUpperCase(), `0x${hash}`, hash.slice(1), `${hash}0`, ""])
       expect(tron.isTxHash(text), text).toBe(false);
+  });
+
+  it("keys lie under coin type 195, and the parts of the family fit the door", () => {
+    const parts: { readonly paths: KeyPaths; readonly slots: Slots; readonly accounts: Accounts } = tron;
+    expect(parts.paths).toMatchObject({ coinType: 195, hotKey: [0, 0], deposits: [0] });
   });
 
   it("no payment link is made, since wallets agree on none", () => {
