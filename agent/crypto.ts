@@ -133,7 +133,8 @@ function takeConfig(path: string, options: Options): Taken & { readonly encKey: 
     if (options.role === "courier" && Object.keys(secrets).length > 0) {
       throw new AgentError("CONFIG_SECRET_PRESENT", "none", `${path} holds ${Object.keys(secrets).join(", ")}`);
     }
-    // The accounts are known only once the keystore is open; without them the limits are judged alike.
+    // The accounts are known only once the keystore is open; without them the limits are judged
+    // alike.
     readRules(settings, []);
   } catch (error) {
     encKey?.fill(0);

@@ -80,6 +80,16 @@ export function farthestSlot(network: string, slots: readonly [string, ...string
 }
 
 /**
+ * The word for the slots of these networks: that of their chains where all have one, else ours.
+ * @public
+ */
+export function slotWord(networks: Iterable<string>): string {
+  const words = new Set([...networks].map((network) => familyOf(network).slots.word));
+  const [only] = words;
+  return words.size === 1 && only !== undefined ? only : "slot";
+}
+
+/**
  * A slot for a person, in the word of its chain.
  * @public
  */

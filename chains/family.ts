@@ -1,8 +1,8 @@
 /**
  * The offline door to the chains: all that the rest of the program knows of a family of chains.
  * Facts and slots are the family's own words; whoever carries them only compares, stores and hands
- * them back. Types, and the one list of names: whoever adds one is told by the compiler which tables
- * lack it.
+ * them back. Types, and the one list of names: whoever adds one is told by the compiler which
+ * tables lack it.
  */
 import type { Refusal } from "../protocol/fault.ts";
 
@@ -85,8 +85,22 @@ export interface Slots {
   next(slot: string): string;
   /** Below 0 where the chain takes `a` before `b`. */
   compare(a: string, b: string): number;
+  /** How many there are from one on and before another; 0 where it does not come later. */
+  between(from: string, before: string): bigint;
   /** For a person, in the chain's own word. */
   say(slot: string): string;
+  readonly word: string;
+}
+
+/**
+ * What a person types of fees, each in the chain's own unit: the most per unit of work, the tip,
+ * and the work. Undefined leaves a figure to us.
+ * @public
+ */
+export interface TypedFees {
+  readonly maxFee?: string | undefined;
+  readonly tip?: string | undefined;
+  readonly work?: string | undefined;
 }
 
 /** @public */
@@ -103,6 +117,8 @@ export interface Fees {
   read(facts: Facts): Facts;
   /** As `read`; "" leaves a figure to us. */
   readWish(facts: Facts): Facts;
+  /** A wish as a person types it. Says in words what is wrong. */
+  typed(options: TypedFees): { readonly ok: true; readonly facts: Facts } | { readonly ok: false; readonly problem: string };
   /** The most that a version may cost. */
   most(facts: Facts): bigint;
   /** The part of the offer that a ceiling of its own holds, per unit of work. */

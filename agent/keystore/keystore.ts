@@ -1,8 +1,8 @@
 /**
- * The encrypted wallet: accounts by family and the signer's seed in a secretbox under a key from encKey,
- * bound to a readable header. Seals and opens texts; files are file.ts. Touches no disk and no
- * randomness of its own. Format: docs/keystore.md. Sources: NaCl secretbox (XSalsa20-Poly1305), RFC
- * 5869 (HKDF), RFC 7914 (scrypt).
+ * The encrypted wallet: accounts by family and the signer's seed in a secretbox under a key from
+ * encKey, bound to a readable header. Seals and opens texts; files are file.ts. Touches no disk and
+ * no randomness of its own. Format: docs/keystore.md. Sources: NaCl secretbox (XSalsa20-Poly1305),
+ * RFC 5869 (HKDF), RFC 7914 (scrypt).
  */
 import nacl from "tweetnacl";
 import { familyNamed } from "../../chains/families.ts";

@@ -89,8 +89,8 @@ export function hotKey({ family, purpose, node }: WalletAccount): Secret {
 
 /**
  * The private key of one address for deposits, 32 bytes; the caller wipes it. For the vault, which
- * asks at the moment of signing. A leaked one and the account's id give the account's own key, so it
- * never leaves that room.
+ * asks at the moment of signing. A leaked one and the account's id give the account's own key, so
+ * it never leaves that room.
  * @throws AgentError KEYSTORE_DERIVATION where there is no child at that place
  * @public
  */
@@ -126,8 +126,8 @@ export function namedAccounts(accounts: readonly WalletAccount[]): readonly Pair
 }
 
 /**
- * Proofs that each account's key is here, in their order: signatures over `digest` (32 bytes), which
- * names one pairing.
+ * Proofs that each account's key is here, in their order: signatures over `digest` (32 bytes),
+ * which names one pairing.
  * @public
  */
 export function proveAccounts(accounts: readonly WalletAccount[], digest: Uint8Array): readonly string[] {

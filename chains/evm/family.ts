@@ -24,7 +24,9 @@ const slots: Slots = {
   next: (slot) => `${BigInt(slot) + 1n}`,
   // Two texts without a leading zero: the longer number is the larger.
   compare: (a, b) => (a.length === b.length ? (a < b ? -1 : Number(a > b)) : a.length - b.length),
+  between: (from, before) => (BigInt(before) > BigInt(from) ? BigInt(before) - BigInt(from) : 0n),
   say: (slot) => `nonce ${slot}`,
+  word: "nonce",
 };
 
 /** @public */

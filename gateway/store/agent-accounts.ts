@@ -1,6 +1,7 @@
 /**
  * The accounts of a paired wallet, as a JSON list in its agent's row: of each family one that pays
- * and one that addresses for deposits are derived from. An account belongs to one merchant for good.
+ * and one that addresses for deposits are derived from. An account belongs to one merchant for
+ * good.
  */
 import { familyOf } from "../../chains/families.ts";
 import type { AgentRow } from "./rows.ts";

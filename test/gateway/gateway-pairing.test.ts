@@ -107,6 +107,17 @@ describe("pairing", () => {
     expect(shopKey).not.toBe(apiKey);
   });
 
+  it("is refused with accounts of a family that is not served, and with a network whose family has none", async () => {
+    const named = (family: string): PairedAccount[] => wallet.accounts.map((account) => ({ ...account, family }));
+    for (const accounts of [named("other"), [...wallet.accounts, ...named("other")]]) {
+      const change = { wallet: walletFingerprintOf(accounts), accounts };
+      const answer = await gateway.pair(change);
+      expect([answer.status, answer.body.code, answer.body.reason]).toEqual([400, "pairing_invalid", "PAIRING_TRANSCRIPT"]);
+      expect(countOf("agents")).toBe(0);
+    }
+    expect((await gateway.pair()).status).toBe(200);
+  });
+
   it("uses up the key's right, once for every key", async () => {
     await gateway.pair();
     db().run("UPDATE agents SET releasedAt = 1");

@@ -207,6 +207,28 @@ describe("a keystore's text", () => {
       return new Uint8Array(hkdfSync("sha256", bytes(rawEncKey.toString()), bytes(header.kdf.salt), info, 32));
     };
     const plain = nacl.secretbox.open(bytes(box), bytes(boxNonce), keyFor(header)) ?? new Uint8Array(0);
+    const withByte = (at: number, byte: number): Uint8Array => plain.map((old, place) => (place === at ? byte : old));
+    const codeOfBox = (inside: Uint8Array): string => {
+      const sealed = Buffer.from(nacl.secretbox(inside, bytes(boxNonce), keyFor(header))).toString("hex");
+      return codeOf(() => openKeystore(JSON.stringify({ ...header, boxNonce, box: sealed }), rawEncKey));
+    };
+    expect(codeOfBox(plain)).toBe("");
+    // Contents of a version, a family or a purpose that nobody knows here; cut short, or with more
+    // behind.
+    for (const [at, byte] of [
+      [0, 3],
+      [33, 3],
+      [33, 1],
+      [35, 0x66],
+      [38, 2],
+    ] as const)
+      expect([at, byte, codeOfBox(withByte(at, byte))]).toEqual([at, byte, "KEYSTORE_NEWER"]);
+    expect(codeOfBox(plain.subarray(0, -1))).toBe("KEYSTORE_NEWER");
+    expect(codeOfBox(Uint8Array.of(...plain, 0))).toBe("KEYSTORE_NEWER");
+    // The same keys as another purpose, or in another order, are another wallet.
+    expect(codeOfBox(withByte(38, 1))).toBe("KEYSTORE_WALLET");
+    const swapped = Buffer.concat([plain.subarray(0, 34), plain.subarray(111), plain.subarray(34, 111)]);
+    expect(codeOfBox(swapped)).toBe("KEYSTORE_WALLET");
     const forged = { ...header, wallet: "00".repeat(16) };
     const again = Buffer.from(nacl.secretbox(plain, bytes(boxNonce), keyFor(forged))).toString("hex");
     expect(codeOf(() => openKeystore(JSON.stringify({ ...forged, boxNonce, box: again }), rawEncKey))).toBe("KEYSTORE_WALLET");

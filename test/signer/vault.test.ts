@@ -97,6 +97,22 @@ describe("a vault", () => {
     expect(signed(vault, { isCancel: true }, { isCancel: true })).toHaveLength(65);
   });
 
+  it("signs for an address for deposits at the place that the clearance names, and for that address alone", () => {
+    const vault = unlockVault(contents());
+    for (const child of [0, 1, 2 ** 31 - 1]) {
+      const { address, privateKey } = deposits.derivePath(`0/${child}`);
+      const expected = new SigningKey(privateKey).sign(`0x${what.digest}`);
+      const signature = Buffer.from(signed(vault, { account: address, child })).toString("hex");
+      expect(`0x${signature}`).toBe(`${expected.r}${expected.s.slice(2)}0${expected.yParity}`);
+      for (const other of [{ account: address, child: child ^ 1 }, { account: address }, { account: hot.address, child }])
+        expect(() => signed(vault, other), JSON.stringify(other)).toThrow(Bug);
+    }
+    vault.lock();
+    expect(() => signed(vault, { account: deposits.derivePath("0/0").address, child: 0 })).toThrow(
+      expect.objectContaining({ code: "VAULT_LOCKED" }),
+    );
+  });
+
   it("takes no look-alike", () => {
     const vault = unlockVault(contents());
     const clearance = makeClearance(fields);

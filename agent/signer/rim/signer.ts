@@ -6,7 +6,7 @@
  */
 import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { Refusal } from "../../../protocol/fault.ts";
 import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { CourierAnswers, CourierRequests, UnstickPlan, UnstickWish, WithdrawalView } from "../../socket/verbs.ts";
@@ -28,6 +28,7 @@ import { stepOf, viewOf, withoutBytes } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { Signatures } from "./signatures.ts";
 import type { SignerOptions } from "./signer-options.ts";
+import { slotOn } from "./slots.ts";
 import { Statements } from "./statements.ts";
 
 /** Kinds that follow from the limits in force. */
@@ -181,7 +182,6 @@ export class Signer {
     });
   }
 
-  /** A network whose family this wallet has no account of is refused before a run begins. */
   #accountOn(network: string): string {
     return hotOf(this.#options.vault.accounts, familyOf(network).name);
   }
@@ -302,25 +302,16 @@ export class Signer {
   }
 
   adopt({ chain, slot, witnesses }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
-    const known = this.#slotOn(chain, slot);
+    const known = slotOn(this.chain(chain), chain, slot);
     const done = known.ok ? adopt(this.turn(), known.chain, { slot, witnesses }) : known;
     const account = this.accounts().find((view) => view.chain === chain);
     this.whenDurable(() => reply(done.ok && account !== undefined ? { ok: true, account } : (done as Refusal)));
   }
 
   account({ chain, slot, witnesses }: CourierRequests["account"], reply: Answer<"account">): void {
-    const known = this.#slotOn(chain, slot);
+    const known = slotOn(this.chain(chain), chain, slot);
     const weighed = known.ok ? checkChainCount(this.turn(), { ...known.chain, name: chain }, slot, witnesses) : known;
     this.whenDurable(() => reply(weighed));
-  }
-
-  /** A chain of ours, and a slot as it spells them. */
-  #slotOn(name: string, slot: string): { readonly ok: true; readonly chain: ConfiguredChain } | Refusal {
-    const chain = this.chain(name);
-    if (chain === undefined) return refuse("ACCOUNT_NOT_ADOPTED", name);
-    const { read, compare, last } = familyOf(networkOf(chain)).slots;
-    if (read(slot) === null || compare(slot, last) > 0) return refuse("ACCOUNT_FIRST_SLOT", "no account comes so far");
-    return { ok: true, chain };
   }
 
   /** By name, as whoever asks says it: no name that every object has is a chain. */

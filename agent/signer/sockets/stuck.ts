@@ -22,9 +22,17 @@ export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null 
     if (found === null || comesBefore(withdrawal, found)) found = withdrawal;
   }
   if (found === null) return null;
-  const { transactionId, state, slot } = found;
+  const { transactionId, job, state, slot } = found;
   if (state === "requested") return null;
-  return { transactionId, state, slot, since: sinceOf(found), afterMinutes, isCancelling: isCancelling(found) };
+  return {
+    transactionId,
+    state,
+    network: job.network,
+    slot,
+    since: sinceOf(found),
+    afterMinutes,
+    isCancelling: isCancelling(found),
+  };
 }
 
 /** No later version, and nothing that is told of the chain, begins the time anew. */
