@@ -47,7 +47,7 @@ const upwards = gatewayFloors.map((floor, at) => ({
  * Tools that try the product with what its tests are made of; every other script works where
  * `test/` is not.
  */
-const tryingScripts = "^scripts/(faults|fuzz|images)(/|(-run)?\\.ts$)";
+const tryingScripts = "^scripts/(faults|fuzz|images|tron)(/|(-run)?\\.ts$)";
 
 const signer = { path: "^agent/(signer|ledger|keystore)/" };
 
@@ -216,6 +216,12 @@ module.exports = {
       ...pure,
       ...builtin("net", "http", "https", "dns/promises"),
     ]),
+    {
+      name: "the-judge-of-our-transactions-is-no-part-of-the-product",
+      severity: "error",
+      from: { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway|simulation)/" },
+      to: { path: "node_modules/tronweb/" },
+    },
     {
       name: "who-has-no-keys-has-no-curve-that-signs",
       severity: "error",

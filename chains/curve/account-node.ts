@@ -4,6 +4,7 @@
  */
 import { HDKey } from "@scure/bip32";
 import { AgentError } from "../../protocol/fault.ts";
+import type { KeyPaths, PublicNode } from "../family.ts";
 
 const hardened = 0x80000000;
 /** Depth of m/purpose'/coin'/account', the only xpub that is ever exported. */
@@ -11,6 +12,27 @@ const accountDepth = 3;
 /** Parents kept, oldest out first: deriving one anew costs as much as a child. */
 const parentsMax = 1024;
 const parents = new Map<string, HDKey>();
+
+/**
+ * Where the keys of a family lie: account 0 pays from 0/0, account 1 receives at 0/index. They are
+ * two accounts, since an account's extended public key and one leaked child give the account's key.
+ * @public
+ */
+export function pathsOf(coinType: number): KeyPaths {
+  const accounts = [
+    { purpose: "hot", number: 0 },
+    { purpose: "deposits", number: 1 },
+  ] as const;
+  return { coinType, accounts, hotKey: [0, 0], deposits: [0] };
+}
+
+/**
+ * The extended public key of a node, as any other wallet shows it.
+ * @public
+ */
+export function extendedKeyOf(node: PublicNode): string {
+  return new HDKey(node).publicExtendedKey;
+}
 
 /**
  * The compressed public key (33 bytes) at path 0/`addressIndex` (0 … 2^31-1) under an account's

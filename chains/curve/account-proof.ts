@@ -7,7 +7,7 @@
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 import type { Accounts, NamedAccount } from "../family.ts";
-import { accountKeyOf } from "./account-node.ts";
+import { accountKeyOf, extendedKeyOf } from "./account-node.ts";
 
 const form = /^[0-9a-f]{128}0[01]$/;
 
@@ -29,7 +29,7 @@ export function accountsBy(addressOf: (publicKey: Uint8Array) => string): Accoun
     const text = Buffer.from(signature).toString("hex");
     return [`${text}00`, `${text}01`].find((proof) => proofFits(account, digest, proof)) ?? null;
   };
-  return { addressOf, proofFits, proofOf };
+  return { addressOf, depositsIdOf: extendedKeyOf, proofFits, proofOf };
 }
 
 /**

@@ -13,7 +13,8 @@ import { nativeDecimal } from "./network.ts";
 const lifeMs = 300_000n;
 /**
  * The fee limit over the energy asked for, in quarters: the price of a popular contract's energy
- * rises by a fifth at most from one maintenance of the chain to the next (getDynamicEnergyIncreaseFactor).
+ * rises by a fifth at most from one maintenance of the chain to the next
+ * (getDynamicEnergyIncreaseFactor).
  */
 const energyRoom = { numerator: 5n, denominator: 4n };
 /** The longest transfers, in bytes of bandwidth: every number at its largest. */
@@ -25,6 +26,17 @@ const energyTokenMin = 10_000n;
  * sun. Below it the payment runs out of energy, fails, and costs its limit all the same.
  */
 const feeLimitMin = energyTokenMin * 100n;
+/**
+ * The price of a byte at present (getTransactionFee). What the signer counts is never less,
+ * whatever it is told; a higher price counts as told.
+ */
+const byteSunKnown = 1_000n;
+/**
+ * Far above every price that the chain ever had: more is a mistake, and would be counted as spent.
+ */
+const byteSunMax = 1_000_000n;
+const activationSunMax = 100_000_000n;
+const energyMax = 1_000_000_000n;
 /** Named for a payment whose bytes are recorded already: the recorded figures count. */
 const energyUnknown = 131_000n;
 /** All figures are far below 2^128. */
@@ -42,8 +54,8 @@ const names = [
 export type Figures = Readonly<Record<(typeof names)[number], bigint>>;
 
 /**
- * The market of one moment: of a solidified block its number modulo 2^16, bytes 8 … 15 of its id and
- * its time; the price of energy, of a byte, and of a new account.
+ * The market of one moment: of a solidified block its number modulo 2^16, bytes 8 … 15 of its id
+ * and its time; the price of energy, of a byte, and of a new account.
  */
 type TronPrice = Readonly<
   Record<"refBlockBytes" | "refBlockHash" | "blockMs" | "energySun" | "byteSun" | "activationSun", bigint>
@@ -64,6 +76,12 @@ export function read(facts: Facts): Facts {
   return facts;
 }
 
+/** As `read`; "" leaves a figure to us. */
+export function readWish(facts: Facts): Facts {
+  read(Object.fromEntries(Object.entries(facts).map(([name, figure]) => [name, figure || "0"])));
+  return facts;
+}
+
 export function figuresOf(facts: Facts): Figures {
   return Object.fromEntries(names.map((name) => [name, BigInt(facts[name] ?? "-1")])) as Figures;
 }
@@ -75,7 +93,16 @@ export function factsOf(figures: Figures): Facts {
 /** The most that a version may cost, in sun. */
 export function most(facts: Facts): bigint {
   const { feeLimitSun, byteSun, activationSun } = figuresOf(facts);
-  return feeLimitSun + byteSun * (feeLimitSun === 0n ? bandwidthMax.coin : bandwidthMax.token) + activationSun;
+  const bytes = feeLimitSun === 0n ? bandwidthMax.coin : bandwidthMax.token;
+  return feeLimitSun + bytes * (byteSun > byteSunKnown ? byteSun : byteSunKnown) + activationSun;
+}
+
+/** Why the figures that the bytes do not carry are none of such a payment, or null. */
+export function unfit(contract: string, { energy, byteSun, activationSun }: Figures): string | null {
+  const isCoin = contract === "";
+  if (isCoin ? energy !== 0n : energy < 1n || energy > energyMax) return "energy is out of range";
+  if (byteSun > byteSunMax) return "byteSun is out of range";
+  return activationSun > (isCoin ? activationSunMax : 0n) ? "activationSun is out of range" : null;
 }
 
 export function workOf(facts: Facts): bigint {

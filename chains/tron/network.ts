@@ -1,13 +1,14 @@
 /**
  * How networks of this family are named: CAIP-2, namespace tron, and the last eight hex digits of
- * the genesis block's id. Pure. Source: the chain's own JSON-RPC, whose eth_chainId is that number.
+ * the first block's id, e.g. tron:0x2b6653dc. Pure. Source: the chain's documentation, eth_chainId;
+ * CAIP-2 registry, tron.
  */
 
 /** @public */
 export const namespace = "tron";
 
 /**
- * Decimals of TRX: fees and amounts are in sun.
+ * Decimals of TRX: amounts and fees are in sun.
  * @public
  */
 export const nativeDecimal = 6;
@@ -19,22 +20,30 @@ export const nativeDecimal = 6;
 export const coinType = 195;
 
 const chainIdMax = 0xffff_ffff;
-const form = /^tron:(0x[0-9a-f]{8})$/;
+const form = /^0x[0-9a-f]{8}$/;
 
 /**
- * The CAIP-2 name of a network, e.g. tron:0x2b6653dc; null when the number is no chain's.
+ * A chain's id in its one spelling, 0x and eight hex digits in lower case, from that or from the
+ * number; null when the value is no chain's id.
  * @public
  */
-export function networkOf(chainId: number): string | null {
-  if (!Number.isSafeInteger(chainId) || chainId < 1 || chainId > chainIdMax) return null;
-  return `${namespace}:0x${chainId.toString(16).padStart(8, "0")}`;
+export function readChainId(value: unknown): string | null {
+  const number = typeof value === "string" && form.test(value) ? Number.parseInt(value, 16) : value;
+  if (typeof number !== "number" || !Number.isSafeInteger(number) || number < 1 || number > chainIdMax) return null;
+  return `0x${number.toString(16).padStart(8, "0")}`;
 }
 
 /**
- * The number that a network's name ends in; null when it is none in its one spelling.
+ * The CAIP-2 name of the network of a chain's id as `readChainId` spells it.
  * @public
  */
-export function chainIdOf(network: string): number | null {
-  const [, digits] = form.exec(network) ?? [];
-  return digits === undefined || digits === "0x00000000" ? null : Number(digits);
+export function networkOf(chainId: string): string {
+  return `${namespace}:${chainId}`;
+}
+
+/** The chain's id in a network's name; null when the name is none of this family's. */
+export function chainIdOf(network: string): string | null {
+  const start = `${namespace}:`;
+  const chainId = network.startsWith(start) ? network.slice(start.length) : "";
+  return form.test(chainId) ? readChainId(chainId) : null;
 }

@@ -86,9 +86,9 @@ interface Varint {
   readonly end: number; // of the byte after it
 }
 
-function endOf(bytes: Uint8Array, { value, end }: Varint): number {
-  if (value > BigInt(bytes.length - end)) throw new ProtoFormat("bytes end early");
-  return end + Number(value);
+function endOf(bytes: Uint8Array, { value: length, end }: Varint): number {
+  if (length > BigInt(bytes.length - end)) throw new ProtoFormat("bytes end early");
+  return end + Number(length);
 }
 
 function readVarint(bytes: Uint8Array, from: number): Varint {

@@ -1,8 +1,8 @@
 /**
  * The layout of a transfer's raw_data, written and read back field by field. Offline; says nothing
- * about ranges beyond what the layout itself can hold. Sources: the chain's protobuf files Tron.proto
- * (Transaction.raw, Contract), balance_contract.proto (TransferContract), smart_contract.proto
- * (TriggerSmartContract).
+ * about ranges beyond what the layout itself can hold. Sources: the chain's protobuf files
+ * Tron.proto (Transaction.raw, Contract), balance_contract.proto (TransferContract),
+ * smart_contract.proto (TriggerSmartContract).
  */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { addressBytes, addressOfBytes } from "./address.ts";
