@@ -12,7 +12,7 @@ import { decimalsQuestion } from "./node-questions.ts";
 /** @public */
 export interface NodeQuestion {
   readonly url: string;
-  readonly chainId: number;
+  readonly chainId: string; // as readChainId spells it
   readonly contracts: readonly string[];
   readonly timeoutMs: number; // of one exchange
 }

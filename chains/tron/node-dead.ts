@@ -11,6 +11,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import { inWaves } from "../waves.ts";
 import type { BlockHead } from "./answers.ts";
 import { type Blocks, notTogether } from "./node-blocks.ts";
+import { marginMs } from "./waiting.ts";
 
 /** @public */
 export interface DeadQuestion {
@@ -25,8 +26,6 @@ export interface Death {
   readonly witnesses: number;
 }
 
-/** Past the expiration, in solidified chain time. @public */
-export const deadMarginMs = 120_000;
 /**
  * The longest life of a transaction of ours, and a minute more: none is signed to live longer, and
  * none can be in a block before the one it refers to.
@@ -55,7 +54,7 @@ export function createDead(blocks: Blocks, witnesses: number): (versions: readon
   return async (versions) => {
     const head = await blocks.solidHead();
     const alive: Death = { isDead: false, chainMs: head.timestampMs, witnesses };
-    const untilMs = Math.max(...versions.map((one) => one.untilMs)) + deadMarginMs;
+    const untilMs = Math.max(...versions.map((one) => one.untilMs)) + marginMs;
     if (versions.length === 0 || head.timestampMs <= untilMs) return alive;
     const ids = new Set(versions.map(({ txHash }) => txHash));
     const key = JSON.stringify(versions.map(({ txHash, untilMs: until }) => [txHash, until]));

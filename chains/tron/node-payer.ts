@@ -33,7 +33,7 @@ import { outcomeOf } from "./verdict.ts";
 /** @public */
 export interface PayerOptions {
   readonly urls: readonly string[];
-  readonly chainId: number;
+  readonly chainId: string; // as readChainId spells it
   readonly contracts: readonly string[]; // the tokens whose balances count
   readonly clock: () => number; // milliseconds, never running back
   readonly log: NodeLog;

@@ -11,7 +11,7 @@ import { type Api, type AskOptions, createApi } from "./rpc.ts";
 /** @public */
 export interface PoolOptions {
   readonly urls: readonly string[];
-  readonly chainId: number;
+  readonly chainId: string; // as readChainId spells it
   readonly timeoutMs: number;
   readonly patienceMs: number;
   readonly log: NodeLog;
@@ -41,7 +41,7 @@ const smallBytesMax = 256 * 1024;
 export function createPool({ urls, chainId, timeoutMs, patienceMs, log, clock }: PoolOptions): NodePool {
   const pool = createNodePool({
     clients: urls.map((url) => createApi({ url, timeoutMs, patienceMs })),
-    chain: hexOf(chainId),
+    chain: chainId,
     askChain: (api) => api.ask("/wallet/getblock", { id_or_num: "0", detail: false }, { answerBytesMax: smallBytesMax }),
     chainOf: (answer) => `0x${readHead(answer)?.hash.slice(-8) ?? ""}`,
     log,
@@ -90,8 +90,4 @@ function answered(value: unknown): unknown {
       .slice(0, 300)
       .replace(/[^\x20-\x7e]+/g, " "),
   );
-}
-
-function hexOf(chainId: number): string {
-  return `0x${chainId.toString(16).padStart(8, "0")}`;
 }

@@ -29,7 +29,7 @@ import { judgePayout, type VersionEvidence } from "./verdict.ts";
 /** @public */
 export interface WatcherOptions {
   readonly urls: readonly string[];
-  readonly chainId: number;
+  readonly chainId: string; // as readChainId spells it
   readonly log: NodeLog;
   readonly clock?: () => number; // milliseconds, never running back
   readonly timeoutMs?: number; // of one exchange, default 15000

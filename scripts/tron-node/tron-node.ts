@@ -38,9 +38,9 @@ export class TronNode {
     return this.fronts.map(({ url }) => url);
   }
 
-  /** The last eight digits of the genesis block's id: the network's name is `tron:` and this. */
+  /** 0x and the last eight digits of the genesis block's id: the network's name is `tron:` and this. */
   get chainId(): string {
-    return this.chain.blocks[0]!.id.slice(-8);
+    return `0x${this.chain.blocks[0]!.id.slice(-8)}`;
   }
 
   /** Begins, or with false ends, making a block each slot. */

@@ -4,8 +4,8 @@
  * Halts, lag, lies and an inclusion at the last moment. SEED=<number> replays the random part.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
-import { deadMarginMs } from "../../chains/tron/node-dead.ts";
 import { createPayer, type TronPayer } from "../../chains/tron/node-payer.ts";
+import { marginMs } from "../../chains/tron/waiting.ts";
 import type { Lie } from "../../scripts/tron-node/lies.ts";
 import { Rejection } from "../../scripts/tron-node/rules.ts";
 import { readJson } from "../../scripts/tron-node/transaction.ts";
@@ -19,7 +19,7 @@ let nodes: TronPayer;
 async function begin(fronts = 2, options: TronNodeOptions = {}): Promise<void> {
   town = await startTown({ fronts: Array.from({ length: fronts }, () => ({})), solidLag: 5, ...options });
   const log = (): void => undefined;
-  const chainId = Number(`0x${town.node.chainId}`);
+  const chainId = town.node.chainId;
   const times = { timeoutMs: 5_000, patienceMs: 5_000 };
   nodes = createPayer({ urls: town.node.urls, chainId, contracts: [], clock: () => performance.now(), log, ...times });
 }
@@ -52,7 +52,7 @@ group("a transaction that is in no block", () => {
   it("is dead when solidified time has passed its expiration by the margin, and not a block before", async () => {
     await begin();
     const { version } = payment();
-    const end = version.untilMs + deadMarginMs;
+    const end = version.untilMs + marginMs;
     expect(await dead(version)).toMatchObject({ isDead: false });
     mineUntilSolid(end - town.node.chain.slotMs);
     expect(town.node.chain.blocks[town.node.chain.solid]!.timestampMs).toBeLessThanOrEqual(end);
@@ -79,10 +79,10 @@ group("a transaction that is in no block", () => {
   it("of several versions, all have to be past; of none, nothing is dead", async () => {
     await begin();
     const [first, later] = [payment().version, { txHash: "22".repeat(32), untilMs: payment().version.untilMs + 60_000 }];
-    mineUntilSolid(first.untilMs + deadMarginMs);
+    mineUntilSolid(first.untilMs + marginMs);
     expect(await dead(first)).toMatchObject({ isDead: true });
     expect(await dead(first, later)).toMatchObject({ isDead: false });
-    mineUntilSolid(later.untilMs + deadMarginMs);
+    mineUntilSolid(later.untilMs + marginMs);
     expect(await dead(first, later)).toMatchObject({ isDead: true });
     expect(await dead()).toMatchObject({ isDead: false });
   });
@@ -93,7 +93,7 @@ group("a transaction that came into a block", () => {
     await begin();
     const { signed, version } = payment();
     await town.send(signed);
-    mineUntilSolid(version.untilMs + deadMarginMs + 60_000);
+    mineUntilSolid(version.untilMs + marginMs + 60_000);
     expect(await dead(version)).toMatchObject({ isDead: false });
     expect(await dead({ txHash: "33".repeat(32), untilMs: version.untilMs }, version)).toMatchObject({ isDead: false });
   });
@@ -105,7 +105,7 @@ group("a transaction that came into a block", () => {
     town.node.chain.hold();
     town.node.chain.halt(7_200_000);
     town.node.chain.mine();
-    expect(town.node.chain.placeOf(signed.txID)?.block.timestampMs).toBeGreaterThan(version.untilMs + deadMarginMs);
+    expect(town.node.chain.placeOf(signed.txID)?.block.timestampMs).toBeGreaterThan(version.untilMs + marginMs);
     town.node.chain.mine(5);
     // The first solidified block past the margin is the one that holds it.
     expect(town.node.chain.solid).toBe(26);
@@ -120,7 +120,7 @@ group("a transaction that came into a block", () => {
     await town.send(signed);
     town.node.chain.mine(2);
     town.node.chain.replace(3, { kept: "none" });
-    mineUntilSolid(version.untilMs + deadMarginMs);
+    mineUntilSolid(version.untilMs + marginMs);
     expect(await dead(version)).toMatchObject({ isDead: true });
   });
 });
@@ -130,14 +130,14 @@ group("providers that are asked whether a transaction is dead", () => {
     await begin(fronts);
     const { signed, version } = payment();
     await town.send(signed);
-    mineUntilSolid(version.untilMs + deadMarginMs + 30_000);
+    mineUntilSolid(version.untilMs + marginMs + 30_000);
     return version;
   };
 
   it("one that lags holds the answer back; one that runs ahead does not bring it", async () => {
     await begin();
     const { version } = payment();
-    mineUntilSolid(version.untilMs + deadMarginMs);
+    mineUntilSolid(version.untilMs + marginMs);
     town.node.fronts[0]!.suffer({ lagBlocks: 1 });
     expect(await dead(version)).toMatchObject({ isDead: false });
     town.node.fronts[0]!.suffer({});
@@ -147,7 +147,7 @@ group("providers that are asked whether a transaction is dead", () => {
   it("one that says everything is solidified does not bring it", async () => {
     await begin();
     const { version } = payment();
-    mineUntilSolid(version.untilMs + deadMarginMs - 3_000);
+    mineUntilSolid(version.untilMs + marginMs - 3_000);
     town.node.fronts[0]!.suffer({ lies: [{ kind: "all-solid" }] });
     expect(await dead(version)).toMatchObject({ isDead: false });
   });
@@ -175,7 +175,7 @@ group("providers that are asked whether a transaction is dead", () => {
     await begin(3);
     const { signed, version } = payment();
     await town.send(signed);
-    mineUntilSolid(version.untilMs + deadMarginMs + 30_000);
+    mineUntilSolid(version.untilMs + marginMs + 30_000);
     for (const front of town.node.fronts.slice(0, 2)) front.suffer({ lies: [{ kind: "hides", txIds: [version.txHash] }] });
     await expect(dead(version)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
   });
@@ -183,7 +183,7 @@ group("providers that are asked whether a transaction is dead", () => {
   it("faults in the middle of the reading make it late, and it goes on where it ended", async () => {
     await begin();
     const { version } = payment();
-    mineUntilSolid(version.untilMs + deadMarginMs + 3_000);
+    mineUntilSolid(version.untilMs + marginMs + 3_000);
     for (const front of town.node.fronts) front.suffer({ status: 500, share: 0.1 });
     let faults = 0;
     const asked = async (): Promise<boolean> => {

@@ -34,7 +34,7 @@ const patient = { timeoutMs: 10_000, patienceMs: 20_000 };
 const hasty = { timeoutMs: 300, patienceMs: 600 };
 
 function watch(times = patient): TronWatcher {
-  const chainId = Number(`0x${town.node.chainId}`);
+  const chainId = town.node.chainId;
   return createWatcher({ urls: town.node.urls, chainId, log: () => undefined, ...times });
 }
 
@@ -228,7 +228,7 @@ group("a provider that misbehaves", () => {
       ],
     });
     const keyed = town.node.urls.map((url, at) => url.replace("//", `//key-${at === 0 ? "one" : "two"}@`));
-    watcher = createWatcher({ urls: keyed, chainId: Number(`0x${town.node.chainId}`), log: () => undefined });
+    watcher = createWatcher({ urls: keyed, chainId: town.node.chainId, log: () => undefined });
     for (let at = 0; at < 40; at += 1) {
       town.node.chain.push(readSigned(town.token(payer, usdt, one, 1n)));
       town.node.chain.mine();

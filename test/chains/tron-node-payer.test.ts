@@ -29,8 +29,8 @@ function open(urls: readonly string[]): TronPayer {
   return createPayer({ urls, chainId: chainId(), contracts: [usdt], clock, log, timeoutMs: 3_000, patienceMs: 6_000 });
 }
 
-function chainId(): number {
-  return Number(`0x${town.node.chainId}`);
+function chainId(): string {
+  return town.node.chainId;
 }
 
 afterEach(async () => {
@@ -317,7 +317,7 @@ group("a provider looked at", () => {
     });
     expect(await blockHashAt(question, 3)).toBe(town.node.chain.blocks[3]!.id);
     expect(await blockHashAt(question, 300)).toBe("");
-    expect(await lookAtNode({ ...question, chainId: 0x2b6653dc })).toMatchObject({ code: "NODE_WRONG_CHAIN" });
+    expect(await lookAtNode({ ...question, chainId: "0x2b6653dc" })).toMatchObject({ code: "NODE_WRONG_CHAIN" });
   });
 
   it("without its API key is an HTTP error, and the key is in no word that is shown", async () => {
