@@ -120,7 +120,7 @@ export class Front {
       answer = errorJson(error);
     }
     if (answer === undefined) return send(response, 404, { Error: "no such path" });
-    const told = lied(answer, this.trouble.lies ?? []);
+    const told = this.#isMeant(url.pathname) ? lied(answer, this.trouble.lies ?? []) : answer;
     send(response, 200, asked.visible === true ? visible(told) : told);
   }
 
@@ -133,11 +133,15 @@ export class Front {
   }
 
   #strikes(path: string): boolean {
-    const { paths, share } = this.trouble;
-    if (this.#left <= 0 || (paths !== undefined && !path.includes(paths))) return false;
+    const { share } = this.trouble;
+    if (this.#left <= 0 || !this.#isMeant(path)) return false;
     if (share !== undefined && this.#nextRandom() >= share) return false;
     this.#left -= 1;
     return true;
+  }
+
+  #isMeant(path: string): boolean {
+    return this.trouble.paths === undefined || path.includes(this.trouble.paths);
   }
 
   /** True when the question has had its answer, or will have none. */

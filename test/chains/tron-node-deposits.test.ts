@@ -220,6 +220,29 @@ group("a provider that misbehaves", () => {
     ]);
   });
 
+  it("receipts that are missing are waited for, and none of them is a failure", async () => {
+    await begin(2);
+    await mined(town.token(payer, usdt, one, 3n));
+    for (const front of town.node.fronts) front.suffer({ lies: [{ kind: "hides" }], paths: "gettransactioninfobyblocknum" });
+    const scanner = scannerOf([one], ["", usdt]);
+    expect(await scanner.read(watcher)).toBe(false);
+    expect(scanner.cursor.number).toBeLessThan(26);
+    for (const front of town.node.fronts) front.suffer({});
+    await expect.poll(() => scanner.read(watcher)).toBe(true);
+    expect(scanner.sum(one, usdt)).toBe(3n);
+  });
+
+  it("a receipt that says it failed pays nothing, whatever events it shows", async () => {
+    await begin(1);
+    await mined(town.token(payer, usdt, one, 3n));
+    town.node.fronts[0]!.suffer({ lies: [{ kind: "failure" }] });
+    expect(await found([one])).toEqual([]);
+    watcher.close();
+    watcher = watch();
+    town.node.fronts[0]!.suffer({});
+    expect(await found([one])).toHaveLength(1);
+  });
+
   it("a provider's bound on questions makes reading late and misses nothing", async () => {
     town = await startTown({
       fronts: [

@@ -227,6 +227,23 @@ group("a signed payment on its way into the chain", () => {
     },
   );
 
+  it("of two providers, one whose receipt tells another amount makes no verdict; of three, it changes nothing", async () => {
+    for (const fronts of [2, 3]) {
+      await begin(fronts);
+      const signed = town.token(payer, usdt, holder.address, 5n);
+      await nodes.broadcast(hexOf(signed));
+      town.node.chain.mine(20);
+      town.node.fronts[0]!.suffer({ lies: [{ kind: "amount" }] });
+      const verdict = nodes.verdict(asPayment(5n), [version(signed.txID)]);
+      if (fronts === 3) expect(await verdict).toMatchObject({ outcome: "paid" });
+      else {
+        await expect(verdict).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+        nodes.close();
+        await town.node.close();
+      }
+    }
+  });
+
   it("an older version that failed leaves the verdict to the newest", async () => {
     await begin();
     const [first, second] = [
