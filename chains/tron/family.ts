@@ -26,6 +26,8 @@ const slots = {
   next: (slot: string): string => `${BigInt(slot) + 1n}`,
   // Two texts without a leading zero: the longer number is the larger.
   compare: (a: string, b: string): number => (a.length === b.length ? (a < b ? -1 : Number(a > b)) : a.length - b.length),
+  between: (from: string, before: string): bigint => (BigInt(before) > BigInt(from) ? BigInt(before) - BigInt(from) : 0n),
+  word: "payment",
   say: (slot: string): string => `payment ${slot}`,
 };
 
@@ -41,6 +43,7 @@ export const tron = {
     workUnknown: fees.workUnknown,
     read: fees.read,
     readWish: fees.readWish,
+    typed: fees.typed,
     most: fees.most,
     tipOf: (): bigint => 0n,
     workOf: fees.workOf,

@@ -6,7 +6,7 @@
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { Facts, Price } from "../family.ts";
+import type { Facts, Price, TypedFees } from "../family.ts";
 import { nativeDecimal } from "./network.ts";
 
 /** So long a version may wait for a block, from the time of the block it was made by. */
@@ -80,6 +80,18 @@ export function read(facts: Facts): Facts {
 export function readWish(facts: Facts): Facts {
   read(Object.fromEntries(Object.entries(facts).map(([name, figure]) => [name, figure || "0"])));
   return facts;
+}
+
+/**
+ * Nobody bids for a place in a block: a version is made by the chain's own prices, so a person has
+ * no figure to type.
+ */
+export function typed(
+  options: TypedFees,
+): { readonly ok: true; readonly facts: Facts } | { readonly ok: false; readonly problem: string } {
+  const isTyped = Object.values(options).some((option) => option !== undefined);
+  if (isTyped) return { ok: false, problem: "this chain takes no --max-fee, no --tip and no --work: nobody bids for a place" };
+  return { ok: true, facts: Object.fromEntries(names.map((name) => [name, ""])) };
 }
 
 export function figuresOf(facts: Facts): Figures {

@@ -59,6 +59,7 @@ describe("slots of a Tron account", () => {
     for (const text of ["0", "7", slots.last]) expect(slots.read(text)).toBe(text);
     for (const text of ["", "00", "07", "-1", "0x7", "1.0", `${2n ** 53n}`, "9".repeat(17)]) expect(slots.read(text)).toBeNull();
     expect([slots.first, slots.next("0"), slots.next("9"), slots.say("9")]).toEqual(["0", "1", "10", "payment 9"]);
+    expect([slots.between("2", "9"), slots.between("9", "2"), slots.between("9", "9")]).toEqual([7n, 0n, 0n]);
     expect([slots.blocksLater, slots.isCounted]).toEqual([false, false]);
     fc.assert(
       fc.property(fc.maxSafeNat(), fc.maxSafeNat(), (a, b) => {
@@ -120,6 +121,14 @@ describe("the offer of a Tron payment", () => {
         JSON.stringify(each),
       ).toBe("JSON_SHAPE");
     expect(codeOf(() => fees.readWish(less))).toBe("JSON_SHAPE");
+  });
+
+  it("a person types no fee, and a wish without one reads", () => {
+    const none = fees.typed({});
+    expect(none.ok && fees.readWish(none.facts)).toEqual(none.ok ? none.facts : null);
+    expect(none).toMatchObject({ ok: true, facts: { feeLimitSun: "" } });
+    for (const option of [{ maxFee: "1" }, { tip: "0" }, { work: "65000" }])
+      expect(fees.typed(option)).toMatchObject({ ok: false });
   });
 
   it("too little energy, or too low a fee limit, is told; enough is not", () => {
