@@ -1,7 +1,7 @@
 /**
  * Blocks and receipts by the word of one node, or of min(2, configured) nodes that say the same.
- * What is solidified stays, so agreed blocks are kept a while; a chain that breaks this rule empties
- * the memory. Touches nodes through node-pool.ts alone.
+ * What is solidified stays, so agreed blocks are kept a while; a chain that breaks this rule
+ * empties the memory. Touches nodes through node-pool.ts alone.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { BlockId } from "../nodes.ts";
@@ -96,7 +96,7 @@ export function createBlocks(pool: NodePool): Blocks {
     solidHead: async () => {
       const settled = await pool.all((node) => pool.ask(node, headQuestion("/walletsolidity", null)), graceMs);
       const numbers = settled.flatMap((one) => (one.ok ? [one.value.number] : [])).sort((a, b) => b - a);
-      // The highest that enough nodes have reached: one that lags or runs ahead alone moves nothing.
+      // The highest that enough nodes have reached: one that lags, or runs ahead, moves nothing.
       const number = numbers[pool.witnessesMin - 1];
       const fault = settled.find((one) => !one.ok);
       if (number === undefined) throw fault !== undefined && !fault.ok ? fault.error : noNode();

@@ -1,11 +1,11 @@
 /**
  * Whether a transaction can come into a block no more. The chain keeps no count of an account, so
- * only waiting tells: solidified chain time has passed the expiration by a margin, and no block that
- * could have taken the transaction did. Each of those blocks is read, on the word of enough nodes,
- * each following the one before; a node's index of transactions is asked besides, and alone proves
- * nothing. The wall clock proves nothing either: a block after a halt may take a transaction that
- * expired meanwhile, and so the first solidified block past the margin is among those read. Source:
- * java-tron, Manager.validateCommon (expiration is held against the time of the block before).
+ * only waiting tells: solidified chain time has passed the expiration by a margin, and no block
+ * that could have taken the transaction did. Enough nodes give each of those blocks alike, each
+ * following the one before; a node's index of transactions is asked besides, and proves nothing
+ * alone. The wall clock proves nothing: a block after a halt may take a transaction that expired
+ * meanwhile, so the first solidified block past the margin is among those read. Source: java-tron,
+ * Manager.validateCommon (expiration is held against the time of the block before).
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { inWaves } from "../waves.ts";
@@ -39,7 +39,10 @@ interface Run {
   read: BlockHead; // up to here nothing was found, each block following the one before
 }
 
-/** `dead` of the doors. Several calls may be needed after a long halt; each goes on where the last ended. */
+/**
+ * `dead` of the doors. Several calls may be needed after a long halt; each goes on where the last
+ * ended.
+ */
 export function createDead(blocks: Blocks, witnesses: number): (versions: readonly DeadQuestion[]) => Promise<Death> {
   const runs = new Map<string, Run>();
 
@@ -69,7 +72,8 @@ export function createDead(blocks: Blocks, witnesses: number): (versions: readon
     if (found !== "nothing") return alive;
     const shown = await Promise.all([...ids].map((txHash) => blocks.shownReceipts(txHash, "/walletsolidity")));
     const isShown = shown.flat().some(({ receipt }) => receipt !== null);
-    // A receipt of no block that was read is a lie, or a branch that nobody else has: a person's matter.
+    // A receipt of no block that was read is a lie, or of a branch that nobody else has: that is a
+    // person's matter.
     if (isShown)
       throw new AgentError("NODE_DISAGREE", "none", "a node has a receipt that no agreed block has", { what: "receipt" });
     return { ...alive, isDead: true };

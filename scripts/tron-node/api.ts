@@ -10,7 +10,7 @@ import { Rejection } from "./rules.ts";
 import { type State, usedAt } from "./state.ts";
 import { buildJson, type Json, type ReadTransaction, readHex, readJson, Unreadable } from "./transaction.ts";
 
-/** The chain as one node sees it: perhaps some blocks behind the others, perhaps with fewer abilities. */
+/** The chain as one node sees it: some blocks behind the others, or with fewer abilities. */
 export interface View {
   readonly chain: Chain;
   readonly head: number;

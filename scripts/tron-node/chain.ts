@@ -226,7 +226,7 @@ export class Chain {
     };
   }
 
-  /** The newest block whose number ends in these two bytes, among the 65,536 that are remembered. */
+  /** Of the newest block whose number ends in these bytes, among the 65,536 remembered. */
   #refHash(refBlockBytes: string): string | null {
     const low = Number.parseInt(refBlockBytes, 16);
     const { number } = this.head;

@@ -148,7 +148,7 @@ function decoded(types: readonly string[], words: string): unknown[] {
   return [...coder.decode(types, `0x${words}`)].map((one) => (typeof one === "object" ? [...one] : one));
 }
 
-/** As the machine masks it: whatever stands in the twelve bytes before an address is not looked at. */
+/** As the machine masks it: the twelve bytes before an address are not looked at. */
 function addressAt(words: string, at: number): string {
   return `41${words.slice(at * 64 + 24, at * 64 + 64).padStart(40, "0")}`;
 }

@@ -95,7 +95,7 @@ function otherHash(fields: Fields, from: number): Fields {
 }
 
 function scaled(fields: Fields, times: number, parts: number): Fields {
-  const scale = (value: unknown): number => Math.ceil((Number(value) * times) / parts);
+  const scale = (figure: unknown): bigint => (BigInt(String(figure)) * BigInt(times)) / BigInt(parts);
   const { key, value, energy_used: used, energy_required: required } = fields;
   return {
     ...fields,

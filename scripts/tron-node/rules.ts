@@ -100,7 +100,7 @@ interface Bandwidth {
   readonly feeSun: bigint; // burned in its place, or for an account that is opened
 }
 
-/** By stake, else by the free quota, else all of it is burned; an account that is opened costs its own. */
+/** By stake, else by the free quota, else all of it is burned; opening an account costs its own. */
 function payBandwidth(state: State, tx: ReadTransaction, { parameters, headMs }: Moment): Bandwidth {
   const account = state.account(tx.owner)!;
   const bytes = tx.bytes + resultBytesMax;

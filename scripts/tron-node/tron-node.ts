@@ -38,7 +38,7 @@ export class TronNode {
     return this.fronts.map(({ url }) => url);
   }
 
-  /** 0x and the last eight digits of the genesis block's id: the network's name is `tron:` and this. */
+  /** 0x and the last eight digits of the genesis block's id; the network is `tron:` and this. */
   get chainId(): string {
     return `0x${this.chain.blocks[0]!.id.slice(-8)}`;
   }
