@@ -81,6 +81,32 @@ export function hotKey(account0: Secret): Secret {
 }
 
 /**
+ * The private key of an address for deposits m/44'/60'/1'/0/index, 32 bytes; the caller wipes it.
+ * For the vault, which asks at the moment of signing. A leaked one and the account's xpub give the
+ * account's own key, so it never leaves that room.
+ * @throws AgentError KEYSTORE_DERIVATION where there is no child at that place
+ * @public
+ */
+export function depositKey(account1: Secret, index: number): Secret {
+  const external = childOf(accountOf(account1), 0);
+  try {
+    const { key, chainCode } = childOf(external, index);
+    chainCode.fill(0);
+    return new Secret(key);
+  } finally {
+    wipeKey(external);
+  }
+}
+
+/**
+ * The address for deposits at that place, in EIP-55 form.
+ * @public
+ */
+export function addressOfKey(key: Secret): string {
+  return families.evm.accounts.addressOf(pointOf(key.bytes));
+}
+
+/**
  * The extended public key of account 1, from which the gateway makes deposit addresses. Never call
  * it with account 0.
  * @public

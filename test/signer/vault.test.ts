@@ -31,7 +31,7 @@ function contents(): KeystoreContents {
 
 const digestOf = (n: number): string => createHash("sha256").update(`digest ${n}`).digest("hex");
 const transactionId = "00112233445566778899aabbccddeeff";
-const what = { transactionId, version: 1, digest: digestOf(1), isCancel: false } as const;
+const what = { transactionId, version: 1, digest: digestOf(1), child: null, isCancel: false } as const;
 const fields = { ...what, family: "evm", account: hot.address, seq: 5 } as const;
 
 function signed(vault: Vault, cleared: Partial<typeof fields> | object, recorded: object = {}): Uint8Array {

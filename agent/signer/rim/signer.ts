@@ -4,12 +4,18 @@
  * the statements for the gateway. Reaches disk and keys only through ledger and vault; clock,
  * chance and sockets are passed in.
  */
-import { networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
 import type { RecordBody } from "../../ledger/records.ts";
-import type { CourierAnswers, CourierRequests, UnstickPlan, UnstickWish, WithdrawalView } from "../../socket/verbs.ts";
+import type {
+  AccountView,
+  CourierAnswers,
+  CourierRequests,
+  UnstickPlan,
+  UnstickWish,
+  WithdrawalView,
+} from "../../socket/verbs.ts";
 import { acknowledge } from "../acts/ack.ts";
 import { admit } from "../acts/admit.ts";
 import { adopt, checkChainCount } from "../acts/adopt.ts";
@@ -23,8 +29,9 @@ import { prepareBound, prepareSign } from "../acts/sign.ts";
 import { prepareUnstick } from "../acts/unstick.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
-import { stepOf, viewOf, withoutBytes } from "../state/view.ts";
+import { showsBytes, stepOf, viewOf, withoutBytes } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
+import { accountOn, sweptAccounts } from "./accounts.ts";
 import { Signatures } from "./signatures.ts";
 import type { SignerOptions } from "./signer-options.ts";
 import { Statements } from "./statements.ts";
@@ -174,12 +181,13 @@ export class Signer {
     return telling?.from ?? Math.max(this.core.heads.acked.seq, echoed ?? 0);
   }
 
+  /** The hot account on each chain. */
   accounts(): CourierAnswers["hello"]["accounts"] {
-    return Object.entries(this.#options.chains).map(([chain, configured]) => {
-      const network = networkOf(configured);
-      const next = this.core.accounts.find(network, this.#account)?.next ?? "";
-      return { chain, network, address: this.#account, nextSlot: `${next}` };
-    });
+    return Object.keys(this.#options.chains).map((chain) => this.#accountOn(chain, this.#account));
+  }
+
+  #accountOn(chain: string, address: string): AccountView {
+    return accountOn(this.core, this.chain(chain), chain, address);
   }
 
   hello(reply: Answer<"hello">): void {
@@ -189,7 +197,8 @@ export class Signer {
     for (const withdrawal of core.book.open()) if (!isOver(withdrawal)) open.push(this.view(withdrawal));
     const answer = {
       ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: this.#heldThere },
-      ...{ nonce: run.runId, greeted: run.greeted, locked: this.#lockCode(), accounts: this.accounts(), open },
+      ...{ nonce: run.runId, greeted: run.greeted, locked: this.#lockCode(), open },
+      accounts: [...this.accounts(), ...sweptAccounts(open, (chain, address) => this.#accountOn(chain, address))],
       paused: core.paused !== null,
     };
     this.whenDurable(() => reply(answer));
@@ -297,19 +306,18 @@ export class Signer {
     this.#whenDurableLater(() => reply(answer));
   }
 
-  adopt({ chain, slot, witnesses }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
-    const known = this.chain(chain);
-    const claim = { slot: BigInt(slot), witnesses };
-    const done = known === undefined ? refuse("ACCOUNT_NOT_ADOPTED", chain) : adopt(this.turn(), known, claim);
-    const account = this.accounts().find((view) => view.chain === chain);
-    this.whenDurable(() => reply(done.ok && account !== undefined ? { ok: true, account } : (done as Refusal)));
+  adopt({ chain: name, slot, witnesses, address }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
+    const chain = this.chain(name);
+    const claim = { slot: BigInt(slot), witnesses, address };
+    const done = chain === undefined ? refuse("ACCOUNT_NOT_ADOPTED", name) : adopt(this.turn(), { ...chain, name }, claim);
+    const account = this.#accountOn(name, address ?? this.#account);
+    this.whenDurable(() => reply(done.ok ? { ok: true, account } : done));
   }
 
-  account({ chain, slot, witnesses }: CourierRequests["account"], reply: Answer<"account">): void {
-    const known = this.chain(chain);
-    const claim = known === undefined ? null : { ...known, name: chain };
-    const weighed = claim === null ? null : checkChainCount(this.turn(), claim, BigInt(slot), witnesses);
-    this.whenDurable(() => reply(weighed ?? refuse("ACCOUNT_NOT_ADOPTED", chain)));
+  account({ chain: name, slot, witnesses, address }: CourierRequests["account"], reply: Answer<"account">): void {
+    const chain = this.chain(name);
+    const weighed = chain && checkChainCount(this.turn(), { ...chain, name }, BigInt(slot), witnesses, address);
+    this.whenDurable(() => reply(weighed ?? refuse("ACCOUNT_NOT_ADOPTED", name)));
   }
 
   /** By name, as whoever asks says it: no name that every object has is a chain. */
@@ -387,12 +395,4 @@ export class Signer {
     }
     this.#statements.speak();
   }
-}
-
-/**
- * A repeated job may be of a withdrawal whose release is on its way to the disk: its bytes wait for
- * that.
- */
-function showsBytes({ versions }: WithdrawalView): boolean {
-  return versions.some(({ raw }) => raw !== undefined);
 }

@@ -36,6 +36,7 @@ const firstSlot: Reader<string> = (value, path) => {
 };
 const transactionId = hex(16);
 const chain = string({ min: 1, max: 64 });
+const address = string({ min: 1, max: 128, pattern: /^[\x21-\x7e]+$/ });
 const witnesses = integer({ min: 1, max: 64 });
 const text = string({ max: statusTextMax });
 const amount = string({ max: 128, pattern: /^[0-9.]*$/ });
@@ -105,8 +106,8 @@ export function courierVerbs(
       (body, reply) => signer.observed(body, reply),
     ),
     each: each(byName, eachMax, "sign", "observed"),
-    adopt: verb("adopt", object({ chain, slot: firstSlot, witnesses }), (body, reply) => signer.adopt(body, reply)),
-    account: verb("account", object({ chain, slot, witnesses }), (body, reply) => signer.account(body, reply)),
+    adopt: verb("adopt", object({ chain, slot: firstSlot, witnesses }, { address }), (body, reply) => signer.adopt(body, reply)),
+    account: verb("account", object({ chain, slot, witnesses }, { address }), (body, reply) => signer.account(body, reply)),
     report: verb("report", object({ after: integer() }), (body, reply) => signer.report(body, reply)),
     tell: verb("tell", object({ courier: courierStatus }), (body, reply) => {
       signer.tell(body);

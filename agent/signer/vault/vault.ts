@@ -7,9 +7,10 @@ import type { KeyObject } from "node:crypto";
 import type { FamilyName } from "../../../chains/family.ts";
 import { privateKeyFromSeed } from "../../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../../protocol/fault.ts";
+import { fixedCopy } from "../../files/fixed-bytes.ts";
 import { type KeystoreContents, wipeKeystore } from "../../keystore/keystore.ts";
-import { hotAddress, hotKey } from "../../keystore/nodes.ts";
-import type { Secret } from "../../keystore/secret.ts";
+import { addressOfKey, depositKey, depositXpub, hotAddress, hotKey } from "../../keystore/nodes.ts";
+import { Secret } from "../../keystore/secret.ts";
 import { isReceipt, type Receipt } from "../../ledger/receipt.ts";
 import { type Clearance, isClearance } from "../policy/clearance.ts";
 import { type SignDigest, signDigest } from "./curve.ts";
@@ -26,6 +27,8 @@ export interface VaultAccount {
  */
 export interface Vault {
   readonly accounts: readonly VaultAccount[];
+  /** The id of the account that addresses for deposits are made from. */
+  readonly deposits: string;
   /** Ed25519, for statements. @throws AgentError VAULT_LOCKED */
   readonly signerKey: KeyObject;
   /**
@@ -39,7 +42,8 @@ export interface Vault {
 }
 
 /**
- * Derives the paying key once and keeps it; takes the contents over and wipes them.
+ * Derives the paying key once and keeps it, and the node of the account for deposits, whose keys it
+ * makes one by one; takes the contents over and wipes them.
  * @throws AgentError KEYSTORE_DERIVATION
  * @public
  */
@@ -51,21 +55,30 @@ export function unlockVault(contents: KeystoreContents): Vault {
 export function unlockWith(contents: KeystoreContents, sign: SignDigest): Vault {
   try {
     const account: VaultAccount = { family: "evm", address: hotAddress(contents.evm.account0) };
-    return new UnlockedVault(account, hotKey(contents.evm.account0), privateKeyFromSeed(contents.signerSeed.bytes), sign);
+    const { account0, account1 } = contents.evm;
+    const keys = { hot: hotKey(account0), deposits: new Secret(fixedCopy(account1.bytes)) };
+    return new UnlockedVault(account, keys, privateKeyFromSeed(contents.signerSeed.bytes), sign);
   } finally {
     wipeKeystore(contents);
   }
 }
 
+interface Keys {
+  readonly hot: Secret;
+  readonly deposits: Secret; // an account node
+}
+
 class UnlockedVault implements Vault {
   readonly accounts: readonly VaultAccount[];
-  readonly #key: Secret;
+  readonly deposits: string;
+  readonly #keys: Keys;
   readonly #sign: SignDigest;
   #signerKey: KeyObject | null;
 
-  constructor(account: VaultAccount, key: Secret, signerKey: KeyObject, sign: SignDigest) {
+  constructor(account: VaultAccount, keys: Keys, signerKey: KeyObject, sign: SignDigest) {
     this.accounts = [account];
-    this.#key = key;
+    this.deposits = depositXpub(keys.deposits);
+    this.#keys = keys;
     this.#signerKey = signerKey;
     this.#sign = sign;
   }
@@ -82,14 +95,27 @@ class UnlockedVault implements Vault {
     invariant(clearance.version === receipt.version, "clearance and receipt name the same version");
     invariant(clearance.digest === receipt.digest, "clearance and receipt name the same digest");
     invariant(clearance.isCancel === receipt.isCancel, "a cancel is signed as a cancel, and nothing else is");
-    const account = this.accounts.find(({ family, address }) => family === clearance.family && address === clearance.account);
-    invariant(account !== undefined, "the clearance is for an account of this vault");
-    const digests = receipt.digest.match(/.{64}/g) ?? [];
-    return digests.map((digest) => this.#sign(Buffer.from(digest, "hex"), this.#key.bytes));
+    const { child } = clearance;
+    if (child === null) return this.#signWith(this.#keys.hot, clearance, receipt);
+    const key = depositKey(this.#keys.deposits, child);
+    try {
+      return this.#signWith(key, clearance, receipt);
+    } finally {
+      key.wipe();
+    }
+  }
+
+  #signWith(key: Secret, { family, account, child }: Clearance, { digest }: Receipt): readonly Uint8Array[] {
+    const own = this.accounts.find((each) => each.family === family);
+    const address = child === null ? own?.address : addressOfKey(key);
+    invariant(own !== undefined && address === account, "the clearance is for an account of this vault");
+    const digests = digest.match(/.{64}/g) ?? [];
+    return digests.map((each) => this.#sign(Buffer.from(each, "hex"), key.bytes));
   }
 
   lock(): void {
-    this.#key.wipe();
+    this.#keys.hot.wipe();
+    this.#keys.deposits.wipe();
     this.#signerKey = null; // Its bytes live outside the heap and are freed, not zeroed.
   }
 }
