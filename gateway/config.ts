@@ -3,7 +3,7 @@
  * paths are relative to the file. It holds no secret of its own: the gateway's key is in `keyFile`.
  * Source: docs/api.md, section on running it.
  */
-import { readFileSync, statSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { families, networkOf } from "../chains/families.ts";
 import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
@@ -359,8 +359,7 @@ export function readConfig(path: string): GatewayConfig {
   let text: Uint8Array;
   let changedAtMs: number;
   try {
-    changedAtMs = Math.trunc(statSync(path).mtimeMs);
-    text = readFileSync(path);
+    ({ text, changedAtMs } = readDated(path));
   } catch (cause) {
     const message = `the configuration ${path} cannot be read: ${reasonOf(cause)}`;
     throw new AgentError("GATEWAY_CONFIG_MISSING", "none", message, { path }, { cause });
@@ -370,5 +369,15 @@ export function readConfig(path: string): GatewayConfig {
   } catch (cause) {
     if (!(cause instanceof AgentError)) throw cause;
     throw new AgentError("GATEWAY_CONFIG_INVALID", "none", `${path}: ${cause.message}`, { path, code: cause.code }, { cause });
+  }
+}
+
+/** Time and text are of one open file. */
+function readDated(path: string): { readonly text: Uint8Array; readonly changedAtMs: number } {
+  const descriptor = openSync(path, "r");
+  try {
+    return { changedAtMs: Math.trunc(fstatSync(descriptor).mtimeMs), text: readFileSync(descriptor) };
+  } finally {
+    closeSync(descriptor);
   }
 }

@@ -7,7 +7,11 @@ import { AgentError } from "../../protocol/fault.ts";
 import { type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { LedgerSeal } from "./seal.ts";
 
-const bytesMax = 262_144;
+/**
+ * The most that pairing.json may hold.
+ * @public
+ */
+export const pairingBytesMax = 262_144;
 
 /**
  * What the word covers: every member in the file's order, but `step`, which only says how far
@@ -33,7 +37,7 @@ export function assertPairing(seal: LedgerSeal, bytes: Uint8Array, path: string)
 
 function membersOf(bytes: Uint8Array): Readonly<Record<string, JsonValue>> | null {
   try {
-    const value = parseJson(bytes, { bytesMax });
+    const value = parseJson(bytes, { bytesMax: pairingBytesMax });
     return typeof value === "object" && value !== null && !Array.isArray(value)
       ? (value as Readonly<Record<string, JsonValue>>)
       : null;

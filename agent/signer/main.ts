@@ -6,16 +6,16 @@
  */
 import "../../protocol/no-inspector.ts";
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { networkOf } from "../../chains/families.ts";
 import { AgentError, aboutFile, namingFile } from "../../protocol/fault.ts";
+import { readTrusted } from "../files/trusted.ts";
 import { openKeystoreIn } from "../keystore/file.ts";
 import { ledgerKey } from "../keystore/ledger-key.ts";
 import { ledgerDisk } from "../ledger/disk.ts";
 import { type Ledger, openLedger } from "../ledger/ledger.ts";
 import { assertStateLocked } from "../ledger/lock.ts";
-import { assertPairing } from "../ledger/pairing-word.ts";
+import { assertPairing, pairingBytesMax } from "../ledger/pairing-word.ts";
 import type { Past } from "../ledger/past.ts";
 import { LedgerSeal } from "../ledger/seal.ts";
 import { type SyncTimes, timedDisk } from "../ledger/sync-times.ts";
@@ -129,16 +129,18 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
 
 /**
  * What pairing wrote beside the signer's folder, where this user may read it: a file that is gone
- * says nothing.
+ * says nothing. Its word proves its content; the look at its kind keeps a pipe from holding us up.
  */
 function assertPairingIn(stateDir: string, seal: LedgerSeal): void {
   const path = join(dirname(stateDir), "pairing.json");
-  let bytes: Uint8Array;
+  let bytes: Uint8Array | null;
   try {
-    bytes = readFileSync(path);
-  } catch {
+    bytes = readTrusted(path, pairingBytesMax, { owner: "any", isSecret: false });
+  } catch (error) {
+    if (error instanceof AgentError) throw error;
     return;
   }
+  if (bytes === null) throw new AgentError("PAIRING_FORGED", "none", `${path} is larger than any pairing writes it`);
   assertPairing(seal, bytes, path);
 }
 

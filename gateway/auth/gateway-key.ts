@@ -5,7 +5,7 @@
  * Ed25519), RFC 5869 (HKDF), docs/protocol.md section 3.
  */
 import { createPrivateKey, generateKeyPairSync, hkdfSync, type KeyObject } from "node:crypto";
-import { closeSync, fsyncSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { gatewayFingerprintOf } from "../../protocol/pairing.ts";
@@ -46,10 +46,7 @@ function fromPem(pem: Uint8Array, path: string): GatewayKey {
 export function readGatewayKey(path: string): GatewayKey {
   let pem: Buffer;
   try {
-    if ((statSync(path).mode & othersBits) !== 0) {
-      throw new AgentError("GATEWAY_KEY_OPEN", "none", `others than the owner can read ${path}`, { path });
-    }
-    pem = readFileSync(path);
+    pem = readOwners(path);
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
     const message = `the gateway's key file ${path} cannot be read: ${reasonOf(cause)}`;
@@ -59,6 +56,19 @@ export function readGatewayKey(path: string): GatewayKey {
     return fromPem(pem, path);
   } finally {
     pem.fill(0);
+  }
+}
+
+/** Mode and bytes are of one open file: nobody can put another under the name in between. */
+function readOwners(path: string): Buffer {
+  const descriptor = openSync(path, "r");
+  try {
+    if ((fstatSync(descriptor).mode & othersBits) !== 0) {
+      throw new AgentError("GATEWAY_KEY_OPEN", "none", `others than the owner can read ${path}`, { path });
+    }
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
   }
 }
 
