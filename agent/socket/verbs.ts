@@ -90,6 +90,7 @@ export interface AccountView {
   readonly network: string;
   readonly address: string;
   readonly nextSlot: string; // "" until adopted
+  readonly deposit?: true; // an address for deposits that a sweep empties; else the hot account
 }
 
 /**

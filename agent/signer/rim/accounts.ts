@@ -12,10 +12,11 @@ export function accountOn(
   { accounts }: Pick<Core, "accounts">,
   configured: ConfiguredChain | undefined,
   chain: string,
-  address: string,
+  { address, hot }: { readonly address: string; readonly hot: string },
 ): AccountView {
   const network = configured === undefined ? "" : networkOf(configured);
-  return { chain, network, address, nextSlot: `${accounts.find(network, address)?.next ?? ""}` };
+  const view = { chain, network, address, nextSlot: `${accounts.find(network, address)?.next ?? ""}` };
+  return address === hot ? view : { ...view, deposit: true };
 }
 
 /** Each address that an open sweep empties, once. */

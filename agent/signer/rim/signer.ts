@@ -187,7 +187,7 @@ export class Signer {
   }
 
   #accountOn(chain: string, address: string): AccountView {
-    return accountOn(this.core, this.chain(chain), chain, address);
+    return accountOn(this.core, this.chain(chain), chain, { address, hot: this.#account });
   }
 
   hello(reply: Answer<"hello">): void {
