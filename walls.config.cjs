@@ -29,7 +29,7 @@ const gatewayFloors = [
   ["auth"],
   ["balance", "prices", "watcher"],
   ["withdrawals"],
-  ["callbacks", "deposits", "recovery"],
+  ["callbacks", "deposits", "recovery", "sweeps"],
   ["hub", "operator", "pairing"],
   ["telling"],
   ["api"],
@@ -200,7 +200,7 @@ module.exports = {
     {
       name: "no-money-moves-by-a-price",
       severity: "error",
-      from: { path: "^gateway/(withdrawals|hub|watcher|balance|pairing|recovery)/" },
+      from: { path: "^gateway/(withdrawals|hub|watcher|balance|pairing|recovery|sweeps)/" },
       to: { path: "^gateway/prices/" },
     },
     {

@@ -41,6 +41,17 @@ export interface GatewayCurrency {
   readonly depositOnly: boolean; // taken in although the merchant's agent may not pay it out
   readonly market: string; // its ticker where prices are asked; "" has no market
   readonly listUnpriced: boolean; // listed also while a price of it is missing
+  readonly sweep: GatewaySweep;
+}
+
+/**
+ * When what an address for deposits holds goes to the hot account.
+ * @public
+ */
+export interface GatewaySweep {
+  readonly isAutomatic: boolean; // else at a person's word alone
+  readonly feeMultiple: number; // of a coin that pays its own fee: so many times the fee at least
+  readonly least: string; // so much at least
 }
 
 /** @public */
@@ -89,6 +100,7 @@ export interface GatewayConfig {
   readonly prices: PriceSettings;
   readonly limits: GatewayLimits;
   readonly lifetimes: GatewayLifetimes;
+  readonly sweepsAtOnce: number; // open at once, of one merchant
   readonly callbacks: CallbackSettings;
   readonly contentTypeOnGet: boolean; // whether a GET must carry Content-Type
   readonly alerts: GatewayAlerts | null; // null: nobody is told
@@ -97,6 +109,10 @@ export interface GatewayConfig {
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
 
+/** As many accounts as an agent's hello has room for, beside the hot ones. */
+const sweepsAtOnceMax = 12;
+const sweepsAtOnceDefault = 8;
+const feeMultipleDefault = 20;
 const configBytesMax = 262_144;
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
@@ -163,6 +179,7 @@ const currency = object(
     depositOnly: boolean(),
     market: string({ max: 15, pattern: /^[A-Z0-9]*$/ }),
     listUnpriced: boolean(),
+    sweep: object({}, { automatic: boolean(), feeMultiple: positive(1_000_000), least: string({ min: 1, max: 79 }) }),
   },
 );
 
@@ -195,6 +212,7 @@ const file = object(
       },
     ),
     lifetimes: object({}, { depositMinutes: positive(525_600), withdrawalHours: positive(8_760), approvalDays: positive(365) }),
+    sweepsAtOnce: positive(sweepsAtOnceMax),
     callbacks: callbacksShape,
     contentTypeOnGet: boolean(),
     alerts: object({}, { command: list(string({ min: 1 }), 32), url: alertUrl, agentAwayMinutes: positive(10_080) }),
@@ -279,6 +297,11 @@ function currenciesOf(currencies: File["currencies"], chains: Record<string, Gat
       depositOnly: entry.depositOnly ?? false,
       market: entry.market ?? (/^[A-Z0-9]{1,15}$/.test(symbol) ? symbol : ""),
       listUnpriced: entry.listUnpriced ?? false,
+      sweep: {
+        isAutomatic: entry.sweep?.automatic ?? true,
+        feeMultiple: entry.sweep?.feeMultiple ?? feeMultipleDefault,
+        least: amountIn(entry.sweep?.least ?? minPaymentAmount, decimal, `${path}.sweep.least`),
+      },
     };
   }
   return result;
@@ -342,6 +365,7 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
     prices: priceSettings(raw.prices ?? {}, currencies, changedAtMs),
     limits: { ...defaultLimits, ...raw.limits },
     lifetimes: { ...defaultLifetimes, ...raw.lifetimes },
+    sweepsAtOnce: raw.sweepsAtOnce ?? sweepsAtOnceDefault,
     callbacks: callbackSettings(raw.callbacks, isLoopback(raw.listen.host) && isLoopback(new URL(raw.publicUrl).hostname)),
     contentTypeOnGet: raw.contentTypeOnGet ?? true,
     alerts: raw.alerts === undefined ? null : alertsOf(raw.alerts),

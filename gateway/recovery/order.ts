@@ -5,7 +5,7 @@
  */
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
-import type { Hello, OpenSlots } from "../../protocol/messages.ts";
+import { type Hello, laneOf, type OpenSlots } from "../../protocol/messages.ts";
 import {
   type Recovery,
   type RecoveryAccount,
@@ -33,6 +33,8 @@ import type { Database } from "../store/store.ts";
  */
 const partBytesMax = 40 * 1024;
 const dayMs = 86_400_000;
+/** More sweeps are never open at once; an order has room for so many accounts. */
+const sweptAccountsMax = 32;
 
 /** The run that is told, and how the gateway signs. */
 interface Asking {
@@ -59,7 +61,7 @@ export function recoveryOrder(
   const held = recovery.heldSeq === 0 ? null : { seq: recovery.heldSeq, hash: recovery.heldHash };
   const jobs = { sequence: agent.jobSequence, hash: jobHashAt(database, agent, agent.jobSequence) };
   const once = {
-    accounts: accountsOf(database, agent),
+    accounts: accountsOf(database, agent, withdrawals),
     spent: spentOf(database, agent, nowMs),
     spends: listUnexplainedSpends(database, agent.hotAddress, recoverySpendsMax),
   };
@@ -124,11 +126,20 @@ export function jobHashAt(database: Database, agent: AgentRow, sequence: number)
   return jobHashAtPlace(database, agent.id, sequence) ?? zeroHash;
 }
 
-/** Of the account, whichever agent it was paired through: a slot is used up for all of them. */
-function accountsOf(database: Database, { hotAddress }: AgentRow): readonly RecoveryAccount[] {
-  return listHighestSlots(database, hotAddress).map(({ network, slot }) => ({
-    ...{ network, account: hotAddress, next: (BigInt(slot) + 1n).toString() },
-  }));
+/**
+ * Of the account, whichever agent it was paired through: a slot is used up for all of them. Of the
+ * addresses for deposits those with an open sweep; any other begins anew where the nodes say.
+ */
+function accountsOf(
+  database: Database,
+  { hotAddress }: AgentRow,
+  withdrawals: readonly RecoveryWithdrawal[],
+): readonly RecoveryAccount[] {
+  const swept = new Set(withdrawals.map(({ account }) => account).filter((account) => account !== hotAddress));
+  const accounts = [hotAddress, ...[...swept].sort().slice(0, sweptAccountsMax)];
+  return accounts.flatMap((account) =>
+    listHighestSlots(database, account).map(({ network, slot }) => ({ network, account, next: `${BigInt(slot) + 1n}` })),
+  );
 }
 
 /**
@@ -142,13 +153,20 @@ function spentOf(database: Database, { hotAddress }: AgentRow, nowMs: number): r
     if (known === undefined || BigInt(row.feeMax) > BigInt(known.feeMax)) dearest.set(row.id, row);
   }
   const sums = new Map<string, { units: bigint; feesUnits: bigint }>();
-  for (const { currency, amountUnits, feeMax } of dearest.values()) {
+  for (const row of dearest.values()) {
+    const { amountUnits, feeMax } = row;
+    const currency = laneNameOf(row);
     const sum = sums.get(currency) ?? { units: 0n, feesUnits: 0n };
     sums.set(currency, { units: sum.units + BigInt(amountUnits), feesUnits: sum.feesUnits + BigInt(feeMax) });
   }
   return [...sums]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([currency, sum]) => ({ currency, units: `${sum.units}`, feesUnits: `${sum.feesUnits}` }));
+}
+
+/** Sweeps and top-ups count under limits of their own. */
+function laneNameOf({ operation, currency }: EndedVersion): string {
+  return operation === "sweep" || operation === "topup" ? laneOf({ mode: operation, currency }) : currency;
 }
 
 /** One part at least, so that an order that names nothing still says so. */
