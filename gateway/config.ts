@@ -15,6 +15,7 @@ import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault,
 import { isAddressOrNetwork } from "./address-list.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
+import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefault } from "./sweep-settings.ts";
 
 /** @public */
 export interface GatewayChain {
@@ -42,16 +43,6 @@ export interface GatewayCurrency {
   readonly market: string; // its ticker where prices are asked; "" has no market
   readonly listUnpriced: boolean; // listed also while a price of it is missing
   readonly sweep: GatewaySweep;
-}
-
-/**
- * When what an address for deposits holds goes to the hot account.
- * @public
- */
-export interface GatewaySweep {
-  readonly isAutomatic: boolean; // else at a person's word alone
-  readonly feeMultiple: number; // of a coin that pays its own fee: so many times the fee at least
-  readonly least: string; // so much at least
 }
 
 /** @public */
@@ -109,10 +100,6 @@ export interface GatewayConfig {
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
 
-/** As many accounts as an agent's hello has room for, beside the hot ones. */
-const sweepsAtOnceMax = 12;
-const sweepsAtOnceDefault = 8;
-const feeMultipleDefault = 20;
 const configBytesMax = 262_144;
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
@@ -179,7 +166,7 @@ const currency = object(
     depositOnly: boolean(),
     market: string({ max: 15, pattern: /^[A-Z0-9]*$/ }),
     listUnpriced: boolean(),
-    sweep: object({}, { automatic: boolean(), feeMultiple: positive(1_000_000), least: string({ min: 1, max: 79 }) }),
+    sweep: sweepShape,
   },
 );
 
@@ -212,7 +199,7 @@ const file = object(
       },
     ),
     lifetimes: object({}, { depositMinutes: positive(525_600), withdrawalHours: positive(8_760), approvalDays: positive(365) }),
-    sweepsAtOnce: positive(sweepsAtOnceMax),
+    sweepsAtOnce,
     callbacks: callbacksShape,
     contentTypeOnGet: boolean(),
     alerts: object({}, { command: list(string({ min: 1 }), 32), url: alertUrl, agentAwayMinutes: positive(10_080) }),
@@ -297,11 +284,7 @@ function currenciesOf(currencies: File["currencies"], chains: Record<string, Gat
       depositOnly: entry.depositOnly ?? false,
       market: entry.market ?? (/^[A-Z0-9]{1,15}$/.test(symbol) ? symbol : ""),
       listUnpriced: entry.listUnpriced ?? false,
-      sweep: {
-        isAutomatic: entry.sweep?.automatic ?? true,
-        feeMultiple: entry.sweep?.feeMultiple ?? feeMultipleDefault,
-        least: amountIn(entry.sweep?.least ?? minPaymentAmount, decimal, `${path}.sweep.least`),
-      },
+      sweep: sweepOf(entry.sweep, amountIn(entry.sweep?.least ?? minPaymentAmount, decimal, `${path}.sweep.least`)),
     };
   }
   return result;

@@ -5,6 +5,8 @@
  * milliseconds since 1970; amounts are decimal strings of the currency.
  */
 
+import type { JobMode } from "./job-mode.ts";
+
 /**
  * Path of the agents' WebSocket on the gateway.
  * @public
@@ -125,46 +127,15 @@ export interface Job {
   readonly orderId: string;
   readonly currency: string;
   readonly amount: string; // decimal string in canonical form
-  // canonical form of the chain; "" when manual, and always in a sweep and a top-up: the agent alone
-  // says where those go
+  // canonical form of the chain; "" when manual, and always in a sweep and a top-up: the agent
+  // alone says where those go
   readonly address: string;
   readonly tag: string;
-  /** The address for deposits that a sweep empties or a top-up fills, with its place; else absent. */
+  /**
+   * The address for deposits that a sweep empties or a top-up fills, with its place; else absent.
+   */
   readonly depositIndex?: number;
   readonly depositAddress?: string;
-}
-
-/**
- * auto and manual pay somebody, manual is always held for a person. sweep: from an address for
- * deposits to the wallet's own hot address. topup: the fee coin from the hot address to an address
- * for deposits, so that it can pay for one sweep; its orderId is that sweep's transactionId.
- * @public
- */
-export type JobMode = "auto" | "manual" | "sweep" | "topup";
-
-/**
- * Whether a job moves money between the wallet's own accounts.
- * @public
- */
-export function isInternal(mode: JobMode): mode is "sweep" | "topup" {
-  return mode === "sweep" || mode === "topup";
-}
-
-/**
- * The operation in whose space of orders a job's id is made.
- * @public
- */
-export function operationOf(mode: JobMode): "withdraw" | "sweep" | "topup" {
-  return isInternal(mode) ? mode : "withdraw";
-}
-
-/**
- * Under which rules and sums a job counts: those of its currency, or those of the currency's sweeps
- * or top-ups.
- * @public
- */
-export function laneOf({ mode, currency }: Pick<Job, "mode" | "currency">): string {
-  return isInternal(mode) ? `${currency}:${mode}` : currency;
 }
 
 /**

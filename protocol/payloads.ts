@@ -5,20 +5,9 @@
  */
 import { gatewayFrameBytesMax } from "./envelope.ts";
 import * as fields from "./fields.ts";
+import { isInternal } from "./job-mode.ts";
 import { parseJson } from "./json.ts";
-import {
-  type Ack,
-  type Beat,
-  type Challenge,
-  type Entry,
-  type Hello,
-  isInternal,
-  type Job,
-  type Jobs,
-  type OpenSlots,
-  type Statement,
-  type Welcome,
-} from "./messages.ts";
+import type { Ack, Beat, Challenge, Entry, Hello, Job, Jobs, OpenSlots, Statement, Welcome } from "./messages.ts";
 import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
 
 /**

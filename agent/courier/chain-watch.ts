@@ -6,7 +6,9 @@ import type { Shared } from "./run-state.ts";
 import { asking, nodesDetail } from "./status.ts";
 import { createWatch } from "./watch/watch.ts";
 
-/** Watches an address for deposits while a sweep of it is open; its chain's own watch says the rest. */
+/**
+ * Watches an address for deposits while a sweep of it is open; its chain's own watch says the rest.
+ */
 export function watchDeposit({ options, feed }: Shared, chain: string, account: string): { close(): void } | null {
   const door = options.doors.get(chain);
   if (door === undefined) return null;

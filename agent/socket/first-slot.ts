@@ -1,6 +1,6 @@
 /**
- * How many transactions of an account the nodes count, as the courier tells the signer, and where an
- * account begins, as the operator's verb `adopt` shows it. Types alone.
+ * How many transactions of an account the nodes count, as the courier tells the signer, and where
+ * an account begins, as the operator's verb `adopt` shows it. Types alone.
  */
 
 /**

@@ -6,7 +6,8 @@
  */
 
 import type { Facts } from "../../chains/family.ts";
-import type { Head, JobMode } from "../../protocol/messages.ts";
+import type { JobMode } from "../../protocol/job-mode.ts";
+import type { Head } from "../../protocol/messages.ts";
 import type { CourierStatus, WaitView } from "./courier-status.ts";
 import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
 import type { CountRequest, FirstSlotView } from "./first-slot.ts";

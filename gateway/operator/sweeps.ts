@@ -133,8 +133,8 @@ export interface Wished {
 }
 
 /**
- * Has everything on an address swept, or one currency of it, also what its fee would hardly be worth.
- * Refuses GATEWAY_NOTHING_HELD. Twice is harmless.
+ * Has everything on an address swept, or one currency of it, also what its fee would hardly be
+ * worth. Refuses GATEWAY_NOTHING_HELD. Twice is harmless.
  * @public
  */
 export function orderSweeps(by: Operator, address: string, currency: string | undefined): Wished | Refusal {

@@ -7,7 +7,8 @@
 import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
-import { type AskedEntry, isInternal, type Job, operationOf } from "../../protocol/messages.ts";
+import { isInternal, operationOf } from "../../protocol/job-mode.ts";
+import type { AskedEntry, Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { pairedCurrencies } from "../balance/funds.ts";
 import { moveJobChain, readJobChain } from "../store/agent-state.ts";

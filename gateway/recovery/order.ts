@@ -5,7 +5,8 @@
  */
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
-import { type Hello, laneOf, type OpenSlots } from "../../protocol/messages.ts";
+import { laneOf } from "../../protocol/job-mode.ts";
+import type { Hello, OpenSlots } from "../../protocol/messages.ts";
 import {
   type Recovery,
   type RecoveryAccount,

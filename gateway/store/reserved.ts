@@ -4,7 +4,7 @@
  * change the rows; the rows stay the truth, and a start compares both.
  */
 import { invariant } from "../../protocol/fault.ts";
-import { laneOf } from "../../protocol/messages.ts";
+import { laneOf } from "../../protocol/job-mode.ts";
 import type { ReservedRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
@@ -28,8 +28,8 @@ export function listReserved(database: Database, account: string, network: strin
 }
 
 /**
- * Counts a withdrawal or a top-up that has become pending; `depositAddress` is the account that pays
- * it. A sweep promises nothing: its money lies on the address that it empties. Not for calling
+ * Counts a withdrawal or a top-up that has become pending; `depositAddress` is the account that
+ * pays it. A sweep promises nothing: its money lies on the address that it empties. Not for calling
  * twice.
  */
 export function reserve(database: Database, pending: Pending): void {

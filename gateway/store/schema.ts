@@ -134,7 +134,9 @@ CREATE TABLE sweepNotes (
 CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE operation = 'sweep';
 `;
 
-/** A table's own constraints change with the table alone; foreign keys are off meanwhile (store.ts). */
+/**
+ * A table's own constraints change with the table alone; foreign keys are off meanwhile (store.ts).
+ */
 const sweepsUpgrade = `${dropCallbackTriggers}
   ${transactions("newTransactions")} ALTER TABLE newTransactions ADD COLUMN ${callbackStatus};
   INSERT INTO newTransactions (${transactionColumns}) SELECT ${transactionColumns} FROM transactions;

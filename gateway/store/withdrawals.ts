@@ -33,7 +33,9 @@ export function insertOutgoing(database: Database, row: Omit<NewTransaction, "qu
   changed(database, null, readTransaction(database, row.id) ?? null);
 }
 
-/** What a change of a row makes of the sums that stand on it. `before` is null when the row is new. */
+/**
+ * What a change of a row makes of the sums that stand on it. `before` is null when the row is new.
+ */
 function changed(database: Database, before: TransactionRow | null, after: TransactionRow | null): void {
   const wasOpen = before?.status === 0;
   const isOpen = after?.status === 0;

@@ -6,7 +6,7 @@
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
-import type { JobMode } from "../../protocol/messages.ts";
+import type { JobMode } from "../../protocol/job-mode.ts";
 import { readAgent } from "../store/agents.ts";
 import { holdingOf } from "../store/holdings.ts";
 import { agentOfJob } from "../store/jobs.ts";

@@ -25,7 +25,9 @@ import { pays } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
 import { type Measured, measure, type No, smaller, standing } from "./worth.ts";
 
-/** Addresses of which the chain is asked in one pass; the others have their turn in the next ones. */
+/**
+ * Addresses of which the chain is asked in one pass; the others have their turn in the next ones.
+ */
 const askedPerPassMax = 16;
 const hourMs = 3_600_000;
 

@@ -62,7 +62,10 @@ export function standing({ row, currency, isPayable, isOut, last, nowMs }: Stand
   return BigInt(row.units) < leastUnits(currency) ? no("below_least", currency.sweep.least) : { ok: true };
 }
 
-/** One that the chain carried out and took back cost its fee: a person looks before the next one does. */
+/**
+ * One that the chain carried out and took back cost its fee: a person looks before the next one
+ * does.
+ */
 function isForPerson({ code }: TransactionRow): boolean {
   return code === "chain_reverted" || code === "chain_slot_consumed";
 }

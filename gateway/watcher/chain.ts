@@ -37,7 +37,10 @@ export interface WatchedChain {
   readonly clock: () => number;
 }
 
-/** What a transaction moves: a top-up the coin that pays the fees, whatever currency's sweep it is for. */
+/**
+ * What a transaction moves: a top-up the coin that pays the fees, whatever currency's sweep it is
+ * for.
+ */
 export function contractOf({ operation }: Pick<TransactionRow, "operation">, { contract }: GatewayCurrency): string {
   return operation === "topup" ? "" : contract;
 }

@@ -32,7 +32,9 @@ export interface WatcherOptions {
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly pollMs?: number; // pause between two passes, 1000 unless told
-  /** Called at the end of each pass that could name the tip, and waited for; rejects for bugs alone. */
+  /**
+   * Called at the end of each pass that could name the tip, and waited for; rejects for bugs alone.
+   */
   readonly onPass?: (chain: WatchedChain, tip: Tip) => Promise<void>;
 }
 

@@ -6,7 +6,8 @@
  */
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
-import { isInternal, type Job, type JobMode } from "../../protocol/messages.ts";
+import { isInternal, type JobMode } from "../../protocol/job-mode.ts";
+import type { Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { advanceJobChain } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";

@@ -4,7 +4,7 @@
  * changed only by the desk's own steps.
  */
 import { invariant } from "../../../protocol/fault.ts";
-import { laneOf } from "../../../protocol/messages.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
 import type { VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 import { forgetIdle, payerOf, uncounted } from "./accounts.ts";
 import type { DeskVerb } from "./events.ts";

@@ -4,7 +4,7 @@
  * and the chain do not: after a restart `hello` and the next block bring back the same steps for
  * every unfinished withdrawal. It asks; the signer decides.
  */
-import { laneOf } from "../../../protocol/messages.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
 import { accountKey, putAccount } from "./accounts.ts";
 import { clearBook, closeItem, createBook, file, isAside, isToldOver, putStep, putView } from "./book.ts";

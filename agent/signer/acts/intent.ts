@@ -7,7 +7,7 @@
 import type { Description, Facts } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
 import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
-import { laneOf } from "../../../protocol/messages.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Approval } from "../policy/approval.ts";
 import type { Clearance } from "../policy/clearance.ts";

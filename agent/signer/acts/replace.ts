@@ -5,7 +5,7 @@
 import { familyOf } from "../../../chains/families.ts";
 import type { Facts, Fees } from "../../../chains/family.ts";
 import { invariant, refuse } from "../../../protocol/fault.ts";
-import { laneOf } from "../../../protocol/messages.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
 import { isCancelling, isOver, type Version } from "../state/withdrawal.ts";
 import { intend, intendCancel, type Prepared, recorded } from "./intent.ts";

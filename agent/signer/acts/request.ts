@@ -4,7 +4,8 @@
  * jobs never jams. Touches nothing: records leave through the turn.
  */
 import { transactionIdOf } from "../../../protocol/identity.ts";
-import { type Job, operationOf } from "../../../protocol/messages.ts";
+import { operationOf } from "../../../protocol/job-mode.ts";
+import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import { contentOf, differenceOf } from "../state/content.ts";
 import { isUnjudged } from "../state/withdrawal.ts";

@@ -6,7 +6,8 @@
 import { familyOf } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { AgentError, invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
-import { isInternal, type Job, laneOf } from "../../../protocol/messages.ts";
+import { isInternal, laneOf } from "../../../protocol/job-mode.ts";
+import type { Job } from "../../../protocol/messages.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 
 /**
@@ -67,7 +68,10 @@ export function readQuestion(rules: Rules, question: Question): Asked | Refusal 
   return amount.ok ? { ok: true, lane, asset, limits, units: amount.units } : amount;
 }
 
-/** Where a job's money may go. Refuses with ADDRESS_*, POLICY_DENIED*, POLICY_NOT_ALLOWED, JOB_DEPOSIT_ADDRESS. */
+/**
+ * Where a job's money may go. Refuses with ADDRESS_*, POLICY_DENIED*, POLICY_NOT_ALLOWED,
+ * JOB_DEPOSIT_ADDRESS.
+ */
 export function destinationOf(
   rules: Rules,
   question: Question,
@@ -119,7 +123,9 @@ export function isElsewhere(rules: Rules, question: Question, destination: strin
   return !parsed.ok || parsed.address !== destination;
 }
 
-/** The address for deposits that a job names, if its place in the account gives that very address. */
+/**
+ * The address for deposits that a job names, if its place in the account gives that very address.
+ */
 function depositOf(rules: Rules, question: Question): { readonly ok: true; readonly address: string } | Refusal {
   const address = derived(rules, question);
   if (address !== null && address === question.depositAddress) return { ok: true, address };

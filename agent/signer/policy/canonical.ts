@@ -19,8 +19,8 @@ const feeCeilings = ["maxFee", "maxFeePerDay"];
 const meanings = ["network", "contract", "decimal"];
 
 /**
- * One line a currency that has limits, by its name, and one each for its sweeps and top-ups; amounts in base units, lists by
- * their length and hash.
+ * One line a currency that has limits, by its name, and one each for its sweeps and top-ups;
+ * amounts in base units, lists by their length and hash.
  * @public
  */
 export function canonicalLimits({ assets, limits }: Pick<Rules, "assets" | "limits">): readonly string[] {
@@ -68,7 +68,10 @@ interface Looser {
   readonly says: string;
 }
 
-/** What limits the fees of withdrawals limits sweeps and top-ups too, where nothing else is said: one sentence is enough. */
+/**
+ * What limits the fees of withdrawals limits sweeps and top-ups too, where nothing else is said:
+ * one sentence is enough.
+ */
 const followed: Readonly<Record<string, string>> = { maxPerWithdrawal: "maxFee", maxPerDay: "maxFeePerDay" };
 
 function follows(lane: string, { name }: Looser, found: ReadonlyMap<string, readonly Looser[]>): boolean {

@@ -7,7 +7,8 @@
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { Code } from "../../../protocol/codes.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
-import { type Job, laneOf } from "../../../protocol/messages.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
+import type { Job } from "../../../protocol/messages.ts";
 import { noPast, type Past } from "../../ledger/past.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import type { Row } from "../../ledger/sorted-file.ts";

@@ -6,7 +6,7 @@ import { families } from "../../../chains/families.ts";
 import type { Family } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { AgentError } from "../../../protocol/fault.ts";
-import { laneOf } from "../../../protocol/messages.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
 import type { PolicySettings, SignerSettings } from "../../config/settings.ts";
 
 /**
@@ -49,7 +49,8 @@ const maxTipGweiDefault = "50";
  */
 export interface Rules {
   readonly assets: ReadonlyMap<string, Asset>; // by currency id
-  // by currency id, and by the lane of its sweeps and of its top-ups; without limits nothing is paid
+  // by currency id, and by the lane of its sweeps and of its top-ups; without limits nothing is
+  // paid
   readonly limits: ReadonlyMap<string, Limits>;
   readonly own: string; // paying address
   readonly deposits: string; // the id of the account for deposits, "" where there is none

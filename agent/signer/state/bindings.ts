@@ -28,7 +28,8 @@ export interface Bound {
 interface Bindings {
   readonly bound: readonly Bound[];
   /**
-   * `network account slot` of what this ledger had bound, was never out and is another's or nobody's now.
+   * `network account slot` of what this ledger had bound, was never out and is another's or
+   * nobody's now.
    */
   readonly free: ReadonlySet<string>;
 }

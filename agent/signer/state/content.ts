@@ -16,7 +16,8 @@ const fieldDigits = 16;
 
 /**
  * Hashes of currency ‖ amount ‖ address ‖ tag, 32 bytes as hex. Amounts come canonical from the
- * parser; an address counts in its checksummed form, and that of a sweep or a top-up is the one for deposits.
+ * parser; an address counts in its checksummed form, and that of a sweep or a top-up is the one for
+ * deposits.
  * @public
  */
 export function contentOf(job: Pick<Job, "currency" | "amount" | "address" | "tag" | "depositAddress">): string {

@@ -6,7 +6,8 @@
 import type { KeyObject } from "node:crypto";
 import { publicKeyFromHex } from "../../../protocol/envelope.ts";
 import { invariant } from "../../../protocol/fault.ts";
-import { isInternal, type Job, laneOf } from "../../../protocol/messages.ts";
+import { isInternal, laneOf } from "../../../protocol/job-mode.ts";
+import type { Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { RecoverySpend } from "../../../protocol/recovery.ts";
 import type { Leaving, Past } from "../../ledger/past.ts";

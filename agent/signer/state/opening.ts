@@ -8,7 +8,8 @@
 import { parseAmount } from "../../../protocol/amount.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
-import { type Job, laneOf, operationOf } from "../../../protocol/messages.ts";
+import { laneOf, operationOf } from "../../../protocol/job-mode.ts";
+import type { Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { Recovery } from "../../../protocol/recovery.ts";
 import type { RecoveryAccountView, RecoveryWithdrawalView } from "../../socket/recovery-plan.ts";

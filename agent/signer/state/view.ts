@@ -3,7 +3,7 @@
  * released, and not while the withdrawal is quarantined, but for a cancel's. Touches nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
-import { laneOf } from "../../../protocol/messages.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
 import type { VersionView, WaitView, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
 import { canonicalAddress } from "./content.ts";

@@ -9,7 +9,7 @@ import { privateKeyFromSeed } from "../../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../../protocol/fault.ts";
 import { fixedCopy } from "../../files/fixed-bytes.ts";
 import { type KeystoreContents, wipeKeystore } from "../../keystore/keystore.ts";
-import { addressOfKey, depositKey, depositXpub, hotAddress, hotKey } from "../../keystore/nodes.ts";
+import { accountsOf, addressOfKey, depositKey, hotAddress, hotKey } from "../../keystore/nodes.ts";
 import { Secret } from "../../keystore/secret.ts";
 import { isReceipt, type Receipt } from "../../ledger/receipt.ts";
 import { type Clearance, isClearance } from "../policy/clearance.ts";
@@ -56,11 +56,17 @@ export function unlockWith(contents: KeystoreContents, sign: SignDigest): Vault 
   try {
     const account: VaultAccount = { family: "evm", address: hotAddress(contents.evm.account0) };
     const { account0, account1 } = contents.evm;
+    const deposits = accountsOf(contents.evm).find(({ purpose }) => purpose === "deposits")?.id ?? "";
     const keys = { hot: hotKey(account0), deposits: new Secret(fixedCopy(account1.bytes)) };
-    return new UnlockedVault(account, keys, privateKeyFromSeed(contents.signerSeed.bytes), sign);
+    return new UnlockedVault({ account, deposits }, keys, privateKeyFromSeed(contents.signerSeed.bytes), sign);
   } finally {
     wipeKeystore(contents);
   }
+}
+
+interface Public {
+  readonly account: VaultAccount;
+  readonly deposits: string;
 }
 
 interface Keys {
@@ -75,9 +81,9 @@ class UnlockedVault implements Vault {
   readonly #sign: SignDigest;
   #signerKey: KeyObject | null;
 
-  constructor(account: VaultAccount, keys: Keys, signerKey: KeyObject, sign: SignDigest) {
+  constructor({ account, deposits }: Public, keys: Keys, signerKey: KeyObject, sign: SignDigest) {
     this.accounts = [account];
-    this.deposits = depositXpub(keys.deposits);
+    this.deposits = deposits;
     this.#keys = keys;
     this.#signerKey = signerKey;
     this.#sign = sign;

@@ -65,7 +65,9 @@ export function recover(turn: Turn, digest: string): { readonly ok: true; readon
   return { ok: true, plan: planned.plan };
 }
 
-/** Of the accounts that pay withdrawals: an address for deposits begins anew where its nodes say. */
+/**
+ * Of the accounts that pay withdrawals: an address for deposits begins anew where its nodes say.
+ */
 function hotCounts(counts: ReadonlyMap<string, bigint>): ReadonlyMap<string, bigint> {
   return new Map([...counts].filter(([name]) => !name.includes(" ")));
 }
