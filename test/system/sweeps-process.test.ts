@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
 import { until } from "../../scripts/processes.ts";
 import { type Rig, startPairedRig } from "../../scripts/rig.ts";
+import { completedSweep, listSweeps, unitsOf } from "../../scripts/round-trip.ts";
 import { balanceWei, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "../../scripts/rpc.ts";
 import { createShop, type Shop } from "../../scripts/shop.ts";
 import { startsTheBuild } from "../support/built.ts";
@@ -22,38 +23,6 @@ afterEach(async () => {
   rig = null;
 });
 
-interface ListedSweep {
-  readonly transactionId: string;
-  readonly kind: "sweep" | "topup";
-  readonly sweep: string;
-  readonly currency: string;
-  readonly from: string;
-  readonly to: string;
-  readonly amount: string;
-  readonly status: number;
-  readonly code: string;
-  readonly fee: string;
-}
-
-interface Listed {
-  readonly sweeps: readonly ListedSweep[];
-  readonly waiting: readonly { readonly address: string; readonly currency: string; readonly reason: string }[];
-}
-
-async function listed(of: Rig): Promise<Listed> {
-  const said = await of.operate("sweeps", "list", "--json");
-  return JSON.parse(said.slice(said.indexOf("{"))) as Listed;
-}
-
-async function completedSweep(of: Rig, from: string, currency: string): Promise<ListedSweep> {
-  return until(`the sweep of ${currency} from ${from}`, waitMs, async () => {
-    const { sweeps } = await listed(of);
-    const one = sweeps.find((each) => each.kind === "sweep" && each.from === from && each.currency === currency);
-    if (one?.status === 2) throw new Error(`the sweep failed: ${one.code}`);
-    return one?.status === 1 ? one : undefined;
-  });
-}
-
 async function paidIn(of: Rig, shop: Shop, currency: "eth" | "usdt", amount: string, units: bigint): Promise<string> {
   const asked = await shop.deposit(currency, amount, `in-${currency}-${amount}`);
   if (currency === "eth") await sendUnlocked(of.anvil.url, { to: asked.address, value: `0x${units.toString(16)}` });
@@ -63,11 +32,6 @@ async function paidIn(of: Rig, shop: Shop, currency: "eth" | "usdt", amount: str
   );
   return asked.address;
 }
-
-const unitsOf = (text: string, decimal: number): bigint => {
-  const [whole = "0", rest = ""] = text.split(".");
-  return BigInt(whole + rest.padEnd(decimal, "0"));
-};
 
 /** By the chain itself: the paying account and the deposit addresses, in wei. */
 async function weiOf(of: Rig, addresses: readonly string[]): Promise<bigint> {
@@ -92,7 +56,7 @@ describe("what was paid in", () => {
     expect(await tokenUnits(anvil.url, token, rig.hotAddress)).toBe(125_500_000n);
     expect(await tokenUnits(anvil.url, token, tokens)).toBe(0n);
 
-    const { sweeps } = await listed(rig);
+    const sweeps = await listSweeps(rig);
     const topUps = sweeps.filter(({ kind }) => kind === "topup");
     expect(topUps).toMatchObject([{ sweep: ofTokens.transactionId, from: rig.hotAddress, to: tokens, status: 1 }]);
     const rest = await balanceWei(anvil.url, coins);
@@ -151,7 +115,7 @@ describe("what was paid in", () => {
     await completedSweep(rig, tokens, "usdt");
     killing.isOn = false;
     await killed;
-    const { sweeps } = await listed(rig);
+    const sweeps = await listSweeps(rig);
     expect(sweeps.map(({ kind, currency, status }) => `${kind} ${currency} ${status}`).sort()).toEqual([
       "sweep eth 1",
       "sweep usdt 1",
