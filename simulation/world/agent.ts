@@ -161,7 +161,11 @@ export class Machine {
     if (plan.isForged) meetForgery(this.drive, () => openLedger(found));
     const { ledger, checkpoint, records } = openLedger(found);
     if (!owner.isAlive) return;
-    const core = new Core(readRules(settings, hot), ledger.past, (checkpoint as CoreSnapshot | null) ?? undefined);
+    const core = new Core(
+      readRules(settings, hot, this.vault.deposits),
+      ledger.past,
+      (checkpoint as CoreSnapshot | null) ?? undefined,
+    );
     for (const record of records) core.fold(record);
     const sockets = new Set<LocalSocket>();
     const signer = new Signer({

@@ -6,13 +6,16 @@
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import type { DatabaseSync } from "@photostructure/sqlite";
+import { requestDeposit } from "../../gateway/deposits/deposits.ts";
 import { startHub } from "../../gateway/hub/hub.ts";
 import type { Operator } from "../../gateway/operator/people.ts";
 import { pairAgent } from "../../gateway/pairing/pairing.ts";
 import { createBoard } from "../../gateway/prices/board.ts";
 import type { Service } from "../../gateway/service.ts";
+import { keepNativeCoins } from "../../gateway/store/holdings.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { type Store, storeOver, type Value } from "../../gateway/store/store.ts";
+import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
 import { startWatcher } from "../../gateway/watcher/watcher.ts";
 import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { requestWithdrawal, type WithdrawalRequest } from "../../gateway/withdrawals/withdrawals.ts";
@@ -84,11 +87,20 @@ export class Gateway {
   admit(machine: Machine, epoch: number): void {
     tables
       .prepare(
-        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies, pairedAt)
-           VALUES (?, ?, ?, ?, ?, ?, ?, 'xpub', ?, ?, ?)`,
+        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, firstDepositAddress, networks,
+           currencies, pairedAt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'first', ?, ?, ?)`,
       )
       .run(
-        ...[machine.id, merchant, wallet, epoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex, hot],
+        ...[
+          machine.id,
+          merchant,
+          wallet,
+          epoch,
+          publicKeyHex(machine.vault.signerKey),
+          machine.linkKeyHex,
+          hot,
+          machine.vault.deposits,
+        ],
         ...[JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
       );
   }
@@ -154,7 +166,17 @@ export class Gateway {
     const { clock, run } = this;
     const server = new EventEmitter() as EventEmitter & Server;
     startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits, run });
-    const watcher = startWatcher({ store, signals, config, log, clock, pollMs });
+    const { onPass } = createSweeps({ store, signals, config, log, clock, run });
+    const watcher = startWatcher({
+      store,
+      signals,
+      config,
+      log,
+      clock,
+      pollMs,
+      ...(plan.deposits.length === 0 ? {} : { onPass }),
+    });
+    store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";
     const random = (count: number): Uint8Array => kernel.chance.bytes("gateway random", count);
@@ -266,6 +288,23 @@ export class Gateway {
       } catch (error) {
         if (!(error instanceof AgentError)) throw error;
         note("pairing failed", error.code);
+      }
+    });
+  }
+
+  /**
+   * A deposit request; answers its address, and nothing when the process dies meanwhile.
+   */
+  askDeposit(body: Uint8Array, answered: (address: string) => void): void {
+    const { owner, service } = this;
+    if (owner === null || service === null) return;
+    kernel.scheduler.after(1, owner, () => {
+      try {
+        const answer = requestDeposit(service, { merchant, body });
+        if (answer.kind === "data") answered((JSON.parse(answer.body) as { address: string }).address);
+      } catch (error) {
+        if (!(error instanceof AgentError)) throw error;
+        note("request failed", error.code);
       }
     });
   }
