@@ -82,7 +82,7 @@ module.exports = {
       name: "no-family-knows-another",
       severity: "error",
       from: { path: "^chains/([^/]+)/" },
-      to: { path: "^chains/[^/]+/", pathNot: "^chains/$1/" },
+      to: { path: "^chains/[^/]+/", pathNot: "^chains/($1|curve)/" },
     },
     only("signer", signer, [
       "^protocol/",
@@ -221,7 +221,7 @@ module.exports = {
       severity: "error",
       from: { path: "^gateway/" },
       to: {
-        path: "^chains/(transactions|evm/(transactions?|curve))\\.ts$|node_modules/(tiny-secp256k1|ethers)/",
+        path: "^chains/(transactions|[a-z]+/transactions?|curve/(recover|sender))\\.ts$|node_modules/(tiny-secp256k1|ethers)/",
         reachable: true,
       },
     },

@@ -1,7 +1,7 @@
 /**
  * Money in and out again on real parts, for the demo and for whoever adds a chain: a deposit,
- * Completed, swept to the paying account, withdrawn again to the last unit, with a `kill -9` of each
- * process in between. Every figure is read from the chain by code of the scripts' own.
+ * Completed, swept to the paying account, withdrawn again to the last unit, with a `kill -9` of
+ * each process in between. Every figure is read from the chain by code of the scripts' own.
  */
 import { randomBytes } from "node:crypto";
 import { until } from "./processes.ts";

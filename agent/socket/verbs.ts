@@ -245,6 +245,7 @@ export interface PausedView {
 export interface StuckView {
   readonly transactionId: string;
   readonly state: WithdrawalState;
+  readonly network: string; // CAIP-2
   readonly slot: string; // "" while nothing is bound
   readonly since: number; // ledger time
   readonly afterMinutes: number; // as in config.json

@@ -9,13 +9,14 @@ import { findFamily } from "../../chains/families.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { versionsMax } from "../../protocol/payloads.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
 import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 
 /**
  * What the database holds around one entry, read inside the transaction that will store the effect.
  */
 export interface Around {
-  readonly agent: Pick<AgentRow, "id" | "hotAddress">;
+  readonly agent: Pick<AgentRow, "id" | "accounts">;
   readonly row: TransactionRow | null; // null: no such transaction
   readonly jobAgent: string | null; // who the withdrawal's job is addressed to
   readonly isSigned: boolean; // this withdrawal, in any version
@@ -118,7 +119,7 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
     return contradiction(`transaction ${row.id} was signed with a slot or txHash that its chain does not have`);
   }
   // A sweep is paid by the address that it empties.
-  const payer = row.operation === "sweep" ? row.depositAddress : agent.hotAddress;
+  const payer = row.operation === "sweep" ? row.depositAddress : hotAddressOn(agent, entry.network);
   if (entry.network !== row.network || entry.account !== payer) {
     return contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`);
   }

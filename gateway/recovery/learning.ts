@@ -11,6 +11,7 @@ import { isInternal, operationOf } from "../../protocol/job-mode.ts";
 import type { AskedEntry, Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { pairedCurrencies } from "../balance/funds.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
 import { moveJobChain, readJobChain } from "../store/agent-state.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import { insertJob, jobHashAtPlace, jobOf, replaceJob, waitingPlace } from "../store/jobs.ts";
@@ -93,8 +94,9 @@ function unitsOf(agent: AgentRow, { mode, currency, network, amount }: Job): str
 }
 
 /** From which account a job pays, and to which. */
-function endsOf({ hotAddress }: AgentRow, job: Job): Pick<TransactionRow, "receiverAddress" | "depositAddress"> {
+function endsOf(agent: AgentRow, job: Job): Pick<TransactionRow, "receiverAddress" | "depositAddress"> {
   const { mode, address, depositAddress = "" } = job;
+  const hotAddress = hotAddressOn(agent, job.network);
   if (mode === "sweep") return { receiverAddress: hotAddress, depositAddress };
   return { receiverAddress: mode === "topup" ? depositAddress : address, depositAddress: hotAddress };
 }

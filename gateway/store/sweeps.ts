@@ -41,7 +41,10 @@ const sweepable = `SELECT h.*, l.id AS agent, d.addressIndex, d.transactionId AS
       AND s.depositAddress = h.address AND s.network = h.network LIMIT 1), '') AS open, w.at AS wishedAt
   FROM holdings h JOIN depositAddresses d ON d.address = h.address JOIN transactions t ON t.id = d.transactionId
     JOIN agents a ON a.id = d.agent
-    JOIN agents l ON l.merchant = a.merchant AND l.firstDepositAddress = a.firstDepositAddress AND l.releasedAt IS NULL
+    JOIN agents l ON l.merchant = a.merchant AND l.releasedAt IS NULL AND EXISTS (
+      SELECT 1 FROM json_each(l.accounts) AS live JOIN json_each(a.accounts) AS old
+        ON json_extract(live.value, '$.firstAddress') = json_extract(old.value, '$.firstAddress')
+      WHERE json_extract(live.value, '$.purpose') = 'deposits' AND json_extract(old.value, '$.purpose') = 'deposits')
     LEFT JOIN sweepWishes w ON w.address = h.address AND w.network = h.network AND w.currency = h.currency`;
 
 /**

@@ -3,10 +3,12 @@
  * Everything of one order in one transaction; a restart goes on from the rows. Source:
  * docs/protocol.md section 5.
  */
+
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { JobMode } from "../../protocol/job-mode.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
 import { holdingOf } from "../store/holdings.ts";
 import { agentOfJob } from "../store/jobs.ts";
@@ -89,7 +91,8 @@ interface Order {
 function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Ordering, order: Order): TransactionRow {
   const { mode, orderId, row, units, decimal, stage } = order;
   const { currency, network, address } = row;
-  const { merchant, hotAddress } = agent;
+  const { merchant } = agent;
+  const hotAddress = hotAddressOn(agent, network);
   const amount = formatAmount(units, decimal);
   const id = transactionIdOf({ merchant, operation: mode, orderId });
   const ends = mode === "sweep" ? [hotAddress, address] : [address, hotAddress];

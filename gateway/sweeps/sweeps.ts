@@ -4,10 +4,12 @@
  * chain's final block, asks the chain only so much in a pass, and says of each address that stays
  * as it is why. Sources: docs/api.md, Sweeps; docs/architecture.md, section 8.
  */
+
 import { AgentError } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
@@ -105,7 +107,7 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
   if (agent === undefined || countOpenSweeps(database, agent.merchant) >= config.sweepsAtOnce) return false;
   let measured: Measured | No;
   try {
-    measured = await ask(chain, tip, row, currency, agent.hotAddress);
+    measured = await ask(chain, tip, row, currency, hotAddressOn(agent, row.network));
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     // The next block asks again; what the nodes said stands in the watcher's own words.

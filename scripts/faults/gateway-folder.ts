@@ -78,14 +78,14 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
       { name: "Shop", language: "en" },
     );
     store.database.run(
-      `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies, pairedAt)
-         VALUES (?, ?, ?, 1, ?, ?, ?, 'none', '["eip155:31337"]', ?, 0)`,
+      `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
+         VALUES (?, ?, ?, 1, ?, ?, ?, '["eip155:31337"]', ?, 0)`,
       agent.id,
       merchant.merchantId,
       agent.wallet,
       publicKeyHex(agent.signerKey),
       publicKeyHex(agent.linkKey),
-      agent.hotAddress,
+      JSON.stringify([{ family: "evm", purpose: "hot", id: agent.hotAddress, firstAddress: agent.hotAddress }]),
       JSON.stringify([eth]),
     );
     for (const name of ["gateway.key", "gateway.db", "gateway.db-wal"]) copyFileSync(join(draft, name), join(dir, name));

@@ -95,7 +95,7 @@ export const recoveryMutants: readonly Mutant[] = [
     file: "agent/signer/acts/replace.ts",
     find: "  return intend(turn, approval, account, withdrawal.slot, above + 1, dearer,",
     replace:
-      "  const isTold = newest.facts === null;\n  return intend(turn, approval, account, isTold ? account.next.toString() : withdrawal.slot, above + 1, dearer,",
+      "  const isTold = newest.facts === null;\n  return intend(turn, approval, account, isTold ? account.next : withdrawal.slot, above + 1, dearer,",
     sentence: "A withdrawal whose bytes were forgotten is signed again on another nonce, and both can be paid (bijection).",
     when: agentWentBack,
   },

@@ -7,7 +7,7 @@ import type { Mutant } from "./mutant.ts";
 const orders = "gateway/sweeps/orders.ts";
 const holdings = "gateway/store/holdings.ts";
 const asked = "agent/signer/policy/asked.ts";
-const ends = '  return { ok: true, address: question.mode === "sweep" ? rules.own : deposit.address };';
+const ends = '  return { ok: true, address: question.mode === "sweep" ? hotOn(rules, question.network) : deposit.address };';
 const world = "sweeps";
 
 export const sweepMutants: readonly Mutant[] = [
@@ -41,7 +41,7 @@ export const sweepMutants: readonly Mutant[] = [
     name: "top-up-to-oneself",
     file: asked,
     find: ends,
-    replace: "  return { ok: true, address: rules.own };",
+    replace: "  return { ok: true, address: hotOn(rules, question.network) };",
     sentence: "A top-up goes to another address than the one that its sweep empties (a top-up stays in the wallet).",
     world,
     when: ({ deposits }) => deposits.some(({ currency }) => currency === "usdt"),
@@ -49,8 +49,8 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "sweep-of-an-address-not-derived",
     file: asked,
-    find: "    return familyOf(network).depositAddress(rules.deposits, depositIndex);",
-    replace: "    return familyOf(network).depositAddress(rules.deposits, depositIndex + 1);",
+    find: "    return family.depositAddress(deposits, depositIndex);",
+    replace: "    return family.depositAddress(deposits, depositIndex + 1);",
     sentence: "The signer derives another place than the job names, and what it refuses is never swept (liveness).",
     world,
   },
@@ -58,7 +58,7 @@ export const sweepMutants: readonly Mutant[] = [
     name: "sweep-from-the-hot-account",
     file: "agent/signer/acts/sign.ts",
     find: "  const account = core.accounts.find(approval.network, payer.account);",
-    replace: "  const account = core.accounts.find(approval.network, turn.account);",
+    replace: "  const account = core.accounts.find(approval.network, turn.accountOn(approval.network));",
     sentence: "A sweep gets a slot of the paying account, which signs nothing of it (bijection).",
     world,
   },

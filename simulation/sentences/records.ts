@@ -320,7 +320,9 @@ export class RecordSentences {
     if (!one.isKept) this.#limits.within("approved", one.job.currency, record.at, say);
   }
 
-  /** A sweep goes to the paying account, a top-up to the address for deposits that its job names. */
+  /**
+   * A sweep goes to the paying account, a top-up to the address for deposits that its job names.
+   */
   #staysOwn({ job }: Withdrawal, address: string, say: () => string): void {
     const own = job.mode === "sweep" ? hot : job.depositAddress;
     must(address === own, "a sweep and a top-up stay in the wallet", say);

@@ -1,8 +1,8 @@
 /**
  * What is true about sweeps and the top-ups before them, held against the simulated chain and the
  * gateway's own rows: money moves between the wallet's own accounts alone, a sweep has one slot of
- * its address, a sweep has one top-up, and no unit is lost between what came in, what lies there and
- * what is on its way.
+ * its address, a sweep has one top-up, and no unit is lost between what came in, what lies there
+ * and what is on its way.
  */
 import { families } from "../../chains/families.ts";
 import type { Chain } from "../world/chain.ts";

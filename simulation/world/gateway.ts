@@ -6,6 +6,7 @@
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import type { DatabaseSync } from "@photostructure/sqlite";
+import { familyOf } from "../../chains/families.ts";
 import { requestDeposit } from "../../gateway/deposits/deposits.ts";
 import { startHub } from "../../gateway/hub/hub.ts";
 import type { Operator } from "../../gateway/operator/people.ts";
@@ -27,7 +28,7 @@ import type { Machine } from "./agent.ts";
 import { logOf } from "./log.ts";
 import type { Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
-import { begun, gatewayConfig, gatewayKey, hot, merchant, network, pairedCurrencies, wallet } from "./setting.ts";
+import { accounts, begun, gatewayConfig, gatewayKey, merchant, network, pairedCurrencies, wallet } from "./setting.ts";
 import { Tables } from "./tables.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
@@ -40,6 +41,12 @@ const pollMs = 5_000;
  * nobody knows.
  */
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";
+
+/** As pairing leaves them in the agent's row. */
+const rowAccounts = accounts.map(({ family, purpose, id }) => {
+  const firstAddress = purpose === "hot" ? id : familyOf(network).depositAddress(id, 0);
+  return { family, purpose, id, firstAddress };
+});
 
 const tables = new Tables();
 
@@ -87,21 +94,12 @@ export class Gateway {
   admit(machine: Machine, epoch: number): void {
     tables
       .prepare(
-        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, firstDepositAddress, networks,
-           currencies, pairedAt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'first', ?, ?, ?)`,
+        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
       .run(
-        ...[
-          machine.id,
-          merchant,
-          wallet,
-          epoch,
-          publicKeyHex(machine.vault.signerKey),
-          machine.linkKeyHex,
-          hot,
-          machine.vault.deposits,
-        ],
-        ...[JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
+        ...[machine.id, merchant, wallet, epoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex],
+        ...[JSON.stringify(rowAccounts), JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
       );
   }
 
@@ -167,15 +165,8 @@ export class Gateway {
     const server = new EventEmitter() as EventEmitter & Server;
     startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits, run });
     const { onPass } = createSweeps({ store, signals, config, log, clock, run });
-    const watcher = startWatcher({
-      store,
-      signals,
-      config,
-      log,
-      clock,
-      pollMs,
-      ...(plan.deposits.length === 0 ? {} : { onPass }),
-    });
+    const watching = { store, signals, config, log, clock, pollMs };
+    const watcher = startWatcher(plan.deposits.length === 0 ? watching : { ...watching, onPass });
     store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";

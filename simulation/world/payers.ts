@@ -51,7 +51,9 @@ export class Payers {
     this.#world.chain.payIn(hash, receiver, currency === "eth" ? "" : contract.toLowerCase(), units);
   }
 
-  /** What has still to come or to be swept, in words; "" when all of it is at the paying account. */
+  /**
+   * What has still to come or to be swept, in words; "" when all of it is at the paying account.
+   */
   open(): string {
     const { chain, plan } = this.#world;
     if (chain.incoming > 0) return "a payment from outside is in no block";

@@ -35,7 +35,7 @@ beforeEach(() => {
   db = gatewayDatabase();
   keys = pairAgent(db.store);
   requests = 0;
-  db.store.database.run("UPDATE agents SET heard = ?, firstDepositAddress = 'first'", run);
+  db.store.database.run("UPDATE agents SET heard = ?", run);
   db.store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
 });
 afterEach(() => db.remove());

@@ -7,6 +7,7 @@ import { type Around, effectOf } from "../../gateway/hub/effect.ts";
 import type { SignatureRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import {
+  accountsText,
   askWithdrawal,
   insertTransaction,
   pairAgent,
@@ -309,7 +310,7 @@ describe("effect of an entry", () => {
       ...change,
     });
   const around = (change: Partial<Around>): Around => ({
-    agent: { id: keys.id, hotAddress: keys.hotAddress },
+    agent: { id: keys.id, accounts: accountsText(keys.hotAddress) },
     row: null,
     jobAgent: keys.id,
     isSigned: false,

@@ -1,15 +1,17 @@
 /**
- * Sweeps and top-ups at the signer: both ends are made again from the wallet, each has a slot of the
- * account that pays, ceilings of their own, and one top-up for one sweep.
+ * Sweeps and top-ups at the signer: both ends are made again from the wallet, each has a slot of
+ * the account that pays, ceilings of their own, and one top-up for one sweep.
  */
 import { Transaction } from "ethers";
 import { describe, expect, it } from "vitest";
+import { depositsOf } from "../../agent/signer/policy/own.ts";
 import { families } from "../../chains/families.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { facts, hot, merchant, Rig, settings, token, vault } from "../support/signer-rig.ts";
 
-const deposit = (index: number): string => families.evm.depositAddress(vault.deposits, index);
+const xpub = depositsOf(vault.accounts, "evm");
+const deposit = (index: number): string => families.evm.depositAddress(xpub, index);
 const sweepId = (orderId: string): string => transactionIdOf({ merchant, operation: "sweep", orderId });
 
 function sweep(index = 3, change: Partial<Job> = {}): Partial<Job> {

@@ -124,7 +124,7 @@ const lastWords = {
 };
 
 function stuckAt(change: Partial<StuckView>): StuckView {
-  const one = { transactionId, state: "broadcast", slot: "41", since: nowMs - 4_000_000 } as const;
+  const one = { transactionId, state: "broadcast", network: "eip155:1", slot: "41", since: nowMs - 4_000_000 } as const;
   return { ...one, afterMinutes: 60, isCancelling: false, ...change };
 }
 

@@ -3,7 +3,7 @@
  * claims: the first begins an account once, the second raises an alarm and a lock. Touches nothing:
  * records leave through the turn.
  */
-import { networkOf } from "../../../chains/families.ts";
+import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
@@ -27,14 +27,14 @@ const witnessesWanted = 2;
  * @public
  */
 export interface FirstSlot {
-  readonly slot: bigint;
+  readonly slot: string;
   readonly witnesses: number;
   readonly address?: string | undefined; // for deposits; the hot account unless told
 }
 
 /**
- * The first counter of a chain's account, on the courier's word: 0 alone, any other needs a person
- * as well. The same one again is harmless; another replaces it until the first token is bound, so
+ * The first slot of a chain's account, on the courier's word: the family's first alone, any other
+ * needs a person as well. The same one again is harmless; another replaces it until it is bound, so
  * that a wrong one does no lasting harm, and is refused from then on. A higher one replaces it only
  * in the run that recorded the first: a ledger put back to before its first payment, together with
  * the gateway, must not take its own payments for where it begins.
@@ -48,16 +48,18 @@ export function adopt(
   const closed = closedToNew(turn);
   if (closed !== null) return closed;
   const { core, run } = turn;
-  const { slot, witnesses, address = turn.account } = claim;
+  const { slot, witnesses } = claim;
   const network = networkOf(chain);
-  if (address !== turn.account) return adoptDeposit(turn, chain, { slot, witnesses, address });
+  const hot = turn.accountOn(network);
+  const { address = hot } = claim;
+  if (address !== hot) return adoptDeposit(turn, chain, { slot, witnesses, address });
   run.firstSlots.set(network, { slot, witnesses });
-  const known = core.accounts.find(network, turn.account);
+  const known = core.accounts.find(network, hot);
   if (known?.adopted === slot) return { ok: true, account: known };
   // One that is too high holds up every payment for good: only nothing at all is taken on the
   // courier's word.
-  if (slot > 0n) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}`);
-  return begin(turn, network, turn.account, slot);
+  if (slot !== familyOf(network).slots.first) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}`);
+  return begin(turn, network, hot, slot);
 }
 
 /**
@@ -95,34 +97,35 @@ function isSwept({ core }: Turn, network: string, address: string): boolean {
 export function adoptByPerson(
   turn: Turn,
   chain: ConfiguredChain,
-  slot: bigint,
+  slot: string,
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const closed = closedToNew(turn);
   if (closed !== null) return closed;
   const network = networkOf(chain);
-  const known = turn.core.accounts.find(network, turn.account);
+  const known = turn.core.accounts.find(network, turn.accountOn(network));
   if (known?.adopted === slot) return { ok: true, account: known };
   const told = turn.run.firstSlots.get(network);
   if (told === undefined) return refuse("ACCOUNT_NOT_ADOPTED", "the courier's nodes have not agreed on a count yet");
   if (told.slot !== slot) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${told.slot}, not ${slot}`);
-  return begin(turn, network, turn.account, slot);
+  return begin(turn, network, turn.accountOn(network), slot);
 }
 
 function begin(
   turn: Turn,
   network: string,
   address: string,
-  slot: bigint,
+  slot: string,
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const { core, run } = turn;
   const key = countKey(turn, network, address);
   const known = core.accounts.find(network, address);
-  const isLater = known !== undefined && slot > known.adopted && !run.adopted.has(key);
+  const { compare } = familyOf(network).slots;
+  const isLater = known !== undefined && compare(slot, known.adopted) > 0 && !run.adopted.has(key);
   const isFixed = known !== undefined && (isBegun(known) || isLater || run.adoptions >= adoptionsMax);
   if (isFixed) return refuse("ACCOUNT_ADOPTED", `began at ${known.adopted}`);
-  if (address === turn.account || known !== undefined) run.adoptions += 1;
+  if (key === network || known !== undefined) run.adoptions += 1;
   if (known === undefined) run.adopted.add(key);
-  turn.commit([{ kind: "ADOPTED", network, account: address, slot: slot.toString() }]);
+  turn.commit([{ kind: "ADOPTED", network, account: address, slot }]);
   const account = core.accounts.find(network, address);
   return account === undefined ? refuse("ACCOUNT_NOT_ADOPTED", network) : { ok: true, account };
 }
@@ -143,21 +146,22 @@ function mostWitnesses({ run, monotonicMs }: Turn, chain: string, witnesses: num
 export function checkChainCount(
   turn: Turn,
   chain: ConfiguredChain & { readonly name: string },
-  count: bigint,
+  count: string, // the slot that the chain would take next
   witnesses: number,
-  address = turn.account,
+  deposit?: string, // another address than the hot one
 ): { readonly ok: true } | Refusal {
   const { core, run, monotonicMs } = turn;
   const network = networkOf(chain);
+  const address = deposit ?? turn.accountOn(network);
   const key = countKey(turn, network, address);
   const account = core.accounts.find(network, address);
-  if (address !== turn.account && account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
+  if (key !== network && account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
   const known = mostWitnesses(turn, chain.name, witnesses);
   // What a recovery shows and takes as a floor; nothing else goes by it.
   if (witnesses >= Math.min(witnessesWanted, known)) run.counts.set(key, count);
   if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   if (account === undefined || core.locked !== null || witnesses < Math.min(witnessesWanted, known)) return { ok: true };
-  if (count <= account.next) {
+  if (familyOf(network).slots.compare(count, account.next) <= 0) {
     run.aheadSince.delete(key);
     return { ok: true };
   }

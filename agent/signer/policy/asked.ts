@@ -8,6 +8,7 @@ import { parseAmount } from "../../../protocol/amount.ts";
 import { AgentError, invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { isInternal, laneOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
+import { depositsOf, hotOf } from "./own.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 
 /**
@@ -81,7 +82,7 @@ export function destinationOf(
   if (!isInternal(question.mode)) return strangerAt(rules, text, question.network, limits);
   const deposit = depositOf(rules, question);
   if (!deposit.ok) return deposit;
-  return { ok: true, address: question.mode === "sweep" ? rules.own : deposit.address };
+  return { ok: true, address: question.mode === "sweep" ? hotOn(rules, question.network) : deposit.address };
 }
 
 /** Somebody else's address: never one of the wallet's own, nor a token's contract. */
@@ -93,7 +94,7 @@ export function strangerAt(
 ): { readonly ok: true; readonly address: string } | Refusal {
   const parsed = familyOf(network).parseAddress(text);
   if (!parsed.ok) return parsed;
-  if (parsed.address === rules.own) return refuse("POLICY_DENIED_OWN");
+  if (parsed.address === hotOn(rules, network)) return refuse("POLICY_DENIED_OWN");
   if (rules.contracts.has(parsed.address)) return refuse("POLICY_DENIED_CONTRACT");
   if (limits.deny.has(parsed.address)) return refuse("POLICY_DENIED");
   if (limits.allow.size > 0 && !limits.allow.has(parsed.address)) return refuse("POLICY_NOT_ALLOWED");
@@ -102,7 +103,7 @@ export function strangerAt(
 
 /** The account that pays for a job: for a sweep the address for deposits at the place it names. */
 export function payerOf(rules: Rules, question: Pick<Question, "mode" | "network" | "depositIndex">): Payer | null {
-  if (question.mode !== "sweep") return { account: rules.own, child: null };
+  if (question.mode !== "sweep") return { account: hotOn(rules, question.network), child: null };
   const account = derived(rules, question);
   return account === null ? null : { account, child: question.depositIndex ?? 0 };
 }
@@ -115,7 +116,7 @@ export function isElsewhere(rules: Rules, question: Question, destination: strin
   const { network, address, mode } = question;
   if (isInternal(mode)) {
     const deposit = depositOf(rules, question);
-    return !deposit.ok || destination !== (mode === "sweep" ? rules.own : deposit.address);
+    return !deposit.ok || destination !== (mode === "sweep" ? hotOn(rules, network) : deposit.address);
   }
   if (address === "") return mode === "auto";
   if (address === destination) return false;
@@ -132,12 +133,18 @@ function depositOf(rules: Rules, question: Question): { readonly ok: true; reado
   return refuse("JOB_DEPOSIT_ADDRESS", question.depositAddress);
 }
 
+function hotOn({ own }: Rules, network: string): string {
+  return hotOf(own, familyOf(network).name);
+}
+
 /** Null where the wallet has no account for deposits, or no child at that place. */
 function derived(rules: Rules, { network, depositIndex }: Pick<Question, "network" | "depositIndex">): string | null {
   invariant(depositIndex !== undefined, "a sweep and a top-up name a place");
-  if (rules.deposits === "") return null;
+  const family = familyOf(network);
+  const deposits = depositsOf(rules.own, family.name);
+  if (deposits === "") return null;
   try {
-    return familyOf(network).depositAddress(rules.deposits, depositIndex);
+    return family.depositAddress(deposits, depositIndex);
   } catch (error) {
     if (error instanceof AgentError) return null;
     throw error;

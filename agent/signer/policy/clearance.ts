@@ -12,7 +12,7 @@ export interface ClearedFields {
   readonly version: number; // 1 first
   readonly family: FamilyName;
   readonly account: string; // paying address
-  readonly child: number | null; // its place when it is an address for deposits
+  readonly child: number | null; // its place in the account for deposits, null for a hot account's
   readonly digest: string; // 32 bytes for each signature, hex
   readonly isCancel: boolean; // pays nothing, to the account itself
 }

@@ -18,7 +18,7 @@ export interface Built {
   readonly unsigned: Uint8Array;
   readonly version: number; // 1 first
   readonly account: string; // paying address
-  readonly child?: number | null; // its place when it is an address for deposits
+  readonly child: number | null; // as in `ClearedFields`
   readonly slot: string; // bound to this withdrawal, or about to be
   readonly tipAllowedUnits?: bigint; // a tip up to this is allowed, whatever the ceiling
 }
@@ -34,7 +34,7 @@ export interface BuiltCancel {
   readonly unsigned: Uint8Array;
   readonly version: number;
   readonly account: string;
-  readonly child?: number | null; // as in `Built`
+  readonly child: number | null;
   readonly slot: string; // bound to this withdrawal
   readonly tipAllowedUnits?: bigint; // as in `Built`
 }
@@ -47,7 +47,7 @@ export interface Compared {
 }
 
 /** Refuses with POLICY_NOT_AS_APPROVED or a code of `describe`. */
-export function compare({ approval, unsigned, version, account, child = null, slot }: Built): Compared | Refusal {
+export function compare({ approval, unsigned, version, account, child, slot }: Built): Compared | Refusal {
   const { network, contract, address, amountUnits, transactionId } = approval;
   const isSame = (said: Description): boolean =>
     said.network === network &&
@@ -68,7 +68,7 @@ export function compareCancel({
   unsigned,
   version,
   account,
-  child = null,
+  child,
   slot,
 }: BuiltCancel): Compared | Refusal {
   const isSame = (said: Description): boolean => said.network === network && said.slot === slot;

@@ -7,6 +7,7 @@ import type { Family } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { AgentError } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
+import type { PairedAccount } from "../../../protocol/messages.ts";
 import type { PolicySettings, SignerSettings } from "../../config/settings.ts";
 
 /**
@@ -52,21 +53,18 @@ export interface Rules {
   // by currency id, and by the lane of its sweeps and of its top-ups; without limits nothing is
   // paid
   readonly limits: ReadonlyMap<string, Limits>;
-  readonly own: string; // paying address
-  readonly deposits: string; // the id of the account for deposits, "" where there is none
+  readonly own: readonly PairedAccount[]; // the accounts of the wallet; empty before its keys are there
   readonly contracts: ReadonlySet<string>; // every configured token contract, on whatever chain
 }
 
 /**
- * Reads settings into rules. `hotAddress` is the paying account, in any case of its letters;
- * `deposits` the id of the account for deposits.
+ * Reads settings into rules; `own` are the wallet's accounts.
  * @throws AgentError POLICY_SETTINGS, with the field's path in message and context
  * @public
  */
 export function readRules(
   settings: Pick<SignerSettings, "chains" | "currencies" | "policy">,
-  hotAddress: string,
-  deposits = "",
+  own: readonly PairedAccount[],
 ): Rules {
   const assets = new Map<string, Asset>();
   for (const [currency, entry] of Object.entries(settings.currencies)) {
@@ -92,7 +90,7 @@ export function readRules(
     for (const [lane, own] of ownLimits(policy, `policy.${currency}.sweeps`, asset)) limits.set(lane, own);
   }
   const contracts = new Set([...assets.values()].map((asset) => asset.contract).filter((contract) => contract !== ""));
-  return { assets, limits, own: addressAt(families.evm, "hot address", hotAddress), deposits, contracts };
+  return { assets, limits, own, contracts };
 }
 
 /** Above every amount that there can be: between the wallet's own accounts only fees are lost. */

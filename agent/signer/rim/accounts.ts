@@ -7,16 +7,21 @@ import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { AccountView, WithdrawalView } from "../../socket/verbs.ts";
 import type { Core } from "../state/core.ts";
 
-/** An account on a chain of the settings, with the slot that comes next. */
+/**
+ * An account on a chain of the settings, with the slot that comes next: the hot one unless another
+ * is named.
+ */
 export function accountOn(
   { accounts }: Pick<Core, "accounts">,
   configured: ConfiguredChain | undefined,
   chain: string,
-  { address, hot }: { readonly address: string; readonly hot: string },
+  { address, hotOn }: { readonly address: string | undefined; readonly hotOn: (network: string) => string },
 ): AccountView {
   const network = configured === undefined ? "" : networkOf(configured);
-  const view = { chain, network, address, nextSlot: `${accounts.find(network, address)?.next ?? ""}` };
-  return address === hot ? view : { ...view, deposit: true };
+  const hot = network === "" ? "" : hotOn(network);
+  const own = address ?? hot;
+  const view = { chain, network, address: own, nextSlot: accounts.find(network, own)?.next ?? "" };
+  return own === hot ? view : { ...view, deposit: true };
 }
 
 /** Each address that an open sweep empties, once. */

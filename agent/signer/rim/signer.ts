@@ -4,8 +4,9 @@
  * the statements for the gateway. Reaches disk and keys only through ledger and vault; clock,
  * chance and sockets are passed in.
  */
+import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { Refusal } from "../../../protocol/fault.ts";
 import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type {
@@ -27,6 +28,7 @@ import { prepareReplace } from "../acts/replace.ts";
 import type { Admitted, Reply, Run, Turn } from "../acts/run.ts";
 import { prepareBound, prepareSign } from "../acts/sign.ts";
 import { prepareUnstick } from "../acts/unstick.ts";
+import { hotOf } from "../policy/own.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
 import { showsBytes, stepOf, viewOf, withoutBytes } from "../state/view.ts";
@@ -34,6 +36,7 @@ import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { accountOn, sweptAccounts } from "./accounts.ts";
 import { Signatures } from "./signatures.ts";
 import type { SignerOptions } from "./signer-options.ts";
+import { slotOn } from "./slots.ts";
 import { Statements } from "./statements.ts";
 
 /** Kinds that follow from the limits in force. */
@@ -51,7 +54,6 @@ export class Signer {
   readonly run: Run;
   readonly ledger: Ledger;
   readonly #options: SignerOptions;
-  readonly #account: string;
   readonly #signatures: Signatures;
   readonly #statements: Statements;
   #isLockTold = false;
@@ -64,7 +66,6 @@ export class Signer {
     this.core = options.core;
     this.ledger = options.ledger;
     this.run = options.run;
-    this.#account = options.vault.accounts[0]?.address ?? "";
     this.#isLockTold = options.core.locked !== null;
     const { core, ledger, vault, run, next, later } = options;
     this.#signatures = new Signatures({
@@ -85,15 +86,12 @@ export class Signer {
     const localMs = this.#options.clock();
     const monotonicMs = this.#options.monotonic();
     return {
-      core,
-      run,
+      ...{ core, run, localMs, monotonicMs },
       // A greeting in the midst of a turn sets time going again.
       get nowMs() {
         return Math.max(core.heads.at, ledgerTime(run, localMs, monotonicMs));
       },
-      localMs,
-      monotonicMs,
-      account: this.#account,
+      accountOn: (network) => this.#accountOn(network),
       hasRoom: () => this.ledger.hasRoom(),
       hashAt: (seq) => this.ledger.hashAt(seq),
       open: (state, body) => this.#open(state, body),
@@ -183,11 +181,15 @@ export class Signer {
 
   /** The hot account on each chain. */
   accounts(): CourierAnswers["hello"]["accounts"] {
-    return Object.keys(this.#options.chains).map((chain) => this.#accountOn(chain, this.#account));
+    return Object.keys(this.#options.chains).map((chain) => this.#viewOn(chain));
   }
 
-  #accountOn(chain: string, address: string): AccountView {
-    return accountOn(this.core, this.chain(chain), chain, { address, hot: this.#account });
+  #viewOn(chain: string, address?: string): AccountView {
+    return accountOn(this.core, this.chain(chain), chain, { address, hotOn: (network) => this.#accountOn(network) });
+  }
+
+  #accountOn(network: string): string {
+    return hotOf(this.#options.vault.accounts, familyOf(network).name);
   }
 
   hello(reply: Answer<"hello">): void {
@@ -198,7 +200,7 @@ export class Signer {
     const answer = {
       ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: this.#heldThere },
       ...{ nonce: run.runId, greeted: run.greeted, locked: this.#lockCode(), open },
-      accounts: [...this.accounts(), ...sweptAccounts(open, (chain, address) => this.#accountOn(chain, address))],
+      accounts: [...this.accounts(), ...sweptAccounts(open, (chain, address) => this.#viewOn(chain, address))],
       paused: core.paused !== null,
     };
     this.whenDurable(() => reply(answer));
@@ -307,17 +309,16 @@ export class Signer {
   }
 
   adopt({ chain: name, slot, witnesses, address }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
-    const chain = this.chain(name);
-    const claim = { slot: BigInt(slot), witnesses, address };
-    const done = chain === undefined ? refuse("ACCOUNT_NOT_ADOPTED", name) : adopt(this.turn(), { ...chain, name }, claim);
-    const account = this.#accountOn(name, address ?? this.#account);
+    const known = slotOn(this.chain(name), name, slot);
+    const done = known.ok ? adopt(this.turn(), known.chain, { slot, witnesses, address }) : known;
+    const account = this.#viewOn(name, address);
     this.whenDurable(() => reply(done.ok ? { ok: true, account } : done));
   }
 
   account({ chain: name, slot, witnesses, address }: CourierRequests["account"], reply: Answer<"account">): void {
-    const chain = this.chain(name);
-    const weighed = chain && checkChainCount(this.turn(), { ...chain, name }, BigInt(slot), witnesses, address);
-    this.whenDurable(() => reply(weighed ?? refuse("ACCOUNT_NOT_ADOPTED", name)));
+    const known = slotOn(this.chain(name), name, slot);
+    const weighed = known.ok ? checkChainCount(this.turn(), known.chain, slot, witnesses, address) : known;
+    this.whenDurable(() => reply(weighed));
   }
 
   /** By name, as whoever asks says it: no name that every object has is a chain. */

@@ -5,6 +5,7 @@
  * and comes again as a job. Pure: snapshot, order and counts in, snapshot out. Source:
  * docs/protocol.md section 8.
  */
+import { familyOf, farthestSlot } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
@@ -30,9 +31,9 @@ export type Order = Omit<Recovery, "part" | "parts">;
 export interface Opening {
   readonly old: CoreSnapshot;
   readonly order: Order;
-  // network → final transactions of the account, as nodes agree
-  readonly counts: ReadonlyMap<string, bigint>;
-  readonly account: string; // hot address
+  // network → the slot after the account's final transactions, as nodes agree
+  readonly counts: ReadonlyMap<string, string>;
+  readonly accountOn: (network: string) => string; // paying address
   // the gateway went back as well, so this ledger may know what left and the gateway does not
   readonly both: boolean;
   readonly tellFrom: number;
@@ -109,7 +110,7 @@ function problemOf({ old, order, payerOf }: Opening): Refusal | null {
     }
     if (seen.has(transactionId)) return refuse("RECOVERY_ORDER", `${transactionId} stands twice`);
     if (item.account !== payerOf(job)) return refuse("RECOVERY_ORDER", `${item.account} is not our account`);
-    if (BigInt(item.slot) > BigInt(Number.MAX_SAFE_INTEGER)) return refuse("RECOVERY_ORDER", `slot ${item.slot} cannot be`);
+    if (!isSlot(job.network, item.slot)) return refuse("RECOVERY_ORDER", `slot ${item.slot} cannot be`);
     seen.add(transactionId);
   }
   return null;
@@ -235,33 +236,30 @@ function accountsOf(
   kept: readonly Withdrawal[],
   free: ReadonlySet<string>,
 ): { readonly ok: true; readonly entries: AccountEntries; readonly views: readonly RecoveryAccountView[] } | Refusal {
-  const { old, order, counts, account } = opening;
-  const known = new Map(old.accounts.filter(([, of]) => of === account).map((each) => [each[0], each]));
-  const told = new Map(order.accounts.filter((each) => each.account === account).map(({ network, next }) => [network, next]));
-  const counted = [...counts].filter(([, count]) => count > 0n).map(([network]) => network);
-  const networks = new Set([
-    ...known.keys(),
-    ...told.keys(),
-    ...counted,
-    ...kept.flatMap((one) => (one.account === account ? [one.job.network] : [])),
-  ]);
+  const { old, order, counts, accountOn } = opening;
+  const known = new Map(old.accounts.filter(([network, of]) => of === accountOn(network)).map((each) => [each[0], each]));
+  const mine = order.accounts.filter(({ network, account }) => account === accountOn(network));
+  const told = new Map(mine.map(({ network, next }) => [network, next]));
+  const counted = [...counts].filter(([network, count]) => count !== familyOf(network).slots.first).map(([network]) => network);
+  const paying = kept.filter(({ job, account }) => account === accountOn(job.network));
+  const networks = new Set([...known.keys(), ...told.keys(), ...counted, ...paying.map(({ job }) => job.network)]);
   const entries: AccountEntries[number][] = [];
   const views: RecoveryAccountView[] = [];
   for (const network of [...networks].sort()) {
-    const mine = kept.filter((one) => one.job.network === network && one.account === account);
-    const [, , adoptedText = "0", ledgerNext = ""] = known.get(network) ?? [];
-    const adopted = BigInt(adoptedText);
-    let floor = BigInt(ledgerNext || "0");
-    while (free.has(`${network} ${account} ${floor - 1n}`)) floor -= 1n;
-    const marks = [told.get(network) ?? "0", counts.get(network) ?? 0n, ...mine.map(({ slot }) => BigInt(slot) + 1n)];
-    const next = marks.map(BigInt).reduce(dearer, floor);
-    if (next > BigInt(Number.MAX_SAFE_INTEGER)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
+    const { slots } = familyOf(network);
+    const account = accountOn(network);
+    const own = paying.filter(({ job }) => job.network === network);
+    const [, , adopted = slots.first, ledgerNext = ""] = known.get(network) ?? [];
+    const marks = [told.get(network), counts.get(network), ...own.map(({ slot }) => slots.next(slot))];
+    const floor = withoutFree({ network, account, mark: ledgerNext || slots.first }, free);
+    const next = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);
+    if (!isSlot(network, next)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
     // An account that nothing was ever bound on begins as any other does.
-    const isNew = ledgerNext !== "" && !isBegun({ adopted, next: BigInt(ledgerNext) }) && next === adopted;
-    const pending = mine.filter(({ state }) => isPending(state)).length;
-    entries.push([network, account, isNew ? adoptedText : "0", next.toString(), pending]);
-    const chainCount = counts.get(network)?.toString() ?? "";
-    views.push({ network, account, ledgerNext, gatewayNext: told.get(network) ?? "", chainCount, next: next.toString() });
+    const isNew = ledgerNext !== "" && !isBegun({ adopted, next: ledgerNext }) && next === adopted;
+    const pending = own.filter(({ state }) => isPending(state)).length;
+    entries.push([network, account, isNew ? adopted : slots.first, next, pending]);
+    const chainCount = counts.get(network) ?? "";
+    views.push({ network, account, ledgerNext, gatewayNext: told.get(network) ?? "", chainCount, next });
   }
   const swept = sweptOf(opening, kept);
   if (!swept.ok) return swept;
@@ -273,12 +271,12 @@ function accountsOf(
  * of; any other begins anew with its next sweep, where the nodes agree on a count.
  */
 function sweptOf(
-  { old, order, account }: Opening,
+  { old, order, accountOn }: Opening,
   kept: readonly Withdrawal[],
 ): { readonly ok: true; readonly entries: AccountEntries; readonly views: readonly RecoveryAccountView[] } | Refusal {
   const mine = new Map<string, Withdrawal[]>();
   for (const one of kept) {
-    if (one.account === account) continue;
+    if (one.account === accountOn(one.job.network)) continue;
     const key = `${one.job.network} ${one.account}`;
     mine.set(key, [...(mine.get(key) ?? []), one]);
   }
@@ -288,13 +286,32 @@ function sweptOf(
     const [network = "", address = ""] = key.split(" ");
     const [, , , ledgerNext = ""] = old.accounts.find(([at, of]) => at === network && of === address) ?? [];
     const gatewayNext = order.accounts.find((each) => each.network === network && each.account === address)?.next ?? "";
-    const marks = [ledgerNext || "0", gatewayNext || "0", ...own.map(({ slot }) => `${BigInt(slot) + 1n}`)];
-    const next = marks.map(BigInt).reduce(dearer, 0n);
-    if (next > BigInt(Number.MAX_SAFE_INTEGER)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
-    entries.push([network, address, "0", next.toString(), own.filter(({ state }) => isPending(state)).length]);
-    views.push({ network, account: address, ledgerNext, gatewayNext, chainCount: "", next: next.toString() });
+    const { slots } = familyOf(network);
+    const marks = [ledgerNext, gatewayNext].filter((mark) => mark !== "");
+    const next = farthestSlot(network, [slots.first, ...marks, ...own.map(({ slot }) => slots.next(slot))]);
+    if (!isSlot(network, next)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
+    entries.push([network, address, slots.first, next, own.filter(({ state }) => isPending(state)).length]);
+    views.push({ network, account: address, ledgerNext, gatewayNext, chainCount: "", next });
   }
   return { ok: true, entries, views };
+}
+
+/** The mark moves down over the free slots right below it. */
+function withoutFree(
+  { network, account, mark }: { readonly network: string; readonly account: string; readonly mark: string },
+  free: ReadonlySet<string>,
+): string {
+  const { slots } = familyOf(network);
+  const start = `${network} ${account} `;
+  const own = [...free].flatMap((each) => (each.startsWith(start) ? [each.slice(start.length)] : []));
+  let floor = mark;
+  for (const slot of own.sort(slots.compare).reverse()) if (slots.next(slot) === floor) floor = slot;
+  return floor;
+}
+
+function isSlot(network: string, slot: string): boolean {
+  const { slots } = familyOf(network);
+  return slots.read(slot) !== null && slots.compare(slot, slots.last) <= 0;
 }
 
 function viewOf(

@@ -68,12 +68,12 @@ export function recover(turn: Turn, digest: string): { readonly ok: true; readon
 /**
  * Of the accounts that pay withdrawals: an address for deposits begins anew where its nodes say.
  */
-function hotCounts(counts: ReadonlyMap<string, bigint>): ReadonlyMap<string, bigint> {
+function hotCounts(counts: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   return new Map([...counts].filter(([name]) => !name.includes(" ")));
 }
 
 function plan(turn: Turn, { order, counts, both }: Shown): Planned {
-  const { core, run, account } = turn;
+  const { core, run } = turn;
   const { head } = core.heads;
   const { held } = order;
   const isHere = held === null || turn.hashAt(held.seq) === held.hash;
@@ -81,7 +81,8 @@ function plan(turn: Turn, { order, counts, both }: Shown): Planned {
   // By the order's own time, so that whoever looks twice sees the same.
   const nowMs = Math.max(core.heads.at, order.at);
   const opened = openState({
-    ...{ old: core.snapshot(), order, counts, account, both, nowMs, tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0) },
+    ...{ old: core.snapshot(), order, counts, both, nowMs, tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0) },
+    accountOn: (network) => turn.accountOn(network),
     stateOf: (id) => core.book.stateOf(id),
     decimalOf: (lane) => core.policy.asset(lane)?.decimal,
     payerOf: (job) => core.policy.payer(job)?.account ?? "",
