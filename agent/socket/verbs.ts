@@ -225,10 +225,7 @@ export interface SignerStatus {
   readonly counts: Readonly<Record<WithdrawalState, number>>;
   readonly accounts: readonly AccountView[];
   readonly courierConnected: boolean;
-  /**
-   * The courier's own last word about link and nodes, as it told the signer; null when it never
-   * did.
-   */
+  /** What the courier told the signer last of link and nodes; null when it never did. */
   readonly courier: CourierStatus | null;
 }
 

@@ -392,6 +392,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     rig.signer.answers = {
       status: () => ({ status: well }),
       pause: ({ paused }) => ({ paused }),
+      show: () => ({ withdrawal, history: [], wait: null, spends: [] }),
       unstick: ({ act, plan }) => {
         const version = withdrawal.versions.length + 1;
         const gasLimit = act === "cancel" ? "21000" : (first?.facts?.gasLimit ?? "");
