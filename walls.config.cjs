@@ -29,7 +29,7 @@ const gatewayFloors = [
   ["auth"],
   ["balance", "prices", "watcher"],
   ["withdrawals"],
-  ["callbacks", "deposits", "recovery"],
+  ["callbacks", "deposits", "recovery", "sweeps"],
   ["hub", "operator", "pairing"],
   ["telling"],
   ["api"],
@@ -164,13 +164,13 @@ module.exports = {
     {
       name: "no-room-of-the-gateway-imports-its-roof",
       severity: "error",
-      from: { path: "^gateway/([^/]+/|(config|service|address-list|fiat|price-settings)\\.ts$)" },
+      from: { path: "^gateway/([^/]+/|(config|service|address-list|fiat|price-settings|sweep-settings)\\.ts$)" },
       to: { path: "^gateway/(gateway|command)\\.ts$" },
     },
     {
       name: "gateway-ground-files-import-the-ground-alone",
       severity: "error",
-      from: { path: "^gateway/(callback-settings|config|service|address-list|fiat|price-settings)\\.ts$" },
+      from: { path: "^gateway/(callback-settings|config|service|address-list|fiat|price-settings|sweep-settings)\\.ts$" },
       to: { path: "^gateway/[^/]+/", pathNot: "^gateway/(store|auth)/" },
     },
     {
@@ -200,7 +200,7 @@ module.exports = {
     {
       name: "no-money-moves-by-a-price",
       severity: "error",
-      from: { path: "^gateway/(withdrawals|hub|watcher|balance|pairing|recovery)/" },
+      from: { path: "^gateway/(withdrawals|hub|watcher|balance|pairing|recovery|sweeps)/" },
       to: { path: "^gateway/prices/" },
     },
     {

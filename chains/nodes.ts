@@ -310,6 +310,11 @@ export interface WatcherNodes extends Watched {
   /** Transactions of these accounts in agreed blocks. */
   spends(blocks: readonly WatchedBlock[], accounts: ReadonlySet<string>): readonly Spend[];
   hasFailed(txHash: string): Promise<boolean>;
+  /**
+   * The most that a payment costs by the market of now, with room for a dearer one, in units of the
+   * fee coin. Refuses with NODE_WOULD_REVERT.
+   */
+  cost(account: string, payment: WantedPayment): Promise<{ readonly ok: true; readonly feeUnits: bigint } | Refusal>;
   /** Judges a withdrawal by a final spend of its slot that is none of its versions. */
   judgeSpend(payment: Payment, spend: Spend): Promise<Judgement>;
   /** For the withdrawals of one pass: questions that several of them share are asked once. */

@@ -15,6 +15,7 @@ import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault,
 import { isAddressOrNetwork } from "./address-list.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
+import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefault } from "./sweep-settings.ts";
 
 /** @public */
 export interface GatewayChain {
@@ -41,6 +42,7 @@ export interface GatewayCurrency {
   readonly depositOnly: boolean; // taken in although the merchant's agent may not pay it out
   readonly market: string; // its ticker where prices are asked; "" has no market
   readonly listUnpriced: boolean; // listed also while a price of it is missing
+  readonly sweep: GatewaySweep;
 }
 
 /** @public */
@@ -89,6 +91,7 @@ export interface GatewayConfig {
   readonly prices: PriceSettings;
   readonly limits: GatewayLimits;
   readonly lifetimes: GatewayLifetimes;
+  readonly sweepsAtOnce: number; // open at once, of one merchant
   readonly callbacks: CallbackSettings;
   readonly contentTypeOnGet: boolean; // whether a GET must carry Content-Type
   readonly alerts: GatewayAlerts | null; // null: nobody is told
@@ -163,6 +166,7 @@ const currency = object(
     depositOnly: boolean(),
     market: string({ max: 15, pattern: /^[A-Z0-9]*$/ }),
     listUnpriced: boolean(),
+    sweep: sweepShape,
   },
 );
 
@@ -195,6 +199,7 @@ const file = object(
       },
     ),
     lifetimes: object({}, { depositMinutes: positive(525_600), withdrawalHours: positive(8_760), approvalDays: positive(365) }),
+    sweepsAtOnce,
     callbacks: callbacksShape,
     contentTypeOnGet: boolean(),
     alerts: object({}, { command: list(string({ min: 1 }), 32), url: alertUrl, agentAwayMinutes: positive(10_080) }),
@@ -279,6 +284,7 @@ function currenciesOf(currencies: File["currencies"], chains: Record<string, Gat
       depositOnly: entry.depositOnly ?? false,
       market: entry.market ?? (/^[A-Z0-9]{1,15}$/.test(symbol) ? symbol : ""),
       listUnpriced: entry.listUnpriced ?? false,
+      sweep: sweepOf(entry.sweep, amountIn(entry.sweep?.least ?? minPaymentAmount, decimal, `${path}.sweep.least`)),
     };
   }
   return result;
@@ -342,6 +348,7 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
     prices: priceSettings(raw.prices ?? {}, currencies, changedAtMs),
     limits: { ...defaultLimits, ...raw.limits },
     lifetimes: { ...defaultLifetimes, ...raw.lifetimes },
+    sweepsAtOnce: raw.sweepsAtOnce ?? sweepsAtOnceDefault,
     callbacks: callbackSettings(raw.callbacks, isLoopback(raw.listen.host) && isLoopback(new URL(raw.publicUrl).hostname)),
     contentTypeOnGet: raw.contentTypeOnGet ?? true,
     alerts: raw.alerts === undefined ? null : alertsOf(raw.alerts),

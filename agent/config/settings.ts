@@ -35,6 +35,21 @@ export interface PolicySettings {
   readonly newDestination?: { readonly holdAbove?: string; readonly delayMinutes?: number };
   readonly allow?: readonly string[]; // when not empty, only these destinations
   readonly deny?: readonly string[];
+  readonly sweeps?: SweepSettings;
+}
+
+/**
+ * Sweeps of a currency, and the top-ups that let an address pay for one. Fees and top-ups in the
+ * chain's native coin; what is left out is as for withdrawals: `maxFee` and `maxFeePerDay`, and for
+ * the two of top-ups the same again.
+ * @public
+ */
+export interface SweepSettings {
+  readonly allowed?: boolean; // true unless told
+  readonly maxFee?: string;
+  readonly maxFeePerDay?: string;
+  readonly maxTopUp?: string;
+  readonly maxTopUpPerDay?: string;
 }
 
 /** @public */

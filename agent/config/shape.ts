@@ -10,7 +10,7 @@ import { currencyPattern } from "../../protocol/fields.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { isLoopback } from "../../protocol/loopback.ts";
 import { readMetrics, readNotify } from "./notify.ts";
-import type { AgentSettings, ChainSettings, CurrencySettings, PolicySettings } from "./settings.ts";
+import type { AgentSettings, ChainSettings, CurrencySettings, PolicySettings, SweepSettings } from "./settings.ts";
 import { asInteger, asList, asObject, asText, fault, needed, parseUrl, quoted } from "./values.ts";
 
 /** The keys of config.json that are secrets. */
@@ -22,6 +22,7 @@ const currencyKeys = ["chain", "decimal", "contract"];
 const feeKeys = ["maxFee", "maxFeePerDay"] as const;
 const tipKey = "maxTipGwei";
 const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove"] as const;
+const sweepAmountKeys = ["maxFee", "maxFeePerDay", "maxTopUp", "maxTopUpPerDay"] as const;
 const newDestinationKeys = ["holdAbove", "delayMinutes"];
 const listKeys = ["allow", "deny"] as const;
 const neededPolicyKeys = ["maxPerWithdrawal", "maxPerDay", "maxFee", "maxFeePerDay"];
@@ -128,9 +129,9 @@ function readCurrency(value: JsonValue, path: string, chains: Readonly<Record<st
 
 function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, family: Family): PolicySettings {
   const { decimal, tipDecimal } = family.fees;
-  const policy = asObject(value, path, [...amountKeys, ...feeKeys, tipKey, ...listKeys, "newDestination"]);
+  const policy = asObject(value, path, [...amountKeys, ...feeKeys, tipKey, ...listKeys, "newDestination", "sweeps"]);
   for (const key of neededPolicyKeys) needed(policy, key, path);
-  const result: Record<string, string | readonly string[] | PolicySettings["newDestination"]> = {};
+  const result: Record<string, string | readonly string[] | PolicySettings["newDestination"] | SweepSettings> = {};
   for (const key of amountKeys)
     if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, currency.decimal);
   for (const key of feeKeys) if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, decimal);
@@ -145,7 +146,19 @@ function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, 
   }
   if (policy.newDestination !== undefined)
     result.newDestination = readNewDestination(policy.newDestination, `${path}.newDestination`, currency);
+  if (policy.sweeps !== undefined) result.sweeps = readSweeps(policy.sweeps, `${path}.sweeps`, decimal);
   return result as unknown as PolicySettings;
+}
+
+function readSweeps(value: JsonValue, path: string, feeDecimal: number): SweepSettings {
+  const { allowed, ...given } = asObject(value, path, ["allowed", ...sweepAmountKeys]);
+  if (allowed !== undefined && typeof allowed !== "boolean") throw fault("CONFIG_VALUE", `${path}.allowed must be true or false`);
+  const amounts: Record<string, string> = {};
+  for (const key of sweepAmountKeys) {
+    const amount = given[key];
+    if (amount !== undefined) amounts[key] = asAmount(amount, `${path}.${key}`, feeDecimal);
+  }
+  return { ...(allowed === undefined ? {} : { allowed }), ...amounts };
 }
 
 function readNewDestination(value: JsonValue, path: string, currency: CurrencySettings): PolicySettings["newDestination"] {

@@ -6,7 +6,7 @@
 import { decimalMax } from "../../protocol/amount.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
-import { hex, integer, list, object, oneOf, type Reader, record, string } from "../../protocol/shape.ts";
+import { boolean, hex, integer, list, object, oneOf, type Reader, record, string } from "../../protocol/shape.ts";
 import type { CurrencySettings, PolicySettings, SignerSettings } from "../config/settings.ts";
 
 const settingsBytesMax = 1_048_576;
@@ -25,6 +25,7 @@ const addresses = list(name, 10_000);
 
 const currency: Reader<CurrencySettings> = object({ chain: name, decimal: integer({ max: decimalMax }) }, { contract: name });
 const newDestination = object({}, { holdAbove: amount, delayMinutes: integer({ min: 1 }) });
+const sweeps = object({}, { allowed: boolean(), maxFee: amount, maxFeePerDay: amount, maxTopUp: amount, maxTopUpPerDay: amount });
 const policy: Reader<PolicySettings> = object(
   { maxPerWithdrawal: amount, maxPerDay: amount, maxFee: amount, maxFeePerDay: amount },
   {
@@ -35,6 +36,7 @@ const policy: Reader<PolicySettings> = object(
     newDestination,
     allow: addresses,
     deny: addresses,
+    sweeps,
   },
 );
 const named = { keysMax: 256, keyPattern: /^[A-Za-z0-9_-]{1,64}$/ };

@@ -21,6 +21,8 @@ const plainMax = 4096;
  * transaction).
  */
 const accountCodeMs = 60_000;
+/** Accounts whose code and funds are remembered. */
+const accountsMax = 256;
 /** Receipts looked for at once from which on the account's count is asked for first. */
 const countedFrom = 4;
 
@@ -30,26 +32,22 @@ const countedFrom = 4;
  * @public
  */
 export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock: () => number): PayerNodes {
-  const plainUntil = new Map<string, number>();
-  let accountCode: { readonly atMs: number; readonly has: boolean } | null = null;
-  let balances: { readonly key: string; readonly units: ReadonlyMap<string, bigint> } | null = null;
+  const workOf = createWork(nodes, clock);
+  const codes = new Map<string, { readonly atMs: number; readonly has: boolean }>();
+  const balances = new Map<string, { readonly key: string; readonly units: ReadonlyMap<string, bigint> }>();
 
-  const isPlain = async (address: string): Promise<boolean> => {
-    if ((plainUntil.get(address) ?? 0) > clock()) return true;
-    if (await nodes.hasCode(address)) return false;
-    if (plainUntil.size >= plainMax) plainUntil.clear();
-    plainUntil.set(address, clock() + plainMs);
-    return true;
-  };
   const hasCode = async (account: string): Promise<boolean> => {
-    if (accountCode === null || clock() - accountCode.atMs >= accountCodeMs) {
-      accountCode = { atMs: clock(), has: await nodes.hasCode(account) };
-    }
-    return accountCode.has;
+    const known = codes.get(account);
+    if (known !== undefined && clock() - known.atMs < accountCodeMs) return known.has;
+    const has = await nodes.hasCode(account);
+    if (codes.size >= accountsMax) codes.clear();
+    codes.set(account, { atMs: clock(), has });
+    return has;
   };
   const fundsAt = async (account: string, block: { readonly number: number; readonly hash: string }) => {
     const key = `${block.number} ${block.hash}`;
-    if (balances?.key === key) return balances.units;
+    const known = balances.get(account);
+    if (known?.key === key) return known.units;
     const units = new Map<string, bigint>();
     const read = async (contract: string): Promise<void> => {
       units.set(contract, await nodes.agreedBalance(account, contract, block.number));
@@ -62,7 +60,8 @@ export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock
       }),
     );
     await Promise.all([read(""), ...tokens]);
-    if (units.size === contracts.length + 1) balances = { key, units };
+    if (balances.size >= accountsMax) balances.clear();
+    if (units.size === contracts.length + 1) balances.set(account, { key, units });
     return units;
   };
 
@@ -82,19 +81,7 @@ export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock
       const funds = await fundsAt(account, final);
       return { number: head.number, finalNumber: final.number, price: { ...price }, balances: funds, accountHasCode };
     },
-    async work(account, payment) {
-      const { contract, destination } = payment;
-      if (contract === "" && (await isPlain(destination))) return { ok: true, work: gasPlain };
-      const { to, valueUnits, input } = sentBy(payment);
-      const estimate = await nodes.estimateGas({ from: account, to, valueWei: valueUnits, data: input });
-      if (!estimate.ok) return estimate;
-      // A quarter more: the state a transaction meets in its block is not the one it was estimated
-      // on.
-      const roomy = (estimate.gas * 5n + 3n) / 4n;
-      const floor = gasFloorOf(payment);
-      if (roomy < floor) return { ok: true, work: floor };
-      return { ok: true, work: roomy };
-    },
+    work: workOf,
     async places(account, wanted) {
       const used = await usedNonces(nodes, account, wanted.length);
       return Promise.all(
@@ -114,6 +101,33 @@ export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock
         return false;
       }
     },
+  };
+}
+
+/**
+ * What a payment's call needs, with room. `clock` as for `createPayer`.
+ */
+export function createWork(nodes: Pick<EvmNodes, "hasCode" | "estimateGas">, clock: () => number): PayerNodes["work"] {
+  const plainUntil = new Map<string, number>();
+  const isPlain = async (address: string): Promise<boolean> => {
+    if ((plainUntil.get(address) ?? 0) > clock()) return true;
+    if (await nodes.hasCode(address)) return false;
+    if (plainUntil.size >= plainMax) plainUntil.clear();
+    plainUntil.set(address, clock() + plainMs);
+    return true;
+  };
+  return async (account, payment) => {
+    const { contract, destination } = payment;
+    if (contract === "" && (await isPlain(destination))) return { ok: true, work: gasPlain };
+    const { to, valueUnits, input } = sentBy(payment);
+    const estimate = await nodes.estimateGas({ from: account, to, valueWei: valueUnits, data: input });
+    if (!estimate.ok) return estimate;
+    // A quarter more: the state a transaction meets in its block is not the one it was estimated
+    // on.
+    const roomy = (estimate.gas * 5n + 3n) / 4n;
+    const floor = gasFloorOf(payment);
+    if (roomy < floor) return { ok: true, work: floor };
+    return { ok: true, work: roomy };
   };
 }
 

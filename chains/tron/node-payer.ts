@@ -4,6 +4,7 @@
  * decides nothing. Reaches the network only through node-pool.ts.
  */
 import { AgentError, refuse } from "../../protocol/fault.ts";
+import type { Price } from "../family.ts";
 import type {
   BlockFacts,
   BroadcastAnswer,
@@ -65,7 +66,7 @@ export function createPayer(options: PayerOptions): TronPayer {
     close: pool.close,
     tip: async () => idOf(await blocks.head()),
     facts: (account) => factsOf(pool, blocks, contracts, account),
-    work: (account, payment) => (payment.contract === "" ? workOfCoins(pool, payment) : workOfToken(pool, account, payment)),
+    work: (account, payment) => workOf(pool, account, payment),
     places: (_, wanted) => Promise.all(wanted.map(({ txHashes }) => placeOf(pool, blocks, txHashes).catch(unanswered))),
     verdict: (payment, versions) => verdictOf(blocks, payment, versions),
     holds: async (block, blockHash) => {
@@ -88,11 +89,7 @@ function uncounted(witnesses: number): Counters {
 }
 
 async function factsOf(pool: NodePool, blocks: Blocks, contracts: readonly string[], account: string): Promise<BlockFacts> {
-  const [head, solid, prices] = await Promise.all([
-    blocks.head(),
-    blocks.solidHead(),
-    pool.agree((node) => pool.ask(node, pricesQuestion), priceKey, "prices"),
-  ]);
+  const [head, { solid, price }] = await Promise.all([blocks.head(), marketOf(pool, blocks)]);
   const balances = new Map<string, bigint>();
   const readToken = async (contract: string): Promise<void> => {
     try {
@@ -108,8 +105,22 @@ async function factsOf(pool: NodePool, blocks: Blocks, contracts: readonly strin
     balances.set("", (await pool.agree(ask, ({ balanceSun }) => `${balanceSun}`, "balance")).balanceSun);
   };
   await Promise.all([readCoins(), ...contracts.map(readToken)]);
-  const price = { ...referenceOf(solid), ...prices };
   return { number: head.number, finalNumber: solid.number, price, balances, accountHasCode: false };
+}
+
+/**
+ * The newest solidified block, and the market as it offers and as the nodes agree on it. For the
+ * watcher as well.
+ */
+export async function marketOf(pool: NodePool, blocks: Blocks): Promise<{ readonly solid: BlockHead; readonly price: Price }> {
+  const ask = pool.agree((node) => pool.ask(node, pricesQuestion), priceKey, "prices");
+  const [solid, prices] = await Promise.all([blocks.solidHead(), ask]);
+  return { solid, price: { ...referenceOf(solid), ...prices } };
+}
+
+/** Energy, or for coins whether the receiver is new; as the door has it. For the watcher as well. */
+export function workOf(pool: NodePool, account: string, payment: WantedPayment): ReturnType<PayerNodes["work"]> {
+  return payment.contract === "" ? workOfCoins(pool, payment) : workOfToken(pool, account, payment);
 }
 
 /** The block that a transaction refers to: a solidified one, which no reorganisation takes away. */

@@ -158,6 +158,7 @@ const balance = shape("What one currency's wallet holds.", {
   currency: currencyId,
   available: decimal("What can be withdrawn now.", "8.99"),
   pending: decimal("Final on deposit addresses, not yet moved.", "2"),
+  sweeping: decimal("On its way from deposit addresses to the paying account.", "0"),
   reserved: decimal("Promised to open withdrawals.", "1.01"),
   total: decimal("Everything together.", "12"),
   feeAsset: text("The currency that network fees are paid in.", { examples: ["eth"] }),

@@ -140,7 +140,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
     minWithdrawAmount: "0.01",
     enabled: true,
     depositOnly: false,
-    ...{ market: "", listUnpriced: false },
+    ...{ market: "", listUnpriced: false, sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" } },
   };
   const confirmations = confirmationsOf(plan);
   return {
@@ -157,6 +157,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
       ...{ bodyBytesMax: 65_536, withdrawalWaitMs: 1_500, listMax: 100 },
     },
     lifetimes: { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 },
+    sweepsAtOnce: 4,
     callbacks: { allowLoopback: false, allowNetworks: [], retryMs: [], timeoutMs: 1_000 },
     ...{ contentTypeOnGet: false, logLevel: "silent", alerts: null, metrics: null },
   };

@@ -46,7 +46,7 @@ function isHeldUp({ gateway, takeover, machines, chain }: World): boolean {
 }
 
 export function unrestOf(world: World): string {
-  return isHeldUp(world) ? "" : world.people.open() || unfinished(world) || unnoticed(world);
+  return isHeldUp(world) ? "" : world.people.open() || world.payers.open() || unfinished(world) || unnoticed(world);
 }
 
 /**

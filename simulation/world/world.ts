@@ -16,6 +16,7 @@ import { Chain } from "./chain.ts";
 import { type CommitVerdict, Gateway } from "./gateway.ts";
 import { Network } from "./network.ts";
 import { Node } from "./node.ts";
+import { Payers } from "./payers.ts";
 import { People } from "./people.ts";
 import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
 import { Rescue } from "./rescue.ts";
@@ -51,6 +52,7 @@ export class World {
   readonly ledgers = new Map<Machine, DurableLedger>();
   readonly payments: Payments;
   readonly people: People;
+  readonly payers: Payers;
   readonly weather: Weather;
   /** Who does what docs/recovering.md says; null in the runs in which nobody does. */
   readonly rescue: Rescue | null;
@@ -85,6 +87,7 @@ export class World {
     });
     this.payments = new Payments(this.chain, plan);
     this.people = new People(this);
+    this.payers = new Payers(this);
     this.weather = new Weather(this);
     this.rescue = this.plan.rescue ? new Rescue(this) : null;
     this.takeover = new Takeover(this);
@@ -148,6 +151,7 @@ export class World {
     machine.startSigner();
     machine.startCourier();
     this.people.begin();
+    this.payers.begin();
     this.weather.begin();
     scheduler.every(this.plan.blockMs, scheduler.world, () => void this.chain.mine());
     scheduler.after(this.plan.faultsMs, scheduler.world, () => this.#calmDown());
@@ -242,7 +246,8 @@ export class World {
   #calmEarly(): void {
     if ((this.rescue !== null && this.rescue.waits !== "") || this.weather.backups.isAwaited) return;
     const last = Math.max(...this.plan.orders.map((order) => order.atMs));
-    if (this.isFaulty && kernel.scheduler.nowMs > last && this.people.open() === "") this.#calmDown();
+    if (this.isFaulty && kernel.scheduler.nowMs > last && this.people.open() === "" && this.payers.open() === "")
+      this.#calmDown();
   }
 
   #calmDown(): void {
@@ -298,6 +303,7 @@ export class World {
     for (const transaction of this.payments.heldBytes()) this.chain.offer(transaction);
     for (let count = 0; count <= this.plan.confirmations && this.violation === null; count += 1) this.chain.mine();
     this.holds(() => this.payments.told(this.witness.told()));
+    this.holds(() => this.payments.sweeps.ends(this.payers.paid));
     for (const machine of serving(this)) {
       this.holds(() => this.#remembers(machine));
       this.holds(() => this.#closes(machine));

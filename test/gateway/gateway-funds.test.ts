@@ -3,6 +3,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { balanceNumber } from "../../gateway/balance/balance.ts";
+import { keepFinalPayment, keepSeenPayment } from "../../gateway/store/payments.ts";
 import { endWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { auto, countOf, db, decide, deposit, eachTestItsGateway, ether, gateway, read, ready } from "../support/shop.ts";
 
@@ -94,15 +95,12 @@ describe("funds", () => {
     expect((await read("/balance/eth")).body).toMatchObject({ balance: 0, total: "0", pending: "0" });
     await ready();
     const { transactionId, address } = (await deposit()).body;
-    db().run(
-      "INSERT INTO payments (network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId) VALUES ('eip155:31337', '0x1', 0, ?, 'eth', ?, 5, '0x2', 0, ?)",
-      address,
-      (2n * ether).toString(),
-      transactionId,
-    );
+    const paid = { network: "eip155:31337", txHash: "0x1", logIndex: 0, block: 5, blockHash: "0x2" };
+    const payment = { ...paid, address, currency: "eth", units: `${2n * ether}`, transactionId };
+    keepSeenPayment(db(), { ...payment, final: 0 });
     // its block may still vanish
     expect((await read("/balance/eth")).body).toMatchObject({ pending: "0", total: "10" });
-    db().run("UPDATE payments SET final = 1");
+    keepFinalPayment(db(), { ...payment, final: 1 });
     expect((await read("/balance/eth")).body).toMatchObject({ balance: 10, available: "10", pending: "2", total: "12" });
   });
 });

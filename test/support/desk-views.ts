@@ -53,6 +53,7 @@ export function viewOf(sequence: number, state: WithdrawalState, over: Partial<W
     requestedAt: 1,
     changedAt: 1,
     expiresAt: 10 ** 12,
+    payer: account,
     account: bound ? account : "",
     slot: bound ? `${sequence}` : "",
     versions: [],

@@ -67,6 +67,7 @@ export const held: WithdrawalView = {
   requestedAt: 1795210803000,
   changedAt: 1795210803000,
   expiresAt: 1795297203000,
+  payer: hotAddress,
   account: hotAddress,
   slot: "",
   versions: [],

@@ -6,7 +6,7 @@ import { createPublicKey } from "node:crypto";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSlots } from "../../agent/courier/desk/book.ts";
+import { openSlots } from "../../agent/courier/desk/accounts.ts";
 import { createDesk, step } from "../../agent/courier/desk/desk.ts";
 import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
 import type { CourierAnswers } from "../../agent/socket/verbs.ts";

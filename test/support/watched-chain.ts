@@ -77,7 +77,7 @@ export const currency = (id: string, contract: string): GatewayCurrency => ({
   minWithdrawAmount: "0.01",
   enabled: true,
   depositOnly: false,
-  ...{ market: "", listUnpriced: false },
+  ...{ market: "", listUnpriced: false, sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" } },
 });
 
 export function configOf(urls: readonly string[], confirmations: number): Pick<GatewayConfig, "chains" | "currencies"> {
