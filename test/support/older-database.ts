@@ -4,6 +4,7 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  11: ["ALTER TABLE recoveries DROP COLUMN mark"],
   10: ["DROP TABLE reserved", "DROP INDEX transactionsByKind", "DROP INDEX transactionsByCurrency"],
   9: [
     ...["Made", "Moved", "Paid", "PaidFinally"].map((name) => `DROP TRIGGER callback${name}`),
