@@ -179,6 +179,8 @@ export interface Statement {
   // digest of the limits that the signer goes by in this run; said after each greeting, left out
   // elsewhere
   readonly policy?: string;
+  // the order that opened this ledger; said until its opening is acknowledged, left out elsewhere
+  readonly opened?: string;
   readonly entries: readonly Entry[];
 }
 

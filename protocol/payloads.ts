@@ -209,7 +209,7 @@ const statement: Reader<Statement> = object(
     at: fields.time,
     entries: list(entry, entriesPerStatementMax),
   },
-  { policy: fields.hash },
+  { policy: fields.hash, opened: fields.hash },
 );
 
 /**

@@ -93,7 +93,7 @@ export interface Recovery {
   readonly wallet: string;
   readonly epoch: number; // the new one
   readonly answers: string; // Hello.nonce
-  // names the whole order: its contents hashed, so that the same order told again has the same name
+  // names the recovery and all that the order says: the same order told again has the same name
   readonly order: string;
   readonly part: number; // 1 … parts
   readonly parts: number;
@@ -172,9 +172,16 @@ export function parseRecovery(payload: Uint8Array | string): Recovery {
 }
 
 /**
- * The name of an order's contents, given as JSON: hash("recovery", text).
+ * The mark of a recovery as hex: half of an order's name.
  * @public
  */
-export function recoveryNameOf(contents: object): string {
-  return domainHash("recovery", Buffer.from(JSON.stringify(contents)));
+export const recoveryMarkBytes = 16;
+
+/**
+ * The name of an order: the mark that its recovery got when it was begun, then as much of
+ * hash("recovery", the contents as JSON).
+ * @public
+ */
+export function recoveryNameOf(mark: string, contents: object): string {
+  return mark + domainHash("recovery", Buffer.from(JSON.stringify(contents))).slice(mark.length);
 }

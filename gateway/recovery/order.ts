@@ -71,7 +71,7 @@ export function recoveryOrder(
     spends: unexplainedSpends(database, agent),
   };
   const base = { agent: agent.id, wallet: agent.wallet, epoch: agent.epoch, answers: hello.nonce };
-  const order = recoveryNameOf({ ...base, held, jobs, ...once, withdrawals, ended });
+  const order = recoveryNameOf(recovery.mark, { ...base, held, jobs, ...once, withdrawals, ended });
   const parts = partsOf(withdrawals, ended);
   return parts.map((part, index) => ({
     ...{ ...base, order, part: index + 1, parts: parts.length, held, jobs },

@@ -148,6 +148,7 @@ export interface RecoveryRow {
   readonly heldSeq: number; // newest head of the epoch before
   readonly heldHash: string;
   readonly takenAt: number | null; // when the agent's recovered ledger was first heard
+  readonly mark: string; // drawn at its beginning; each of its orders' names starts with it
 }
 
 /**

@@ -11,7 +11,7 @@ import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers 
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 13;
+export const schemaVersion = 14;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -19,6 +19,9 @@ CREATE TABLE recoveries (
   agent TEXT NOT NULL REFERENCES agents(id), epoch INTEGER NOT NULL, at INTEGER NOT NULL, heldSeq INTEGER NOT NULL,
   heldHash TEXT NOT NULL, takenAt INTEGER, PRIMARY KEY (agent, epoch)) STRICT;
 `;
+
+/** What version 12 added: which recovery an order belongs to, whatever its epoch. */
+const recoveryMark = "ALTER TABLE recoveries ADD COLUMN mark TEXT NOT NULL DEFAULT '';";
 
 /**
  * What version 8 added: every final transaction of a paying account, as the watcher reads it, also
@@ -173,6 +176,8 @@ export const upgrades: Readonly<Record<number, string>> = {
     ALTER TABLE agents DROP COLUMN hotAddress; ALTER TABLE agents DROP COLUMN depositXpub;
     ALTER TABLE agents DROP COLUMN firstDepositAddress;`,
   12: sweepsUpgrade,
+  // An order from before names no mark: whoever opened a ledger by it is told to ask for another.
+  13: `${recoveryMark} UPDATE recoveries SET mark = lower(hex(randomblob(16)));`,
 };
 
 /** @public */
@@ -225,4 +230,4 @@ CREATE TABLE balances (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
-${recoveries}${spends}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}`;
+${recoveries}${recoveryMark}${spends}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}`;

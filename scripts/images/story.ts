@@ -218,7 +218,7 @@ class Teller {
       ...{ jobs: gateway.last, accounts: [{ network: "eip155:31337", account: hot, next }], spent: [] },
       ...{ withdrawals, ended: [], spends: [] },
     };
-    const order = { ...contents, order: recoveryNameOf(contents), at: rig.now };
+    const order = { ...contents, order: recoveryNameOf("", contents), at: rig.now };
     rig.admit(sealEnvelope("recovery", order, gateway.key));
     const shown = rig.operate("recover", { digest: "", both: true }) as unknown as { readonly plan: { readonly digest: string } };
     rig.operate("recover", { digest: shown.plan.digest, both: true });

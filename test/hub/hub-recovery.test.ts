@@ -10,7 +10,7 @@ import type { RecoveryRow } from "../../gateway/store/rows.ts";
 import { makeJob } from "../../gateway/withdrawals/jobs.ts";
 import { isJobSignature, signJob } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
-import type { OpenedEntry } from "../../protocol/messages.ts";
+import type { OpenedEntry, Statement } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
 import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../support/gateway-database.ts";
@@ -19,19 +19,22 @@ import { type EntryBody, headAt, type LinkAgent, statementOf } from "../support/
 
 eachTestItsHub();
 
-const order = "0a".repeat(32);
-
 function begin(above = 0): void {
   db.store.write((database) => beginRecovery(database, readAgent(db.store, keys.id), above, 7_000));
 }
 
+const newest = (): RecoveryRow | undefined => db.store.database.get("SELECT * FROM recoveries ORDER BY epoch DESC");
+
+/** The name of an order of the newest recovery. */
+const orderName = (): string => `${newest()?.mark ?? ""}${"0a".repeat(32)}`.slice(0, 64);
+
 /** By the newest order that the database gave, but for `change`. */
 function openedBy(sequence: number, change: Partial<OpenedEntry> = {}): EntryBody {
   const { database } = db.store;
-  const row = database.get<RecoveryRow>("SELECT * FROM recoveries ORDER BY epoch DESC");
+  const row = newest();
   const held = row === undefined || row.heldSeq === 0 ? null : { seq: row.heldSeq, hash: row.heldHash };
   const jobHash = jobHashAt(database, readAgent(db.store, keys.id), sequence);
-  return { kind: "opened", order, held, sequence, jobHash, ...change };
+  return { kind: "opened", order: orderName(), held, sequence, jobHash, ...change };
 }
 
 /** The agent with its old epoch, and the parts it is offered. */
@@ -40,6 +43,9 @@ async function offered(): Promise<{ agent: LinkAgent; part: Awaited<ReturnType<L
   await agent.hello();
   return { agent, part: await agent.next("recovery") };
 }
+
+/** What a ledger of epoch 3 says of itself until its opening by the newest order is acknowledged. */
+const told = (change: Partial<Statement> = {}): Partial<Statement> => ({ epoch: 3, opened: orderName(), ...change });
 
 async function renewed(): Promise<LinkAgent> {
   const agent = connect();
@@ -229,7 +235,7 @@ describe("the recovered ledger", () => {
     expect(readAgent(db.store, keys.id)).toMatchObject({ epoch: 3, headSeq: 0, lockedCode: "RECOVERY_OFFERED" });
     const agent = await renewed();
     expect(await agent.next("welcome")).toMatchObject({ epoch: 3, echo: null });
-    agent.state(statementOf(keys.id, 1, [openedBy(1), decision(id, "held")], { epoch: 3, after: 0, previous: zeroHash }));
+    agent.state(statementOf(keys.id, 1, [openedBy(1), decision(id, "held")], told({ after: 0, previous: zeroHash })));
     expect(await agent.next("ack")).toMatchObject({ epoch: 3, head: headAt(3) });
     expect(readAgent(db.store, keys.id)).toMatchObject({ epoch: 3, headSeq: 3, headHash: headAt(3).hash, lockedCode: "" });
     const acts = audit().map(({ act, detail }) => [act, detail]);
@@ -256,7 +262,7 @@ describe("the recovered ledger", () => {
     await old.next("ack");
     begin();
     const agent = await renewed();
-    agent.state(statementOf(keys.id, 4, [openedBy(1, change)], { epoch: 3, after: 0, previous: zeroHash }));
+    agent.state(statementOf(keys.id, 4, [openedBy(1, change)], told({ after: 0, previous: zeroHash })));
     expect((await agent.closed).code).toBe(4009);
     expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", heard: "behind" });
@@ -264,6 +270,36 @@ describe("the recovered ledger", () => {
       act: "alarm HUB_DATABASE_BEHIND",
       detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
     });
+    begin();
+    const again = await renewed();
+    expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
+  });
+
+  it.each<[string, () => Partial<Statement> | null, (order: string) => EntryBody[]]>([
+    ["an earlier opening", () => ({ opened: orderName() }), (order) => [openedBy(1, { order })]],
+    ["an earlier opening, told in parts", () => ({ opened: orderName() }), () => []],
+    ["an earlier opening that names the new order in front of it", () => ({}), (order) => [openedBy(1, { order })]],
+    ["a pairing", () => null, () => []],
+  ])("that reached the awaited epoch by %s is refused, not a word of it is acknowledged", async (_, saying, opening) => {
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const old = await greeted();
+    old.state(statementOf(keys.id, 0, [decision(id, "held")]));
+    await old.next("ack");
+    begin();
+    const order = orderName();
+    const said = saying();
+    // The database was put back to before that, and its operator orders a recovery.
+    db.store.database.run("DELETE FROM recoveries");
+    db.store.database.run("UPDATE agents SET epoch = 2, headSeq = 1, headHash = ? WHERE id = ?", headAt(1).hash, keys.id);
+    begin();
+    expect(orderName()).not.toBe(order);
+    const agent = await renewed();
+    const entries = [...opening(order), decision(id, "approved"), signed(id, "7")];
+    agent.state(statementOf(keys.id, 0, entries, said === null ? { epoch: 3 } : told(said)));
+    expect((await agent.closed).code).toBe(4009);
+    expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
+    expect(db.store.database.all("SELECT * FROM signatures")).toEqual([]);
+    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", heard: "behind" });
     begin();
     const again = await renewed();
     expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
@@ -284,7 +320,7 @@ describe("the recovered ledger", () => {
     begin();
     const agent = await renewed();
     const { challenge } = await agent.next("welcome");
-    agent.state(statementOf(keys.id, 2, [openedBy(2)], { epoch: 3, after: 0, previous: zeroHash }));
+    agent.state(statementOf(keys.id, 2, [openedBy(2)], told({ after: 0, previous: zeroHash })));
     await agent.next("ack");
     expect(agent.frames.some(({ kind }) => kind === "jobs")).toBe(false);
     agent.state(statementOf(keys.id, 3, [], { epoch: 3, greeted: challenge }));
@@ -300,10 +336,10 @@ describe("the recovered ledger", () => {
     begin();
     const agent = await renewed();
     await agent.next("welcome");
-    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")], { epoch: 3 }));
+    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")], told()));
     await agent.next("ack");
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 2, lockedCode: "RECOVERY_OFFERED" });
-    agent.state(statementOf(keys.id, 2, [openedBy(1)], { epoch: 3 }));
+    agent.state(statementOf(keys.id, 2, [openedBy(1)], told()));
     await agent.next("ack");
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 3, lockedCode: "" });
   });

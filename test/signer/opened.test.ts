@@ -372,6 +372,47 @@ describe("both sides that went back", () => {
     expect(slots()).toEqual(["8", "7", "6"]);
   });
 
+  const setEpoch = (epoch: number): void => void both.store.database.run("UPDATE agents SET epoch = ?", epoch);
+  it.each<[string, () => void]>([
+    [
+      "an earlier recovery",
+      () => {
+        both.keepDatabase("old");
+        both.recover();
+      },
+    ],
+    [
+      "pairing again",
+      () => {
+        setEpoch(0);
+        both.keepDatabase("old");
+        setEpoch(1);
+      },
+    ],
+  ])("do not pay twice where %s had led to the ordered epoch: nothing is acknowledged until the order is its own", (_, reach) => {
+    const { rig } = both;
+    both.pay("before");
+    reach();
+    const paid = both.order("paid");
+    const copy = backup(rig);
+    rig.ask("sign", { transactionId: paid, facts });
+    both.acknowledge();
+    expect(rig.show(paid).state).toBe("released");
+    restore(rig, copy);
+    both.putDatabaseBack("old");
+    both.store.write((database) => beginRecovery(database, both.agent, 0, rig.now));
+    expect(both.agent.epoch).toBe(rig.core.paired.epoch);
+    both.connect();
+    rig.ask("sign", { transactionId: paid, facts });
+    expect(() => both.acknowledge()).toThrow("order a recovery again");
+    expect(rig.show(paid).state).not.toBe("released");
+    expect(both.store.database.all("SELECT 1 FROM signatures WHERE transactionId = ?", paid)).toEqual([]);
+    both.recover(true);
+    both.order("paid");
+    both.meet();
+    expect(rig.show(paid)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
+  });
+
   it("are told apart by the agent when the gateway stands before its last opening", () => {
     const { rig } = both;
     const copy = backup(rig);

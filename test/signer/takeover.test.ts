@@ -10,7 +10,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, it } from "vitest";
 import { listAgents, type Operator, recoverAgent, releaseAgent } from "../../gateway/operator/people.ts";
 import { keepHeard, keepUnheard } from "../../gateway/recovery/hearing.ts";
-import { takeRecovery } from "../../gateway/recovery/recovery.ts";
+import { recoveryOf, takeRecovery } from "../../gateway/recovery/recovery.ts";
 import { ownStore, runningOn } from "../../gateway/store/owner.ts";
 import { createStore } from "../../gateway/store/store.ts";
 import { zeroHash } from "../../protocol/identity.ts";
@@ -233,7 +233,8 @@ describe("a release unheard", () => {
   const recovered = (): void => {
     const agent = agentRow();
     gateway.service.store.write((database) => {
-      expect(takeRecovery(database, agent, { kind: "opened", ...byOrder, seq: 2, at: 1 }, headAt(2), 1)).toBe("");
+      const order = `${recoveryOf(database, agent)?.mark}${byOrder.order}`.slice(0, 64);
+      expect(takeRecovery(database, agent, { kind: "opened", ...byOrder, order, seq: 2, at: 1 }, headAt(2), 1)).toBe("");
     });
   };
 

@@ -142,6 +142,7 @@ export class Statements {
     const { agent, epoch } = core.paired;
     const greeted = this.#greetingAt(head);
     if (greeted !== "") this.#saidGreeting = greeted;
+    const isOpening = core.opened !== null && core.heads.acked.seq < core.opened.seq;
     const statement: Statement = {
       agent,
       epoch,
@@ -151,6 +152,7 @@ export class Statements {
       head,
       at: core.heads.at,
       ...(isAsked ? { policy: this.#policy } : {}),
+      ...(isOpening ? { opened: core.opened.order } : {}),
       entries,
     };
     return Buffer.from(sealEnvelope("statement", statement, signerKey())).toString("base64");

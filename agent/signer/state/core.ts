@@ -88,6 +88,7 @@ export interface CoreSnapshot {
  */
 export interface OpenedLedger {
   readonly seq: number; // of its OPENED record
+  readonly order: string; // the gateway's, by name
   readonly tellFrom: number; // the gateway is told again what is recorded after this and closed
   readonly isHolding: boolean; // both went back, and no person has ended it: everything new is held
   // final transactions of the account that nobody could explain

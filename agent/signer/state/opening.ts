@@ -83,7 +83,10 @@ export function openState(opening: Opening): OpenedState | Refusal {
     policy: { ...old.policy, approvals: [], windows: sumsOf(opening, kept) },
     book: { open: kept, ...ended, unreleased: [], finals: [] },
     outbox: [],
-    opened: { seq: 0, tellFrom, isHolding: both || wasHolding, spends: both ? order.spends : (old.opened?.spends ?? []) },
+    opened: {
+      ...{ seq: 0, order: order.order, tellFrom, isHolding: both || wasHolding },
+      spends: both ? order.spends : (old.opened?.spends ?? []),
+    },
     heldBefore: old.heldBefore ?? 0,
   };
   const here = new Map(old.book.open.map((one) => [one.transactionId, one.state]));

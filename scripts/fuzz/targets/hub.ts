@@ -84,10 +84,11 @@ function open(): World {
 /** The gateway's operator gave an order to recover: the agent's ledger goes on from record 8. */
 function order({ store }: World): void {
   store.database.run(
-    "INSERT OR IGNORE INTO recoveries (agent, epoch, at, heldSeq, heldHash) VALUES (?, 2, ?, 8, ?)",
+    "INSERT OR IGNORE INTO recoveries (agent, epoch, at, heldSeq, heldHash, mark) VALUES (?, 2, ?, 8, ?, ?)",
     agentId,
     at,
     "e".repeat(64),
+    "9".repeat(32),
   );
 }
 
@@ -155,6 +156,7 @@ const beat = { agent: agentId, head: { seq: 8, hash: "e".repeat(64) }, at };
 const helloLine = `hello ${JSON.stringify(hello)}`;
 const again = {
   ...{ ...statement, ...behind, head: { seq: 12, hash: "c".repeat(64) } },
+  opened: "9".repeat(64),
   entries: opened.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(4) } : entry)),
 };
 const said = [statement, next, refused, again];

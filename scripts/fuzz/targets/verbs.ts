@@ -61,7 +61,7 @@ const contents = {
   ...{ agent: agentId, wallet, epoch: 2, answers: sample.nonce, part: 1, parts: 1, held: null, jobs: sample.gateway.last },
   ...{ accounts: [{ network: "eip155:31337", account: hot, next: "9" }], spent: [], withdrawals: [], ended: [] },
 };
-const order = { ...contents, order: recoveryNameOf(contents), at: sample.now };
+const order = { ...contents, order: recoveryNameOf("", contents), at: sample.now };
 
 /** Honest requests by socket; `transactionId` is filled in. */
 const requests: readonly (readonly ["c" | "o", object])[] = [
