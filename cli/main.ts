@@ -142,7 +142,8 @@ function unstickCommand(run: Run, act: "replace" | "cancel", description: string
     .argument("<id>", "its transactionId")
     .option("--max-fee <gwei>", "most per gas (default: twice the version before, or an eighth more where limits ask for it)")
     .option("--tip <gwei>", "the tip per gas (default: likewise)")
-    .option("--gas <number>", "the gas limit (default: as before; a cancel has 21000)")
+    .option("--gas <number>", "the gas limit (default: as before; a cancel has 21000, or what its chain asks)")
+    .option("--data-fee <gwei>", "what a rollup may bill for data beside the gas (default: as before)")
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
     .action((id: string, options: Common & UnstickOptions) =>

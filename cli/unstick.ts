@@ -24,6 +24,7 @@ export interface UnstickOptions {
   readonly maxFee?: string | undefined; // gwei per gas
   readonly tip?: string | undefined; // gwei per gas
   readonly gas?: string | undefined;
+  readonly dataFee?: string | undefined; // gwei, beside the gas
   readonly yes?: boolean | undefined;
   readonly as?: string | undefined;
   readonly json?: boolean | undefined;
@@ -47,6 +48,7 @@ export async function unstick(
     facts: {
       gasLimit: gasFrom(options.gas),
       ...{ maxFeePerGas: weiFrom("--max-fee", options.maxFee), maxPriorityFeePerGas: weiFrom("--tip", options.tip) },
+      ...(options.dataFee === undefined ? {} : { dataFee: weiFrom("--data-fee", options.dataFee) }),
     },
   };
   const { withdrawal, plan } = await askOperator(state, "unstick", { ...wish, plan: null });
@@ -107,7 +109,7 @@ function weiFrom(option: string, given: string | undefined): string {
   const parsed = parseAmount(given, gweiDecimal);
   if (parsed.ok) return parsed.units.toString();
   if (parsed.code === "AMOUNT_ZERO") return "0";
-  throw new AgentError("COMMAND_USAGE", "none", `${option} must be gwei per gas, such as 12.5`);
+  throw new AgentError("COMMAND_USAGE", "none", `${option} must be gwei${option === "--data-fee" ? "" : " per gas"}, such as 12.5`);
 }
 
 function gasFrom(given: string | undefined): string {

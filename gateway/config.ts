@@ -6,10 +6,11 @@
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { families, networkOf } from "../chains/families.ts";
+import { expandPresets } from "../chains/presets.ts";
 import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
-import { parseJson } from "../protocol/json.ts";
+import { type JsonObject, type JsonValue, parseJson } from "../protocol/json.ts";
 import { isLoopback } from "../protocol/loopback.ts";
 import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
 import { isAddressOrNetwork } from "./address-list.ts";
@@ -20,6 +21,9 @@ import { type PriceSettings, priceSection, priceSettings } from "./price-setting
 export interface GatewayChain {
   readonly family: "evm";
   readonly chainId: number;
+  readonly feeModel?: string; // one of the family's; by the chain's id unless told
+  readonly preset: string; // that its lines were laid over, "" for none
+  readonly explorer: string; // address that ends where a transaction's hash begins; "" for none
   readonly network: string; // CAIP-2, made from chainId
   readonly nodes: readonly string[];
   readonly agentNodes: readonly string[]; // written into agents' config.json; the gateway's own unless told
@@ -29,6 +33,7 @@ export interface GatewayChain {
 /** @public */
 export interface GatewayCurrency {
   readonly id: string;
+  readonly preset: string; // that its lines were laid over, "" for none
   readonly chain: string;
   readonly network: string;
   readonly name: string;
@@ -145,8 +150,10 @@ const chain = object(
     nodes: list(url, 8),
     confirmations: (value, path) => (value === "finalized" ? "finalized" : positive(10_000)(value, path)) as number | "finalized",
   },
-  { agentNodes: list(url, 8) },
+  { agentNodes: list(url, 8), feeModel: oneOf(...families.evm.feeModels), explorer: url },
 );
+const chainLines = ["family", "chainId", "confirmations", "feeModel", "explorer"];
+const currencyLines = ["decimal", "name", "symbol", "minPaymentAmount", "contract", "market"];
 
 const currency = object(
   {
@@ -217,8 +224,9 @@ const defaultLimits: GatewayLimits = {
 const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 };
 
 type File = ReturnType<typeof file>;
+type PresetOf = ReadonlyMap<string, string>;
 
-function chainsOf(chains: File["chains"]): Record<string, GatewayChain> {
+function chainsOf(chains: File["chains"], presetOf: PresetOf): Record<string, GatewayChain> {
   const result: Record<string, GatewayChain> = {};
   const networks = new Set<string>();
   for (const [name, entry] of Object.entries(chains)) {
@@ -226,7 +234,8 @@ function chainsOf(chains: File["chains"]): Record<string, GatewayChain> {
     if (entry.nodes.length === 0) throw shapeFault(`config.chains.${name}.nodes`, "must name at least one node");
     if (networks.has(id)) throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
     networks.add(id);
-    result[name] = { ...entry, network: id, agentNodes: entry.agentNodes ?? entry.nodes };
+    const { agentNodes = entry.nodes, explorer = "" } = entry;
+    result[name] = { ...entry, preset: presetOf.get(name) ?? "", explorer, network: id, agentNodes };
   }
   return result;
 }
@@ -237,7 +246,11 @@ function amountIn(text: string, decimal: number, path: string): string {
   return formatAmount(amount.units, decimal);
 }
 
-function currenciesOf(currencies: File["currencies"], chains: Record<string, GatewayChain>): Record<string, GatewayCurrency> {
+function currenciesOf(
+  currencies: File["currencies"],
+  chains: Record<string, GatewayChain>,
+  presetOf: PresetOf,
+): Record<string, GatewayCurrency> {
   const result: Record<string, GatewayCurrency> = {};
   const assets = new Set<string>();
   for (const [id, entry] of Object.entries(currencies)) {
@@ -267,6 +280,7 @@ function currenciesOf(currencies: File["currencies"], chains: Record<string, Gat
     const enabled = entry.enabled ?? true;
     result[id] = {
       id,
+      preset: presetOf.get(id) ?? "",
       chain: chainName,
       network: on.network,
       name,
@@ -312,6 +326,23 @@ function databasePath(text: string, base: string): string {
   return resolve(base, path);
 }
 
+/** The file with each preset's lines laid out; what is no object is for the reader to say. */
+function expanded(value: JsonValue): { readonly value: JsonValue; readonly chainPreset: PresetOf; readonly currencyPreset: PresetOf } {
+  const none = { value, chainPreset: new Map<string, string>(), currencyPreset: new Map<string, string>() };
+  if (!isObject(value) || value.chains === undefined || value.currencies === undefined) return none;
+  if (!isObject(value.chains) || !isObject(value.currencies)) return none;
+  const { chains, currencies, ...presets } = expandPresets(value.chains, value.currencies, {
+    ...{ chainLines, currencyLines },
+    wrong: (path, problem, known) =>
+      shapeFault(`config.${path}`, known.length === 0 ? problem : `${problem}; known are ${known.join(", ")}`),
+  });
+  return { value: { ...value, chains, currencies }, ...presets };
+}
+
+function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /**
  * Reads the text of gateway.config.json; `base` is the folder of its relative paths, `changedAtMs`
  * when it was written (the age of its manual prices). @throws AgentError JSON_*, JSON_SHAPE naming
@@ -319,9 +350,10 @@ function databasePath(text: string, base: string): string {
  * @public
  */
 export function parseConfig(text: string | Uint8Array, base: string, changedAtMs: number): GatewayConfig {
-  const raw = file(parseJson(text, { bytesMax: configBytesMax, keysMax: 512 }), "config");
-  const chains = chainsOf(raw.chains);
-  const currencies = currenciesOf(raw.currencies, chains);
+  const { value, chainPreset, currencyPreset } = expanded(parseJson(text, { bytesMax: configBytesMax, keysMax: 512 }));
+  const raw = file(value, "config");
+  const chains = chainsOf(raw.chains, chainPreset);
+  const currencies = currenciesOf(raw.currencies, chains, currencyPreset);
   const tls = raw.listen.tls;
   const trustProxy = raw.trustProxy ?? [];
   if (tls === undefined && trustProxy.length === 0 && !isLoopback(raw.listen.host)) {

@@ -4,10 +4,11 @@
  * network only through node.ts.
  */
 import { AgentError } from "../../protocol/fault.ts";
-import type { Found, PaidFrom, PayerNodes, SignedVersion, Verdict, WantedPayment } from "../nodes.ts";
+import type { Found, PaidFrom, PaidToken, PayerNodes, SignedVersion, Verdict, WantedPayment } from "../nodes.ts";
 import { encodeTransferCall } from "./erc20.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
 import type { EvmNodes } from "./node.ts";
+import { createDecimals } from "./node-decimals.ts";
 import { outcomeOf, type Sent } from "./verdict.ts";
 
 /**
@@ -25,11 +26,13 @@ const accountCodeMs = 60_000;
 const countedFrom = 4;
 
 /**
- * `contracts`: the tokens whose balances count among the facts. `clock` in milliseconds, never
+ * `tokens`: those whose balances count among the facts. `clock` in milliseconds, never
  * running back.
  * @public
  */
-export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock: () => number): PayerNodes {
+export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock: () => number): PayerNodes {
+  const isBilledAsGas = nodes.feeModel === "arbitrum";
+  const decimals = createDecimals(nodes, clock);
   const plainUntil = new Map<string, number>();
   let accountCode: { readonly atMs: number; readonly has: boolean } | null = null;
   let balances: { readonly key: string; readonly units: ReadonlyMap<string, bigint> } | null = null;
@@ -54,16 +57,30 @@ export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock
     const read = async (contract: string): Promise<void> => {
       units.set(contract, await nodes.agreedBalance(account, contract, block.number));
     };
-    const tokens = contracts.map((contract) =>
-      read(contract).catch((error: unknown) => {
+    const counted = tokens.map(async (token) => {
+      try {
+        // A token that counts otherwise than configured has no funds here: nothing of it is signed.
+        if (await decimals.confirmed(token)) await read(token.contract);
+      } catch (error) {
         // A contract that is none, or answers nonsense, stops its own currency and no other: its
         // balance stays unknown.
         if (!(error instanceof AgentError)) throw error;
-      }),
-    );
-    await Promise.all([read(""), ...tokens]);
-    if (units.size === contracts.length + 1) balances = { key, units };
+      }
+    });
+    await Promise.all([read(""), ...counted]);
+    if (units.size === tokens.length + 1) balances = { key, units };
     return units;
+  };
+  const estimated = async (call: Parameters<EvmNodes["estimateGas"]>[0]): ReturnType<EvmNodes["estimateGas"]> => {
+    const estimate = await nodes.estimateGas(call);
+    return estimate.ok ? { ok: true, gas: withRoom(estimate.gas, isBilledAsGas) } : estimate;
+  };
+  /** On a chain that bills data as gas, the gas of a payment of nothing to oneself. */
+  const askCancelGas = async (account: string): Promise<{ readonly cancelGas?: bigint }> => {
+    if (!isBilledAsGas) return {};
+    const answer = await estimated({ from: account, to: account, valueWei: 0n, data: "0x" });
+    if (answer.ok) return { cancelGas: answer.gas };
+    throw new AgentError("NODE_ANSWER", "none", "the nodes say that a payment of nothing to oneself would fail");
   };
 
   return {
@@ -73,27 +90,27 @@ export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock
     closed: nodes.counters,
     broadcast: nodes.broadcast,
     async facts(account) {
-      const [head, final, price, accountHasCode] = await Promise.all([
+      const [head, final, fees, cancelGas, accountHasCode] = await Promise.all([
         nodes.head(),
         nodes.finalBlock(),
         nodes.fees(),
+        askCancelGas(account),
         hasCode(account),
       ]);
       const funds = await fundsAt(account, final);
-      return { number: head.number, finalNumber: final.number, price: { ...price }, balances: funds, accountHasCode };
+      const { number } = head;
+      const price = { ...fees, ...cancelGas };
+      return { number, finalNumber: final.number, price, balances: funds, unfit: decimals.unfit(), accountHasCode };
     },
     async work(account, payment) {
       const { contract, destination } = payment;
-      if (contract === "" && (await isPlain(destination))) return { ok: true, work: gasPlain };
+      if (!isBilledAsGas && contract === "" && (await isPlain(destination))) return { ok: true, work: gasPlain };
       const { to, valueUnits, input } = sentBy(payment);
-      const estimate = await nodes.estimateGas({ from: account, to, valueWei: valueUnits, data: input });
+      const estimate = await estimated({ from: account, to, valueWei: valueUnits, data: input });
       if (!estimate.ok) return estimate;
-      // A quarter more: the state a transaction meets in its block is not the one it was estimated
-      // on.
-      const roomy = (estimate.gas * 5n + 3n) / 4n;
       const floor = gasFloorOf(payment);
-      if (roomy < floor) return { ok: true, work: floor };
-      return { ok: true, work: roomy };
+      if (estimate.gas < floor) return { ok: true, work: floor };
+      return { ok: true, work: estimate.gas };
     },
     async places(account, wanted) {
       const used = await usedNonces(nodes, account, wanted.length);
@@ -115,6 +132,15 @@ export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock
       }
     },
   };
+}
+
+/**
+ * A quarter more: the state a transaction meets in its block is not the one it was estimated on.
+ * Twice as much where data is billed as gas, whose price follows another chain's. The gas that a
+ * transaction leaves over comes back.
+ */
+function withRoom(gas: bigint, isBilledAsGas: boolean): bigint {
+  return isBilledAsGas ? gas * 2n : (gas * 5n + 3n) / 4n;
 }
 
 const nowhere: Found = { place: null, isDoubtful: false };

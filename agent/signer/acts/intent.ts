@@ -101,7 +101,7 @@ export function clearPayment(
   const { network, contract, address: destination, amountUnits } = approval;
   const payment = { network, account: account.account, slot, contract, destination, amountUnits };
   const unsigned = transactionsOf(network).build(payment, facts);
-  const built = { approval, unsigned, version, account: account.account, slot, tipAllowedUnits };
+  const built = { approval, unsigned, facts, version, account: account.account, slot, tipAllowedUnits };
   const cleared = turn.core.policy.clear(built, turn.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
@@ -118,11 +118,11 @@ export function clearCancel(
   if (closed !== null) return closed;
   const slot = slotOf(withdrawal);
   const unsigned = transactionsOf(slot.network).buildCancel(slot, facts);
-  const cleared = turn.core.policy.clearCancel({ ...slot, unsigned, version, tipAllowedUnits }, turn.nowMs);
+  const cleared = turn.core.policy.clearCancel({ ...slot, unsigned, facts, version, tipAllowedUnits }, turn.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
 
-function slotOf({ transactionId, job, account, slot }: Withdrawal): Omit<BuiltCancel, "unsigned" | "version"> {
+function slotOf({ transactionId, job, account, slot }: Withdrawal): Omit<BuiltCancel, "unsigned" | "facts" | "version"> {
   return { transactionId, currency: job.currency, network: job.network, account, slot: slot };
 }
 
@@ -174,7 +174,8 @@ export function recorded(turn: Turn, withdrawal: Withdrawal, made: Version): Pre
   const { transactionId, account } = withdrawal;
   const { version, digest, intentSeq } = made;
   const unsigned = Uint8Array.from(Buffer.from(made.unsigned.slice(2), "hex"));
-  const built = made.isCancel ? { ...slotOf(withdrawal), unsigned, version } : paymentOf(turn, withdrawal, unsigned, version);
+  const bytes = { unsigned, facts: made.facts ?? {}, version };
+  const built = made.isCancel ? { ...slotOf(withdrawal), ...bytes } : paymentOf(turn, withdrawal, bytes);
   const cleared = turn.core.policy.clearRecorded(built, digest, withdrawal.job);
   if (cleared.ok)
     return { ok: true, work: { transactionId, version, intentSeq, clearance: cleared.clearance, unsigned, account } };
@@ -183,8 +184,12 @@ export function recorded(turn: Turn, withdrawal: Withdrawal, made: Version): Pre
   return refuse("WITHDRAWAL_HELD", cleared.code);
 }
 
-function paymentOf({ core }: Turn, { transactionId, account, slot }: Withdrawal, unsigned: Uint8Array, version: number): Built {
+function paymentOf(
+  { core }: Turn,
+  { transactionId, account, slot }: Withdrawal,
+  bytes: Pick<Built, "unsigned" | "facts" | "version">,
+): Built {
   const approval = core.policy.approval(transactionId);
   invariant(approval !== undefined, "a bound withdrawal has its approval");
-  return { approval, unsigned, version, account, slot: slot };
+  return { approval, ...bytes, account, slot };
 }
