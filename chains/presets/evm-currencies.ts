@@ -6,7 +6,7 @@
  */
 import type { CurrencyPreset } from "./preset.ts";
 
-const circle = "developers.circle.com, USDC contract addresses: issued by Circle";
+const circle = "issued by Circle: developers.circle.com, USDC contract addresses";
 const tether = "tether.to, supported protocols: issued by Tether";
 const peg = "bscscan.com: Binance-Peg token, not issued by the stablecoin's own issuer";
 const usdt0 = "docs.usdt0.to, deployments: USDT0, backed by Tether's USDT on Ethereum";
