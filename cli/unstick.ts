@@ -109,7 +109,11 @@ function weiFrom(option: string, given: string | undefined): string {
   const parsed = parseAmount(given, gweiDecimal);
   if (parsed.ok) return parsed.units.toString();
   if (parsed.code === "AMOUNT_ZERO") return "0";
-  throw new AgentError("COMMAND_USAGE", "none", `${option} must be gwei${option === "--data-fee" ? "" : " per gas"}, such as 12.5`);
+  throw new AgentError(
+    "COMMAND_USAGE",
+    "none",
+    `${option} must be gwei${option === "--data-fee" ? "" : " per gas"}, such as 12.5`,
+  );
 }
 
 function gasFrom(given: string | undefined): string {

@@ -6,15 +6,15 @@
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { families, networkOf } from "../chains/families.ts";
-import { expandPresets } from "../chains/presets.ts";
 import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
-import { type JsonObject, type JsonValue, parseJson } from "../protocol/json.ts";
+import { parseJson } from "../protocol/json.ts";
 import { isLoopback } from "../protocol/loopback.ts";
 import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
 import { isAddressOrNetwork } from "./address-list.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
+import { expanded, type PresetOf } from "./chain-presets.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
 
 /** @public */
@@ -152,8 +152,6 @@ const chain = object(
   },
   { agentNodes: list(url, 8), feeModel: oneOf(...families.evm.feeModels), explorer: url },
 );
-const chainLines = ["family", "chainId", "confirmations", "feeModel", "explorer"];
-const currencyLines = ["decimal", "name", "symbol", "minPaymentAmount", "contract", "market"];
 
 const currency = object(
   {
@@ -224,7 +222,6 @@ const defaultLimits: GatewayLimits = {
 const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 };
 
 type File = ReturnType<typeof file>;
-type PresetOf = ReadonlyMap<string, string>;
 
 function chainsOf(chains: File["chains"], presetOf: PresetOf): Record<string, GatewayChain> {
   const result: Record<string, GatewayChain> = {};
@@ -324,23 +321,6 @@ function databasePath(text: string, base: string): string {
   const [, path] = /^sqlite:(.+)$/.exec(text) ?? [];
   if (path === undefined) throw shapeFault("config.database", "must be sqlite:PATH");
   return resolve(base, path);
-}
-
-/** The file with each preset's lines laid out; what is no object is for the reader to say. */
-function expanded(value: JsonValue): { readonly value: JsonValue; readonly chainPreset: PresetOf; readonly currencyPreset: PresetOf } {
-  const none = { value, chainPreset: new Map<string, string>(), currencyPreset: new Map<string, string>() };
-  if (!isObject(value) || value.chains === undefined || value.currencies === undefined) return none;
-  if (!isObject(value.chains) || !isObject(value.currencies)) return none;
-  const { chains, currencies, ...presets } = expandPresets(value.chains, value.currencies, {
-    ...{ chainLines, currencyLines },
-    wrong: (path, problem, known) =>
-      shapeFault(`config.${path}`, known.length === 0 ? problem : `${problem}; known are ${known.join(", ")}`),
-  });
-  return { value: { ...value, chains, currencies }, ...presets };
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /**

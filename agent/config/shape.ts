@@ -114,7 +114,8 @@ function readChain(value: JsonValue, path: string): ChainSettings {
     throw fault("CONFIG_VALUE", `${path}.confirmations must be a whole number or "finalized"`);
   }
   const confirmations = wanted === "finalized" ? wanted : asInteger(wanted, `${path}.confirmations`, 1, confirmationsMax);
-  const feeModel = chain.feeModel === undefined ? {} : { feeModel: readFeeModel(chain.feeModel, `${path}.feeModel`, families.evm) };
+  const feeModel =
+    chain.feeModel === undefined ? {} : { feeModel: readFeeModel(chain.feeModel, `${path}.feeModel`, families.evm) };
   return { family: "evm", chainId, nodes, confirmations, ...feeModel };
 }
 

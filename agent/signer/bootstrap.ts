@@ -41,7 +41,10 @@ const policy: Reader<PolicySettings> = object(
 const named = { keysMax: 256, keyPattern: /^[A-Za-z0-9_-]{1,64}$/ };
 
 const settings: Reader<SignerSettings> = object({
-  chains: record(object({ family: oneOf("evm"), chainId: integer({ min: 1 }) }, { feeModel: oneOf(...families.evm.feeModels) }), named),
+  chains: record(
+    object({ family: oneOf("evm"), chainId: integer({ min: 1 }) }, { feeModel: oneOf(...families.evm.feeModels) }),
+    named,
+  ),
   currencies: record(currency, named),
   policy: record(policy, named),
   stuckAfterMinutes: integer({ min: 1 }),

@@ -26,7 +26,11 @@ const known: ReadonlyMap<number, FeeModel> = new Map<number, FeeModel>([
   ...[10, 130, 480, 8_453, 57_073, 84_532, 11_155_420].map((chainId) => [chainId, "op-stack"] as const),
 ]);
 
-/** The word was read by a configuration's reader, against `feeModels`. */
+/**
+ * By the chain's id, unless the configuration names one: its reader has held that word against
+ * `feeModels`.
+ * @public
+ */
 export function feeModelOf({ chainId, feeModel }: ConfiguredChain): FeeModel {
   if (feeModel === undefined) return known.get(chainId) ?? "ethereum";
   const found = feeModels.find((model) => model === feeModel);

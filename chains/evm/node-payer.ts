@@ -31,7 +31,6 @@ const countedFrom = 4;
  * @public
  */
 export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock: () => number): PayerNodes {
-  const isBilledAsGas = nodes.feeModel === "arbitrum";
   const decimals = createDecimals(nodes, clock);
   const plainUntil = new Map<string, number>();
   let accountCode: { readonly atMs: number; readonly has: boolean } | null = null;
@@ -71,18 +70,6 @@ export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock
     if (units.size === tokens.length + 1) balances = { key, units };
     return units;
   };
-  const estimated = async (call: Parameters<EvmNodes["estimateGas"]>[0]): ReturnType<EvmNodes["estimateGas"]> => {
-    const estimate = await nodes.estimateGas(call);
-    return estimate.ok ? { ok: true, gas: withRoom(estimate.gas, isBilledAsGas) } : estimate;
-  };
-  /** On a chain that bills data as gas, the gas of a payment of nothing to oneself. */
-  const askCancelGas = async (account: string): Promise<{ readonly cancelGas?: bigint }> => {
-    if (!isBilledAsGas) return {};
-    const answer = await estimated({ from: account, to: account, valueWei: 0n, data: "0x" });
-    if (answer.ok) return { cancelGas: answer.gas };
-    throw new AgentError("NODE_ANSWER", "none", "the nodes say that a payment of nothing to oneself would fail");
-  };
-
   return {
     status: nodes.status,
     close: nodes.close,
@@ -94,7 +81,7 @@ export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock
         nodes.head(),
         nodes.finalBlock(),
         nodes.fees(),
-        askCancelGas(account),
+        askCancelGas(nodes, account),
         hasCode(account),
       ]);
       const funds = await fundsAt(account, final);
@@ -104,9 +91,9 @@ export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock
     },
     async work(account, payment) {
       const { contract, destination } = payment;
-      if (!isBilledAsGas && contract === "" && (await isPlain(destination))) return { ok: true, work: gasPlain };
+      if (!isBilledAsGas(nodes) && contract === "" && (await isPlain(destination))) return { ok: true, work: gasPlain };
       const { to, valueUnits, input } = sentBy(payment);
-      const estimate = await estimated({ from: account, to, valueWei: valueUnits, data: input });
+      const estimate = await estimated(nodes, { from: account, to, valueWei: valueUnits, data: input });
       if (!estimate.ok) return estimate;
       const floor = gasFloorOf(payment);
       if (estimate.gas < floor) return { ok: true, work: floor };
@@ -139,8 +126,26 @@ export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock
  * Twice as much where data is billed as gas, whose price follows another chain's. The gas that a
  * transaction leaves over comes back.
  */
-function withRoom(gas: bigint, isBilledAsGas: boolean): bigint {
-  return isBilledAsGas ? gas * 2n : (gas * 5n + 3n) / 4n;
+function withRoom(gas: bigint, isDataInGas: boolean): bigint {
+  return isDataInGas ? gas * 2n : (gas * 5n + 3n) / 4n;
+}
+
+/** The gas of a call, with room. */
+async function estimated(nodes: EvmNodes, call: Parameters<EvmNodes["estimateGas"]>[0]): ReturnType<EvmNodes["estimateGas"]> {
+  const estimate = await nodes.estimateGas(call);
+  return estimate.ok ? { ok: true, gas: withRoom(estimate.gas, isBilledAsGas(nodes)) } : estimate;
+}
+
+/** On a chain that bills data as gas, the gas of a payment of nothing to oneself. */
+async function askCancelGas(nodes: EvmNodes, account: string): Promise<{ readonly cancelGas?: bigint }> {
+  if (!isBilledAsGas(nodes)) return {};
+  const answer = await estimated(nodes, { from: account, to: account, valueWei: 0n, data: "0x" });
+  if (answer.ok) return { cancelGas: answer.gas };
+  throw new AgentError("NODE_ANSWER", "none", "the nodes say that a payment of nothing to oneself would fail");
+}
+
+function isBilledAsGas({ feeModel }: EvmNodes): boolean {
+  return feeModel === "arbitrum";
 }
 
 const nowhere: Found = { place: null, isDoubtful: false };

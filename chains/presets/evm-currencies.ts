@@ -33,7 +33,11 @@ interface Token {
   readonly isTest?: boolean;
 }
 
-function token(symbol: "USDT" | "USDC", chain: string, { contract, decimal, source, least = "1", isTest }: Token): CurrencyPreset {
+function token(
+  symbol: "USDT" | "USDC",
+  chain: string,
+  { contract, decimal, source, least = "1", isTest }: Token,
+): CurrencyPreset {
   const name = symbol === "USDT" ? "Tether USD" : "USD Coin";
   const market = isTest === true ? "" : symbol;
   return { chain, lines: { name, symbol, decimal, contract, market, minPaymentAmount: least }, source };

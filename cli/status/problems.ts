@@ -199,7 +199,11 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
     if (length > 0) findings.found(code, `approved and not signed (${code}): ${length}, ${why}`, remedyIn(code));
   }
   for (const { currency, why } of courier.outOfService)
-    findings.found("CHECK_DECIMALS", `${currency} is out of service, and nothing of it is signed: ${why}`, remedyIn("CHECK_DECIMALS"));
+    findings.found(
+      "CHECK_DECIMALS",
+      `${currency} is out of service, and nothing of it is signed: ${why}`,
+      remedyIn("CHECK_DECIMALS"),
+    );
   moneyProblems(courier, findings);
   if (courier.notify?.ok === false)
     findings.found("COURIER_NOTIFY", `nobody is told of what happens: ${courier.notify.detail}`, remedyIn("COURIER_NOTIFY"));

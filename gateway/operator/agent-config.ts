@@ -97,9 +97,7 @@ export function agentConfigText(config: GatewayConfig): string {
     apiKey: "<API_KEY>",
     encKey: "<ENCRYPTION_KEY>",
     chains: Object.fromEntries(chains),
-    currencies: Object.fromEntries(
-      currencies.map((currency) => [currency.id, currencyLines(currency)]),
-    ),
+    currencies: Object.fromEntries(currencies.map((currency) => [currency.id, currencyLines(currency)])),
     policy: Object.fromEntries(
       currencies.map((currency) => [currency.id, { ...limitsOf(config, currency), ...feesOf(config, currency.network) }]),
     ),

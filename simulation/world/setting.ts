@@ -143,7 +143,9 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
   return {
     listen: { host: "127.0.0.1", port: 0, tls: null },
     ...{ publicUrl: gatewayUrl, trustProxy: [], database: ":memory:", keyFile: "" },
-    chains: { [chainName]: { family: "evm", chainId, preset: "", explorer: "", network, nodes, agentNodes: nodes, confirmations } },
+    chains: {
+      [chainName]: { family: "evm", chainId, preset: "", explorer: "", network, nodes, agentNodes: nodes, confirmations },
+    },
     currencies: {
       eth: { id: "eth", name: "Ether", symbol: "ETH", decimal: 18, contract: "", ...common },
       usdt: { id: "usdt", name: "Tether", symbol: "USDT", decimal: 6, contract, ...common },

@@ -12,7 +12,9 @@ import { families } from "../../chains/families.ts";
 import { chainPresets, currencyPresets, expandPresets } from "../../chains/presets.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 
-const theirs: Readonly<Record<string, { id: number; blockTime?: number | undefined; blockExplorers: { default: { url: string } } }>> = {
+const theirs: Readonly<
+  Record<string, { id: number; blockTime?: number | undefined; blockExplorers: { default: { url: string } } }>
+> = {
   ...{ ethereum: viem.mainnet, "bnb-smart-chain": viem.bsc, polygon: viem.polygon, base: viem.base, arbitrum: viem.arbitrum },
   ...{ optimism: viem.optimism, avalanche: viem.avalanche, sepolia: viem.sepolia, "bsc-testnet": viem.bscTestnet },
 };
@@ -85,7 +87,8 @@ describe("a preset in a configuration", () => {
 
   it("of a currency is refused on the chain of another, and taken on a chain of its own written by hand", () => {
     const byHand = { family: "evm", chainId: 8453, nodes: ["http://n"] };
-    const on = (chain: object) => () => expandPresets({ mine: { ...chain } }, { it: { preset: "usdc-base", chain: "mine" } }, known);
+    const on = (chain: object) => () =>
+      expandPresets({ mine: { ...chain } }, { it: { preset: "usdc-base", chain: "mine" } }, known);
     expect(on({ preset: "ethereum" })).toThrow("currencies.it.preset is a currency of base");
     expect(on({ ...byHand, chainId: 1 })).toThrow("currencies.it.preset is a currency of base");
     expect(on(byHand)).not.toThrow();

@@ -3,8 +3,8 @@
  * of fees, the receipt, and the policy that counts all of it.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Policy } from "../../agent/signer/policy/policy.ts";
+import { readRules } from "../../agent/signer/policy/rules.ts";
 import { readReceipt } from "../../chains/evm/answers.ts";
 import { type FeeModel, feeModelOf, gasPriceOracle } from "../../chains/evm/fee-model.ts";
 import { fees } from "../../chains/evm/fees.ts";
@@ -147,7 +147,13 @@ describe("the fees of a rollup", () => {
   it("are known of Base, OP Mainnet and Arbitrum without a word of the configuration, which may say another", () => {
     const modelOf = (chainId: number, feeModel?: string) =>
       feeModelOf({ family: "evm", chainId, ...(feeModel === undefined ? {} : { feeModel }) });
-    expect([8453, 10, 42161, 1, 56].map((id) => modelOf(id))).toEqual(["op-stack", "op-stack", "arbitrum", "ethereum", "ethereum"]);
+    expect([8453, 10, 42161, 1, 56].map((id) => modelOf(id))).toEqual([
+      "op-stack",
+      "op-stack",
+      "arbitrum",
+      "ethereum",
+      "ethereum",
+    ]);
     expect(modelOf(31337, "op-stack")).toBe("op-stack");
     expect(modelOf(8453, "ethereum")).toBe("ethereum");
   });

@@ -342,7 +342,14 @@ describe("a clearance", () => {
     ["nonce", { nonce: 6n }],
   ])("is refused when the %s differs", (_, change) => {
     const { policy, approval } = approved();
-    const built = { approval, unsigned: buildTransfer({ ...transfer, ...change }), facts: {}, version: 1, account: hot, slot: "5" };
+    const built = {
+      approval,
+      unsigned: buildTransfer({ ...transfer, ...change }),
+      facts: {},
+      version: 1,
+      account: hot,
+      slot: "5",
+    };
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code: "POLICY_NOT_AS_APPROVED" });
   });
 
@@ -382,7 +389,10 @@ describe("a clearance", () => {
 
   it("and an approval cannot be counterfeited", () => {
     const { policy, approval } = approved();
-    const cleared = policy.clear({ approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, slot: "5" }, begun);
+    const cleared = policy.clear(
+      { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, slot: "5" },
+      begun,
+    );
     if (!cleared.ok) throw new Error(cleared.code);
     for (const [real, is] of [[approval, isApproval] as const, [cleared.clearance, isClearance] as const]) {
       expect(is(real)).toBe(true);

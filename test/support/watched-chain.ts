@@ -80,7 +80,16 @@ export const currency = (id: string, contract: string): GatewayCurrency => ({
 });
 
 export function configOf(urls: readonly string[], confirmations: number): Pick<GatewayConfig, "chains" | "currencies"> {
-  const local: GatewayChain = { family: "evm", chainId: 31337, preset: "", explorer: "", network, nodes: urls, agentNodes: urls, confirmations };
+  const local: GatewayChain = {
+    family: "evm",
+    chainId: 31337,
+    preset: "",
+    explorer: "",
+    network,
+    nodes: urls,
+    agentNodes: urls,
+    confirmations,
+  };
   return { chains: { local }, currencies: { eth: currency("eth", ""), usd: currency("usd", token) } };
 }
 

@@ -62,7 +62,15 @@ export function compare({ approval, unsigned, facts, version, account, slot }: B
 }
 
 /** Refuses with POLICY_NOT_AS_APPROVED or a code of `describeCancel`. */
-export function compareCancel({ transactionId, network, unsigned, facts, version, account, slot }: BuiltCancel): Compared | Refusal {
+export function compareCancel({
+  transactionId,
+  network,
+  unsigned,
+  facts,
+  version,
+  account,
+  slot,
+}: BuiltCancel): Compared | Refusal {
   const isSame = (said: Description): boolean => said.network === network && said.slot === slot;
   const described = transactionsOf(network).describeCancel(unsigned, account, facts);
   const read = likeness(described, isSame, "the cancel is not for this slot");
