@@ -36,7 +36,9 @@ export interface Expanding {
   /** The lines that the configuration's own readers know; a preset's others are left out. */
   readonly chainLines: readonly string[];
   readonly currencyLines: readonly string[];
-  /** A fault at a place such as `chains.bsc.preset`; `known` are the words that could stand there. */
+  /**
+   * A fault at a place such as `chains.bsc.preset`; `known` are the words that could stand there.
+   */
   readonly wrong: (path: string, problem: string, known: readonly string[], given: string) => Error;
 }
 

@@ -64,7 +64,10 @@ export interface Witnessed {
  * of slack for tiny ones.
  */
 const baseFeeSpread = { times: 2n, slack: 100n };
-/** As the base fee: it follows the base fees of layer 1. Wei of slack for a chain that bills next to nothing. */
+/**
+ * As the base fee: it follows the base fees of layer 1. Wei of slack for a chain that bills next to
+ * nothing.
+ */
 const dataFeeSpread = { times: 2n, slack: 1_000n };
 /**
  * One and the same call costs about the same at two heads; a first payment to a receiver costs less

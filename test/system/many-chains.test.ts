@@ -20,7 +20,7 @@ const receiver = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 const ordersEach = 3;
 /** Every payout waits for whole blocks and their finality: a third more is no other pace. */
 const paceRatioMax = 1.34;
-/** Data of a payment on the two that bill it, and of the operator: far above the gas of a local chain. */
+/** Data of a payment on the two that bill it, in wei, and as much again for the operator. */
 const dataFeeWord = 10n ** 13n;
 
 interface Network {

@@ -16,9 +16,16 @@ export function belowFloor(description: Description): Refusal | null {
   return why === null ? null : refuse("POLICY_FEE_BELOW_FLOOR", why);
 }
 
-/** Refuses with POLICY_FEE_UNBOUNDED: the chain bills something that no figure of the version bounds. */
-export function unbounded(chain: ConfiguredChain, { network, facts }: Description): Refusal | null {
-  const why = familyOf(network).fees.unbounded(chain, facts);
+/**
+ * Refuses with POLICY_FEE_UNBOUNDED: the chain bills something that no figure of the version
+ * bounds; with POLICY_NONE for no asset.
+ */
+export function unbounded(
+  asset: { readonly chainSettings: ConfiguredChain } | undefined,
+  { network, facts }: Description,
+): Refusal | null {
+  if (asset === undefined) return refuse("POLICY_NONE");
+  const why = familyOf(network).fees.unbounded(asset.chainSettings, facts);
   return why === null ? null : refuse("POLICY_FEE_UNBOUNDED", why);
 }
 

@@ -217,9 +217,7 @@ export class Policy {
   /**
    * Compares the bytes of a new version with the approval, its fee with the ceilings and, before a
    * nonce is bound, the approval with today's rules. Refuses with POLICY_NOT_AS_APPROVED,
-   * POLICY_FEE_BELOW_FLOOR, POLICY_FEE_UNBOUNDED, POLICY_TIP_ABOVE_MAX,
-   * POLICY_FEE_ABOVE_WITHDRAWAL, POLICY_FEE_ABOVE_DAY, POLICY_NONE, a code of `describe`, or as
-   * `judge` does.
+   * POLICY_FEE_*, POLICY_TIP_ABOVE_MAX, POLICY_NONE, a code of `describe`, or as `judge` does.
    */
   clear(built: Built, nowMs: number): Compared | Refusal {
     const { currency, transactionId, network, contract } = built.approval;
@@ -236,7 +234,7 @@ export class Policy {
     const { description } = compared;
     return (
       belowFloor(description) ??
-      unbounded(asset.chainSettings, description) ??
+      unbounded(asset, description) ??
       aboveTip(limits, description, built) ??
       this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
       compared
@@ -250,14 +248,13 @@ export class Policy {
    */
   clearCancel(built: BuiltCancel, nowMs: number): Compared | Refusal {
     const { currency, transactionId } = built;
-    const asset = this.#rules.assets.get(currency);
     const limits = this.#rules.limits.get(currency);
-    if (asset === undefined || limits === undefined) return refuse("POLICY_NONE", currency);
+    if (limits === undefined) return refuse("POLICY_NONE", currency);
     const compared = compareCancel(built);
     if (!compared.ok) return compared;
     const { description } = compared;
     return (
-      unbounded(asset.chainSettings, description) ??
+      unbounded(this.#rules.assets.get(currency), description) ??
       aboveTip(limits, description, built) ??
       this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
       compared
