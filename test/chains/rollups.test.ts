@@ -11,6 +11,7 @@ import { fees } from "../../chains/evm/fees.ts";
 import { createEvmNodes } from "../../chains/evm/node.ts";
 import { createPayer } from "../../chains/evm/node-payer.ts";
 import { evmTransactions } from "../../chains/evm/transactions.ts";
+import { judgeConsumer } from "../../chains/evm/verdict.ts";
 import type { Facts } from "../../chains/family.ts";
 import { type Anvil, startAnvil } from "../../scripts/anvil.ts";
 import { rpc } from "../../scripts/rpc.ts";
@@ -18,6 +19,7 @@ import { deployToken } from "../../scripts/token.ts";
 
 const account = `0x${"a1".repeat(20)}`;
 const shop = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const hash = `0x${"11".repeat(32)}`;
 const receiver = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 const gwei = 10n ** 9n;
 const unit = 1_000_000_007n;
@@ -160,7 +162,6 @@ describe("the fees of a rollup", () => {
 });
 
 describe("the receipt of a rollup", () => {
-  const hash = `0x${"11".repeat(32)}`;
   const plain = {
     ...{ transactionHash: hash, blockNumber: "0x9", blockHash: hash, status: "0x1", from: account, to: shop, logs: [] },
     ...{ gasUsed: "0x5208", effectiveGasPrice: "0xa" },
@@ -176,6 +177,21 @@ describe("the receipt of a rollup", () => {
       1000n + 21_000n * 100n * 100n + 7n,
     );
     expect(() => readReceipt({ ...plain, l1Fee: "1000" })).toThrow("l1Fee");
+  });
+});
+
+describe("the fee that the gateway records", () => {
+  it("is the receipt's gas and the data that was billed with it", () => {
+    const receipt = readReceipt({
+      ...{ transactionHash: hash, blockNumber: "0x9", blockHash: hash, status: "0x0", from: account, to: shop, logs: [] },
+      ...{ gasUsed: "0x5208", effectiveGasPrice: "0xa", l1Fee: "0x3e8" },
+    });
+    const payment = { network: "eip155:10", account, slot: "5", contract: "", destination: shop, amountUnits: 5n };
+    const transaction = { hash, from: account, nonce: 5n, to: shop, valueUnits: 5n, input: "0x" };
+    expect(judgeConsumer(payment, { transaction, receipt }, null)).toMatchObject({
+      kind: "failed",
+      final: { feeUnits: 211_000n },
+    });
   });
 });
 
