@@ -164,13 +164,15 @@ module.exports = {
     {
       name: "no-room-of-the-gateway-imports-its-roof",
       severity: "error",
-      from: { path: "^gateway/([^/]+/|(config|service|address-list|fiat|price-settings|sweep-settings)\\.ts$)" },
+      from: { path: "^gateway/([^/]+/|(chain-presets|config|service|address-list|fiat|price-settings|sweep-settings)\\.ts$)" },
       to: { path: "^gateway/(gateway|command)\\.ts$" },
     },
     {
       name: "gateway-ground-files-import-the-ground-alone",
       severity: "error",
-      from: { path: "^gateway/(callback-settings|config|service|address-list|fiat|price-settings|sweep-settings)\\.ts$" },
+      from: {
+        path: "^gateway/(callback-settings|chain-presets|config|service|address-list|fiat|price-settings|sweep-settings)\\.ts$",
+      },
       to: { path: "^gateway/[^/]+/", pathNot: "^gateway/(store|auth)/" },
     },
     {

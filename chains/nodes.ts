@@ -78,7 +78,18 @@ export interface BlockFacts {
   readonly price: Price;
   /** The paying account's funds at the final block, by token contract; "" is the native coin. */
   readonly balances: ReadonlyMap<string, bigint>;
+  /** Why tokens are not to be paid with, by contract: they count otherwise than configured. */
+  readonly unfit: ReadonlyMap<string, string>;
   readonly accountHasCode: boolean;
+}
+
+/**
+ * A token that is paid with, and the decimals that it should have.
+ * @public
+ */
+export interface PaidToken {
+  readonly contract: string;
+  readonly decimal: number;
 }
 
 /**

@@ -14,6 +14,7 @@ import { isLoopback } from "../protocol/loopback.ts";
 import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
 import { isAddressOrNetwork } from "./address-list.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
+import { expanded, type PresetOf } from "./chain-presets.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
 import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefault } from "./sweep-settings.ts";
 
@@ -21,6 +22,9 @@ import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefau
 export interface GatewayChain {
   readonly family: "evm";
   readonly chainId: number;
+  readonly feeModel?: string; // one of the family's; by the chain's id unless told
+  readonly preset: string; // that its lines were laid over, "" for none
+  readonly explorer: string; // address that ends where a transaction's hash begins; "" for none
   readonly network: string; // CAIP-2, made from chainId
   readonly nodes: readonly string[];
   readonly agentNodes: readonly string[]; // written into agents' config.json; the gateway's own unless told
@@ -30,6 +34,7 @@ export interface GatewayChain {
 /** @public */
 export interface GatewayCurrency {
   readonly id: string;
+  readonly preset: string; // that its lines were laid over, "" for none
   readonly chain: string;
   readonly network: string;
   readonly name: string;
@@ -148,7 +153,7 @@ const chain = object(
     nodes: list(url, 8),
     confirmations: (value, path) => (value === "finalized" ? "finalized" : positive(10_000)(value, path)) as number | "finalized",
   },
-  { agentNodes: list(url, 8) },
+  { agentNodes: list(url, 8), feeModel: oneOf(...families.evm.feeModels), explorer: url },
 );
 
 const currency = object(
@@ -223,7 +228,7 @@ const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, withdrawalHours
 
 type File = ReturnType<typeof file>;
 
-function chainsOf(chains: File["chains"]): Record<string, GatewayChain> {
+function chainsOf(chains: File["chains"], presetOf: PresetOf): Record<string, GatewayChain> {
   const result: Record<string, GatewayChain> = {};
   const networks = new Set<string>();
   for (const [name, entry] of Object.entries(chains)) {
@@ -231,7 +236,8 @@ function chainsOf(chains: File["chains"]): Record<string, GatewayChain> {
     if (entry.nodes.length === 0) throw shapeFault(`config.chains.${name}.nodes`, "must name at least one node");
     if (networks.has(id)) throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
     networks.add(id);
-    result[name] = { ...entry, network: id, agentNodes: entry.agentNodes ?? entry.nodes };
+    const { agentNodes = entry.nodes, explorer = "" } = entry;
+    result[name] = { ...entry, preset: presetOf.get(name) ?? "", explorer, network: id, agentNodes };
   }
   return result;
 }
@@ -242,7 +248,11 @@ function amountIn(text: string, decimal: number, path: string): string {
   return formatAmount(amount.units, decimal);
 }
 
-function currenciesOf(currencies: File["currencies"], chains: Record<string, GatewayChain>): Record<string, GatewayCurrency> {
+function currenciesOf(
+  currencies: File["currencies"],
+  chains: Record<string, GatewayChain>,
+  presetOf: PresetOf,
+): Record<string, GatewayCurrency> {
   const result: Record<string, GatewayCurrency> = {};
   const assets = new Set<string>();
   for (const [id, entry] of Object.entries(currencies)) {
@@ -272,6 +282,7 @@ function currenciesOf(currencies: File["currencies"], chains: Record<string, Gat
     const enabled = entry.enabled ?? true;
     result[id] = {
       id,
+      preset: presetOf.get(id) ?? "",
       chain: chainName,
       network: on.network,
       name,
@@ -325,9 +336,10 @@ function databasePath(text: string, base: string): string {
  * @public
  */
 export function parseConfig(text: string | Uint8Array, base: string, changedAtMs: number): GatewayConfig {
-  const raw = file(parseJson(text, { bytesMax: configBytesMax, keysMax: 512 }), "config");
-  const chains = chainsOf(raw.chains);
-  const currencies = currenciesOf(raw.currencies, chains);
+  const { value, chainPreset, currencyPreset } = expanded(parseJson(text, { bytesMax: configBytesMax, keysMax: 512 }));
+  const raw = file(value, "config");
+  const chains = chainsOf(raw.chains, chainPreset);
+  const currencies = currenciesOf(raw.currencies, chains, currencyPreset);
   const tls = raw.listen.tls;
   const trustProxy = raw.trustProxy ?? [];
   if (tls === undefined && trustProxy.length === 0 && !isLoopback(raw.listen.host)) {

@@ -86,6 +86,7 @@ export const codes = {
   POLICY_FEE_ABOVE_DAY: ["refusal", "none", "operator", "with this fee those of the last 24 hours could be above maxFeePerDay; it waits", "wait, or raise maxFeePerDay"],
   POLICY_TIP_ABOVE_MAX: ["refusal", "none", "operator", "the tip for the block's maker could be above maxTipGwei; it waits", "compare what the nodes propose with a block explorer; wait, or raise maxTipGwei"],
   POLICY_FEE_BELOW_FLOOR: ["refusal", "none", "operator", "its work is below what such a transaction needs at the least, so no block would carry it out", "none: the courier asks the nodes again; a person names more work"],
+  POLICY_FEE_UNBOUNDED: ["refusal", "none", "operator", "the chain bills data beside the work, and nothing says up to how much", "none: the courier asks the nodes again; a person names --data-fee"],
   // admission, ledger, keystore, vault, sockets (signer)
   LEDGER_MISSING: ["fault", "none", "operator", "the ledger is missing or empty although this agent was paired", "restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md"],
   LEDGER_EXISTS: ["fault", "none", "operator", "there is a ledger here already", "keep it, or choose another state folder"],
@@ -240,6 +241,7 @@ export const codes = {
   CONFIG_GATEWAY_URL: ["fault", "none", "operator", "gatewayUrl is not an origin", "write it as https://host or https://host:port"],
   CONFIG_GATEWAY_PLAINTEXT: ["fault", "none", "operator", "gatewayUrl is plain http off loopback", "use https"],
   CONFIG_NODE_URL: ["fault", "none", "operator", "the address of a chain node is not http or https", "write it as https://host/path"],
+  CONFIG_PRESET: ["fault", "none", "operator", "a preset has no such name, or is of another chain", "take a name from docs/chains.md, or write the lines out"],
   CONFIG_CHAIN_TWICE: ["fault", "none", "operator", "two chains have the same chainId", "keep one of them"],
   CONFIG_ASSET_TWICE: ["fault", "none", "operator", "two currencies are the same coin or token, which would double its limits", "keep one of them"],
   CONFIG_CURRENCY_CHAIN: ["fault", "none", "operator", "a currency names a chain that is not configured", "correct the name or add the chain"],

@@ -8,6 +8,7 @@ export interface ChainSettings {
   readonly chainId: number; // 1 … 2^53-1
   readonly nodes: readonly string[]; // 1 … 8 http or https addresses
   readonly confirmations: number | "finalized"; // 1 … 10000
+  readonly feeModel?: string; // one of the family's; by the chain's id unless told
 }
 
 /** @public */
@@ -110,7 +111,7 @@ export interface CourierSettings {
  * @public
  */
 export interface SignerSettings {
-  readonly chains: Readonly<Record<string, Pick<ChainSettings, "family" | "chainId">>>;
+  readonly chains: Readonly<Record<string, Pick<ChainSettings, "family" | "chainId" | "feeModel">>>;
   readonly currencies: Readonly<Record<string, CurrencySettings>>;
   readonly policy: Readonly<Record<string, PolicySettings>>;
   readonly stuckAfterMinutes: number;

@@ -31,6 +31,7 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
     block: 0,
     nativeBalance: "",
     balances: new Map<string, bigint>() as ReadonlyMap<string, bigint>,
+    unfit: new Map<string, string>() as ReadonlyMap<string, string>,
     hasCode: false,
   };
   state.chains.set(chain, known);
@@ -53,6 +54,7 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
       known.hasCode = facts.accountHasCode;
       known.nativeBalance = `${facts.balances.get("") ?? ""}`;
       known.balances = facts.balances;
+      known.unfit = facts.unfit;
       feed({ kind: "block", chain, facts });
       if (isBack) tellStatus();
     },

@@ -3,6 +3,7 @@
  * ‖ encKey bytes, then nothing until the pipe ends. The key never becomes text, and every buffer it
  * came in is wiped. Pure; the stream is main.ts's.
  */
+import { families } from "../../chains/families.ts";
 import { decimalMax } from "../../protocol/amount.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
@@ -42,7 +43,10 @@ const policy: Reader<PolicySettings> = object(
 const named = { keysMax: 256, keyPattern: /^[A-Za-z0-9_-]{1,64}$/ };
 
 const settings: Reader<SignerSettings> = object({
-  chains: record(object({ family: oneOf("evm"), chainId: integer({ min: 1 }) }), named),
+  chains: record(
+    object({ family: oneOf("evm"), chainId: integer({ min: 1 }) }, { feeModel: oneOf(...families.evm.feeModels) }),
+    named,
+  ),
   currencies: record(currency, named),
   policy: record(policy, named),
   stuckAfterMinutes: integer({ min: 1 }),

@@ -42,8 +42,13 @@ export interface PayerOptions {
   readonly patienceMs?: number; // of one question to a provider that is asked too much, default 15000
 }
 
-/** As the doors have it, and `dead`, which families without slots have. @public */
-export interface TronPayer extends PayerNodes {
+/**
+ * As the doors have it, but for the decimals of tokens, which nobody asks here; and `dead`, which
+ * families without slots have.
+ * @public
+ */
+export interface TronPayer extends Omit<PayerNodes, "facts"> {
+  facts(account: string): Promise<Omit<BlockFacts, "unfit">>;
   dead(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
 }
 
@@ -88,7 +93,12 @@ function uncounted(witnesses: number): Counters {
   return { latest: 0n, pending: 0n, final: 0n, witnesses, isSame: true };
 }
 
-async function factsOf(pool: NodePool, blocks: Blocks, contracts: readonly string[], account: string): Promise<BlockFacts> {
+async function factsOf(
+  pool: NodePool,
+  blocks: Blocks,
+  contracts: readonly string[],
+  account: string,
+): ReturnType<TronPayer["facts"]> {
   const [head, { solid, price }] = await Promise.all([blocks.head(), marketOf(pool, blocks)]);
   const balances = new Map<string, bigint>();
   const readToken = async (contract: string): Promise<void> => {

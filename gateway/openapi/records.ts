@@ -117,6 +117,9 @@ const transaction = shape(
     stage,
     code: text("Why it failed or is held; empty without a reason."),
     txHash: text("The transaction on chain; empty while there is none."),
+    explorerUrl: text(
+      "The transaction in a public explorer, for people; empty while there is none, or where none is configured.",
+    ),
     confirmations: { type: "integer", description: "Blocks on a payment that is not final yet.", minimum: 1 },
     changedAt: time("When it changed last."),
     expiresAt: time("Until when it can be paid, or signed."),

@@ -212,7 +212,7 @@ describe("an order", () => {
 
 const eth = {
   ...{ id: "eth", chain: "local", network, name: "", symbol: "", decimal: 18, contract: "", minPaymentAmount: "1" },
-  ...{ minWithdrawAmount: "1", enabled: true, depositOnly: false, market: "", listUnpriced: false },
+  ...{ minWithdrawAmount: "1", enabled: true, depositOnly: false, preset: "", market: "", listUnpriced: false },
   sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000000000000000005" },
 } satisfies GatewayCurrency;
 

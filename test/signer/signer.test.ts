@@ -356,6 +356,7 @@ describe("a socket", () => {
       waiting: [],
       durableMedianUs: 0,
       notify: null,
+      outOfService: [],
       lowFunds: [],
       configDigest: "c0".repeat(32),
     };

@@ -106,6 +106,7 @@ export function factsOf(number: number, over: Partial<BlockFacts> = {}): BlockFa
       ["", 1000n * 10n ** 18n],
       [token, 10n ** 12n],
     ]),
+    unfit: new Map(),
     accountHasCode: false,
     ...over,
   };

@@ -288,6 +288,7 @@ class World implements Surroundings {
       finalNumber,
       price: { baseFeePerGas: this.chain.baseFee, maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: gwei },
       balances: new Map([["", balance]]),
+      unfit: new Map(),
       accountHasCode: false,
     };
     this.lastFacts = facts;

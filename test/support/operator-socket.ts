@@ -158,6 +158,7 @@ export const well: SignerStatus = {
     waiting: [],
     durableMedianUs: 1650,
     notify: null,
+    outOfService: [],
     lowFunds: [],
     configDigest: "c0".repeat(32),
   },

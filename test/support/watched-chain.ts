@@ -77,11 +77,20 @@ export const currency = (id: string, contract: string): GatewayCurrency => ({
   minWithdrawAmount: "0.01",
   enabled: true,
   depositOnly: false,
-  ...{ market: "", listUnpriced: false, sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" } },
+  ...{ preset: "", market: "", listUnpriced: false, sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" } },
 });
 
 export function configOf(urls: readonly string[], confirmations: number): Pick<GatewayConfig, "chains" | "currencies"> {
-  const local: GatewayChain = { family: "evm", chainId: 31337, network, nodes: urls, agentNodes: urls, confirmations };
+  const local: GatewayChain = {
+    family: "evm",
+    chainId: 31337,
+    preset: "",
+    explorer: "",
+    network,
+    nodes: urls,
+    agentNodes: urls,
+    confirmations,
+  };
   return { chains: { local }, currencies: { eth: currency("eth", ""), usd: currency("usd", token) } };
 }
 

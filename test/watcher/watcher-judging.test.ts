@@ -65,6 +65,7 @@ describe("judging", () => {
       to: receiver,
       gasUsed: 1n,
       effectiveGasPrice: 1n,
+      dataFee: 0n,
       logs: [],
     },
   });

@@ -103,7 +103,7 @@ export function clearPayment(
   const payment = { network, account: account.account, slot, contract, destination, amountUnits };
   const unsigned = transactionsOf(network).build(payment, facts);
   const { child = null } = turn.core.policy.payer(job) ?? {};
-  const built = { approval, unsigned, version, account: account.account, child, slot, tipAllowedUnits };
+  const built = { approval, unsigned, facts, version, account: account.account, child, slot, tipAllowedUnits };
   const cleared = turn.core.policy.clear(built, turn.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
@@ -120,11 +120,14 @@ export function clearCancel(
   if (closed !== null) return closed;
   const slot = slotOf(turn, withdrawal);
   const unsigned = transactionsOf(slot.network).buildCancel(slot, facts);
-  const cleared = turn.core.policy.clearCancel({ ...slot, unsigned, version, tipAllowedUnits }, turn.nowMs);
+  const cleared = turn.core.policy.clearCancel({ ...slot, unsigned, facts, version, tipAllowedUnits }, turn.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
 
-function slotOf({ core }: Turn, { transactionId, job, account, slot }: Withdrawal): Omit<BuiltCancel, "unsigned" | "version"> {
+function slotOf(
+  { core }: Turn,
+  { transactionId, job, account, slot }: Withdrawal,
+): Omit<BuiltCancel, "unsigned" | "facts" | "version"> {
   const { child = null } = core.policy.payer(job) ?? {};
   return { transactionId, currency: laneOf(job), network: job.network, account, child, slot };
 }
@@ -177,9 +180,8 @@ export function recorded(turn: Turn, withdrawal: Withdrawal, made: Version): Pre
   const { transactionId, account } = withdrawal;
   const { version, digest, intentSeq } = made;
   const unsigned = Uint8Array.from(Buffer.from(made.unsigned.slice(2), "hex"));
-  const built = made.isCancel
-    ? { ...slotOf(turn, withdrawal), unsigned, version }
-    : paymentOf(turn, withdrawal, unsigned, version);
+  const bytes = { unsigned, facts: made.facts ?? {}, version };
+  const built = made.isCancel ? { ...slotOf(turn, withdrawal), ...bytes } : paymentOf(turn, withdrawal, bytes);
   const cleared = turn.core.policy.clearRecorded(built, digest, withdrawal.job);
   if (cleared.ok)
     return { ok: true, work: { transactionId, version, intentSeq, clearance: cleared.clearance, unsigned, account } };
@@ -191,11 +193,10 @@ export function recorded(turn: Turn, withdrawal: Withdrawal, made: Version): Pre
 function paymentOf(
   { core }: Turn,
   { transactionId, job, account, slot }: Withdrawal,
-  unsigned: Uint8Array,
-  version: number,
+  bytes: Pick<Built, "unsigned" | "facts" | "version">,
 ): Built {
   const approval = core.policy.approval(transactionId);
   invariant(approval !== undefined, "a bound withdrawal has its approval");
   const { child = null } = core.policy.payer(job) ?? {};
-  return { approval, unsigned, version, account, child, slot };
+  return { approval, ...bytes, account, child, slot };
 }

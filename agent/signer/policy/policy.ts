@@ -15,7 +15,7 @@ import type { Row } from "../../ledger/sorted-file.ts";
 import { type Approval, makeApproval } from "./approval.ts";
 import { assetOf, destinationOf, isElsewhere, type Payer, payerOf, type Question, readQuestion, strangerAt } from "./asked.ts";
 import { canonicalLimits } from "./canonical.ts";
-import { aboveTip, belowFloor } from "./ceilings.ts";
+import { aboveTip, belowFloor, unbounded } from "./ceilings.ts";
 import { type Built, type BuiltCancel, type Compared, compare, compareCancel } from "./comparison.ts";
 import { Destinations, type Paid, type PaidEntries } from "./destinations.ts";
 import { holdReason, isAbove, likenessOf } from "./holds.ts";
@@ -209,8 +209,7 @@ export class Policy {
   /**
    * Compares the bytes of a new version with the approval, its fee with the ceilings and, before a
    * nonce is bound, the approval with today's rules. Refuses with POLICY_NOT_AS_APPROVED,
-   * POLICY_FEE_BELOW_FLOOR, POLICY_TIP_ABOVE_MAX, POLICY_FEE_ABOVE_WITHDRAWAL,
-   * POLICY_FEE_ABOVE_DAY, POLICY_NONE, a code of `describe`, or as `judge` does.
+   * POLICY_FEE_*, POLICY_TIP_ABOVE_MAX, POLICY_NONE, a code of `describe`, or as `judge` does.
    */
   clear(built: Built, nowMs: number): Compared | Refusal {
     const { currency, transactionId, network, contract } = built.approval;
@@ -227,6 +226,7 @@ export class Policy {
     const { description } = compared;
     return (
       belowFloor(description) ??
+      unbounded(asset, description) ??
       aboveTip(limits, description, built) ??
       this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
       compared
@@ -246,6 +246,7 @@ export class Policy {
     if (!compared.ok) return compared;
     const { description } = compared;
     return (
+      unbounded(this.#rules.assets.get(currency), description) ??
       aboveTip(limits, description, built) ??
       this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
       compared

@@ -3,7 +3,7 @@
  * contract and decimals come from here and never from a job. Touches nothing.
  */
 import { families } from "../../../chains/families.ts";
-import type { Family } from "../../../chains/family.ts";
+import type { ConfiguredChain, Family } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { AgentError } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
@@ -17,6 +17,7 @@ import type { PolicySettings, SignerSettings } from "../../config/settings.ts";
 export interface Asset {
   readonly currency: string;
   readonly chain: string; // name in the settings
+  readonly chainSettings: ConfiguredChain;
   readonly network: string; // CAIP-2
   readonly family: Family;
   readonly contract: string; // "" native
@@ -76,6 +77,7 @@ export function readRules(
     assets.set(currency, {
       currency,
       chain: entry.chain,
+      chainSettings: chain,
       network,
       family,
       contract,

@@ -65,6 +65,7 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   durableMedianUs: integer({ min: 0 }),
   configDigest: hex(32),
   notify: nullable(object({ ok: boolean(), detail: text })),
+  outOfService: list(object({ currency: chain, why: text }), 512),
   lowFunds: list(object({ currency: chain, has: amount, wanted: amount }), 512),
 });
 

@@ -53,6 +53,7 @@ const courier = {
   durableMedianUs: 0,
   configDigest: "c0".repeat(32),
   notify: null,
+  outOfService: [],
   lowFunds: [],
 };
 
