@@ -47,7 +47,7 @@ const upwards = gatewayFloors.map((floor, at) => ({
  * Tools that try the product with what its tests are made of; every other script works where
  * `test/` is not.
  */
-const tryingScripts = "^scripts/(faults|fuzz|images)(/|(-run)?\\.ts$)";
+const tryingScripts = "^scripts/(faults|fuzz|images|tron)(/|(-run)?\\.ts$)";
 
 const signer = { path: "^agent/(signer|ledger|keystore)/" };
 
@@ -63,7 +63,7 @@ module.exports = {
       "^protocol/",
       offlineChains,
       ...pure,
-      ...packages("@noble/curves", "@noble/hashes", "@scure/bip32", "tiny-secp256k1"),
+      ...packages("@noble/curves", "@noble/hashes", "@scure/base", "@scure/bip32", "tiny-secp256k1"),
     ]),
     only("chain-node", { path: chainNodes }, [
       "^protocol/",
@@ -82,7 +82,7 @@ module.exports = {
       name: "no-family-knows-another",
       severity: "error",
       from: { path: "^chains/([^/]+)/" },
-      to: { path: "^chains/[^/]+/", pathNot: "^chains/($1|curve)/" },
+      to: { path: "^chains/[^/]+/", pathNot: "^chains/($1|curve|providers)/" },
     },
     only("signer", signer, [
       "^protocol/",
@@ -216,6 +216,12 @@ module.exports = {
       ...pure,
       ...builtin("net", "http", "https", "dns/promises"),
     ]),
+    {
+      name: "the-judge-of-our-transactions-is-no-part-of-the-product",
+      severity: "error",
+      from: { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway|simulation)/" },
+      to: { path: "node_modules/tronweb/" },
+    },
     {
       name: "who-has-no-keys-has-no-curve-that-signs",
       severity: "error",
