@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { publicKeyFromHex } from "../../protocol/envelope.ts";
-import { type ChainNode, FakeChain, serveChain } from "../../test/support/fake-chain.ts";
+import { type ChainNode, FakeChain, serveChain } from "../../rig/fake-chain.ts";
 import { type Receiver, startReceiver } from "../callback-receiver.ts";
 import { run, type Started, until } from "../processes.ts";
 import { projectRoot } from "../rig.ts";

@@ -13,8 +13,8 @@ import { AgentError } from "../../protocol/fault.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { Entry, Statement } from "../../protocol/messages.ts";
 import { parseJob, parseStatement } from "../../protocol/payloads.ts";
-import { assertSafe, type KnownLimits } from "../../test/invariants.ts";
-import { agentId, Gateway, merchant } from "../../test/support/signer-rig.ts";
+import { assertSafe, type KnownLimits } from "../../rig/invariants.ts";
+import { agentId, Gateway, merchant } from "../../rig/signer-rig.ts";
 import { type Identity, openedOf, type SignerFolder } from "./signer-folder.ts";
 
 type Client = SocketClient<CourierRequests, CourierAnswers>;

@@ -13,7 +13,7 @@ import { initFolder } from "../../gateway/operator/folder.ts";
 import { createMerchant } from "../../gateway/operator/people.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
-import type { AgentKeys } from "../../test/support/gateway-database.ts";
+import type { AgentKeys } from "../../rig/gateway-database.ts";
 import { freePort, type Started, start, until } from "../processes.ts";
 import { projectRoot } from "../rig.ts";
 

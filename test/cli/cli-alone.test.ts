@@ -9,10 +9,10 @@ import { describe, expect, it } from "vitest";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger } from "../../agent/ledger/ledger.ts";
 import { unitsIn } from "../../cli/machine.ts";
+import { testSeal } from "../../rig/ledger-seal.ts";
 import { projectRoot } from "../../scripts/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { nowMs, rig, run, usesTheRig } from "../support/command-rig.ts";
-import { testSeal } from "../support/ledger-seal.ts";
 import { well } from "../support/operator-socket.ts";
 
 usesTheRig();

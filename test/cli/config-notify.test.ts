@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { readMetrics, readNotify } from "../../agent/config/notify.ts";
 import { parseConfig } from "../../gateway/config.ts";
 import type { JsonValue } from "../../protocol/json.ts";
-import { testConfig } from "../support/gateway-server.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
 
 const currencies = { eth: { chain: "local", decimal: 18 } };
 const notify = (value: JsonValue) => readNotify(value, currencies);

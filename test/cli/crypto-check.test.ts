@@ -12,9 +12,9 @@ import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { sealKeystore } from "../../agent/keystore/keystore.ts";
 import { deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
+import { type FakeNode, startFakeNode } from "../../rig/fake-node.ts";
 import { AgentFolder, knownMnemonic } from "../support/agent-folder.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { type FakeNode, startFakeNode } from "../support/fake-node.ts";
 
 startsTheBuild();
 let folder: AgentFolder;

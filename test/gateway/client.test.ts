@@ -12,7 +12,7 @@ import { createTokenMaker } from "../../client/signature-token.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
 import { publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { receiver, sha256, startTestGateway, type TestGateway, wallet } from "../support/gateway-server.ts";
+import { receiver, sha256, startTestGateway, type TestGateway, wallet } from "../../rig/gateway-server.ts";
 
 const nowMs = Date.parse("2026-01-02T03:04:05.678Z");
 const now = (): number => nowMs;

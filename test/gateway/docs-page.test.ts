@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { operations } from "../../gateway/api/routes.ts";
-import { startTestGateway, type TestGateway } from "../support/gateway-server.ts";
+import { startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
 
 const chromium = ["chromium", "chromium-browser", "google-chrome"].find(
   (name) => spawnSync("sh", ["-c", `command -v ${name}`]).status === 0,

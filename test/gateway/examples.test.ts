@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { receiver, startTestGateway, type TestGateway } from "../support/gateway-server.ts";
+import { receiver, startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
 
 const page = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
 const languages = [

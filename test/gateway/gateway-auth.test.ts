@@ -11,8 +11,8 @@ import type { SeenToken } from "../../gateway/store/jtis.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
+import { type Answered, encode, handmadeToken, sha256 } from "../../rig/gateway-server.ts";
 import { gateway, knock, oneGateway, path } from "../support/door.ts";
-import { type Answered, encode, handmadeToken, sha256 } from "../support/gateway-server.ts";
 
 oneGateway();
 

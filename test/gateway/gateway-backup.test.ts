@@ -16,10 +16,10 @@ import { schemaVersion } from "../../gateway/store/schema.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
+import { silentLog } from "../../rig/gateway-database.ts";
+import { startTestGateway, type TestGateway, testConfig } from "../../rig/gateway-server.ts";
 import { projectRoot } from "../../scripts/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { silentLog } from "../support/gateway-database.ts";
-import { startTestGateway, type TestGateway, testConfig } from "../support/gateway-server.ts";
 import { takeBack } from "../support/older-database.ts";
 
 startsTheBuild();

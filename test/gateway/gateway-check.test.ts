@@ -11,9 +11,9 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { checkGateway } from "../../gateway/operator/check.ts";
 import { initFolder } from "../../gateway/operator/folder.ts";
 import { ownStore } from "../../gateway/store/owner.ts";
+import { type FakeNode, startFakeNode } from "../../rig/fake-node.ts";
+import { silentLog } from "../../rig/gateway-database.ts";
 import { closedPort } from "../support/evm-nodes.ts";
-import { type FakeNode, startFakeNode } from "../support/fake-node.ts";
-import { silentLog } from "../support/gateway-database.ts";
 
 const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 const nowMs = Date.parse("2026-11-20T12:00:00Z");

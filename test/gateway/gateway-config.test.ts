@@ -8,7 +8,7 @@ import { createPeers } from "../../gateway/api/peers.ts";
 import { parseConfig } from "../../gateway/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { writeOwnFile } from "../../gateway/operator/folder.ts";
-import { testConfig, usdtContract } from "../support/gateway-server.ts";
+import { testConfig, usdtContract } from "../../rig/gateway-server.ts";
 
 describe("configuration", () => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-config-"));

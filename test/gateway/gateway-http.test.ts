@@ -13,7 +13,7 @@ import { answerCodes } from "../../gateway/answer/messages.ts";
 import { createMerchant } from "../../gateway/operator/people.ts";
 import { codes } from "../../protocol/codes.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { handmadeToken, startTestGateway } from "../support/gateway-server.ts";
+import { handmadeToken, startTestGateway } from "../../rig/gateway-server.ts";
 import { auto, countOf, db, eachTestItsGateway, gateway, many, read, ready, withdrawal } from "../support/shop.ts";
 import { until } from "../support/until.ts";
 

@@ -13,8 +13,8 @@ import { revoke } from "../../gateway/operator/people.ts";
 import { schemaVersion } from "../../gateway/store/schema.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
+import { type Answered, handmadeToken, startTestGateway } from "../../rig/gateway-server.ts";
 import { gateway, knock, oneGateway, path } from "../support/door.ts";
-import { type Answered, handmadeToken, startTestGateway } from "../support/gateway-server.ts";
 import { takeBack } from "../support/older-database.ts";
 
 oneGateway();

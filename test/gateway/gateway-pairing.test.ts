@@ -22,7 +22,7 @@ import {
   usdtContract,
   wallet,
   walletFrom,
-} from "../support/gateway-server.ts";
+} from "../../rig/gateway-server.ts";
 import { agentRow, anotherGateway, auto, countOf, db, eachTestItsGateway, gateway, ready, release } from "../support/shop.ts";
 
 eachTestItsGateway();

@@ -20,8 +20,8 @@ import { createFeed, type Feed } from "../../gateway/prices/feed.ts";
 import { judge, type Reading } from "../../gateway/prices/judge.ts";
 import { markets } from "../../gateway/prices/markets.ts";
 import { boardOf } from "../../gateway/prices/prices.ts";
-import { type GatewayDatabase, gatewayDatabase } from "../support/gateway-database.ts";
-import { testConfig } from "../support/gateway-server.ts";
+import { type GatewayDatabase, gatewayDatabase } from "../../rig/gateway-database.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
 
 const start = Date.parse("2026-01-02T03:04:05.678Z");
 const text = (price: bigint | null | undefined): string | null =>

@@ -19,9 +19,9 @@ import { type GatewayConfig, parseConfig } from "../../gateway/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { askHealth, failedChecks } from "../../gateway/operator/health.ts";
 import { createStore } from "../../gateway/store/store.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
 import { until } from "../../scripts/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { testConfig } from "../support/gateway-server.ts";
 
 const log = pino({ level: "silent" });
 const deps = { log, clock: Date.now, onPoisoned: () => {} };

@@ -12,7 +12,7 @@ import { readPrice } from "../../gateway/prices/decimal.ts";
 import { quote } from "../../gateway/prices/quote.ts";
 import type { Prices } from "../../gateway/service.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { receiver, usdtContract } from "../support/gateway-server.ts";
+import { receiver, usdtContract } from "../../rig/gateway-server.ts";
 import {
   anotherGateway,
   auto,

@@ -14,7 +14,7 @@ import {
   testConfig,
   usdtContract,
   wallet,
-} from "../support/gateway-server.ts";
+} from "../../rig/gateway-server.ts";
 import {
   agentRow,
   anotherGateway,

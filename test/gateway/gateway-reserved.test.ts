@@ -12,9 +12,9 @@ import {
   replaceWithdrawal,
   updateWithdrawal,
 } from "../../gateway/store/withdrawals.ts";
-import { type GatewayDatabase, gatewayDatabase } from "../support/gateway-database.ts";
+import { type GatewayDatabase, gatewayDatabase } from "../../rig/gateway-database.ts";
+import { Seeded } from "../../rig/seeded.ts";
 import { takeBack } from "../support/older-database.ts";
-import { Seeded } from "../support/seeded.ts";
 
 let db: GatewayDatabase;
 beforeEach(() => {

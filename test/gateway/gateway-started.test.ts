@@ -11,8 +11,8 @@ import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { type GatewayConfig, parseConfig } from "../../gateway/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { createStore } from "../../gateway/store/store.ts";
-import { type ChainNode, FakeChain, type Lie, serveChain } from "../support/fake-chain.ts";
-import { testConfig } from "../support/gateway-server.ts";
+import { type ChainNode, FakeChain, type Lie, serveChain } from "../../rig/fake-chain.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
 import { until } from "../support/until.ts";
 
 interface Check {

@@ -10,7 +10,7 @@ import type { JobRow } from "../../gateway/store/rows.ts";
 import { placeJobs } from "../../gateway/withdrawals/jobs.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { receiver, usdtContract, wallet } from "../support/gateway-server.ts";
+import { receiver, usdtContract, wallet } from "../../rig/gateway-server.ts";
 import {
   agentRow,
   anotherGateway,

@@ -8,7 +8,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "../../gateway/api/routes.ts";
 import { listParameterNames } from "../../gateway/api/transactions.ts";
 import { createMerchant, revoke } from "../../gateway/operator/people.ts";
-import { type DescribedPath, rawAnswer, readDescription } from "../support/described.ts";
 import {
   type Answered,
   handmadeToken,
@@ -18,7 +17,8 @@ import {
   testConfig,
   usdtContract,
   wallet,
-} from "../support/gateway-server.ts";
+} from "../../rig/gateway-server.ts";
+import { type DescribedPath, rawAnswer, readDescription } from "../support/described.ts";
 
 const unpaid = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 const settings = {

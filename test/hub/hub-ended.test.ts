@@ -4,9 +4,9 @@
  */
 import { describe, expect, it } from "vitest";
 import { endedPerAckMax } from "../../protocol/payloads.ts";
-import { askWithdrawal, readAgent } from "../support/gateway-database.ts";
+import { askWithdrawal, readAgent } from "../../rig/gateway-database.ts";
+import { headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
 import { connect, db, decision, eachTestItsHub, greeted, keys, signals, signed } from "../support/hub-server.ts";
-import { headAt, type LinkAgent, statementOf } from "../support/link-agent.ts";
 
 eachTestItsHub();
 

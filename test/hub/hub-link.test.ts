@@ -10,7 +10,8 @@ import { Bug } from "../../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { linkPath } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { askWithdrawal, readAgent } from "../support/gateway-database.ts";
+import { askWithdrawal, readAgent } from "../../rig/gateway-database.ts";
+import { headAt, statementOf } from "../../rig/link-agent.ts";
 import {
   audit,
   clock,
@@ -28,7 +29,6 @@ import {
   stop,
   told,
 } from "../support/hub-server.ts";
-import { headAt, statementOf } from "../support/link-agent.ts";
 
 eachTestItsHub();
 

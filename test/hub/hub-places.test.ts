@@ -5,9 +5,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { addressBlock } from "../../gateway/auth/rate.ts";
 import { Places, placesInAll, placesPerBlock } from "../../gateway/hub/places.ts";
-import { readAgent } from "../support/gateway-database.ts";
+import { readAgent } from "../../rig/gateway-database.ts";
+import type { LinkAgent } from "../../rig/link-agent.ts";
 import { connect, db, eachTestItsHub, hub, keys, start, stop } from "../support/hub-server.ts";
-import type { LinkAgent } from "../support/link-agent.ts";
 
 const one64 = (index: number): string => `2001:db8:0:1::${index.toString(16)}`;
 const own64 = (index: number): string => `2001:db8:1:${index.toString(16)}::1`;

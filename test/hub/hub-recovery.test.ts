@@ -13,9 +13,9 @@ import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts
 import type { OpenedEntry } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
-import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../support/gateway-database.ts";
+import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../../rig/gateway-database.ts";
+import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
 import { audit, connect, db, decision, eachTestItsHub, gateway, greeted, keys, observed, signed } from "../support/hub-server.ts";
-import { type EntryBody, headAt, type LinkAgent, statementOf } from "../support/link-agent.ts";
 
 eachTestItsHub();
 

@@ -4,9 +4,9 @@
  */
 import { describe, expect, it } from "vitest";
 import { keepStanding, standingOfOverlap } from "../../gateway/hub/standing.ts";
-import { readAgent } from "../support/gateway-database.ts";
+import { readAgent } from "../../rig/gateway-database.ts";
+import { type EntryBody, headAt, statementOf } from "../../rig/link-agent.ts";
 import { audit, db, eachTestItsHub, greeted, keys } from "../support/hub-server.ts";
-import { type EntryBody, headAt, statementOf } from "../support/link-agent.ts";
 
 eachTestItsHub();
 

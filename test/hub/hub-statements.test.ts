@@ -6,14 +6,8 @@ import { describe, expect, it } from "vitest";
 import { type Around, effectOf } from "../../gateway/hub/effect.ts";
 import type { SignatureRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import {
-  askWithdrawal,
-  insertTransaction,
-  pairAgent,
-  readAgent,
-  readTransaction,
-  receiver,
-} from "../support/gateway-database.ts";
+import { askWithdrawal, insertTransaction, pairAgent, readAgent, readTransaction, receiver } from "../../rig/gateway-database.ts";
+import { type EntryBody, hashAt, headAt, statementOf } from "../../rig/link-agent.ts";
 import {
   audit,
   connect,
@@ -28,7 +22,6 @@ import {
   stop,
   told,
 } from "../support/hub-server.ts";
-import { type EntryBody, hashAt, headAt, statementOf } from "../support/link-agent.ts";
 
 eachTestItsHub();
 

@@ -18,9 +18,9 @@ import type { AgentError } from "../../protocol/fault.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount, PairingTranscript } from "../../protocol/messages.ts";
 import { accountDigestOf, parseApiKey, transcriptSignatureFits } from "../../protocol/pairing.ts";
+import { provenBy } from "../../rig/gateway-server.ts";
 import { projectRoot } from "../../scripts/rig.ts";
 import { knownMnemonic } from "../support/agent-folder.ts";
-import { provenBy } from "../support/gateway-server.ts";
 import { agent, eachTestItsPairing, fill, gateway, lastJson, otherMnemonic } from "../support/pairing.ts";
 
 eachTestItsPairing();

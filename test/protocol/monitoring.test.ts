@@ -12,9 +12,9 @@ import { createMetricsText } from "../../agent/courier/metrics-text.ts";
 import { timed } from "../../gateway/store/timed.ts";
 import { startAlerts } from "../../gateway/telling/alerts.ts";
 import { createMeasures } from "../../gateway/telling/measures.ts";
+import { startTestGateway } from "../../rig/gateway-server.ts";
 import { projectRoot } from "../../scripts/rig.ts";
 import { paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
-import { startTestGateway } from "../support/gateway-server.ts";
 import { until } from "../support/until.ts";
 
 const hasPromtool = spawnSync("promtool", ["--version"], { stdio: "ignore" }).status === 0;

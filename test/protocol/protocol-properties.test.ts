@@ -18,8 +18,8 @@ import { type JsonValue, parseJson } from "../../protocol/json.ts";
 import { type EnvelopeKind, envelopeKinds } from "../../protocol/messages.ts";
 import { parseSealedTranscript, parseTranscript } from "../../protocol/pairing.ts";
 import { boolean, hex, integer, list, nullable, object, oneOf, record, string } from "../../protocol/shape.ts";
+import { seedsOfRun } from "../../rig/seeded.ts";
 import { outcomeOf, payloadReaders, plain } from "../support/outcome.ts";
-import { seedsOfRun } from "../support/seeded.ts";
 
 const seed = seedsOfRun(1)[0]!;
 

@@ -5,7 +5,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { sealEnvelope } from "../../protocol/envelope.ts";
-import { begun, facts, other, Rig, shop } from "../support/signer-rig.ts";
+import { begun, facts, other, Rig, shop } from "../../rig/signer-rig.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
 

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import type { Statement } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
-import { begun, facts, Rig } from "../support/signer-rig.ts";
+import { begun, facts, Rig } from "../../rig/signer-rig.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
 

@@ -5,9 +5,9 @@
 import { Transaction } from "ethers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { beginRecovery } from "../../gateway/recovery/recovery.ts";
+import { type AnyAnswer, facts, hot, shop, token } from "../../rig/signer-rig.ts";
 import { backup, ledgerOf, restore } from "../support/recovery-order.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
-import { type AnyAnswer, facts, hot, shop, token } from "../support/signer-rig.ts";
 
 let both: SignerAndGateway;
 beforeEach(() => {

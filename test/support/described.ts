@@ -6,7 +6,7 @@
 import { connect } from "node:net";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect } from "vitest";
-import type { Answered, TestGateway } from "./gateway-server.ts";
+import type { Answered, TestGateway } from "../../rig/gateway-server.ts";
 
 interface Schema {
   readonly $ref?: string;

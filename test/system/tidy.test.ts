@@ -10,7 +10,21 @@ import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const rooms = [
-  ...["protocol", "notices", "metrics", "notify", "chains", "agent", "cli", "client", "gateway", "simulation", "scripts", "test"],
+  ...[
+    "protocol",
+    "notices",
+    "metrics",
+    "notify",
+    "chains",
+    "agent",
+    "cli",
+    "client",
+    "gateway",
+    "simulation",
+    "rig",
+    "scripts",
+    "test",
+  ],
 ];
 
 function filesUnder(folder: string): string[] {
@@ -35,10 +49,10 @@ const bare = (path: string): string =>
     .replace(/(^|\s)\/\/.*$/gm, "");
 
 /**
- * Where clock, randomness and process may be touched: the outermost file of each process, and the
- * scripts.
+ * Where clock, randomness and process may be touched: the outermost file of each process, the rig
+ * and the scripts.
  */
-const processEntries = /(^|\/)(main|process|command|crypto|pair|autowithdraw)\.ts$|^scripts\/|^cli\/|^client\//;
+const processEntries = /(^|\/)(main|process|command|crypto|pair|autowithdraw)\.ts$|^(rig|scripts|cli|client)\//;
 
 describe("the house", () => {
   it("has enough files for the rules to mean something", () => {

@@ -2,7 +2,7 @@
  * What is paid to an issued address, and the cursor that reads every block once and no block never.
  */
 import { describe, expect, it } from "vitest";
-import { type FakeTransaction, hashOf, type Lie } from "../support/fake-chain.ts";
+import { type FakeTransaction, hashOf, type Lie } from "../../rig/fake-chain.ts";
 import { until } from "../support/until.ts";
 import {
   audit,

@@ -8,7 +8,7 @@ import { asksForCode, type FinalTransaction, judgeConsumer, judgePayout } from "
 import type { Payment as Payout } from "../../chains/family.ts";
 import { judgeDeposit, type Payment } from "../../gateway/watcher/credit.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import { receiver } from "../support/gateway-database.ts";
+import { receiver } from "../../rig/gateway-database.ts";
 import { stranger, token } from "../support/watched-chain.ts";
 
 describe("judging", () => {

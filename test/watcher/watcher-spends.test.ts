@@ -11,7 +11,7 @@ import type { SpendRow } from "../../gateway/store/rows.ts";
 import { keepSpend } from "../../gateway/store/spends.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { findSpends, hasPayers } from "../../gateway/watcher/spends.ts";
-import { gatewayDatabase, pairAgent, receiver } from "../support/gateway-database.ts";
+import { gatewayDatabase, pairAgent, receiver } from "../../rig/gateway-database.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const hot = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";

@@ -5,22 +5,22 @@
  */
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mnemonicToSeedSync } from "bip39";
-import type { SignerSettings } from "../../agent/config/settings.ts";
-import { deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
-import { Secret } from "../../agent/keystore/secret.ts";
-import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
-import type { LedgerRecord } from "../../agent/ledger/records.ts";
-import { versionsApartMs } from "../../agent/signer/acts/replace.ts";
-import { beginRun } from "../../agent/signer/acts/run.ts";
-import { readRules } from "../../agent/signer/policy/rules.ts";
-import { Signer } from "../../agent/signer/rim/signer.ts";
-import type { SignerOptions } from "../../agent/signer/rim/signer-options.ts";
-import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
-import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
-import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
-import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
-import { unlockVault } from "../../agent/signer/vault/vault.ts";
-import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
+import type { SignerSettings } from "../agent/config/settings.ts";
+import { deriveNodes, walletOf } from "../agent/keystore/nodes.ts";
+import { Secret } from "../agent/keystore/secret.ts";
+import { createLedger, openLedger } from "../agent/ledger/ledger.ts";
+import type { LedgerRecord } from "../agent/ledger/records.ts";
+import { versionsApartMs } from "../agent/signer/acts/replace.ts";
+import { beginRun } from "../agent/signer/acts/run.ts";
+import { readRules } from "../agent/signer/policy/rules.ts";
+import { Signer } from "../agent/signer/rim/signer.ts";
+import type { SignerOptions } from "../agent/signer/rim/signer-options.ts";
+import { courierVerbs } from "../agent/signer/sockets/courier.ts";
+import { operatorVerbs } from "../agent/signer/sockets/operator.ts";
+import { Core, type CoreSnapshot } from "../agent/signer/state/core.ts";
+import { ledgerTime } from "../agent/signer/state/ledger-time.ts";
+import { unlockVault } from "../agent/signer/vault/vault.ts";
+import type { FirstSlotView } from "../agent/socket/first-slot.ts";
 import type {
   AccountView,
   CourierAnswers,
@@ -29,13 +29,13 @@ import type {
   SignerStatus,
   WaitView,
   WithdrawalView,
-} from "../../agent/socket/verbs.ts";
-import { openEnvelope, publicKeyHex, sealEnvelope, signJob } from "../../protocol/envelope.ts";
-import { agentEvents } from "../../protocol/events.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
-import { parseJson } from "../../protocol/json.ts";
-import type { Ack, Head, Job, Jobs, Statement, Welcome } from "../../protocol/messages.ts";
-import { parseStatement } from "../../protocol/payloads.ts";
+} from "../agent/socket/verbs.ts";
+import { openEnvelope, publicKeyHex, sealEnvelope, signJob } from "../protocol/envelope.ts";
+import { agentEvents } from "../protocol/events.ts";
+import { jobHashOf, transactionIdOf, zeroHash } from "../protocol/identity.ts";
+import { parseJson } from "../protocol/json.ts";
+import type { Ack, Head, Job, Jobs, Statement, Welcome } from "../protocol/messages.ts";
+import { parseStatement } from "../protocol/payloads.ts";
 import { MemoryDisk } from "./ledger-disk.ts";
 import { testSeal } from "./ledger-seal.ts";
 
