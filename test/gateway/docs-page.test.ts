@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { operations } from "../../gateway/api/routes.ts";
+import { eventTypes, testType } from "../../gateway/callbacks/events.ts";
 import { startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
 
 const chromium = ["chromium", "chromium-browser", "google-chrome"].find(
@@ -32,6 +33,7 @@ describe("/docs", () => {
       const shown = `${method}</span> <code>/api/v1${path.replace(/:(\w+)/, "{$1}")}</code>`;
       expect(text).toContain(shown);
     }
+    for (const type of [...eventTypes, testType]) expect(text).toContain(`POST</span> <code>${type}</code>`);
     expect(text).not.toMatch(/<script|\bon[a-z]+=|style="|undefined|\[object/);
     const elsewhere = [...text.matchAll(/(?:src|href)="([^"]*)"/g)]
       .map(([, place = ""]) => place)
@@ -62,6 +64,9 @@ describe("/docs", () => {
         const { shown, errors, asked } = await look(browser, `${gateway.url}/docs`);
         expect(errors).toEqual([]);
         expect(shown.headings.filter((text) => text.includes("/api/v1/"))).toHaveLength(operations.length);
+        expect(shown.headings.filter((text) => text.includes("POST deposit.") || text.includes("POST withdrawal."))).toHaveLength(
+          eventTypes.length,
+        );
         expect(shown.columns).toContain("px"); // the style sheet is in force
         expect(asked.filter((place) => place !== "data:,")).toEqual([`${gateway.url}/docs`, `${gateway.url}/docs/style.css`]);
       } finally {
@@ -69,7 +74,7 @@ describe("/docs", () => {
         await new Promise((resolve) =>
           browser.exitCode === null && browser.signalCode === null ? browser.once("exit", resolve) : resolve(0),
         );
-        rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+        rmSync(profile, { recursive: true, force: true, maxRetries: 25, retryDelay: 100 });
       }
     },
     30_000,

@@ -348,7 +348,8 @@ describe("each documented code comes, and no other: ", () => {
       );
     }
     for (const [name, { properties = {} }] of Object.entries(about.schemas)) {
-      if (name.endsWith("Order")) continue; // sent, not answered: held above
+      // Sent, not answered: orders are held above, callbacks in test/callbacks/webhooks.test.ts.
+      if (/Order$|Callback$|^UnattributedRecord$/.test(name)) continue;
       expect([...(about.fields.get(name) ?? [])].sort(), name).toEqual(Object.keys(properties).sort());
     }
   });
