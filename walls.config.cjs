@@ -158,13 +158,13 @@ module.exports = {
     {
       name: "no-room-of-the-gateway-imports-its-roof",
       severity: "error",
-      from: { path: "^gateway/([^/]+/|(config|service|address-list|fiat|price-settings)\\.ts$)" },
+      from: { path: "^gateway/([^/]+/|(bare-url|config|service|address-list|fiat|price-settings)\\.ts$)" },
       to: { path: "^gateway/(gateway|command)\\.ts$" },
     },
     {
       name: "gateway-ground-files-import-the-ground-alone",
       severity: "error",
-      from: { path: "^gateway/(callback-settings|config|service|address-list|fiat|price-settings)\\.ts$" },
+      from: { path: "^gateway/(bare-url|callback-settings|config|service|address-list|fiat|price-settings)\\.ts$" },
       to: { path: "^gateway/[^/]+/", pathNot: "^gateway/(store|auth)/" },
     },
     {

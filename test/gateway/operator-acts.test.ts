@@ -9,7 +9,7 @@ import { describeService } from "../../gateway/operator/currencies.ts";
 import { creditDeposit, listDeposits, noteDeposit, showDeposit } from "../../gateway/operator/deposits.ts";
 import { allowAddresses, expireKey, rotateKey } from "../../gateway/operator/keys.ts";
 import { listMerchants, showMerchant, switchMerchant } from "../../gateway/operator/merchants.ts";
-import { createReceiver } from "../../gateway/operator/people.ts";
+import { addKey, createReceiver } from "../../gateway/operator/people.ts";
 import { readAccount } from "../../gateway/operator/xpub.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { type Answered, handmadeToken, newAgentKeys, receiver, wallet } from "../../rig/gateway-server.ts";
@@ -40,6 +40,21 @@ describe("a key", () => {
     expect((await ask(apiKey)).status).toBe(200);
     expect(acts(keyId).map(({ act }) => act)).toEqual(["key created", "key ends", "key ends"]);
     expect(expireKey(gateway.operator, "k_0000000000000000", null)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_KEY" });
+  });
+
+  it("that is made with addresses works from them alone, from its first use on, and the audit says from where", async () => {
+    const { merchantId: merchant } = gateway.merchant;
+    const made = (addresses: readonly string[]) => {
+      const key = addKey(gateway.operator, { merchant, scopes: ["read"], profile: "compatible", alg: "HS256" }, addresses);
+      if (!key.ok) throw new Error(key.code);
+      return key;
+    };
+    const here = made(["127.0.0.0/8"]);
+    expect((await ask(here.apiKey)).status).toBe(200);
+    expect((await ask(made([]).apiKey)).status).toBe(200);
+    expect(told(await ask(made(["203.0.113.0/24", "2001:db8::1"]).apiKey))).toEqual([403, "address_not_allowed"]);
+    const detail = `${merchant} read compatible HS256 from 127.0.0.0/8`;
+    expect(acts(here.keyId)).toEqual([{ act: "key created", detail }]);
   });
 
   it("is followed by another with the same rights, and both work until the old one ends", async () => {
