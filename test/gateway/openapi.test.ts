@@ -6,6 +6,8 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "../../gateway/api/routes.ts";
+import { createServer } from "../../gateway/api/server.ts";
+import { addStation } from "../../gateway/api/station.ts";
 import { listParameterNames } from "../../gateway/api/transactions.ts";
 import { createMerchant, revoke } from "../../gateway/operator/people.ts";
 import {
@@ -323,10 +325,30 @@ describe("each documented code comes, and no other: ", () => {
     for (const place of shop) expect((await ask(place)).status, place.path).toBe(200);
     expect((await ask(at("createTransactionRequest"), { body: others.createTransactionRequest!() })).status).toBe(200);
     expect((await ask(at("transactions"))).status).toBe(200);
-    for (const name of ["health", "ready"]) {
-      const place = at(name);
-      about.judge(place, await gateway.send(place.path));
+  });
+
+  it("/health and /ready, whether the gateway is ready or not", async () => {
+    const station = about.paths.filter(({ operation }) => operation.security.length === 0);
+    expect(station.map(({ method, path }) => `${method} ${path}`)).toEqual(["GET /health", "GET /ready"]);
+    for (const isRead of [true, false]) {
+      const server = createServer(gateway.service);
+      addStation(server, gateway.service, [
+        () => ({ name: "chain local", ok: isRead, detail: isRead ? "" : "not read: starting" }),
+        () => ({ name: "currency usdt", ok: false, detail: "out of service: …", aloneOut: true }),
+      ]);
+      for (const place of station) {
+        const { statusCode: status, headers, body: text, json } = await server.inject(place.path);
+        expect(status).toBe(place.path === "/ready" && !isRead ? 503 : 200);
+        about.judge(place, { status, headers: headers as Answered["headers"], text, body: json() });
+      }
+      await server.close();
     }
+    for (const { operation } of station)
+      expect([...(about.codes.get(operation.operationId) ?? [])].sort(), operation.operationId).toEqual(
+        Object.keys(operation.responses),
+      );
+    const bent = { status: 503, headers: { "content-type": "application/json" }, text: "", body: { status: "ready" } };
+    expect(() => about.judge(at("ready"), bent)).toThrow();
   });
 
   it("a database that another process holds, and one that is broken", async () => {

@@ -61,7 +61,8 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
     ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, hub, log: pino({ level: "silent" }) },
     ...{ clock: () => gateway.clock.nowMs, monotonic: () => nowMs },
     deliver: async (body) => {
-      const { event, subject } = JSON.parse(body) as { event: string; subject: string };
+      const { event, subject, ...more } = JSON.parse(body) as { event: string; subject: string };
+      if (Object.hasOwn(more, "agent")) told.push("a field agent, which the courier's notices alone have");
       told.push(`${event} ${subject === agent ? "AGENT" : subject.replace(agent, "AGENT").replace(/ \d+$/, "")}`);
       return "";
     },
