@@ -31,6 +31,9 @@ export interface GatewayFolder {
 }
 
 export const hotAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+/** An account that nobody pays from: of the words "abandon" eleven times and "about". */
+const depositXpub =
+  "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj";
 const eth = { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" };
 
 /** Who answers the link: keys this process has, or a paired agent's public ones. */
@@ -79,13 +82,14 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
     );
     store.database.run(
       `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies, pairedAt)
-         VALUES (?, ?, ?, 1, ?, ?, ?, 'none', '["eip155:31337"]', ?, 0)`,
+         VALUES (?, ?, ?, 1, ?, ?, ?, ?, '["eip155:31337"]', ?, 0)`,
       agent.id,
       merchant.merchantId,
       agent.wallet,
       publicKeyHex(agent.signerKey),
       publicKeyHex(agent.linkKey),
       agent.hotAddress,
+      depositXpub,
       JSON.stringify([eth]),
     );
     for (const name of ["gateway.key", "gateway.db", "gateway.db-wal"]) copyFileSync(join(draft, name), join(dir, name));
