@@ -56,7 +56,7 @@ describe("the service manager's output", () => {
 
 describe("a reader that is gone", () => {
   startsTheBuild();
-  it("ends the command quietly", async () => {
+  it("a reader that is gone ends the command quietly", async () => {
     const program = join(projectRoot, "dist", "cli", "main.js");
     const look = `import { main } from ${JSON.stringify(program)}; process.exitCode = await main(["--help"]);`;
     const child = spawn(process.execPath, ["--input-type=module", "--eval", look], { stdio: ["ignore", "pipe", "pipe"] });

@@ -35,7 +35,7 @@ describe("notify", () => {
     ["minutes of nothing", { command: ["/bin/tell"], awayMinutes: 0 }, /between 1 and 10080/],
     ["an unknown key", { command: ["/bin/tell"], stukMinutes: 5 }, /not a known key/],
   ] as const) {
-    it(`is not ${name}`, () => {
+    it(`a notify section is not ${name}`, () => {
       expect(() => notify(value as unknown as JsonValue)).toThrow(words);
     });
   }

@@ -127,7 +127,7 @@ const cases: readonly (readonly [string, number, string, () => unknown])[] = [
   ["a node that is away", 0, "warning NODE_UNREACHABLE", () => node.close()],
 ];
 
-it.each(cases)("%s", async (_, exit, found, broken) => {
+it.each(cases)("crypto --check: %s", async (_, exit, found, broken) => {
   await broken();
   const { code, codes, output } = await checked(...encKey());
   expect([code, codes], output).toEqual([exit, [found]]);

@@ -118,7 +118,7 @@ describe("completion", () => {
     const isThere = spawnSync(shell, ["--version"]).error === undefined;
     if (!isThere)
       process.stderr.write(`SKIPPED: the completion is not read by ${shell}; to have it read: apt-get install ${shell}\n`);
-    it.skipIf(!isThere)(`is read by ${shell}`, async () => {
+    it.skipIf(!isThere)(`the completion is read by ${shell}`, async () => {
       const { text } = await printed(`completion ${shell}`);
       const done = spawnSync(shell, check, { input: text, encoding: "utf8" });
       expect([done.status, done.stderr]).toEqual([0, ""]);

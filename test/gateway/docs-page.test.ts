@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 describe("/docs", () => {
-  it("is one page under a strict policy that allows no script, and names every operation", async () => {
+  it("/docs is one page under a strict policy that allows no script, and names every operation", async () => {
     const { status, headers, text } = await gateway.send("/docs");
     expect([status, headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
     expect(headers["content-security-policy"]).toContain("default-src 'none'; style-src 'self';");
@@ -46,7 +46,7 @@ describe("/docs", () => {
   });
 
   it.skipIf(chromium === undefined)(
-    "shows all operations in Chromium, asks nobody else for anything, and logs no error",
+    "/docs shows all operations in Chromium, asks nobody else for anything, and logs no error",
     async () => {
       const profile = mkdtempSync(join(tmpdir(), "docs-page-"));
       const browser = spawn(

@@ -100,7 +100,7 @@ describe.each(languages)("in $name", ({ program, ending, serve }) => {
   const isThere = spawnSync(program, ["--version"]).status === 0;
   if (!isThere) process.stderr.write(`\n*** SKIPPED for want of ${program}: apt-get install php-cli python3\n\n`);
 
-  it.skipIf(!isThere)("an order is placed, repeated without harm, and refused in words", async () => {
+  it.skipIf(!isThere)("in $name an order is placed, repeated without harm, and refused in words", async () => {
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, SHOP_KEY: gateway.merchant.shopKey, BASE_URL: gateway.url };
     const order = async (amount: string) => {
       const args = [`shop.${ending}`, `out-${ending}`, "eth", amount, receiver];
@@ -112,7 +112,7 @@ describe.each(languages)("in $name", ({ program, ending, serve }) => {
     expect(await order("0.6")).toMatchObject([409, { code: "order_id_reused", transactionId: first[1].transactionId }]);
   });
 
-  it.skipIf(!isThere)("a callback is taken when it is signed, fresh and whole, and only then", async () => {
+  it.skipIf(!isThere)("in $name a callback is taken when it is signed, fresh and whole, and only then", async () => {
     const port = await freePort();
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, CALLBACK_SECRET: secret, PORT: `${port}` };
     const child = spawn(program, [...serve(port)], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });

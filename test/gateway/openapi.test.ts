@@ -106,7 +106,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 describe("/openapi.json", () => {
-  it("is OpenAPI 3.1 to a third party's validator, which refuses it without its title", async () => {
+  it("/openapi.json is OpenAPI 3.1 to a third party's validator, which refuses it without its title", async () => {
     const { body } = await gateway.send("/openapi.json");
     const validator = new Validator();
     expect(await validator.validate(body)).toEqual({ valid: true });
@@ -115,7 +115,7 @@ describe("/openapi.json", () => {
     expect((await new Validator().validate(body)).valid).toBe(false);
   });
 
-  it("has each operation of the routes with its method and scope, and no other under /api", () => {
+  it("/openapi.json has each operation of the routes with its method and scope, and no other under /api", () => {
     const served = operations.map(({ method, path, scope }) => `${method} /api/v1${path.replace(/:(\w+)/, "{$1}")} ${scope}`);
     const shown = shop.map(({ method, path, operation }) => `${method} ${path} ${operation.security[0]?.signatureToken}`);
     expect(shown.sort()).toEqual(served.sort());
@@ -123,7 +123,7 @@ describe("/openapi.json", () => {
     expect(names).toEqual(listParameterNames);
   });
 
-  it("is taken at its word: what the schema of an order takes the gateway takes, and the rest neither", async () => {
+  it("/openapi.json is taken at its word: what the schema of an order takes the gateway takes, and the rest neither", async () => {
     for (const [operationId, make] of Object.entries(good)) {
       const place = at(operationId);
       const order = make();
@@ -150,7 +150,7 @@ describe("/openapi.json", () => {
     }
   });
 
-  it("has parameters that work by their examples", async () => {
+  it("/openapi.json has parameters that work by their examples", async () => {
     const place = at("transactions");
     const values: Record<string, string> = { transactionType: "2", status: "0", limit: "1" };
     for (const { name = "", in: where, schema } of place.operation.parameters ?? []) {
@@ -167,7 +167,7 @@ describe("/openapi.json", () => {
 });
 
 describe("each documented code comes, and no other: ", () => {
-  it("what any operation may answer", async () => {
+  it("each documented code comes, and no other: what any operation may answer", async () => {
     const strict = await startTestGateway({ limits: { readsPerSecond: 1, writesPerSecond: 1, burst: 1 } });
     // Of its own, since on a busy machine a good request would be too slow for it.
     const hasty = await startTestGateway();
@@ -229,7 +229,7 @@ describe("each documented code comes, and no other: ", () => {
     await Promise.all([strict.close(), hasty.close()]);
   });
 
-  it("what is wrong with an order", async () => {
+  it("each documented code comes, and no other: what is wrong with an order", async () => {
     const stranger = createMerchant(gateway.operator, { name: "Not paired", language: "en" }).shopKey;
     for (const [operationId, make] of Object.entries(good)) {
       if (operationId === "autoWithdraws") continue; // below
@@ -269,7 +269,7 @@ describe("each documented code comes, and no other: ", () => {
     Object.assign(prices, { changedAtMs });
   }
 
-  it("what is wrong with a withdrawal, and one that has failed", async () => {
+  it("each documented code comes, and no other: what is wrong with a withdrawal, and one that has failed", async () => {
     for (const operationId of withdrawals) {
       const place = at(operationId);
       const make = good[operationId]!;
@@ -291,7 +291,7 @@ describe("each documented code comes, and no other: ", () => {
     }
   });
 
-  it("what is wrong with many orders, together and each", async () => {
+  it("each documented code comes, and no other: what is wrong with many orders, together and each", async () => {
     const place = at("autoWithdraws");
     const one = good.autoWithdraw!;
     const expected: Record<string, unknown> = {
@@ -307,7 +307,7 @@ describe("each documented code comes, and no other: ", () => {
     expect(body.answers.map(({ httpStatus }: { httpStatus: number }) => httpStatus)).toEqual([200, 400, 400, 400]);
   });
 
-  it("what is wrong with a question", async () => {
+  it("each documented code comes, and no other: what is wrong with a question", async () => {
     const record = (id: string, type: string) => ({ path: `/api/v1/transaction/${id}?transactionType=${type}` });
     expect(await code(at("transaction"), record(known.deposit, "3"))).toBe("transaction_type_invalid");
     expect(await code(at("transaction"), record(known.deposit, "2"))).toBe("transaction_not_found");
@@ -319,7 +319,7 @@ describe("each documented code comes, and no other: ", () => {
     }
   });
 
-  it("a good answer of each, every field of it", async () => {
+  it("each documented code comes, and no other: a good answer of each, every field of it", async () => {
     const { service } = gateway;
     Object.assign(service, { confirmations: () => 3 });
     for (const place of shop) expect((await ask(place)).status, place.path).toBe(200);
@@ -327,7 +327,7 @@ describe("each documented code comes, and no other: ", () => {
     expect((await ask(at("transactions"))).status).toBe(200);
   });
 
-  it("/health and /ready, whether the gateway is ready or not", async () => {
+  it("each documented code comes, and no other: /health and /ready, whether the gateway is ready or not", async () => {
     const station = about.paths.filter(({ operation }) => operation.security.length === 0);
     expect(station.map(({ method, path }) => `${method} ${path}`)).toEqual(["GET /health", "GET /ready"]);
     for (const isRead of [true, false]) {
@@ -351,7 +351,7 @@ describe("each documented code comes, and no other: ", () => {
     expect(() => about.judge(at("ready"), bent)).toThrow();
   });
 
-  it("a database that another process holds, and one that is broken", async () => {
+  it("each documented code comes, and no other: a database that another process holds, and one that is broken", async () => {
     const { DatabaseSync } = await import("@photostructure/sqlite");
     gateway.service.store.database.get("PRAGMA busy_timeout = 0");
     const other = new DatabaseSync(gateway.service.config.database);
@@ -363,7 +363,7 @@ describe("each documented code comes, and no other: ", () => {
     for (const place of shop) expect(await code(place), place.path).toBe("internal");
   });
 
-  it("nothing documented is left that never came", () => {
+  it("each documented code comes, and no other: nothing documented is left that never came", () => {
     for (const { operation } of shop) {
       expect([...(about.codes.get(operation.operationId) ?? [])].sort(), operation.operationId).toEqual(
         [...about.codesOf(operation)].sort(),

@@ -346,7 +346,7 @@ describe("pairing.json", () => {
     ["no word", agreed],
     ["an empty word", { ...agreed, word: "" }],
     ["the word of another key", { ...agreed, word: strangersSeal.wordOf(pairingText(agreed)) }],
-  ])("is refused with %s", (_, changed) => {
+  ])("pairing.json is refused with %s", (_, changed) => {
     expect(check(changed)).toBe("PAIRING_FORGED");
   });
 

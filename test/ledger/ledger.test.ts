@@ -166,7 +166,7 @@ describe("receipts", () => {
     }
   });
 
-  it("cannot be imitated", () => {
+  it("receipts of records cannot be imitated", () => {
     const { disk, ledger } = fresh();
     write(disk, ledger, bodies(1));
     const receipt = ledger.receipt(5);

@@ -58,7 +58,7 @@ describe("an envelope of jobs", () => {
     expect(take(rig, { more: 1 }).code).toBe("JSON_SHAPE");
   });
 
-  it("waits for the greeting", () => {
+  it("an envelope of jobs waits for the greeting", () => {
     const rig = new Rig();
     rig.gateway.job();
     expect(take(rig).code).toBe("SIGNER_NOT_GREETED");

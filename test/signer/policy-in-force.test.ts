@@ -230,7 +230,7 @@ describe("the line policy changed", () => {
     expect(old.kinds().slice(before)).toEqual(["LOCKED"]);
   });
 
-  it("survives a checkpoint", () => {
+  it("the line policy changed survives a checkpoint", () => {
     const rig = new Rig({ segmentBytesMax: 500 }).ready();
     rig.request();
     rig.signer.tick();

@@ -84,7 +84,7 @@ describe("an agent counts as heard", () => {
     expect(heardIs()).toBe("first run");
   });
 
-  it("in each run anew", async () => {
+  it("an agent counts as heard in each run anew", async () => {
     stands(3);
     await saysSo(await link.greeted());
     await link.stop();

@@ -93,7 +93,7 @@ describe("a vault", () => {
     expect(signed(vault, { isCancel: true }, { isCancel: true })).toHaveLength(65);
   });
 
-  it("takes no look-alike", () => {
+  it("a vault takes no look-alike", () => {
     const vault = unlockVault(contents());
     const clearance = makeClearance(fields);
     const receipt = makeReceipt(fields);

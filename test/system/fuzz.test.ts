@@ -59,7 +59,7 @@ describe.each(targetNames)("%s", (name) => {
     expect(await broken(await opened(), [...kept, ...honest])).toEqual([]);
   });
 
-  it("takes fresh input", async () => {
+  it("the fuzz target %s takes fresh input", async () => {
     expect(await broken(await opened(), fresh(await opened(), shares[name] ?? share))).toEqual([]);
   });
 });

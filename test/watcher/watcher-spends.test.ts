@@ -33,7 +33,7 @@ function watched(status = 1) {
 }
 
 describe("the spends of an account", () => {
-  it("are kept by slot with receiver, asset and units, coins and tokens alike, and nobody else's", async () => {
+  it("the spends of an account are kept by slot with receiver, asset and units, coins and tokens alike, and nobody else's", async () => {
     const { db, chain } = watched();
     expect(hasPayers(chain)).toBe(false);
     pairAgent(db.store, "a", hot);
@@ -53,7 +53,7 @@ describe("the spends of an account", () => {
     db.remove();
   });
 
-  it("leave out what failed, for it paid nobody", async () => {
+  it("the spends of an account leave out what failed, for it paid nobody", async () => {
     const { db, chain } = watched(0);
     pairAgent(db.store, "a", hot);
     expect(await findSpends(chain, [blockOf([sent(1)])])).toEqual([]);
