@@ -2,8 +2,10 @@
  * What every operation shares: HTTP at its limits, errors, languages, the station, and the document
  * of the interface.
  */
+
 import { execFile, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { STATUS_CODES } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import pino from "pino";
@@ -109,7 +111,7 @@ describe("HTTP", () => {
       ["GET /elsewhere HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket", 404, "not_found"],
     ] as const) {
       const answer = await raw(`${lines}\r\nX-A: 1\r\n\r\n`.replace("X-A: 1", "Connection: close"));
-      expect(answer, lines).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*"code":"${code}"`));
+      expect(answer, lines).toMatch(new RegExp(`^HTTP/1\\.1 ${status} ${STATUS_CODES[status]}\\r\\n[\\s\\S]*"code":"${code}"`));
     }
     expect(await raw("GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
     expect(await raw("nonsense\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"request_invalid"/);
