@@ -14,7 +14,7 @@ import { type Receiver, startReceiver } from "../callback-receiver.ts";
 import { run, type Started, until } from "../processes.ts";
 import { projectRoot } from "../rig.ts";
 import { createShop } from "../shop.ts";
-import { Depositor, depositAmount, type Ending } from "./deposits-plan.ts";
+import { Depositor, depositAmount, depositMinutes, type Ending } from "./deposits-plan.ts";
 import { StubAgent } from "./gateway-agent.ts";
 import { askCopy, type GatewayFolder, makeGatewayFolder, startGateway } from "./gateway-folder.ts";
 import { seeded } from "./tally.ts";
@@ -47,7 +47,7 @@ const endMs = 300_000;
 const turnMs = 300; // of the payers and their chain
 /** Every third record is a deposit. */
 const depositEvery = 3;
-/** So many records have every kind of deposit among them, some of them with the gateway up. */
+/** Among so many records each kind of deposit comes, and some of it while the gateway is up. */
 const recordsWithAll = 60;
 const paidOut: Ending = { last: "withdrawal.completed", status: 1, also: ["withdrawal.created"] };
 const depositTypes = ["detected", "partial", "below_minimum", "completed", "overpaid"];
@@ -136,7 +136,7 @@ export class CallbacksWorld {
     const config = JSON.parse(readFileSync(folder.configPath, "utf8")) as { chains: { local: object } };
     const chains = { local: { ...config.chains.local, confirmations: 3 } }; // so that payments are seen before they are final
     const callbacks = { allowPrivate: true, retrySeconds: Array.from({ length: 32 }, () => 1), timeoutSeconds: 1 };
-    writeFileSync(folder.configPath, JSON.stringify({ ...config, chains, callbacks, lifetimes: { depositMinutes: 1 } }));
+    writeFileSync(folder.configPath, JSON.stringify({ ...config, chains, callbacks, lifetimes: { depositMinutes } }));
     return new CallbacksWorld(faults, dir, folder, node);
   }
 
