@@ -20,9 +20,9 @@ import {
   gatewayDatabase,
   insertTransaction,
   pairAgent,
-} from "../support/gateway-database.ts";
+} from "../../rig/gateway-database.ts";
+import { Seeded } from "../../rig/seeded.ts";
 import { takeBack } from "../support/older-database.ts";
-import { Seeded } from "../support/seeded.ts";
 
 const network = "eip155:31337";
 const run = "run 1";
