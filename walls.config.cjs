@@ -57,7 +57,7 @@ module.exports = {
       "^protocol/",
       offlineChains,
       ...pure,
-      ...packages("@noble/curves", "@noble/hashes", "@scure/bip32", "tiny-secp256k1"),
+      ...packages("@noble/curves", "@noble/hashes", "@scure/base", "@scure/bip32", "tiny-secp256k1"),
     ]),
     only("chain-node", { path: chainNodes }, [
       "^protocol/",
@@ -76,7 +76,7 @@ module.exports = {
       name: "no-family-knows-another",
       severity: "error",
       from: { path: "^chains/([^/]+)/" },
-      to: { path: "^chains/[^/]+/", pathNot: "^chains/$1/" },
+      to: { path: "^chains/[^/]+/", pathNot: "^chains/($1|curve|providers)/" },
     },
     only("signer", signer, [
       "^protocol/",
@@ -211,11 +211,17 @@ module.exports = {
       ...builtin("net", "http", "https", "dns/promises"),
     ]),
     {
+      name: "the-judge-of-our-transactions-is-no-part-of-the-product",
+      severity: "error",
+      from: { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway|simulation)/" },
+      to: { path: "node_modules/tronweb/" },
+    },
+    {
       name: "who-has-no-keys-has-no-curve-that-signs",
       severity: "error",
       from: { path: "^gateway/" },
       to: {
-        path: "^chains/(transactions|evm/(transactions?|curve))\\.ts$|node_modules/(tiny-secp256k1|ethers)/",
+        path: "^chains/(transactions|[a-z]+/transactions?|curve/(recover|sender))\\.ts$|node_modules/(tiny-secp256k1|ethers)/",
         reachable: true,
       },
     },

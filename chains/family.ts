@@ -1,12 +1,19 @@
 /**
  * The offline door to the chains: all that the rest of the program knows of a family of chains.
  * Facts and slots are the family's own words; whoever carries them only compares, stores and hands
- * them back. Types alone: families.ts names the families that there are.
+ * them back. Types, and the one list of names: whoever adds one is told by the compiler which
+ * tables lack it.
  */
 import type { Refusal } from "../protocol/fault.ts";
 
+/**
+ * Every family, in the order in which a wallet lists its accounts.
+ * @public
+ */
+export const familyNames = ["evm"] as const;
+
 /** @public */
-export type FamilyName = "evm";
+export type FamilyName = (typeof familyNames)[number];
 
 /**
  * A chain as a configuration names it.
@@ -69,13 +76,31 @@ export interface PricedVersion {
  * @public
  */
 export interface Slots {
+  /** Of an account that never paid. */
+  readonly first: string;
+  /** Beyond it no account of a living chain comes: such a slot was made up. */
+  readonly last: string;
   /** The slot, or null when the text is none in its one spelling. */
   read(text: string): string | null;
   next(slot: string): string;
   /** Below 0 where the chain takes `a` before `b`. */
   compare(a: string, b: string): number;
+  /** How many there are from one on and before another; 0 where it does not come later. */
+  between(from: string, before: string): bigint;
   /** For a person, in the chain's own word. */
   say(slot: string): string;
+  readonly word: string;
+}
+
+/**
+ * What a person types of fees, each in the chain's own unit: the most per unit of work, the tip,
+ * and the work. Undefined leaves a figure to us.
+ * @public
+ */
+export interface TypedFees {
+  readonly maxFee?: string | undefined;
+  readonly tip?: string | undefined;
+  readonly work?: string | undefined;
 }
 
 /** @public */
@@ -92,6 +117,8 @@ export interface Fees {
   read(facts: Facts): Facts;
   /** As `read`; "" leaves a figure to us. */
   readWish(facts: Facts): Facts;
+  /** A wish as a person types it. Says in words what is wrong. */
+  typed(options: TypedFees): { readonly ok: true; readonly facts: Facts } | { readonly ok: false; readonly problem: string };
   /** The most that a version may cost. */
   most(facts: Facts): bigint;
   /** The part of the offer that a ceiling of its own holds, per unit of work. */
@@ -153,10 +180,45 @@ export interface Family {
   paymentUri(link: PaymentLink): string;
   /** An address for deposits under the id of an account for deposits. @throws ADDRESS_* */
   depositAddress(accountId: string, index: number): string;
+  /** Where its keys lie. */
+  readonly paths: KeyPaths;
   /**
    * The id of an account by its public key (hot), or the text that stands for its node (deposits).
    */
   readonly accounts: Accounts;
+}
+
+/**
+ * Places of keys on secp256k1 under a seed, all of BIP-44: an account's node is m/44'/coinType'/N',
+ * and every key lies below one, unhardened. Sources: BIP-32, BIP-44, SLIP-44.
+ * @public
+ */
+export interface KeyPaths {
+  readonly coinType: number;
+  readonly accounts: readonly KeyAccount[]; // of a wallet, in the order of a pairing transcript
+  readonly hotKey: readonly number[]; // below a hot account's node
+  readonly deposits: readonly number[]; // below the node of an account for deposits, in front of the index
+}
+
+/**
+ * `number` is N of the node's path.
+ * @public
+ */
+export interface KeyAccount {
+  readonly purpose: NamedAccount["purpose"];
+  readonly number: number;
+}
+
+/**
+ * The public half of an account's node.
+ * @public
+ */
+export interface PublicNode {
+  readonly publicKey: Uint8Array; // 33 bytes
+  readonly chainCode: Uint8Array; // 32 bytes
+  readonly parentFingerprint: number;
+  readonly depth: number;
+  readonly index: number;
 }
 
 /**
@@ -195,6 +257,8 @@ export interface NamedAccount {
 /** @public */
 export interface Accounts {
   addressOf(publicKey: Uint8Array): string;
+  /** The id of an account for deposits, by its node. */
+  depositsIdOf(node: PublicNode): string;
   /** Whether the account's own key made `proof` over `digest` (32 bytes). */
   proofFits(account: NamedAccount, digest: Uint8Array, proof: string): boolean;
   /** The proof as text, of a signature r ‖ s; null when the key is not the account's. */

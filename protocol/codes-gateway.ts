@@ -26,7 +26,7 @@ export const gatewayCodes = {
     "alarm",
     "unknown",
     "operator",
-    "a withdrawal's nonce was used by a transaction the gateway does not know",
+    "a withdrawal's slot was used by a transaction the gateway does not know",
     "find out who else signs with the hot account's key before anything else",
   ],
   WATCHER_PAYMENT_FAILED: [

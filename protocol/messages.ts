@@ -318,7 +318,7 @@ export interface PairingTranscript {
   readonly linkKey: string; // Ed25519 public key, hex
   readonly wallet: string; // fingerprint of all accounts
   readonly networks: readonly string[]; // CAIP-2 of every configured chain, sorted
-  readonly accounts: readonly PairedAccount[]; // the hot one, then the one for deposits
+  readonly accounts: readonly PairedAccount[]; // of each family the hot one, then the one for deposits
   // sorted by id; the gateway refuses to pair when its own table differs
   readonly currencies: readonly PairedCurrency[];
   readonly nonce: string;
@@ -331,9 +331,9 @@ export interface PairingTranscript {
  * @public
  */
 export interface PairedAccount {
-  readonly family: "evm";
+  readonly family: string; // a name of the chains' own table
   readonly purpose: "hot" | "deposits";
-  readonly id: string; // hot: its address, m/44'/60'/0'/0/0; deposits: the extended public key of m/44'/60'/1'
+  readonly id: string; // hot: its address; deposits: the text that its addresses are derived from
 }
 
 /**

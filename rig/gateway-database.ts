@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
+import { hotAddressOn } from "../gateway/store/agent-accounts.ts";
 import { reserve } from "../gateway/store/reserved.ts";
 import type { AgentRow, TransactionRow } from "../gateway/store/rows.ts";
 import { createStore, openStore, type Store } from "../gateway/store/store.ts";
@@ -58,14 +59,14 @@ export function pairAgent(store: Store, digit = "a", hotAddress = "0x70997970C51
   const linkKey = generateKeyPairSync("ed25519").privateKey;
   if (merchant !== "m1") store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)", merchant);
   store.database.run(
-    `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies, pairedAt)
-       VALUES (?, ?, ?, 2, ?, ?, ?, 'xpub', '["eip155:31337"]', '[]', 0)`,
+    `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
+       VALUES (?, ?, ?, 2, ?, ?, ?, '["eip155:31337"]', '[]', 0)`,
     id,
     merchant,
     digit.repeat(32),
     publicKeyHex(signerKey),
     publicKeyHex(linkKey),
-    hotAddress,
+    accountsText(hotAddress),
   );
   return { id, signerKey, linkKey, hotAddress };
 }
@@ -83,7 +84,7 @@ export function askWithdrawal(store: Store, agentId: string, number: number, cha
       id: number.toString(16).padStart(32, "0"),
       orderId: `w-${number}`,
       receiverAddress: receiver,
-      depositAddress: agent.hotAddress,
+      depositAddress: hotAddressOn(agent, "eip155:31337"),
       stage: "queued",
       ...change,
     });
@@ -142,4 +143,12 @@ export function readTransaction(store: Store, id: string): TransactionRow {
 
 export function readAgent(store: Store, id: string): AgentRow {
   return store.database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id)!;
+}
+
+/** What an agent's row says of a wallet that pays from this address. */
+export function accountsText(hot: string): string {
+  return JSON.stringify([
+    { family: "evm", purpose: "hot", id: hot, firstAddress: hot },
+    { family: "evm", purpose: "deposits", id: "xpub", firstAddress: "none" },
+  ]);
 }

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { mnemonicToSeedSync } from "bip39";
 import type { FastifyInstance } from "fastify";
 import { type Logger, pino } from "pino";
-import { type AccountNodes, accountsOf, deriveNodes, proveAccounts } from "../agent/keystore/nodes.ts";
+import { deriveAccounts, namedAccounts, proveAccounts, type WalletAccount } from "../agent/keystore/nodes.ts";
 import { addOperations } from "../gateway/api/routes.ts";
 import { createServer } from "../gateway/api/server.ts";
 import { addStation } from "../gateway/api/station.ts";
@@ -44,16 +44,16 @@ export const receiver = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const testWords = "test test test test test test test test test test test junk";
 
 /** A wallet with its keys, and what others know of it. */
-export function walletFrom(nodes: AccountNodes) {
-  const accounts = accountsOf(nodes);
+export function walletFrom(nodes: readonly WalletAccount[]) {
+  const accounts = namedAccounts(nodes);
   const [hot, deposits] = accounts;
   return { nodes, accounts, hotAddress: hot?.id ?? "", depositXpub: deposits?.id ?? "" };
 }
 
-export const wallet = walletFrom(deriveNodes(Uint8Array.from(mnemonicToSeedSync(testWords))));
+export const wallet = walletFrom(deriveAccounts(Uint8Array.from(mnemonicToSeedSync(testWords)), ["evm"]));
 
 /** What the process with the keys makes of a transcript. */
-export const provenBy = (transcript: string, signer: KeyObject, nodes: AccountNodes): TranscriptProofs => ({
+export const provenBy = (transcript: string, signer: KeyObject, nodes: readonly WalletAccount[]): TranscriptProofs => ({
   signerSignature: signTranscript(transcript, signer),
   proofs: proveAccounts(nodes, accountDigestOf(transcript)),
 });
@@ -118,8 +118,18 @@ export interface TestGateway {
   call(method: "GET" | "POST", path: string, body?: object | string, headers?: Record<string, string>): Promise<Answered>;
   key(wanted: Partial<NewKey>): { readonly keyId: string; readonly apiKey: string };
   /** As an agent pairs: each transcript is a millisecond newer than the one before. */
-  pair(change?: Partial<PairingTranscript>, apiKey?: string, keys?: AgentKeyPairs, nodes?: AccountNodes): Promise<Answered>;
-  sealed(change?: Partial<PairingTranscript>, apiKey?: string, keys?: AgentKeyPairs, nodes?: AccountNodes): SealedTranscript;
+  pair(
+    change?: Partial<PairingTranscript>,
+    apiKey?: string,
+    keys?: AgentKeyPairs,
+    nodes?: readonly WalletAccount[],
+  ): Promise<Answered>;
+  sealed(
+    change?: Partial<PairingTranscript>,
+    apiKey?: string,
+    keys?: AgentKeyPairs,
+    nodes?: readonly WalletAccount[],
+  ): SealedTranscript;
   register(sealed: object): Promise<Answered>;
   /** What the watcher would store. */
   fund(currency: string, units: bigint, block?: number): void;
@@ -268,7 +278,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
       const { keyId, secret } = parseApiKey(apiKey);
       const at = clock.nowMs + pairings;
       pairings += 1;
-      const transcript = JSON.stringify({ ...transcriptOf(gateway, keyId, keys, accountsOf(nodes)), at, ...changed });
+      const transcript = JSON.stringify({ ...transcriptOf(gateway, keyId, keys, namedAccounts(nodes)), at, ...changed });
       return sealTranscript(transcript, { secret, linkKey: keys.link, proven: provenBy(transcript, keys.signer, nodes) });
     },
     register: (sealed) =>

@@ -6,7 +6,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { mnemonicToSeedSync } from "bip39";
 import type { SignerSettings } from "../agent/config/settings.ts";
-import { deriveNodes, walletOf } from "../agent/keystore/nodes.ts";
+import { deriveAccounts, walletOf } from "../agent/keystore/nodes.ts";
 import { Secret } from "../agent/keystore/secret.ts";
 import { createLedger, openLedger } from "../agent/ledger/ledger.ts";
 import type { LedgerRecord } from "../agent/ledger/records.ts";
@@ -51,10 +51,16 @@ export const other = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 export const begun = 1_700_000_000_000;
 const words = "test test test test test test test test test test test junk";
 
-const evm = deriveNodes(new Uint8Array(mnemonicToSeedSync(words)));
-export const wallet = walletOf(evm);
-export const vault = unlockVault({ wallet, networks: ["eip155:31337"], evm, signerSeed: new Secret(new Uint8Array(32).fill(7)) });
-export const hot = vault.accounts[0]!.address;
+const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), ["evm"]);
+export const wallet = walletOf(accounts);
+export const vault = unlockVault({
+  wallet,
+  networks: ["eip155:31337"],
+  accounts,
+  signerSeed: new Secret(new Uint8Array(32).fill(7)),
+});
+export const own = vault.accounts;
+export const hot = own[0]!.id;
 
 export const settings: SignerSettings = {
   chains: { local: { family: "evm", chainId: 31337 }, mainnet: { family: "evm", chainId: 1 } },
@@ -175,7 +181,7 @@ export class Rig {
       ...{ disk: this.disk, seal: testSeal, clock: () => ledgerTime(run, clock(), monotonic()) },
       ...(this.#options.segmentBytesMax === undefined ? {} : { segmentBytesMax: this.#options.segmentBytesMax }),
     });
-    const core = new Core(readRules(this.settings, hot), ledger.past, (checkpoint as CoreSnapshot | null) ?? undefined);
+    const core = new Core(readRules(this.settings, own), ledger.past, (checkpoint as CoreSnapshot | null) ?? undefined);
     for (const record of records) core.fold(record);
     this.poisoned = null;
     this.signer = new Signer({

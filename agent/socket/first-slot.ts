@@ -9,7 +9,7 @@ export interface FirstSlotView {
   readonly network: string;
   readonly account: string;
   readonly adopted: string; // "" until then
-  readonly isBegun: boolean; // a nonce of it was given: nothing changes any more
+  readonly isBegun: boolean; // a slot of it was given: nothing changes any more
   readonly counted: string;
   readonly witnesses: number;
 }

@@ -230,10 +230,7 @@ export interface SignerStatus {
   readonly counts: Readonly<Record<WithdrawalState, number>>;
   readonly accounts: readonly AccountView[];
   readonly courierConnected: boolean;
-  /**
-   * The courier's own last word about link and nodes, as it told the signer; null when it never
-   * did.
-   */
+  /** What the courier told the signer last of link and nodes; null when it never did. */
   readonly courier: CourierStatus | null;
 }
 
@@ -250,6 +247,7 @@ export interface PausedView {
 export interface StuckView {
   readonly transactionId: string;
   readonly state: WithdrawalState;
+  readonly network: string; // CAIP-2
   readonly slot: string; // "" while nothing is bound
   readonly since: number; // ledger time
   readonly afterMinutes: number; // as in config.json

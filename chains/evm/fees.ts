@@ -3,10 +3,10 @@
  * version, and the ceilings' figures. Offline. Sources: EIP-1559 (both fees, the base fee's step);
  * geth's and Reth's pools for replacements (a tenth more, both fees).
  */
-import { formatAmount } from "../../protocol/amount.ts";
+import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { Description, Facts, Fees, Price, PricedVersion } from "../family.ts";
+import type { Description, Facts, Fees, Price, PricedVersion, TypedFees } from "../family.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
 import { gweiDecimal, nativeDecimal } from "./network.ts";
 
@@ -42,6 +42,7 @@ export const fees: Fees = {
   workUnknown: gasUnknown,
   read: (facts) => read(facts, counterForm),
   readWish: (facts) => read(facts, /^(?:|0|[1-9][0-9]{0,38})$/),
+  typed,
   most: (facts) => BigInt(evm(facts).gasLimit) * BigInt(evm(facts).maxFeePerGas),
   tipOf: (facts) => BigInt(evm(facts).maxPriorityFeePerGas),
   workOf: (facts) => BigInt(evm(facts).gasLimit),
@@ -68,6 +69,23 @@ function read(facts: Facts, form: RegExp): Facts {
   const isWhole = names.length === fieldNames.length && fieldNames.every((name) => form.test(facts[name] ?? "-"));
   if (!isWhole) throw shapeFault("facts", `must be decimal ${fieldNames.join(", ")}`);
   return facts;
+}
+
+function typed({ maxFee, tip, work }: TypedFees): ReturnType<Fees["typed"]> {
+  const [fee, priority] = [weiOf(maxFee), weiOf(tip)];
+  const no = (problem: string): ReturnType<Fees["typed"]> => ({ ok: false, problem });
+  if (fee === null) return no("--max-fee must be gwei per gas, such as 12.5");
+  if (priority === null) return no("--tip must be gwei per gas, such as 12.5");
+  if (work !== undefined && !/^[1-9]\d{0,8}$/.test(work)) return no("--work must be a whole number of gas, such as 65000");
+  return { ok: true, facts: { gasLimit: work ?? "", maxFeePerGas: fee, maxPriorityFeePerGas: priority } };
+}
+
+/** Null for what is no amount in gwei. */
+function weiOf(gwei: string | undefined): string | null {
+  if (gwei === undefined) return "";
+  const parsed = parseAmount(gwei, gweiDecimal);
+  if (parsed.ok) return parsed.units.toString();
+  return parsed.code === "AMOUNT_ZERO" ? "0" : null;
 }
 
 /** Twice the base fee lasts through six full blocks (EIP-1559: an eighth more each). */

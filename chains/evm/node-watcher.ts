@@ -7,11 +7,11 @@
 import { AgentError } from "../../protocol/fault.ts";
 import type { Payment } from "../family.ts";
 import type { AddressBook, BlockId, Judgement, NodeLog, SeenPayment, Spend, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import { agreement } from "../providers/node-agreement.ts";
 import { inWaves } from "../waves.ts";
 import type { Block, BlockTransaction, PlacedLog } from "./answers.ts";
 import { addressTopic, decimalsCall, decodeTransferCall, readTransferLog, transferTopic } from "./erc20.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
-import { agreement } from "./node-agreement.ts";
 import { asksForCode, type Evidence, judgeConsumer, judgePayout, type VersionEvidence } from "./verdict.ts";
 
 /**

@@ -5,10 +5,11 @@
  */
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import type { NodeLog } from "../nodes.ts";
+import { disagreement, noNode } from "../providers/node-pool.ts";
 import type { Receipt } from "./answers.ts";
 import { isRevert } from "./broadcast.ts";
 import { receiptAlike, receiptQuestion, type SeenReceipts } from "./node-finality.ts";
-import { disagreement, type NodePool, noNode, type PoolNode } from "./node-pool.ts";
+import type { NodePool, PoolNode } from "./node-pool.ts";
 import {
   askHead,
   balanceQuestion,

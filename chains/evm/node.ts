@@ -7,8 +7,9 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { BlockId, BroadcastAnswer, Counters, NodeLog, NodeStatus } from "../nodes.ts";
+import { firstGood } from "../providers/broadcasts.ts";
 import { type Block, type BlockHead, type PlacedLog, type Receipt, readBlock, readPlacedLogs } from "./answers.ts";
-import { classifyBroadcastError, mergeBroadcasts } from "./broadcast.ts";
+import { classifyBroadcastError } from "./broadcast.ts";
 import { txHashOf } from "./hash.ts";
 import { createFinality, createSeenReceipts, hexOf, receiptQuestion } from "./node-finality.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-pool.ts";
@@ -155,16 +156,7 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
 
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = txHashOf(Buffer.from(raw.slice(2), "hex"));
-  return new Promise((resolve, reject) => {
-    const answers: BroadcastAnswer[] = [];
-    const count = (answer: BroadcastAnswer): void => {
-      answers.push(answer);
-      if (answer.outcome === "accepted" || answer.outcome === "known") resolve(answer);
-      if (answers.length === pool.nodes.length) resolve(mergeBroadcasts(answers));
-    };
-    for (const node of pool.nodes) send(pool, node, raw, txHash).then(count).catch(reject);
-    if (pool.nodes.length === 0) resolve(mergeBroadcasts([]));
-  });
+  return firstGood(pool.nodes, (node) => send(pool, node, raw, txHash));
 }
 
 async function send(pool: NodePool, node: PoolNode, raw: string, txHash: string): Promise<BroadcastAnswer> {

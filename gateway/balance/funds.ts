@@ -8,6 +8,7 @@ import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
 import { readBalanceRow } from "../store/balances.ts";
 import { listReserved } from "../store/reserved.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -64,15 +65,16 @@ function promisedOf(
 
 function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurrency, block: number): bigint {
   const paired = pairedCurrencies(agent);
+  const account = hotAddressOn(agent, currency.network);
   let units = 0n;
-  for (const row of listReserved(database, agent.hotAddress, currency.network)) {
+  for (const row of listReserved(database, account, currency.network)) {
     units += promisedOf(currency, paired, {
       currency: row.currency,
       amountUnits: BigInt(row.units),
       withdrawals: row.withdrawals,
     });
   }
-  for (const row of listEndedAfter(database, agent.hotAddress, currency.network, block)) {
+  for (const row of listEndedAfter(database, account, currency.network, block)) {
     // A failed one that was on chain has spent its fee and nothing else.
     const amountUnits = row.status === 2 ? 0n : BigInt(row.amountUnits);
     units += promisedOf(currency, paired, { currency: row.currency, amountUnits, withdrawals: 1 });
@@ -86,7 +88,7 @@ function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurren
  * @public
  */
 export function fundsOf(database: Database, agent: AgentRow, currency: GatewayCurrency): Funds | null {
-  const balance = readBalanceRow(database, agent.hotAddress, currency.id);
+  const balance = readBalanceRow(database, hotAddressOn(agent, currency.network), currency.id);
   if (balance === undefined) return null;
   const fundsUnits = BigInt(balance.units);
   const reservedUnits = reservedOf(database, agent, currency, balance.block);

@@ -9,13 +9,14 @@ import { findFamily } from "../../chains/families.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { versionsMax } from "../../protocol/payloads.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
 import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 
 /**
  * What the database holds around one entry, read inside the transaction that will store the effect.
  */
 export interface Around {
-  readonly agent: Pick<AgentRow, "id" | "hotAddress">;
+  readonly agent: Pick<AgentRow, "id" | "accounts">;
   readonly row: TransactionRow | null; // null: no such transaction
   readonly jobAgent: string | null; // who the withdrawal's job is addressed to
   readonly isSigned: boolean; // this withdrawal, in any version
@@ -117,7 +118,7 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
   if (family === undefined || family.slots.read(entry.slot) === null || !family.isTxHash(entry.txHash)) {
     return contradiction(`transaction ${row.id} was signed with a slot or txHash that its chain does not have`);
   }
-  if (entry.network !== row.network || entry.account !== agent.hotAddress) {
+  if (entry.network !== row.network || entry.account !== hotAddressOn(agent, entry.network)) {
     return contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`);
   }
   if (entry.version > versionsMax) {

@@ -9,6 +9,7 @@ import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import type { AskedEntry, Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { pairedCurrencies } from "../balance/funds.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
 import { moveJobChain, readJobChain } from "../store/agent-state.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import { insertJob, jobHashAtPlace, jobOf, replaceJob, waitingPlace } from "../store/jobs.ts";
@@ -97,7 +98,7 @@ function putBack(database: Database, agent: AgentRow, job: Job, nowMs: number): 
     ...{
       amountUnits: units,
       receiverAddress: address,
-      depositAddress: agent.hotAddress,
+      depositAddress: hotAddressOn(agent, network),
       tag,
       stage: "awaiting_approval",
       metadata: "",

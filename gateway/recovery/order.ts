@@ -3,18 +3,22 @@
  * must not have forgotten, in as many parts as it takes. Reads only. Source: docs/protocol.md
  * section 8.
  */
+
+import { familyOf } from "../../chains/families.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Hello, OpenSlots } from "../../protocol/messages.ts";
 import {
   type Recovery,
   type RecoveryAccount,
+  type RecoverySpend,
   type RecoverySpent,
   type RecoveryWithdrawal,
   recoveryNameOf,
   recoverySpendsMax,
   recoveryWithdrawalsMax,
 } from "../../protocol/recovery.ts";
+import { hotAddresses } from "../store/agent-accounts.ts";
 import { jobHashAtPlace } from "../store/jobs.ts";
 import type { AgentRow, RecoveryRow } from "../store/rows.ts";
 import { type EndedVersion, listEndedVersions, listSignatures } from "../store/signatures.ts";
@@ -61,7 +65,7 @@ export function recoveryOrder(
   const once = {
     accounts: accountsOf(database, agent),
     spent: spentOf(database, agent, nowMs),
-    spends: listUnexplainedSpends(database, agent.hotAddress, recoverySpendsMax),
+    spends: unexplainedSpends(database, agent),
   };
   const base = { agent: agent.id, wallet: agent.wallet, epoch: agent.epoch, answers: hello.nonce };
   const order = recoveryNameOf({ ...base, held, jobs, ...once, withdrawals, ended });
@@ -124,20 +128,29 @@ export function jobHashAt(database: Database, agent: AgentRow, sequence: number)
   return jobHashAtPlace(database, agent.id, sequence) ?? zeroHash;
 }
 
-/** Of the account, whichever agent it was paired through: a slot is used up for all of them. */
-function accountsOf(database: Database, { hotAddress }: AgentRow): readonly RecoveryAccount[] {
-  return listHighestSlots(database, hotAddress).map(({ network, slot }) => ({
-    ...{ network, account: hotAddress, next: (BigInt(slot) + 1n).toString() },
-  }));
+/** The newest of all accounts. */
+function unexplainedSpends(database: Database, agent: AgentRow): readonly RecoverySpend[] {
+  const all = hotAddresses(agent).flatMap((account) => listUnexplainedSpends(database, account, recoverySpendsMax));
+  return all.sort((a, b) => b.block - a.block).slice(0, recoverySpendsMax);
+}
+
+/** Of each account, whichever agent it was paired through: a slot is used up for all of them. */
+function accountsOf(database: Database, agent: AgentRow): readonly RecoveryAccount[] {
+  return hotAddresses(agent).flatMap((account) =>
+    listHighestSlots(database, account).map(({ network, slot }) => ({
+      ...{ network, account, next: familyOf(network).slots.next(slot) },
+    })),
+  );
 }
 
 /**
  * What ended within the last day: the amount once for each withdrawal, and the dearest of its
  * versions.
  */
-function spentOf(database: Database, { hotAddress }: AgentRow, nowMs: number): readonly RecoverySpent[] {
+function spentOf(database: Database, agent: AgentRow, nowMs: number): readonly RecoverySpent[] {
   const dearest = new Map<string, EndedVersion>();
-  for (const row of listEndedVersions(database, hotAddress, nowMs - dayMs)) {
+  const rows = hotAddresses(agent).flatMap((account) => listEndedVersions(database, account, nowMs - dayMs));
+  for (const row of rows) {
     const known = dearest.get(row.id);
     if (known === undefined || BigInt(row.feeMax) > BigInt(known.feeMax)) dearest.set(row.id, row);
   }

@@ -11,7 +11,7 @@ import { callbackTables } from "./callback-tables.ts";
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 11;
+export const schemaVersion = 12;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -87,6 +87,9 @@ CREATE TABLE ${name} (
   transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), UNIQUE (agent, addressIndex)) STRICT;
 `;
 
+/** What version 12 added, in the place of one family's: the accounts of every family. */
+const accounts = "accounts TEXT NOT NULL DEFAULT '[]'";
+
 /** What version 10 added: the shop's own words beside an order, as JSON; "" without any. */
 const metadata = "metadata TEXT NOT NULL DEFAULT ''";
 
@@ -110,6 +113,12 @@ export const upgrades: Readonly<Record<number, string>> = {
     DROP TABLE depositAddresses; ALTER TABLE newAddresses RENAME TO depositAddresses;`,
   9: `ALTER TABLE transactions ADD COLUMN ${quote}; ALTER TABLE transactions ADD COLUMN ${metadata}; ${prices}${callbackTables}`,
   10: sums,
+  11: `ALTER TABLE agents ADD COLUMN ${accounts};
+    UPDATE agents SET accounts = json_array(
+      json_object('family', 'evm', 'purpose', 'hot', 'id', hotAddress, 'firstAddress', hotAddress),
+      json_object('family', 'evm', 'purpose', 'deposits', 'id', depositXpub, 'firstAddress', firstDepositAddress));
+    ALTER TABLE agents DROP COLUMN hotAddress; ALTER TABLE agents DROP COLUMN depositXpub;
+    ALTER TABLE agents DROP COLUMN firstDepositAddress;`,
 };
 
 /** @public */
@@ -127,10 +136,10 @@ CREATE TABLE jtis (key TEXT NOT NULL, jti TEXT NOT NULL, expiresAt INTEGER NOT N
 CREATE INDEX jtisByExpiry ON jtis (expiresAt);
 CREATE TABLE agents (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), wallet TEXT NOT NULL, epoch INTEGER NOT NULL,
-  signerKey TEXT NOT NULL, linkKey TEXT NOT NULL, hotAddress TEXT NOT NULL, depositXpub TEXT NOT NULL,
+  signerKey TEXT NOT NULL, linkKey TEXT NOT NULL, accounts TEXT NOT NULL,
   networks TEXT NOT NULL, currencies TEXT NOT NULL, headSeq INTEGER NOT NULL DEFAULT 0, headHash TEXT NOT NULL DEFAULT '',
   jobSequence INTEGER NOT NULL DEFAULT 0, jobHash TEXT NOT NULL DEFAULT '', nextDepositIndex INTEGER NOT NULL DEFAULT 0,
-  firstDepositAddress TEXT NOT NULL DEFAULT '', transcriptHash TEXT NOT NULL DEFAULT '', transcriptAt INTEGER NOT NULL DEFAULT 0,
+  transcriptHash TEXT NOT NULL DEFAULT '', transcriptAt INTEGER NOT NULL DEFAULT 0,
   pairedAt INTEGER NOT NULL, releasedAt INTEGER, lastSeenAt INTEGER, lockedCode TEXT NOT NULL DEFAULT '',
   ${heard}, ${software}, ${linkBlock}, ${pausedAt}, ${policy}) STRICT;
 CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE releasedAt IS NULL;

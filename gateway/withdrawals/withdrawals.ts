@@ -13,6 +13,7 @@ import { type Order, type OrderShape, readOrder, readOrders } from "../answer/bo
 import type { Language } from "../answer/language.ts";
 import { messageOf } from "../answer/messages.ts";
 import type { Service } from "../service.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
 import { agentOfJob } from "../store/jobs.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
@@ -64,7 +65,7 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
     amount: order.amount,
     amountUnits: checked.amountUnits.toString(),
     receiverAddress: order.address,
-    depositAddress: checked.agent.hotAddress,
+    depositAddress: hotAddressOn(checked.agent, checked.currency.network),
     tag: order.tag,
     metadata: order.metadata,
     status: 0,

@@ -53,7 +53,7 @@ export const nodeMutants: readonly Mutant[] = [
   {
     name: "first-nonce-unconfirmed",
     file: "agent/signer/acts/adopt.ts",
-    find: `  if (slot > 0n) return refuse("ACCOUNT_FIRST_SLOT", \`the nodes count \${slot}\`);\n`,
+    find: `  if (slot !== familyOf(network).slots.first) return refuse("ACCOUNT_FIRST_SLOT", \`the nodes count \${slot}\`);\n`,
     replace: "",
     sentence: "A courier names a first nonce that the chain never comes to, and every payment waits behind it (monotone).",
     when: ({ rates }) => rates.hostileCourier > 0,

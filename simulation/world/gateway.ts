@@ -84,12 +84,17 @@ export class Gateway {
   admit(machine: Machine, epoch: number): void {
     tables
       .prepare(
-        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies, pairedAt)
-           VALUES (?, ?, ?, ?, ?, ?, ?, 'xpub', ?, ?, ?)`,
+        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
       .run(
-        ...[machine.id, merchant, wallet, epoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex, hot],
-        ...[JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
+        ...[machine.id, merchant, wallet, epoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex],
+        ...[
+          JSON.stringify([{ family: "evm", purpose: "hot", id: hot, firstAddress: hot }]),
+          JSON.stringify([network]),
+          JSON.stringify(pairedCurrencies),
+          this.clock(),
+        ],
       );
   }
 

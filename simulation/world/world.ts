@@ -316,7 +316,7 @@ export class World {
     if (account === undefined || !isOver || this.payments.foreign.size > 0) return;
     const { nonce } = this.chain.top;
     must(
-      BigInt(nonce) >= account.next,
+      BigInt(nonce) >= BigInt(account.next),
       "every slot below the next one ends on chain",
       () => `${name}: ${nonce} of ${account.next}`,
     );

@@ -1,6 +1,7 @@
 /** What eight clients say to a broadcast, recorded, and what it means. */
 import { expect, describe as group, it } from "vitest";
-import { classifyBroadcastError, isRevert, mergeBroadcasts } from "../../chains/evm/broadcast.ts";
+import { classifyBroadcastError, isRevert } from "../../chains/evm/broadcast.ts";
+import { mergeBroadcasts } from "../../chains/providers/broadcasts.ts";
 import { vectors } from "../support/evm-values.ts";
 
 group("what nodes say to a broadcast", () => {

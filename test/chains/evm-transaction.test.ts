@@ -14,8 +14,8 @@ import {
 } from "viem";
 import { expect, describe as group, it } from "vitest";
 import { signDigest as sign } from "../../agent/signer/vault/curve.ts";
+import { recoverByNoble, recoverPublicKey } from "../../chains/curve/recover.ts";
 import { addressBytes } from "../../chains/evm/address.ts";
-import { recoverByNoble, recoverPublicKey } from "../../chains/evm/curve.ts";
 import {
   decodeTransferCall,
   encodeBalanceCall,

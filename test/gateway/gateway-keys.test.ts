@@ -13,7 +13,7 @@ import { revoke } from "../../gateway/operator/people.ts";
 import { schemaVersion } from "../../gateway/store/schema.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { type Answered, handmadeToken, startTestGateway } from "../../rig/gateway-server.ts";
+import { type Answered, handmadeToken, startTestGateway, wallet } from "../../rig/gateway-server.ts";
 import { gateway, knock, oneGateway, path } from "../support/door.ts";
 import { takeBack } from "../support/older-database.ts";
 
@@ -253,10 +253,13 @@ describe("the gateway's own files", () => {
     await gateway.call("POST", "/api/v1/createTransactionRequest", { currency: "eth", amount: "1", orderId: "before" });
     const before = store.database.all("SELECT rowid AS place, * FROM depositAddresses");
     expect(before).toHaveLength(1);
+    const accounts = store.database.all("SELECT accounts FROM agents");
+    expect(accounts).toEqual([{ accounts: expect.stringContaining(wallet.hotAddress) }]);
     takeBack((sql) => void store.database.run(sql), 1);
     for (let round = 0; round < 2; round++) {
       const opened = openStore(config.database, log);
       expect(opened.database.get("SELECT value FROM meta WHERE name = 'schema'")).toEqual({ value: String(schemaVersion) });
+      expect(opened.database.all("SELECT accounts FROM agents")).toEqual(accounts);
       expect(opened.database.all("SELECT heard FROM agents")).toEqual([{ heard: "" }]);
       expect(opened.database.all("SELECT * FROM recoveries")).toEqual([]);
       expect(opened.database.all("SELECT rowid AS place, * FROM depositAddresses")).toEqual(before);

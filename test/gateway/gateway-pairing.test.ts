@@ -5,7 +5,7 @@
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { HDKey } from "@scure/bip32";
 import { describe, expect, it } from "vitest";
-import { type AccountNodes, accountsOf, deriveNodes } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, namedAccounts, type WalletAccount } from "../../agent/keystore/nodes.ts";
 import { createMerchant, listAgents, releaseAgent } from "../../gateway/operator/people.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import { placeJobs } from "../../gateway/withdrawals/jobs.ts";
@@ -107,6 +107,17 @@ describe("pairing", () => {
     expect(shopKey).not.toBe(apiKey);
   });
 
+  it("pairing is refused with accounts of a family that is not served, and with a network whose family has none", async () => {
+    const named = (family: string): PairedAccount[] => wallet.accounts.map((account) => ({ ...account, family }));
+    for (const accounts of [named("other"), [...wallet.accounts, ...named("other")]]) {
+      const change = { wallet: walletFingerprintOf(accounts), accounts };
+      const answer = await gateway.pair(change);
+      expect([answer.status, answer.body.code, answer.body.reason]).toEqual([400, "pairing_invalid", "PAIRING_TRANSCRIPT"]);
+      expect(countOf("agents")).toBe(0);
+    }
+    expect((await gateway.pair()).status).toBe(200);
+  });
+
   it("pairing uses up the key's right, once for every key", async () => {
     await gateway.pair();
     db().run("UPDATE agents SET releasedAt = 1");
@@ -116,8 +127,9 @@ describe("pairing", () => {
   });
 
   describe("keeps to one merchant", () => {
-    const foreign = walletFrom(deriveNodes(new Uint8Array(64).fill(7)));
-    const { account0, account1 } = wallet.nodes;
+    const foreign = walletFrom(deriveAccounts(new Uint8Array(64).fill(7), ["evm"]));
+    const [account0, account1] = wallet.nodes as readonly [WalletAccount, WalletAccount];
+    const [otherHot, otherDeposits] = foreign.nodes as readonly [WalletAccount, WalletAccount];
     /**
      * The same key and so the same addresses in another text: nothing checks which parent an xpub
      * names.
@@ -135,7 +147,7 @@ describe("pairing", () => {
       return new HDKey(same).publicExtendedKey;
     };
     /** Another merchant with the keys of `nodes`, who may name other accounts than theirs. */
-    const pairStranger = async (nodes: AccountNodes, accounts = accountsOf(nodes)): Promise<Answered> => {
+    const pairStranger = async (nodes: readonly WalletAccount[], accounts = namedAccounts(nodes)): Promise<Answered> => {
       const stranger = createMerchant(gateway.operator, { name: "Other", language: "en" });
       const change = { wallet: walletFingerprintOf(accounts), accounts };
       return gateway.pair(change, stranger.apiKey, newAgentKeys(), nodes);
@@ -143,11 +155,11 @@ describe("pairing", () => {
     const [hot, deposits] = wallet.accounts as readonly [PairedAccount, PairedAccount];
     const inOtherText = { ...deposits, id: otherText(deposits.id) };
 
-    it.each<[string, AccountNodes, PairedAccount[]?]>([
+    it.each<[string, readonly WalletAccount[], PairedAccount[]?]>([
       ["a whole wallet", wallet.nodes],
-      ["a paying address", { ...foreign.nodes, account0 }],
-      ["a deposit key", { ...foreign.nodes, account1 }],
-      ["a deposit key in another text", { ...foreign.nodes, account1 }, [foreign.accounts[0] as PairedAccount, inOtherText]],
+      ["a paying address", [account0, otherDeposits]],
+      ["a deposit key", [otherHot, account1]],
+      ["a deposit key in another text", [otherHot, account1], [foreign.accounts[0] as PairedAccount, inOtherText]],
     ])("pairing keeps to one merchant: %s, even after its agent was released", async (_name, nodes, named) => {
       await gateway.pair();
       const refused = async (): Promise<void> => {
@@ -156,7 +168,7 @@ describe("pairing", () => {
         expect(countOf("agents")).toBe(1);
       };
       await refused();
-      db().run("UPDATE agents SET hotAddress = lower(hotAddress)");
+      db().run("UPDATE agents SET accounts = replace(accounts, ?, lower(?))", hot.id, hot.id);
       await refused();
       release();
       await refused();

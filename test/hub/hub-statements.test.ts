@@ -6,7 +6,15 @@ import { describe, expect, it } from "vitest";
 import { type Around, effectOf } from "../../gateway/hub/effect.ts";
 import type { SignatureRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { askWithdrawal, insertTransaction, pairAgent, readAgent, readTransaction, receiver } from "../../rig/gateway-database.ts";
+import {
+  accountsText,
+  askWithdrawal,
+  insertTransaction,
+  pairAgent,
+  readAgent,
+  readTransaction,
+  receiver,
+} from "../../rig/gateway-database.ts";
 import { type EntryBody, hashAt, headAt, statementOf } from "../../rig/link-agent.ts";
 import {
   audit,
@@ -302,7 +310,7 @@ describe("effect of an entry", () => {
       ...change,
     });
   const around = (change: Partial<Around>): Around => ({
-    agent: { id: keys.id, hotAddress: keys.hotAddress },
+    agent: { id: keys.id, accounts: accountsText(keys.hotAddress) },
     row: null,
     jobAgent: keys.id,
     isSigned: false,

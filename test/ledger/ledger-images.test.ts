@@ -205,11 +205,11 @@ describe("images of other files", slow, () => {
     };
     const { encKey, text } = keystores.find((each) => each.text.includes('"hkdf"')) as (typeof keystores)[number];
     const opened = (bytes: Uint8Array): string => {
-      const { wallet, networks, evm, signerSeed } = openKeystore(Buffer.from(bytes).toString("utf8"), Buffer.from(encKey));
+      const { wallet, networks, accounts, signerSeed } = openKeystore(Buffer.from(bytes).toString("utf8"), Buffer.from(encKey));
       return [
         wallet,
         networks.join(),
-        ...[evm.account0, evm.account1, signerSeed].map((each) => Buffer.from(each.bytes).toString("hex")),
+        ...[...accounts.map(({ node }) => node), signerSeed].map((each) => Buffer.from(each.bytes).toString("hex")),
       ].join();
     };
     const right = Buffer.from(text);

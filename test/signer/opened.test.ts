@@ -263,7 +263,7 @@ describe("a slot that only a cancel can end", () => {
     expect(Transaction.from(raw)).toMatchObject({ from: hot, to: hot, value: 0n, nonce: 5, hash: txHash });
     rig.ask("observed", { transactionId: id, stage: "final", outcome: "cancelled", txHash, block: 9 });
     expect(rig.show(id).state).toBe("cancelled");
-    expect(rig.core.accounts.find("eip155:31337", hot)?.next).toBe(6n);
+    expect(rig.core.accounts.find("eip155:31337", hot)?.next).toBe("6");
     expect(rig.core.book.find(next)?.slot).toBe("");
   });
 });

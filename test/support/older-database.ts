@@ -4,6 +4,14 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  11: [
+    ...["hotAddress", "depositXpub", "firstDepositAddress"].map(
+      (name) => `ALTER TABLE agents ADD COLUMN ${name} TEXT NOT NULL DEFAULT ''`,
+    ),
+    `UPDATE agents SET hotAddress = json_extract(accounts, '$[0].id'), depositXpub = json_extract(accounts, '$[1].id'),
+      firstDepositAddress = json_extract(accounts, '$[1].firstAddress')`,
+    "ALTER TABLE agents DROP COLUMN accounts",
+  ],
   10: ["DROP TABLE reserved", "DROP INDEX transactionsByKind", "DROP INDEX transactionsByCurrency"],
   9: [
     ...["Made", "Moved", "Paid", "PaidFinally"].map((name) => `DROP TRIGGER callback${name}`),

@@ -11,6 +11,7 @@ import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
 import { type ChainNode, FakeChain, type FakeTransaction, hashOf, type Lie, serveChain } from "../../rig/fake-chain.ts";
 import {
   type AgentKeys,
+  accountsText,
   askWithdrawal,
   type GatewayDatabase,
   gatewayDatabase,
@@ -60,7 +61,7 @@ export function eachTestItsChain(): void {
 
 /** Makes another address the agent's paying one. */
 export function payFrom(hotAddress: string): void {
-  db.store.database.run("UPDATE agents SET hotAddress = ?", hotAddress);
+  db.store.database.run("UPDATE agents SET accounts = ?", accountsText(hotAddress));
   keys = { ...keys, hotAddress };
 }
 

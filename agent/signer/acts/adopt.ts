@@ -3,7 +3,7 @@
  * claims: the first begins an account once, the second raises an alarm and a lock. Touches nothing:
  * records leave through the turn.
  */
-import { networkOf } from "../../../chains/families.ts";
+import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
@@ -26,13 +26,13 @@ const witnessesWanted = 2;
  * @public
  */
 export interface FirstSlot {
-  readonly slot: bigint;
+  readonly slot: string;
   readonly witnesses: number;
 }
 
 /**
- * The first counter of a chain's account, on the courier's word: 0 alone, any other needs a person
- * as well. The same one again is harmless; another replaces it until the first token is bound, so
+ * The first slot of a chain's account, on the courier's word: the family's first alone, any other
+ * needs a person as well. The same one again is harmless; another replaces it until it is bound, so
  * that a wrong one does no lasting harm, and is refused from then on. A higher one replaces it only
  * in the run that recorded the first: a ledger put back to before its first payment, together with
  * the gateway, must not take its own payments for where it begins.
@@ -48,11 +48,11 @@ export function adopt(
   const { core, run } = turn;
   const network = networkOf(chain);
   run.firstSlots.set(network, { slot, witnesses });
-  const known = core.accounts.find(network, turn.account);
+  const known = core.accounts.find(network, turn.accountOn(network));
   if (known?.adopted === slot) return { ok: true, account: known };
   // One that is too high holds up every payment for good: only nothing at all is taken on the
   // courier's word.
-  if (slot > 0n) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}`);
+  if (slot !== familyOf(network).slots.first) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}`);
   return begin(turn, network, slot);
 }
 
@@ -64,12 +64,12 @@ export function adopt(
 export function adoptByPerson(
   turn: Turn,
   chain: ConfiguredChain,
-  slot: bigint,
+  slot: string,
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const closed = closedToNew(turn);
   if (closed !== null) return closed;
   const network = networkOf(chain);
-  const known = turn.core.accounts.find(network, turn.account);
+  const known = turn.core.accounts.find(network, turn.accountOn(network));
   if (known?.adopted === slot) return { ok: true, account: known };
   const told = turn.run.firstSlots.get(network);
   if (told === undefined) return refuse("ACCOUNT_NOT_ADOPTED", "the courier's nodes have not agreed on a count yet");
@@ -77,16 +77,18 @@ export function adoptByPerson(
   return begin(turn, network, slot);
 }
 
-function begin(turn: Turn, network: string, slot: bigint): { readonly ok: true; readonly account: Account } | Refusal {
+function begin(turn: Turn, network: string, slot: string): { readonly ok: true; readonly account: Account } | Refusal {
   const { core, run } = turn;
-  const known = core.accounts.find(network, turn.account);
-  const isLater = known !== undefined && slot > known.adopted && !run.adopted.has(network);
+  const address = turn.accountOn(network);
+  const known = core.accounts.find(network, address);
+  const { compare } = familyOf(network).slots;
+  const isLater = known !== undefined && compare(slot, known.adopted) > 0 && !run.adopted.has(network);
   const isFixed = known !== undefined && (isBegun(known) || isLater || run.adoptions >= adoptionsMax);
   if (isFixed) return refuse("ACCOUNT_ADOPTED", `began at ${known.adopted}`);
   run.adoptions += 1;
   if (known === undefined) run.adopted.add(network);
-  turn.commit([{ kind: "ADOPTED", network, account: turn.account, slot: slot.toString() }]);
-  const account = core.accounts.find(network, turn.account);
+  turn.commit([{ kind: "ADOPTED", network, account: address, slot }]);
+  const account = core.accounts.find(network, address);
   return account === undefined ? refuse("ACCOUNT_NOT_ADOPTED", network) : { ok: true, account };
 }
 
@@ -106,22 +108,23 @@ function mostWitnesses({ run, monotonicMs }: Turn, chain: string, witnesses: num
 export function checkChainCount(
   turn: Turn,
   chain: ConfiguredChain & { readonly name: string },
-  count: bigint,
+  count: string, // the slot that the chain would take next
   witnesses: number,
 ): { readonly ok: true } | Refusal {
   const { core, run, monotonicMs } = turn;
   const network = networkOf(chain);
-  const account = core.accounts.find(network, turn.account);
+  const address = turn.accountOn(network);
+  const account = core.accounts.find(network, address);
   const known = mostWitnesses(turn, chain.name, witnesses);
   // What a recovery shows and takes as a floor; nothing else goes by it.
   if (witnesses >= Math.min(witnessesWanted, known)) run.counts.set(network, count);
   if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   if (account === undefined || core.locked !== null || witnesses < Math.min(witnessesWanted, known)) return { ok: true };
-  if (count <= account.next) {
+  if (familyOf(network).slots.compare(count, account.next) <= 0) {
     run.aheadSince.delete(network);
     return { ok: true };
   }
-  const detail = `${network}: the chain counts ${count} transactions of ${turn.account}, the ledger ${account.next}`;
+  const detail = `${network}: the chain counts ${count} transactions of ${address}, the ledger ${account.next}`;
   // By the clock that only goes on: ledger time may stand for minutes after another clock had
   // jumped.
   const since = run.aheadSince.get(network);

@@ -101,7 +101,7 @@ export function clearPayment(
   const { network, contract, address: destination, amountUnits } = approval;
   const payment = { network, account: account.account, slot, contract, destination, amountUnits };
   const unsigned = transactionsOf(network).build(payment, facts);
-  const built = { approval, unsigned, version, account: account.account, slot, tipAllowedUnits };
+  const built = { approval, unsigned, version, account: account.account, child: null, slot, tipAllowedUnits };
   const cleared = turn.core.policy.clear(built, turn.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
@@ -123,7 +123,7 @@ export function clearCancel(
 }
 
 function slotOf({ transactionId, job, account, slot }: Withdrawal): Omit<BuiltCancel, "unsigned" | "version"> {
-  return { transactionId, currency: job.currency, network: job.network, account, slot: slot };
+  return { transactionId, currency: job.currency, network: job.network, account, child: null, slot };
 }
 
 function record(
@@ -186,5 +186,5 @@ export function recorded(turn: Turn, withdrawal: Withdrawal, made: Version): Pre
 function paymentOf({ core }: Turn, { transactionId, account, slot }: Withdrawal, unsigned: Uint8Array, version: number): Built {
   const approval = core.policy.approval(transactionId);
   invariant(approval !== undefined, "a bound withdrawal has its approval");
-  return { approval, unsigned, version, account, slot: slot };
+  return { approval, unsigned, version, account, child: null, slot };
 }

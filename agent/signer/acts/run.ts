@@ -44,15 +44,15 @@ export interface Run {
   gatewayLeadMs: number; // most that a verified envelope's time was ahead of the monotonic clock: by the one least long on its way
   adoptions: number; // first counters recorded in this run
   // network → as the courier said last
-  readonly firstSlots: Map<string, { readonly slot: bigint; readonly witnesses: number }>;
+  readonly firstSlots: Map<string, { readonly slot: string; readonly witnesses: number }>;
   readonly adopted: Set<string>; // networks that had no counter before this run
   courier: CourierStatus | null;
   readonly alarms: Set<string>; // recorded once per run
   readonly aheadSince: Map<string, number>; // network → monotonic time when the chain's count was first ahead
   // chain → most nodes that agreed lately
   readonly witnesses: Map<string, { readonly most: number; readonly atMs: number }>;
-  // network → newest final transaction count that nodes agreed on
-  readonly counts: Map<string, bigint>;
+  // network → the slot that the chain takes next after its final block, as nodes agreed last
+  readonly counts: Map<string, string>;
   readonly orders: Orders;
 }
 
@@ -100,7 +100,7 @@ export type Done = { readonly ok: true; readonly withdrawal: Withdrawal } | Refu
 export type Admitted = { readonly ok: true; readonly touched: readonly string[] } | Refusal;
 
 /**
- * One request's view: the state, the run, ledger time, the paying account, and the way to make
+ * One request's view: the state, the run, ledger time, the paying accounts, and the way to make
  * facts. `commit` numbers and folds records at once; whoever answers waits until they are on disk.
  * @public
  */
@@ -110,7 +110,8 @@ export interface Turn {
   readonly nowMs: number; // ledger time, read anew each time: never before the newest record
   readonly localMs: number; // the local clock, for comparing it with the gateway's and for nothing else
   readonly monotonicMs: number;
-  readonly account: string; // hot address, EIP-55
+  /** The address that pays on a network. */
+  accountOn(network: string): string;
   /** Whether the disk has room to bind something new. */
   hasRoom(): boolean;
   /** The hash of any record, null beyond the head. */

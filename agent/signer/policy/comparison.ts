@@ -18,6 +18,7 @@ export interface Built {
   readonly unsigned: Uint8Array;
   readonly version: number; // 1 first
   readonly account: string; // paying address
+  readonly child: number | null; // as in `ClearedFields`
   readonly slot: string; // bound to this withdrawal, or about to be
   readonly tipAllowedUnits?: bigint; // a tip up to this is allowed, whatever the ceiling
 }
@@ -33,6 +34,7 @@ export interface BuiltCancel {
   readonly unsigned: Uint8Array;
   readonly version: number;
   readonly account: string;
+  readonly child: number | null;
   readonly slot: string; // bound to this withdrawal
   readonly tipAllowedUnits?: bigint; // as in `Built`
 }
@@ -45,7 +47,7 @@ export interface Compared {
 }
 
 /** Refuses with POLICY_NOT_AS_APPROVED or a code of `describe`. */
-export function compare({ approval, unsigned, version, account, slot }: Built): Compared | Refusal {
+export function compare({ approval, unsigned, version, account, child, slot }: Built): Compared | Refusal {
   const { network, contract, address, amountUnits, transactionId } = approval;
   const isSame = (said: Description): boolean =>
     said.network === network &&
@@ -55,16 +57,24 @@ export function compare({ approval, unsigned, version, account, slot }: Built): 
     said.slot === slot;
   const read = likeness(transactionsOf(network).describe(unsigned), isSame, "the bytes do not say what was approved");
   if (!read.ok) return read;
-  const fields = { transactionId, version, account, isCancel: false };
+  const fields = { transactionId, version, account, child, isCancel: false };
   return { ...read, clearance: clearanceFor(network, unsigned, fields) };
 }
 
 /** Refuses with POLICY_NOT_AS_APPROVED or a code of `describeCancel`. */
-export function compareCancel({ transactionId, network, unsigned, version, account, slot }: BuiltCancel): Compared | Refusal {
+export function compareCancel({
+  transactionId,
+  network,
+  unsigned,
+  version,
+  account,
+  child,
+  slot,
+}: BuiltCancel): Compared | Refusal {
   const isSame = (said: Description): boolean => said.network === network && said.slot === slot;
   const read = likeness(transactionsOf(network).describeCancel(unsigned, account), isSame, "the cancel is not for this slot");
   if (!read.ok) return read;
-  const fields = { transactionId, version, account, isCancel: true };
+  const fields = { transactionId, version, account, child, isCancel: true };
   return { ...read, clearance: clearanceFor(network, unsigned, fields) };
 }
 

@@ -18,6 +18,7 @@ import { aboveTip, belowFloor } from "./ceilings.ts";
 import { type Built, type BuiltCancel, type Compared, compare, compareCancel } from "./comparison.ts";
 import { Destinations, type Paid, type PaidEntries } from "./destinations.ts";
 import { holdReason, isAbove, likenessOf } from "./holds.ts";
+import { hotOf } from "./own.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 import { aboveWindow, dearer, Sums, type SumsEntries } from "./sums.ts";
 
@@ -347,7 +348,7 @@ export class Policy {
   #destination(text: string, network: string, limits: Limits): { readonly ok: true; readonly address: string } | Refusal {
     const parsed = familyOf(network).parseAddress(text);
     if (!parsed.ok) return parsed;
-    if (parsed.address === this.#rules.own) return refuse("POLICY_DENIED_OWN");
+    if (parsed.address === hotOf(this.#rules.own, familyOf(network).name)) return refuse("POLICY_DENIED_OWN");
     if (this.#rules.contracts.has(parsed.address)) return refuse("POLICY_DENIED_CONTRACT");
     if (limits.deny.has(parsed.address)) return refuse("POLICY_DENIED");
     if (limits.allow.size > 0 && !limits.allow.has(parsed.address)) return refuse("POLICY_NOT_ALLOWED");

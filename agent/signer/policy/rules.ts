@@ -6,6 +6,7 @@ import { families } from "../../../chains/families.ts";
 import type { Family } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { AgentError } from "../../../protocol/fault.ts";
+import type { PairedAccount } from "../../../protocol/messages.ts";
 import type { PolicySettings, SignerSettings } from "../../config/settings.ts";
 
 /**
@@ -50,16 +51,19 @@ export interface Rules {
   readonly assets: ReadonlyMap<string, Asset>; // by currency id
   // by currency id; a currency without limits pays nothing
   readonly limits: ReadonlyMap<string, Limits>;
-  readonly own: string; // paying address
+  readonly own: readonly PairedAccount[]; // the accounts of the wallet; empty before its keys are there
   readonly contracts: ReadonlySet<string>; // every configured token contract, on whatever chain
 }
 
 /**
- * Reads settings into rules. `hotAddress` is the paying account, in any case of its letters.
+ * Reads settings into rules; `own` are the wallet's accounts.
  * @throws AgentError POLICY_SETTINGS, with the field's path in message and context
  * @public
  */
-export function readRules(settings: Pick<SignerSettings, "chains" | "currencies" | "policy">, hotAddress: string): Rules {
+export function readRules(
+  settings: Pick<SignerSettings, "chains" | "currencies" | "policy">,
+  own: readonly PairedAccount[],
+): Rules {
   const assets = new Map<string, Asset>();
   for (const [currency, entry] of Object.entries(settings.currencies)) {
     const chain = settings.chains[entry.chain];
@@ -83,7 +87,7 @@ export function readRules(settings: Pick<SignerSettings, "chains" | "currencies"
     limits.set(currency, limitsOf(policy, `policy.${currency}`, asset));
   }
   const contracts = new Set([...assets.values()].map((asset) => asset.contract).filter((contract) => contract !== ""));
-  return { assets, limits, own: addressAt(families.evm, "hot address", hotAddress), contracts };
+  return { assets, limits, own, contracts };
 }
 
 function limitsOf(policy: PolicySettings, path: string, { decimal, family }: Asset): Limits {

@@ -4,9 +4,9 @@
  * the statements for the gateway. Reaches disk and keys only through ledger and vault; clock,
  * chance and sockets are passed in.
  */
-import { networkOf } from "../../../chains/families.ts";
+import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { Refusal } from "../../../protocol/fault.ts";
 import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { CourierAnswers, CourierRequests, UnstickPlan, UnstickWish, WithdrawalView } from "../../socket/verbs.ts";
@@ -21,12 +21,14 @@ import { prepareReplace } from "../acts/replace.ts";
 import type { Admitted, Reply, Run, Turn } from "../acts/run.ts";
 import { prepareBound, prepareSign } from "../acts/sign.ts";
 import { prepareUnstick } from "../acts/unstick.ts";
+import { hotOf } from "../policy/own.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
 import { stepOf, viewOf, withoutBytes } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { Signatures } from "./signatures.ts";
 import type { SignerOptions } from "./signer-options.ts";
+import { slotOn } from "./slots.ts";
 import { Statements } from "./statements.ts";
 
 /** Kinds that follow from the limits in force. */
@@ -44,7 +46,6 @@ export class Signer {
   readonly run: Run;
   readonly ledger: Ledger;
   readonly #options: SignerOptions;
-  readonly #account: string;
   readonly #signatures: Signatures;
   readonly #statements: Statements;
   #isLockTold = false;
@@ -57,7 +58,6 @@ export class Signer {
     this.core = options.core;
     this.ledger = options.ledger;
     this.run = options.run;
-    this.#account = options.vault.accounts[0]?.address ?? "";
     this.#isLockTold = options.core.locked !== null;
     const { core, ledger, vault, run, next, later } = options;
     this.#signatures = new Signatures({
@@ -86,7 +86,7 @@ export class Signer {
       },
       localMs,
       monotonicMs,
-      account: this.#account,
+      accountOn: (network) => this.#accountOn(network),
       hasRoom: () => this.ledger.hasRoom(),
       hashAt: (seq) => this.ledger.hashAt(seq),
       open: (state, body) => this.#open(state, body),
@@ -177,9 +177,13 @@ export class Signer {
   accounts(): CourierAnswers["hello"]["accounts"] {
     return Object.entries(this.#options.chains).map(([chain, configured]) => {
       const network = networkOf(configured);
-      const next = this.core.accounts.find(network, this.#account)?.next ?? "";
-      return { chain, network, address: this.#account, nextSlot: `${next}` };
+      const address = this.#accountOn(network);
+      return { chain, network, address, nextSlot: this.core.accounts.find(network, address)?.next ?? "" };
     });
+  }
+
+  #accountOn(network: string): string {
+    return hotOf(this.#options.vault.accounts, familyOf(network).name);
   }
 
   hello(reply: Answer<"hello">): void {
@@ -298,18 +302,16 @@ export class Signer {
   }
 
   adopt({ chain, slot, witnesses }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
-    const known = this.chain(chain);
-    const claim = { slot: BigInt(slot), witnesses };
-    const done = known === undefined ? refuse("ACCOUNT_NOT_ADOPTED", chain) : adopt(this.turn(), known, claim);
+    const known = slotOn(this.chain(chain), chain, slot);
+    const done = known.ok ? adopt(this.turn(), known.chain, { slot, witnesses }) : known;
     const account = this.accounts().find((view) => view.chain === chain);
     this.whenDurable(() => reply(done.ok && account !== undefined ? { ok: true, account } : (done as Refusal)));
   }
 
   account({ chain, slot, witnesses }: CourierRequests["account"], reply: Answer<"account">): void {
-    const known = this.chain(chain);
-    const claim = known === undefined ? null : { ...known, name: chain };
-    const weighed = claim === null ? null : checkChainCount(this.turn(), claim, BigInt(slot), witnesses);
-    this.whenDurable(() => reply(weighed ?? refuse("ACCOUNT_NOT_ADOPTED", chain)));
+    const known = slotOn(this.chain(chain), chain, slot);
+    const weighed = known.ok ? checkChainCount(this.turn(), { ...known.chain, name: chain }, slot, witnesses) : known;
+    this.whenDurable(() => reply(weighed));
   }
 
   /** By name, as whoever asks says it: no name that every object has is a chain. */

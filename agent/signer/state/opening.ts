@@ -5,6 +5,7 @@
  * and comes again as a job. Pure: snapshot, order and counts in, snapshot out. Source:
  * docs/protocol.md section 8.
  */
+import { familyOf, farthestSlot } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
@@ -28,9 +29,9 @@ export type Order = Omit<Recovery, "part" | "parts">;
 export interface Opening {
   readonly old: CoreSnapshot;
   readonly order: Order;
-  // network → final transactions of the account, as nodes agree
-  readonly counts: ReadonlyMap<string, bigint>;
-  readonly account: string; // paying address
+  // network → the slot after the account's final transactions, as nodes agree
+  readonly counts: ReadonlyMap<string, string>;
+  readonly accountOn: (network: string) => string; // paying address
   // the gateway went back as well, so this ledger may know what left and the gateway does not
   readonly both: boolean;
   readonly tellFrom: number;
@@ -93,7 +94,7 @@ export function openState(opening: Opening): OpenedState | Refusal {
 /**
  * The gateway's own rules, held against its own word: what breaks them was made by something else.
  */
-function problemOf({ old, order, account }: Opening): Refusal | null {
+function problemOf({ old, order, accountOn }: Opening): Refusal | null {
   const { agent, wallet, merchant } = old.paired;
   const seen = new Set<string>();
   for (const item of [...order.withdrawals, ...order.ended]) {
@@ -103,8 +104,8 @@ function problemOf({ old, order, account }: Opening): Refusal | null {
       return refuse("RECOVERY_ORDER", `${transactionId} is not its order's id`);
     }
     if (seen.has(transactionId)) return refuse("RECOVERY_ORDER", `${transactionId} stands twice`);
-    if (item.account !== account) return refuse("RECOVERY_ORDER", `${item.account} is not our account`);
-    if (BigInt(item.slot) > BigInt(Number.MAX_SAFE_INTEGER)) return refuse("RECOVERY_ORDER", `slot ${item.slot} cannot be`);
+    if (item.account !== accountOn(job.network)) return refuse("RECOVERY_ORDER", `${item.account} is not our account`);
+    if (!isSlot(job.network, item.slot)) return refuse("RECOVERY_ORDER", `slot ${item.slot} cannot be`);
     seen.add(transactionId);
   }
   return null;
@@ -226,33 +227,48 @@ function sumsOf({ old, order, nowMs, decimalOf }: Opening, kept: readonly Withdr
  * not keep them.
  */
 function accountsOf(
-  { old, order, counts, account }: Opening,
+  { old, order, counts, accountOn }: Opening,
   kept: readonly Withdrawal[],
   free: ReadonlySet<string>,
 ): { readonly ok: true; readonly entries: AccountEntries; readonly views: readonly RecoveryAccountView[] } | Refusal {
-  const known = new Map(old.accounts.filter(([, of]) => of === account).map((each) => [each[0], each]));
-  const told = new Map(order.accounts.filter((each) => each.account === account).map(({ network, next }) => [network, next]));
-  const counted = [...counts].filter(([, count]) => count > 0n).map(([network]) => network);
+  const known = new Map(old.accounts.filter(([network, of]) => of === accountOn(network)).map((each) => [each[0], each]));
+  const mine = order.accounts.filter(({ network, account }) => account === accountOn(network));
+  const told = new Map(mine.map(({ network, next }) => [network, next]));
+  const counted = [...counts].filter(([network, count]) => count !== familyOf(network).slots.first).map(([network]) => network);
   const networks = new Set([...known.keys(), ...told.keys(), ...counted, ...kept.map(({ job }) => job.network)]);
-  const entries: AccountEntries[number][] = old.accounts.filter(([, of]) => of !== account);
+  const entries: AccountEntries[number][] = old.accounts.filter(([network, of]) => of !== accountOn(network));
   const views: RecoveryAccountView[] = [];
   for (const network of [...networks].sort()) {
-    const mine = kept.filter(({ job }) => job.network === network);
-    const [, , adoptedText = "0", ledgerNext = ""] = known.get(network) ?? [];
-    const adopted = BigInt(adoptedText);
-    let floor = BigInt(ledgerNext || "0");
-    while (free.has(`${network} ${floor - 1n}`)) floor -= 1n;
-    const marks = [told.get(network) ?? "0", counts.get(network) ?? 0n, ...mine.map(({ slot }) => BigInt(slot) + 1n)];
-    const next = marks.map(BigInt).reduce(dearer, floor);
-    if (next > BigInt(Number.MAX_SAFE_INTEGER)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
+    const { slots } = familyOf(network);
+    const account = accountOn(network);
+    const own = kept.filter(({ job }) => job.network === network);
+    const [, , adopted = slots.first, ledgerNext = ""] = known.get(network) ?? [];
+    const marks = [told.get(network), counts.get(network), ...own.map(({ slot }) => slots.next(slot))];
+    const floor = withoutFree(network, ledgerNext || slots.first, free);
+    const next = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);
+    if (!isSlot(network, next)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
     // An account that nothing was ever bound on begins as any other does.
-    const isNew = ledgerNext !== "" && !isBegun({ adopted, next: BigInt(ledgerNext) }) && next === adopted;
-    const pending = mine.filter(({ state }) => isPending(state)).length;
-    entries.push([network, account, isNew ? adoptedText : "0", next.toString(), pending]);
-    const chainCount = counts.get(network)?.toString() ?? "";
-    views.push({ network, account, ledgerNext, gatewayNext: told.get(network) ?? "", chainCount, next: next.toString() });
+    const isNew = ledgerNext !== "" && !isBegun({ adopted, next: ledgerNext }) && next === adopted;
+    const pending = own.filter(({ state }) => isPending(state)).length;
+    entries.push([network, account, isNew ? adopted : slots.first, next, pending]);
+    const chainCount = counts.get(network) ?? "";
+    views.push({ network, account, ledgerNext, gatewayNext: told.get(network) ?? "", chainCount, next });
   }
   return { ok: true, entries, views };
+}
+
+/** The mark moves down over the free slots right below it. */
+function withoutFree(network: string, mark: string, free: ReadonlySet<string>): string {
+  const { slots } = familyOf(network);
+  const own = [...free].flatMap((each) => (each.startsWith(`${network} `) ? [each.slice(network.length + 1)] : []));
+  let floor = mark;
+  for (const slot of own.sort(slots.compare).reverse()) if (slots.next(slot) === floor) floor = slot;
+  return floor;
+}
+
+function isSlot(network: string, slot: string): boolean {
+  const { slots } = familyOf(network);
+  return slots.read(slot) !== null && slots.compare(slot, slots.last) <= 0;
 }
 
 function viewOf(

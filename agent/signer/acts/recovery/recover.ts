@@ -66,7 +66,7 @@ export function recover(turn: Turn, digest: string): { readonly ok: true; readon
 }
 
 function plan(turn: Turn, { order, counts, both }: Shown): Planned {
-  const { core, run, account } = turn;
+  const { core, run } = turn;
   const { head } = core.heads;
   const { held } = order;
   const isHere = held === null || turn.hashAt(held.seq) === held.hash;
@@ -74,7 +74,8 @@ function plan(turn: Turn, { order, counts, both }: Shown): Planned {
   // By the order's own time, so that whoever looks twice sees the same.
   const nowMs = Math.max(core.heads.at, order.at);
   const opened = openState({
-    ...{ old: core.snapshot(), order, counts, account, both, nowMs, tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0) },
+    ...{ old: core.snapshot(), order, counts, both, nowMs, tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0) },
+    accountOn: (network) => turn.accountOn(network),
     stateOf: (id) => core.book.stateOf(id),
     decimalOf: (currency) => core.policy.asset(currency)?.decimal,
   });

@@ -8,6 +8,7 @@ import { AgentError } from "../../protocol/fault.ts";
  * The first answer that min(2, configured) nodes give alike. Asks no more nodes than it needs while
  * they agree.
  * @throws AgentError NODE_DISAGREE, or a node's fault when too few answered.
+ * @public
  */
 export async function agreement<N, T>(
   nodes: readonly N[],

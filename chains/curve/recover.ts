@@ -1,7 +1,7 @@
 /**
- * The signer of a signature on secp256k1, for the EVM family: libsecp256k1 as WebAssembly where the
- * runtime has it, otherwise noble. No private keys, no network. Source: SEC 1 version 2, section
- * 4.1.6; EIP-2 for the low half of s.
+ * The signer of a signature on secp256k1: libsecp256k1 as WebAssembly where the runtime has it,
+ * otherwise noble. No private keys, no network. Source: SEC 1 version 2, section 4.1.6; EIP-2 for
+ * the low half of s.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 
