@@ -1,7 +1,8 @@
 /**
- * Payers of the deposits in the callbacks' run: each deposit is paid by one plan, and each plan says
- * what the shop must have been told at last. A second part waits until the shop was told of the
- * first, a third of the request's life at most, since a gateway under kills may tell of it later.
+ * Payers of the deposits in the callbacks' run: each deposit is paid by one plan, and each plan
+ * says what the shop must have been told at last. A second part waits until the shop was told of
+ * the first, a third of the request's life at most, since a gateway under kills may tell of it
+ * later.
  */
 import type { EventType } from "../../gateway/callbacks/events.ts";
 import { type FakeChain, hashOf } from "../../rig/fake-chain.ts";

@@ -31,8 +31,8 @@ export interface GatewayFolder {
 }
 
 export const hotAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
-/** An account that nobody pays from: of the words "abandon" eleven times and "about". */
-const deposits = {
+/** Nobody pays from it: of the words "abandon" eleven times and "about". */
+const depositAccount = {
   ...{ family: "evm", purpose: "deposits", firstAddress: "0x030821f53C79461511bCf64367eCc9D013060408" },
   id: "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj",
 };
@@ -90,7 +90,7 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
       agent.wallet,
       publicKeyHex(agent.signerKey),
       publicKeyHex(agent.linkKey),
-      JSON.stringify([{ family: "evm", purpose: "hot", id: agent.hotAddress, firstAddress: agent.hotAddress }, deposits]),
+      JSON.stringify([{ family: "evm", purpose: "hot", id: agent.hotAddress, firstAddress: agent.hotAddress }, depositAccount]),
       JSON.stringify([eth]),
     );
     for (const name of ["gateway.key", "gateway.db", "gateway.db-wal"]) copyFileSync(join(draft, name), join(dir, name));
