@@ -1,5 +1,6 @@
 /**
- * Transfers on Tron for tests and tools: fixed ones, and by chance. Addresses by tronweb, never by our code.
+ * Transfers on Tron for tests and tools: fixed ones, and by chance. Addresses by tronweb, never by
+ * our code.
  */
 import { utils } from "tronweb";
 import type { Transfer } from "../chains/tron/raw-data.ts";
