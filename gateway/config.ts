@@ -13,6 +13,7 @@ import { parseJson } from "../protocol/json.ts";
 import { isLoopback } from "../protocol/loopback.ts";
 import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
 import { isAddressOrNetwork } from "./address-list.ts";
+import { bareUrl } from "./bare-url.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
 import { expanded, type PresetOf } from "./chain-presets.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
@@ -120,15 +121,6 @@ const url: Reader<string> = (value, path) => {
   return text;
 };
 
-const publicUrl: Reader<string> = (value, path) => {
-  const text = url(value, path).replace(/\/+$/, "");
-  const parsed = new URL(text);
-  if (parsed.search !== "" || parsed.hash !== "" || parsed.username !== "")
-    throw shapeFault(path, "must be a bare origin or folder");
-  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
-  return text;
-};
-
 /** Its path may be a secret of the receiver's, so no fault shows it. */
 const alertUrl: Reader<string> = (value, path) => {
   const parsed = new URL(url(value, path));
@@ -181,7 +173,7 @@ const file = object(
       { host: string({ min: 1, max: 255 }), port: integer({ max: 65_535 }) },
       { tls: object({ certificate: string(), key: string() }) },
     ),
-    publicUrl,
+    publicUrl: bareUrl,
     database: string({ min: 8, max: 4096 }),
     chains: record(chain, { keysMax: 64, keyPattern: namePattern }),
     currencies: record(currency, { keysMax: 512, keyPattern: currencyPattern }),

@@ -158,12 +158,12 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   let server: FastifyInstance | null = null;
   let watcher: Watcher | null = null;
   let telling: { close(): void } | null = null;
-  const prices = startPrices({ config, store, log, clock });
+  let prices: { close(): void } | null = null;
   let callbacks: Callbacks | null = null;
   const stop = async (): Promise<void> => {
     waiters.close();
     telling?.close();
-    prices.close();
+    prices?.close();
     await hub?.close();
     await server?.close();
     await watcher?.close();
@@ -177,11 +177,13 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   };
   const confirmations = (transactionId: string): number | null => watcher?.confirmations(transactionId) ?? null;
   const outOfService = (currency: string): string => watcher?.outOfService().get(currency) ?? "";
-  const service: Service = {
-    ...{ config, store, signals, key, log, clock, random: randomBytes, waiters, run },
-    ...{ confirmations, outOfService, prices },
-  };
   try {
+    const board = startPrices({ config, store, log, clock });
+    prices = board;
+    const service: Service = {
+      ...{ config, store, signals, key, log, clock, random: randomBytes, waiters, run },
+      ...{ confirmations, outOfService, prices: board },
+    };
     server = createServer(service);
     hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock, run });
     addOperations(server, service);

@@ -13,7 +13,7 @@ export const gatewayCodes = {
     "none",
     "operator",
     "a token counts its units in other decimals than configured",
-    "correct decimal or contract of the currency; no deposit of the chain is read before",
+    "correct decimal or contract of the currency; until then it alone is out of service",
   ],
   WATCHER_CONTENT_DIFFERS: [
     "alarm",

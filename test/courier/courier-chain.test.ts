@@ -178,7 +178,7 @@ describe("the door to the chain", () => {
 });
 
 describe("the independent reading", () => {
-  it("finds each single difference", async () => {
+  it("the independent reading finds each single difference", async () => {
     const rig = await rigOn();
     const told: Partial<WithdrawalView>[] = [];
     rig.tamper = (verb, answer) => {

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { type Config, readConfig } from "../../agent/config/config.ts";
 import { parseConfig } from "../../gateway/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
-import { testConfig } from "../support/gateway-server.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "preset-configs-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

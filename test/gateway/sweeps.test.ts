@@ -20,9 +20,9 @@ import {
   gatewayDatabase,
   insertTransaction,
   pairAgent,
-} from "../support/gateway-database.ts";
+} from "../../rig/gateway-database.ts";
+import { Seeded } from "../../rig/seeded.ts";
 import { takeBack } from "../support/older-database.ts";
-import { Seeded } from "../support/seeded.ts";
 
 const network = "eip155:31337";
 const run = "run 1";
@@ -89,7 +89,7 @@ class Wallet {
 }
 
 describe("what was paid in", () => {
-  it.each([1, 2, 3, 4, 5])("is in exactly one sum after each of 400 acts, seed %i", (seed) => {
+  it.each([1, 2, 3, 4, 5])("what was paid in is in exactly one sum after each of 400 acts, seed %i", (seed) => {
     const seeded = new Seeded(seed);
     const wallet = new Wallet();
     const addresses = Array.from({ length: 4 }, () => address());
@@ -142,7 +142,7 @@ describe("what was paid in", () => {
     expect(db.store.write(mendHoldings)).toBe(0);
   });
 
-  it("is counted in a database of an earlier version, whose rows all stay", () => {
+  it("what was paid in is counted in a database of an earlier version, whose rows all stay", () => {
     const to = address();
     pay(to, "usdt", 7n, "0x1");
     takeBack((sql) => db.store.database.run(sql), 11);
@@ -154,7 +154,7 @@ describe("what was paid in", () => {
 });
 
 describe("an order", () => {
-  it("is made once: not beside an open one, not for more than is held, and twice after its end", () => {
+  it("an order of a sweep is made once: not beside an open one, not for more than is held, and twice after its end", () => {
     const to = address();
     pay(to, "usdt", 50n, "0x1");
     const row = rowOf(to, "usdt")!;
@@ -168,7 +168,7 @@ describe("an order", () => {
     expect(open().map(({ orderId }) => orderId)).toEqual([`${to}/2`]);
   });
 
-  it("waits for its top-up, goes on when that is there, and ends with it when it is not", () => {
+  it("an order of a sweep waits for its top-up, goes on when that is there, and ends with it when it is not", () => {
     const [first, second] = [address(), address()];
     for (const to of [first, second]) {
       pay(to, "usdt", 50n, to);
@@ -201,7 +201,7 @@ describe("an order", () => {
     ]);
   });
 
-  it("is not made for a merchant who only receives", () => {
+  it("an order of a sweep is not made for a merchant who only receives", () => {
     const to = address();
     pay(to, "usdt", 50n, "0x1");
     expect(rowOf(to, "usdt")).toBeDefined();
@@ -226,7 +226,7 @@ describe("what is worth a sweep", () => {
     standing({ row: rowFor(change), currency: eth, isPayable: true, isOut: false, last: undefined, nowMs: 10, ...over });
   const failed = (code: string, changedAt = 0) => ({ last: { status: 2, code, changedAt } as TransactionRow });
 
-  it("is judged before the chain is asked, each no beside its twin", () => {
+  it("a sweep's worth is judged before the chain is asked, each no beside its twin", () => {
     expect(looked()).toEqual({ ok: true });
     expect(looked({ requestStatus: 0 })).toMatchObject({ reason: "request_open" });
     expect(looked({}, { currency: undefined })).toMatchObject({ reason: "currency_unknown" });
@@ -239,7 +239,7 @@ describe("what is worth a sweep", () => {
     expect(looked({ units: "4", wishedAt: 1 })).toEqual({ ok: true });
   });
 
-  it("waits for a person after one that the chain took back, and an hour after any other that failed", () => {
+  it("a sweep waits for a person after one that the chain took back, and an hour after any other that failed", () => {
     const hour = 3_600_000;
     expect(looked({}, { ...failed("chain_reverted"), nowMs: 99 * hour })).toMatchObject({ reason: "last_sweep_failed" });
     expect(looked({ wishedAt: 1 }, failed("chain_reverted"))).toEqual({ ok: true });
@@ -247,7 +247,7 @@ describe("what is worth a sweep", () => {
     expect(looked({}, { ...failed("POLICY_ABOVE_DAY"), nowMs: hour })).toEqual({ ok: true });
   });
 
-  it("is all that is there, less what it costs in its own coin; a token asks for what is missing", () => {
+  it("a sweep of a coin is all that is there, less what it costs in its own coin; a token asks for what is missing", () => {
     const chain = { units: 1_000n, coinUnits: 0n, feeUnits: 50n };
     expect(measure(rowFor(), eth, chain)).toEqual({ ok: true, amountUnits: 950n, topUpUnits: 0n });
     expect(measure(rowFor(), eth, { ...chain, feeUnits: 51n })).toMatchObject({ reason: "below_fee" });

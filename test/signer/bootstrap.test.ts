@@ -40,7 +40,7 @@ describe("the rules handed to the signer", () => {
     for (const each of Object.values(policy)) expect(handed(each)?.settings.policy.eth).toEqual(each);
   });
 
-  it("are no others", () => {
+  it("the rules handed to the signer are no others", () => {
     expect(codeOf(() => handed({ ...everyRule, maxTip: "1" }))).toBe("JSON_SHAPE");
   });
 });

@@ -10,9 +10,9 @@ import { beginRecovery } from "../../gateway/recovery/recovery.ts";
 import { writePlace } from "../../gateway/store/sweeps.ts";
 import { contentHashOfJob } from "../../gateway/withdrawals/withdrawals.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
+import { type AnyAnswer, facts, hot, merchant, shop, token, vault } from "../../rig/signer-rig.ts";
 import { backup, ledgerOf, restore } from "../support/recovery-order.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
-import { type AnyAnswer, facts, hot, merchant, shop, token, vault } from "../support/signer-rig.ts";
 
 let both: SignerAndGateway;
 beforeEach(() => {

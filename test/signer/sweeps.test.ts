@@ -8,7 +8,7 @@ import { depositsOf } from "../../agent/signer/policy/own.ts";
 import { families } from "../../chains/families.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
-import { facts, hot, merchant, Rig, settings, token, vault } from "../support/signer-rig.ts";
+import { facts, hot, merchant, Rig, settings, token, vault } from "../../rig/signer-rig.ts";
 
 const xpub = depositsOf(vault.accounts, "evm");
 const deposit = (index: number): string => families.evm.depositAddress(xpub, index);

@@ -23,8 +23,8 @@ import { isJobSignature, openEnvelope, publicKeyHex, sealEnvelope, signJob } fro
 import { transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { Head, OpenSlots } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
-import { accountsText, insertTransaction, readAgent, readTransaction, silentLog } from "./gateway-database.ts";
-import { type AnyAnswer, agentId, facts, hot, merchant, Rig, shop, token, vault, wallet } from "./signer-rig.ts";
+import { accountsText, insertTransaction, readAgent, readTransaction, silentLog } from "../../rig/gateway-database.ts";
+import { type AnyAnswer, agentId, facts, hot, merchant, Rig, shop, token, vault, wallet } from "../../rig/signer-rig.ts";
 import { assertTaken } from "./taken.ts";
 
 const currencies = JSON.stringify([{ id: "usdt", network: "eip155:31337", contract: token, decimal: 6, maxFee: "0.01" }]);

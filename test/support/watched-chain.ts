@@ -8,7 +8,7 @@ import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../../gateway
 import type { PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
-import { type ChainNode, FakeChain, type FakeTransaction, hashOf, type Lie, serveChain } from "./fake-chain.ts";
+import { type ChainNode, FakeChain, type FakeTransaction, hashOf, type Lie, serveChain } from "../../rig/fake-chain.ts";
 import {
   type AgentKeys,
   accountsText,
@@ -20,7 +20,7 @@ import {
   readTransaction,
   receiver,
   silentLog,
-} from "./gateway-database.ts";
+} from "../../rig/gateway-database.ts";
 import { until } from "./until.ts";
 
 export const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";

@@ -82,7 +82,7 @@ describe("the mutants", () => {
     expect(mutants.filter((one) => !/^[A-Z].{30,}\([a-z -]+\)\.$/.test(one.sentence)).map((one) => one.name)).toEqual([]);
   });
 
-  it.each(mutants)("$name fits its file", ({ file, find, replace }) => {
+  it.each(mutants)("the mutants: $name fits its file", ({ file, find, replace }) => {
     const text = sourceOf(file);
     expect(timesFound(text, find), "the text stands once in the file").toBe(1);
     expect(replace).not.toBe(find);
