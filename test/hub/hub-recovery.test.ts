@@ -255,25 +255,28 @@ describe("the recovered ledger", () => {
     ["held nothing", { held: null }],
     ["had another job there", { jobHash: "0b".repeat(32) }],
     ["had more jobs", { sequence: 2, jobHash: "0b".repeat(32) }],
-  ])("the recovered ledger of an order from before the database was put back, which %s, is refused until the next one", async (_, change) => {
-    const id = askWithdrawal(db.store, keys.id, 1);
-    const old = await greeted();
-    old.state(statementOf(keys.id, 0, [decision(id, "held")]));
-    await old.next("ack");
-    begin();
-    const agent = await renewed();
-    agent.state(statementOf(keys.id, 4, [openedBy(1, change)], told({ after: 0, previous: zeroHash })));
-    expect((await agent.closed).code).toBe(4009);
-    expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
-    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", heard: "behind" });
-    expect(audit().at(-1)).toMatchObject({
-      act: "alarm HUB_DATABASE_BEHIND",
-      detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
-    });
-    begin();
-    const again = await renewed();
-    expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
-  });
+  ])(
+    "the recovered ledger of an order from before the database was put back, which %s, is refused until the next one",
+    async (_, change) => {
+      const id = askWithdrawal(db.store, keys.id, 1);
+      const old = await greeted();
+      old.state(statementOf(keys.id, 0, [decision(id, "held")]));
+      await old.next("ack");
+      begin();
+      const agent = await renewed();
+      agent.state(statementOf(keys.id, 4, [openedBy(1, change)], told({ after: 0, previous: zeroHash })));
+      expect((await agent.closed).code).toBe(4009);
+      expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
+      expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", heard: "behind" });
+      expect(audit().at(-1)).toMatchObject({
+        act: "alarm HUB_DATABASE_BEHIND",
+        detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
+      });
+      begin();
+      const again = await renewed();
+      expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
+    },
+  );
 
   it.each<[string, () => Partial<Statement> | null, (order: string) => EntryBody[]]>([
     ["an earlier opening", () => ({ opened: orderName() }), (order) => [openedBy(1, { order })]],
