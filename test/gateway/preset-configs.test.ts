@@ -28,7 +28,7 @@ describe("the agent's configuration with presets", () => {
   const chains = { bsc: { preset: "bnb-smart-chain", nodes } };
   const currencies = { "usdt-bep20": { preset: "usdt-bep20" } };
 
-  it("reads as the lines that they stand for, USDT on BNB Smart Chain with its 18 decimals", () => {
+  it("a preset in a configuration reads as the lines that they stand for, USDT on BNB Smart Chain with its 18 decimals", () => {
     const read = agent({ chains, currencies });
     const lines = { family: "evm", chainId: 56, confirmations: "finalized", feeModel: "ethereum" };
     expect(read.chains).toEqual({ bsc: { ...lines, nodes } });
@@ -36,7 +36,7 @@ describe("the agent's configuration with presets", () => {
     expect(agent({ chains: { bsc: { ...lines, nodes } }, currencies: read.currencies })).toEqual(read);
   });
 
-  it("names a mistyped preset, a currency of another chain and a model of fees that is none", () => {
+  it("a configuration's fault names a mistyped preset, a currency of another chain and a model of fees that is none", () => {
     const codeOf = (change: object): unknown => {
       try {
         return agent({ chains, currencies, ...change });
@@ -62,7 +62,7 @@ describe("the agent's configuration with presets", () => {
 });
 
 describe("the gateway's configuration with presets", () => {
-  it("has name, ticker, explorer and least amounts from them, and any line beside them wins", () => {
+  it("a currency by preset has name, ticker, explorer and least amounts from them, and any line beside them wins", () => {
     const currencies = { "usdc-base": { preset: "usdc-base", minPaymentAmount: "3" }, "eth-base": { preset: "eth-base" } };
     const read = gateway({ mine: { preset: "base", nodes } }, currencies);
     expect(read.chains.mine).toMatchObject({ chainId: 8453, network: "eip155:8453", feeModel: "op-stack", preset: "base" });

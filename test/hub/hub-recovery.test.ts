@@ -44,7 +44,7 @@ async function offered(): Promise<{ agent: LinkAgent; part: Awaited<ReturnType<L
   return { agent, part: await agent.next("recovery") };
 }
 
-/** What a ledger of epoch 3 says of itself until its opening by the newest order is acknowledged. */
+/** A ledger of epoch 3 as it names itself until its opening by the newest order is acknowledged. */
 const told = (change: Partial<Statement> = {}): Partial<Statement> => ({ epoch: 3, opened: orderName(), ...change });
 
 async function renewed(): Promise<LinkAgent> {
