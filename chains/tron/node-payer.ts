@@ -128,7 +128,9 @@ export async function marketOf(pool: NodePool, blocks: Blocks): Promise<{ readon
   return { solid, price: { ...referenceOf(solid), ...prices } };
 }
 
-/** As the door has it: energy, or for coins whether the receiver is new. For the watcher as well. */
+/**
+ * As the door has it: energy, or for coins whether the receiver is new. For the watcher as well.
+ */
 export function workOf(pool: NodePool, account: string, payment: WantedPayment): ReturnType<PayerNodes["work"]> {
   return payment.contract === "" ? workOfCoins(pool, payment) : workOfToken(pool, account, payment);
 }
