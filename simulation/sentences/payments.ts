@@ -63,6 +63,7 @@ export class Payments {
   readonly #forgotten = new Set<number>(); // nonces of what left and nobody knows of
   readonly #met = new Set<number>(); // those that something new has
   readonly #prices: Prices;
+  readonly #cancelled = new Map<number, Fate>(); // by a person, by nonce
   readonly #helped = new Set<string>(); // withdrawals with a version that a person ordered
   /** A courier that lies names prices and first nonces of its own, and backups bring others. */
   readonly #isHonest: boolean;
@@ -140,6 +141,12 @@ export class Payments {
    */
   helped(transactionId: string): void {
     this.#helped.add(transactionId);
+  }
+
+  /** A person uses up the nonce of an order, of which nothing else may ever have left. */
+  cancelled(orderId: string, nonce: number): void {
+    const fate = this.#byOrder.get(orderId);
+    if (fate !== undefined) this.#cancelled.set(nonce, fate);
   }
 
   /** Signed bytes that left a signer for the first time, 0x hex. */
@@ -299,7 +306,7 @@ export class Payments {
     const { payment, nonce } = transaction;
     if (payment === null) return null;
     // A cancel is of whichever withdrawal has the slot, and of no other order.
-    if (isCancel(transaction)) return this.#ownerOf.get(nonce) ?? null;
+    if (isCancel(transaction)) return this.#ownerOf.get(nonce) ?? this.#cancelled.get(nonce) ?? null;
     const fate = this.#fates.get(`${payment.contract} ${payment.units}`) ?? null;
     // One that the shop left open goes where the operator says, and nowhere else.
     const wanted = (fate?.order.address || namedReceiver).toLowerCase();

@@ -349,6 +349,11 @@ export class Rescue {
       });
       return;
     }
+    // Whose bytes were never sent, no chain decides.
+    if (view.code === "SLOT_CONTESTED" && kernel.chance.below("the chain is not waited for", 4) === 0) {
+      people.cancel(machine, view);
+      return;
+    }
     if (view.state === "quarantined" || kernel.chance.below("held is refused", 4) > 0) people.approve(machine, view);
     else people.refuse(machine, view);
   }

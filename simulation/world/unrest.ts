@@ -82,6 +82,11 @@ export function heldBackUntilMs(world: World): number {
   return open.length === 0 ? 0 : Math.max(0, Math.min(...open.map(untilOf)) - begun);
 }
 
+/** Whether a clock was set back behind a ledger: until it comes there, the ledger's time stands. */
+export function isTimeStanding(world: World): boolean {
+  return serving(world).some((machine) => (machine.signer?.signer.core.heads.at ?? 0) > machine.clock());
+}
+
 /**
  * Whether a courier that named its own prices may have left less of the day's fees than a payment
  * costs: honest ones wait for tomorrow.

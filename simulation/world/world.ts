@@ -22,7 +22,7 @@ import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
 import { Rescue } from "./rescue.ts";
 import { begun, chainId, contract, hot, network, nodeUrls, policyOf } from "./setting.ts";
 import { Takeover } from "./takeover.ts";
-import { haveFeesRunOut, heldBackUntilMs, serving, unrestOf, unshownLock } from "./unrest.ts";
+import { haveFeesRunOut, heldBackUntilMs, isTimeStanding, serving, unrestOf, unshownLock } from "./unrest.ts";
 import { Weather } from "./weather.ts";
 import { Witness } from "./witness.ts";
 
@@ -64,6 +64,8 @@ export class World {
   /** For the day's fees, once. */
   #hasWaited = false;
   #calmSince = 0;
+  /** Calm in which a ledger's time stood, and with it what waits for a later version. */
+  #stoodMs = 0;
 
   constructor(seed: number) {
     this.plan = drawPlan(kernel.chance, seed);
@@ -273,7 +275,8 @@ export class World {
       this.#end();
       return;
     }
-    if (calmMs < mostMs) return;
+    if (isTimeStanding(this)) this.#stoodMs += calmCheckMs;
+    if (calmMs < mostMs + this.#stoodMs) return;
     if (unshown !== "") this.violated(new Violation("an agent that has stopped itself shows at its gateway", unshown));
     if (!this.weather.mustSettle) return;
     if (!this.#hasWaited && haveFeesRunOut(this)) {
