@@ -13,6 +13,7 @@ import { mendHoldings } from "./holdings.ts";
 import { mendReserved } from "./reserved.ts";
 import { schema, schemaVersion, upgrades } from "./schema.ts";
 import type { Statements, Value } from "./statements.ts";
+import { createTogether } from "./together.ts";
 
 /** @public */
 export type { Value } from "./statements.ts";
@@ -31,6 +32,11 @@ export interface Store {
    * every later call).
    */
   write<T>(fn: (database: Database) => T): T;
+  /**
+   * As `write`, in one transaction with whoever else asks in the same turn of the event loop;
+   * resolves once that is durable.
+   */
+  writeTogether<T>(fn: (database: Database) => T): Promise<T>;
   /** As `write`, but nothing that `fn` wrote stays when it gives a value that is not ok. */
   writeIfOk<T extends { readonly ok: boolean }>(fn: (database: Database) => T): T;
   /**
@@ -239,6 +245,7 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
     },
     onPoisoned: (listener) => void listeners.push(listener),
     write: (fn) => run(fn, () => true),
+    writeTogether: createTogether((fn) => run(fn, () => true)),
     writeIfOk: (fn) => run(fn, ({ ok }) => ok),
     close() {
       if (raw.isOpen) raw.close();
