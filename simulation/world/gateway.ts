@@ -290,13 +290,13 @@ export class Gateway {
     const { owner, service } = this;
     if (owner === null || service === null) return;
     kernel.scheduler.after(1, owner, () => {
-      try {
-        const answer = requestDeposit(service, { merchant, body });
+      const told = requestDeposit(service, { merchant, body }).then((answer) => {
         if (answer.kind === "data") answered((JSON.parse(answer.body) as { address: string }).address);
-      } catch (error) {
-        if (!(error instanceof AgentError)) throw error;
-        note("request failed", error.code);
-      }
+      });
+      told.catch((error: unknown) => {
+        if (error instanceof AgentError) note("request failed", error.code);
+        else this.#options.thrown(owner, error);
+      });
     });
   }
 
