@@ -246,7 +246,7 @@ export class Policy {
     if (!compared.ok) return compared;
     const { description } = compared;
     return (
-      unbounded(this.#rules.assets.get(currency), description) ??
+      unbounded(this.asset(currency), description) ??
       aboveTip(limits, description, built) ??
       this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
       compared
