@@ -67,7 +67,7 @@ describe("writes that share a transaction", () => {
     expect([given, kept(), commits()]).toEqual([["a", "b", "c"], ["a", "b", "c"], 1]);
   });
 
-  it("are told of nothing before the commit that holds them", async () => {
+  it("writes that share a transaction are told of nothing before the commit that holds them", async () => {
     const told: string[] = [];
     const both = ["a", "b"].map((jti) => store.writeTogether(token(jti)).then(() => told.push(`${jti} after ${commits()}`)));
     expect(said).toEqual([]);
@@ -75,7 +75,7 @@ describe("writes that share a transaction", () => {
     expect(told).toEqual(["a after 1", "b after 1"]);
   });
 
-  it("take back one that throws, with all that it wrote, and keep its neighbours", async () => {
+  it("writes that share a transaction take back one that throws, with all that it wrote, and keep its neighbours", async () => {
     const bad = (database: Database): never => {
       token("half")(database);
       throw new Error("no");
@@ -87,7 +87,7 @@ describe("writes that share a transaction", () => {
     expect([kept(), commits()]).toEqual([["a", "b"], 1]);
   });
 
-  it("refuse one that waits, and keep nothing of it", async () => {
+  it("writes that share a transaction refuse one that waits, and keep nothing of it", async () => {
     const late = (database: Database): Promise<string> => Promise.resolve(token("late")(database));
     await expect(store.writeTogether(late)).rejects.toThrow("must not wait");
     expect(kept()).toEqual([]);
@@ -118,7 +118,7 @@ describe("writes that share a transaction", () => {
     expect(kept()).toEqual(["c"]);
   });
 
-  it("leave the rest to the next turn when there are more than one transaction takes", async () => {
+  it("writes that share a transaction leave the rest to the next turn when there are more than one takes", async () => {
     const names = Array.from({ length: 70 }, (_, at) => `t${at}`);
     await Promise.all(names.map((jti) => store.writeTogether(token(jti))));
     expect([kept(), commits()]).toEqual([names, 3]);
