@@ -196,7 +196,9 @@ export class RecordSentences {
     one.boundAt = at;
     one.isKept = true;
     one.wasApproved = kept.amountUnits !== "";
-    must(!one.wasApproved || known?.decision === "approved", "a yes that stands was given before", say);
+    // Or before an opening that was the last one until now, and nobody was asked since.
+    const isKnown = known?.decision === "approved" || known?.wasApproved === true;
+    must(!one.wasApproved || isKnown, "a yes that stands was given before", say);
     one.address = kept.address;
     one.units = this.#limits.unitsOf(job.amount, job.currency);
     one.versions = versions.map(({ digest }) => ({ digest, signedSeq: 1, isReleased: true }));

@@ -173,7 +173,8 @@ export class Rescue {
   #act(machine: Machine, status: SignerStatus, line: AgentLine): void {
     const { takeover } = this.#world;
     const { recovery, locked, epoch, greeted } = status;
-    if (this.#wasRecovered && recovery !== "RECOVERY_OFFERED" && contradictions.has(line.lockedCode)) {
+    const isConflict = this.#wasRecovered && recovery !== "RECOVERY_OFFERED" && contradictions.has(line.lockedCode);
+    if (isConflict && !this.#isFromStepTwo) {
       this.#conflict(machine);
       return;
     }
@@ -191,7 +192,9 @@ export class Rescue {
       return;
     }
     if (this.#mustOrder(status, line)) {
-      this.#order(machine, epoch > line.epoch ? epoch : 0);
+      // Who does not look there orders it in vain, and again.
+      const hasLooked = epoch > line.epoch && kernel.chance.below("nobody looks at the agent's epoch", 3) > 0;
+      this.#order(machine, hasLooked ? epoch : 0);
       return;
     }
     if (recovery === "RECOVERY_HOLD") {

@@ -79,13 +79,32 @@ export class Witness {
         must(!gateway.servesReleased, "a released agent is not heard any more", () => "it signed once more"),
       );
     }
-    if (tables.has("agents")) this.#world.holds(() => this.#heardLackNothing());
+    if (tables.has("agents")) {
+      this.#world.holds(() => this.#heardLackNothing());
+      this.#world.holds(() => this.#ordersAreKept());
+    }
     if (tables.has("jobs")) {
       for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
     }
     if (tables.has("jobs") || tables.has("agents")) this.#world.holds(() => this.#placesStand());
     if (tables.has("transactions")) this.#world.holds(() => this.#world.payments.told(this.told()));
     if (this.#world.plan.deposits.length > 0) this.#world.holds(() => this.#world.payments.sweeps.told(this.#books()));
+  }
+
+  /** In an epoch that an order began, no ledger is acknowledged but one that this order opened. */
+  #ordersAreKept(): void {
+    const { gateway, machines } = this.#world;
+    type Row = { readonly id: string; readonly headSeq: number; readonly headHash: string; readonly mark: string };
+    const sql =
+      "SELECT id, headSeq, headHash, mark FROM agents JOIN recoveries ON agent = id AND recoveries.epoch = agents.epoch WHERE headSeq > 0";
+    for (const { id, headSeq, headHash, mark } of gateway.all<Row>(sql)) {
+      for (const machine of machines.filter((each) => each.id === id)) {
+        const { records } = this.#world.ledgerOf(machine);
+        if (records[headSeq - 1]?.hash !== headHash) continue;
+        const isItsOwn = records.some((record) => record.kind === "OPENED" && record.order.startsWith(mark));
+        must(isItsOwn, "after an order no ledger is acknowledged but the one that it opened", () => `${id}: record ${headSeq}`);
+      }
+    }
   }
 
   /**
