@@ -7,8 +7,11 @@ import { createEvmNodes } from "./evm/node.ts";
 import { blockHashAt as evmBlockHashAt, lookAtNode as lookAtEvmNode } from "./evm/node-check.ts";
 import { createPayer } from "./evm/node-payer.ts";
 import { createWatcher } from "./evm/node-watcher.ts";
+import { invariant } from "../protocol/fault.ts";
 import type { ConfiguredChain, FamilyName } from "./family.ts";
 import type { NodeLog, NodeQuestion, NodeView, PaidToken, PayerNodes, WatcherNodes } from "./nodes.ts";
+import { blockHashAt as tronBlockHashAt, lookAtNode as lookAtTronNode } from "./tron/node-check.ts";
+import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
 
 /** @public */
 export interface NodesOptions {
@@ -19,7 +22,8 @@ export interface NodesOptions {
 }
 
 interface Doors {
-  payer(options: NodesOptions): PayerNodes;
+  /** Null where payouts are not offered. */
+  readonly payer: ((options: NodesOptions) => PayerNodes) | null;
   watcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes;
   lookAtNode(question: NodeQuestion): Promise<NodeView>;
   blockHashAt(question: Omit<NodeQuestion, "contracts">, number: number): Promise<string>;
@@ -28,12 +32,20 @@ interface Doors {
 const doors: Readonly<Record<FamilyName, Doors>> = {
   evm: {
     payer: ({ chain, tokens, clock, log }) => {
-      const { chainId, nodes: urls, confirmations } = chain;
+      const { nodes: urls, confirmations } = chain;
+      const chainId = Number(chain.chainId);
       return createPayer(createEvmNodes({ urls, chainId, confirmations, feeModel: feeModelOf(chain), log }), tokens, clock);
     },
-    watcher: ({ chain, log }) => createWatcher(chain, log),
-    lookAtNode: ({ chain: { chainId }, ...question }) => lookAtEvmNode({ ...question, chainId }),
-    blockHashAt: ({ chain: { chainId }, ...question }, number) => evmBlockHashAt({ ...question, chainId }, number),
+    watcher: ({ chain, log }) => createWatcher({ ...chain, chainId: Number(chain.chainId) }, log),
+    lookAtNode: ({ chain: { chainId }, ...question }) => lookAtEvmNode({ ...question, chainId: Number(chainId) }),
+    blockHashAt: ({ chain: { chainId }, ...question }, number) => evmBlockHashAt({ ...question, chainId: Number(chainId) }, number),
+  },
+  tron: {
+    payer: null,
+    watcher: ({ chain: { chainId, nodes: urls }, log }) => createTronWatcher({ urls, chainId: String(chainId), log }),
+    lookAtNode: ({ chain: { chainId }, ...question }) => lookAtTronNode({ ...question, chainId: String(chainId) }),
+    blockHashAt: ({ chain: { chainId }, ...question }, number) =>
+      tronBlockHashAt({ ...question, chainId: String(chainId) }, number),
   },
 };
 
@@ -42,7 +54,9 @@ const doors: Readonly<Record<FamilyName, Doors>> = {
  * @public
  */
 export function openPayer(options: NodesOptions): PayerNodes {
-  return doors[options.chain.family].payer(options);
+  const { payer } = doors[options.chain.family];
+  invariant(payer !== null, "nobody pays on a family whose payouts are not offered");
+  return payer(options);
 }
 
 /**

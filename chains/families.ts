@@ -5,9 +5,10 @@
 import { invariant, type Refusal, refuse } from "../protocol/fault.ts";
 import { evm } from "./evm/family.ts";
 import { type ConfiguredChain, type Family, type FamilyName, familyNames } from "./family.ts";
+import { tron } from "./tron/family.ts";
 
 /** @public */
-export const families: Readonly<Record<FamilyName, Family>> = { evm };
+export const families: Readonly<Record<FamilyName, Family>> = { evm, tron };
 
 const byNamespace = new Map<string, Family>(Object.values(families).map((family) => [family.namespace, family]));
 

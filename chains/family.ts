@@ -10,10 +10,16 @@ import type { Refusal } from "../protocol/fault.ts";
  * Every family, in the order in which a wallet lists its accounts.
  * @public
  */
-export const familyNames = ["evm"] as const;
+export const familyNames = ["evm", "tron"] as const;
 
 /** @public */
 export type FamilyName = (typeof familyNames)[number];
+
+/**
+ * A chain's id in its family's one spelling, as `readChainId` gave it.
+ * @public
+ */
+export type ChainId = number | string;
 
 /**
  * A chain as a configuration names it.
@@ -21,7 +27,7 @@ export type FamilyName = (typeof familyNames)[number];
  */
 export interface ConfiguredChain {
   readonly family: FamilyName;
-  readonly chainId: number;
+  readonly chainId: ChainId;
   readonly feeModel?: string; // one of the family's; by the chain's id unless told
 }
 
@@ -173,10 +179,25 @@ export interface PaymentLink {
 export interface Family {
   readonly name: FamilyName;
   readonly namespace: string; // of its networks' names, CAIP-2
+  /**
+   * What keeps a second payment out: a slot, which the chain gives to one transaction alone; or
+   * waiting until the first one is dead. Payouts of a family that waits are not offered yet: an
+   * agent's configuration takes no chain of it, and its deposits work.
+   */
+  readonly exclusion: "slot" | "waiting";
+  /** Whether a configuration may count blocks until one is final; else the chain alone says so. */
+  readonly countsConfirmations: boolean;
+  /**
+   * Whether the nodes name every payment that came. Else an address may hold more coins than they
+   * name, and the rest counts as a payment too.
+   */
+  readonly namesEveryPayment: boolean;
   readonly slots: Slots;
   readonly fees: Fees;
   /** The words for how a chain bills, as a configuration may name them. */
   readonly feeModels: readonly string[];
+  /** The id of a chain that a configuration names; null when the value is none. */
+  readChainId(value: unknown): ChainId | null;
   networkOf(chain: ConfiguredChain): string;
   /** Whether a text is a transaction's hash in its one spelling. */
   isTxHash(text: string): boolean;

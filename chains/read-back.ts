@@ -5,8 +5,9 @@
 import { readBack } from "./evm/node-read-back.ts";
 import type { FamilyName } from "./family.ts";
 import type { IndependentReading } from "./nodes.ts";
+import { readBack as tronReadBack } from "./tron/node-read-back.ts";
 
-const readings: Readonly<Record<FamilyName, IndependentReading>> = { evm: readBack };
+const readings: Readonly<Record<FamilyName, IndependentReading>> = { evm: readBack, tron: tronReadBack };
 
 /** @public */
 export function readBackOf(family: FamilyName): IndependentReading {

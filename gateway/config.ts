@@ -6,6 +6,7 @@
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { families, networkOf } from "../chains/families.ts";
+import { type ChainId, type FamilyName, familyNames } from "../chains/family.ts";
 import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
@@ -21,8 +22,8 @@ import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefau
 
 /** @public */
 export interface GatewayChain {
-  readonly family: "evm";
-  readonly chainId: number;
+  readonly family: FamilyName;
+  readonly chainId: ChainId;
   readonly feeModel?: string; // one of the family's; by the chain's id unless told
   readonly preset: string; // that its lines were laid over, "" for none
   readonly explorer: string; // address that ends where a transaction's hash begins; "" for none
@@ -138,14 +139,18 @@ const network: Reader<string> = (value, path) => {
 
 const positive = (max: number): Reader<number> => integer({ min: 1, max });
 
+/** What kind of id a chain has, its family says. */
+const chainId: Reader<ChainId> = (value, path) =>
+  typeof value === "string" ? string({ min: 1, max: 64 })(value, path) : positive(Number.MAX_SAFE_INTEGER)(value, path);
+
 const chain = object(
   {
-    family: oneOf("evm"),
-    chainId: positive(Number.MAX_SAFE_INTEGER),
+    family: oneOf(...familyNames),
+    chainId,
     nodes: list(url, 8),
     confirmations: (value, path) => (value === "finalized" ? "finalized" : positive(10_000)(value, path)) as number | "finalized",
   },
-  { agentNodes: list(url, 8), feeModel: oneOf(...families.evm.feeModels), explorer: url },
+  { agentNodes: list(url, 8), feeModel: string({ max: 32 }), explorer: url },
 );
 
 const currency = object(
@@ -224,14 +229,30 @@ function chainsOf(chains: File["chains"], presetOf: PresetOf): Record<string, Ga
   const result: Record<string, GatewayChain> = {};
   const networks = new Set<string>();
   for (const [name, entry] of Object.entries(chains)) {
-    const id = networkOf(entry);
+    const path = `config.chains.${name}`;
+    const chain = { ...entry, chainId: chainIdOf(entry, path) };
+    const id = networkOf(chain);
     if (entry.nodes.length === 0) throw shapeFault(`config.chains.${name}.nodes`, "must name at least one node");
     if (networks.has(id)) throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
     networks.add(id);
     const { agentNodes = entry.nodes, explorer = "" } = entry;
-    result[name] = { ...entry, preset: presetOf.get(name) ?? "", explorer, network: id, agentNodes };
+    result[name] = { ...chain, preset: presetOf.get(name) ?? "", explorer, network: id, agentNodes };
   }
   return result;
+}
+
+/** In its one spelling; what else the family must know of the entry is looked at as well. */
+function chainIdOf({ family: name, chainId, feeModel, confirmations }: File["chains"][string], path: string): ChainId {
+  const family = families[name];
+  const id = family.readChainId(chainId);
+  if (id === null) throw shapeFault(`${path}.chainId`, `is the id of no chain of the family ${name}`);
+  if (feeModel !== undefined && !family.feeModels.includes(feeModel)) {
+    const { feeModels } = family;
+    throw shapeFault(`${path}.feeModel`, feeModels.length === 0 ? "is not for this family" : `must be one of ${feeModels.join(", ")}`);
+  }
+  if (confirmations !== "finalized" && !family.countsConfirmations)
+    throw shapeFault(`${path}.confirmations`, 'must be "finalized": this chain says by itself which blocks are final');
+  return id;
 }
 
 function amountIn(text: string, decimal: number, path: string): string {

@@ -3,7 +3,7 @@
  * each mistake has its own code and names its place. Pure: value in, settings out. Sources: EIP-55,
  * EIP-155, CAIP-2.
  */
-import { families, networkOf } from "../../chains/families.ts";
+import { families, familyNamed, networkOf } from "../../chains/families.ts";
 import type { Family } from "../../chains/family.ts";
 import { expandPresets } from "../../chains/presets.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
@@ -101,7 +101,11 @@ function readGatewayUrl(value: JsonValue): string {
 
 function readChain(value: JsonValue, path: string): ChainSettings {
   const chain = asObject(value, path, [...chainKeys, presetKey]);
-  if (needed(chain, "family", path) !== "evm") throw fault("CONFIG_VALUE", `${path}.family must be "evm"`);
+  const family = needed(chain, "family", path);
+  if (typeof family === "string" && familyNamed(family)?.exclusion === "waiting") {
+    throw fault("CONFIG_VALUE", `${path}: payouts on this chain are not offered yet; its deposits work at the gateway`);
+  }
+  if (family !== "evm") throw fault("CONFIG_VALUE", `${path}.family must be "evm"`);
   const chainId = asInteger(needed(chain, "chainId", path), `${path}.chainId`, 1, Number.MAX_SAFE_INTEGER);
   const nodes = asList(needed(chain, "nodes", path), `${path}.nodes`, nodesMax).map((node, index) => {
     const text = asText(node, `${path}.nodes[${index}]`);

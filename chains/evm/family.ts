@@ -37,7 +37,11 @@ export const evm: Family = {
   slots,
   fees,
   feeModels,
-  networkOf: ({ chainId }) => networkOf(chainId),
+  exclusion: "slot",
+  countsConfirmations: true,
+  namesEveryPayment: false, // coins that a contract sends on have no transaction to the address
+  readChainId: (value) => (Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : null),
+  networkOf: ({ chainId }) => networkOf(Number(chainId)),
   isTxHash: (text) => /^0x[0-9a-f]{64}$/.test(text),
   parseAddress,
   depositAddress: depositAddressOf,

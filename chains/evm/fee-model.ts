@@ -32,7 +32,7 @@ const known: ReadonlyMap<number, FeeModel> = new Map<number, FeeModel>([
  * @public
  */
 export function feeModelOf({ chainId, feeModel }: ConfiguredChain): FeeModel {
-  if (feeModel === undefined) return known.get(chainId) ?? "ethereum";
+  if (feeModel === undefined) return known.get(Number(chainId)) ?? "ethereum";
   const found = feeModels.find((model) => model === feeModel);
   invariant(found !== undefined, "a configured model of fees is one of the family's");
   return found;

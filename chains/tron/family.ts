@@ -1,16 +1,17 @@
 /**
  * The Tron family behind the offline door: the chain counts no payments of an account, so a slot is
- * an ordinal that the signer gives out, and a second payment is excluded by waiting. Wallets agree
+ * an ordinal that the signer gives out, and a second payment is excluded by waiting (waiting.ts),
+ * which nobody offers yet. Wallets agree
  * on no payment link: several read `tron:` with an amount of TRX alone, some refuse it, and none
  * names the token and its exact amount. Sources: CAIP-2, SLIP-44; TIP-17 for what a link would be.
  */
 import { pathsOf } from "../curve/account-node.ts";
 import { accountsBy } from "../curve/account-proof.ts";
-import type { Description } from "../family.ts";
+import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
+import type { Description, Family } from "../family.ts";
 import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import * as fees from "./fees.ts";
 import { coinType, namespace, nativeDecimal, networkOf, readChainId } from "./network.ts";
-import { marginMs, stamp, stamped, untilMs } from "./waiting.ts";
 
 const ordinalForm = /^(?:0|[1-9][0-9]{0,15})$/;
 const ordinalMax = BigInt(Number.MAX_SAFE_INTEGER);
@@ -31,29 +32,45 @@ const slots = {
   say: (slot: string): string => `payment ${slot}`,
 };
 
+const noBidding = "nobody bids for a place on this chain";
+
+/** Of a version that waits there is no dearer one. */
+function dearer(): never {
+  throw new AgentError("UNSTICK_FEES", "none", noBidding);
+}
+
+const offers = {
+  decimal: nativeDecimal,
+  tipDecimal: 0,
+  workMin: fees.workCoin,
+  workUnknown: fees.workUnknown,
+  read: fees.read,
+  readWish: fees.readWish,
+  typed: fees.typed,
+  most: fees.most,
+  tipOf: (): bigint => 0n,
+  workOf: fees.workOf,
+  first: fees.first,
+  dearer,
+  dearerAt: dearer,
+  leastTip: (): bigint => 0n,
+  unstick: (): Refusal => refuse("UNSTICK_FEES", noBidding),
+  tooLittle: ({ contract, facts }: Pick<Description, "contract" | "facts">): string | null => fees.tooLittle(contract, facts),
+  unbounded: (): string | null => null,
+  say: fees.say,
+  rows: fees.rows,
+};
+
 /** @public */
 export const tron = {
   name: "tron",
   namespace,
   slots,
-  fees: {
-    decimal: nativeDecimal,
-    tipDecimal: 0,
-    workMin: fees.workCoin,
-    workUnknown: fees.workUnknown,
-    read: fees.read,
-    readWish: fees.readWish,
-    typed: fees.typed,
-    most: fees.most,
-    tipOf: (): bigint => 0n,
-    workOf: fees.workOf,
-    first: fees.first,
-    bidding: null,
-    tooLittle: ({ contract, facts }: Pick<Description, "contract" | "facts">): string | null => fees.tooLittle(contract, facts),
-    say: fees.say,
-    rows: fees.rows,
-  },
-  exclusion: { kind: "waiting", untilMs, marginMs, stamp, stamped },
+  fees: offers,
+  feeModels: [],
+  exclusion: "waiting",
+  countsConfirmations: false,
+  namesEveryPayment: true, // those that contracts send on stand in their receipts
   readChainId,
   networkOf: ({ chainId }: { readonly chainId: number | string }): string => networkOf(readChainId(chainId) ?? ""),
   isTxHash: (text: string): boolean => /^[0-9a-f]{64}$/.test(text),
@@ -62,4 +79,4 @@ export const tron = {
   paymentUri: (): string => "",
   paths: pathsOf(coinType),
   accounts: accountsBy(addressOfPublicKey),
-} as const;
+} as const satisfies Family;

@@ -1,6 +1,6 @@
 /**
- * Whose account takes a merchant's next deposit: that of its paired agent, else the one the
- * merchant was created with to receive alone. Each place in an account is taken inside the
+ * Whose account takes a merchant's next deposit: that of its paired agent, else the one of the
+ * chain's family that the merchant was created with to receive alone. Each place in an account is taken inside the
  * transaction that makes the request. Sources: docs/api.md, Deposit request; docs/keystore.md
  * section 1.
  */
@@ -9,7 +9,7 @@ import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config.ts";
 import { depositsIdOn } from "../store/agent-accounts.ts";
 import { takeDepositIndex } from "../store/agents.ts";
-import { moveReceivingKey, nextDepositIndexUnder, receivingFamily, receivingKeyOf } from "../store/receiving-keys.ts";
+import { hasReceivingKey, moveReceivingKey, nextDepositIndexUnder, receivingKeyOf } from "../store/receiving-keys.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { liveAgent, pays } from "../withdrawals/checks.ts";
@@ -26,14 +26,18 @@ export interface Payee {
  * the request's transaction.
  */
 export function takeAddress(database: Database, merchant: string, currency: GatewayCurrency): Payee | Answer {
+  const family = familyOf(currency.network);
   const agent = liveAgent(database, merchant, "deposits_not_ready");
-  if (!isAnswer(agent)) return underAgent(database, agent, currency);
-  const key = receivingKeyOf(database, merchant);
-  if (key === undefined) return agent;
-  if (familyOf(currency.network).name !== receivingFamily) return say("currency_not_payable", { field: "currency" });
+  // No agent has accounts of a family whose payouts are not offered.
+  if (!isAnswer(agent) && family.exclusion === "slot") return underAgent(database, agent, currency);
+  const key = receivingKeyOf(database, merchant, family.name);
+  if (key === undefined) {
+    const isReady = !isAnswer(agent) || hasReceivingKey(database, merchant);
+    return isReady ? say("currency_not_payable", { field: "currency" }) : agent;
+  }
   const addressIndex = nextDepositIndexUnder(database, key.firstDepositAddress);
-  moveReceivingKey(database, merchant, addressIndex + 1);
-  return { agent: null, addressIndex, address: familyOf(currency.network).depositAddress(key.xpub, addressIndex) };
+  moveReceivingKey(database, key, addressIndex + 1);
+  return { agent: null, addressIndex, address: family.depositAddress(key.xpub, addressIndex) };
 }
 
 function underAgent(database: Database, agent: AgentRow, currency: GatewayCurrency): Payee | Answer {

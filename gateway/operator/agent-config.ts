@@ -85,12 +85,14 @@ function currencyLines({ chain, decimal, contract, preset }: GatewayCurrency): J
 
 /**
  * The text of config.json for an agent of this gateway, without the currencies that are switched
- * off.
+ * off, and without the chains whose payouts are not offered yet.
  * @public
  */
 export function agentConfigText(config: GatewayConfig): string {
-  const currencies = Object.values(config.currencies).filter((currency) => currency.enabled);
-  const chains = Object.entries(config.chains).map(([name, chain]) => [name, chainLines(chain)] as const);
+  const isPayable = (network: string): boolean => familyOf(network).exclusion === "slot";
+  const currencies = Object.values(config.currencies).filter(({ enabled, network }) => enabled && isPayable(network));
+  const payable = Object.entries(config.chains).filter(([, { network }]) => isPayable(network));
+  const chains = payable.map(([name, chain]) => [name, chainLines(chain)] as const);
   const file = {
     gatewayUrl: config.publicUrl,
     mnemonic: "<MNEMONIC>",

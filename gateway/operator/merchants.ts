@@ -5,6 +5,7 @@
  */
 import { existsSync } from "node:fs";
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { familyNames } from "../../chains/family.ts";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { recordAct } from "../store/audit.ts";
 import { type MerchantSummary, merchantSummaries, merchantSummary, setMerchantDisabled } from "../store/merchants.ts";
@@ -25,13 +26,16 @@ export interface MerchantLine {
   readonly disabledAt: string; // "" while it is on
   readonly goodKeys: number; // neither revoked nor expired
   readonly agentId: string; // the paired one; "" none
-  readonly xpub: string; // "" unless it was created with one
+  readonly xpub: string; // the first of them; "" unless it was created with one
+  readonly receives: Readonly<Record<string, string>>; // the xpub of each family it was created with
   readonly transactions: number;
   readonly openTransactions: number;
   readonly newestAt: string; // "" without any
 }
 
-const lineOf = (row: MerchantSummary): MerchantLine => ({
+const lineOf = (row: MerchantSummary): MerchantLine => linesOf(row, JSON.parse(row.receives) as Record<string, string>);
+
+const linesOf = (row: MerchantSummary, receives: MerchantLine["receives"]): MerchantLine => ({
   merchantId: row.id,
   name: row.name,
   language: row.language,
@@ -39,7 +43,8 @@ const lineOf = (row: MerchantSummary): MerchantLine => ({
   disabledAt: dateOf(row.disabledAt),
   goodKeys: row.goodKeys,
   agentId: row.agent ?? "",
-  xpub: row.xpub ?? "",
+  xpub: familyNames.map((family) => receives[family]).find((xpub) => xpub !== undefined) ?? "",
+  receives,
   transactions: row.transactions,
   openTransactions: row.open,
   newestAt: dateOf(row.newestAt),
@@ -94,48 +99,63 @@ export function describeMerchant(line: MerchantLine): string {
     `  ${agent}, keys ${line.goodKeys}, language ${line.language}, made ${line.createdAt}`,
     `  orders ${line.transactions}, open ${line.openTransactions}, newest ${line.newestAt || "never"}`,
   ];
-  return [...lines, ...(line.xpub === "" ? [] : [`  receives under ${line.xpub}`])].join("\n");
+  const receives = Object.entries(line.receives).map(([family, xpub]) => `  receives under ${xpub} (${family})`);
+  return [...lines, ...receives].join("\n");
 }
 
 interface CreateOptions extends JsonOption {
   readonly configOut?: string;
   readonly language: "en" | "tr";
   readonly strict?: boolean;
-  readonly xpub?: string;
+  readonly xpub?: readonly string[];
 }
 
 function create(name: string, options: CreateOptions): void {
   const { configOut, language, xpub } = options;
   const profile = options.strict === true ? "strict" : "compatible";
-  const account = xpub === undefined ? null : accountOf(xpub);
+  const accounts = accountsOf(xpub ?? []);
   asOperator(options, (by, config) => {
     const wanted: NewMerchant = { name, language, profile };
-    const made = account === null ? { ok: true as const, ...createMerchant(by, wanted) } : createReceiver(by, wanted, account);
+    const made = accounts.length === 0 ? { ok: true as const, ...createMerchant(by, wanted) } : createReceiver(by, wanted, ...accounts);
     if (!allowed(made)) return;
     if (configOut !== undefined) writeOwnFile(configOut, agentConfigText(config));
     const { ok: _, ...shown } = made;
     if (options.json === true) {
-      printJson({ ...shown, ...(account === null ? {} : { firstDepositAddress: account.firstDepositAddress }) });
+      printJson({ ...shown, ...firstAddresses(accounts) });
       return;
     }
     print(`merchantId  ${made.merchantId}\napiKey      ${made.apiKey}\nshopKey     ${made.shopKey}`);
     print("This is the only time the keys are shown. apiKey goes into config.json and only pairs a server;");
     print(`shopKey is the shop's: it orders and reads (${profile}). Make narrower ones with \`key create\`.`);
-    if (account !== null) print(receivingWords(account));
+    if (accounts.length > 0) print(receivingWords(accounts));
     if (configOut !== undefined) print(`Wrote ${configOut}: the merchant replaces the three secrets in it.`);
   });
 }
 
 /** The key never goes through the command line's own errors, which would repeat a private one. */
-function accountOf(xpub: string): ReceivingAccount {
-  const account = readAccount(xpub);
-  if ("problem" in account) throw new CommanderError(exit.usage, "xpub", `--xpub: ${account.problem}`);
-  return account;
+function accountsOf(xpubs: readonly string[]): readonly ReceivingAccount[] {
+  const accounts = xpubs.map((xpub) => {
+    const account = readAccount(xpub);
+    if ("problem" in account) throw new CommanderError(exit.usage, "xpub", `--xpub: ${account.problem}`);
+    return account;
+  });
+  if (new Set(accounts.map(({ family }) => family)).size < accounts.length)
+    throw new CommanderError(exit.usage, "xpub", "--xpub: one account a family");
+  return accounts;
 }
 
-const receivingWords = ({ firstDepositAddress }: ReceivingAccount): string =>
-  `Deposits go to this account, and no server is needed. Its first address must be the first in the merchant's wallet:
-  ${firstDepositAddress}`;
+function firstAddresses(accounts: readonly ReceivingAccount[]): object {
+  const [first] = accounts;
+  if (first === undefined) return {};
+  const all = accounts.map(({ family, firstDepositAddress }) => [family, firstDepositAddress]);
+  return { firstDepositAddress: first.firstDepositAddress, firstDepositAddresses: Object.fromEntries(all) };
+}
+
+const receivingWords = (accounts: readonly ReceivingAccount[]): string =>
+  [
+    "Deposits go to this account, and no server is needed. Its first address must be the first in the merchant's wallet:",
+    ...accounts.map(({ family, firstDepositAddress }) => `  ${firstDepositAddress} (${family})`),
+  ].join("\n");
 
 function show(id: string, options: JsonOption): void {
   asOperator(options, (by) => {
@@ -185,7 +205,11 @@ export function addMerchantCommands(program: Command): void {
   )
     .option("--config-out <file>", "write the merchant's config.json, without its secrets", newFile)
     .option("--strict", "the shop's key binds each token to its request")
-    .option("--xpub <xpub>", "it only receives, under this account, and pairs no server")
+    .option(
+      "--xpub <[family=]xpub>",
+      "it only receives, under this account, and pairs no server; once for each family",
+      (text: string, before: readonly string[] = []) => [...before, text],
+    )
     .addOption(new Option("--language <language>", "of messages when a request names none").choices(["en", "tr"]).default("en"))
     .action(create);
   withBoth(merchant.command("list").description("all of them")).action(list);

@@ -14,7 +14,7 @@ import { recordAct } from "../store/audit.ts";
 import { countPendingOf } from "../store/jobs.ts";
 import { giveBackPairing, setKeyAddresses } from "../store/keys.ts";
 import { insertMerchant, readMerchant } from "../store/merchants.ts";
-import { addReceivingKey, isAccountOfOthers, receivingFamily } from "../store/receiving-keys.ts";
+import { addReceivingKey, isAccountOfOthers } from "../store/receiving-keys.ts";
 import type { Database, Store } from "../store/store.ts";
 import type { ReceivingAccount } from "./xpub.ts";
 
@@ -55,21 +55,24 @@ export function createMerchant(by: Operator, merchant: NewMerchant): MadeMerchan
 }
 
 /**
- * Makes a merchant who receives under this account without any agent, and its two keys. Refuses
+ * Makes a merchant who receives under these accounts, one a family, without any agent, and its
+ * two keys. Refuses
  * GATEWAY_ACCOUNT_TAKEN.
  * @public
  */
 export function createReceiver(
   by: Operator,
   merchant: NewMerchant,
-  account: ReceivingAccount,
+  ...accounts: readonly ReceivingAccount[]
 ): (MadeMerchant & { readonly ok: true }) | Refusal {
   return by.store.write((database) => {
-    if (isAccountOfOthers(database, "", [asAgents(account)])) return refuse("GATEWAY_ACCOUNT_TAKEN");
+    if (isAccountOfOthers(database, "", accounts.map(asAgents))) return refuse("GATEWAY_ACCOUNT_TAKEN");
     const made = makeMerchant(database, by, merchant);
-    addReceivingKey(database, { merchant: made.merchantId, ...account, createdAt: by.nowMs });
-    const detail = `receives from ${account.firstDepositAddress} on`;
-    recordAct(database, { at: by.nowMs, actor: "operator", act: "receiving account", subject: made.merchantId, detail });
+    for (const account of accounts) {
+      addReceivingKey(database, { merchant: made.merchantId, ...account, createdAt: by.nowMs });
+      const detail = `receives from ${account.firstDepositAddress} on`;
+      recordAct(database, { at: by.nowMs, actor: "operator", act: "receiving account", subject: made.merchantId, detail });
+    }
     return { ok: true, ...made };
   });
 }
@@ -118,8 +121,8 @@ export function revoke(by: Operator, keyId: string): { readonly ok: true } | Ref
   });
 }
 
-function asAgents({ xpub, firstDepositAddress }: ReceivingAccount): AgentAccount {
-  return { family: receivingFamily, purpose: "deposits", id: xpub, firstAddress: firstDepositAddress };
+function asAgents({ family, xpub, firstDepositAddress }: ReceivingAccount): AgentAccount {
+  return { family, purpose: "deposits", id: xpub, firstAddress: firstDepositAddress };
 }
 
 /** @public */

@@ -3,26 +3,30 @@
  * kind and depth before anything is made of it. A private key typed by mistake is never repeated.
  * Sources: BIP-32 (serialization), BIP-44 (account level), SLIP-132.
  */
-import { families } from "../../chains/families.ts";
+import { familyNamed } from "../../chains/families.ts";
+import { type Family, type FamilyName, familyNames } from "../../chains/family.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import { receivingFamily } from "../store/receiving-keys.ts";
 
 /** @public */
 export interface ReceivingAccount {
+  readonly family: FamilyName;
   readonly xpub: string;
   readonly firstDepositAddress: string;
 }
 
 const accountDepth = 3;
-const levels = ["the master key", "a purpose (m/44')", "a coin (m/44'/60')", "an account", "a chain of addresses", "one address"];
-const wanted = "give the xpub of an account, such as m/44'/60'/0'";
+const levels = ["the master key", "a purpose", "a coin", "an account", "a chain of addresses", "one address"];
 
 /**
- * Reads an account's xpub, or says in words what else it is.
+ * Reads an account's xpub, or says in words what else it is. A family's name and `=` in front of it
+ * say whose chains it is for; without them it is for the first family's.
  * @public
  */
 export function readAccount(text: string): ReceivingAccount | { readonly problem: string } {
-  const xpub = text.trim();
+  const [, name = familyNames[0], xpub = ""] = /^(?:([a-z]{1,16})=)?(.*)$/s.exec(text.trim()) ?? [];
+  const family = familyNamed(name);
+  if (family === undefined) return { problem: `what stands before = must be one of ${familyNames.join(", ")}` };
+  const wanted = `give the xpub of an account, such as m/44'/${family.paths.coinType}'/0'`;
   if (/^[a-zA-Z]prv/.test(xpub)) {
     return {
       problem: "that is a private key: whoever has seen it can take the money, so move it to a new wallet and give an xpub",
@@ -31,15 +35,16 @@ export function readAccount(text: string): ReceivingAccount | { readonly problem
   if (/^[yzYZ]pub/.test(xpub)) return { problem: `a ${xpub.slice(0, 4)} is for Bitcoin's segwit addresses; ${wanted}` };
   if (/^[tuvUV]pub/.test(xpub)) return { problem: `a ${xpub.slice(0, 4)} is for a test network of Bitcoin; ${wanted}` };
   try {
-    return { xpub, firstDepositAddress: families[receivingFamily].depositAddress(xpub, 0) };
+    return { family: family.name, xpub, firstDepositAddress: family.depositAddress(xpub, 0) };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    return { problem: problemOf(error.context.depth) };
+    return { problem: problemOf(error.context.depth, family, wanted) };
   }
 }
 
-function problemOf(depth: unknown): string {
+function problemOf(depth: unknown, { paths }: Family, wanted: string): string {
   if (typeof depth !== "number") return `that is no xpub, or a letter of it is wrong; ${wanted}`;
   if (depth === accountDepth) return `the last step to that key is not hardened, so it is no account's; ${wanted}`;
-  return `that key is of depth ${depth}, ${levels[depth] ?? "below any address"}, and an account has depth ${accountDepth}; ${wanted}`;
+  const path = ["", " (m/44')", ` (m/44'/${paths.coinType}')`][depth] ?? "";
+  return `that key is of depth ${depth}, ${levels[depth] ?? "below any address"}${path}, and an account has depth ${accountDepth}; ${wanted}`;
 }

@@ -18,15 +18,17 @@ export function isDepositAddressOf(database: Database, address: string, agentId:
 }
 
 /**
- * What was given out after `place`, in order; each row names its own place.
+ * What was given out after `place`, in order; each row names its own place, and the network that it
+ * was asked for.
  * @public
  */
 export function listDepositAddressesAfter(
   database: Database,
   place: number,
-): readonly (Pick<DepositAddressRow, "address" | "transactionId"> & { readonly place: number })[] {
+): readonly (Pick<DepositAddressRow, "address" | "transactionId"> & { readonly place: number; readonly network: string })[] {
   return database.all(
-    "SELECT rowid AS place, address, transactionId FROM depositAddresses WHERE rowid > ? ORDER BY rowid",
+    `SELECT depositAddresses.rowid AS place, address, transactionId, network FROM depositAddresses
+     JOIN transactions ON transactions.id = transactionId WHERE depositAddresses.rowid > ? ORDER BY depositAddresses.rowid`,
     place,
   );
 }

@@ -23,7 +23,7 @@ export function insertMerchant(database: Database, { id, name, language, created
 export interface MerchantSummary extends MerchantRow {
   readonly goodKeys: number; // neither revoked nor expired
   readonly agent: string | null; // the paired one
-  readonly xpub: string | null; // of a merchant created to receive
+  readonly receives: string; // JSON, accounts by family of a merchant created to receive
   readonly transactions: number;
   readonly open: number; // of them
   readonly newestAt: number | null;
@@ -32,7 +32,7 @@ export interface MerchantSummary extends MerchantRow {
 const columns = `merchants.*,
   (SELECT count(*) FROM keys WHERE merchant = merchants.id AND revokedAt IS NULL AND (expiresAt IS NULL OR expiresAt > ?)) AS goodKeys,
   (SELECT id FROM agents WHERE merchant = merchants.id AND releasedAt IS NULL) AS agent,
-  (SELECT xpub FROM receivingKeys WHERE merchant = merchants.id) AS xpub,
+  (SELECT json_group_object(family, xpub) FROM receivingKeys WHERE merchant = merchants.id) AS receives,
   (SELECT count(*) FROM transactions WHERE merchant = merchants.id) AS transactions,
   (SELECT count(*) FROM transactions WHERE merchant = merchants.id AND status = 0) AS open,
   (SELECT max(createdAt) FROM transactions WHERE merchant = merchants.id) AS newestAt`;

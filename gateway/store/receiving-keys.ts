@@ -1,6 +1,6 @@
 /**
- * Table `receivingKeys`: the account of each merchant who receives without an agent, and the next
- * place in an account for a deposit address. An account belongs to one merchant for good, and no
+ * Table `receivingKeys`: the accounts of each merchant who receives without an agent, one a family,
+ * and the next place in an account for a deposit address. An account belongs to one merchant for good, and no
  * place in it is ever used twice.
  */
 import { type AgentAccount, isAccountOfOtherAgents } from "./agent-accounts.ts";
@@ -8,19 +8,14 @@ import type { ReceivingKeyRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * The family of these accounts: another one's addresses are derived from accounts of its own.
- * @public
- */
-export const receivingFamily = "evm";
-
-/**
  * Keeps a merchant's account, from its first address that nobody was given.
  * @public
  */
 export function addReceivingKey(database: Database, key: Omit<ReceivingKeyRow, "nextDepositIndex">): void {
   database.run(
-    "INSERT INTO receivingKeys (merchant, xpub, firstDepositAddress, nextDepositIndex, createdAt) VALUES (?, ?, ?, 0, ?)",
+    "INSERT INTO receivingKeys (merchant, family, xpub, firstDepositAddress, nextDepositIndex, createdAt) VALUES (?, ?, ?, ?, 0, ?)",
     key.merchant,
+    key.family,
     key.xpub,
     key.firstDepositAddress,
     key.createdAt,
@@ -28,8 +23,16 @@ export function addReceivingKey(database: Database, key: Omit<ReceivingKeyRow, "
 }
 
 /** @public */
-export function receivingKeyOf(database: Database, merchant: string): ReceivingKeyRow | undefined {
-  return database.get<ReceivingKeyRow>("SELECT * FROM receivingKeys WHERE merchant = ?", merchant);
+export function receivingKeyOf(database: Database, merchant: string, family: string): ReceivingKeyRow | undefined {
+  return database.get<ReceivingKeyRow>("SELECT * FROM receivingKeys WHERE merchant = ? AND family = ?", merchant, family);
+}
+
+/**
+ * Whether the merchant was created to receive, in whatever family.
+ * @public
+ */
+export function hasReceivingKey(database: Database, merchant: string): boolean {
+  return database.get("SELECT 1 FROM receivingKeys WHERE merchant = ? LIMIT 1", merchant) !== undefined;
 }
 
 /**
@@ -59,6 +62,10 @@ export function nextDepositIndexUnder(database: Database, firstDepositAddress: s
  * Says that every place below `next` is taken.
  * @public
  */
-export function moveReceivingKey(database: Database, merchant: string, next: number): void {
-  database.run("UPDATE receivingKeys SET nextDepositIndex = ? WHERE merchant = ?", next, merchant);
+export function moveReceivingKey(
+  database: Database,
+  { merchant, family }: Pick<ReceivingKeyRow, "merchant" | "family">,
+  next: number,
+): void {
+  database.run("UPDATE receivingKeys SET nextDepositIndex = ? WHERE merchant = ? AND family = ?", next, merchant, family);
 }

@@ -22,6 +22,7 @@ export interface MerchantRow {
  */
 export interface ReceivingKeyRow {
   readonly merchant: string;
+  readonly family: string; // of chains
   readonly xpub: string;
   readonly firstDepositAddress: string; // at index 0: tells one xpub's key whatever its text
   readonly nextDepositIndex: number;

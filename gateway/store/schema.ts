@@ -77,10 +77,18 @@ const keyEnds = "expiresAt INTEGER";
 const keyAddresses = "allowedAddresses TEXT NOT NULL DEFAULT ''";
 const disabledAt = "disabledAt INTEGER";
 const late = "late INTEGER NOT NULL DEFAULT 0 CHECK (late IN (0,1))";
-const receivingKeys = `
+const oneReceivingKey = `
 CREATE TABLE receivingKeys (
   merchant TEXT PRIMARY KEY REFERENCES merchants(id), xpub TEXT NOT NULL, firstDepositAddress TEXT NOT NULL UNIQUE,
   nextDepositIndex INTEGER NOT NULL, createdAt INTEGER NOT NULL) STRICT;
+`;
+
+/** What version 15 added: an account of each family, in the place of one. */
+const receivingKeys = `
+CREATE TABLE receivingKeys (
+  merchant TEXT NOT NULL REFERENCES merchants(id), family TEXT NOT NULL, xpub TEXT NOT NULL,
+  firstDepositAddress TEXT NOT NULL UNIQUE, nextDepositIndex INTEGER NOT NULL, createdAt INTEGER NOT NULL,
+  PRIMARY KEY (merchant, family)) STRICT;
 `;
 /**
  * An address of a merchant who only receives has no agent. Rows keep their places: the watcher's
@@ -162,7 +170,7 @@ export const upgrades: Readonly<Record<number, string>> = {
   6: `ALTER TABLE agents ADD COLUMN ${policy};`,
   7: spends,
   8: `ALTER TABLE keys ADD COLUMN ${keyEnds}; ALTER TABLE keys ADD COLUMN ${keyAddresses};
-    ALTER TABLE merchants ADD COLUMN ${disabledAt}; ALTER TABLE transactions ADD COLUMN ${late}; ${receivingKeys}
+    ALTER TABLE merchants ADD COLUMN ${disabledAt}; ALTER TABLE transactions ADD COLUMN ${late}; ${oneReceivingKey}
     ${depositAddresses("newAddresses")}
     INSERT INTO newAddresses (rowid, address, agent, addressIndex, transactionId)
       SELECT rowid, address, agent, addressIndex, transactionId FROM depositAddresses;
@@ -178,6 +186,10 @@ export const upgrades: Readonly<Record<number, string>> = {
   12: sweepsUpgrade,
   // An order from before names no mark: whoever opened a ledger by it is told to ask for another.
   13: `${recoveryMark} UPDATE recoveries SET mark = lower(hex(randomblob(16)));`,
+  14: `ALTER TABLE receivingKeys RENAME TO oldReceivingKeys; ${receivingKeys}
+    INSERT INTO receivingKeys (merchant, family, xpub, firstDepositAddress, nextDepositIndex, createdAt)
+      SELECT merchant, 'evm', xpub, firstDepositAddress, nextDepositIndex, createdAt FROM oldReceivingKeys;
+    DROP TABLE oldReceivingKeys;`,
 };
 
 /** @public */

@@ -4,6 +4,7 @@
  * and given up when its parents change. Sources: docs/architecture.md section 8; docs/api.md,
  * stages of a deposit.
  */
+import { familyOf } from "../../chains/families.ts";
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
 import { inWaves } from "../../chains/waves.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -38,8 +39,8 @@ export interface DepositMemory {
   coinsAt: string; // final block at which the balances of open requests were compared
 }
 
-export function newDepositMemory(): DepositMemory {
-  return { list: new WatchList(), seen: [], coinsAt: "" };
+export function newDepositMemory(network: string): DepositMemory {
+  return { list: new WatchList(network), seen: [], coinsAt: "" };
 }
 
 /**
@@ -180,9 +181,11 @@ async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockI
 
 /**
  * Coins sent by contracts leave no transaction to the address: the balance at the final block shows
- * them.
+ * them. Where every payment is named, a balance says nothing new, and from a node at another block
+ * it would be counted twice.
  */
 async function findCoins(chain: WatchedChain, memory: DepositMemory, { final }: Tip): Promise<void> {
+  if (familyOf(chain.network).namesEveryPayment) return;
   const native = chain.currencies.find((currency) => currency.contract === "");
   if (native === undefined || memory.coinsAt === final.hash) return;
   const open = listPendingDeposits(chain.store.database, chain.network, native.id);

@@ -3,6 +3,7 @@
  * hot accounts that use a withdrawal's slot without being one of its versions. Reads the chain and
  * the tables, writes nothing. Source: docs/architecture.md section 8.
  */
+import { familyOf } from "../../chains/families.ts";
 import type { AddressBook, Judgement, Spend, WatchedBlock } from "../../chains/nodes.ts";
 import { inWaves } from "../../chains/waves.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
@@ -13,12 +14,18 @@ import type { Database } from "../store/store.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
 
 /**
- * Deposit addresses and the requests they belong to; only grows, because an address is watched for
- * ever.
+ * Deposit addresses of one family and the requests they belong to; only grows, because an address
+ * is watched for ever.
  */
 export class WatchList implements AddressBook {
   readonly #requests = new Map<string, string>(); // transaction id by address
+  readonly #namespace: string;
   #newest = 0;
+
+  /** Of the family of `network`: its addresses are watched on each of its networks. */
+  constructor(network: string) {
+    this.#namespace = familyOf(network).namespace;
+  }
 
   /**
    * Takes in addresses issued since the last time. Must run after the nodes named the blocks that
@@ -26,7 +33,7 @@ export class WatchList implements AddressBook {
    */
   refresh(database: Database): void {
     for (const row of listDepositAddressesAfter(database, this.#newest)) {
-      this.#requests.set(row.address, row.transactionId);
+      if (row.network.startsWith(`${this.#namespace}:`)) this.#requests.set(row.address, row.transactionId);
       this.#newest = row.place;
     }
   }

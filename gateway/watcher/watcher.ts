@@ -101,7 +101,7 @@ class ChainWatch {
   readonly #pollMs: number;
   readonly #onPass: NonNullable<WatcherOptions["onPass"]>;
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
-  readonly #deposits: DepositMemory = newDepositMemory();
+  readonly #deposits: DepositMemory;
   readonly #balances: BalanceMemory = { doneKey: "" };
   #tip: Tip | null = null;
   #detail = "not read yet";
@@ -127,6 +127,7 @@ class ChainWatch {
       log,
       clock,
     };
+    this.#deposits = newDepositMemory(chain.network);
     this.#pollMs = options.pollMs ?? pollMsDefault;
     this.#onPass = options.onPass ?? (() => Promise.resolve());
   }

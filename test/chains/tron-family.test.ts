@@ -9,10 +9,11 @@ import type { Accounts, Facts, KeyPaths, Payment, Slots } from "../../chains/fam
 import { tron } from "../../chains/tron/family.ts";
 import { bandwidthOf, buildTransfer } from "../../chains/tron/transaction.ts";
 import { tronTransactions } from "../../chains/tron/transactions.ts";
+import * as exclusion from "../../chains/tron/waiting.ts";
 import { payer, plain, token } from "../../rig/tron-values.ts";
 import { bytes, codeOf, hex } from "../support/evm-values.ts";
 
-const { slots, fees, exclusion } = tron;
+const { slots, fees } = tron;
 const network = "tron:0x2b6653dc";
 const price = {
   ...{ refBlockBytes: 0x7b3bn, refBlockHash: 0xb21ace8d6ac20e7en, blockMs: 1_700_000_000_000n },

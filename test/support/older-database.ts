@@ -4,6 +4,15 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  14: [
+    "ALTER TABLE receivingKeys RENAME TO newReceivingKeys",
+    `CREATE TABLE receivingKeys (
+      merchant TEXT PRIMARY KEY REFERENCES merchants(id), xpub TEXT NOT NULL, firstDepositAddress TEXT NOT NULL UNIQUE,
+      nextDepositIndex INTEGER NOT NULL, createdAt INTEGER NOT NULL) STRICT`,
+    `INSERT INTO receivingKeys SELECT merchant, xpub, firstDepositAddress, nextDepositIndex, createdAt
+      FROM newReceivingKeys WHERE family = 'evm'`,
+    "DROP TABLE newReceivingKeys",
+  ],
   13: ["ALTER TABLE recoveries DROP COLUMN mark"],
   12: [
     ...["nativeCoins", "holdings", "sweepWishes", "sweepNotes"].map((name) => `DROP TABLE ${name}`),
