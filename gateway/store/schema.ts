@@ -11,7 +11,7 @@ import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers 
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 14;
+export const schemaVersion = 15;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `

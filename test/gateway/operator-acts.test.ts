@@ -200,6 +200,7 @@ describe("an account's key is read for its kind and depth", () => {
 
   it("the reader of an account's key takes the xpub of an account, with blanks around it", () => {
     expect(readAccount(` ${at("m/44'/60'/0'")}\n`)).toEqual({
+      family: "evm",
       xpub: at("m/44'/60'/0'"),
       firstDepositAddress: depositAddressOf(at("m/44'/60'/0'"), 0),
     });

@@ -36,10 +36,28 @@ export interface Sending {
   readonly reference?: { readonly refBytes: string; readonly refHash: string };
 }
 
-interface Signed {
+export interface Signed {
   readonly txID: string;
   readonly raw_data_hex: string;
   readonly signature: readonly string[];
+}
+
+type Times = Required<Pick<Sending, "expirationMs" | "timestampMs" | "reference">> & Pick<Sending, "feeLimitSun">;
+
+/** Made and signed by tronweb. */
+export function signedBy(from: Inhabitant, type: string, value: Record<string, unknown>, times: Times): Signed {
+  const parameter = { value: { owner_address: from.hex, ...value }, type_url: `type.googleapis.com/protocol.${type}` };
+  const { reference, expirationMs: expiration, timestampMs: timestamp, feeLimitSun = 100_000_000 } = times;
+  const rawData = {
+    contract: [{ parameter, type }],
+    ...{ ref_block_bytes: reference.refBytes, ref_block_hash: reference.refHash, expiration, timestamp },
+    ...(type === "TriggerSmartContract" ? { fee_limit: feeLimitSun } : {}),
+  };
+  const unsigned = { visible: false, txID: "", raw_data: rawData };
+  const message: unknown = utils.transaction.txJsonToPb(unsigned);
+  const txID = utils.transaction.txPbToTxID(message).replace(/^0x/, "");
+  const raw_data_hex = utils.transaction.txPbToRawDataHex(message).toLowerCase();
+  return utils.crypto.signTransaction(from.key, { ...unsigned, txID, raw_data_hex } as never) as unknown as Signed;
 }
 
 export class Town {
@@ -63,20 +81,12 @@ export class Town {
     const { id } = blocks[solid]!;
     this.#count += 1;
     const reference = sending.reference ?? { refBytes: id.slice(12, 16), refHash: id.slice(16, 32) };
-    const parameter = { value: { owner_address: from.hex, ...value }, type_url: `type.googleapis.com/protocol.${type}` };
-    const rawData = {
-      contract: [{ parameter, type }],
-      ...{ ref_block_bytes: reference.refBytes, ref_block_hash: reference.refHash },
-      expiration: sending.expirationMs ?? head.timestampMs + 60_000,
-      timestamp: sending.timestampMs ?? nowMs + this.#count,
-      ...(type === "TriggerSmartContract" ? { fee_limit: sending.feeLimitSun ?? 100_000_000 } : {}),
-    };
-    const unsigned = { visible: false, txID: "", raw_data: rawData };
-    const message: unknown = utils.transaction.txJsonToPb(unsigned);
-    const txID = utils.transaction.txPbToTxID(message).replace(/^0x/, "");
-    const raw_data_hex = utils.transaction.txPbToRawDataHex(message).toLowerCase();
-    const transaction = { ...unsigned, txID, raw_data_hex };
-    return utils.crypto.signTransaction(from.key, transaction as never) as unknown as Signed;
+    return signedBy(from, type, value, {
+      reference,
+      expirationMs: sending.expirationMs ?? head.timestampMs + 60_000,
+      timestampMs: sending.timestampMs ?? nowMs + this.#count,
+      ...(sending.feeLimitSun === undefined ? {} : { feeLimitSun: sending.feeLimitSun }),
+    });
   }
 
   coins(from: Inhabitant, to: string, sun: number, sending: Sending = {}): Signed {
