@@ -8,6 +8,8 @@ import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import { outcomeOf } from "../../chains/evm/verdict.ts";
 import { families, familyOf, findFamily, networkOf, parseAddress } from "../../chains/families.ts";
 import type { Facts, PricedVersion } from "../../chains/family.ts";
+import { openPayer } from "../../chains/connect.ts";
+import { transactionsOf } from "../../chains/transactions.ts";
 import { Bug } from "../../protocol/fault.ts";
 
 const shop = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
@@ -22,6 +24,17 @@ describe("families", () => {
       Array.from({ length: 4 }),
     );
     expect(() => familyOf("xrpl:0")).toThrow(Bug);
+  });
+
+  it("whose payouts are not offered have nobody who builds or sends a payment, and others have", () => {
+    const [waits, pays] = ["tron:0x2b6653dc", "eip155:1"];
+    expect([waits, pays].map((network) => familyOf(network).exclusion)).toEqual(["waiting", "slot"]);
+    expect(() => transactionsOf(waits)).toThrow(Bug);
+    expect(transactionsOf(pays).build).toBeTypeOf("function");
+    const options = { nodes: ["http://127.0.0.1:9"], confirmations: "finalized" } as const;
+    const rest = { tokens: [], clock: () => 0, log: () => undefined };
+    expect(() => openPayer({ chain: { family: "tron", chainId: "0x2b6653dc", ...options }, ...rest })).toThrow(Bug);
+    openPayer({ chain: { family: "evm", chainId: 1, ...options }, ...rest }).close();
   });
 
   it("read an address whose network nobody named", () => {

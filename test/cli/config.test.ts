@@ -268,6 +268,7 @@ describe("a value", () => {
     ["CONFIG_TYPE", "policy/eth/allow", receiver],
     ["CONFIG_VALUE", "chains", {}],
     ["CONFIG_VALUE", "chains/ethereum/family", "bitcoin"],
+    ["CONFIG_VALUE", "chains/ethereum/family", "tron"],
     ["CONFIG_VALUE", "chains/ethereum/chainId", 0],
     ["CONFIG_VALUE", "chains/ethereum/nodes", []],
     ["CONFIG_VALUE", "chains/ethereum/nodes", Array.from({ length: 9 }, (_, index) => `https://n${index}.example`)],

@@ -15,6 +15,8 @@ describe("configuration", () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const parse = (change: object) => parseConfig(JSON.stringify({ ...testConfig, ...change }), folder, 0);
   const { chains, currencies, listen } = testConfig;
+  const tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://key@one.example"], confirmations: "finalized" };
+  const trc20 = { chain: "tron", decimal: 6, name: "Tether", symbol: "USDT", minPaymentAmount: "5" };
 
   it("configuration is taken as the tests use it, with its defaults and absolute paths", () => {
     const config = parse({});
@@ -47,6 +49,11 @@ describe("configuration", () => {
     "no nodes": { chains: { local: { ...chains.local, nodes: [] } } },
     "a node that is no URL": { chains: { local: { ...chains.local, nodes: ["node"] } } },
     "another family": { chains: { local: { ...chains.local, family: "bitcoin" } } },
+    "an id that is none of its family": { chains: { local: { ...chains.local, chainId: "0x7a69" } } },
+    "a model of fees that is none of its family": { chains: { local: { ...chains.local, feeModel: "cheap" } } },
+    "an id that is no chain of Tron's": { chains: { ...chains, tron: { ...tron, chainId: "0x2B6653DC" } } },
+    "a model of fees on a chain that has none": { chains: { ...chains, tron: { ...tron, feeModel: "ethereum" } } },
+    "confirmations counted where the chain alone says what is final": { chains: { ...chains, tron: { ...tron, confirmations: 19 } } },
     "no confirmations": { chains: { local: { ...chains.local, confirmations: 0 } } },
     "two chains with one id": { chains: { local: chains.local, other: chains.local } },
     "a currency on no chain": { currencies: { eth: { ...currencies.eth, chain: "gone" } } },
@@ -71,6 +78,20 @@ describe("configuration", () => {
     });
   }
 
+  it("configuration takes a chain of each family, whose id is one network in each of its spellings", () => {
+    const contract = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
+    for (const chainId of ["0x2b6653dc", 728_126_428]) {
+      const both = { chains: { ...chains, tron: { ...tron, chainId } }, currencies: { ...currencies, trc20: { ...trc20, contract } } };
+      const config = parse(both);
+      expect(config.chains.tron).toMatchObject({ family: "tron", chainId: "0x2b6653dc", network: "tron:0x2b6653dc" });
+      expect(config.currencies.trc20).toMatchObject({ network: "tron:0x2b6653dc", contract });
+      const wrongLetter = { ...trc20, contract: contract.replace("TR7", "TR8") };
+      expect(() => parse({ ...both, currencies: { trc20: wrongLetter } })).toThrow(expect.objectContaining({ code: "JSON_SHAPE" }));
+    }
+    const named = { chains: { local: { ...chains.local, feeModel: "arbitrum" } } };
+    expect(parse(named).chains.local?.feeModel).toBe("arbitrum");
+  });
+
   it("configuration keeps plaintext to this machine and the named proxies", () => {
     const plain = createPeers({ listen: { ...listen, tls: null }, trustProxy: ["10.1.0.0/16", "2001:db8::1"] });
     for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.1.2.3", "2001:db8::1"])
@@ -79,6 +100,20 @@ describe("configuration", () => {
       expect(plain.mayComePlain(address), String(address)).toBe(false);
     const tls = createPeers({ listen: { ...listen, tls: { certificate: "c", key: "k" } }, trustProxy: [] });
     expect(tls.mayComePlain("192.0.2.1")).toBe(true);
+  });
+
+  it("configuration leaves chains whose payouts are not offered out of the agent's file, which takes none", () => {
+    const path = join(folder, "slots-alone.json");
+    const both = parse({ chains: { ...chains, tron }, currencies: { ...currencies, trx: { ...trc20, symbol: "TRX" } } });
+    const text = agentConfigText(both);
+    writeOwnFile(path, text);
+    const { settings } = readAgentConfig(path, { requireSecrets: [] });
+    expect([Object.keys(settings.chains), Object.keys(settings.currencies)]).toEqual([["local"], ["eth", "usdt"]]);
+    const file = JSON.parse(text);
+    const added = join(folder, "one-more.json");
+    writeOwnFile(added, JSON.stringify({ ...file, chains: { ...file.chains, tron } }));
+    const words = /payouts on this chain are not offered yet; its deposits work at the gateway/;
+    expect(() => readAgentConfig(added, { requireSecrets: [] })).toThrow(words);
   });
 
   it("configuration makes the agent's own file, which the agent takes but for the three secrets", () => {

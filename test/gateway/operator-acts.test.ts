@@ -5,6 +5,7 @@
 import { HDKey } from "@scure/bip32";
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
+import { familyOf } from "../../chains/families.ts";
 import { describeService } from "../../gateway/operator/currencies.ts";
 import { creditDeposit, listDeposits, noteDeposit, showDeposit } from "../../gateway/operator/deposits.ts";
 import { allowAddresses, expireKey, rotateKey } from "../../gateway/operator/keys.ts";
@@ -173,6 +174,19 @@ describe("a merchant who only receives", () => {
     expect(seen.map(({ body }) => body.address)).toEqual([0, 1, 2, 3].map((at) => depositAddressOf(wallet.depositXpub, at)));
   });
 
+  it("a merchant who only receives may bring an account of each family, and each is listed", async () => {
+    const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(9)).derive("m/44'/195'/1'").publicExtendedKey;
+    const waits = readAccount(`tron=${xpub}`);
+    if ("problem" in waits) throw new Error(waits.problem);
+    const made = createReceiver(gateway.operator, { name: "Receiver", language: "en" }, waits, account);
+    if (!made.ok) throw new Error(made.code);
+    expect((await pay(made.shopKey, "in-1")).body.address).toBe(depositAddressOf(wallet.depositXpub, 0));
+    const receives = { evm: wallet.depositXpub, tron: xpub };
+    expect(listMerchants(gateway.operator)).toContainEqual(expect.objectContaining({ xpub: wallet.depositXpub, receives }));
+    const again = createReceiver(gateway.operator, { name: "Second", language: "en" }, waits);
+    expect(again).toEqual({ ok: false, code: "GATEWAY_ACCOUNT_TAKEN" });
+  });
+
   it("a merchant who only receives shares its account with no other merchant, in either order", async () => {
     create();
     expect(createReceiver(gateway.operator, { name: "Second", language: "en" }, account)).toEqual({
@@ -197,6 +211,16 @@ describe("an account's key is read for its kind and depth", () => {
     const account = readAccount(text);
     return "problem" in account ? account.problem : "";
   };
+
+  it("the reader of an account's key takes it for the family that stands in front, and says which there are", () => {
+    const xpub = at("m/44'/195'/1'");
+    const firstDepositAddress = familyOf("tron:0x2b6653dc").depositAddress(xpub, 0);
+    expect(readAccount(`tron=${xpub}`)).toEqual({ family: "tron", xpub, firstDepositAddress });
+    expect(firstDepositAddress).toMatch(/^T/);
+    expect(problem(`tron=${at("m/44'/195'")}`)).toContain("depth 2, a coin (m/44'/195')");
+    expect(problem(`tron=${master.derive("m/44'/195'/1'").privateExtendedKey}`)).toContain("private key");
+    expect(problem(`bitcoin=${xpub}`)).toContain("one of evm, tron");
+  });
 
   it("the reader of an account's key takes the xpub of an account, with blanks around it", () => {
     expect(readAccount(` ${at("m/44'/60'/0'")}\n`)).toEqual({

@@ -1,0 +1,64 @@
+/**
+ * A watcher beside others of other families: each watches its own family's addresses alone, and
+ * takes a balance for a payment only where nodes do not name every payment.
+ */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { WatcherNodes } from "../../chains/nodes.ts";
+import { createSignals } from "../../gateway/store/signals.ts";
+import type { WatchedChain } from "../../gateway/watcher/chain.ts";
+import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
+import { newDepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
+import { WatchList } from "../../gateway/watcher/findings.ts";
+import { type GatewayDatabase, gatewayDatabase, insertTransaction, readTransaction, silentLog } from "../../rig/gateway-database.ts";
+import { currency } from "../support/watched-chain.ts";
+
+const byWaiting = { network: "tron:0x2b6653dc", address: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", id: "11".repeat(16) };
+const bySlot = { network: "eip155:31337", address: "0x90F79bf6EB2c4f870365E785982E1f101E93b906", id: "22".repeat(16) };
+
+let db: GatewayDatabase;
+beforeEach(() => {
+  db = gatewayDatabase();
+  for (const [at, { network, address, id }] of [byWaiting, bySlot].entries()) {
+    insertTransaction(db.store, { id, orderId: id, network, depositAddress: address, receiverAddress: address, amountUnits: "5" });
+    db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, ?, ?)", address, at, id);
+  }
+});
+afterEach(() => db.remove());
+
+/** Nothing new in any block, and 9 units on every address. */
+function watched(network: string): WatchedChain {
+  const final = { number: 7, hash: "seven" };
+  const reader = {
+    balance: async () => 9n,
+    block: async () => ({ ...final, parentHash: "six", content: null }),
+    timestamp: async () => 0,
+  } as unknown as WatcherNodes;
+  return {
+    ...{ name: "one", network, reader, currencies: [{ ...currency("eth", ""), network }], tokens: newTokenMemory() },
+    ...{ store: db.store, signals: createSignals(), log: silentLog, clock: () => 5_000 },
+  };
+}
+
+describe("families beside one another", () => {
+  it("the list of watched addresses holds those of its chain's family on each of its networks, and no other's", () => {
+    for (const [own, other] of [
+      [byWaiting, bySlot],
+      [bySlot, byWaiting],
+    ] as const) {
+      const list = new WatchList(own.network);
+      list.refresh(db.store.database);
+      expect([list.size, list.requestOf(own.address), list.has(other.address)]).toEqual([1, own.id, false]);
+    }
+    const elsewhere = new WatchList("eip155:1");
+    elsewhere.refresh(db.store.database);
+    expect([...elsewhere.all()]).toEqual([bySlot.address]);
+  });
+
+  it("coins that no payment names are credited from the balance, but not where nodes name every payment", async () => {
+    const tip = { head: { number: 7, hash: "seven" }, final: { number: 7, hash: "seven" }, askedAt: 2_000 };
+    for (const { network } of [byWaiting, bySlot])
+      expect(await scanDeposits(watched(network), tip, newDepositMemory(network))).toBe(true);
+    const received = [byWaiting, bySlot].map(({ id }) => readTransaction(db.store, id).amountReceivedUnits);
+    expect(received).toEqual(["0", "9"]);
+  });
+});
