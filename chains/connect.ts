@@ -2,15 +2,16 @@
  * Opens the doors to the nodes of a configured chain, by its family. Opens no connection before the
  * first question.
  */
+
+import { invariant } from "../protocol/fault.ts";
 import { feeModelOf } from "./evm/fee-model.ts";
 import { createEvmNodes } from "./evm/node.ts";
 import { blockHashAt as evmBlockHashAt, lookAtNode as lookAtEvmNode } from "./evm/node-check.ts";
 import { createPayer } from "./evm/node-payer.ts";
 import { createWatcher } from "./evm/node-watcher.ts";
-import { invariant } from "../protocol/fault.ts";
 import type { ConfiguredChain, FamilyName } from "./family.ts";
 import type { NodeLog, NodeQuestion, NodeView, PaidToken, PayerNodes, WatcherNodes } from "./nodes.ts";
-import { blockHashAt as tronBlockHashAt, lookAtNode as lookAtTronNode } from "./tron/node-check.ts";
+import { lookAtNode as lookAtTronNode, blockHashAt as tronBlockHashAt } from "./tron/node-check.ts";
 import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
 
 /** @public */
@@ -38,7 +39,8 @@ const doors: Readonly<Record<FamilyName, Doors>> = {
     },
     watcher: ({ chain, log }) => createWatcher({ ...chain, chainId: Number(chain.chainId) }, log),
     lookAtNode: ({ chain: { chainId }, ...question }) => lookAtEvmNode({ ...question, chainId: Number(chainId) }),
-    blockHashAt: ({ chain: { chainId }, ...question }, number) => evmBlockHashAt({ ...question, chainId: Number(chainId) }, number),
+    blockHashAt: ({ chain: { chainId }, ...question }, number) =>
+      evmBlockHashAt({ ...question, chainId: Number(chainId) }, number),
   },
   tron: {
     payer: null,

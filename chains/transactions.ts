@@ -2,8 +2,9 @@
  * The offline door for whoever signs: transactions as bytes, by network. Apart from families.ts,
  * since it brings the curve, which has no place on a server without keys.
  */
-import { evmTransactions } from "./evm/transactions.ts";
+
 import { invariant } from "../protocol/fault.ts";
+import { evmTransactions } from "./evm/transactions.ts";
 import { familyOf } from "./families.ts";
 import type { FamilyName, Transactions } from "./family.ts";
 

@@ -6,7 +6,7 @@
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { families, networkOf } from "../chains/families.ts";
-import { type ChainId, type FamilyName, familyNames } from "../chains/family.ts";
+import type { ChainId, FamilyName } from "../chains/family.ts";
 import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
@@ -17,6 +17,7 @@ import { isAddressOrNetwork } from "./address-list.ts";
 import { bareUrl } from "./bare-url.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
 import { expanded, type PresetOf } from "./chain-presets.ts";
+import { chainIdOf, chainShape, positive, url } from "./chain-settings.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
 import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefault } from "./sweep-settings.ts";
 
@@ -110,18 +111,6 @@ export interface GatewayConfig {
 const configBytesMax = 262_144;
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
-const url: Reader<string> = (value, path) => {
-  const text = string({ min: 1, max: 2048 })(value, path);
-  let parsed: URL;
-  try {
-    parsed = new URL(text);
-  } catch {
-    throw shapeFault(path, "must be a URL");
-  }
-  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") throw shapeFault(path, "must begin with http:// or https://");
-  return text;
-};
-
 /** Its path may be a secret of the receiver's, so no fault shows it. */
 const alertUrl: Reader<string> = (value, path) => {
   const parsed = new URL(url(value, path));
@@ -136,22 +125,6 @@ const network: Reader<string> = (value, path) => {
   if (!isAddressOrNetwork(text)) throw shapeFault(path, "must be an IP address or network");
   return text;
 };
-
-const positive = (max: number): Reader<number> => integer({ min: 1, max });
-
-/** What kind of id a chain has, its family says. */
-const chainId: Reader<ChainId> = (value, path) =>
-  typeof value === "string" ? string({ min: 1, max: 64 })(value, path) : positive(Number.MAX_SAFE_INTEGER)(value, path);
-
-const chain = object(
-  {
-    family: oneOf(...familyNames),
-    chainId,
-    nodes: list(url, 8),
-    confirmations: (value, path) => (value === "finalized" ? "finalized" : positive(10_000)(value, path)) as number | "finalized",
-  },
-  { agentNodes: list(url, 8), feeModel: string({ max: 32 }), explorer: url },
-);
 
 const currency = object(
   {
@@ -180,7 +153,7 @@ const file = object(
     ),
     publicUrl: bareUrl,
     database: string({ min: 8, max: 4096 }),
-    chains: record(chain, { keysMax: 64, keyPattern: namePattern }),
+    chains: record(chainShape, { keysMax: 64, keyPattern: namePattern }),
     currencies: record(currency, { keysMax: 512, keyPattern: currencyPattern }),
   },
   {
@@ -239,20 +212,6 @@ function chainsOf(chains: File["chains"], presetOf: PresetOf): Record<string, Ga
     result[name] = { ...chain, preset: presetOf.get(name) ?? "", explorer, network: id, agentNodes };
   }
   return result;
-}
-
-/** In its one spelling; what else the family must know of the entry is looked at as well. */
-function chainIdOf({ family: name, chainId, feeModel, confirmations }: File["chains"][string], path: string): ChainId {
-  const family = families[name];
-  const id = family.readChainId(chainId);
-  if (id === null) throw shapeFault(`${path}.chainId`, `is the id of no chain of the family ${name}`);
-  if (feeModel !== undefined && !family.feeModels.includes(feeModel)) {
-    const { feeModels } = family;
-    throw shapeFault(`${path}.feeModel`, feeModels.length === 0 ? "is not for this family" : `must be one of ${feeModels.join(", ")}`);
-  }
-  if (confirmations !== "finalized" && !family.countsConfirmations)
-    throw shapeFault(`${path}.confirmations`, 'must be "finalized": this chain says by itself which blocks are final');
-  return id;
 }
 
 function amountIn(text: string, decimal: number, path: string): string {

@@ -5,9 +5,10 @@
  * on no payment link: several read `tron:` with an amount of TRX alone, some refuse it, and none
  * names the token and its exact amount. Sources: CAIP-2, SLIP-44; TIP-17 for what a link would be.
  */
+
+import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import { pathsOf } from "../curve/account-node.ts";
 import { accountsBy } from "../curve/account-proof.ts";
-import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import type { Description, Family } from "../family.ts";
 import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import * as fees from "./fees.ts";

@@ -51,7 +51,10 @@ const nativeIndex = -1;
 /** Places of coins that a contract sent, downwards: the first internal transfer is at -2. */
 const internalIndex = -2;
 
-/** Opens no connection before the first question. @throws NODE_URL @public */
+/**
+ * Opens no connection before the first question. @throws NODE_URL
+ * @public
+ */
 export function createWatcher(options: WatcherOptions): TronWatcher {
   const { urls, chainId, log, clock = () => performance.now() } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;

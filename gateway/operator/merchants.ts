@@ -116,7 +116,8 @@ function create(name: string, options: CreateOptions): void {
   const accounts = accountsOf(xpub ?? []);
   asOperator(options, (by, config) => {
     const wanted: NewMerchant = { name, language, profile };
-    const made = accounts.length === 0 ? { ok: true as const, ...createMerchant(by, wanted) } : createReceiver(by, wanted, ...accounts);
+    const made =
+      accounts.length === 0 ? { ok: true as const, ...createMerchant(by, wanted) } : createReceiver(by, wanted, ...accounts);
     if (!allowed(made)) return;
     if (configOut !== undefined) writeOwnFile(configOut, agentConfigText(config));
     const { ok: _, ...shown } = made;

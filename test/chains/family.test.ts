@@ -4,11 +4,11 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { openPayer } from "../../chains/connect.ts";
 import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import { outcomeOf } from "../../chains/evm/verdict.ts";
 import { families, familyOf, findFamily, networkOf, parseAddress } from "../../chains/families.ts";
 import type { Facts, PricedVersion } from "../../chains/family.ts";
-import { openPayer } from "../../chains/connect.ts";
 import { transactionsOf } from "../../chains/transactions.ts";
 import { Bug } from "../../protocol/fault.ts";
 

@@ -53,7 +53,9 @@ describe("configuration", () => {
     "a model of fees that is none of its family": { chains: { local: { ...chains.local, feeModel: "cheap" } } },
     "an id that is no chain of Tron's": { chains: { ...chains, tron: { ...tron, chainId: "0x2B6653DC" } } },
     "a model of fees on a chain that has none": { chains: { ...chains, tron: { ...tron, feeModel: "ethereum" } } },
-    "confirmations counted where the chain alone says what is final": { chains: { ...chains, tron: { ...tron, confirmations: 19 } } },
+    "confirmations counted where the chain alone says what is final": {
+      chains: { ...chains, tron: { ...tron, confirmations: 19 } },
+    },
     "no confirmations": { chains: { local: { ...chains.local, confirmations: 0 } } },
     "two chains with one id": { chains: { local: chains.local, other: chains.local } },
     "a currency on no chain": { currencies: { eth: { ...currencies.eth, chain: "gone" } } },
@@ -81,12 +83,17 @@ describe("configuration", () => {
   it("configuration takes a chain of each family, whose id is one network in each of its spellings", () => {
     const contract = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
     for (const chainId of ["0x2b6653dc", 728_126_428]) {
-      const both = { chains: { ...chains, tron: { ...tron, chainId } }, currencies: { ...currencies, trc20: { ...trc20, contract } } };
+      const both = {
+        chains: { ...chains, tron: { ...tron, chainId } },
+        currencies: { ...currencies, trc20: { ...trc20, contract } },
+      };
       const config = parse(both);
       expect(config.chains.tron).toMatchObject({ family: "tron", chainId: "0x2b6653dc", network: "tron:0x2b6653dc" });
       expect(config.currencies.trc20).toMatchObject({ network: "tron:0x2b6653dc", contract });
       const wrongLetter = { ...trc20, contract: contract.replace("TR7", "TR8") };
-      expect(() => parse({ ...both, currencies: { trc20: wrongLetter } })).toThrow(expect.objectContaining({ code: "JSON_SHAPE" }));
+      expect(() => parse({ ...both, currencies: { trc20: wrongLetter } })).toThrow(
+        expect.objectContaining({ code: "JSON_SHAPE" }),
+      );
     }
     const named = { chains: { local: { ...chains.local, feeModel: "arbitrum" } } };
     expect(parse(named).chains.local?.feeModel).toBe("arbitrum");

@@ -136,7 +136,11 @@ describe("a merchant", () => {
 });
 
 describe("a merchant who only receives", () => {
-  const account = { family: "evm" as const, xpub: wallet.depositXpub, firstDepositAddress: depositAddressOf(wallet.depositXpub, 0) };
+  const account = {
+    family: "evm" as const,
+    xpub: wallet.depositXpub,
+    firstDepositAddress: depositAddressOf(wallet.depositXpub, 0),
+  };
   const create = (given = account) => {
     const made = createReceiver(gateway.operator, { name: "Receiver", language: "en" }, given);
     if (!made.ok) throw new Error(made.code);

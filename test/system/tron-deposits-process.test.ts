@@ -118,7 +118,8 @@ describe("a gateway with a chain of Tron", () => {
     await node.control("deploy", { address: usdt, kind: "usdt", ...tether });
     await node.control("deploy", { address: lookAlike, kind: "plain", ...tether });
     await node.control("fund", { address: payer.address, sun: "100000000000" });
-    for (const contract of [usdt, lookAlike]) await node.control("mint", { contract, address: payer.address, units: "1000000000" });
+    for (const contract of [usdt, lookAlike])
+      await node.control("mint", { contract, address: payer.address, units: "1000000000" });
     await node.control("mine", { count: 25 });
 
     execFileSync(process.execPath, [launcher, "init", "--dir", dir]);

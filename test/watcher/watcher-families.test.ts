@@ -9,7 +9,13 @@ import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
 import { newDepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
 import { WatchList } from "../../gateway/watcher/findings.ts";
-import { type GatewayDatabase, gatewayDatabase, insertTransaction, readTransaction, silentLog } from "../../rig/gateway-database.ts";
+import {
+  type GatewayDatabase,
+  gatewayDatabase,
+  insertTransaction,
+  readTransaction,
+  silentLog,
+} from "../../rig/gateway-database.ts";
 import { currency } from "../support/watched-chain.ts";
 
 const byWaiting = { network: "tron:0x2b6653dc", address: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", id: "11".repeat(16) };
@@ -19,7 +25,14 @@ let db: GatewayDatabase;
 beforeEach(() => {
   db = gatewayDatabase();
   for (const [at, { network, address, id }] of [byWaiting, bySlot].entries()) {
-    insertTransaction(db.store, { id, orderId: id, network, depositAddress: address, receiverAddress: address, amountUnits: "5" });
+    insertTransaction(db.store, {
+      id,
+      orderId: id,
+      network,
+      depositAddress: address,
+      receiverAddress: address,
+      amountUnits: "5",
+    });
     db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, ?, ?)", address, at, id);
   }
 });
