@@ -45,8 +45,18 @@ export function createSeen(store: Store): Seen {
 
   function commitWith(token: SeenToken, nowMs: number): Promise<void> {
     waiting.set(nameOf(token), token);
-    commit ??= store.writeTogether((database) => write(database, nowMs));
+    commit ??= begun(nowMs);
     return commit;
+  }
+
+  /** A transaction that fails is nobody's any more: the next token asks for another. */
+  function begun(nowMs: number): Promise<void> {
+    const own = store.writeTogether((database) => write(database, nowMs));
+    const over = (): void => {
+      if (commit === own) commit = null;
+    };
+    own.then(over, over);
+    return own;
   }
 
   return {
