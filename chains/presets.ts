@@ -6,12 +6,13 @@ import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import { evmChains } from "./presets/evm.ts";
 import { evmCurrencies } from "./presets/evm-currencies.ts";
 import type { ChainPreset, CurrencyPreset } from "./presets/preset.ts";
+import { tronChains, tronCurrencies } from "./presets/tron.ts";
 
 /** @public */
-export const chainPresets: Readonly<Record<string, ChainPreset>> = evmChains;
+export const chainPresets: Readonly<Record<string, ChainPreset>> = { ...evmChains, ...tronChains };
 
 /** @public */
-export const currencyPresets: Readonly<Record<string, CurrencyPreset>> = evmCurrencies;
+export const currencyPresets: Readonly<Record<string, CurrencyPreset>> = { ...evmCurrencies, ...tronCurrencies };
 
 /** @public */
 export function findChainPreset(name: string): ChainPreset | undefined {

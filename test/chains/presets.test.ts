@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { getAddress } from "ethers";
+import { TronWeb } from "tronweb";
 import * as viem from "viem/chains";
 import { usdc } from "viem/tokens";
 import { describe, expect, it } from "vitest";
@@ -39,6 +40,34 @@ describe("the presets of EVM chains", () => {
     const figures = [...Object.keys(preset.lines), "blockMs", "finalSeconds", "maxFee", "maxFeePerDay"];
     expect(Object.keys(preset.sources).sort()).toEqual(figures.sort());
     for (const source of Object.values(preset.sources)) expect(source.length).toBeGreaterThan(10);
+  });
+});
+
+describe("the presets of Tron", () => {
+  const onTron = Object.entries(currencyPresets).filter(([, { chain }]) => chainPresets[chain]?.lines.family === "tron");
+
+  it.each([
+    ["tron", viem.tron],
+    ["tron-nile", viem.tronNile],
+    ["tron-shasta", viem.tronShasta],
+  ])("%s has the id of viem's definition, and its coin", (name, { id, nativeCurrency: { symbol, decimals } }) => {
+    const { lines } = chainPresets[name]!;
+    expect(families.tron.readChainId(id)).toBe(lines.chainId);
+    expect(families.tron.readChainId(lines.chainId)).toBe(lines.chainId);
+    const coins = onTron.filter(([, { chain, lines: each }]) => chain === name && each.contract === undefined);
+    expect(coins.map(([, { lines: each }]) => [each.symbol, each.decimal])).toEqual([[symbol, decimals]]);
+    expect(families.tron.fees.decimal).toBe(decimals);
+  });
+
+  it("are of the family whole, and USDT has 6 decimals and a contract whose checksum tronweb confirms", () => {
+    const chains = Object.entries(chainPresets).filter(([, { lines }]) => lines.family === "tron");
+    expect(chains.map(([name]) => name)).toEqual(["tron", "tron-nile", "tron-shasta"]);
+    const tokens = onTron.filter(([, { lines }]) => lines.contract !== undefined);
+    expect(tokens.map(([id]) => id)).toEqual(["usdt-trc20", "usdt-trc20-nile"]);
+    for (const [id, { lines }] of tokens) {
+      expect(id).toMatch(currencyPattern);
+      expect([TronWeb.isAddress(lines.contract), lines.decimal]).toEqual([true, 6]);
+    }
   });
 });
 
