@@ -140,6 +140,7 @@ describe("a gateway with a chain of Tron", () => {
     };
     expect(made).toMatchObject({ firstDepositAddress: addressAt(0), firstDepositAddresses: { tron: addressAt(0) } });
     client = createClient({ baseUrl: `http://127.0.0.1:${port}`, key: { apiKey: made.shopKey }, language: "en" });
+    expect(JSON.parse(command("check"))).toMatchObject({ findings: [] });
     await open();
     await reads(1);
   });

@@ -1,0 +1,103 @@
+/**
+ * Whose account takes a deposit where a gateway has chains of several families, and what a database
+ * from before keeps of such accounts.
+ */
+import { HDKey } from "@scure/bip32";
+import { TronWeb } from "tronweb";
+import { beforeEach, describe, expect, it } from "vitest";
+import { depositAddressOf } from "../../chains/evm/address.ts";
+import { createMerchant, createReceiver } from "../../gateway/operator/people.ts";
+import { type ReceivingAccount, readAccount } from "../../gateway/operator/xpub.ts";
+import { receivingKeyOf } from "../../gateway/store/receiving-keys.ts";
+import { openStore } from "../../gateway/store/store.ts";
+import { silentLog } from "../../rig/gateway-database.ts";
+import { type Answered, handmadeToken, receiver, testConfig, wallet } from "../../rig/gateway-server.ts";
+import { takeBack } from "../support/older-database.ts";
+import { anotherGateway, db, eachTestItsGateway, gateway, many } from "../support/shop.ts";
+
+eachTestItsGateway();
+
+const node = HDKey.fromMasterSeed(new Uint8Array(32).fill(4)).derive("m/44'/195'/1'");
+const addressAt = (index: number): string =>
+  TronWeb.address.fromPrivateKey(Buffer.from(node.derive(`m/0/${index}`).privateKey ?? []).toString("hex")) as string;
+const accountOf = (text: string): ReceivingAccount => {
+  const account = readAccount(text);
+  if ("problem" in account) throw new Error(account.problem);
+  return account;
+};
+const onTron = accountOf(`tron=${node.publicExtendedKey}`);
+const chains = {
+  ...testConfig.chains,
+  tron: { family: "tron", chainId: "0x2b6653dc", nodes: ["http://127.0.0.1:9"], confirmations: "finalized" },
+};
+const trx = { chain: "tron", decimal: 6, name: "TRON", symbol: "TRX", minPaymentAmount: "1" };
+
+function receives(...accounts: readonly ReceivingAccount[]) {
+  const made = createReceiver(gateway.operator, { name: "Receiver", language: "en" }, ...accounts);
+  if (!made.ok) throw new Error(made.code);
+  return made;
+}
+
+const post = (apiKey: string, path: string, body: object): Promise<Answered> =>
+  gateway.send(`/api/v1/${path}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", signatureToken: handmadeToken(apiKey, gateway.clock.nowMs) },
+    body: JSON.stringify(body),
+  });
+const pay = (apiKey: string, currency: string, orderId: string): Promise<Answered> =>
+  post(apiKey, "createTransactionRequest", { currency, amount: "5", orderId });
+const told = ({ status, body }: Answered) => [status, body.code];
+
+beforeEach(() => anotherGateway({ ...many, chains, currencies: { ...testConfig.currencies, trx } }));
+
+describe("a deposit on a chain whose payouts are not offered", () => {
+  it("goes to the account that the merchant named, whether a server is paired or not, and each family counts its own places", async () => {
+    const made = receives(onTron);
+    expect((await pay(made.shopKey, "trx", "in-1")).body.address).toBe(addressAt(0));
+    expect(told(await pay(made.shopKey, "eth", "in-2"))).toEqual([400, "currency_not_payable"]);
+    expect((await gateway.pair({}, made.apiKey)).status).toBe(200);
+    expect((await pay(made.shopKey, "eth", "in-3")).body.address).toBe(depositAddressOf(wallet.depositXpub, 0));
+    expect((await pay(made.shopKey, "trx", "in-4")).body.address).toBe(addressAt(1));
+    expect((await pay(made.shopKey, "trx", "in-1")).body.address).toBe(addressAt(0));
+    const both = db().all("SELECT agent IS NULL AS alone, addressIndex FROM depositAddresses ORDER BY rowid");
+    expect(both).toEqual([
+      { alone: 1, addressIndex: 0 },
+      { alone: 0, addressIndex: 0 },
+      { alone: 1, addressIndex: 1 },
+    ]);
+  });
+
+  it("is refused to a merchant who named no account there, in words that fit whether a server is paired", async () => {
+    const other = createMerchant(gateway.operator, { name: "Other", language: "en" });
+    expect(told(await pay(other.shopKey, "trx", "in-1"))).toEqual([400, "deposits_not_ready"]);
+    expect((await gateway.pair({}, other.apiKey)).status).toBe(200);
+    expect(told(await pay(other.shopKey, "trx", "in-1"))).toEqual([400, "currency_not_payable"]);
+    expect((await pay(other.shopKey, "eth", "in-2")).status).toBe(200);
+  });
+
+  it("goes nowhere else: no withdrawal is taken there, with a server or without", async () => {
+    const made = receives(onTron);
+    const out = { currency: "trx", amount: "1", address: addressAt(0), orderId: "out-1" };
+    for (const path of ["autoWithdraw", "manualWithdraw"])
+      expect(told(await post(made.shopKey, path, { ...out, orderId: path }))).toEqual([400, "currency_not_payable"]);
+    const onSlots = { currency: "eth", amount: "1", address: receiver, orderId: "out-2" };
+    expect(told(await post(made.shopKey, "autoWithdraw", onSlots))).toEqual([400, "agent_not_paired"]);
+    expect((await gateway.pair({}, made.apiKey)).status).toBe(200);
+    expect(told(await post(made.shopKey, "autoWithdraw", out))).toEqual([400, "currency_not_payable"]);
+  });
+});
+
+describe("a database from before accounts of several families", () => {
+  it("keeps each merchant's account and its next place as that of the first family", async () => {
+    const made = receives(accountOf(wallet.depositXpub));
+    expect((await pay(made.shopKey, "eth", "in-1")).status).toBe(200);
+    const before = receivingKeyOf(db(), made.merchantId, "evm");
+    expect(before).toMatchObject({ xpub: wallet.depositXpub, nextDepositIndex: 1 });
+    takeBack((sql) => void db().run(sql), 14);
+    expect(Object.keys(db().get("SELECT * FROM receivingKeys") ?? {})).not.toContain("family");
+    const store = openStore(gateway.service.config.database, silentLog);
+    expect(receivingKeyOf(store.database, made.merchantId, "evm")).toEqual(before);
+    expect(receivingKeyOf(store.database, made.merchantId, "tron")).toBeUndefined();
+    store.close();
+  });
+});
