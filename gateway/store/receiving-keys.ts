@@ -1,7 +1,7 @@
 /**
  * Table `receivingKeys`: the accounts of each merchant who receives without an agent, one a family,
- * and the next place in an account for a deposit address. An account belongs to one merchant for good, and no
- * place in it is ever used twice.
+ * and the next place in an account for a deposit address. An account belongs to one merchant for
+ * good, and no place in it is ever used twice.
  */
 import { type AgentAccount, isAccountOfOtherAgents } from "./agent-accounts.ts";
 import type { ReceivingKeyRow } from "./rows.ts";

@@ -51,7 +51,7 @@ const told = ({ status, body }: Answered) => [status, body.code];
 beforeEach(() => anotherGateway({ ...many, chains, currencies: { ...testConfig.currencies, trx } }));
 
 describe("a deposit on a chain whose payouts are not offered", () => {
-  it("goes to the account that the merchant named, whether a server is paired or not, and each family counts its own places", async () => {
+  it("a deposit where payouts are not offered goes to the account that the merchant named, whether a server is paired or not, and each family counts its own places", async () => {
     const made = receives(onTron);
     expect((await pay(made.shopKey, "trx", "in-1")).body.address).toBe(addressAt(0));
     expect(told(await pay(made.shopKey, "eth", "in-2"))).toEqual([400, "currency_not_payable"]);
@@ -67,7 +67,7 @@ describe("a deposit on a chain whose payouts are not offered", () => {
     ]);
   });
 
-  it("is refused to a merchant who named no account there, in words that fit whether a server is paired", async () => {
+  it("a deposit where payouts are not offered is refused to a merchant who named no account there, in words that fit whether a server is paired", async () => {
     const other = createMerchant(gateway.operator, { name: "Other", language: "en" });
     expect(told(await pay(other.shopKey, "trx", "in-1"))).toEqual([400, "deposits_not_ready"]);
     expect((await gateway.pair({}, other.apiKey)).status).toBe(200);
@@ -75,7 +75,7 @@ describe("a deposit on a chain whose payouts are not offered", () => {
     expect((await pay(other.shopKey, "eth", "in-2")).status).toBe(200);
   });
 
-  it("goes nowhere else: no withdrawal is taken there, with a server or without", async () => {
+  it("a withdrawal where payouts are not offered is refused, with a server or without", async () => {
     const made = receives(onTron);
     const out = { currency: "trx", amount: "1", address: addressAt(0), orderId: "out-1" };
     for (const path of ["autoWithdraw", "manualWithdraw"])
@@ -88,7 +88,7 @@ describe("a deposit on a chain whose payouts are not offered", () => {
 });
 
 describe("a database from before accounts of several families", () => {
-  it("keeps each merchant's account and its next place as that of the first family", async () => {
+  it("a database from before accounts of several families keeps each merchant's account and its next place as that of the first family", async () => {
     const made = receives(accountOf(wallet.depositXpub));
     expect((await pay(made.shopKey, "eth", "in-1")).status).toBe(200);
     const before = receivingKeyOf(db(), made.merchantId, "evm");
