@@ -95,7 +95,7 @@ function make(service: Service, request: WithdrawalRequest, order: Order): Made 
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
     insertWithdrawal(database, row);
-    makeJob(database, checked.agent, row, service.run, row.createdAt);
+    makeJob(database, checked.agent, row, service.run);
     return { row, isNew: true };
   });
 }

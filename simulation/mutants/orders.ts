@@ -17,7 +17,7 @@ export const orderMutants: readonly Mutant[] = [
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
     insertWithdrawal(database, row);
-    makeJob(database, checked.agent, row, service.run, row.createdAt);
+    makeJob(database, checked.agent, row, service.run);
     return { row, isNew: true };
   });`,
     replace: `  const agents: Checked["agent"][] = [];
@@ -32,7 +32,7 @@ export const orderMutants: readonly Mutant[] = [
     return { row, isNew: true };
   });
   for (const agent of agents) {
-    if (!isAnswer(made)) service.store.write((database) => makeJob(database, agent, made.row, service.run, made.row.createdAt));
+    if (!isAnswer(made)) service.store.write((database) => makeJob(database, agent, made.row, service.run));
   }
   return made;`,
     sentence: "A crash between two commits leaves a withdrawal without a job: promised, and never asked of the agent (liveness).",

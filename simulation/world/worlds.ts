@@ -6,33 +6,54 @@ import type { Chance } from "../kernel/chance.ts";
 import type { FaultKind, Plan, Rates } from "./plan.ts";
 
 /** The seed before the first of each world. */
-export const worlds = { "lying-node": 1_000_000_000 } as const;
+export const worlds = { "lying-node": 1_000_000_000, "same-epoch": 2_000_000_000 } as const;
 
 /** @public */
 export type WorldName = keyof typeof worlds;
 
 const seedsMax = 100_000_000;
-/** Troubles that pass by themselves, and that a person has no part in. */
-const passing: ReadonlySet<FaultKind> = new Set([
+/** Troubles that pass by themselves, that a person has no part in, and that hide nothing for long. */
+const brief: readonly FaultKind[] = [
   ...(["signerDies", "courierDies", "gatewayDies", "lineCut", "lineSlow", "slowDisk"] as const),
-  ...(["nodeErrors", "nodeHides", "nodeLags", "nodeSlow", "poolForgets", "reorganisation"] as const),
-  ...(["blocksSkip", "feeSpikes", "minerStale"] as const),
-]);
+  ...(["nodeErrors", "nodeSlow", "reorganisation", "feeSpikes", "minerStale"] as const),
+];
+const passing: readonly FaultKind[] = [...brief, "nodeHides", "nodeLags", "poolForgets", "blocksSkip"];
 
-type Drawn = Omit<Plan, "isForged">;
+type Drawn = Omit<Plan, "isForged" | "isPutBackAgain">;
 
 /** The plan that chance drew, as it is in the world of its seed. */
-export function inWorld(plan: Drawn, seed: number, chance: Chance): Drawn {
-  const from = worlds["lying-node"];
-  if (seed <= from || seed > from + seedsMax) return plan;
-  const rates = Object.fromEntries(
-    Object.entries(plan.rates).map(([kind, rate]) => [kind, passing.has(kind as FaultKind) ? rate : 0]),
-  ) as Rates;
+export function inWorld(drawn: Drawn, seed: number, chance: Chance): Omit<Plan, "isForged"> {
+  const plan = { ...drawn, isPutBackAgain: false };
+  const isIn = (name: WorldName): boolean => seed > worlds[name] && seed <= worlds[name] + seedsMax;
+  if (isIn("lying-node")) return lyingNode(plan, chance);
+  return isIn("same-epoch") ? sameEpoch(plan, chance) : plan;
+}
+
+function lyingNode<P extends Drawn>(plan: P, chance: Chance): P {
   return {
     ...plan,
-    rates: { ...rates, nodeLies: chance.between("how often the node lies", 2_000, 10_000) },
+    rates: { ...only(plan.rates, passing), nodeLies: chance.between("how often the node lies", 2_000, 10_000) },
     ...{ nodes: 2, rescue: false, takeover: false, oldBackup: "" },
     // Long enough for a second and a third version under the lies.
     faultsMs: chance.between("the node lies for", 20, 240) * 500,
   };
+}
+
+/**
+ * Ledger and database are put back together, and the database alone once more when that was
+ * recovered: it counts to the epoch of that recovery a second time.
+ */
+function sameEpoch<P extends Drawn>(plan: P, chance: Chance): P & { readonly isPutBackAgain: true } {
+  return {
+    ...plan,
+    rates: { ...only(plan.rates, brief), bothRestored: chance.between("how soon both are put back", 800, 3_000) },
+    ...{ rescue: true, takeover: false, oldBackup: "", rules: "", isPutBackAgain: true },
+    faultsMs: chance.between("long enough for two recoveries", 120, 240) * 500,
+  };
+}
+
+function only(rates: Rates, kinds: readonly FaultKind[]): Rates {
+  return Object.fromEntries(
+    Object.entries(rates).map(([kind, rate]) => [kind, kinds.includes(kind as FaultKind) ? rate : 0]),
+  ) as Rates;
 }

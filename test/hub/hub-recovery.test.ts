@@ -414,7 +414,7 @@ describe("a withdrawal that is asked for", () => {
       mode: "auto",
       receiverAddress: receiver,
     });
-    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run", 5_000));
+    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run"));
     expect(db.store.database.get("SELECT sequence, text FROM jobs")).toEqual({ sequence: -1, text: "" });
     const agent = await greeted();
     expect(agent.frames.some(({ kind }) => kind === "jobs")).toBe(false);
@@ -429,7 +429,7 @@ describe("a withdrawal that is asked for", () => {
       mode: "auto",
       receiverAddress: receiver,
     });
-    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), next, "first run", 5_000));
+    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), next, "first run"));
     expect(readAgent(db.store, keys.id).jobSequence).toBe(2);
   });
 });
