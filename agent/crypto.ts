@@ -115,12 +115,6 @@ interface Prepared {
 }
 
 /**
- * The hot address is known only once the keystore is open; whatever address stands for it, the
- * limits are judged alike.
- */
-const anyAddress = `0x${"1".repeat(40)}`;
-
-/**
  * Reads config.json and refuses what a child would refuse. Of the secrets only encKey comes out,
  * for the caller to wipe.
  * @throws AgentError CONFIG_*, POLICY_SETTINGS
@@ -139,7 +133,9 @@ function takeConfig(path: string, options: Options): Taken & { readonly encKey: 
     if (options.role === "courier" && Object.keys(secrets).length > 0) {
       throw new AgentError("CONFIG_SECRET_PRESENT", "none", `${path} holds ${Object.keys(secrets).join(", ")}`);
     }
-    readRules(settings, anyAddress);
+    // The accounts are known only once the keystore is open; without them the limits are judged
+    // alike.
+    readRules(settings, []);
   } catch (error) {
     encKey?.fill(0);
     throw error;
@@ -178,7 +174,7 @@ function signerStarter({ state, encKey, locks, inherited, sockets }: Prepared, c
   const [lock] = locks;
   if (encKey === null || lock === undefined) return null;
   const settingsOf = ({ settings: { chains, currencies, policy, stuckAfterMinutes }, source }: Taken): SignerSettings => ({
-    chains: Object.fromEntries(Object.entries(chains).map(([name, { family, chainId }]) => [name, { family, chainId }])),
+    chains: Object.fromEntries(Object.entries(chains).map(([name, { nodes, confirmations, ...chain }]) => [name, chain])),
     currencies,
     policy,
     stuckAfterMinutes,

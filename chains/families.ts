@@ -4,7 +4,7 @@
  */
 import { invariant, type Refusal, refuse } from "../protocol/fault.ts";
 import { evm } from "./evm/family.ts";
-import type { ConfiguredChain, Family, FamilyName } from "./family.ts";
+import { type ConfiguredChain, type Family, type FamilyName, familyNames } from "./family.ts";
 
 /** @public */
 export const families: Readonly<Record<FamilyName, Family>> = { evm };
@@ -30,6 +30,24 @@ export function familyOf(network: string): Family {
 }
 
 /**
+ * The families of these networks, each once, in the order of their table. Another network than one
+ * of ours is a bug.
+ * @public
+ */
+export function familiesOf(networks: readonly string[]): readonly FamilyName[] {
+  const found = new Set(networks.map((network) => familyOf(network).name));
+  return familyNames.filter((name) => found.has(name));
+}
+
+/**
+ * A family by the name that came from outside; undefined when none of ours has it.
+ * @public
+ */
+export function familyNamed(name: string): Family | undefined {
+  return Object.hasOwn(families, name) ? families[name as FamilyName] : undefined;
+}
+
+/**
  * The name of a configured chain's network, CAIP-2.
  * @public
  */
@@ -50,6 +68,25 @@ export function parseAddress(text: string): { readonly ok: true; readonly addres
     if (parsed.code !== "ADDRESS_FORMAT") closest = parsed;
   }
   return closest;
+}
+
+/**
+ * The slot of these that comes last. All are of one network.
+ * @public
+ */
+export function farthestSlot(network: string, slots: readonly [string, ...string[]]): string {
+  const { compare } = familyOf(network).slots;
+  return slots.reduce((far, slot) => (compare(slot, far) > 0 ? slot : far));
+}
+
+/**
+ * The word for the slots of these networks: that of their chains where all have one, else ours.
+ * @public
+ */
+export function slotWord(networks: Iterable<string>): string {
+  const words = new Set([...networks].map((network) => familyOf(network).slots.word));
+  const [only] = words;
+  return words.size === 1 && only !== undefined ? only : "slot";
 }
 
 /**

@@ -1,12 +1,19 @@
 /**
  * The offline door to the chains: all that the rest of the program knows of a family of chains.
  * Facts and slots are the family's own words; whoever carries them only compares, stores and hands
- * them back. Types alone: families.ts names the families that there are.
+ * them back. Types, and the one list of names: whoever adds one is told by the compiler which
+ * tables lack it.
  */
 import type { Refusal } from "../protocol/fault.ts";
 
+/**
+ * Every family, in the order in which a wallet lists its accounts.
+ * @public
+ */
+export const familyNames = ["evm"] as const;
+
 /** @public */
-export type FamilyName = "evm";
+export type FamilyName = (typeof familyNames)[number];
 
 /**
  * A chain as a configuration names it.
@@ -15,6 +22,7 @@ export type FamilyName = "evm";
 export interface ConfiguredChain {
   readonly family: FamilyName;
   readonly chainId: number;
+  readonly feeModel?: string; // one of the family's; by the chain's id unless told
 }
 
 /**
@@ -69,13 +77,32 @@ export interface PricedVersion {
  * @public
  */
 export interface Slots {
+  /** Of an account that never paid. */
+  readonly first: string;
+  /** Beyond it no account of a living chain comes: such a slot was made up. */
+  readonly last: string;
   /** The slot, or null when the text is none in its one spelling. */
   read(text: string): string | null;
   next(slot: string): string;
   /** Below 0 where the chain takes `a` before `b`. */
   compare(a: string, b: string): number;
+  /** How many there are from one on and before another; 0 where it does not come later. */
+  between(from: string, before: string): bigint;
   /** For a person, in the chain's own word. */
   say(slot: string): string;
+  readonly word: string;
+}
+
+/**
+ * What a person types of fees, each in the chain's own unit: the most per unit of work, the tip,
+ * and the work. Undefined leaves a figure to us.
+ * @public
+ */
+export interface TypedFees {
+  readonly maxFee?: string | undefined;
+  readonly tip?: string | undefined;
+  readonly work?: string | undefined;
+  readonly dataFee?: string | undefined; // billed beside the work, where the chain does so
 }
 
 /** @public */
@@ -92,6 +119,8 @@ export interface Fees {
   read(facts: Facts): Facts;
   /** As `read`; "" leaves a figure to us. */
   readWish(facts: Facts): Facts;
+  /** A wish as a person types it. Says in words what is wrong. */
+  typed(options: TypedFees): { readonly ok: true; readonly facts: Facts } | { readonly ok: false; readonly problem: string };
   /** The most that a version may cost. */
   most(facts: Facts): bigint;
   /** The part of the offer that a ceiling of its own holds, per unit of work. */
@@ -119,6 +148,8 @@ export interface Fees {
   ): { readonly ok: true; readonly facts: readonly Facts[] } | Refusal;
   /** Why the bytes can never do what they say for so little, or null. */
   tooLittle(description: Description): string | null;
+  /** Why facts leave open what a version may cost on such a chain, or null. */
+  unbounded(chain: ConfiguredChain, facts: Facts): string | null;
   /** The offer for a person, in a line and in rows beside that of an earlier version. */
   say(facts: Facts): string;
   rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[];
@@ -144,6 +175,8 @@ export interface Family {
   readonly namespace: string; // of its networks' names, CAIP-2
   readonly slots: Slots;
   readonly fees: Fees;
+  /** The words for how a chain bills, as a configuration may name them. */
+  readonly feeModels: readonly string[];
   networkOf(chain: ConfiguredChain): string;
   /** Whether a text is a transaction's hash in its one spelling. */
   isTxHash(text: string): boolean;
@@ -153,10 +186,45 @@ export interface Family {
   paymentUri(link: PaymentLink): string;
   /** An address for deposits under the id of an account for deposits. @throws ADDRESS_* */
   depositAddress(accountId: string, index: number): string;
+  /** Where its keys lie. */
+  readonly paths: KeyPaths;
   /**
    * The id of an account by its public key (hot), or the text that stands for its node (deposits).
    */
   readonly accounts: Accounts;
+}
+
+/**
+ * Places of keys on secp256k1 under a seed, all of BIP-44: an account's node is m/44'/coinType'/N',
+ * and every key lies below one, unhardened. Sources: BIP-32, BIP-44, SLIP-44.
+ * @public
+ */
+export interface KeyPaths {
+  readonly coinType: number;
+  readonly accounts: readonly KeyAccount[]; // of a wallet, in the order of a pairing transcript
+  readonly hotKey: readonly number[]; // below a hot account's node
+  readonly deposits: readonly number[]; // below the node of an account for deposits, in front of the index
+}
+
+/**
+ * `number` is N of the node's path.
+ * @public
+ */
+export interface KeyAccount {
+  readonly purpose: NamedAccount["purpose"];
+  readonly number: number;
+}
+
+/**
+ * The public half of an account's node.
+ * @public
+ */
+export interface PublicNode {
+  readonly publicKey: Uint8Array; // 33 bytes
+  readonly chainCode: Uint8Array; // 32 bytes
+  readonly parentFingerprint: number;
+  readonly depth: number;
+  readonly index: number;
 }
 
 /**
@@ -169,9 +237,12 @@ export interface Transactions {
   build(payment: Payment, facts: Facts): Uint8Array;
   /** Unsigned bytes that use the slot up and pay nothing. @throws as `build` */
   buildCancel(slot: Pick<Payment, "network" | "account" | "slot">, facts: Facts): Uint8Array;
-  /** Read back from the bytes alone; refuses whatever `build` does not make. */
-  describe(unsigned: Uint8Array): Described;
-  describeCancel(unsigned: Uint8Array, account: string): Described;
+  /**
+   * Read back from the bytes; refuses whatever `build` does not make. Of the version's `facts` it
+   * takes those that no byte says, such as a fee that the chain bills beside the transaction's own.
+   */
+  describe(unsigned: Uint8Array, facts: Facts): Described;
+  describeCancel(unsigned: Uint8Array, account: string, facts: Facts): Described;
   /** What gets signed, 32 bytes each. */
   digests(unsigned: Uint8Array): readonly Uint8Array[];
   /** One signature a digest, in their order. @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER */
@@ -195,6 +266,8 @@ export interface NamedAccount {
 /** @public */
 export interface Accounts {
   addressOf(publicKey: Uint8Array): string;
+  /** The id of an account for deposits, by its node. */
+  depositsIdOf(node: PublicNode): string;
   /** Whether the account's own key made `proof` over `digest` (32 bytes). */
   proofFits(account: NamedAccount, digest: Uint8Array, proof: string): boolean;
   /** The proof as text, of a signature r ‖ s; null when the key is not the account's. */

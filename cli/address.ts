@@ -7,7 +7,7 @@ import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
-import { accountId } from "./pair/facts.ts";
+import { accountsFor } from "./pair/facts.ts";
 import { type Progress, readProgress } from "./pair/progress.ts";
 import { type Terminal, table } from "./terminal.ts";
 
@@ -60,8 +60,11 @@ function readable(state: StateFolder): Progress | null | "closed" {
 
 function fromPairing(state: StateFolder, progress: Progress | null, currency: string | undefined): readonly Funded[] {
   if (progress === null) throw unpaired(state);
-  const address = accountId(progress.wallet.accounts, "hot");
-  const known = progress.currencies.map(({ id, network, contract }) => ({ currency: id, network, contract, address }));
+  const hot = accountsFor(progress.wallet.accounts, "hot", progress.networks);
+  const known = progress.currencies.map(({ id, network, contract }) => {
+    const address = hot.find(({ networks }) => networks.includes(network))?.id ?? "";
+    return { currency: id, network, contract, address };
+  });
   const wanted = currency === undefined ? known : known.filter((one) => one.currency === currency);
   if (wanted.length > 0) return wanted;
   const names = known.map((one) => one.currency).join(", ");
@@ -71,8 +74,7 @@ function fromPairing(state: StateFolder, progress: Progress | null, currency: st
 }
 
 /**
- * Every account of a wallet has one address, whatever the chain: the signer needs not say which
- * chain a currency is on.
+ * While every account has one address, the signer needs not say which chain a currency is on.
  */
 async function fromSigner(state: StateFolder, currency: string | undefined): Promise<readonly Funded[]> {
   const { accounts, limits } = (await askOperator(state, "status", {})).status;

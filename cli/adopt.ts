@@ -1,11 +1,12 @@
 /**
- * `adopt`: a person's yes to the first nonce of an account that the chain has counted transactions
+ * `adopt`: a person's yes to the first slot of an account that the chain has counted transactions
  * of already. Shows what the nodes count and what follows from a yes; the signer begins only where
  * both say the same number.
  */
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { FirstSlotView } from "../agent/socket/first-slot.ts";
+import { saySlot, slotWord } from "../chains/families.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal } from "./terminal.ts";
@@ -13,7 +14,7 @@ import { typed } from "./typed.ts";
 
 /** @public */
 export interface AdoptOptions {
-  readonly yes?: string | undefined; // the nonce that was shown
+  readonly yes?: string | undefined; // the slot that was shown
   readonly json?: boolean | undefined;
 }
 
@@ -35,30 +36,31 @@ export async function adopt(state: StateFolder, chain: string, options: AdoptOpt
   const slot = options.yes ?? first.counted;
   if (options.yes === undefined) await confirmed(first, terminal);
   const answer = await askOperator(state, "adopt", { chain, slot });
-  return done(answer.first, options, terminal, `adopted: the first withdrawal gets nonce ${slot}`);
+  return done(answer.first, options, terminal, `adopted: the first withdrawal gets ${saySlot(first.network, slot)}`);
 }
 
-async function confirmed({ chain, counted }: FirstSlotView, terminal: Terminal): Promise<void> {
+async function confirmed({ chain, network, counted }: FirstSlotView, terminal: Terminal): Promise<void> {
   if (!terminal.isInteractive) {
     throw new AgentError("COMMAND_USAGE", "none", "adopt asks for a yes on a terminal, and this is none", {
       hint: `when a block explorer counts as many: ${typed(`adopt ${chain} --yes ${counted}`)}`,
     });
   }
-  if (!(await terminal.confirm(`begin at nonce ${counted}? (yes/no) `)))
+  if (!(await terminal.confirm(`begin at ${saySlot(network, counted)}? (yes/no) `)))
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
 function describe({ chain, network, account, adopted, isBegun, counted, witnesses }: FirstSlotView): string {
   const begins = adopted === "" ? "not known yet" : isBegun ? `${adopted}, and payments were made` : `${adopted}, not used yet`;
   const says = counted === "" ? "nothing yet" : `${counted} transactions (${witnesses} nodes, as the courier says)`;
+  const word = slotWord([network]);
   const rows = [
     ["chain", `${chain} (${network})`],
     ["account", account],
-    ["begins at nonce", begins],
+    [`begins at ${word}`, begins],
     ["nodes count", says],
   ] as const;
   const warning = [
-    "compare the count with a block explorer: a first nonce above the true count",
+    `compare the count with a block explorer: a first ${word} above the true count`,
     "holds up every payment of this account. Where an earlier ledger of this wallet",
     "exists, or this one was put back from a copy, do not adopt: docs/recovering.md",
   ];

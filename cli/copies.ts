@@ -163,7 +163,7 @@ function keepWords({ hasKeys }: Manifest, config: string, copied: object | null)
 
 function nextSteps({ agent, madeAt }: Manifest, config: string): readonly string[] {
   return [
-    `be sure that no other server runs agent ${agent}: two on one wallet take each other's nonces`,
+    `be sure that no other server runs agent ${agent}: two on one wallet take each other's slots`,
     ...(config === ""
       ? ["the backup held no config.json: have one written at the gateway, or take yours"]
       : [`compare ${config} with the config.json you start with; encKey is not in it`]),

@@ -7,7 +7,7 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { approverMax, type OperatorAnswers, type WaitView, type WithdrawalView } from "../agent/socket/verbs.ts";
-import { parseAddress } from "../chains/families.ts";
+import { parseAddress, saySlot } from "../chains/families.ts";
 import { codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
@@ -68,11 +68,11 @@ export async function refuse(
 }
 
 /** Nobody is asked for a yes that changes nothing. The signer judges again by itself. */
-function assertRefusable({ state, slot }: WithdrawalView): void {
+function assertRefusable({ state, network, slot }: WithdrawalView): void {
   if (state === "held" || state === "approved" || state === "refused") return;
   const isClosed = closed.includes(state);
   const code = isClosed ? "WITHDRAWAL_CLOSED" : "WITHDRAWAL_BOUND";
-  throw new AgentError(code, "none", `${codes[code][3]} (${isClosed ? state : `nonce ${slot}`})`);
+  throw new AgentError(code, "none", `${codes[code][3]} (${isClosed ? state : saySlot(network, slot)})`);
 }
 
 const closed: readonly WithdrawalView["state"][] = ["paid", "reverted", "lost", "expired", "cancelled"];

@@ -129,9 +129,9 @@ function decidingCommands(run: Run): readonly Command[] {
 }
 
 function adoptCommand(run: Run): Command {
-  return onState("adopt", "Begins an account at the nonce that the nodes count, after a yes: one that was used before.")
+  return onState("adopt", "Begins an account at the slot that the nodes count, after a yes: one that was used before.")
     .argument("<chain>", "its name, as in config.json")
-    .option("--yes <nonce>", "do not ask: the count that was shown")
+    .option("--yes <slot>", "do not ask: the count that was shown")
     .action((chain: string, options: Common & AdoptOptions) =>
       run((terminal) => adopt(stateFolder(options.state), chain, options, terminal), options.json === true),
     );
@@ -140,9 +140,13 @@ function adoptCommand(run: Run): Command {
 function unstickCommand(run: Run, act: "replace" | "cancel", description: string): Command {
   return onState(act, description)
     .argument("<id>", "its transactionId")
-    .option("--max-fee <gwei>", "most per gas (default: twice the version before, or an eighth more where limits ask for it)")
-    .option("--tip <gwei>", "the tip per gas (default: likewise)")
-    .option("--gas <number>", "the gas limit (default: as before; a cancel has 21000)")
+    .option(
+      "--max-fee <price>",
+      "most per unit of work (default: twice the version before, or an eighth more where limits ask for it)",
+    )
+    .option("--tip <price>", "the tip per unit of work (default: likewise)")
+    .option("--work <number>", "the most work (default: as before; a cancel has the least)")
+    .option("--data-fee <price>", "what a rollup may bill for data beside the work (default: as before)")
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
     .action((id: string, options: Common & UnstickOptions) =>
@@ -164,8 +168,8 @@ function pauseCommand(run: Run, act: "pause" | "resume", description: string): C
 
 function helpingCommands(run: Run): readonly Command[] {
   return [
-    unstickCommand(run, "replace", "Signs a dearer version of an open withdrawal on its nonce, after showing it."),
-    unstickCommand(run, "cancel", "Signs a payment of nothing to oneself on a withdrawal's nonce, after showing it."),
+    unstickCommand(run, "replace", "Signs a dearer version of an open withdrawal on its slot, after showing it."),
+    unstickCommand(run, "cancel", "Signs a payment of nothing to oneself on a withdrawal's slot, after showing it."),
     pauseCommand(run, "pause", "Stops new signatures until resume; what is signed goes on."),
     pauseCommand(run, "resume", "Lets the signer sign again after pause."),
   ];
@@ -179,7 +183,7 @@ function recoverCommand(run: Run): Command {
     ),
   )
     .option("--yes <digest>", "do not ask: the digest that was shown; with --finish and --new-ledger the agent's id")
-    .option("--both", "the gateway was put back too: every withdrawal without a nonce is held for a person")
+    .option("--both", "the gateway was put back too: every withdrawal without a slot is held for a person")
     .option("--finish", "end that: policy approves by itself again")
     .option("--new-ledger", "begin a new, locked ledger where the old one is gone or unreadable; crypto must not run")
     .action((options: Common & RecoverOptions) =>

@@ -3,8 +3,10 @@
  * the reason, and the line to type. Judges the withdrawal and, where there is one, the status.
  * Pure: asks nobody.
  */
+
 import type { SpendView } from "../agent/socket/recovery-plan.ts";
 import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
+import { slotWord } from "../chains/families.ts";
 import { codes } from "../protocol/codes.ts";
 import { type Compared, compareWords, isHolding } from "./spends.ts";
 import { codeIn, remedyIn } from "./status/problems.ts";
@@ -45,6 +47,7 @@ export function outlookOf(
   spends: readonly SpendView[] = [],
 ): Outlook {
   const judged = { one, status, nowMs };
+  const slot = slotWord([one.network]);
   switch (one.state) {
     case "held":
       return heldOutlook(one, { spends, isCompared: isHolding(status) });
@@ -58,7 +61,7 @@ export function outlookOf(
     case "quarantined":
       return {
         verdict: "waits for a person",
-        why: "it has its nonce, and is only watched until a yes; on that nonce it can be paid once",
+        why: `it has its ${slot}, and is only watched until a yes; on that ${slot} it can be paid once`,
         what:
           one.code === "SLOT_CONTESTED"
             ? remedyIn("SLOT_CONTESTED")
@@ -75,7 +78,7 @@ export function outlookOf(
     case "cancelled":
       return {
         verdict: "ended, nothing paid",
-        why: "a person cancelled it, and a payment of nothing to oneself has used its nonce up for good",
+        why: `a person cancelled it, and a payment of nothing to oneself has used its ${slot} up for good`,
         what: "order it anew under another orderId, if it should still be paid",
       };
     case "reverted":
@@ -87,7 +90,7 @@ export function outlookOf(
     case "lost":
       return {
         verdict: "FAILED",
-        why: "another transaction took its nonce for good, so this payment can never happen",
+        why: `another transaction took its ${slot} for good, so this payment can never happen`,
         what: remedyIn("CHAIN_SLOT_LOST"),
       };
     case "refused":
@@ -161,11 +164,11 @@ function waitingOutlook(why: string, one: WithdrawalView): Outlook {
   }
   if (why === "others in flight")
     return { verdict: "waits", why: "as many before it as may be under way are under way", what: "" };
-  const gap = /^nonce (\d+) of the account comes first$/.exec(why)?.[1];
+  const gap = /^([a-z]+ [\x21-\x7e]+) of the account comes first$/.exec(why)?.[1];
   if (gap !== undefined)
     return stuck(
-      `the nodes miss nonce ${gap} of the account, and no withdrawal here has it`,
-      `look nonce ${gap} up in a block explorer, then docs/operations.md, section 7`,
+      `the nodes miss ${gap} of the account, and no withdrawal here has it`,
+      `look ${gap} up in a block explorer, then docs/operations.md, section 7`,
     );
   const code = codeIn(why);
   if (code !== "") return stuck(`${codes[code][3]} (${code})`, remedyIn(code) || seeStatus);

@@ -3,6 +3,7 @@
  * exactly that, opens it; with `--both` where the gateway went back too, until `--finish`; with
  * `--new-ledger` begins a locked one where the old is gone or cannot be read.
  */
+
 import { join } from "node:path";
 import { becomeOwner } from "../agent/files/owner.ts";
 import { isThere, type StateFolder } from "../agent/files/state-folder.ts";
@@ -11,6 +12,7 @@ import { lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
+import { slotWord } from "../chains/families.ts";
 import { AgentError } from "../protocol/fault.ts";
 import type { Head } from "../protocol/messages.ts";
 import { type EncKeyOptions, encKeyInUse } from "./enc-key.ts";
@@ -69,7 +71,7 @@ async function carryOut(state: StateFolder, options: RecoverOptions, terminal: T
   const done = await withProgress(terminal, "opening the ledger", askOperator(state, "recover", { digest, both }));
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, done: true, plan: done.plan })}\n`);
   else {
-    terminal.out(`\nopened, epoch ${plan.newEpoch}. ${both ? heldWords : goesOnWords}\n`);
+    terminal.out(`\nopened, epoch ${plan.newEpoch}. ${both ? heldWords(slotOf(plan)) : goesOnWords(slotOf(plan))}\n`);
   }
   return exitCodes.fine;
 }
@@ -157,27 +159,33 @@ the last payment; and never when the gateway's database was itself restored from
 
 `;
 
-const goesOnWords = "What had no nonce comes again by itself; status shows when all of it is done.";
+/** The word for the slots of a plan. */
+const slotOf = ({ accounts }: RecoveryPlan): string => slotWord(accounts.map(({ network }) => network));
 
-const heldWords = `Every withdrawal without a nonce is held now. For each of them: show ID, compare it with the spends
+const goesOnWords = (slot: string): string => `What had no ${slot} comes again by itself; status shows when all of it is done.`;
+
+const heldWords = (
+  slot: string,
+): string => `Every withdrawal without a ${slot} is held now. For each of them: show ID, compare it with the spends
 that stand there, then approve ID or refuse ID; then recover --finish.`;
 
 // The order does not tell of them: they come as jobs.
-const gatewaysWords = "from the gateway whatever else it has open without a nonce";
+const gatewaysWords = (slot: string): string => `from the gateway whatever else it has open without a ${slot}`;
 
-const noNonceWords = `no nonce was ever given out, as far as ledger, gateway and chain have said. When status does not show
+const noSlotWords = `no slot was ever given out, as far as ledger, gateway and chain have said. When status does not show
 the chain's block yet, wait for it and look again before you say yes`;
 
 function describe(plan: RecoveryPlan, columns: number | undefined): string {
+  const slot = slotOf(plan);
   const rows: (readonly [string, string])[] = [
     ["order", `made ${moment(plan.at)}, ${plan.order}`],
     ["epoch", `${plan.epoch} becomes ${plan.newEpoch}`],
     ["lock", plan.locked === "" ? "none" : `${plan.locked}: ${plan.lockedDetail}`],
     ["this ledger", headWords(plan.head)],
     ["the gateway's", plan.gatewayHead === null ? "nothing" : headWords(plan.gatewayHead)],
-    ["went back", plan.both ? "both: what has no nonce is held for a person" : wentBack(plan)],
-    ["keep their nonce", plan.kept === 0 ? "none" : `${plan.kept}, signed again on it as far as policy says yes`],
-    ["come again", `${plan.left} from this ledger, as far as the gateway has them; ${gatewaysWords}`],
+    ["went back", plan.both ? `both: what has no ${slot} is held for a person` : wentBack(plan)],
+    [`keep their ${slot}`, plan.kept === 0 ? "none" : `${plan.kept}, signed again on it as far as policy says yes`],
+    ["come again", `${plan.left} from this ledger, as far as the gateway has them; ${gatewaysWords(slot)}`],
   ];
   return `${fields(rows)}\n\n${accountsOf(plan, columns)}${withdrawalsOf(plan, columns)}${spendsOfPlan(plan, columns)}\ndigest ${plan.digest}\n`;
 }
@@ -195,21 +203,22 @@ function headWords({ seq, hash }: Head): string {
 
 function accountsOf(plan: RecoveryPlan, columns: number | undefined): string {
   const { accounts } = plan;
-  if (accounts.length === 0) return `${noNonceWords}\n\n`;
+  if (accounts.length === 0) return `${noSlotWords}\n\n`;
   const or = (text: string): string => text || "-";
   const rows = accounts.map((one) => [
     ...[one.network, one.account, or(one.ledgerNext), or(one.gatewayNext), or(one.chainCount), one.next],
   ]);
-  const heading = ["network", "account", "ledger next", "gateway next", "chain count", "next nonce"];
+  const heading = ["network", "account", "ledger next", "gateway next", "chain count", `next ${slotOf(plan)}`];
   return `${table(heading, rows, columns)}\n${unknownOf(plan)}\n`;
 }
 
-function withdrawalsOf({ withdrawals, kept }: RecoveryPlan, columns: number | undefined): string {
-  if (withdrawals.length === 0) return "no withdrawal keeps a nonce\n";
+function withdrawalsOf(plan: RecoveryPlan, columns: number | undefined): string {
+  const { withdrawals, kept } = plan;
+  if (withdrawals.length === 0) return `no withdrawal keeps a ${slotOf(plan)}\n`;
   const rows = withdrawals.map(rowOf);
   const rest = kept - withdrawals.length;
   const more = rest > 0 ? `and ${rest} more\n` : "";
-  const heading = ["transactionId", "here", "how it ends", "nonce", "amount", "address", "orderId", "txHashes"];
+  const heading = ["transactionId", "here", "how it ends", slotOf(plan), "amount", "address", "orderId", "txHashes"];
   return `${table(heading, rows, columns)}\n${more}`;
 }
 

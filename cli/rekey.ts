@@ -35,7 +35,7 @@ export async function rekey(state: StateFolder, options: RekeyOptions, terminal:
   const lock = await stoppedSigner(state);
   try {
     const { done, from, made } = await sealedAnew(state, options, terminal);
-    const { wallet, address, isFromBefore } = done;
+    const { wallet, addresses, isFromBefore } = done;
     const next = nextSteps({
       stateRoot: state.root,
       from,
@@ -47,13 +47,13 @@ export async function rekey(state: StateFolder, options: RekeyOptions, terminal:
     });
     if (options.json === true) {
       terminal.out(
-        `${JSON.stringify({ ok: true, keystore: path, wallet, address, isFromBefore, encKeyFile: made.file ?? "", next })}\n`,
+        `${JSON.stringify({ ok: true, keystore: path, wallet, addresses, isFromBefore, encKeyFile: made.file ?? "", next })}\n`,
       );
     } else {
       const rows = [
         ["keystore", path],
         ["wallet", wallet],
-        ["address", address],
+        ...addresses.map((address) => ["address", address] as const),
         ...(made.isMade ? [["new encKey", `${made.file}, readable by you alone`] as const] : []),
       ] as const;
       const head = isFromBefore
@@ -128,7 +128,7 @@ export function nextSteps({ stateRoot, from, oldFile, configFile, newFile, isMad
   if (installed !== undefined && stateRoot !== installed) {
     return [
       `nothing for the installed agent: ${installed} opens with its own encKey as before, so leave ${installedCredential} as it is`,
-      `start nothing on ${stateRoot}: two agents on one wallet take each other's nonces`,
+      `start nothing on ${stateRoot}: two agents on one wallet take each other's slots`,
     ];
   }
   const isInstalled = stateRoot === installedState;

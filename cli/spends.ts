@@ -4,6 +4,7 @@
  */
 import type { RecoveryAccountView, RecoveryPlan, SpendView } from "../agent/socket/recovery-plan.ts";
 import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
+import { familyOf, farthestSlot, slotWord } from "../chains/families.ts";
 import { table } from "./terminal.ts";
 
 /**
@@ -14,7 +15,7 @@ export function spendsTable(spends: readonly SpendView[], columns: number | unde
   const rows = spends.map((one) => [
     ...[one.network, one.slot, String(one.block), one.receiver, one.contract || "the chain's own coin", one.units, one.txHash],
   ]);
-  return `${table(["network", "nonce", "block", "paid to", "token", "base units", "txHash"], rows, columns)}\n`;
+  return `${table(["network", slotWord(spends.map(({ network }) => network)), "block", "paid to", "token", "base units", "txHash"], rows, columns)}\n`;
 }
 
 /**
@@ -79,7 +80,10 @@ function countOf(spends: readonly SpendView[]): string {
  */
 export function spendsOfPlan({ accounts, spends }: RecoveryPlan, columns: number | undefined): string {
   const firstOf = new Map(accounts.map((one) => [one.network, firstUnknownOf(one)]));
-  const isForgotten = ({ network, slot }: SpendView): boolean => BigInt(slot) >= (firstOf.get(network) ?? 0n);
+  const isForgotten = ({ network, slot }: SpendView): boolean => {
+    const first = firstOf.get(network);
+    return first === undefined || familyOf(network).slots.compare(slot, first) >= 0;
+  };
   const under = (heading: string, some: readonly SpendView[]): string =>
     some.length === 0 ? "" : `\n${heading}:\n${spendsTable(some, columns)}`;
   const forgotten = under("paid on the chain, known to neither side", spends.filter(isForgotten));
@@ -96,12 +100,13 @@ export function unknownOf({ accounts, both, spends }: RecoveryPlan): string {
   const lines = accounts.map((account) => {
     const { network, chainCount } = account;
     const first = firstUnknownOf(account);
-    const unknown = BigInt(chainCount || "0") - first;
-    if (unknown <= 0n) return "";
+    const { between, compare, say } = familyOf(network).slots;
+    const unknown = chainCount === "" ? 0n : between(first, chainCount);
+    if (unknown === 0n) return "";
     const many = unknown === 1n ? "transaction" : "transactions";
-    const listed = spends.filter((one) => one.network === network && BigInt(one.slot) >= first).length;
+    const listed = spends.filter((one) => one.network === network && compare(one.slot, first) >= 0).length;
     const what = both ? comparedWords(BigInt(listed), unknown) : "both went back, add --both (docs/recovering.md)";
-    return `WARNING: ${unknown} ${many} on ${network}, from nonce ${first} on, known to neither side: ${what}\n`;
+    return `WARNING: ${unknown} ${many} on ${network}, from ${say(first)} on, known to neither side: ${what}\n`;
   });
   return lines.join("");
 }
@@ -111,10 +116,10 @@ function comparedWords(listed: bigint, unknown: bigint): string {
   return `${listed} listed below, look the others up in a block explorer; compare each held withdrawal with all of them`;
 }
 
-/** The first nonce that neither ledger nor gateway gave to anybody. */
-function firstUnknownOf({ ledgerNext, gatewayNext }: RecoveryAccountView): bigint {
-  const known = [ledgerNext, gatewayNext].map((text) => BigInt(text || "0")).sort((a, b) => (a < b ? 1 : -1));
-  return known[0] ?? 0n;
+/** The first slot that neither ledger nor gateway gave to anybody. */
+function firstUnknownOf({ network, ledgerNext, gatewayNext }: RecoveryAccountView): string {
+  const { first } = familyOf(network).slots;
+  return farthestSlot(network, [ledgerNext || first, gatewayNext || first]);
 }
 
 /**

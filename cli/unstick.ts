@@ -1,5 +1,5 @@
 /**
- * `replace` and `cancel`: a person helps a withdrawal whose nonce comes into no block. The signer
+ * `replace` and `cancel`: a person helps a withdrawal whose slot comes into no block. The signer
  * first says what it would sign; that is shown with what it means on chain, and the yes is to
  * exactly that version.
  */
@@ -7,8 +7,9 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { UnstickPlan, WithdrawalView } from "../agent/socket/verbs.ts";
-import { families, familyOf } from "../chains/families.ts";
-import { formatAmount, parseAmount } from "../protocol/amount.ts";
+import { familyOf, saySlot } from "../chains/families.ts";
+import type { TypedFees } from "../chains/family.ts";
+import { formatAmount } from "../protocol/amount.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
@@ -16,14 +17,10 @@ import { fields, type Terminal, wrapped } from "./terminal.ts";
 import { typed } from "./typed.ts";
 import { describe } from "./withdrawals.ts";
 
-const gweiDecimal = families.evm.fees.tipDecimal;
 const wordsWidth = 62;
 
 /** @public */
-export interface UnstickOptions {
-  readonly maxFee?: string | undefined; // gwei per gas
-  readonly tip?: string | undefined; // gwei per gas
-  readonly gas?: string | undefined;
+export interface UnstickOptions extends TypedFees {
   readonly yes?: boolean | undefined;
   readonly as?: string | undefined;
   readonly json?: boolean | undefined;
@@ -42,13 +39,10 @@ export async function unstick(
   terminal: Terminal,
 ): Promise<number> {
   const approver = approverOf(options, terminal);
-  const wish = {
-    ...{ transactionId, act, approver },
-    facts: {
-      gasLimit: gasFrom(options.gas),
-      ...{ maxFeePerGas: weiFrom("--max-fee", options.maxFee), maxPriorityFeePerGas: weiFrom("--tip", options.tip) },
-    },
-  };
+  const { network } = (await askOperator(state, "show", { transactionId })).withdrawal;
+  const typedFees = familyOf(network).fees.typed(options);
+  if (!typedFees.ok) throw new AgentError("COMMAND_USAGE", "none", typedFees.problem);
+  const wish = { transactionId, act, approver, facts: typedFees.facts };
   const { withdrawal, plan } = await askOperator(state, "unstick", { ...wish, plan: null });
   if (options.json !== true) terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan)}`);
   await confirmed(act, transactionId, options, terminal);
@@ -82,7 +76,7 @@ function planWords(withdrawal: WithdrawalView, plan: UnstickPlan): string {
   const before = withdrawal.versions.at(-1);
   const { fees } = familyOf(withdrawal.network);
   const rows: (readonly [string, string])[] = [
-    ["will sign", `version ${plan.version} on nonce ${withdrawal.slot}`],
+    ["will sign", `version ${plan.version} on ${saySlot(withdrawal.network, withdrawal.slot)}`],
     ["pays", plan.act === "cancel" ? `nothing, to ${withdrawal.account} itself` : `the same, with a higher fee`],
     ...fees.rows(plan.facts, before?.facts ?? null, `version ${before?.version}`),
     ["fee at most", formatAmount(fees.most(plan.facts), fees.decimal)],
@@ -91,27 +85,14 @@ function planWords(withdrawal: WithdrawalView, plan: UnstickPlan): string {
   return `\n${fields([...rows, ...lines.map((line, at) => [at === 0 ? "on chain" : "", line] as const)])}\n`;
 }
 
-function onChain({ slot, state, versions, amount, currency }: WithdrawalView, { act }: UnstickPlan): string {
+function onChain({ network, slot, state, versions, amount, currency }: WithdrawalView, { act }: UnstickPlan): string {
+  const oneOf = `one version of ${slot === "" ? "it" : saySlot(network, slot)} comes into a block`;
   const isCancelled = versions.some(({ isCancel }) => isCancel === true);
-  if (act === "replace") return `one version of nonce ${slot} comes into a block, never two: ${amount} ${currency} is paid once`;
+  if (act === "replace") return `${oneOf}, never two: ${amount} ${currency} is paid once`;
   if (isCancelled) return `it was cancelled before, so a dearer version of it pays nothing either`;
   const paying = state !== "quarantined" || versions.some(({ isOut, raw }) => isOut === true || raw !== undefined);
   return paying
-    ? `one version of nonce ${slot} comes into a block: an earlier one, and ${amount} ${currency} is paid, or this one, and nothing is ` +
+    ? `${oneOf}: an earlier one, and ${amount} ${currency} is paid, or this one, and nothing is ` +
         `paid and the order ends as failed; nothing that pays is signed for it any more`
     : `nothing of it ever left, so nothing is paid: the order ends as failed, and nothing that pays is signed for it any more`;
-}
-
-function weiFrom(option: string, given: string | undefined): string {
-  if (given === undefined) return "";
-  const parsed = parseAmount(given, gweiDecimal);
-  if (parsed.ok) return parsed.units.toString();
-  if (parsed.code === "AMOUNT_ZERO") return "0";
-  throw new AgentError("COMMAND_USAGE", "none", `${option} must be gwei per gas, such as 12.5`);
-}
-
-function gasFrom(given: string | undefined): string {
-  if (given === undefined) return "";
-  if (/^[1-9]\d{0,8}$/.test(given)) return given;
-  throw new AgentError("COMMAND_USAGE", "none", "--gas must be a whole number of gas, such as 65000");
 }

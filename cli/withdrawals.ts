@@ -6,7 +6,7 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { LedgerLine, SignerStatus, VersionView, WaitView, WithdrawalView } from "../agent/socket/verbs.ts";
-import { familyOf } from "../chains/families.ts";
+import { familyOf, slotWord } from "../chains/families.ts";
 import { formatAmount } from "../protocol/amount.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
@@ -25,22 +25,22 @@ export interface ListOptions {
 }
 
 /** What each state means to a person. */
-const stateWords: Readonly<Record<WithdrawalView["state"], string>> = {
+const stateWords = (slot: string): Readonly<Record<WithdrawalView["state"], string>> => ({
   held: "held: waits for approve or refuse",
   approved: "approved: nothing is bound or signed yet",
-  intent: "intent: its nonce is bound, not yet signed",
+  intent: `intent: its ${slot} is bound, not yet signed`,
   signed: "signed: the gateway has not confirmed yet, nothing left this machine",
   released: "released: may be on its way to the chain",
   broadcast: "broadcast: nodes have it",
   included: "included: in a block, not final yet",
   paid: "paid: final on chain",
   reverted: "reverted: final on chain, nothing was paid",
-  lost: "lost: another transaction used its nonce",
+  lost: `lost: another transaction used its ${slot}`,
   refused: "refused: nothing was ever signed",
   expired: "expired: nothing was ever signed",
-  quarantined: "quarantined: it has its nonce; only watched until approve or cancel",
-  cancelled: "cancelled: a payment of nothing to oneself used its nonce; nothing was paid",
-};
+  quarantined: `quarantined: it has its ${slot}; only watched until approve or cancel`,
+  cancelled: `cancelled: a payment of nothing to oneself used its ${slot}; nothing was paid`,
+});
 
 /**
  * An id as the gateway and `withdrawals` show it, whole.
@@ -85,7 +85,7 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
     one.orderId,
   ]);
   terminal.out(
-    `${table(["transactionId", "state", "amount", "address", "nonce", "changed", "orderId"], rows, terminal.columns)}\n`,
+    `${table(["transactionId", "state", "amount", "address", slotWord(withdrawals.map(({ network }) => network)), "changed", "orderId"], rows, terminal.columns)}\n`,
   );
   if (withdrawals.length === options.limit) terminal.out(`\nthe newest ${options.limit}; more with --limit\n`);
   return exitCodes.fine;
@@ -143,7 +143,7 @@ export function describe(
   const rows: (readonly [string, string])[] = [
     ["transactionId", one.transactionId],
     ["orderId", one.orderId],
-    ["state", `${stateWords[one.state]}${one.code === "" ? "" : ` (${one.code})`}`],
+    ["state", `${stateWords(slotWord([one.network]))[one.state]}${one.code === "" ? "" : ` (${one.code})`}`],
     ["amount", `${one.amount} ${one.currency}`],
     ["base units", `${one.amountUnits} (${one.decimal} decimals)`],
     ["to address", one.address || (wait?.confirmed?.address ?? "") || "none yet: give it with --address"],
@@ -158,7 +158,7 @@ export function describe(
   rows.push(...waitRows(one, wait));
   if (one.account !== "") rows.push(["paid from", one.account]);
   if (one.tag !== "") rows.push(["tag", one.tag]);
-  if (one.slot !== "") rows.push(["nonce", one.slot]);
+  if (one.slot !== "") rows.push([slotWord([one.network]), one.slot]);
   return `${fields(rows)}\n`;
 }
 
@@ -208,8 +208,8 @@ function waitRows({ expiresAt }: WithdrawalView, wait: WaitView | null): readonl
  * Time ends nothing that is bound, nor what a recovery holds; but what ran out meanwhile can no
  * longer be approved.
  */
-function expiresWords({ state, code, expiresAt }: WithdrawalView): string {
-  if (state === "quarantined") return "never: its nonce is bound";
+function expiresWords({ state, code, network, expiresAt }: WithdrawalView): string {
+  if (state === "quarantined") return `never: its ${slotWord([network])} is bound`;
   const isOfRecovery = state === "held" && code === "RECOVERY_HOLD";
   return isOfRecovery
     ? `not by itself; can be approved until ${momentHere(expiresAt)}, refused also after it`

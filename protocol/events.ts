@@ -102,7 +102,7 @@ export const agentEvents = table({
   "withdrawal-replaced": ["courier", "info", "a withdrawal was signed again with a higher fee", nothing],
   "withdrawal-final": ["courier", "info", "a withdrawal has ended", nothing],
   "signer-refused": ["courier", "debug", "the signer said no to a request; the desk asks again or waits", nothing],
-  "slot-adopted": ["courier", "info", "the account's first nonce was taken from the chain", nothing],
+  "slot-adopted": ["courier", "info", "the account's first slot was taken from the chain", nothing],
   "counter-refused": [
     "courier",
     "warn",
@@ -110,7 +110,7 @@ export const agentEvents = table({
     "look `code` up in docs/errors.md",
   ],
   "bytes-handed": ["courier", "debug", "signed bytes were handed to the nodes", nothing],
-  "slot-used": ["courier", "debug", "the nodes know the nonce as used, as they say of a payment that is in a block", nothing],
+  "slot-used": ["courier", "debug", "the nodes know the slot as used, as they say of a payment that is in a block", nothing],
   "bytes-declined": [
     "courier",
     "warn",
@@ -229,6 +229,13 @@ export const gatewayEvents = table({
     "reserved sums were counted again at start: they were wrong",
     "tell the developers, with the log before it",
   ],
+  "holdings-mended": [
+    "gateway",
+    "error",
+    "what addresses for deposits hold was counted again at start: it was wrong",
+    "tell the developers, with the log before it",
+  ],
+  "sweep-ordered": ["gateway", "info", "what an address for deposits holds goes to the hot account", nothing],
   "price-source-failed": [
     "gateway",
     "warn",

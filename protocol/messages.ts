@@ -5,6 +5,8 @@
  * milliseconds since 1970; amounts are decimal strings of the currency.
  */
 
+import type { JobMode } from "./job-mode.ts";
+
 /**
  * Path of the agents' WebSocket on the gateway.
  * @public
@@ -120,13 +122,20 @@ export interface Job {
   readonly previous: string; // hash of job sequence-1; 64 zeros for the first
   readonly issuedAt: number;
   readonly expiresAt: number; // after this only a refusal may follow while nothing is signed
-  readonly mode: "auto" | "manual"; // manual is always held for a person
+  readonly mode: JobMode;
   readonly transactionId: string;
   readonly orderId: string;
   readonly currency: string;
   readonly amount: string; // decimal string in canonical form
-  readonly address: string; // canonical form of the chain; "" only when manual
+  // canonical form of the chain; "" when manual, and always in a sweep and a top-up: the agent
+  // alone says where those go
+  readonly address: string;
   readonly tag: string;
+  /**
+   * The address for deposits that a sweep empties or a top-up fills, with its place; else absent.
+   */
+  readonly depositIndex?: number;
+  readonly depositAddress?: string;
 }
 
 /**
@@ -320,7 +329,7 @@ export interface PairingTranscript {
   readonly linkKey: string; // Ed25519 public key, hex
   readonly wallet: string; // fingerprint of all accounts
   readonly networks: readonly string[]; // CAIP-2 of every configured chain, sorted
-  readonly accounts: readonly PairedAccount[]; // the hot one, then the one for deposits
+  readonly accounts: readonly PairedAccount[]; // of each family the hot one, then the one for deposits
   // sorted by id; the gateway refuses to pair when its own table differs
   readonly currencies: readonly PairedCurrency[];
   readonly nonce: string;
@@ -333,9 +342,9 @@ export interface PairingTranscript {
  * @public
  */
 export interface PairedAccount {
-  readonly family: "evm";
+  readonly family: string; // a name of the chains' own table
   readonly purpose: "hot" | "deposits";
-  readonly id: string; // hot: its address, m/44'/60'/0'/0/0; deposits: the extended public key of m/44'/60'/1'
+  readonly id: string; // hot: its address; deposits: the text that its addresses are derived from
 }
 
 /**

@@ -204,10 +204,19 @@ export function transcriptHashOf(transcript: string): string {
 const accountId = string({ min: 1, max: 128, pattern: /^(?![a-zA-Z]prv)[\x21-\x7e]+$/ });
 
 const pairedAccount: Reader<PairedAccount> = object({
-  family: oneOf("evm"),
+  family: string({ min: 1, max: 16, pattern: /^[a-z][a-z0-9]*$/ }),
   purpose: oneOf("hot", "deposits"),
   id: accountId,
 });
+
+/** Which families there are the gateway says; here a family comes once. */
+function isInPairs(accounts: readonly PairedAccount[]): boolean {
+  const families = new Set(accounts.map(({ family }) => family));
+  const isPaired = accounts.every(
+    ({ family, purpose }, at) => purpose === (at % 2 === 0 ? "hot" : "deposits") && family === accounts[at - (at % 2)]?.family,
+  );
+  return isPaired && accounts.length > 0 && accounts.length === 2 * families.size;
+}
 
 const pairedCurrency: Reader<PairedCurrency> = object({
   id: fields.currency,
@@ -233,7 +242,7 @@ const transcriptShape: Reader<PairingTranscript> = object({
 
 /**
  * Reads a transcript and checks it against itself: two different usable keys, one hot account and
- * one for deposits in the order that the fingerprint needs, the fingerprint made from them,
+ * then one for deposits of each family, the fingerprint made from them,
  * networks and currency ids sorted without repeats, every currency on a named network.
  * @throws AgentError JSON_*, ENVELOPE_KEY, PAIRING_TRANSCRIPT.
  * @public
@@ -252,9 +261,7 @@ export function parseTranscript(text: string | Uint8Array): PairingTranscript {
   publicKeyFromHex(transcript.signerKey);
   publicKeyFromHex(transcript.linkKey);
   agrees(transcript.signerKey !== transcript.linkKey, "signerKey and linkKey are the same key");
-  const [hot, deposits, ...more] = transcript.accounts;
-  const isServed = hot?.purpose === "hot" && deposits?.purpose === "deposits" && more.length === 0;
-  agrees(isServed, "accounts of the family evm are one hot and then one for deposits");
+  agrees(isInPairs(transcript.accounts), "accounts are one hot and then one for deposits of each family");
   agrees(walletFingerprintOf(transcript.accounts) === transcript.wallet, "wallet is not the fingerprint of its accounts");
   agrees(rises(transcript.networks), "networks are not sorted or repeat");
   agrees(rises(transcript.currencies.map((currency) => currency.id)), "currencies are not sorted or repeat");

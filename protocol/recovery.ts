@@ -48,7 +48,7 @@ export interface RecoveryAccount {
  * @public
  */
 export interface RecoverySpent {
-  readonly currency: string;
+  readonly currency: string; // or that of its sweeps or top-ups, as `laneOf` names it
   readonly units: string;
   readonly feesUnits: string; // the most they can have cost
 }
@@ -143,7 +143,7 @@ const recovery: Reader<Recovery> = object({
   held: nullable(fields.head),
   jobs: object({ sequence: fields.count, hash: fields.hash }),
   accounts: list(object({ network: fields.network, account: fields.account, next: fields.counter }), accountsMax),
-  spent: list(object({ currency: fields.currency, units: fields.units, feesUnits: fields.units }), spentMax),
+  spent: list(object({ currency: fields.lane, units: fields.units, feesUnits: fields.units }), spentMax),
   withdrawals: list(withdrawal, perPartMax),
   ended: list(withdrawal, perPartMax),
   spends: list(spend, recoverySpendsMax),

@@ -77,7 +77,7 @@ class Made {
     this.folder = folder;
     const { ledger, records } = openLedger({ disk: ledgerDisk(folder.ledger), seal: folder.seal, clock: Date.now });
     this.ledger = ledger;
-    this.core = new Core(readRules(folder.settings, folder.hot), ledger.past);
+    this.core = new Core(readRules(folder.settings, folder.own), ledger.past);
     for (const record of records) this.core.fold(record);
     this.put([{ kind: "ADOPTED", network: "eip155:31337", account: folder.hot, slot: "0" }]);
   }

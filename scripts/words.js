@@ -18,6 +18,9 @@ const words = {
   nonce: /nonce/i,
   eip155: /eip155/i,
   xpub: /xpub/i,
+  tron: /(?:^|[^a-z])tron|Tron|TRON/,
+  trx: /(?:^|[^a-z])trx(?:[^a-z]|$)/i,
+  sun: /(?:^|[^a-z])sun(?:[^a-z]|$)|[a-z]Sun(?:[^a-z]|$)/,
   "0x": /(?:^|["'`^ ])0x/,
 };
 

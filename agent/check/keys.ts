@@ -9,7 +9,7 @@ import type { AgentSettings } from "../config/settings.ts";
 import type { StateFolder } from "../files/state-folder.ts";
 import { openKeystoreIn, readKeystore } from "../keystore/file.ts";
 import { readKeystoreHeader, wipeKeystore } from "../keystore/keystore.ts";
-import { hotAddress } from "../keystore/nodes.ts";
+import { namedAccounts } from "../keystore/nodes.ts";
 import { readRules } from "../signer/policy/rules.ts";
 
 /**
@@ -32,12 +32,12 @@ export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: U
 }
 
 /**
- * The networks of the opened keystore. Reads the rules too, which needs the paying address inside.
+ * The networks of the opened keystore. Reads the rules too, which need the accounts inside.
  */
 function networksInside(state: StateFolder, settings: AgentSettings, encKey: Uint8Array): readonly string[] {
   const contents = openKeystoreIn(state.signer, encKey);
   try {
-    readRules(settings, hotAddress(contents.evm.account0));
+    readRules(settings, namedAccounts(contents.accounts));
   } finally {
     wipeKeystore(contents);
   }

@@ -1,17 +1,18 @@
 /**
- * The encrypted wallet: account nodes and the signer's seed in a secretbox under a key from encKey,
- * bound to a readable header. Seals and opens texts; files are file.ts. Touches no disk and no
- * randomness of its own. Format: docs/keystore.md. Sources: NaCl secretbox (XSalsa20-Poly1305), RFC
- * 5869 (HKDF), RFC 7914 (scrypt).
+ * The encrypted wallet: accounts by family and the signer's seed in a secretbox under a key from
+ * encKey, bound to a readable header. Seals and opens texts; files are file.ts. Touches no disk and
+ * no randomness of its own. Format: docs/keystore.md. Sources: NaCl secretbox (XSalsa20-Poly1305),
+ * RFC 5869 (HKDF), RFC 7914 (scrypt).
  */
 import nacl from "tweetnacl";
+import { familyNamed } from "../../chains/families.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
-import { hex, integer, list, object, string } from "../../protocol/shape.ts";
+import { hex, integer, list, object, type Reader, string } from "../../protocol/shape.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 import { assertCost, boxKey, hkdfFields, type KeystoreKdf, newKdf, scryptFields } from "./box-key.ts";
 import { assertEncKey } from "./enckey.ts";
-import { type AccountNodes, nodeBytes, walletOf, wipeNodes } from "./nodes.ts";
+import { nodeBytes, type WalletAccount, walletOf, wipeAccounts } from "./nodes.ts";
 import { Secret } from "./secret.ts";
 
 /**
@@ -21,24 +22,29 @@ import { Secret } from "./secret.ts";
 export interface KeystoreContents {
   readonly wallet: string; // fingerprint, 16 bytes as hex
   readonly networks: readonly string[]; // CAIP-2, sorted
-  readonly evm: AccountNodes;
+  readonly accounts: readonly WalletAccount[]; // in the order of the fingerprint
   readonly signerSeed: Secret; // 32 bytes, Ed25519
 }
 
 /** @public */
 export interface KeystoreHeader {
-  readonly version: 1;
+  readonly version: 2;
   readonly wallet: string;
   readonly networks: readonly string[];
   readonly kdf: KeystoreKdf;
 }
 
-const version = 1;
+const version = 2;
 const boxNonceBytes = 24;
 const boxTagBytes = 16;
-const evmFamily = 1;
-/** version(1) ‖ signerSeed(32) ‖ family(1) ‖ account0(68) ‖ account1(68) */
-const contentsBytes = 1 + 32 + 1 + 2 * nodeBytes;
+/** version(1) ‖ signerSeed(32) ‖ count(1) ‖ that many accounts */
+const fixedPart = 1 + 32 + 1;
+/** length(1) ‖ family(length, ASCII) ‖ purpose(1) ‖ number(4) ‖ node(68) */
+const accountBytes = (family: string): number => 1 + family.length + 1 + 4 + nodeBytes;
+const purposes = ["hot", "deposits"] as const;
+const accountsMax = 64;
+const familyBytesMax = 16;
+const contentsBytesMax = fixedPart + accountsMax * accountBytes("x".repeat(familyBytesMax));
 
 const network = string({ min: 3, max: 41, pattern: /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/ });
 const boxFields = {
@@ -46,7 +52,7 @@ const boxFields = {
   wallet: hex(16),
   networks: list(network, 64),
   boxNonce: hex(boxNonceBytes),
-  box: hex(contentsBytes + boxTagBytes),
+  box: boxText(),
 };
 const scryptFile = object({ ...boxFields, kdf: scryptFields });
 const hkdfFile = object({ ...boxFields, kdf: hkdfFields });
@@ -116,7 +122,7 @@ export function readKeystoreHeader(text: string): KeystoreHeader {
  * @public
  */
 export function wipeKeystore(contents: KeystoreContents): void {
-  wipeNodes(contents.evm);
+  wipeAccounts(contents.accounts);
   contents.signerSeed.wipe();
 }
 
@@ -133,10 +139,11 @@ function parseKeystore(text: string): {
     if (typeof fields.version === "number" && fields.version > version) {
       throw new AgentError("KEYSTORE_NEWER", "none", "the keystore is of a newer version", { version: fields.version });
     }
+    if (fields.version === 1) throw new AgentError("KEYSTORE_OLDER", "none", "the keystore is of format 1");
     const kdf = fields.kdf as { readonly name?: unknown } | null | undefined;
     file = kdf?.name === "hkdf" ? hkdfFile(value, "keystore") : scryptFile(value, "keystore");
   } catch (cause) {
-    if (cause instanceof AgentError && cause.code === "KEYSTORE_NEWER") throw cause;
+    if (cause instanceof AgentError && (cause.code === "KEYSTORE_NEWER" || cause.code === "KEYSTORE_OLDER")) throw cause;
     throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore file is damaged or not a keystore", {}, { cause });
   }
   if (file.version !== version) throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore has no known version");
@@ -158,29 +165,57 @@ function headerText({ version: own, wallet, networks, kdf }: KeystoreHeader): st
   return JSON.stringify({ version: own, wallet, networks, kdf: cost });
 }
 
-function encodeContents({ evm, signerSeed }: KeystoreContents): Uint8Array {
+function encodeContents({ accounts, signerSeed }: KeystoreContents): Uint8Array {
   invariant(signerSeed.bytes.length === 32, "an Ed25519 seed has 32 bytes");
-  const plain = fixedBytes(contentsBytes);
+  invariant(accounts.length <= accountsMax, "a wallet has so many accounts at most");
+  const plain = fixedBytes(accounts.reduce((sum, { family }) => sum + accountBytes(family), fixedPart));
   plain[0] = version;
   plain.set(signerSeed.bytes, 1);
-  plain[33] = evmFamily;
-  plain.set(evm.account0.bytes, 34);
-  plain.set(evm.account1.bytes, 34 + nodeBytes);
+  plain[33] = accounts.length;
+  let at = fixedPart;
+  for (const { family, purpose, number, node } of accounts) {
+    plain[at] = family.length;
+    plain.set(Buffer.from(family, "latin1"), at + 1);
+    at += 1 + family.length;
+    plain[at] = purposes.indexOf(purpose);
+    new DataView(plain.buffer, plain.byteOffset).setUint32(at + 1, number);
+    plain.set(node.bytes, at + 5);
+    at += 5 + nodeBytes;
+  }
   return plain;
 }
 
+/** Accounts of a family that this version does not know make the whole keystore one of a newer. */
 function decodeContents({ wallet, networks }: KeystoreHeader, plain: Uint8Array): KeystoreContents {
-  if (plain.length !== contentsBytes || plain[0] !== version || plain[33] !== evmFamily) {
+  const accounts: WalletAccount[] = [];
+  let at = fixedPart;
+  for (let left = plain[0] === version ? (plain[33] ?? 0) : 0; left > 0; left -= 1) {
+    const length = plain[at] ?? 0;
+    const name = Buffer.from(plain.subarray(at + 1, at + 1 + length)).toString("latin1");
+    at += 1 + length;
+    const family = familyNamed(name)?.name;
+    const purpose = purposes[plain[at] ?? purposes.length];
+    if (family === undefined || purpose === undefined || at + 5 + nodeBytes > plain.length) break;
+    const number = new DataView(plain.buffer, plain.byteOffset).getUint32(at + 1);
+    accounts.push({ family, purpose, number, node: new Secret(fixedCopy(plain.subarray(at + 5, at + 5 + nodeBytes))) });
+    at += 5 + nodeBytes;
+  }
+  if (plain[0] !== version || accounts.length !== plain[33] || at !== plain.length) {
+    wipeAccounts(accounts);
     throw new AgentError("KEYSTORE_NEWER", "none", "the keystore's contents are of a newer version");
   }
-  const account0 = new Secret(fixedCopy(plain.subarray(34, 34 + nodeBytes)));
-  const account1 = new Secret(fixedCopy(plain.subarray(34 + nodeBytes)));
-  return { wallet, networks, evm: { account0, account1 }, signerSeed: new Secret(fixedCopy(plain.subarray(1, 33))) };
+  return { wallet, networks, accounts, signerSeed: new Secret(fixedCopy(plain.subarray(1, 33))) };
 }
 
-function assertWallet({ wallet, evm }: KeystoreContents): void {
-  if (walletOf(evm) !== wallet)
+function assertWallet({ wallet, accounts }: KeystoreContents): void {
+  if (walletOf(accounts) !== wallet)
     throw new AgentError("KEYSTORE_WALLET", "none", "the keys are not those of the wallet named", { wallet });
+}
+
+/** Of as many bytes as a wallet can have. */
+function boxText(): Reader<string> {
+  const [min, max] = [fixedPart + boxTagBytes, contentsBytesMax + boxTagBytes];
+  return string({ min: 2 * min, max: 2 * max, pattern: /^(?:[0-9a-f]{2})+$/ });
 }
 
 function bytesOf(text: string): Uint8Array {

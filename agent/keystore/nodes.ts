@@ -1,10 +1,10 @@
 /**
- * The account nodes a wallet needs, and what is public about them. Everything secret goes in and
- * out as Secret, and stays bytes on the way; the BIP-32 library, whose objects print their keys and
- * work on text, gets public halves alone. Sources: BIP-32, BIP-44, SLIP-44 coin type 60.
+ * The accounts of a wallet: each is one family's, and holds one node that its keys lie below. Where
+ * a key lies, and how others name an account, the family says. Everything secret goes in and out as
+ * Secret, and stays bytes on the way; the family gets public halves alone. Sources: BIP-32, BIP-44.
  */
-import { HDKey } from "@scure/bip32";
 import { families } from "../../chains/families.ts";
+import type { FamilyName, NamedAccount } from "../../chains/family.ts";
 import { invariant } from "../../protocol/fault.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount } from "../../protocol/messages.ts";
@@ -13,108 +13,129 @@ import { childOf, type ExtendedKey, fingerprintOf, hardened, masterOf, pointOf, 
 import { Secret } from "./secret.ts";
 
 /**
- * An account node: key(32) ‖ chainCode(32) ‖ fingerprint of its parent(4), so that its xpub is the
- * standard one.
+ * An account node: key(32) ‖ chainCode(32) ‖ fingerprint of its parent(4), so that its extended
+ * public key is the standard one.
  * @public
  */
 export const nodeBytes = 68;
 
 /** m / purpose' / coin type' / account' */
 const accountDepth = 3;
+const purposeOfPath = 44;
 
 /**
- * The nodes of the EVM family: account 0 pays, account 1 receives.
+ * One account of a wallet; its node is m/44'/coin type of the family'/number'.
  * @public
  */
-export interface AccountNodes {
-  readonly account0: Secret; // m/44'/60'/0'
-  readonly account1: Secret; // m/44'/60'/1'
+export interface WalletAccount {
+  readonly family: FamilyName;
+  readonly purpose: NamedAccount["purpose"];
+  readonly number: number;
+  readonly node: Secret;
 }
 
 /**
- * Derives the account nodes of a BIP-39 seed (64 bytes), which stays the caller's to wipe.
+ * Derives the accounts of these families from a BIP-39 seed (64 bytes), which stays the caller's to
+ * wipe.
  * @throws AgentError KEYSTORE_DERIVATION when one of the paths has no key
  * @public
  */
-export function deriveNodes(seed: Uint8Array): AccountNodes {
+export function deriveAccounts(seed: Uint8Array, names: readonly FamilyName[]): readonly WalletAccount[] {
   invariant(seed.length === 64, "a BIP-39 seed has 64 bytes");
-  const made: ExtendedKey[] = [];
-  const kept = (key: ExtendedKey): ExtendedKey => {
-    made.push(key);
-    return key;
-  };
+  const master = masterOf(seed);
   try {
-    const purpose = kept(childOf(kept(masterOf(seed)), 44 + hardened));
-    const coin = kept(childOf(purpose, 60 + hardened));
-    return { account0: nodeOf(coin, 0), account1: nodeOf(coin, 1) };
-  } finally {
-    made.forEach(wipeKey);
-  }
-}
-
-/**
- * The paying address m/44'/60'/0'/0/0 in EIP-55 form.
- * @public
- */
-export function hotAddress(account0: Secret): string {
-  const hot = hotKey(account0);
-  try {
-    return families.evm.accounts.addressOf(pointOf(hot.bytes));
-  } finally {
-    hot.wipe();
-  }
-}
-
-/**
- * The private key of the paying address, 32 bytes; the caller wipes it. For the vault.
- * @public
- */
-export function hotKey(account0: Secret): Secret {
-  const external = childOf(accountOf(account0), 0);
-  try {
-    const { key, chainCode } = childOf(external, 0);
-    chainCode.fill(0);
-    return new Secret(key);
-  } finally {
-    wipeKey(external);
-  }
-}
-
-/**
- * The extended public key of account 1, from which the gateway makes deposit addresses. Never call
- * it with account 0.
- * @public
- */
-export function depositXpub(account1: Secret): string {
-  const { key, chainCode } = accountOf(account1);
-  const parentFingerprint = new DataView(account1.bytes.buffer, account1.bytes.byteOffset).getUint32(64);
-  // Public from here on: an xpub holds the chain code.
-  const publicHalf = { publicKey: pointOf(key), chainCode: chainCode.slice(), parentFingerprint };
-  return new HDKey({ ...publicHalf, depth: accountDepth, index: 1 + hardened }).publicExtendedKey;
-}
-
-/**
- * The accounts of the wallet as others know them, in the order of a pairing transcript.
- * @public
- */
-export function accountsOf({ account0, account1 }: AccountNodes): readonly PairedAccount[] {
-  return [
-    { family: "evm", purpose: "hot", id: hotAddress(account0) },
-    { family: "evm", purpose: "deposits", id: depositXpub(account1) },
-  ];
-}
-
-/**
- * Proofs that each account's key is here, in the order of `accountsOf`: signatures over `digest`
- * (32 bytes), which names one pairing.
- * @public
- */
-export function proveAccounts(nodes: AccountNodes, digest: Uint8Array): readonly string[] {
-  invariant(digest.length === 32, "a digest has 32 bytes");
-  return accountsOf(nodes).map((account) => {
-    const key = account.purpose === "hot" ? hotKey(nodes.account0) : accountKey(nodes.account1);
+    const purpose = childOf(master, purposeOfPath + hardened);
     try {
-      const proof = families[account.family].accounts.proofOf(account, digest, signatureOf(digest, key.bytes));
+      return names.flatMap((family) => accountsUnder(purpose, family));
+    } finally {
+      wipeKey(purpose);
+    }
+  } finally {
+    wipeKey(master);
+  }
+}
+
+function accountsUnder(purpose: ExtendedKey, family: FamilyName): readonly WalletAccount[] {
+  const { coinType, accounts } = families[family].paths;
+  const coin = childOf(purpose, coinType + hardened);
+  try {
+    return accounts.map((account) => ({ family, ...account, node: nodeOf(coin, account.number) }));
+  } finally {
+    wipeKey(coin);
+  }
+}
+
+/**
+ * The address that a hot account pays from.
+ * @public
+ */
+export function hotAddress(account: WalletAccount): string {
+  const key = hotKey(account);
+  try {
+    return addressOfKey(account.family, key);
+  } finally {
+    key.wipe();
+  }
+}
+
+/**
+ * The private key that a hot account pays with, 32 bytes; the caller wipes it. For the vault.
+ * @public
+ */
+export function hotKey({ family, purpose, node }: WalletAccount): Secret {
+  invariant(purpose === "hot", "a hot account pays");
+  return keyBelow(node, families[family].paths.hotKey);
+}
+
+/**
+ * The private key of one address for deposits, 32 bytes; the caller wipes it. For the vault, which
+ * asks at the moment of signing. A leaked one and the account's id give the account's own key, so
+ * it never leaves that room.
+ * @throws AgentError KEYSTORE_DERIVATION where there is no child at that place
+ * @public
+ */
+export function depositKey({ family, purpose, node }: WalletAccount, index: number): Secret {
+  invariant(purpose === "deposits", "addresses for deposits lie below an account for deposits");
+  invariant(Number.isSafeInteger(index) && index >= 0 && index < hardened, "an address index is unhardened");
+  return keyBelow(node, [...families[family].paths.deposits, index]);
+}
+
+/**
+ * The address of a private key.
+ * @public
+ */
+export function addressOfKey(family: FamilyName, key: Secret): string {
+  return families[family].accounts.addressOf(pointOf(key.bytes));
+}
+
+/**
+ * An account as others know it. Of a hot account nothing but its address is ever said.
+ * @public
+ */
+export function namedAccount(account: WalletAccount): PairedAccount {
+  const { family, purpose } = account;
+  return { family, purpose, id: purpose === "hot" ? hotAddress(account) : depositsId(account) };
+}
+
+/**
+ * The accounts as others know them, in their order.
+ * @public
+ */
+export function namedAccounts(accounts: readonly WalletAccount[]): readonly PairedAccount[] {
+  return accounts.map(namedAccount);
+}
+
+/**
+ * Proofs that each account's key is here, in their order: signatures over `digest` (32 bytes),
+ * which names one pairing.
+ * @public
+ */
+export function proveAccounts(accounts: readonly WalletAccount[], digest: Uint8Array): readonly string[] {
+  invariant(digest.length === 32, "a digest has 32 bytes");
+  return accounts.map((account) => {
+    const key = account.purpose === "hot" ? hotKey(account) : new Secret(fixedCopy(extendedKeyIn(account.node).key));
+    try {
+      const proof = families[account.family].accounts.proofOf(namedAccount(account), digest, signatureOf(digest, key.bytes));
       invariant(proof !== null, "a key's own signature names the key");
       return proof;
     } finally {
@@ -124,24 +145,31 @@ export function proveAccounts(nodes: AccountNodes, digest: Uint8Array): readonly
 }
 
 /**
- * The fingerprint of the wallet these nodes make.
+ * The fingerprint of the wallet that these accounts make.
  * @public
  */
-export function walletOf(nodes: AccountNodes): string {
-  return walletFingerprintOf(accountsOf(nodes));
+export function walletOf(accounts: readonly WalletAccount[]): string {
+  return walletFingerprintOf(namedAccounts(accounts));
 }
 
 /**
- * Zeroes both nodes. Twice is harmless.
+ * Zeroes every node. Twice is harmless.
  * @public
  */
-export function wipeNodes(nodes: AccountNodes): void {
-  nodes.account0.wipe();
-  nodes.account1.wipe();
+export function wipeAccounts(accounts: readonly WalletAccount[]): void {
+  for (const { node } of accounts) node.wipe();
 }
 
-function nodeOf(coin: ExtendedKey, account: number): Secret {
-  const child = childOf(coin, account + hardened);
+/** Public from here on: an account for deposits is known by its whole public half. */
+function depositsId({ family, number, node }: WalletAccount): string {
+  const { key, chainCode } = extendedKeyIn(node);
+  const parentFingerprint = new DataView(node.bytes.buffer, node.bytes.byteOffset).getUint32(64);
+  const publicHalf = { publicKey: pointOf(key), chainCode: chainCode.slice(), parentFingerprint };
+  return families[family].accounts.depositsIdOf({ ...publicHalf, depth: accountDepth, index: number + hardened });
+}
+
+function nodeOf(coin: ExtendedKey, number: number): Secret {
+  const child = childOf(coin, number + hardened);
   const node = fixedBytes(nodeBytes);
   node.set(child.key, 0);
   node.set(child.chainCode, 32);
@@ -150,13 +178,21 @@ function nodeOf(coin: ExtendedKey, account: number): Secret {
   return new Secret(node);
 }
 
-/** A copy of the account's own private key, 32 bytes; the caller wipes it. */
-function accountKey(node: Secret): Secret {
-  return new Secret(fixedCopy(accountOf(node).key));
+/** Every node on the way is wiped. */
+function keyBelow(node: Secret, path: readonly number[]): Secret {
+  invariant(path.length > 0, "no key of an account is its node's own");
+  let at = extendedKeyIn(node);
+  for (const [depth, index] of path.entries()) {
+    const child = childOf(at, index);
+    if (depth > 0) wipeKey(at);
+    at = child;
+  }
+  at.chainCode.fill(0);
+  return new Secret(at.key);
 }
 
 /** Views into the node's own bytes, so nothing is left to wipe. */
-function accountOf(node: Secret): ExtendedKey {
+function extendedKeyIn(node: Secret): ExtendedKey {
   const { bytes } = node;
   invariant(bytes.length === nodeBytes, "an account node has 68 bytes");
   return { key: bytes.subarray(0, 32), chainCode: bytes.subarray(32, 64) };

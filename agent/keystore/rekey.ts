@@ -10,7 +10,7 @@ import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
 import { assertEncKey } from "./enckey.ts";
 import { keystoreName, readText, removeQuietly, syncFolder } from "./file.ts";
 import { type KeystoreContents, openKeystore, sealKeystore, wipeKeystore } from "./keystore.ts";
-import { hotAddress } from "./nodes.ts";
+import { namedAccounts } from "./nodes.ts";
 
 /**
  * A folder as rekeying needs it. What changes something throws what the disk said, and is durable
@@ -32,7 +32,7 @@ export interface KeystoreDisk {
 /** @public */
 export interface Rekeyed {
   readonly wallet: string; // fingerprint
-  readonly address: string; // paying address, EIP-55
+  readonly addresses: readonly string[]; // that it pays from
   /** The keystore opened with the new encKey already: an earlier run had come that far. */
   readonly isFromBefore: boolean;
 }
@@ -96,7 +96,7 @@ export function rekeyKeystore(input: {
   const opened = namingFile(path, () => openWithEither(text, oldKey, newKey));
   const { contents } = opened;
   try {
-    const done = { wallet: contents.wallet, address: hotAddress(contents.evm.account0), isFromBefore: opened.by === "new" };
+    const done = { wallet: contents.wallet, addresses: addressesIn(contents), isFromBefore: opened.by === "new" };
     if (opened.by === "old") makeBeside(disk, path, sealKeystore({ contents, encKey: newKey, random }), contents, newKey);
     try {
       if (opened.by === "old") disk.rename(unfinishedName, keystoreName);
@@ -149,13 +149,18 @@ function makeBeside(disk: KeystoreDisk, path: string, text: string, contents: Ke
   }
 }
 
+function addressesIn({ accounts }: KeystoreContents): readonly string[] {
+  return namedAccounts(accounts).flatMap(({ purpose, id }) => (purpose === "hot" ? [id] : []));
+}
+
+const noBytes = new Uint8Array(0);
+
 function holdsSame(a: KeystoreContents, b: KeystoreContents): boolean {
   return (
     a.wallet === b.wallet &&
     JSON.stringify(a.networks) === JSON.stringify(b.networks) &&
-    hotAddress(a.evm.account0) === hotAddress(b.evm.account0) &&
-    Buffer.from(a.evm.account0.bytes).equals(b.evm.account0.bytes) &&
-    Buffer.from(a.evm.account1.bytes).equals(b.evm.account1.bytes) &&
+    JSON.stringify(namedAccounts(a.accounts)) === JSON.stringify(namedAccounts(b.accounts)) &&
+    a.accounts.every(({ node }, at) => Buffer.compare(node.bytes, b.accounts[at]?.node.bytes ?? noBytes) === 0) &&
     Buffer.from(a.signerSeed.bytes).equals(b.signerSeed.bytes)
   );
 }

@@ -117,7 +117,7 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
   if (tornBytes > 0)
     log("ledger-torn", "a write that never finished was cut from the ledger's end and kept aside", { tornBytes });
   const core = new Core(
-    readRules(settings, vault.accounts[0]?.address ?? ""),
+    readRules(settings, vault.accounts),
     fatal(ledger.past, folder),
     namingFile(folder, () => snapshotOf(checkpoint)),
   );

@@ -3,7 +3,7 @@
  * of a payment: it only chooses the next question to the chain, and a text nobody has seen before
  * is "unknown". The texts of eight clients are in test/vectors/node-errors.json.
  */
-import type { BroadcastAnswer, BroadcastOutcome } from "../nodes.ts";
+import type { BroadcastOutcome } from "../nodes.ts";
 
 /**
  * In this order the first that fits wins. The exclusions are texts that contain another class's
@@ -41,18 +41,6 @@ export function classifyBroadcastError(message: string): BroadcastOutcome {
     if (pattern.test(text) && !(not?.test(text) ?? false)) return outcome;
   }
   return "unknown";
-}
-
-/** The most useful outcome first; unsent only when every node says so. */
-const order: readonly BroadcastOutcome[] = ["accepted", "known", "slot-consumed", "underpriced", "funds", "unknown", "unsent"];
-
-/** One answer out of those of all nodes. Of none: unsent. */
-export function mergeBroadcasts(answers: readonly BroadcastAnswer[]): BroadcastAnswer {
-  for (const outcome of order) {
-    const found = answers.find((answer) => answer.outcome === outcome);
-    if (found !== undefined) return found;
-  }
-  return { outcome: "unsent", text: "no node is in use" };
 }
 
 /**

@@ -2,9 +2,11 @@
  * The EVM family behind the offline door: a slot is the account's nonce, in decimal. Source:
  * docs/architecture.md section 2.
  */
+import { pathsOf } from "../curve/account-node.ts";
+import { accountsBy } from "../curve/account-proof.ts";
 import type { Family, Slots } from "../family.ts";
-import { accountProofFits, accountProofOf } from "./account-proof.ts";
 import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
+import { feeModels } from "./fee-model.ts";
 import { fees } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
 import { paymentUri } from "./payment-uri.ts";
@@ -13,12 +15,19 @@ import { paymentUri } from "./payment-uri.ts";
 const nonceForm = /^(?:0|[1-9][0-9]{0,19})$/;
 const nonceMax = 2n ** 64n - 2n;
 
+/** SLIP-44, of Ethereum: every EVM chain takes it. */
+const coinType = 60;
+
 const slots: Slots = {
+  first: "0",
+  last: `${Number.MAX_SAFE_INTEGER}`,
   read: (text) => (nonceForm.test(text) && BigInt(text) <= nonceMax ? text : null),
   next: (slot) => `${BigInt(slot) + 1n}`,
   // Two texts without a leading zero: the longer number is the larger.
   compare: (a, b) => (a.length === b.length ? (a < b ? -1 : Number(a > b)) : a.length - b.length),
+  between: (from, before) => (BigInt(before) > BigInt(from) ? BigInt(before) - BigInt(from) : 0n),
   say: (slot) => `nonce ${slot}`,
+  word: "nonce",
 };
 
 /** @public */
@@ -27,10 +36,12 @@ export const evm: Family = {
   namespace,
   slots,
   fees,
+  feeModels,
   networkOf: ({ chainId }) => networkOf(chainId),
   isTxHash: (text) => /^0x[0-9a-f]{64}$/.test(text),
   parseAddress,
   depositAddress: depositAddressOf,
   paymentUri,
-  accounts: { addressOf: addressOfPublicKey, proofFits: accountProofFits, proofOf: accountProofOf },
+  paths: pathsOf(coinType),
+  accounts: accountsBy(addressOfPublicKey),
 };

@@ -5,8 +5,9 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { BlockId, Counters } from "../nodes.ts";
+import { disagreement, noNode, type Settled } from "../providers/node-pool.ts";
 import { type Receipt, readHash, readHead, readNumber, readReceipt } from "./answers.ts";
-import { disagreement, type Job, type NodePool, noNode, type PoolNode, type Settled } from "./node-pool.ts";
+import type { Job, NodePool, PoolNode } from "./node-pool.ts";
 import { countQuestion } from "./node-questions.ts";
 
 /** Receipts of calls with many logs (disperse contracts, exchanges) reach hundreds of kilobytes. */

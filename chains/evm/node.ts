@@ -7,8 +7,10 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { BlockId, BroadcastAnswer, Counters, NodeLog, NodeStatus } from "../nodes.ts";
+import { firstGood } from "../providers/broadcasts.ts";
 import { type Block, type BlockHead, type PlacedLog, type Receipt, readBlock, readPlacedLogs } from "./answers.ts";
-import { classifyBroadcastError, mergeBroadcasts } from "./broadcast.ts";
+import { classifyBroadcastError } from "./broadcast.ts";
+import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
 import { createFinality, createSeenReceipts, hexOf, receiptQuestion } from "./node-finality.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-pool.ts";
@@ -22,6 +24,7 @@ export interface EvmNodesOptions {
   readonly urls: readonly string[];
   readonly chainId: number | bigint;
   readonly confirmations: number | "finalized";
+  readonly feeModel?: FeeModel; // default ethereum
   readonly timeoutMs?: number; // of one exchange, default 5000
   // of blocks and logs, default 4 MiB; everything else is bounded lower
   readonly answerBytesMax?: number;
@@ -47,6 +50,7 @@ export interface LogFilter {
  * @public
  */
 export interface EvmNodes extends Witnessed {
+  readonly feeModel: FeeModel;
   status(): readonly NodeStatus[];
   /**
    * Asks every node for its chain id; a wrong one is kept out until it answers right. Rejects when
@@ -107,13 +111,15 @@ export function createEvmNodes(options: EvmNodesOptions): EvmNodes {
     clock: options.clock ?? (() => performance.now()),
   });
   const seen = createSeenReceipts();
+  const feeModel = options.feeModel ?? "ethereum";
   return {
+    feeModel,
     status: pool.status,
     checkChain: pool.checkChain,
     close: pool.close,
     ...createFinality(pool, options.confirmations, seen),
     ...createReads(pool, options.answerBytesMax ?? answerBytesMaxDefault),
-    ...createWitnessed(pool, log, seen),
+    ...createWitnessed(pool, log, seen, feeModel),
     broadcast: (raw) => broadcast(pool, raw.startsWith("0x") ? raw : `0x${raw}`),
   };
 }
@@ -155,16 +161,7 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
 
 function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = txHashOf(Buffer.from(raw.slice(2), "hex"));
-  return new Promise((resolve, reject) => {
-    const answers: BroadcastAnswer[] = [];
-    const count = (answer: BroadcastAnswer): void => {
-      answers.push(answer);
-      if (answer.outcome === "accepted" || answer.outcome === "known") resolve(answer);
-      if (answers.length === pool.nodes.length) resolve(mergeBroadcasts(answers));
-    };
-    for (const node of pool.nodes) send(pool, node, raw, txHash).then(count).catch(reject);
-    if (pool.nodes.length === 0) resolve(mergeBroadcasts([]));
-  });
+  return firstGood(pool.nodes, (node) => send(pool, node, raw, txHash));
 }
 
 async function send(pool: NodePool, node: PoolNode, raw: string, txHash: string): Promise<BroadcastAnswer> {

@@ -6,8 +6,8 @@
  */
 import { keccak_256 } from "@noble/hashes/sha3";
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
-import { addressBytes, addressBytesOfPoint, addressOfBytes, isZeroAddress, parseAddress } from "./address.ts";
-import { isCanonicalSignature, recoverPublicKey } from "./curve.ts";
+import { senderSignature } from "../curve/sender.ts";
+import { addressBytes, addressOfBytes, isZeroAddress, parseAddress } from "./address.ts";
 import { decodeTransferCall, encodeTransferCall } from "./erc20.ts";
 import { gasPlain } from "./gas.ts";
 import { txHashOf } from "./hash.ts";
@@ -148,12 +148,10 @@ export function digestOf(unsigned: Uint8Array): Uint8Array {
 
 /**
  * Puts the signature r(32) ‖ s(32) ‖ y parity(1) into the transaction, once the sender (an address)
- * recovered from it is the right one. Every signature is recovered, not only verified: with a wrong
- * parity the bytes are some other, empty account's transaction, and its slot would wait for ever.
+ * recovered from it is the right one.
  * @returns the raw transaction, 0x02 ‖ rlp([… fields, yParity, r, s]), and its hash as 0x hex,
  * lower case
- * @throws TRANSACTION_SIGNATURE (not 65 bytes, r or s out of range, s in the upper half, a parity
- * beyond 1), TRANSACTION_SENDER (not the sender's), or a code of `describe` when the bytes are not
+ * @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER, or a code of `describe` when the bytes are not
  * a list of an unsigned transaction
  * @public
  */
@@ -164,36 +162,10 @@ export function attachSignature(
 ): { readonly raw: Uint8Array; readonly txHash: string } {
   const read = fieldsOf(unsigned);
   if (!read.ok) throw faultOf(read);
-  const pair = signature.subarray(0, 64);
-  const parity = signature[64];
-  if (signature.length !== 65 || (parity !== 0 && parity !== 1) || !isCanonicalSignature(pair)) {
-    throw new AgentError(
-      "TRANSACTION_SIGNATURE",
-      "none",
-      "signature is not r ‖ s in range with s in the lower half, and a parity",
-    );
-  }
-  if (!isOfSender(sender, digestOf(unsigned), pair, parity)) {
-    throw new AgentError("TRANSACTION_SENDER", "none", "the signature was not made by the sender's key", { sender });
-  }
+  const { pair, parity } = senderSignature(digestOf(unsigned), signature, sender, (text) => addressBytes(addressOrThrow(text)));
   const ends = [integerBytes(BigInt(parity)), shortest(pair.subarray(0, 32)), shortest(pair.subarray(32))];
   const raw = typed([...read.fields, ...ends]);
   return { raw, txHash: txHashOf(raw) };
-}
-
-/**
- * The point last seen behind a sender's address: its hash is made once, the point compared each
- * time.
- */
-let known: { readonly sender: string; readonly point: Uint8Array } | null = null;
-
-function isOfSender(sender: string, digest: Uint8Array, pair: Uint8Array, parity: 0 | 1): boolean {
-  const point = recoverPublicKey(digest, pair, parity);
-  if (point === null) return false;
-  if (known?.sender === sender) return Buffer.compare(known.point, point) === 0;
-  const isOfAddress = hexOf(addressBytesOfPoint(point)) === hexOf(addressBytes(addressOrThrow(sender)));
-  if (isOfAddress) known = { sender, point: Uint8Array.from(point) };
-  return isOfAddress;
 }
 
 function fieldsOf(unsigned: Uint8Array): { readonly ok: true; readonly fields: readonly RlpItem[] } | Refusal {
@@ -258,8 +230,4 @@ function typed(fields: readonly RlpItem[]): Uint8Array {
   const bytes = encodeRlp(fields, 1);
   bytes[0] = dynamicFeeType;
   return bytes;
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return `0x${Buffer.from(bytes).toString("hex")}`;
 }

@@ -155,7 +155,7 @@ export function lookAtOthers(state: StateFolder, folders: readonly string[]): Lo
       const hint = `if nothing runs on it any more, archive it; if it is another agent, look at it with: ${typed(`doctor --state ${root}`)}`;
       return [finding("DOCTOR_AGENTS_MANY", "warning", `${root} holds an agent too`, hint)];
     }
-    const what = `${root} holds the same wallet: an agent started there would give out the same nonces again`;
+    const what = `${root} holds the same wallet: an agent started there would give out the same slots again`;
     return [
       finding(
         "DOCTOR_AGENTS_MANY",

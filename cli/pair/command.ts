@@ -8,7 +8,7 @@ import { AgentError, invariant } from "../../protocol/fault.ts";
 import { shellWord } from "../../protocol/visible.ts";
 import { type SecretCopy, secretCopies } from "../config-copies.ts";
 import { fields, type Terminal } from "../terminal.ts";
-import { accountId } from "./facts.ts";
+import { accountsFor } from "./facts.ts";
 import { type PairOptions, type PairResult, pair } from "./pair.ts";
 
 /**
@@ -79,8 +79,7 @@ function asJson({ progress, state, alreadyPaired, kept }: PairResult): object {
     merchant: granted.merchant,
     epoch: granted.epoch,
     wallet: wallet.wallet,
-    address: accountId(wallet.accounts, "hot"),
-    depositXpub: accountId(wallet.accounts, "deposits"),
+    accounts: wallet.accounts,
     networks,
     currencies: currencies.map(({ id }) => id),
     gatewayUrl,
@@ -100,10 +99,12 @@ function asText({ progress, state, alreadyPaired, kept }: PairResult): string {
     ["code", granted.shortCode],
     ["agent", `${granted.agent}, epoch ${granted.epoch}`],
     ["gateway", gatewayUrl],
-    ["pays from", `${accountId(wallet.accounts, "hot")} (${networks.join(", ")})`],
+    ...accountsFor(wallet.accounts, "hot", networks).map(
+      (hot) => ["pays from", `${hot.id} (${hot.networks.join(", ")})`] as const,
+    ),
     ["pays", currencies.length === 0 ? "nothing: no currency has a policy" : currencies.map(({ id }) => id).join(", ")],
     ["receives at", "addresses the gateway derives from"],
-    ["", accountId(wallet.accounts, "deposits")],
+    ...accountsFor(wallet.accounts, "deposits", networks).map(({ id }) => ["", id] as const),
     ["state", state.root],
   ] as const;
   const start = startCommand(process.env.AUTOWITHDRAW_STATE);

@@ -3,7 +3,7 @@
  * transcript demands; and what a person is shown of the wallet. Pure.
  */
 import type { AgentSettings } from "../../agent/config/settings.ts";
-import { families, networkOf } from "../../chains/families.ts";
+import { families, familyOf, networkOf } from "../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { invariant } from "../../protocol/fault.ts";
 import type { PairedAccount, PairedCurrency } from "../../protocol/messages.ts";
@@ -30,12 +30,16 @@ export function currenciesOf({ chains, currencies, policy }: AgentSettings): rea
 }
 
 /**
- * The address that pays, or the extended public key that the gateway derives deposit addresses
- * from.
+ * The addresses that pay, or the texts that the gateway derives deposit addresses from: one a
+ * family, with its networks among these.
  * @public
  */
-export function accountId(accounts: readonly PairedAccount[], purpose: PairedAccount["purpose"]): string {
-  const account = accounts.find((one) => one.purpose === purpose);
-  invariant(account !== undefined, "a wallet has an account of each purpose");
-  return account.id;
+export function accountsFor(
+  accounts: readonly PairedAccount[],
+  purpose: PairedAccount["purpose"],
+  networks: readonly string[],
+): readonly { readonly id: string; readonly networks: readonly string[] }[] {
+  return accounts
+    .filter((one) => one.purpose === purpose)
+    .map(({ family, id }) => ({ id, networks: networks.filter((network) => familyOf(network).name === family) }));
 }

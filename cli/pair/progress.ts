@@ -6,6 +6,7 @@
 import { replaceFile } from "../../agent/files/replace-file.ts";
 import { makePrivateFolder, type StateFolder } from "../../agent/files/state-folder.ts";
 import { readTrusted } from "../../agent/files/trusted.ts";
+import { familyNames } from "../../chains/family.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
 import type { PairedAccount, PairedCurrency } from "../../protocol/messages.ts";
@@ -33,7 +34,7 @@ export interface Progress {
 
 const fileBytesMax = 262_144;
 const text = string({ min: 1, max: 512 });
-const account: Reader<PairedAccount> = object({ family: oneOf("evm"), purpose: oneOf("hot", "deposits"), id: text });
+const account: Reader<PairedAccount> = object({ family: oneOf(...familyNames), purpose: oneOf("hot", "deposits"), id: text });
 const progress: Reader<Progress> = object({
   version: oneOf(2),
   step: oneOf(...steps),

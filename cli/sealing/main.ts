@@ -8,9 +8,10 @@ import "../../protocol/no-inspector.ts";
 import { randomBytes } from "node:crypto";
 import { hasKeystore, openKeystoreIn, writeKeystore } from "../../agent/keystore/file.ts";
 import { sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
-import { accountsOf, deriveNodes, walletOf, wipeNodes } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, namedAccounts, walletOf, wipeAccounts } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
+import { familiesOf } from "../../chains/families.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { answerWith, type SealingAnswer, type SealingSettings } from "./answer.ts";
 import { seedOf } from "./mnemonic.ts";
@@ -19,14 +20,13 @@ import { walletIn } from "./wallet.ts";
 function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Array): SealingAnswer & { readonly ok: true } {
   const seed = seedOf(mnemonic);
   mnemonic.fill(0);
-  const evm = deriveNodes(seed);
+  const accounts = deriveAccounts(seed, familiesOf(settings.networks));
   seed.fill(0);
-  const wallet = walletOf(evm);
-  const accounts = accountsOf(evm);
+  const wallet = walletOf(accounts);
   try {
     const isThere = hasKeystore(settings.folder);
     if (!isThere) {
-      const contents = { wallet, networks: settings.networks, evm, signerSeed: new Secret(randomBytes(32)) };
+      const contents = { wallet, networks: settings.networks, accounts, signerSeed: new Secret(randomBytes(32)) };
       const text = sealKeystore({ contents, encKey, random: (bytes) => randomBytes(bytes) });
       contents.signerSeed.wipe();
       writeKeystore({ folder: settings.folder, text, encKey });
@@ -36,7 +36,7 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
       if (back.wallet !== wallet) {
         throw new AgentError("KEYSTORE_EXISTS", "none", `${settings.folder} holds the keystore of another wallet`);
       }
-      if (JSON.stringify(accountsOf(back.evm)) !== JSON.stringify(accounts)) {
+      if (JSON.stringify(namedAccounts(back.accounts)) !== JSON.stringify(namedAccounts(accounts))) {
         throw new AgentError(
           "PAIRING_READ_BACK",
           "none",
@@ -48,7 +48,7 @@ function seal(settings: SealingSettings, mnemonic: Uint8Array, encKey: Uint8Arra
       wipeKeystore(back);
     }
   } finally {
-    wipeNodes(evm);
+    wipeAccounts(accounts);
   }
 }
 

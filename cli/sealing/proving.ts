@@ -28,7 +28,7 @@ function prove(folder: string, encKey: Uint8Array, text: string): ProvingAnswer 
     if (!isOurs) {
       throw new AgentError("PAIRING_PROGRESS", "none", `the keystore in ${folder} is another one than pairing was begun with`);
     }
-    const proofs = proveAccounts(contents.evm, accountDigestOf(text));
+    const proofs = proveAccounts(contents.accounts, accountDigestOf(text));
     return { ok: true, signerSignature: signTranscript(text, privateKeyFromSeed(contents.signerSeed.bytes)), proofs };
   } finally {
     wipeKeystore(contents);

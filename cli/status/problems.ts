@@ -2,7 +2,9 @@
  * Finds the problems that keep a status from "everything works", each with the line to type. Pure:
  * asks nobody.
  */
+
 import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/socket/verbs.ts";
+import { saySlot } from "../../chains/families.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { moment } from "../terminal.ts";
@@ -100,8 +102,8 @@ function signerProblems(status: SignerStatus, findings: Findings): void {
  */
 function stuckProblem({ stuck }: SignerStatus, findings: Findings): void {
   if (stuck === null) return;
-  const { transactionId, state, slot, since, afterMinutes, isCancelling } = stuck;
-  const place = slot === "" ? state : `${state}, nonce ${slot}${isCancelling ? ", cancelled" : ""}`;
+  const { transactionId, state, network, slot, since, afterMinutes, isCancelling } = stuck;
+  const place = slot === "" ? state : `${state}, ${saySlot(network, slot)}${isCancelling ? ", cancelled" : ""}`;
   findings.found(
     "WITHDRAWAL_STUCK",
     `withdrawal ${transactionId} (${place}) waits since ${moment(since)}, longer than ${afterMinutes} minutes`,
@@ -198,6 +200,12 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
     const { length } = courier.waiting.filter((one) => one.why === code);
     if (length > 0) findings.found(code, `approved and not signed (${code}): ${length}, ${why}`, remedyIn(code));
   }
+  for (const { currency, why } of courier.outOfService)
+    findings.found(
+      "CHECK_DECIMALS",
+      `${currency} is out of service, and nothing of it is signed: ${why}`,
+      remedyIn("CHECK_DECIMALS"),
+    );
   moneyProblems(courier, findings);
   if (courier.notify?.ok === false)
     findings.found("COURIER_NOTIFY", `nobody is told of what happens: ${courier.notify.detail}`, remedyIn("COURIER_NOTIFY"));
@@ -222,7 +230,7 @@ function moneyProblems({ waiting, lowFunds }: CourierStatus, findings: Findings)
 /** Reasons that wait for a person, and hold up everything new of the account. */
 const standstills = [
   ["ACCOUNT_BEHIND", "the chain has seen more transactions than the ledger"],
-  ["ACCOUNT_WAITS", "behind a lower nonce that is quarantined"],
+  ["ACCOUNT_WAITS", "behind a lower slot that is quarantined"],
   ["LEDGER_DISK_FULL", "until the ledger's disk has room"],
   ["LEDGER_POISONED", "until the ledger can be written"],
 ] as const;

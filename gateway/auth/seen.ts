@@ -6,7 +6,7 @@
  */
 import { forgetExpiredTokens, isTokenKept, keepToken, type SeenToken } from "../store/jtis.ts";
 import { markKeyUsed } from "../store/keys.ts";
-import type { Store } from "../store/store.ts";
+import type { Database, Store } from "../store/store.ts";
 
 /** @public */
 export interface Seen {
@@ -27,21 +27,17 @@ const nameOf = ({ keyId, jti }: SeenToken): string => `${keyId} ${jti}`;
 
 /** @public */
 export function createSeen(store: Store): Seen {
-  // seen in this turn of the loop: all of them share one commit
+  // seen since the last transaction: all of them are written by the next
   const waiting = new Map<string, SeenToken>();
   let commit: Promise<void> | null = null;
 
-  function write(nowMs: number): void {
+  function write(database: Database, nowMs: number): void {
     const tokens = [...waiting.values()];
     waiting.clear();
     commit = null;
-    store.write((database) => {
-      forgetExpiredTokens(database, nowMs);
-      for (const token of tokens) {
-        keepToken(database, token);
-        markKeyUsed(database, token.keyId, nowMs);
-      }
-    });
+    forgetExpiredTokens(database, nowMs);
+    for (const token of tokens) keepToken(database, token);
+    for (const keyId of new Set(tokens.map((token) => token.keyId))) markKeyUsed(database, keyId, nowMs);
   }
 
   const isKept = (token: SeenToken): boolean => isTokenKept(store.database, token);
@@ -49,16 +45,18 @@ export function createSeen(store: Store): Seen {
 
   function commitWith(token: SeenToken, nowMs: number): Promise<void> {
     waiting.set(nameOf(token), token);
-    commit ??= new Promise((resolve, reject) => {
-      setImmediate(() => {
-        try {
-          resolve(write(nowMs));
-        } catch (error) {
-          reject(error);
-        }
-      });
-    });
+    commit ??= begun(nowMs);
     return commit;
+  }
+
+  /** A transaction that fails is nobody's any more: the next token asks for another. */
+  function begun(nowMs: number): Promise<void> {
+    const own = store.writeTogether((database) => write(database, nowMs));
+    const over = (): void => {
+      if (commit === own) commit = null;
+    };
+    own.then(over, over);
+    return own;
   }
 
   return {

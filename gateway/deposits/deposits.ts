@@ -76,8 +76,8 @@ function insert(service: Service, database: Database, request: DepositRequest, o
   return readTransaction(database, id) as TransactionRow;
 }
 
-function make(service: Service, request: DepositRequest, order: Order): TransactionRow | Answer {
-  return service.store.write((database) => {
+function make(service: Service, request: DepositRequest, order: Order): Promise<TransactionRow | Answer> {
+  return service.store.writeTogether((database) => {
     const known = depositOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return known;
     const asked = amountOf(service, order);
@@ -99,11 +99,11 @@ function make(service: Service, request: DepositRequest, order: Order): Transact
  * the first quote again.
  * @public
  */
-export function requestDeposit(service: Service, request: DepositRequest): Answer {
+export async function requestDeposit(service: Service, request: DepositRequest): Promise<Answer> {
   const order = readOrder(request.body, { address: "none", tag: false, fiat: true });
   if (isAnswer(order)) return order;
   const known = depositOfOrder(service.store.database, request.merchant, order.orderId);
-  const row = known ?? make(service, request, order);
+  const row = known ?? (await make(service, request, order));
   if (isAnswer(row)) return row;
   if (row.contentHash !== contentHashOf(order)) return say("order_id_reused", { transactionId: row.id });
   if (known === undefined) service.signals.emit("changed", { transactionId: row.id });

@@ -7,8 +7,9 @@
 import { familyOf } from "../../chains/families.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config.ts";
+import { depositsIdOn } from "../store/agent-accounts.ts";
 import { takeDepositIndex } from "../store/agents.ts";
-import { moveReceivingKey, nextDepositIndexUnder, receivingKeyOf } from "../store/receiving-keys.ts";
+import { moveReceivingKey, nextDepositIndexUnder, receivingFamily, receivingKeyOf } from "../store/receiving-keys.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { liveAgent, pays } from "../withdrawals/checks.ts";
@@ -29,6 +30,7 @@ export function takeAddress(database: Database, merchant: string, currency: Gate
   if (!isAnswer(agent)) return underAgent(database, agent, currency);
   const key = receivingKeyOf(database, merchant);
   if (key === undefined) return agent;
+  if (familyOf(currency.network).name !== receivingFamily) return say("currency_not_payable", { field: "currency" });
   const addressIndex = nextDepositIndexUnder(database, key.firstDepositAddress);
   moveReceivingKey(database, merchant, addressIndex + 1);
   return { agent: null, addressIndex, address: familyOf(currency.network).depositAddress(key.xpub, addressIndex) };
@@ -40,5 +42,9 @@ function underAgent(database: Database, agent: AgentRow, currency: GatewayCurren
   if (!canTake) return say("currency_not_payable", { field: "currency" });
   const addressIndex = agent.nextDepositIndex;
   takeDepositIndex(database, agent.id);
-  return { agent: agent.id, addressIndex, address: familyOf(currency.network).depositAddress(agent.depositXpub, addressIndex) };
+  return {
+    agent: agent.id,
+    addressIndex,
+    address: familyOf(currency.network).depositAddress(depositsIdOn(agent, currency.network), addressIndex),
+  };
 }

@@ -9,13 +9,14 @@ import { findFamily } from "../../chains/families.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { versionsMax } from "../../protocol/payloads.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
 import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 
 /**
  * What the database holds around one entry, read inside the transaction that will store the effect.
  */
 export interface Around {
-  readonly agent: Pick<AgentRow, "id" | "hotAddress">;
+  readonly agent: Pick<AgentRow, "id" | "accounts">;
   readonly row: TransactionRow | null; // null: no such transaction
   readonly jobAgent: string | null; // who the withdrawal's job is addressed to
   readonly isSigned: boolean; // this withdrawal, in any version
@@ -77,7 +78,7 @@ export function effectOf(entry: Entry, around: Around): Effect {
     case "observed": {
       const { row } = around;
       if (row === null) return { kind: "behind", detail: `it holds no transaction ${entry.transactionId}` };
-      if (row.operation !== "withdraw" || (around.jobAgent !== null && around.jobAgent !== around.agent.id)) {
+      if (row.operation === "deposit" || (around.jobAgent !== null && around.jobAgent !== around.agent.id)) {
         return contradiction(`transaction ${row.id} was never asked of this agent`);
       }
       if (around.jobAgent === null) return { kind: "behind", detail: `it holds no job for transaction ${entry.transactionId}` };
@@ -117,7 +118,9 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
   if (family === undefined || family.slots.read(entry.slot) === null || !family.isTxHash(entry.txHash)) {
     return contradiction(`transaction ${row.id} was signed with a slot or txHash that its chain does not have`);
   }
-  if (entry.network !== row.network || entry.account !== agent.hotAddress) {
+  // A sweep is paid by the address that it empties.
+  const payer = row.operation === "sweep" ? row.depositAddress : hotAddressOn(agent, entry.network);
+  if (entry.network !== row.network || entry.account !== payer) {
     return contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`);
   }
   if (entry.version > versionsMax) {

@@ -154,7 +154,7 @@ export function agentsList(options: JsonOption): void {
       const state = agent.releasedAt === "" ? pairedState(agent) : "released";
       print(`${agent.agentId}  ${state}  ${agent.merchant} (${agent.merchantId})  short code ${agent.shortCode}`);
       print(
-        `  ${agent.hotAddress}  epoch ${agent.epoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
+        `  ${agent.hotAddresses.join(", ")}  epoch ${agent.epoch}  last seen ${agent.lastSeenAt || "never"}  open ${agent.openWithdrawals}`,
       );
       if (agent.software !== "") print(`  runs ${agent.software}`);
       if (agent.policy !== "") print(`  limits ${agent.policy}`);

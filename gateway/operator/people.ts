@@ -8,12 +8,13 @@ import type { GatewayKey } from "../auth/gateway-key.ts";
 import { createKey, type NewKey, pairingScopes, revokeKey, shopScopes } from "../auth/keys.ts";
 import { hearing, unheardReason } from "../recovery/hearing.ts";
 import { beginRecovery } from "../recovery/recovery.ts";
+import { type AgentAccount, hotAddresses } from "../store/agent-accounts.ts";
 import { listAgentRows, markReleased, readPairedAgent } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
 import { countPendingOf } from "../store/jobs.ts";
-import { giveBackPairing } from "../store/keys.ts";
+import { giveBackPairing, setKeyAddresses } from "../store/keys.ts";
 import { insertMerchant, readMerchant } from "../store/merchants.ts";
-import { addReceivingKey, isAccountOfOthers } from "../store/receiving-keys.ts";
+import { addReceivingKey, isAccountOfOthers, receivingFamily } from "../store/receiving-keys.ts";
 import type { Database, Store } from "../store/store.ts";
 import type { ReceivingAccount } from "./xpub.ts";
 
@@ -64,7 +65,7 @@ export function createReceiver(
   account: ReceivingAccount,
 ): (MadeMerchant & { readonly ok: true }) | Refusal {
   return by.store.write((database) => {
-    if (isAccountOfOthers(database, "", account)) return refuse("GATEWAY_ACCOUNT_TAKEN");
+    if (isAccountOfOthers(database, "", [asAgents(account)])) return refuse("GATEWAY_ACCOUNT_TAKEN");
     const made = makeMerchant(database, by, merchant);
     addReceivingKey(database, { merchant: made.merchantId, ...account, createdAt: by.nowMs });
     const detail = `receives from ${account.firstDepositAddress} on`;
@@ -85,17 +86,21 @@ function makeMerchant(database: Database, by: Operator, merchant: NewMerchant): 
 }
 
 /**
- * Makes a key for a merchant that exists. Refuses GATEWAY_UNKNOWN_MERCHANT.
+ * Makes a key for a merchant that exists, which may be used from these addresses and networks
+ * alone, or from anywhere where none is given. Refuses GATEWAY_UNKNOWN_MERCHANT.
  * @public
  */
 export function addKey(
   by: Operator,
   key: NewKey,
+  addresses: readonly string[] = [],
 ): { readonly ok: true; readonly keyId: string; readonly apiKey: string } | Refusal {
   return by.store.write((database) => {
     if (readMerchant(database, key.merchant) === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
     const made = createKey(database, key, by);
-    const detail = `${key.merchant} ${key.scopes.join(",")} ${key.profile} ${key.alg}`;
+    setKeyAddresses(database, made.keyId, addresses);
+    const from = addresses.length === 0 ? "" : ` from ${addresses.join(" ")}`;
+    const detail = `${key.merchant} ${key.scopes.join(",")} ${key.profile} ${key.alg}${from}`;
     recordAct(database, { at: by.nowMs, actor: "operator", act: "key created", subject: made.keyId, detail });
     return { ok: true, ...made };
   });
@@ -113,13 +118,17 @@ export function revoke(by: Operator, keyId: string): { readonly ok: true } | Ref
   });
 }
 
+function asAgents({ xpub, firstDepositAddress }: ReceivingAccount): AgentAccount {
+  return { family: receivingFamily, purpose: "deposits", id: xpub, firstAddress: firstDepositAddress };
+}
+
 /** @public */
 export interface AgentLine {
   readonly agentId: string;
   readonly merchantId: string;
   readonly merchant: string;
   readonly wallet: string;
-  readonly hotAddress: string;
+  readonly hotAddresses: readonly string[]; // one a family
   readonly epoch: number;
   readonly shortCode: string;
   readonly pairedAt: string;
@@ -146,7 +155,7 @@ export function listAgents({ store, run }: Pick<Operator, "store" | "run">): rea
     merchantId: row.merchant,
     merchant: row.name,
     wallet: row.wallet,
-    hotAddress: row.hotAddress,
+    hotAddresses: hotAddresses(row),
     epoch: row.epoch,
     shortCode: (row.paired ?? "").split(" ")[0] ?? "",
     pairedAt: dateOf(row.pairedAt),

@@ -5,6 +5,7 @@
  */
 import { families } from "../../chains/families.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { receivingFamily } from "../store/receiving-keys.ts";
 
 /** @public */
 export interface ReceivingAccount {
@@ -30,7 +31,7 @@ export function readAccount(text: string): ReceivingAccount | { readonly problem
   if (/^[yzYZ]pub/.test(xpub)) return { problem: `a ${xpub.slice(0, 4)} is for Bitcoin's segwit addresses; ${wanted}` };
   if (/^[tuvUV]pub/.test(xpub)) return { problem: `a ${xpub.slice(0, 4)} is for a test network of Bitcoin; ${wanted}` };
   try {
-    return { xpub, firstDepositAddress: families.evm.depositAddress(xpub, 0) };
+    return { xpub, firstDepositAddress: families[receivingFamily].depositAddress(xpub, 0) };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     return { problem: problemOf(error.context.depth) };

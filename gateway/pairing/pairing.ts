@@ -8,7 +8,7 @@
  * 4.
  */
 
-import { families } from "../../chains/families.ts";
+import { familyNamed, findFamily } from "../../chains/families.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { type SealedGrant, sealGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
@@ -29,8 +29,9 @@ import type { GatewayConfig } from "../config.ts";
 import { wasGivenUp } from "../recovery/hearing.ts";
 import { awaitsRecovery, beginRecovery, grantedEpoch, recoveryOf } from "../recovery/recovery.ts";
 import type { Service } from "../service.ts";
+import type { AgentAccount } from "../store/agent-accounts.ts";
 import { restoreHead } from "../store/agent-state.ts";
-import { agentOfMerchant, insertAgent, isWalletOfOthers, type Pairing, pairAgentAgain, readAgent } from "../store/agents.ts";
+import { agentOfMerchant, insertAgent, type Pairing, pairAgentAgain, readAgent } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
 import { readKey, useUpPairing } from "../store/keys.ts";
 import { readMerchant } from "../store/merchants.ts";
@@ -44,26 +45,41 @@ interface Request {
   readonly sealed: SealedTranscript;
   readonly transcript: PairingTranscript;
   readonly hash: string; // of the transcript
-  readonly hotAddress: string;
-  readonly depositXpub: string;
-  readonly firstDepositAddress: string; // one xpub has many texts, but only one address at index 0
+  readonly accounts: readonly AgentAccount[];
 }
 
 function read(body: Uint8Array): Request | Answer {
   try {
     const sealed = parseSealedTranscript(body);
     const transcript = parseTranscript(sealed.transcript);
-    const [hot, deposits] = transcript.accounts;
-    if (hot === undefined || deposits === undefined) return say("pairing_invalid");
-    const family = families[hot.family];
-    const address = family.parseAddress(hot.id);
-    if (!address.ok || address.address !== hot.id) return say("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
-    const wallet = { hotAddress: hot.id, depositXpub: deposits.id, firstDepositAddress: family.depositAddress(deposits.id, 0) };
-    return { sealed, transcript, hash: transcriptHashOf(sealed.transcript), ...wallet };
+    const accounts = readAccounts(transcript);
+    if (isAnswer(accounts)) return accounts;
+    return { sealed, transcript, hash: transcriptHashOf(sealed.transcript), accounts };
   } catch (error) {
     if (error instanceof AgentError) return say("pairing_invalid", { reason: error.code });
     throw error;
   }
+}
+
+/** Accounts of families that are served here; each family that a network needs is among them. */
+function readAccounts({ accounts, networks }: PairingTranscript): readonly AgentAccount[] | Answer {
+  const read: AgentAccount[] = [];
+  for (const { family: name, purpose, id } of accounts) {
+    const family = familyNamed(name);
+    if (family === undefined) return say("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
+    if (purpose === "deposits") {
+      read.push({ family: name, purpose, id, firstAddress: family.depositAddress(id, 0) });
+      continue;
+    }
+    const address = family.parseAddress(id);
+    if (!address.ok || address.address !== id) return say("pairing_invalid", { reason: "ADDRESS_CHECKSUM" });
+    read.push({ family: name, purpose, id, firstAddress: id });
+  }
+  const isServed = (network: string): boolean => {
+    const needed = findFamily(network)?.name;
+    return needed === undefined || read.some(({ family }) => family === needed);
+  };
+  return networks.every(isServed) ? read : say("pairing_invalid", { reason: "PAIRING_TRANSCRIPT" });
 }
 
 /**
@@ -102,7 +118,7 @@ function unsignedProblem({ sealed, transcript }: Request): Answer | null {
   const digest = accountDigestOf(sealed.transcript);
   const proofs = sealed.proofs.length === accounts.length ? sealed.proofs : [];
   const unproven = accounts.find(
-    (account, index) => !families[account.family].accounts.proofFits(account, digest, proofs[index] ?? ""),
+    (account, index) => familyNamed(account.family)?.accounts.proofFits(account, digest, proofs[index] ?? "") !== true,
   );
   return unproven === undefined ? null : say("pairing_unproven", { account: unproven.id });
 }
@@ -135,15 +151,16 @@ interface Registration {
 }
 
 /**
- * What each pairing brings. An address index is never used twice under one xpub, whichever agent
+ * What each pairing brings. An address index is never used twice under one account, whichever agent
  * row it was taken through.
  */
-function pairedBy(database: Database, { transcript, hash, firstDepositAddress }: Request, nowMs: number): Pairing {
+function pairedBy(database: Database, { transcript, hash, accounts }: Request, nowMs: number): Pairing {
+  const deposits = accounts.filter(({ purpose }) => purpose === "deposits");
   return {
     networks: JSON.stringify(transcript.networks),
     currencies: JSON.stringify(transcript.currencies),
     pairedAt: nowMs,
-    nextDepositIndex: nextDepositIndexUnder(database, firstDepositAddress),
+    nextDepositIndex: Math.max(0, ...deposits.map(({ firstAddress }) => nextDepositIndexUnder(database, firstAddress))),
     transcriptHash: hash,
     transcriptAt: transcript.at,
   };
@@ -158,10 +175,10 @@ function again(database: Database, agent: AgentRow, request: Request, nowMs: num
 }
 
 function first(database: Database, id: string, key: KeyRow, request: Request, nowMs: number): Registration {
-  const { transcript, hotAddress, depositXpub, firstDepositAddress } = request;
+  const { transcript, accounts } = request;
   const { wallet, signerKey, linkKey } = transcript;
   insertAgent(database, {
-    ...{ id, merchant: key.merchant, wallet, epoch: 1, signerKey, linkKey, hotAddress, depositXpub, firstDepositAddress },
+    ...{ id, merchant: key.merchant, wallet, epoch: 1, signerKey, linkKey, accounts: JSON.stringify(accounts) },
     ...pairedBy(database, request, nowMs),
   });
   return { agent: id, merchant: key.merchant, epoch: 1, at: nowMs, isRepeat: false };
@@ -190,10 +207,7 @@ function register(database: Database, keyId: string, request: Request, nowMs: nu
   if (key.pairingUsed === 1) return say("pairing_used");
   // Coins at these addresses belong to whom they were paired for first, even after that agent was
   // released.
-  const isTaken =
-    isWalletOfOthers(database, { merchant, ...request }) ||
-    isAccountOfOthers(database, merchant, { xpub: request.depositXpub, firstDepositAddress: request.firstDepositAddress });
-  if (isTaken) return say("pairing_wallet_taken");
+  if (isAccountOfOthers(database, merchant, request.accounts)) return say("pairing_wallet_taken");
   useUpPairing(database, key.id, nowMs);
   const registered = known === undefined ? first(database, id, key, request, nowMs) : again(database, known, request, nowMs);
   recoverFirst(database, registered, nowMs);

@@ -1,4 +1,5 @@
 /** Agents: who is paired for whom. agent-state.ts holds what each was heard to say since. */
+import { hotAddressOn } from "./agent-accounts.ts";
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -39,20 +40,17 @@ export type Pairing = Pick<
  * What stays with an agent for ever.
  * @public
  */
-export type AgentIdentity = Pick<
-  AgentRow,
-  "id" | "merchant" | "wallet" | "signerKey" | "linkKey" | "hotAddress" | "depositXpub" | "firstDepositAddress"
->;
+export type AgentIdentity = Pick<AgentRow, "id" | "merchant" | "wallet" | "signerKey" | "linkKey" | "accounts">;
 
 /** @public */
 export function insertAgent(database: Database, agent: AgentIdentity & Pairing & Pick<AgentRow, "epoch">): void {
-  const { id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies } = agent;
+  const { id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies } = agent;
   database.run(
-    `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies,
-       nextDepositIndex, firstDepositAddress, transcriptHash, transcriptAt, pairedAt)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[id, merchant, wallet, epoch, signerKey, linkKey, hotAddress, depositXpub, networks, currencies],
-    ...[agent.nextDepositIndex, agent.firstDepositAddress, agent.transcriptHash, agent.transcriptAt, agent.pairedAt],
+    `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies,
+       nextDepositIndex, transcriptHash, transcriptAt, pairedAt)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ...[id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies],
+    ...[agent.nextDepositIndex, agent.transcriptHash, agent.transcriptAt, agent.pairedAt],
   );
 }
 
@@ -79,37 +77,19 @@ export function markReleased(
 }
 
 /**
- * Whether the wallet was ever paired for another merchant.
- * @public
- */
-export function isWalletOfOthers(
-  database: Database,
-  {
-    merchant,
-    hotAddress,
-    depositXpub,
-    firstDepositAddress,
-  }: Pick<AgentRow, "merchant" | "hotAddress" | "depositXpub" | "firstDepositAddress">,
-): boolean {
-  const others = database.get(
-    "SELECT 1 FROM agents WHERE merchant <> ? AND (lower(hotAddress) = lower(?) OR depositXpub = ? OR firstDepositAddress = ?)",
-    ...[merchant, hotAddress, depositXpub, firstDepositAddress],
-  );
-  return others !== undefined;
-}
-
-/**
- * Counts one more index of the agent's deposit key as used.
+ * Counts one more index of the agent's addresses for deposits as used.
  * @public
  */
 export function takeDepositIndex(database: Database, id: string): void {
   database.run("UPDATE agents SET nextDepositIndex = nextDepositIndex + 1 WHERE id = ?", id);
 }
 
-type Payer = Pick<AgentRow, "hotAddress" | "networks">;
+type Payer = Pick<AgentRow, "accounts" | "networks">;
 
 function payingOn(rows: readonly Payer[], network: string): readonly string[] {
-  return rows.filter((row) => (JSON.parse(row.networks) as readonly string[]).includes(network)).map((row) => row.hotAddress);
+  return rows
+    .filter((row) => (JSON.parse(row.networks) as readonly string[]).includes(network))
+    .map((row) => hotAddressOn(row, network));
 }
 
 /**
@@ -117,7 +97,7 @@ function payingOn(rows: readonly Payer[], network: string): readonly string[] {
  * @public
  */
 export function listAccountsEver(database: Database, network: string): readonly string[] {
-  return payingOn(database.all<Payer>("SELECT hotAddress, networks FROM agents"), network);
+  return payingOn(database.all<Payer>("SELECT accounts, networks FROM agents"), network);
 }
 
 /**
@@ -125,7 +105,7 @@ export function listAccountsEver(database: Database, network: string): readonly 
  * @public
  */
 export function listAccountsNow(database: Database, network: string): readonly string[] {
-  const sql = "SELECT hotAddress, networks FROM agents WHERE releasedAt IS NULL ORDER BY id";
+  const sql = "SELECT accounts, networks FROM agents WHERE releasedAt IS NULL ORDER BY id";
   return payingOn(database.all<Payer>(sql), network);
 }
 

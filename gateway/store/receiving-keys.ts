@@ -3,8 +3,15 @@
  * place in an account for a deposit address. An account belongs to one merchant for good, and no
  * place in it is ever used twice.
  */
+import { type AgentAccount, isAccountOfOtherAgents } from "./agent-accounts.ts";
 import type { ReceivingKeyRow } from "./rows.ts";
 import type { Database } from "./store.ts";
+
+/**
+ * The family of these accounts: another one's addresses are derived from accounts of its own.
+ * @public
+ */
+export const receivingFamily = "evm";
 
 /**
  * Keeps a merchant's account, from its first address that nobody was given.
@@ -26,21 +33,13 @@ export function receivingKeyOf(database: Database, merchant: string): ReceivingK
 }
 
 /**
- * Whether another merchant receives under this account, with an agent or without, now or before.
+ * Whether another merchant has one of these accounts, with an agent or without, now or before.
  * @public
  */
-export function isAccountOfOthers(
-  database: Database,
-  merchant: string,
-  account: { readonly xpub: string; readonly firstDepositAddress: string },
-): boolean {
-  const others = database.get(
-    `SELECT 1 FROM agents WHERE merchant <> ? AND (depositXpub = ? OR firstDepositAddress = ?)
-     UNION ALL SELECT 1 FROM receivingKeys WHERE merchant <> ? AND (xpub = ? OR firstDepositAddress = ?) LIMIT 1`,
-    ...[merchant, account.xpub, account.firstDepositAddress],
-    ...[merchant, account.xpub, account.firstDepositAddress],
-  );
-  return others !== undefined;
+export function isAccountOfOthers(database: Database, merchant: string, accounts: readonly AgentAccount[]): boolean {
+  const sql = "SELECT 1 FROM receivingKeys WHERE merchant <> ? AND (xpub = ? OR firstDepositAddress = ?) LIMIT 1";
+  const receives = accounts.some(({ id, firstAddress }) => database.get(sql, merchant, id, firstAddress) !== undefined);
+  return receives || isAccountOfOtherAgents(database, merchant, accounts);
 }
 
 /**
@@ -50,7 +49,8 @@ export function isAccountOfOthers(
  */
 export function nextDepositIndexUnder(database: Database, firstDepositAddress: string): number {
   const sql = `SELECT max(next) AS next FROM (
-    SELECT nextDepositIndex AS next FROM agents WHERE firstDepositAddress = ?
+    SELECT nextDepositIndex AS next FROM agents, json_each(agents.accounts) AS account
+      WHERE json_extract(account.value, '$.firstAddress') = ? AND json_extract(account.value, '$.purpose') = 'deposits'
     UNION ALL SELECT nextDepositIndex FROM receivingKeys WHERE firstDepositAddress = ?)`;
   return database.get<{ next: number | null }>(sql, firstDepositAddress, firstDepositAddress)?.next ?? 0;
 }

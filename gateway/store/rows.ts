@@ -4,6 +4,8 @@
  * times are milliseconds since 1970; flags are 0 or 1.
  */
 
+import type { Operation } from "../../protocol/identity.ts";
+
 /** @public */
 export interface MerchantRow {
   readonly id: string;
@@ -48,8 +50,8 @@ export interface KeyRow {
 }
 
 /**
- * Its networks are a JSON list of CAIP-2 ids, its currencies a JSON list of PairedCurrency, both as
- * paired.
+ * Its networks are a JSON list of CAIP-2 ids, its currencies a JSON list of PairedCurrency, its
+ * accounts one of AgentAccount, all as paired.
  * @public
  */
 export interface AgentRow {
@@ -59,16 +61,14 @@ export interface AgentRow {
   readonly epoch: number;
   readonly signerKey: string;
   readonly linkKey: string;
-  readonly hotAddress: string;
-  readonly depositXpub: string;
+  readonly accounts: string; // gateway/store/agent-accounts.ts
   readonly networks: string;
   readonly currencies: string;
   readonly headSeq: number;
   readonly headHash: string;
   readonly jobSequence: number;
   readonly jobHash: string;
-  readonly nextDepositIndex: number;
-  readonly firstDepositAddress: string; // at index 0: tells one xpub's key whatever its text
+  readonly nextDepositIndex: number; // one count for the accounts of all families
   readonly transcriptHash: string; // of the newest transcript that was granted
   readonly transcriptAt: number; // what that transcript says of its own time
   readonly pairedAt: number;
@@ -86,7 +86,7 @@ export interface AgentRow {
 export interface TransactionRow {
   readonly id: string;
   readonly merchant: string;
-  readonly operation: "deposit" | "withdraw";
+  readonly operation: Operation;
   readonly mode: "" | "auto" | "manual";
   readonly orderId: string;
   readonly contentHash: string;

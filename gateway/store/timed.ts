@@ -4,6 +4,7 @@
  * the numbers.
  */
 import type { Database, Store } from "./store.ts";
+import { createTogether } from "./together.ts";
 
 /**
  * Upper bounds of the buckets, in seconds.
@@ -62,6 +63,7 @@ export function timed(store: Store, monotonic: () => number): TimedStore {
       database: reading,
       writeIfOk: (job) => measure("write", () => store.writeIfOk(job)),
       write: (job) => measure("write", () => store.write(job)),
+      writeTogether: createTogether((job) => measure("write", () => store.write(job))),
       get poisoned() {
         return store.poisoned;
       },

@@ -8,11 +8,13 @@ import { createHash } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Code } from "../../protocol/codes.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
+import type { Job } from "../../protocol/messages.ts";
 import { type Answer, data, isAnswer, json, render, say } from "../answer/answer.ts";
 import { type Order, type OrderShape, readOrder, readOrders } from "../answer/body.ts";
 import type { Language } from "../answer/language.ts";
 import { messageOf } from "../answer/messages.ts";
 import type { Service } from "../service.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
 import { agentOfJob } from "../store/jobs.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
@@ -42,9 +44,18 @@ export function contentHashOf(mode: "auto" | "manual", order: Pick<Order, "curre
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
+/**
+ * As `contentHashOf`, of a job: of a sweep and a top-up the address for deposits counts.
+ * @public
+ */
+export function contentHashOfJob(job: Pick<Job, "mode" | "currency" | "amount" | "address" | "depositAddress" | "tag">): string {
+  const content = [job.mode, job.currency, job.amount, job.depositAddress ?? job.address, job.tag];
+  return createHash("sha256").update(JSON.stringify(content)).digest("hex");
+}
+
 interface Made {
   readonly row: TransactionRow;
-  readonly isNew: boolean;
+  readonly newFor: string | null; // the agent that got its job; null when the order was known
 }
 
 function rowOf(service: Service, request: WithdrawalRequest, order: Order, checked: Checked): TransactionRow {
@@ -64,7 +75,7 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
     amount: order.amount,
     amountUnits: checked.amountUnits.toString(),
     receiverAddress: order.address,
-    depositAddress: checked.agent.hotAddress,
+    depositAddress: hotAddressOn(checked.agent, checked.currency.network),
     tag: order.tag,
     metadata: order.metadata,
     status: 0,
@@ -87,16 +98,16 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
  * Looks again inside the transaction: of two equal requests at once, one makes the row and the
  * other finds it.
  */
-function make(service: Service, request: WithdrawalRequest, order: Order): Made | Answer {
-  return service.store.write((database) => {
+function make(service: Service, request: WithdrawalRequest, order: Order): Promise<Made | Answer> {
+  return service.store.writeTogether((database) => {
     const known = withdrawalOfOrder(database, request.merchant, order.orderId);
-    if (known !== undefined) return { row: known, isNew: false };
+    if (known !== undefined) return { row: known, newFor: null };
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
     insertWithdrawal(database, row);
     makeJob(database, checked.agent, row, service.run);
-    return { row, isNew: true };
+    return { row, newFor: checked.agent.id };
   });
 }
 
@@ -106,9 +117,9 @@ function make(service: Service, request: WithdrawalRequest, order: Order): Made 
  */
 async function awaitAnswer(service: Service, row: TransactionRow): Promise<TransactionRow> {
   const { store, waiters, config } = service;
-  if (row.status !== 0) return row;
-  const agent = agentOfJob(store.database, row.id);
   const leftMs = row.createdAt + config.limits.withdrawalWaitMs - service.clock();
+  if (row.status !== 0 || leftMs <= 0) return row;
+  const agent = agentOfJob(store.database, row.id);
   // An agent that stands still answers no job, however well its link does.
   if (agent !== undefined && agent.lockedCode === "")
     await waiters.decided(store.database, { agent: agent.id, transactionId: row.id }, leftMs);
@@ -164,7 +175,7 @@ export interface WithdrawalsRequest extends Omit<WithdrawalRequest, "mode"> {
 
 /**
  * Up to a hundred automatic withdrawals, each as if it were asked for alone: made in their order,
- * each in a transaction of its own, then waited for together. Answers 200 with each one's own
+ * each whole or not at all by itself, then waited for together. Answers 200 with each one's own
  * status and body. Calling twice is harmless, for each of them.
  * @public
  */
@@ -189,19 +200,18 @@ export async function requestWithdrawals(service: Service, request: WithdrawalsR
 /** Makes the withdrawal of an order, or finds it, and waits for the agent's first word. */
 async function place(service: Service, request: WithdrawalRequest, order: Order): Promise<Answer> {
   const known = withdrawalOfOrder(service.store.database, request.merchant, order.orderId);
-  const made = known === undefined ? make(service, request, order) : { row: known, isNew: false };
+  const made = known === undefined ? await make(service, request, order) : { row: known, newFor: null };
   if (isAnswer(made)) return made;
-  const { row, isNew } = made;
+  const { row, newFor } = made;
   if (row.contentHash !== contentHashOf(request.mode, order)) return say("order_id_reused", { transactionId: row.id });
-  if (isNew) wake(service, row);
+  if (newFor !== null) wake(service, row, newFor);
   const answered = await awaitAnswer(service, row);
   return answerOf(service.store.database, answered, request.language);
 }
 
-function wake(service: Service, row: TransactionRow): void {
-  const agent = agentOfJob(service.store.database, row.id);
+function wake(service: Service, row: TransactionRow, agent: string): void {
   const { id, merchant, mode } = row;
-  service.log.info({ event: "withdrawal-made", transactionId: id, merchant, mode, agent: agent?.id }, "withdrawal made");
+  service.log.info({ event: "withdrawal-made", transactionId: id, merchant, mode, agent }, "withdrawal made");
   service.signals.emit("changed", { transactionId: row.id });
-  if (agent !== undefined) service.signals.emit("job", { agent: agent.id });
+  service.signals.emit("job", { agent });
 }

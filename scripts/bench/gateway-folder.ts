@@ -74,8 +74,11 @@ function pair(store: Store, merchant: string, open: number): void {
   const currencies = [{ id: "eth", network, contract: "", decimal: 18, maxFee: "0.01" }];
   store.write((database) => {
     insertAgent(database, {
-      ...{ id: "a".repeat(16), merchant, wallet: "aa".repeat(16), epoch: 1, signerKey: "", linkKey: "", hotAddress },
-      ...{ depositXpub: "none", firstDepositAddress: "none", networks: JSON.stringify([network]) },
+      ...{ id: "a".repeat(16), merchant, wallet: "aa".repeat(16), epoch: 1, signerKey: "", linkKey: "" },
+      ...{
+        accounts: JSON.stringify([{ family: "evm", purpose: "hot", id: hotAddress, firstAddress: hotAddress }]),
+        networks: JSON.stringify([network]),
+      },
       ...{ currencies: JSON.stringify(currencies), pairedAt: 1, nextDepositIndex: 0, transcriptHash: "", transcriptAt: 0 },
     });
     keepBalance(database, { account: hotAddress, currency: "eth", units: `${10n ** 30n}`, block: 1, at: 1 });

@@ -17,8 +17,9 @@ import { fillRecords, type MeasuredFolder, makeMeasuredFolder, openOf, receiver,
 
 const openWithdrawals = 10_000;
 const fewRecords = 1_000;
-const rounds = 5;
-const postsPerRound = 200;
+const rounds = 7;
+const warmRounds = 3; // code that has run a while is what a gateway runs
+const postsPerRound = 300;
 const postsInFlight = 16;
 const burstConnections = 64;
 const listsAtOnce = 16;
@@ -121,13 +122,13 @@ async function measurePosts(dir: string) {
     for (const folder of folders) gateways.push(await startMeasured(folder));
     const [none, open]: [number[], number[]] = [[], []];
     const floors: { tokenUs: number; commitUs: number }[] = [];
-    for (let round = -1; round < rounds; round += 1) {
+    for (let round = -warmRounds; round < rounds; round += 1) {
       const [a, b] = [
         await postsCpuUs(folders[0], gateways[0]?.pid ?? 0, postsPerRound),
         await postsCpuUs(folders[1], gateways[1]?.pid ?? 0, postsPerRound),
       ];
       const floor = await floorUs(folders[0]);
-      if (round < 0) continue; // code that has run a while is what a gateway runs
+      if (round < 0) continue;
       none.push(a);
       open.push(b);
       floors.push(floor);

@@ -12,7 +12,7 @@ import type { SignerSettings } from "../../agent/config/settings.ts";
 import { writeKeystore } from "../../agent/keystore/file.ts";
 import { sealKeystore } from "../../agent/keystore/keystore.ts";
 import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
-import { deriveNodes, hotAddress, walletOf } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { handOver } from "../../agent/launcher/frames.ts";
 import { type Lock, takeLock } from "../../agent/launcher/lock.ts";
@@ -22,6 +22,7 @@ import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
+import type { PairedAccount } from "../../protocol/messages.ts";
 import { projectRoot } from "../rig.ts";
 
 const words = "test test test test test test test test test test test junk";
@@ -39,6 +40,7 @@ export interface SignerFolder {
   readonly state: string;
   readonly ledger: string;
   readonly wallet: string;
+  readonly own: readonly PairedAccount[];
   readonly hot: string;
   readonly encKey: string;
   readonly signerKey: KeyObject; // public
@@ -76,11 +78,12 @@ function settingsFor(dir: string, state: string): SignerSettings {
 export async function makeSignerFolder(dir: string, who: Identity, more: readonly RecordBody[] = []): Promise<SignerFolder> {
   const state = join(dir, "signer");
   mkdirSync(state, { recursive: true, mode: 0o700 });
-  const evm = deriveNodes(new Uint8Array(mnemonicToSeedSync(words)));
-  const [wallet, hot] = [walletOf(evm), hotAddress(evm.account0)];
+  const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), ["evm"]);
+  const [wallet, own] = [walletOf(accounts), namedAccounts(accounts)];
+  const hot = own[0]?.id ?? "";
   const seed = randomBytes(32);
   const encKey = randomBytes(32).toString("hex");
-  const contents = { wallet, networks: ["eip155:31337"], evm, signerSeed: new Secret(Uint8Array.from(seed)) };
+  const contents = { wallet, networks: ["eip155:31337"], accounts, signerSeed: new Secret(Uint8Array.from(seed)) };
   const text = sealKeystore({ contents, encKey: Buffer.from(encKey), random: (bytes) => randomBytes(bytes) });
   writeKeystore({ folder: state, text, encKey: Buffer.from(encKey) });
   const seal = new LedgerSeal(ledgerKey(contents).bytes);
@@ -95,7 +98,7 @@ export async function makeSignerFolder(dir: string, who: Identity, more: readonl
   const settings = settingsFor(dir, state);
   const signerKey = createPublicKey(privateKeyFromSeed(seed));
   const lock = await takeLock(state, 0);
-  return { dir, state, ledger: join(state, "ledger"), wallet, hot, encKey, signerKey, seal, settings, lock };
+  return { dir, state, ledger: join(state, "ledger"), wallet, own, hot, encKey, signerKey, seal, settings, lock };
 }
 
 /** The same agent on a copy of its files, with a lock and sockets of its own. */

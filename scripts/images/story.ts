@@ -8,8 +8,8 @@ import { privateKeyFromSeed, sealEnvelope, signJob } from "../../protocol/envelo
 import { invariant } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { recoveryNameOf } from "../../protocol/recovery.ts";
-import { Seeded } from "../../test/support/seeded.ts";
-import { agentId, facts, hot, Rig, settings, wallet } from "../../test/support/signer-rig.ts";
+import { Seeded } from "../../rig/seeded.ts";
+import { agentId, facts, hot, Rig, settings, wallet } from "../../rig/signer-rig.ts";
 
 export const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(9));
 

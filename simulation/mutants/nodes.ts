@@ -29,8 +29,9 @@ export const nodeMutants: readonly Mutant[] = [
   {
     name: "tip-of-one-node",
     file: witnessed,
-    find: "      return { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: low, maxPriorityFeePerGasHigh: high };",
-    replace: "      return { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: high, maxPriorityFeePerGasHigh: high };",
+    find: "      const fees = { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: low, maxPriorityFeePerGasHigh: high };",
+    replace:
+      "      const fees = { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: high, maxPriorityFeePerGasHigh: high };",
     sentence: "The higher tip of two is offered at once, so one node that lies has the merchant pay it (prices).",
     world,
   },
@@ -53,7 +54,7 @@ export const nodeMutants: readonly Mutant[] = [
   {
     name: "first-nonce-unconfirmed",
     file: "agent/signer/acts/adopt.ts",
-    find: `  if (slot > 0n) return refuse("ACCOUNT_FIRST_SLOT", \`the nodes count \${slot}\`);\n`,
+    find: `  if (slot !== familyOf(network).slots.first) return refuse("ACCOUNT_FIRST_SLOT", \`the nodes count \${slot}\`);\n`,
     replace: "",
     sentence: "A courier names a first nonce that the chain never comes to, and every payment waits behind it (monotone).",
     when: ({ rates }) => rates.hostileCourier > 0,

@@ -10,31 +10,33 @@ export const orderMutants: readonly Mutant[] = [
   {
     name: "job-in-a-transaction-of-its-own",
     file: withdrawals,
-    find: `  return service.store.write((database) => {
+    find: `  return service.store.writeTogether((database) => {
     const known = withdrawalOfOrder(database, request.merchant, order.orderId);
-    if (known !== undefined) return { row: known, isNew: false };
+    if (known !== undefined) return { row: known, newFor: null };
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
     insertWithdrawal(database, row);
     makeJob(database, checked.agent, row, service.run);
-    return { row, isNew: true };
+    return { row, newFor: checked.agent.id };
   });`,
     replace: `  const agents: Checked["agent"][] = [];
-  const made = service.store.write<Made | Answer>((database) => {
+  const made = service.store.writeTogether<Made | Answer>((database) => {
     const known = withdrawalOfOrder(database, request.merchant, order.orderId);
-    if (known !== undefined) return { row: known, isNew: false };
+    if (known !== undefined) return { row: known, newFor: null };
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
     insertWithdrawal(database, row);
     agents.push(checked.agent);
-    return { row, isNew: true };
+    return { row, newFor: checked.agent.id };
   });
-  for (const agent of agents) {
-    if (!isAnswer(made)) service.store.write((database) => makeJob(database, agent, made.row, service.run));
-  }
-  return made;`,
+  return made.then((done) => {
+    for (const agent of agents) {
+      if (!isAnswer(done)) service.store.write((database) => makeJob(database, agent, done.row, service.run));
+    }
+    return done;
+  });`,
     sentence: "A crash between two commits leaves a withdrawal without a job: promised, and never asked of the agent (liveness).",
     when: ({ rates }) => rates.gatewayDies + rates.commitFails > 0,
   },

@@ -12,16 +12,18 @@ export const recoveryMutants: readonly Mutant[] = [
   {
     name: "next-one-too-low",
     file: opening,
-    find: "reduce(dearer, floor);",
-    replace: "reduce(dearer, floor) - (kept.length > 0 ? 1n : 0n);",
+    find: "    const next = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);\n",
+    replace: `    const far = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);
+    const next = kept.length > 0 ? (BigInt(far) - 1n).toString() : far;
+`,
     sentence: "After an opening the newest nonce that the gateway knows of is given out once more (bijection).",
     when: agentWentBack,
   },
   {
     name: "opening-overlooks-the-chain",
     file: opening,
-    find: "counts.get(network) ?? 0n, ...mine",
-    replace: "0n, ...mine",
+    find: "counts.get(network), ...own",
+    replace: "slots.first, ...own",
     sentence: "An opening does not count what only the chain remembers: its yes gives out nonces that are used (liveness).",
     when: isCompared,
   },
@@ -95,7 +97,7 @@ export const recoveryMutants: readonly Mutant[] = [
     file: "agent/signer/acts/replace.ts",
     find: "  return intend(turn, approval, account, withdrawal.slot, above + 1, dearer,",
     replace:
-      "  const isTold = newest.facts === null;\n  return intend(turn, approval, account, isTold ? account.next.toString() : withdrawal.slot, above + 1, dearer,",
+      "  const isTold = newest.facts === null;\n  return intend(turn, approval, account, isTold ? account.next : withdrawal.slot, above + 1, dearer,",
     sentence: "A withdrawal whose bytes were forgotten is signed again on another nonce, and both can be paid (bijection).",
     when: agentWentBack,
   },

@@ -13,7 +13,7 @@ export const tokenMutants: readonly Mutant[] = [
     find: "  if (first !== undefined) return waitingBelow(core, placeOf(withdrawal)) ?? recorded(turn, withdrawal, first);\n",
     replace: `  if (first !== undefined) {
     const again = core.policy.approval(transactionId);
-    const from = core.accounts.find(withdrawal.job.network, turn.account);
+    const from = core.accounts.find(withdrawal.job.network, withdrawal.account);
     if (again !== undefined && from !== undefined) return intend(turn, again, from, from.next, 1, facts);
   }`,
     sentence: "An intent without a signature, as a crash leaves it, is made again with the next nonce (one token for life).",
@@ -41,7 +41,7 @@ export const tokenMutants: readonly Mutant[] = [
     name: "bump-with-a-new-nonce",
     file: "agent/signer/acts/replace.ts",
     find: "return intend(turn, approval, account, withdrawal.slot, above + 1, dearer, { tipAllowedUnits });",
-    replace: "return intend(turn, approval, account, account.next.toString(), above + 1, dearer, { tipAllowedUnits });",
+    replace: "return intend(turn, approval, account, account.next, above + 1, dearer, { tipAllowedUnits });",
     sentence: "A dearer version gets a nonce of its own, so both versions can be paid (one token for life).",
   },
   {
@@ -50,7 +50,7 @@ export const tokenMutants: readonly Mutant[] = [
     find: '    if (record.kind === "INTENT" && record.version === 1) {',
     replace: `    if (record.kind === "INTENT" && record.version > 1) {
       const bumped = this.find(record.network, record.account);
-      if (bumped !== undefined) bumped.next += 1n;
+      if (bumped !== undefined) bumped.next = (BigInt(bumped.next) + 1n).toString();
     }
     if (record.kind === "INTENT" && record.version === 1) {`,
     sentence: "A fee bump counts as a use of the account, so a nonce is left out and all later ones wait for it (liveness).",
@@ -61,7 +61,7 @@ export const tokenMutants: readonly Mutant[] = [
     file: accounts,
     find: "    if (change === 0) return;",
     replace: `    const owner = this.find(network, account);
-    if (to === "reverted" && owner !== undefined) owner.next -= 1n;
+    if (to === "reverted" && owner !== undefined) owner.next = (BigInt(owner.next) - 1n).toString();
     if (change === 0) return;`,
     sentence:
       "What the courier calls reverted gives its nonce back, and the next withdrawal gets one that is in use (bijection).",
@@ -71,14 +71,15 @@ export const tokenMutants: readonly Mutant[] = [
     name: "account-begins-anew",
     file: accounts,
     find: "  return next !== adopted;",
-    replace: "  return next < adopted;",
+    replace: "  return BigInt(next) < BigInt(adopted);",
     sentence: "The courier may name another first nonce after tokens were bound, and used ones are given out again (bijection).",
   },
   {
     name: "counter-follows-the-courier",
     file: "agent/signer/acts/adopt.ts",
-    find: "  if (count <= account.next) {",
-    replace: "  if (count > account.next) account.next = count;\n  if (count <= account.next) {",
+    find: "  if (familyOf(network).slots.compare(count, account.next) <= 0) {",
+    replace:
+      "  if (BigInt(count) > BigInt(account.next)) account.next = count;\n  if (familyOf(network).slots.compare(count, account.next) <= 0) {",
     sentence:
       "The courier's count of the chain moves the next nonce, so numbers are left out or differ after a restart (bijection).",
   },
@@ -93,8 +94,9 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "nonce-by-what-is-pending",
     file: "agent/signer/acts/sign.ts",
-    find: "  return intend(turn, approval, account, account.next.toString(), 1, facts);",
-    replace: "  return intend(turn, approval, account, (account.adopted + BigInt(account.pending)).toString(), 1, facts);",
+    find: "  return intend(turn, approval, account, account.next, 1, facts);",
+    replace:
+      "  return intend(turn, approval, account, (BigInt(account.adopted) + BigInt(account.pending)).toString(), 1, facts);",
     sentence: "The next nonce is counted from what is unfinished, and is wrong as soon as something is final (bijection).",
   },
   {

@@ -10,6 +10,7 @@ import { namedReceiver, type Order, type Plan, showsAll } from "../world/plan.ts
 import { isCancel, readRaw, type SignedTransaction } from "../world/raw.ts";
 import { contract, currencies, hot, merchant } from "../world/setting.ts";
 import { Prices, plainGas } from "./prices.ts";
+import { Sweeps } from "./sweeps.ts";
 import { must, Violation } from "./violation.ts";
 
 /** A row of the gateway's table of withdrawals, as far as truth goes. */
@@ -45,6 +46,7 @@ export class Payments {
   readonly #fates = new Map<string, Fate>(); // by contract and units
   readonly #byOrder = new Map<string, Fate>();
   readonly #ownerOf = new Map<number, Fate>(); // by nonce
+  readonly #ownNonces = new Set<number>(); // of top-ups
   readonly #byId = new Map<string, Fate>(); // as the gateway calls them
   readonly #chain: Chain;
   /**
@@ -69,9 +71,11 @@ export class Payments {
   readonly #isInOrder: boolean;
   /** Transactions of the account that somebody else made with its key. */
   readonly foreign = new Set<string>();
+  readonly sweeps: Sweeps;
 
   constructor(chain: Chain, plan: Plan) {
     this.#chain = chain;
+    this.sweeps = new Sweeps(chain, plan.deposits);
     this.#prices = new Prices(chain.baseFeeWei);
     // What was signed and forgotten in between makes dearer what leaves.
     this.#isHonest = plan.rates.hostileCourier === 0 && !plan.isPutBackAgain;
@@ -150,6 +154,11 @@ export class Payments {
   left(raw: string): SignedTransaction {
     const transaction = readRaw(raw);
     if (transaction === null) throw new Violation("only a payment leaves", "bytes that are no transaction");
+    if (this.sweeps.isOwn(transaction)) {
+      this.sweeps.left(transaction);
+      if (transaction.from === hot.toLowerCase()) this.#ownNonces.add(transaction.nonce);
+      return transaction;
+    }
     const fate = this.#fateOf(transaction);
     if (fate === null) throw new Violation("only what was ordered is paid", `nonce ${transaction.nonce}, ${transaction.data}`);
     must(transaction.from === hot.toLowerCase(), "only the own account pays", () => transaction.from);
@@ -174,7 +183,9 @@ export class Payments {
     );
     const isHelped = this.#helped.has(transactionIdOf({ merchant, operation: "withdraw", orderId: fate.order.orderId }));
     if (this.#isHonest && !isHelped) this.#prices.left(transaction, fate.versions.size + 1);
-    const isNext = nonce <= this.#chain.top.nonce || this.#ownerOf.has(nonce - 1) || this.#ownerOf.has(nonce);
+    const isTaken = (one: number): boolean => this.#ownerOf.has(one) || this.#ownNonces.has(one);
+    const isNext = nonce <= this.#chain.top.nonce || isTaken(nonce - 1) || isTaken(nonce);
+    must(!this.#ownNonces.has(nonce), "a token has one withdrawal", () => `nonce ${nonce} is a top-up's`);
     must(isNext || !this.#isInOrder, "no nonce is given that the chain never comes to", () => `nonce ${nonce}`);
     if (owner !== fate) this.#met.add(nonce);
     if (fate.token !== nonce) fate.isForgotten = false;
@@ -192,7 +203,11 @@ export class Payments {
         const isShort = gasUsed === transaction.gasLimit && gasUsed > plainGas;
         must(!isShort, "no payment fails for want of gas", () => `${transaction.hash}: ${transaction.gasLimit}`);
       }
-      if (this.foreign.has(transaction.hash)) continue;
+      if (this.foreign.has(transaction.hash) || this.#chain.outside.has(transaction.hash)) continue;
+      if (this.sweeps.isOwn(transaction)) {
+        must(this.sweeps.has(transaction.hash), "only released bytes are in a block", () => transaction.hash);
+        continue;
+      }
       const fate = this.#fateOf(transaction);
       must(fate?.versions.has(transaction.hash) === true, "only released bytes are in a block", () => transaction.hash);
       if (fate === null || status === 0 || isCancel(transaction)) continue;

@@ -35,6 +35,7 @@ import { logOf } from "./log.ts";
 import type { Plan } from "./plan.ts";
 import { readBack } from "./read-back.ts";
 import {
+  accounts,
   begun,
   chainName,
   confirmationsOf,
@@ -43,7 +44,6 @@ import {
   currencies,
   gatewayKey,
   gatewayUrl,
-  hot,
   merchant,
   nodeUrls,
   seal,
@@ -161,7 +161,7 @@ export class Machine {
     if (plan.isForged) meetForgery(this.drive, () => openLedger(found));
     const { ledger, checkpoint, records } = openLedger(found);
     if (!owner.isAlive) return;
-    const core = new Core(readRules(settings, hot), ledger.past, (checkpoint as CoreSnapshot | null) ?? undefined);
+    const core = new Core(readRules(settings, accounts), ledger.past, (checkpoint as CoreSnapshot | null) ?? undefined);
     for (const record of records) core.fold(record);
     const sockets = new Set<LocalSocket>();
     const signer = new Signer({
@@ -227,7 +227,7 @@ export class Machine {
     createCourier({
       ...{ agent: this.id, address: linkAddress(gatewayUrl), gatewayKey: publicKeyFromHex(gatewayKey.publicKey) },
       linkKey: privateKeyFromSeed(this.linkSeed),
-      doors: new Map([[chainName, createChainDoor(createPayer(nodes, [contract], monotonic), monotonic)]]),
+      doors: new Map([[chainName, createChainDoor(createPayer(nodes, [{ contract, decimal: 6 }], monotonic), monotonic)]]),
       ...{
         currencies,
         readBack: readBack(courierSettings(plan)),

@@ -4,7 +4,7 @@
  */
 
 import type { CourierSettings, PolicySettings, SignerSettings } from "../../agent/config/settings.ts";
-import { accountsOf, deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
@@ -28,9 +28,12 @@ export const contract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 export const begun = 1_700_006_392_000;
 export const gatewayUrl = "http://127.0.0.1:9";
 
-export const evm = deriveNodes(Uint8Array.from({ length: 64 }, (_, index) => index));
-export const wallet = walletOf(evm);
-export const accounts = accountsOf(evm);
+export const ownAccounts = deriveAccounts(
+  Uint8Array.from({ length: 64 }, (_, index) => index),
+  ["evm"],
+);
+export const wallet = walletOf(ownAccounts);
+export const accounts = namedAccounts(ownAccounts);
 /** Of every ledger: a machine's clone has the same keystore. */
 export const seal = new LedgerSeal(new Uint8Array(32).fill(99));
 
@@ -38,11 +41,11 @@ export const seal = new LedgerSeal(new Uint8Array(32).fill(99));
 export function vaultOf(signerSeed: number): Vault {
   const known = vaults.get(signerSeed);
   if (known !== undefined) return known;
-  const nodes = deriveNodes(Uint8Array.from({ length: 64 }, (_, index) => index));
+  const seed = Uint8Array.from({ length: 64 }, (_, index) => index);
   const made = unlockVault({
     wallet,
     networks: [network],
-    evm: nodes,
+    accounts: deriveAccounts(seed, ["evm"]),
     signerSeed: new Secret(new Uint8Array(32).fill(signerSeed)),
   });
   vaults.set(signerSeed, made);
@@ -50,7 +53,7 @@ export function vaultOf(signerSeed: number): Vault {
 }
 const vaults = new Map<number, Vault>();
 
-export const hot = vaultOf(1).accounts[0]?.address ?? "";
+export const hot = accounts[0]?.id ?? "";
 
 const gatewayPrivate = privateKeyFromSeed(new Uint8Array(32).fill(200));
 export const gatewayKey: GatewayKey = {
@@ -137,13 +140,15 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
     minWithdrawAmount: "0.01",
     enabled: true,
     depositOnly: false,
-    ...{ market: "", listUnpriced: false },
+    ...{ preset: "", market: "", listUnpriced: false, sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" } },
   };
   const confirmations = confirmationsOf(plan);
   return {
     listen: { host: "127.0.0.1", port: 0, tls: null },
     ...{ publicUrl: gatewayUrl, trustProxy: [], database: ":memory:", keyFile: "" },
-    chains: { [chainName]: { family: "evm", chainId, network, nodes, agentNodes: nodes, confirmations } },
+    chains: {
+      [chainName]: { family: "evm", chainId, preset: "", explorer: "", network, nodes, agentNodes: nodes, confirmations },
+    },
     currencies: {
       eth: { id: "eth", name: "Ether", symbol: "ETH", decimal: 18, contract: "", ...common },
       usdt: { id: "usdt", name: "Tether", symbol: "USDT", decimal: 6, contract, ...common },
@@ -154,6 +159,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
       ...{ bodyBytesMax: 65_536, withdrawalWaitMs: 1_500, listMax: 100 },
     },
     lifetimes: { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 },
+    sweepsAtOnce: 4,
     callbacks: { allowLoopback: false, allowNetworks: [], retryMs: [], timeoutMs: 1_000 },
     ...{ contentTypeOnGet: false, logLevel: "silent", alerts: null, metrics: null },
   };

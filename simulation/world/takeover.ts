@@ -15,7 +15,7 @@ import { kernel, note } from "../kernel/kernel.ts";
 import { must } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
 import { canCompare, showsAll } from "./plan.ts";
-import { accounts, evm, merchant, network, pairedCurrencies, vaultOf, wallet } from "./setting.ts";
+import { accounts, merchant, network, ownAccounts, pairedCurrencies, vaultOf, wallet } from "./setting.ts";
 import type { World } from "./world.ts";
 
 const keySeed = 2;
@@ -171,7 +171,7 @@ export class Takeover {
       ...{ currencies: pairedCurrencies, nonce: kernel.chance.bytes("pairing nonce", 32).toString("hex") },
       at: this.#world.gateway.clock(),
     });
-    const proofs = proveAccounts(evm, accountDigestOf(transcript));
+    const proofs = proveAccounts(ownAccounts, accountDigestOf(transcript));
     const proven = { signerSignature: signTranscript(transcript, signer), proofs };
     return { transcript, body: Buffer.from(JSON.stringify(sealTranscript(transcript, { secret, linkKey, proven }))) };
   }

@@ -29,7 +29,7 @@ function unnoticed(world: World): string {
   const blind = serving(world).find(({ signer }) => {
     const { locked, accounts } = signer?.signer.core ?? { locked: null, accounts: null };
     const adopted = accounts?.find(network, hot)?.adopted;
-    return locked === null && adopted !== undefined && nonces.some((nonce) => BigInt(nonce) >= adopted);
+    return locked === null && adopted !== undefined && nonces.some((nonce) => BigInt(nonce) >= BigInt(adopted));
   });
   return blind === undefined ? "" : `${blind.name} has not noticed who else uses its account`;
 }
@@ -46,7 +46,7 @@ function isHeldUp({ gateway, takeover, machines, chain }: World): boolean {
 }
 
 export function unrestOf(world: World): string {
-  return isHeldUp(world) ? "" : world.people.open() || unfinished(world) || unnoticed(world);
+  return isHeldUp(world) ? "" : world.people.open() || world.payers.open() || unfinished(world) || unnoticed(world);
 }
 
 /**

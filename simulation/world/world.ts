@@ -16,6 +16,7 @@ import { Chain } from "./chain.ts";
 import { type CommitVerdict, Gateway } from "./gateway.ts";
 import { Network } from "./network.ts";
 import { Node } from "./node.ts";
+import { Payers } from "./payers.ts";
 import { People } from "./people.ts";
 import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
 import { Rescue } from "./rescue.ts";
@@ -51,6 +52,7 @@ export class World {
   readonly ledgers = new Map<Machine, DurableLedger>();
   readonly payments: Payments;
   readonly people: People;
+  readonly payers: Payers;
   readonly weather: Weather;
   /** Who does what docs/recovering.md says; null in the runs in which nobody does. */
   readonly rescue: Rescue | null;
@@ -87,6 +89,7 @@ export class World {
     });
     this.payments = new Payments(this.chain, plan);
     this.people = new People(this);
+    this.payers = new Payers(this);
     this.weather = new Weather(this);
     this.rescue = this.plan.rescue ? new Rescue(this) : null;
     this.takeover = new Takeover(this);
@@ -150,6 +153,7 @@ export class World {
     machine.startSigner();
     machine.startCourier();
     this.people.begin();
+    this.payers.begin();
     this.weather.begin();
     scheduler.every(this.plan.blockMs, scheduler.world, () => void this.chain.mine());
     scheduler.after(this.plan.faultsMs, scheduler.world, () => this.#calmDown());
@@ -244,7 +248,8 @@ export class World {
   #calmEarly(): void {
     if ((this.rescue !== null && this.rescue.waits !== "") || this.weather.backups.isAwaited) return;
     const last = Math.max(...this.plan.orders.map((order) => order.atMs));
-    if (this.isFaulty && kernel.scheduler.nowMs > last && this.people.open() === "") this.#calmDown();
+    if (this.isFaulty && kernel.scheduler.nowMs > last && this.people.open() === "" && this.payers.open() === "")
+      this.#calmDown();
   }
 
   #calmDown(): void {
@@ -301,6 +306,7 @@ export class World {
     for (const transaction of this.payments.heldBytes()) this.chain.offer(transaction);
     for (let count = 0; count <= this.plan.confirmations && this.violation === null; count += 1) this.chain.mine();
     this.holds(() => this.payments.told(this.witness.told()));
+    this.holds(() => this.payments.sweeps.ends(this.payers.paid));
     for (const machine of serving(this)) {
       this.holds(() => this.#remembers(machine));
       this.holds(() => this.#closes(machine));
@@ -319,7 +325,7 @@ export class World {
     if (account === undefined || !isOver || this.payments.foreign.size > 0) return;
     const { nonce } = this.chain.top;
     must(
-      BigInt(nonce) >= account.next,
+      BigInt(nonce) >= BigInt(account.next),
       "every slot below the next one ends on chain",
       () => `${name}: ${nonce} of ${account.next}`,
     );

@@ -3,10 +3,10 @@
  * longer. A world is a range of seeds, so that a seed alone tells a run again. Touches nothing.
  */
 import type { Chance } from "../kernel/chance.ts";
-import type { FaultKind, Plan, Rates } from "./plan.ts";
+import type { DepositOrder, FaultKind, Plan, Rates } from "./plan.ts";
 
 /** The seed before the first of each world. */
-export const worlds = { "lying-node": 1_000_000_000, "same-epoch": 2_000_000_000 } as const;
+export const worlds = { "lying-node": 1_000_000_000, sweeps: 2_000_000_000, "same-epoch": 3_000_000_000 } as const;
 
 /** @public */
 export type WorldName = keyof typeof worlds;
@@ -21,12 +21,17 @@ const passing: readonly FaultKind[] = [...brief, "nodeHides", "nodeLags", "poolF
 
 type Drawn = Omit<Plan, "isForged" | "isPutBackAgain">;
 
+function isIn(world: WorldName, seed: number): boolean {
+  const from = worlds[world];
+  return seed > from && seed <= from + seedsMax;
+}
+
 /** The plan that chance drew, as it is in the world of its seed. */
 export function inWorld(drawn: Drawn, seed: number, chance: Chance): Omit<Plan, "isForged"> {
   const plan = { ...drawn, isPutBackAgain: false };
-  const isIn = (name: WorldName): boolean => seed > worlds[name] && seed <= worlds[name] + seedsMax;
-  if (isIn("lying-node")) return lyingNode(plan, chance);
-  return isIn("same-epoch") ? sameEpoch(plan, chance) : plan;
+  if (isIn("lying-node", seed)) return lyingNode(plan, chance);
+  if (isIn("sweeps", seed)) return withDeposits(plan, chance);
+  return isIn("same-epoch", seed) ? sameEpoch(plan, chance) : plan;
 }
 
 function lyingNode<P extends Drawn>(plan: P, chance: Chance): P {
@@ -56,4 +61,29 @@ function only(rates: Rates, kinds: readonly FaultKind[]): Rates {
   return Object.fromEntries(
     Object.entries(rates).map(([kind, rate]) => [kind, kinds.includes(kind as FaultKind) ? rate : 0]),
   ) as Rates;
+}
+
+/**
+ * Deposits that are swept, beside a few withdrawals: whoever is paid in pays out of the same
+ * account. No price rises above what a sweep may cost, since one that is refused waits for an hour.
+ */
+function withDeposits<P extends Drawn>(plan: P, chance: Chance): P {
+  const faultsMs = chance.between("faults last among sweeps", 20, 60) * 500;
+  const count = chance.between("deposits", 1, 3);
+  const deposits = Array.from({ length: count }, (_, index): DepositOrder => {
+    const currency = chance.pick("deposited", ["eth", "usdt", "usdt"] as const);
+    const amount = `0.${6 + index}`;
+    return {
+      ...{ orderId: `deposit-${index + 1}`, currency, amount, units: BigInt(6 + index) * 10n ** (currency === "eth" ? 17n : 5n) },
+      atMs: 500 + chance.below("deposit at", Math.floor(faultsMs / 2)),
+      // The rest comes while the sweep of the first part is on its way, or after it.
+      moreMs: chance.below("more comes", 3) === 0 ? chance.between("more comes after", 10, 60) * 500 : 0,
+    };
+  });
+  return {
+    ...plan,
+    rates: { ...only(plan.rates, passing), feeSpikes: 0 },
+    ...{ rescue: false, takeover: false, oldBackup: "", rules: "", policy: "wide", refusing: "", helps: 0 },
+    ...{ deposits, faultsMs },
+  };
 }

@@ -1,6 +1,7 @@
 /** What eight clients say to a broadcast, recorded, and what it means. */
 import { expect, describe as group, it } from "vitest";
-import { classifyBroadcastError, isRevert, mergeBroadcasts } from "../../chains/evm/broadcast.ts";
+import { classifyBroadcastError, isRevert } from "../../chains/evm/broadcast.ts";
+import { mergeBroadcasts } from "../../chains/providers/broadcasts.ts";
 import { vectors } from "../support/evm-values.ts";
 
 group("what nodes say to a broadcast", () => {
@@ -11,7 +12,7 @@ group("what nodes say to a broadcast", () => {
     expect(new Set(texts.map(([client]) => client.split(" ")[0])).size).toBeGreaterThanOrEqual(8 + 1);
   });
 
-  it.each(texts)("%s: %s", (_client, text, expected) => {
+  it.each(texts)("broadcasting by %s: %s", (_client, text, expected) => {
     expect(classifyBroadcastError(text)).toBe(expected);
     expect(classifyBroadcastError(text.toUpperCase())).toBe(expected);
   });

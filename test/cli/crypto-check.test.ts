@@ -10,11 +10,11 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { check } from "../../agent/check/check.ts";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { sealKeystore } from "../../agent/keystore/keystore.ts";
-import { deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
+import { type FakeNode, startFakeNode } from "../../rig/fake-node.ts";
 import { AgentFolder, knownMnemonic } from "../support/agent-folder.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { type FakeNode, startFakeNode } from "../support/fake-node.ts";
 
 startsTheBuild();
 let folder: AgentFolder;
@@ -43,8 +43,8 @@ beforeEach(async () => {
   });
   const { state } = folder;
   mkdirSync(join(state, "signer", "ledger"), { recursive: true, mode: 0o700 });
-  const nodes = deriveNodes(mnemonicToSeedSync(knownMnemonic));
-  const contents = { wallet: walletOf(nodes), networks: ["eip155:31337"], evm: nodes, signerSeed: new Secret(randomBytes(32)) };
+  const accounts = deriveAccounts(mnemonicToSeedSync(knownMnemonic), ["evm"]);
+  const contents = { wallet: walletOf(accounts), networks: ["eip155:31337"], accounts, signerSeed: new Secret(randomBytes(32)) };
   const text = sealKeystore({ contents, encKey: Buffer.from(folder.encKey), random: randomBytes });
   writeFileSync(join(state, "signer", "keystore.json"), text, { mode: 0o600 });
   writeFileSync(join(state, "signer", "ledger", "00000001.jsonl"), "{}\n", { mode: 0o600 });
@@ -127,7 +127,7 @@ const cases: readonly (readonly [string, number, string, () => unknown])[] = [
   ["a node that is away", 0, "warning NODE_UNREACHABLE", () => node.close()],
 ];
 
-it.each(cases)("%s", async (_, exit, found, broken) => {
+it.each(cases)("crypto --check: %s", async (_, exit, found, broken) => {
   await broken();
   const { code, codes, output } = await checked(...encKey());
   expect([code, codes], output).toEqual([exit, [found]]);

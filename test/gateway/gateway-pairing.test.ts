@@ -5,7 +5,7 @@
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { HDKey } from "@scure/bip32";
 import { describe, expect, it } from "vitest";
-import { type AccountNodes, accountsOf, deriveNodes } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, namedAccounts, type WalletAccount } from "../../agent/keystore/nodes.ts";
 import { createMerchant, listAgents, releaseAgent } from "../../gateway/operator/people.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import { placeJobs } from "../../gateway/withdrawals/jobs.ts";
@@ -22,7 +22,7 @@ import {
   usdtContract,
   wallet,
   walletFrom,
-} from "../support/gateway-server.ts";
+} from "../../rig/gateway-server.ts";
 import { agentRow, anotherGateway, auto, countOf, db, eachTestItsGateway, gateway, ready, release } from "../support/shop.ts";
 
 eachTestItsGateway();
@@ -33,7 +33,7 @@ function heard(): void {
 }
 
 describe("pairing", () => {
-  it("grants under the key that apiKey names, with the same short code on both sides", async () => {
+  it("pairing grants under the key that apiKey names, with the same short code on both sides", async () => {
     const { keyId, fingerprint } = parseApiKey(gateway.merchant.apiKey);
     const sealed = gateway.sealed();
     const answer = await gateway.register(sealed);
@@ -51,7 +51,7 @@ describe("pairing", () => {
     expect(keyId).toBe(gateway.merchant.keyId);
   });
 
-  it("again with the same keys raises the epoch; with others it is refused until the agent is released", async () => {
+  it("pairing again with the same keys raises the epoch; with others it is refused until the agent is released", async () => {
     await gateway.pair();
     const { id } = agentRow();
     const again = await gateway.pair();
@@ -66,7 +66,7 @@ describe("pairing", () => {
     expect((await gateway.pair()).body.code).toBe("pairing_taken");
   });
 
-  it("comes back to a released agent with its chain of jobs and a higher epoch", async () => {
+  it("pairing comes back to a released agent with its chain of jobs and a higher epoch", async () => {
     await ready();
     await auto();
     const { id } = agentRow();
@@ -82,7 +82,7 @@ describe("pairing", () => {
     });
   });
 
-  it("is the right of one of the merchant's two keys, which has no other; the shop's has every other", async () => {
+  it("pairing is the right of one of the merchant's two keys, which has no other; the shop's has every other", async () => {
     const { apiKey, shopKey } = gateway.merchant;
     const noPairing = await gateway.pair({}, shopKey);
     expect([noPairing.status, noPairing.body.code, noPairing.body.scope]).toEqual([403, "scope_missing", "agent:pair"]);
@@ -107,7 +107,18 @@ describe("pairing", () => {
     expect(shopKey).not.toBe(apiKey);
   });
 
-  it("uses up the key's right, once for every key", async () => {
+  it("pairing is refused with accounts of a family that is not served, and with a network whose family has none", async () => {
+    const named = (family: string): PairedAccount[] => wallet.accounts.map((account) => ({ ...account, family }));
+    for (const accounts of [named("other"), [...wallet.accounts, ...named("other")]]) {
+      const change = { wallet: walletFingerprintOf(accounts), accounts };
+      const answer = await gateway.pair(change);
+      expect([answer.status, answer.body.code, answer.body.reason]).toEqual([400, "pairing_invalid", "PAIRING_TRANSCRIPT"]);
+      expect(countOf("agents")).toBe(0);
+    }
+    expect((await gateway.pair()).status).toBe(200);
+  });
+
+  it("pairing uses up the key's right, once for every key", async () => {
     await gateway.pair();
     db().run("UPDATE agents SET releasedAt = 1");
     expect((await gateway.pair()).body.code).toBe("pairing_used");
@@ -116,8 +127,9 @@ describe("pairing", () => {
   });
 
   describe("keeps to one merchant", () => {
-    const foreign = walletFrom(deriveNodes(new Uint8Array(64).fill(7)));
-    const { account0, account1 } = wallet.nodes;
+    const foreign = walletFrom(deriveAccounts(new Uint8Array(64).fill(7), ["evm"]));
+    const [account0, account1] = wallet.nodes as readonly [WalletAccount, WalletAccount];
+    const [otherHot, otherDeposits] = foreign.nodes as readonly [WalletAccount, WalletAccount];
     /**
      * The same key and so the same addresses in another text: nothing checks which parent an xpub
      * names.
@@ -135,7 +147,7 @@ describe("pairing", () => {
       return new HDKey(same).publicExtendedKey;
     };
     /** Another merchant with the keys of `nodes`, who may name other accounts than theirs. */
-    const pairStranger = async (nodes: AccountNodes, accounts = accountsOf(nodes)): Promise<Answered> => {
+    const pairStranger = async (nodes: readonly WalletAccount[], accounts = namedAccounts(nodes)): Promise<Answered> => {
       const stranger = createMerchant(gateway.operator, { name: "Other", language: "en" });
       const change = { wallet: walletFingerprintOf(accounts), accounts };
       return gateway.pair(change, stranger.apiKey, newAgentKeys(), nodes);
@@ -143,12 +155,12 @@ describe("pairing", () => {
     const [hot, deposits] = wallet.accounts as readonly [PairedAccount, PairedAccount];
     const inOtherText = { ...deposits, id: otherText(deposits.id) };
 
-    it.each<[string, AccountNodes, PairedAccount[]?]>([
+    it.each<[string, readonly WalletAccount[], PairedAccount[]?]>([
       ["a whole wallet", wallet.nodes],
-      ["a paying address", { ...foreign.nodes, account0 }],
-      ["a deposit key", { ...foreign.nodes, account1 }],
-      ["a deposit key in another text", { ...foreign.nodes, account1 }, [foreign.accounts[0] as PairedAccount, inOtherText]],
-    ])("%s, even after its agent was released", async (_name, nodes, named) => {
+      ["a paying address", [account0, otherDeposits]],
+      ["a deposit key", [otherHot, account1]],
+      ["a deposit key in another text", [otherHot, account1], [foreign.accounts[0] as PairedAccount, inOtherText]],
+    ])("pairing keeps to one merchant: %s, even after its agent was released", async (_name, nodes, named) => {
       await gateway.pair();
       const refused = async (): Promise<void> => {
         const answer = await pairStranger(nodes, named);
@@ -156,7 +168,7 @@ describe("pairing", () => {
         expect(countOf("agents")).toBe(1);
       };
       await refused();
-      db().run("UPDATE agents SET hotAddress = lower(hotAddress)");
+      db().run("UPDATE agents SET accounts = replace(accounts, ?, lower(?))", hot.id, hot.id);
       await refused();
       release();
       await refused();
@@ -166,17 +178,20 @@ describe("pairing", () => {
     it.each<[string, PairedAccount[]]>([
       ["paying address", [hot, foreign.accounts[1] as PairedAccount]],
       ["deposit key", [foreign.accounts[0] as PairedAccount, deposits]],
-    ])("the %s that a stranger names without its key: the owner pairs after him", async (_name, named) => {
-      const answer = await pairStranger(foreign.nodes, named);
-      const theirs = named.find((account) => account === hot || account === deposits);
-      expect([answer.status, answer.body.code, answer.body.account]).toEqual([401, "pairing_unproven", theirs?.id]);
-      expect(countOf("agents")).toBe(0);
-      expect((await gateway.pair()).status).toBe(200);
-      expect((await pairStranger(foreign.nodes)).status).toBe(200); // with his own keys he may
-    });
+    ])(
+      "pairing keeps to one merchant: the %s that a stranger names without its key: the owner pairs after him",
+      async (_name, named) => {
+        const answer = await pairStranger(foreign.nodes, named);
+        const theirs = named.find((account) => account === hot || account === deposits);
+        expect([answer.status, answer.body.code, answer.body.account]).toEqual([401, "pairing_unproven", theirs?.id]);
+        expect(countOf("agents")).toBe(0);
+        expect((await gateway.pair()).status).toBe(200);
+        expect((await pairStranger(foreign.nodes)).status).toBe(200); // with his own keys he may
+      },
+    );
   });
 
-  it("answers the same request again with the very same grant and changes nothing", async () => {
+  it("pairing answers the same request again with the very same grant and changes nothing", async () => {
     const sealed = gateway.sealed();
     const granted = await gateway.register(sealed);
     const before = agentRow();
@@ -188,7 +203,7 @@ describe("pairing", () => {
     expect(JSON.parse((await gateway.pair()).body.grant).epoch).toBe(2);
   });
 
-  it("refuses a recorded request once a newer one was granted, and after the agent was released", async () => {
+  it("pairing refuses a recorded request once a newer one was granted, and after the agent was released", async () => {
     const recorded = gateway.sealed();
     const newer = gateway.sealed();
     for (const sealed of [recorded, newer]) expect((await gateway.register(sealed)).status).toBe(200);
@@ -205,7 +220,7 @@ describe("pairing", () => {
   it.each([
     ["link", "linkSignature"],
     ["signer", "signerSignature"],
-  ] as const)("needs the signature of the %s key that the transcript names", async (key, field) => {
+  ] as const)("pairing needs the signature of the %s key that the transcript names", async (key, field) => {
     const sealed = gateway.sealed();
     const { [field]: signature, ...unsigned } = sealed;
     const without = await gateway.register(unsigned);
@@ -224,7 +239,7 @@ describe("pairing", () => {
     expect((await gateway.register(sealed)).status).toBe(200);
   });
 
-  it("needs the proof of each account's own key, over this transcript, in the accounts' order", async () => {
+  it("pairing needs the proof of each account's own key, over this transcript, in the accounts' order", async () => {
     const sealed = gateway.sealed();
     const [hot = "", deposits = ""] = sealed.proofs;
     const [oldHot = "", oldDeposits = ""] = gateway.sealed().proofs;
@@ -269,7 +284,7 @@ describe("pairing", () => {
     "one key for both": [{ signerKey: "1".repeat(64), linkKey: "1".repeat(64) }, 400, "pairing_invalid"],
   };
   for (const [name, [change, status, code]] of Object.entries(wrong)) {
-    it(`is refused with ${name}, and uses nothing up`, async () => {
+    it(`pairing is refused with ${name}, and uses nothing up`, async () => {
       const answer = await gateway.pair(change);
       expect([answer.status, answer.body.code]).toEqual([status, code]);
       expect(countOf("agents")).toBe(0);
@@ -277,7 +292,7 @@ describe("pairing", () => {
     });
   }
 
-  it("is refused with a wrong secret, a revoked key, a key without the right, a public-key one, and a bent MAC", async () => {
+  it("pairing is refused with a wrong secret, a revoked key, a key without the right, a public-key one, and a bent MAC", async () => {
     const { keyId, fingerprint } = parseApiKey(gateway.merchant.apiKey);
     const forged = `${keyId}.${Buffer.alloc(32).toString("base64url")}.${fingerprint}`;
     expect((await gateway.pair({}, forged)).body.code).toBe("pairing_key_invalid");
@@ -296,7 +311,7 @@ describe("pairing", () => {
     expect((await gateway.pair()).status).toBe(200);
   });
 
-  it("is limited by address", async () => {
+  it("pairing is limited by address", async () => {
     await anotherGateway();
     for (let i = 0; i < 5; i += 1) expect((await gateway.pair()).status).toBe(200);
     const away = await gateway.pair();

@@ -13,9 +13,9 @@ import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts
 import type { OpenedEntry, Statement } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
-import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../support/gateway-database.ts";
+import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../../rig/gateway-database.ts";
+import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
 import { audit, connect, db, decision, eachTestItsHub, gateway, greeted, keys, observed, signed } from "../support/hub-server.ts";
-import { type EntryBody, headAt, type LinkAgent, statementOf } from "../support/link-agent.ts";
 
 eachTestItsHub();
 
@@ -44,7 +44,7 @@ async function offered(): Promise<{ agent: LinkAgent; part: Awaited<ReturnType<L
   return { agent, part: await agent.next("recovery") };
 }
 
-/** What a ledger of epoch 3 says of itself until its opening by the newest order is acknowledged. */
+/** A ledger of epoch 3 as it names itself until its opening by the newest order is acknowledged. */
 const told = (change: Partial<Statement> = {}): Partial<Statement> => ({ epoch: 3, opened: orderName(), ...change });
 
 async function renewed(): Promise<LinkAgent> {
@@ -71,7 +71,7 @@ async function signAll(count: number, after = 0): Promise<void> {
 }
 
 describe("the order", () => {
-  it("of a size that no connection takes at once comes whole to one that reads slowly", async () => {
+  it("the order of a recovery of a size that no connection takes at once comes whole to one that reads slowly", async () => {
     for (let number = 1; number <= 3_000; number++) askWithdrawal(db.store, keys.id, number);
     await signAll(3_000);
     begin();
@@ -87,7 +87,7 @@ describe("the order", () => {
     expect(withdrawals).toBe(3_000);
   });
 
-  it("goes to the old epoch in place of a welcome, and says all that is signed and open, each job under the gateway's key", async () => {
+  it("the order of a recovery goes to the old epoch in place of a welcome, and says all that is signed and open, each job under the gateway's key", async () => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const second = askWithdrawal(db.store, keys.id, 2);
     const third = askWithdrawal(db.store, keys.id, 3);
@@ -108,7 +108,7 @@ describe("the order", () => {
     expect(isJobSignature(`${job} `, signature, gateway.publicKey)).toBe(false);
   });
 
-  it("names what the account spent and nothing explains, the newest first", async () => {
+  it("the order of a recovery names what the account spent and nothing explains, the newest first", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await greeted();
     agent.state(statementOf(keys.id, 0, [signed(id, "1")]));
@@ -130,7 +130,7 @@ describe("the order", () => {
     ]);
   });
 
-  it("counts tokens as numbers", async () => {
+  it("the order of a recovery counts tokens as numbers", async () => {
     const ids = [1, 2, 3].map((number) => askWithdrawal(db.store, keys.id, number));
     const agent = await greeted();
     agent.state(
@@ -145,7 +145,7 @@ describe("the order", () => {
     expect((await offered()).part).toMatchObject({ accounts: [{ next: "12" }] });
   });
 
-  it("has the same name for the same run as long as nothing changes, and another when something did", async () => {
+  it("the order of a recovery has the same name for the same run as long as nothing changes, and another when something did", async () => {
     askWithdrawal(db.store, keys.id, 1);
     begin();
     const names = [];
@@ -156,7 +156,7 @@ describe("the order", () => {
     expect(names[2]).not.toBe(names[0]);
   });
 
-  it("is in parts when it is long, accounts and spent in the first", async () => {
+  it("the order of a recovery is in parts when it is long, accounts and spent in the first", async () => {
     for (let number = 1; number <= 150; number++) askWithdrawal(db.store, keys.id, number);
     await signAll(150);
     begin();
@@ -173,7 +173,7 @@ describe("the order", () => {
     expect(Math.max(...agent.frames.map(({ bytes }) => bytes))).toBeLessThan(65_536);
   });
 
-  it("counts what ended within the day, the dearest version of each", async () => {
+  it("the order of a recovery counts what ended within the day, the dearest version of each", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await greeted();
     agent.state(
@@ -189,7 +189,7 @@ describe("the order", () => {
     });
   });
 
-  it("is for nobody whose epoch is over without a recovery, nor for the new one", async () => {
+  it("the order of a recovery is for nobody whose epoch is over without a recovery, nor for the new one", async () => {
     db.store.database.run("UPDATE agents SET epoch = 3 WHERE id = ?", keys.id);
     const late = connect();
     await late.hello();
@@ -200,7 +200,7 @@ describe("the order", () => {
     expect(await agent.next("welcome")).toMatchObject({ epoch: 4, echo: null });
   });
 
-  it("of a second beginning replaces the first, above whatever epoch is named, with the same head", async () => {
+  it("the order of a recovery of a second beginning replaces the first, above whatever epoch is named, with the same head", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await greeted();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")]));
@@ -212,7 +212,7 @@ describe("the order", () => {
 });
 
 describe("the old epoch", () => {
-  it("is over with the commit: not a statement of it is stored any more, also on a link that is open", async () => {
+  it("the epoch before a recovery is over with the commit: not a statement of it is stored any more, also on a link that is open", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await greeted();
     begin();
@@ -225,7 +225,7 @@ describe("the old epoch", () => {
 });
 
 describe("the recovered ledger", () => {
-  it("takes the old one's place with its first statement, and the old head stays in the tables", async () => {
+  it("the recovered ledger takes the old one's place with its first statement, and the old head stays in the tables", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const old = await greeted();
     old.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7"), observed(id, "broadcast")]));
@@ -255,32 +255,35 @@ describe("the recovered ledger", () => {
     ["held nothing", { held: null }],
     ["had another job there", { jobHash: "0b".repeat(32) }],
     ["had more jobs", { sequence: 2, jobHash: "0b".repeat(32) }],
-  ])("of an order from before the database was put back, which %s, is refused until the next one", async (_, change) => {
-    const id = askWithdrawal(db.store, keys.id, 1);
-    const old = await greeted();
-    old.state(statementOf(keys.id, 0, [decision(id, "held")]));
-    await old.next("ack");
-    begin();
-    const agent = await renewed();
-    agent.state(statementOf(keys.id, 4, [openedBy(1, change)], told({ after: 0, previous: zeroHash })));
-    expect((await agent.closed).code).toBe(4009);
-    expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
-    expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", heard: "behind" });
-    expect(audit().at(-1)).toMatchObject({
-      act: "alarm HUB_DATABASE_BEHIND",
-      detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
-    });
-    begin();
-    const again = await renewed();
-    expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
-  });
+  ])(
+    "the recovered ledger of an order from before the database was put back, which %s, is refused until the next one",
+    async (_, change) => {
+      const id = askWithdrawal(db.store, keys.id, 1);
+      const old = await greeted();
+      old.state(statementOf(keys.id, 0, [decision(id, "held")]));
+      await old.next("ack");
+      begin();
+      const agent = await renewed();
+      agent.state(statementOf(keys.id, 4, [openedBy(1, change)], told({ after: 0, previous: zeroHash })));
+      expect((await agent.closed).code).toBe(4009);
+      expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
+      expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", heard: "behind" });
+      expect(audit().at(-1)).toMatchObject({
+        act: "alarm HUB_DATABASE_BEHIND",
+        detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
+      });
+      begin();
+      const again = await renewed();
+      expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
+    },
+  );
 
-  it.each<[string, () => Partial<Statement>, (order: string) => EntryBody[]]>([
+  it.each<[string, () => Partial<Statement> | null, (order: string) => EntryBody[]]>([
     ["an earlier opening", () => ({ opened: orderName() }), (order) => [openedBy(1, { order })]],
     ["an earlier opening, told in parts", () => ({ opened: orderName() }), () => []],
     ["an earlier opening that names the new order in front of it", () => ({}), (order) => [openedBy(1, { order })]],
-    ["a pairing", () => ({ opened: undefined }), () => []],
-  ])("that reached the awaited epoch by %s is refused, not a word of it is acknowledged", async (_, saying, opening) => {
+    ["a pairing", () => null, () => []],
+  ])("a ledger that reached the awaited epoch by %s is refused, not a word of it is acknowledged", async (_, saying, opening) => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const old = await greeted();
     old.state(statementOf(keys.id, 0, [decision(id, "held")]));
@@ -295,7 +298,7 @@ describe("the recovered ledger", () => {
     expect(orderName()).not.toBe(order);
     const agent = await renewed();
     const entries = [...opening(order), decision(id, "approved"), signed(id, "7")];
-    agent.state(statementOf(keys.id, 0, entries, told(said)));
+    agent.state(statementOf(keys.id, 0, entries, said === null ? { epoch: 3 } : told(said)));
     expect((await agent.closed).code).toBe(4009);
     expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
     expect(db.store.database.all("SELECT * FROM signatures")).toEqual([]);
@@ -305,13 +308,13 @@ describe("the recovered ledger", () => {
     expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
   });
 
-  it("that nobody awaits is a contradiction", async () => {
+  it("the recovered ledger that nobody awaits is a contradiction", async () => {
     const agent = await greeted();
     agent.state(statementOf(keys.id, 0, [openedBy(0)]));
     expect((await agent.closed).code).toBe(4004);
   });
 
-  it("gets what is open and unsigned as new jobs, behind all others, and none before it took the greeting", async () => {
+  it("the recovered ledger gets what is open and unsigned as new jobs, behind all others, and none before it took the greeting", async () => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const bound = askWithdrawal(db.store, keys.id, 2);
     const old = await greeted();
@@ -331,7 +334,7 @@ describe("the recovered ledger", () => {
     expect(isJobSignature(jobs[0]!, signatures[0]!, gateway.publicKey)).toBe(true);
   });
 
-  it("may be told of in parts: until it is opened nothing of it counts as the end of the recovery", async () => {
+  it("the recovered ledger may be told of in parts: until it is opened nothing of it counts as the end of the recovery", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     begin();
     const agent = await renewed();
@@ -366,7 +369,7 @@ describe("a job that was lost", () => {
     return agent;
   }
 
-  it("comes back by the gateway's own signature, at its place in the chain, with what was signed", async () => {
+  it("a job that was lost comes back by the gateway's own signature, at its place in the chain, with what was signed", async () => {
     const agent = await telling([askedFor(), decision(transactionId, "approved"), signed(transactionId, "7")]);
     await agent.next("ack");
     const row = { amountUnits: "500000000000000000", receiverAddress: receiver, stage: "signed", status: 0, createdAt: 3_000 };
@@ -382,6 +385,20 @@ describe("a job that was lost", () => {
     expect(db.store.database.all("SELECT sequence FROM jobs")).toHaveLength(1);
   });
 
+  it("that the shop asked for again, and that an opened ledger keeps, stands in the next order with the text that was signed", async () => {
+    const content = { currency: "eth", network: "eip155:31337", amount: "0.5", receiverAddress: receiver };
+    const place = { id: transactionId, orderId: "lost", operation: "withdraw", mode: "auto" } as const;
+    const row = insertTransaction(db.store, { ...place, ...content });
+    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run"));
+    const kept = askedFor({}, gateway.privateKey, { sequence: 0 });
+    const agent = await telling([kept, decision(transactionId, "approved"), signed(transactionId, "7")]);
+    await agent.next("ack");
+    agent.socket.terminate();
+    begin();
+    const { withdrawals } = (await offered()).part as never as Recovery;
+    expect(withdrawals).toMatchObject([{ job: JSON.stringify(job), slot: "7" }]);
+  });
+
   const other = generateKeyPairSync("ed25519").privateKey;
   it.each<[string, EntryBody]>([
     ["with another's signature", askedFor({}, other)],
@@ -391,14 +408,14 @@ describe("a job that was lost", () => {
     ["at another place than it says", askedFor({ sequence: 2, previous: "1".repeat(64) })],
     ["in a currency that was not paired", askedFor({ currency: "doge" })],
     ["that leaves a gap", askedFor({ sequence: 3, previous: "1".repeat(64) }, gateway.privateKey, { sequence: 3 })],
-  ])("does not come back %s", async (_, entry) => {
+  ])("a job that was lost does not come back %s", async (_, entry) => {
     const agent = await telling([entry]);
     expect((await agent.closed).code).toBe(4004);
     expect(db.store.database.all("SELECT * FROM transactions")).toEqual([]);
     expect(readAgent(db.store, keys.id).jobSequence).toBe(0);
   });
 
-  it("that is another at its place is a contradiction", async () => {
+  it("a job that was lost that is another at its place is a contradiction", async () => {
     askWithdrawal(db.store, keys.id, 1);
     const agent = await telling([askedFor()]);
     expect((await agent.closed).code).toBe(4004);
@@ -406,7 +423,7 @@ describe("a job that was lost", () => {
 });
 
 describe("a withdrawal that is asked for", () => {
-  it("while its agent was not heard waits for its place, and gets it with the agent's word", async () => {
+  it("a withdrawal that is asked for while its agent was not heard waits for its place, and gets it with the agent's word", async () => {
     const row = insertTransaction(db.store, {
       id: "7".repeat(32),
       orderId: "w-7",

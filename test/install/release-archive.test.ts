@@ -89,7 +89,7 @@ describe("the archive", () => {
     );
     const outside = files.filter(
       (path) =>
-        !/^(dist\/(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw|monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(
+        !/^(dist\/(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(
           path,
         ),
     );
@@ -161,7 +161,7 @@ describe("the packages of a release", () => {
       expect(whole.packages[path]!.dev, path).toBeUndefined();
       expect(lock.packages[path]!.hasInstallScript, path).toBeUndefined();
     }
-    for (const foreign of ["fastify", "jose", "typescript", "vite", "@foundry-rs/anvil"])
+    for (const foreign of ["fastify", "jose", "typescript", "vite", "tronweb", "@foundry-rs/anvil"])
       expect(names).not.toContain(`node_modules/${foreign}`);
     expect(JSON.parse(read("package.json"))).not.toHaveProperty("devDependencies");
     expect(JSON.parse(read("package.json"))).not.toHaveProperty("workspaces");
@@ -253,7 +253,7 @@ describe("the parts list", () => {
     expect(new Map(libraries.map((one) => [one["bom-ref"], (one.properties ?? []).map(({ value }) => value)]))).toEqual(wanted);
     for (const one of libraries) expect(one.hashes, one.name).toHaveLength(1);
     const tree = new Map(dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn]));
-    expect(tree.get("autowithdraw")).toHaveLength(12);
+    expect(tree.get("autowithdraw")).toHaveLength(13);
     expect(tree.get("autowithdraw-gateway")?.some((ref) => ref.startsWith("pkg:npm/fastify@"))).toBe(true);
     const reached = new Set(["autowithdraw", "autowithdraw-gateway"]);
     for (const ref of reached) for (const next of tree.get(ref) ?? []) reached.add(next);

@@ -19,7 +19,7 @@ import {
   sealKeystore,
   wipeKeystore,
 } from "../../agent/keystore/keystore.ts";
-import { depositXpub, deriveNodes, hotAddress, hotKey, walletOf } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, hotKey, namedAccounts, type WalletAccount, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { AgentError } from "../../protocol/fault.ts";
 
@@ -39,8 +39,13 @@ function seed(): Uint8Array {
 }
 
 function contents(): KeystoreContents {
-  const evm = deriveNodes(seed());
-  return { wallet: walletOf(evm), networks: ["eip155:1", "eip155:56"], evm, signerSeed: new Secret(Uint8Array.from(signerSeed)) };
+  const accounts = deriveAccounts(seed(), ["evm"]);
+  return {
+    wallet: walletOf(accounts),
+    networks: ["eip155:1", "eip155:56"],
+    accounts,
+    signerSeed: new Secret(Uint8Array.from(signerSeed)),
+  };
 }
 
 /** Bytes that count up, so that a sealed text can be kept as a vector. */
@@ -50,7 +55,9 @@ function counting(): (bytes: number) => Uint8Array {
 }
 
 function bytesOf(each: KeystoreContents): string {
-  return [each.evm.account0, each.evm.account1, each.signerSeed].map(({ bytes }) => Buffer.from(bytes).toString("hex")).join(" ");
+  return [...each.accounts.map(({ node }) => node), each.signerSeed]
+    .map(({ bytes }) => Buffer.from(bytes).toString("hex"))
+    .join(" ");
 }
 
 function codeOf(act: () => unknown): string {
@@ -96,17 +103,16 @@ function edited(text: string, change: (file: Record<string, unknown>) => void): 
 
 describe("account nodes", () => {
   it("give the addresses and the xpub that ethers gives", () => {
-    const nodes = deriveNodes(seed());
+    const accounts = deriveAccounts(seed(), ["evm"]) as readonly [WalletAccount, WalletAccount];
+    const [hot, deposits] = namedAccounts(accounts).map(({ id }) => id);
     const root = HDNodeWallet.fromPhrase(vector.mnemonic, "", "m");
-    expect(hotAddress(nodes.account0)).toBe(root.derivePath("m/44'/60'/0'/0/0").address);
-    expect(Buffer.from(hotKey(nodes.account0).bytes).toString("hex")).toBe(
-      root.derivePath("m/44'/60'/0'/0/0").privateKey.slice(2),
-    );
+    expect(hot).toBe(root.derivePath("m/44'/60'/0'/0/0").address);
+    expect(Buffer.from(hotKey(accounts[0]).bytes).toString("hex")).toBe(root.derivePath("m/44'/60'/0'/0/0").privateKey.slice(2));
     const account1 = root.derivePath("m/44'/60'/1'");
-    expect(depositXpub(nodes.account1)).toBe(account1.neuter().extendedKey);
-    expect(depositXpub(nodes.account1)).toBe(vector.depositXpub);
-    expect(hotAddress(nodes.account0)).toBe(vector.hotAddress);
-    expect(walletOf(nodes)).toBe(vector.wallet);
+    expect(deposits).toBe(account1.neuter().extendedKey);
+    expect(deposits).toBe(vector.depositXpub);
+    expect(hot).toBe(vector.hotAddress);
+    expect(walletOf(accounts)).toBe(vector.wallet);
     expect([0, 1].map((index) => account1.derivePath(`0/${index}`).address)).toEqual(vector.depositAddresses);
   });
 });
@@ -128,7 +134,7 @@ describe("a keystore's text", () => {
       const info = Buffer.concat([Buffer.from("autowithdraw/1 keystore\n"), headerHash]);
       const key = new Uint8Array(hkdfSync("sha256", secret, bytes(header.kdf.salt), info, 32));
       const plain = nacl.secretbox.open(bytes(box), bytes(boxNonce), key);
-      expect(plain?.length).toBe(170);
+      expect(plain?.length).toBe(188);
       expect(Buffer.from(plain ?? []).toString("hex", 1, 33)).toBe(signerSeed.toString("hex"));
       expect(header.wallet).toBe(vector.wallet);
     }
@@ -159,7 +165,7 @@ describe("a keystore's text", () => {
     }
   });
 
-  it("is read strictly", () => {
+  it("a keystore's text is read strictly", () => {
     const [byKey, byPassphrase] = vector.keystores.map(({ text }) => text) as [string, string];
     const head = (each: string): string => codeOf(() => readKeystoreHeader(each));
     const kdf = (fields: object): string =>
@@ -170,10 +176,11 @@ describe("a keystore's text", () => {
     expect(head("[]")).toBe("KEYSTORE_FORMAT");
     expect(head("null")).toBe("KEYSTORE_FORMAT");
     expect(head(byKey.slice(0, -3))).toBe("KEYSTORE_FORMAT");
-    expect(head(byKey.replace('"version": 1', '"version": 1, "version": 1'))).toBe("KEYSTORE_FORMAT");
+    expect(head(byKey.replace('"version": 2', '"version": 2, "version": 2'))).toBe("KEYSTORE_FORMAT");
     expect(head(edited(byKey, (file) => Object.assign(file, { more: 1 })))).toBe("KEYSTORE_FORMAT");
     expect(head(edited(byKey, (file) => Object.assign(file, { version: 0 })))).toBe("KEYSTORE_FORMAT");
-    expect(head(edited(byKey, (file) => Object.assign(file, { version: 2, kdf: "argon2id" })))).toBe("KEYSTORE_NEWER");
+    expect(head(edited(byKey, (file) => Object.assign(file, { version: 3, kdf: "argon2id" })))).toBe("KEYSTORE_NEWER");
+    expect(head(edited(byKey, (file) => Object.assign(file, { version: 1 })))).toBe("KEYSTORE_OLDER");
     for (const [logN, code] of [
       [16, "KEYSTORE_COST"],
       [17, ""],
@@ -200,6 +207,28 @@ describe("a keystore's text", () => {
       return new Uint8Array(hkdfSync("sha256", bytes(rawEncKey.toString()), bytes(header.kdf.salt), info, 32));
     };
     const plain = nacl.secretbox.open(bytes(box), bytes(boxNonce), keyFor(header)) ?? new Uint8Array(0);
+    const withByte = (at: number, byte: number): Uint8Array => plain.map((old, place) => (place === at ? byte : old));
+    const codeOfBox = (inside: Uint8Array): string => {
+      const sealed = Buffer.from(nacl.secretbox(inside, bytes(boxNonce), keyFor(header))).toString("hex");
+      return codeOf(() => openKeystore(JSON.stringify({ ...header, boxNonce, box: sealed }), rawEncKey));
+    };
+    expect(codeOfBox(plain)).toBe("");
+    // Contents of a version, a family or a purpose that nobody knows here; cut short, or with more
+    // behind.
+    for (const [at, byte] of [
+      [0, 3],
+      [33, 3],
+      [33, 1],
+      [35, 0x66],
+      [38, 2],
+    ] as const)
+      expect([at, byte, codeOfBox(withByte(at, byte))]).toEqual([at, byte, "KEYSTORE_NEWER"]);
+    expect(codeOfBox(plain.subarray(0, -1))).toBe("KEYSTORE_NEWER");
+    expect(codeOfBox(Uint8Array.of(...plain, 0))).toBe("KEYSTORE_NEWER");
+    // The same keys as another purpose, or in another order, are another wallet.
+    expect(codeOfBox(withByte(38, 1))).toBe("KEYSTORE_WALLET");
+    const swapped = Buffer.concat([plain.subarray(0, 34), plain.subarray(111), plain.subarray(34, 111)]);
+    expect(codeOfBox(swapped)).toBe("KEYSTORE_WALLET");
     const forged = { ...header, wallet: "00".repeat(16) };
     const again = Buffer.from(nacl.secretbox(plain, bytes(boxNonce), keyFor(forged))).toString("hex");
     expect(codeOf(() => openKeystore(JSON.stringify({ ...forged, boxNonce, box: again }), rawEncKey))).toBe("KEYSTORE_WALLET");
@@ -254,7 +283,7 @@ describe("an encKey", () => {
     ["1qaz2wsx3edc4rfv", "ENCKEY_WEAK"],
     ["kX9#kX9#kX9#kX9#kX9#", "ENCKEY_WEAK"],
     ["unplug-devotion-gravel-sixties-humbling", ""],
-  ])("%j: %j", (text, code) => {
+  ])("an encKey %j: %j", (text, code) => {
     expect(codeOf(() => assertEncKey(Buffer.from(text)))).toBe(code);
   });
 });
@@ -277,7 +306,7 @@ describe("secrets", () => {
     expect([...held]).toEqual([0, 0, 0]);
     expect(codeOf(() => secret.bytes)).toBe("VAULT_LOCKED");
     const opened = openKeystore(vector.keystores[0]?.text ?? "", rawEncKey);
-    const views = [opened.evm.account0.bytes, opened.evm.account1.bytes, opened.signerSeed.bytes];
+    const views = [...opened.accounts.map(({ node }) => node.bytes), opened.signerSeed.bytes];
     expect(views.every((view) => view.some((byte) => byte !== 0))).toBe(true);
     wipeKeystore(opened);
     expect(views.every((view) => view.every((byte) => byte === 0))).toBe(true);

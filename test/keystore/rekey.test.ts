@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { keystoreName } from "../../agent/keystore/file.ts";
 import { openKeystore, sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
-import { deriveNodes, hotAddress, walletOf } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { type KeystoreDisk, keystoreDisk, rekeyKeystore } from "../../agent/keystore/rekey.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { nextSteps } from "../../cli/rekey.ts";
@@ -18,9 +18,17 @@ import { AgentError } from "../../protocol/fault.ts";
 
 const oldKey = Buffer.from(randomBytes(32).toString("hex"));
 const newKey = Buffer.from(randomBytes(32).toString("base64url").replace(/^.../, "aZ9"));
-const evm = deriveNodes(Uint8Array.from({ length: 64 }, (_, at) => at));
-const contents = { wallet: walletOf(evm), networks: ["eip155:1"], evm, signerSeed: new Secret(new Uint8Array(randomBytes(32))) };
-const address = hotAddress(evm.account0);
+const accounts = deriveAccounts(
+  Uint8Array.from({ length: 64 }, (_, at) => at),
+  ["evm"],
+);
+const contents = {
+  wallet: walletOf(accounts),
+  networks: ["eip155:1"],
+  accounts,
+  signerSeed: new Secret(new Uint8Array(randomBytes(32))),
+};
+const addresses = [namedAccounts(accounts)[0]?.id ?? ""];
 const random = (bytes: number): Uint8Array => randomBytes(bytes);
 const sealed = sealKeystore({ contents, encKey: oldKey, random });
 
@@ -35,7 +43,7 @@ function openedBy(text: string): "old" | "new" {
   ] as const) {
     try {
       const opened = openKeystore(text, key);
-      expect(hotAddress(opened.evm.account0)).toBe(address);
+      expect([namedAccounts(opened.accounts)[0]?.id]).toEqual(addresses);
       expect(Buffer.from(opened.signerSeed.bytes).equals(contents.signerSeed.bytes)).toBe(true);
       wipeKeystore(opened);
       return name;
@@ -142,7 +150,7 @@ function caught(act: () => unknown): AgentError {
 describe("another encKey", () => {
   it("opens the keystore from then on, and the old one no longer", () => {
     const disk = new Disk();
-    expect(rekeyed(disk)).toEqual({ wallet: contents.wallet, address, isFromBefore: false });
+    expect(rekeyed(disk)).toEqual({ wallet: contents.wallet, addresses, isFromBefore: false });
     expect(openedBy(disk.afterPowerCut(false))).toBe("new");
     expect([...disk.names.keys()]).toEqual([keystoreName]);
   });

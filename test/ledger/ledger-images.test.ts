@@ -8,10 +8,10 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { openKeystore } from "../../agent/keystore/keystore.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
 import * as make from "../../scripts/images/image.ts";
 import { type Fate, Judge } from "../../scripts/images/judge.ts";
 import { type Moment, tellStory } from "../../scripts/images/story.ts";
-import { Seeded, seedsOfRun } from "../support/seeded.ts";
 
 const story = tellStory({ seed: 3, records: 50, segmentBytesMax: 3_000 });
 const full = story.moments.filter(({ isFull }) => isFull);
@@ -205,11 +205,11 @@ describe("images of other files", slow, () => {
     };
     const { encKey, text } = keystores.find((each) => each.text.includes('"hkdf"')) as (typeof keystores)[number];
     const opened = (bytes: Uint8Array): string => {
-      const { wallet, networks, evm, signerSeed } = openKeystore(Buffer.from(bytes).toString("utf8"), Buffer.from(encKey));
+      const { wallet, networks, accounts, signerSeed } = openKeystore(Buffer.from(bytes).toString("utf8"), Buffer.from(encKey));
       return [
         wallet,
         networks.join(),
-        ...[evm.account0, evm.account1, signerSeed].map((each) => Buffer.from(each.bytes).toString("hex")),
+        ...[...accounts.map(({ node }) => node), signerSeed].map((each) => Buffer.from(each.bytes).toString("hex")),
       ].join();
     };
     const right = Buffer.from(text);

@@ -8,32 +8,32 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as bip39 from "bip39";
 import { describe, expect, it } from "vitest";
-import { accountsOf, deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { frame } from "../../agent/launcher/frames.ts";
 import { verdictFor } from "../../agent/launcher/verdict.ts";
-import { accountProofFits } from "../../chains/evm/account-proof.ts";
+import { families } from "../../chains/families.ts";
 import { seedOf } from "../../cli/sealing/mnemonic.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import type { AgentError } from "../../protocol/fault.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount, PairingTranscript } from "../../protocol/messages.ts";
 import { accountDigestOf, parseApiKey, transcriptSignatureFits } from "../../protocol/pairing.ts";
+import { provenBy } from "../../rig/gateway-server.ts";
 import { projectRoot } from "../../scripts/rig.ts";
 import { knownMnemonic } from "../support/agent-folder.ts";
-import { provenBy } from "../support/gateway-server.ts";
 import { agent, eachTestItsPairing, fill, gateway, lastJson, otherMnemonic } from "../support/pairing.ts";
 
 eachTestItsPairing();
 
 /** The registering process by itself, as `pair` starts it. */
 async function register(): Promise<Record<string, unknown>> {
-  const nodes = deriveNodes(seedOf(Buffer.from(knownMnemonic)));
+  const nodes = deriveAccounts(seedOf(Buffer.from(knownMnemonic)), ["evm"]);
   const [signer, link] = [1, 2].map((byte) => privateKeyFromSeed(Buffer.alloc(32, byte))) as [KeyObject, KeyObject];
   const { keyId, fingerprint } = parseApiKey(gateway.apiKey);
   const transcript = JSON.stringify({
     version: 2,
     ...{ keyId, gatewayFingerprint: fingerprint, signerKey: publicKeyHex(signer), linkKey: publicKeyHex(link) },
-    ...{ wallet: walletOf(nodes), networks: ["eip155:31337"], accounts: accountsOf(nodes), currencies: [] },
+    ...{ wallet: walletOf(nodes), networks: ["eip155:31337"], accounts: namedAccounts(nodes), currencies: [] },
     ...{ nonce: randomBytes(32).toString("hex"), at: Date.now() },
   });
   const proven = provenBy(transcript, signer, nodes);
@@ -58,7 +58,7 @@ describe("bad input", () => {
     ["a word that is none", knownMnemonic.replace("test junk", "test jnuk"), "word 12 of the mnemonic is not in"],
     ["a capital", knownMnemonic.replace(/^test/, "Test"), "word 1 of the mnemonic is not in"],
     ["two words that do not fit", knownMnemonic.replace("junk", "test"), "checksum does not fit"],
-  ])("mnemonic: %s", async (_, mnemonic, words) => {
+  ])("pairing refuses the mnemonic: %s", async (_, mnemonic, words) => {
     fill({ mnemonic });
     const done = await agent.pair();
     expect(done.code).toBe(2);
@@ -68,13 +68,16 @@ describe("bad input", () => {
     expect(gateway.requests.length).toBe(0);
   });
 
-  it.each(["secret", "0".repeat(64), "aaaaaaaaaaaaaaaaaaaaaaaa"])("encKey too weak: %s", async (encKey) => {
-    fill({ encKey });
-    const done = await agent.pair();
-    expect(done.code).toBe(2);
-    expect(done.output).toMatch(/crypto: .*\nhint: use 32 random bytes/);
-    expect(existsSync(join(agent.state, "signer", "keystore.json"))).toBe(false);
-  });
+  it.each(["secret", "0".repeat(64), "aaaaaaaaaaaaaaaaaaaaaaaa"])(
+    "pairing refuses an encKey that is too weak: %s",
+    async (encKey) => {
+      fill({ encKey });
+      const done = await agent.pair();
+      expect(done.code).toBe(2);
+      expect(done.output).toMatch(/crypto: .*\nhint: use 32 random bytes/);
+      expect(existsSync(join(agent.state, "signer", "keystore.json"))).toBe(false);
+    },
+  );
 
   it("placeholders, all named at once", async () => {
     agent.writeConfig(gateway.url, { mnemonic: "<MNEMONIC>", apiKey: "<API_KEY>", encKey: "<ENCRYPTION_KEY>" });
@@ -192,7 +195,7 @@ describe("who gets to know what", () => {
 
   it("the proving process loads none either, and signs no transcript of another wallet or signer", () => {
     const sealed = seal() as { readonly accounts: PairedAccount[]; readonly wallet: string; readonly signerKey: string };
-    const others = deriveNodes(seedOf(Buffer.from(otherMnemonic)));
+    const others = deriveAccounts(seedOf(Buffer.from(otherMnemonic)), ["evm"]);
     const stranger = publicKeyHex(privateKeyFromSeed(Buffer.alloc(32, 1)));
     const linkKey = publicKeyHex(privateKeyFromSeed(Buffer.alloc(32, 2)));
     const { keyId, fingerprint } = parseApiKey(gateway.apiKey);
@@ -206,12 +209,14 @@ describe("who gets to know what", () => {
     const own = transcriptOf({});
     const { ok, signerSignature, proofs } = prove(own) as { ok: boolean; signerSignature: string; proofs: string[] };
     expect([ok, transcriptSignatureFits(sealed.signerKey, own, signerSignature)]).toEqual([true, true]);
-    const fits = sealed.accounts.map((account, at) => accountProofFits(account, accountDigestOf(own), proofs[at] ?? ""));
+    const fits = sealed.accounts.map((account, at) =>
+      families.evm.accounts.proofFits(account, accountDigestOf(own), proofs[at] ?? ""),
+    );
     expect(fits).toEqual([true, true]);
     const [hot] = sealed.accounts;
-    const mixed = [hot, accountsOf(others)[1]] as PairedAccount[];
+    const mixed = [hot, namedAccounts(others)[1]] as PairedAccount[];
     for (const change of [
-      { wallet: walletOf(others), accounts: accountsOf(others) },
+      { wallet: walletOf(others), accounts: namedAccounts(others) },
       { wallet: walletFingerprintOf(mixed), accounts: mixed },
       { signerKey: stranger },
     ]) {

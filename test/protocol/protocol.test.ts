@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { accountProofFits } from "../../chains/evm/account-proof.ts";
+import { families } from "../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { codes } from "../../protocol/codes.ts";
 import {
@@ -157,7 +157,7 @@ const files: Readonly<Record<string, (vector: Vector) => unknown>> = {
   "identity.json": (vector) => identities[vector.function as string]!(vector.input as never),
   "account-proofs.json": (vector) => {
     const { account, digest, proof } = vector.input as { account: PairedAccount; digest: string; proof: string };
-    return accountProofFits(account, Buffer.from(digest, "hex"), proof);
+    return families.evm.accounts.proofFits(account, Buffer.from(digest, "hex"), proof);
   },
   "pairing.json": (vector) => pairings[vector.function as string]!(vector.input as Inputs, vector),
 };
@@ -182,7 +182,7 @@ describe("vectors", () => {
         }
       });
 
-      it.each(vectors.map((vector) => [vector.name, vector] as const))("%s", (_name, vector) => {
+      it.each(vectors.map((vector) => [vector.name, vector] as const))("the vector: %s", (_name, vector) => {
         const result = outcomeOf(() => run(vector));
         expect(result).toEqual({ outcome: vector.outcome, value: vector.value });
       });

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import type { Statement } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
-import { begun, facts, Rig } from "../support/signer-rig.ts";
+import { begun, facts, Rig } from "../../rig/signer-rig.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
 
@@ -42,6 +42,24 @@ describe("that the greeting was taken", () => {
       expect(report(rig)).toEqual([]);
     }
     expect(rig.records()).toHaveLength(records);
+  });
+
+  it("is said by the newest record that was told, and not by one acknowledged before it", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    rig.acknowledge();
+    const { acked } = rig.core.heads;
+    rig.request();
+    const told = report(rig).at(-1)?.head ?? acked;
+    expect(told.seq).toBeGreaterThan(acked.seq);
+    expect(welcomed(rig, "1").ok).toBe(true);
+    expect(report(rig, told.seq)).toMatchObject([
+      { greeted: "1".repeat(64), after: told.seq, previous: told.hash, head: told, entries: [] },
+    ]);
+    expect(welcomed(rig, "2").ok).toBe(true);
+    // Nobody was told so much: it falls back to what is acknowledged.
+    const { acked: held } = rig.core.heads;
+    expect(report(rig, rig.core.heads.head.seq + 9).at(-1)).toMatchObject({ greeted: "2".repeat(64), head: held });
   });
 
   it("is said by the ledger's head before the first acknowledgement, and only once it is taken", () => {
@@ -227,7 +245,7 @@ describe("the echo in an envelope of jobs", () => {
   it.each([
     ["ahead of the ledger", 1, "LEDGER_BEHIND_GATEWAY"],
     ["with another hash", 0, "LEDGER_FORKED"],
-  ])("%s locks", (_, ahead, code) => {
+  ])("the echo in an envelope of jobs: %s locks", (_, ahead, code) => {
     const rig = waiting();
     const echo = { seq: rig.core.heads.head.seq + ahead, hash: "ab".repeat(32) };
     expect(take(rig, { echo })).toMatchObject({ code: "SIGNER_LOCKED", detail: code });
@@ -281,7 +299,7 @@ describe("an acknowledgement", () => {
   it.each([
     ["of a record we do not have", 1, "LEDGER_BEHIND_GATEWAY"],
     ["of another record at our place", 0, "LEDGER_FORKED"],
-  ])("%s locks", (_, ahead, code) => {
+  ])("an acknowledgement: %s locks", (_, ahead, code) => {
     const { rig } = signed();
     const head = { seq: rig.core.heads.head.seq + ahead, hash: "ab".repeat(32) };
     expect(rig.release(rig.gateway.ack(head))).toMatchObject({ code: "SIGNER_LOCKED", detail: code });
@@ -306,7 +324,7 @@ describe("the time of the ledger", () => {
     ["and goes no further", heard, 1_600_101, 600, 1_600_100],
     ["but on with the time that passes", heard, 9_000_000, 700, 1_600_200],
     ["is whole milliseconds", heard, 9_000_000, 600.7, 1_600_100],
-  ])("%s", (_, given, local, monotonic, time) => {
+  ])("the time of the ledger: %s", (_, given, local, monotonic, time) => {
     expect(ledgerTime(given, local, monotonic)).toBe(time);
   });
 

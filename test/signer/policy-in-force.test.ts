@@ -8,13 +8,13 @@ import { canonicalLimits, loosened } from "../../agent/signer/policy/canonical.t
 import { limitsInForce } from "../../agent/signer/policy/in-force.ts";
 import { Policy } from "../../agent/signer/policy/policy.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
-import { begun, facts, hot, other, Rig, type RigOptions, settings, shop } from "../support/signer-rig.ts";
+import { begun, facts, hot, other, own, Rig, type RigOptions, settings, shop } from "../../rig/signer-rig.ts";
 
 const hourMs = 3_600_000;
 
 const bare = { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", maxFeePerDay: "10" };
 
-const shownOf = (policy: SignerSettings["policy"]) => limitsInForce(new Policy(readRules({ ...settings, policy }, hot)), begun);
+const shownOf = (policy: SignerSettings["policy"]) => limitsInForce(new Policy(readRules({ ...settings, policy }, own)), begun);
 
 describe("limits in force", () => {
   it("stand in the order of config.json, with nothing where there is no such limit", () => {
@@ -67,7 +67,7 @@ describe("limits in force", () => {
 });
 
 describe("limits beside those decided by before", () => {
-  const linesOf = (policy: SignerSettings["policy"]) => canonicalLimits(readRules({ ...settings, policy }, hot));
+  const linesOf = (policy: SignerSettings["policy"]) => canonicalLimits(readRules({ ...settings, policy }, own));
   const full = {
     ...bare,
     ...{ maxPerHour: "5", holdAbove: "1", twoApproversAbove: "3", allow: [shop], deny: [other] },
@@ -132,7 +132,7 @@ describe("limits beside those decided by before", () => {
         .filter(({ kind }) => kind === "POLICY")
         .at(-1),
     ).toMatchObject({
-      limits: canonicalLimits(readRules({ ...settings, policy: wider }, hot)),
+      limits: canonicalLimits(readRules({ ...settings, policy: wider }, own)),
     });
     expect(again.operate("status").status.policyLooser).toEqual(looser);
     expect(again.statements.at(-1)?.policy).not.toBe(digest);
@@ -230,7 +230,7 @@ describe("the line policy changed", () => {
     expect(old.kinds().slice(before)).toEqual(["LOCKED"]);
   });
 
-  it("survives a checkpoint", () => {
+  it("the line policy changed survives a checkpoint", () => {
     const rig = new Rig({ segmentBytesMax: 500 }).ready();
     rig.request();
     rig.signer.tick();

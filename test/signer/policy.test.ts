@@ -10,8 +10,8 @@ import { Policy } from "../../agent/signer/policy/policy.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
 import { buildTransfer, type Transfer } from "../../chains/evm/transaction.ts";
-import { Seeded, seedsOfRun } from "../support/seeded.ts";
-import { begun, facts, hot, other, otherToken, Rig, settings, shop, token } from "../support/signer-rig.ts";
+import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
+import { begun, facts, hot, other, otherToken, own, Rig, settings, shop, token } from "../../rig/signer-rig.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
@@ -286,7 +286,7 @@ describe("fee ceilings", () => {
 
 describe("the fees of a day", () => {
   it("count a withdrawal's dearest version, though a cheaper one comes after it", () => {
-    const policy = new Policy(readRules(settings, hot));
+    const policy = new Policy(readRules(settings, own));
     const fields = { kind: "INTENT", transactionId: "01".repeat(16), amountUnits: "1", at: begun };
     const fold = (version: number, maxFeePerGas: string): void =>
       policy.fold({ ...fields, version, feeMax: `${50_000n * BigInt(maxFeePerGas)}` } as unknown as LedgerRecord, "usdt");
@@ -298,7 +298,7 @@ describe("the fees of a day", () => {
 
 describe("a clearance", () => {
   const approved = () => {
-    const policy = new Policy(readRules(settings, hot));
+    const policy = new Policy(readRules(settings, own));
     const body = {
       transactionId: "01".repeat(16),
       chain: "local",
@@ -327,7 +327,7 @@ describe("a clearance", () => {
 
   it("is given for bytes that say what was approved", () => {
     const { policy, approval } = approved();
-    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, slot: "5" };
+    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
     const cleared = policy.clear(built, begun);
     expect(cleared.ok && isClearance(cleared.clearance)).toBe(true);
     expect(cleared).toMatchObject({ clearance: { transactionId: approval.transactionId, version: 1, account: hot } });
@@ -342,15 +342,23 @@ describe("a clearance", () => {
     ["nonce", { nonce: 6n }],
   ])("is refused when the %s differs", (_, change) => {
     const { policy, approval } = approved();
-    const built = { approval, unsigned: buildTransfer({ ...transfer, ...change }), version: 1, account: hot, slot: "5" };
+    const built = {
+      approval,
+      unsigned: buildTransfer({ ...transfer, ...change }),
+      facts: {},
+      version: 1,
+      account: hot,
+      child: null,
+      slot: "5",
+    };
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code: "POLICY_NOT_AS_APPROVED" });
   });
 
   it("is refused when the currency's table has changed since the approval", () => {
     const { approval } = approved();
     const moved = { ...settings, currencies: { ...settings.currencies, usdt: { chain: "local", decimal: 6, contract: other } } };
-    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, slot: "5" };
-    expect(new Policy(readRules(moved, hot)).clear(built, begun)).toMatchObject({ code: "POLICY_NOT_AS_APPROVED" });
+    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
+    expect(new Policy(readRules(moved, own)).clear(built, begun)).toMatchObject({ code: "POLICY_NOT_AS_APPROVED" });
   });
 
   it.each([
@@ -362,27 +370,30 @@ describe("a clearance", () => {
   ])("is refused before a nonce is bound when the policy has %s by now", (_, change, code) => {
     const { approval } = approved();
     const edited = { ...settings, policy: { usdt: { ...settings.policy.usdt!, ...change } } };
-    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, slot: "5" };
-    expect(new Policy(readRules(edited, hot)).clear(built, begun)).toMatchObject({ ok: false, code });
+    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
+    expect(new Policy(readRules(edited, own)).clear(built, begun)).toMatchObject({ ok: false, code });
     // What is out already is not stopped by refusing it a higher fee.
-    expect(new Policy(readRules(edited, hot)).clear({ ...built, version: 2 }, begun).ok).toBe(true);
-    expect(new Policy(readRules(settings, hot)).clear(built, begun).ok).toBe(true);
+    expect(new Policy(readRules(edited, own)).clear({ ...built, version: 2 }, begun).ok).toBe(true);
+    expect(new Policy(readRules(settings, own)).clear(built, begun).ok).toBe(true);
   });
 
   it.each([
     ["the hot address", shop, [], "POLICY_DENIED_OWN"],
     ["a token's contract", hot, [shop], "POLICY_DENIED_CONTRACT"],
-  ])("is refused when the destination has become %s", (_, own, contracts, code) => {
+  ])("is refused when the destination has become %s", (_, id, contracts, code) => {
     const { approval } = approved();
-    const rules = readRules(settings, own);
+    const rules = readRules(settings, [{ family: "evm", purpose: "hot", id }]);
     const policy = new Policy({ ...rules, contracts: new Set([...rules.contracts, ...contracts]) });
-    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, slot: "5" };
+    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code });
   });
 
   it("and an approval cannot be counterfeited", () => {
     const { policy, approval } = approved();
-    const cleared = policy.clear({ approval, unsigned: buildTransfer(transfer), version: 1, account: hot, slot: "5" }, begun);
+    const cleared = policy.clear(
+      { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" },
+      begun,
+    );
     if (!cleared.ok) throw new Error(cleared.code);
     for (const [real, is] of [[approval, isApproval] as const, [cleared.clearance, isClearance] as const]) {
       expect(is(real)).toBe(true);
@@ -403,7 +414,7 @@ describe("settings", () => {
     ["a mistyped address", { usdt: { ...usdt, deny: [`${shop.slice(0, -1)}9`] } }],
     ["a currency that is not there", { doge: usdt }],
   ])("with %s are a fault", (_, policy) => {
-    expect(() => readRules({ ...settings, policy }, hot)).toThrow(expect.objectContaining({ code: "POLICY_SETTINGS" }));
+    expect(() => readRules({ ...settings, policy }, own)).toThrow(expect.objectContaining({ code: "POLICY_SETTINGS" }));
   });
 
   it("may set a limit of nothing, which lets nothing through", () => {

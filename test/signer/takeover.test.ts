@@ -15,10 +15,10 @@ import { ownStore, runningOn } from "../../gateway/store/owner.ts";
 import { createStore } from "../../gateway/store/store.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Statement } from "../../protocol/messages.ts";
-import { silentLog } from "../support/gateway-database.ts";
-import { type Answered, newAgentKeys } from "../support/gateway-server.ts";
+import { silentLog } from "../../rig/gateway-database.ts";
+import { type Answered, newAgentKeys } from "../../rig/gateway-server.ts";
+import { type EntryBody, headAt, statementOf } from "../../rig/link-agent.ts";
 import * as link from "../support/hub-server.ts";
-import { type EntryBody, headAt, statementOf } from "../support/link-agent.ts";
 import { agentRow, countOf, db, eachTestItsGateway, gateway, heard, ready } from "../support/shop.ts";
 
 const unheard = { ok: false, code: "GATEWAY_AGENT_UNHEARD" };
@@ -84,7 +84,7 @@ describe("an agent counts as heard", () => {
     expect(heardIs()).toBe("first run");
   });
 
-  it("in each run anew", async () => {
+  it("an agent counts as heard in each run anew", async () => {
     stands(3);
     await saysSo(await link.greeted());
     await link.stop();

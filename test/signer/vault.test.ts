@@ -10,7 +10,7 @@ import { HDNodeWallet, Mnemonic, recoverAddress, SigningKey } from "ethers";
 import { build } from "vite";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { KeystoreContents } from "../../agent/keystore/keystore.ts";
-import { deriveNodes, walletOf } from "../../agent/keystore/nodes.ts";
+import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { makeReceipt, type Receipt } from "../../agent/ledger/receipt.ts";
 import { type IsolationFacts, isolationFacts, isolationLevel } from "../../agent/signer/hygiene.ts";
@@ -22,17 +22,18 @@ import { Bug } from "../../protocol/fault.ts";
 
 const phrase = "test test test test test test test test test test test junk";
 const hot = HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/0'/0/0");
+const deposits = HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/1'");
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
 function contents(): KeystoreContents {
-  const evm = deriveNodes(Buffer.from(Mnemonic.fromPhrase(phrase).computeSeed().slice(2), "hex"));
-  return { wallet: walletOf(evm), networks: ["eip155:1"], evm, signerSeed: new Secret(new Uint8Array(32).fill(7)) };
+  const accounts = deriveAccounts(Buffer.from(Mnemonic.fromPhrase(phrase).computeSeed().slice(2), "hex"), ["evm"]);
+  return { wallet: walletOf(accounts), networks: ["eip155:1"], accounts, signerSeed: new Secret(new Uint8Array(32).fill(7)) };
 }
 
 const digestOf = (n: number): string => createHash("sha256").update(`digest ${n}`).digest("hex");
 const transactionId = "00112233445566778899aabbccddeeff";
 const what = { transactionId, version: 1, digest: digestOf(1), isCancel: false } as const;
-const fields = { ...what, family: "evm", account: hot.address, seq: 5 } as const;
+const fields = { ...what, family: "evm", account: hot.address, child: null, seq: 5 } as const;
 
 function signed(vault: Vault, cleared: Partial<typeof fields> | object, recorded: object = {}): Uint8Array {
   const [signature] = vault.sign(makeClearance({ ...fields, ...cleared }), makeReceipt({ ...fields, ...recorded }));
@@ -44,7 +45,10 @@ describe("a vault", () => {
     const held = contents();
     const vault = unlockVault(held);
     const other = unlockWith(contents(), signByNoble);
-    expect(vault.accounts).toEqual([{ family: "evm", address: hot.address }]);
+    expect(vault.accounts).toEqual([
+      { family: "evm", purpose: "hot", id: hot.address },
+      { family: "evm", purpose: "deposits", id: deposits.neuter().extendedKey },
+    ]);
     const oracle = new SigningKey(hot.privateKey);
     for (let n = 0; n < 100; n++) {
       const digest = digestOf(n);
@@ -55,7 +59,7 @@ describe("a vault", () => {
       expect(recoverAddress(`0x${digest}`, expected)).toBe(hot.address);
     }
     // What was opened is wiped as soon as the paying key is out of it.
-    expect(() => held.evm.account0.bytes).toThrow();
+    for (const { node } of held.accounts) expect(() => node.bytes).toThrow();
     expect(() => held.signerSeed.bytes).toThrow();
   });
 
@@ -93,7 +97,23 @@ describe("a vault", () => {
     expect(signed(vault, { isCancel: true }, { isCancel: true })).toHaveLength(65);
   });
 
-  it("takes no look-alike", () => {
+  it("a vault signs for an address for deposits at the place that the clearance names, and for that address alone", () => {
+    const vault = unlockVault(contents());
+    for (const child of [0, 1, 2 ** 31 - 1]) {
+      const { address, privateKey } = deposits.derivePath(`0/${child}`);
+      const expected = new SigningKey(privateKey).sign(`0x${what.digest}`);
+      const signature = Buffer.from(signed(vault, { account: address, child })).toString("hex");
+      expect(`0x${signature}`).toBe(`${expected.r}${expected.s.slice(2)}0${expected.yParity}`);
+      for (const other of [{ account: address, child: child ^ 1 }, { account: address }, { account: hot.address, child }])
+        expect(() => signed(vault, other), JSON.stringify(other)).toThrow(Bug);
+    }
+    vault.lock();
+    expect(() => signed(vault, { account: deposits.derivePath("0/0").address, child: 0 })).toThrow(
+      expect.objectContaining({ code: "VAULT_LOCKED" }),
+    );
+  });
+
+  it("a vault takes no look-alike", () => {
     const vault = unlockVault(contents());
     const clearance = makeClearance(fields);
     const receipt = makeReceipt(fields);

@@ -124,7 +124,7 @@ const lastWords = {
 };
 
 function stuckAt(change: Partial<StuckView>): StuckView {
-  const one = { transactionId, state: "broadcast", slot: "41", since: nowMs - 4_000_000 } as const;
+  const one = { transactionId, state: "broadcast", network: "eip155:1", slot: "41", since: nowMs - 4_000_000 } as const;
   return { ...one, afterMinutes: 60, isCancelling: false, ...change };
 }
 
@@ -392,6 +392,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     rig.signer.answers = {
       status: () => ({ status: well }),
       pause: ({ paused }) => ({ paused }),
+      show: () => ({ withdrawal, history: [], wait: null, spends: [] }),
       unstick: ({ act, plan }) => {
         const version = withdrawal.versions.length + 1;
         const gasLimit = act === "cancel" ? "21000" : (first?.facts?.gasLimit ?? "");

@@ -4,7 +4,19 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
-  11: ["ALTER TABLE recoveries DROP COLUMN mark"],
+  13: ["ALTER TABLE recoveries DROP COLUMN mark"],
+  12: [
+    ...["nativeCoins", "holdings", "sweepWishes", "sweepNotes"].map((name) => `DROP TABLE ${name}`),
+    "DROP INDEX sweepsByAddress",
+  ],
+  11: [
+    ...["hotAddress", "depositXpub", "firstDepositAddress"].map(
+      (name) => `ALTER TABLE agents ADD COLUMN ${name} TEXT NOT NULL DEFAULT ''`,
+    ),
+    `UPDATE agents SET hotAddress = json_extract(accounts, '$[0].id'), depositXpub = json_extract(accounts, '$[1].id'),
+      firstDepositAddress = json_extract(accounts, '$[1].firstAddress')`,
+    "ALTER TABLE agents DROP COLUMN accounts",
+  ],
   10: ["DROP TABLE reserved", "DROP INDEX transactionsByKind", "DROP INDEX transactionsByCurrency"],
   9: [
     ...["Made", "Moved", "Paid", "PaidFinally"].map((name) => `DROP TRIGGER callback${name}`),

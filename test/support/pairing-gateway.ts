@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { accountProofFits } from "../../chains/evm/account-proof.ts";
+import { families } from "../../chains/families.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { sealGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
@@ -77,7 +77,7 @@ export class PairingGateway {
       transcriptSignatureFits(transcript.linkKey, sealed.transcript, sealed.linkSignature) &&
       transcriptSignatureFits(transcript.signerKey, sealed.transcript, sealed.signerSignature) &&
       transcript.accounts.every((account, at) =>
-        accountProofFits(account, accountDigestOf(sealed.transcript), sealed.proofs[at] ?? ""),
+        families.evm.accounts.proofFits(account, accountDigestOf(sealed.transcript), sealed.proofs[at] ?? ""),
       );
     if (request.url !== "/agent/v1/pair" || !isProven) {
       response.writeHead(401, { "content-type": "application/json" });

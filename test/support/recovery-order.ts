@@ -9,8 +9,8 @@ import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { type Recovery, recoveryNameOf } from "../../protocol/recovery.ts";
-import { MemoryDisk } from "./ledger-disk.ts";
-import { type AnyAnswer, agentId, hot, type Rig, wallet } from "./signer-rig.ts";
+import { MemoryDisk } from "../../rig/ledger-disk.ts";
+import { type AnyAnswer, agentId, hot, type Rig, wallet } from "../../rig/signer-rig.ts";
 
 export type Contents = Pick<Recovery, "held" | "jobs" | "accounts" | "spent" | "withdrawals" | "ended" | "spends">;
 

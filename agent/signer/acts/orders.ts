@@ -13,7 +13,7 @@ import type { Order } from "../state/opening.ts";
  */
 export interface Shown {
   readonly order: Order;
-  readonly counts: ReadonlyMap<string, bigint>; // network → final transactions, as nodes agree
+  readonly counts: ReadonlyMap<string, string>; // network → final transactions, as nodes agree
   readonly both: boolean;
 }
 

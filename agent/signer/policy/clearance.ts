@@ -12,6 +12,7 @@ export interface ClearedFields {
   readonly version: number; // 1 first
   readonly family: FamilyName;
   readonly account: string; // paying address
+  readonly child: number | null; // its place in the account for deposits, null for a hot account's
   readonly digest: string; // 32 bytes for each signature, hex
   readonly isCancel: boolean; // pays nothing, to the account itself
 }
@@ -22,6 +23,7 @@ class SealedClearance implements ClearedFields {
   readonly version: number;
   readonly family: FamilyName;
   readonly account: string;
+  readonly child: number | null;
   readonly digest: string;
   readonly isCancel: boolean;
 
@@ -32,6 +34,7 @@ class SealedClearance implements ClearedFields {
     this.version = fields.version;
     this.family = fields.family;
     this.account = fields.account;
+    this.child = fields.child;
     this.digest = fields.digest;
     this.isCancel = fields.isCancel;
     Object.freeze(this);

@@ -4,12 +4,19 @@
  * the statements for the gateway. Reaches disk and keys only through ledger and vault; clock,
  * chance and sockets are passed in.
  */
-import { networkOf } from "../../../chains/families.ts";
+import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { Refusal } from "../../../protocol/fault.ts";
 import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
 import type { RecordBody } from "../../ledger/records.ts";
-import type { CourierAnswers, CourierRequests, UnstickPlan, UnstickWish, WithdrawalView } from "../../socket/verbs.ts";
+import type {
+  AccountView,
+  CourierAnswers,
+  CourierRequests,
+  UnstickPlan,
+  UnstickWish,
+  WithdrawalView,
+} from "../../socket/verbs.ts";
 import { acknowledge } from "../acts/ack.ts";
 import { admit } from "../acts/admit.ts";
 import { adopt, checkChainCount } from "../acts/adopt.ts";
@@ -21,12 +28,15 @@ import { prepareReplace } from "../acts/replace.ts";
 import type { Admitted, Reply, Run, Turn } from "../acts/run.ts";
 import { prepareBound, prepareSign } from "../acts/sign.ts";
 import { prepareUnstick } from "../acts/unstick.ts";
+import { hotOf } from "../policy/own.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
-import { stepOf, viewOf, withoutBytes } from "../state/view.ts";
+import { showsBytes, stepOf, viewOf, withoutBytes } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
+import { accountOn, sweptAccounts } from "./accounts.ts";
 import { Signatures } from "./signatures.ts";
 import type { SignerOptions } from "./signer-options.ts";
+import { slotOn } from "./slots.ts";
 import { Statements } from "./statements.ts";
 
 /** Kinds that follow from the limits in force. */
@@ -44,7 +54,6 @@ export class Signer {
   readonly run: Run;
   readonly ledger: Ledger;
   readonly #options: SignerOptions;
-  readonly #account: string;
   readonly #signatures: Signatures;
   readonly #statements: Statements;
   #isLockTold = false;
@@ -57,7 +66,6 @@ export class Signer {
     this.core = options.core;
     this.ledger = options.ledger;
     this.run = options.run;
-    this.#account = options.vault.accounts[0]?.address ?? "";
     this.#isLockTold = options.core.locked !== null;
     const { core, ledger, vault, run, next, later } = options;
     this.#signatures = new Signatures({
@@ -78,15 +86,12 @@ export class Signer {
     const localMs = this.#options.clock();
     const monotonicMs = this.#options.monotonic();
     return {
-      core,
-      run,
+      ...{ core, run, localMs, monotonicMs },
       // A greeting in the midst of a turn sets time going again.
       get nowMs() {
         return Math.max(core.heads.at, ledgerTime(run, localMs, monotonicMs));
       },
-      localMs,
-      monotonicMs,
-      account: this.#account,
+      accountOn: (network) => this.#accountOn(network),
       hasRoom: () => this.ledger.hasRoom(),
       hashAt: (seq) => this.ledger.hashAt(seq),
       open: (state, body) => this.#open(state, body),
@@ -174,12 +179,17 @@ export class Signer {
     return telling?.from ?? Math.max(this.core.heads.acked.seq, echoed ?? 0);
   }
 
+  /** The hot account on each chain. */
   accounts(): CourierAnswers["hello"]["accounts"] {
-    return Object.entries(this.#options.chains).map(([chain, configured]) => {
-      const network = networkOf(configured);
-      const next = this.core.accounts.find(network, this.#account)?.next ?? "";
-      return { chain, network, address: this.#account, nextSlot: `${next}` };
-    });
+    return Object.keys(this.#options.chains).map((chain) => this.#viewOn(chain));
+  }
+
+  #viewOn(chain: string, address?: string): AccountView {
+    return accountOn(this.core, this.chain(chain), chain, { address, hotOn: (network) => this.#accountOn(network) });
+  }
+
+  #accountOn(network: string): string {
+    return hotOf(this.#options.vault.accounts, familyOf(network).name);
   }
 
   hello(reply: Answer<"hello">): void {
@@ -189,7 +199,8 @@ export class Signer {
     for (const withdrawal of core.book.open()) if (!isOver(withdrawal)) open.push(this.view(withdrawal));
     const answer = {
       ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: this.#heldThere },
-      ...{ nonce: run.runId, greeted: run.greeted, locked: this.#lockCode(), accounts: this.accounts(), open },
+      ...{ nonce: run.runId, greeted: run.greeted, locked: this.#lockCode(), open },
+      accounts: [...this.accounts(), ...sweptAccounts(open, (chain, address) => this.#viewOn(chain, address))],
       paused: core.paused !== null,
     };
     this.whenDurable(() => reply(answer));
@@ -297,19 +308,17 @@ export class Signer {
     this.#whenDurableLater(() => reply(answer));
   }
 
-  adopt({ chain, slot, witnesses }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
-    const known = this.chain(chain);
-    const claim = { slot: BigInt(slot), witnesses };
-    const done = known === undefined ? refuse("ACCOUNT_NOT_ADOPTED", chain) : adopt(this.turn(), known, claim);
-    const account = this.accounts().find((view) => view.chain === chain);
-    this.whenDurable(() => reply(done.ok && account !== undefined ? { ok: true, account } : (done as Refusal)));
+  adopt({ chain: name, slot, witnesses, address }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
+    const known = slotOn(this.chain(name), name, slot);
+    const done = known.ok ? adopt(this.turn(), known.chain, { slot, witnesses, address }) : known;
+    const account = this.#viewOn(name, address);
+    this.whenDurable(() => reply(done.ok ? { ok: true, account } : done));
   }
 
-  account({ chain, slot, witnesses }: CourierRequests["account"], reply: Answer<"account">): void {
-    const known = this.chain(chain);
-    const claim = known === undefined ? null : { ...known, name: chain };
-    const weighed = claim === null ? null : checkChainCount(this.turn(), claim, BigInt(slot), witnesses);
-    this.whenDurable(() => reply(weighed ?? refuse("ACCOUNT_NOT_ADOPTED", chain)));
+  account({ chain: name, slot, witnesses, address }: CourierRequests["account"], reply: Answer<"account">): void {
+    const known = slotOn(this.chain(name), name, slot);
+    const weighed = known.ok ? checkChainCount(this.turn(), known.chain, slot, witnesses, address) : known;
+    this.whenDurable(() => reply(weighed));
   }
 
   /** By name, as whoever asks says it: no name that every object has is a chain. */
@@ -387,12 +396,4 @@ export class Signer {
     }
     this.#statements.speak();
   }
-}
-
-/**
- * A repeated job may be of a withdrawal whose release is on its way to the disk: its bytes wait for
- * that.
- */
-function showsBytes({ versions }: WithdrawalView): boolean {
-  return versions.some(({ raw }) => raw !== undefined);
 }

@@ -198,17 +198,18 @@ function adopt(signer: Signer, { chain, slot }: OperatorRequests["adopt"], reply
       ? refuse("ACCOUNT_NOT_ADOPTED", `there is no chain ${chain}`)
       : slot === ""
         ? ({ ok: true } as const)
-        : adoptByPerson(turn, known, BigInt(slot));
+        : adoptByPerson(turn, known, slot);
   if (!done.ok || known === undefined) {
     signer.whenDurable(() => reply(done as Refusal));
     return;
   }
   const network = networkOf(known);
-  const account = signer.core.accounts.find(network, turn.account);
+  const address = turn.accountOn(network);
+  const account = signer.core.accounts.find(network, address);
   const told = signer.run.firstSlots.get(network);
   const first = {
-    ...{ chain, network, account: turn.account, adopted: account === undefined ? "" : `${account.adopted}` },
-    ...{ isBegun: account !== undefined && isBegun(account), counted: `${told?.slot ?? ""}`, witnesses: told?.witnesses ?? 0 },
+    ...{ chain, network, account: address, adopted: account?.adopted ?? "" },
+    ...{ isBegun: account !== undefined && isBegun(account), counted: told?.slot ?? "", witnesses: told?.witnesses ?? 0 },
   };
   signer.whenDurable(() => reply({ ok: true, first }));
 }

@@ -2,6 +2,7 @@
  * The withdrawal that waits longer than it should, for `status`: nobody's word but the ledger's, so
  * that no courier hides one. What waits for a person's yes is no part of it. Touches nothing.
  */
+import { familyOf } from "../../../chains/families.ts";
 import type { StuckView } from "../../socket/verbs.ts";
 import type { Signer } from "../rim/signer.ts";
 import { isCancelling, isOver, type Withdrawal } from "../state/withdrawal.ts";
@@ -21,9 +22,17 @@ export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null 
     if (found === null || comesBefore(withdrawal, found)) found = withdrawal;
   }
   if (found === null) return null;
-  const { transactionId, state, slot } = found;
+  const { transactionId, job, state, slot } = found;
   if (state === "requested") return null;
-  return { transactionId, state, slot, since: sinceOf(found), afterMinutes, isCancelling: isCancelling(found) };
+  return {
+    transactionId,
+    state,
+    network: job.network,
+    slot,
+    since: sinceOf(found),
+    afterMinutes,
+    isCancelling: isCancelling(found),
+  };
 }
 
 /** No later version, and nothing that is told of the chain, begins the time anew. */
@@ -34,6 +43,6 @@ function sinceOf({ versions, changedAt }: Withdrawal): number {
 function comesBefore(a: Withdrawal, b: Withdrawal): boolean {
   if ((a.slot === "") !== (b.slot === "")) return a.slot !== "";
   const isSameAccount = a.job.network === b.job.network && a.account === b.account;
-  if (a.slot !== "" && isSameAccount && a.slot !== b.slot) return BigInt(a.slot) < BigInt(b.slot);
+  if (a.slot !== "" && isSameAccount && a.slot !== b.slot) return familyOf(a.job.network).slots.compare(a.slot, b.slot) < 0;
   return sinceOf(a) < sinceOf(b);
 }

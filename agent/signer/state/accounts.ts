@@ -1,14 +1,15 @@
 /**
- * Exclusion tokens: which nonce an account uses next. There is no counter beside the ledger; this
- * one is folded from ADOPTED and INTENT records, so a nonce and its withdrawal are one fact.
- * Touches nothing.
+ * Slots: which one an account uses next. There is no counter beside the ledger; this one is folded
+ * from ADOPTED and INTENT records, so a slot and its withdrawal are one fact. What comes before
+ * what, the family says. Touches nothing.
  */
+import { familyOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import { isUnfinished, type State } from "./withdrawal.ts";
 
 /**
- * Most withdrawals of one account whose token is bound and which no block holds, as far as the
+ * Most withdrawals of one account whose slot is bound and which no block holds, as far as the
  * courier tells: those on their way to a block and as many again behind them. More would only queue
  * in the nodes' pools (geth's hold 5,120 in all), where one stuck transaction holds up all behind
  * it. Those in a block wait for finality in any number.
@@ -19,9 +20,9 @@ export const pendingPerAccountMax = 512;
 /** @public */
 export interface Account {
   readonly network: string;
-  readonly account: string; // EIP-55
-  adopted: bigint; // the first nonce ever used from here
-  next: bigint;
+  readonly account: string; // its address
+  adopted: string; // the first slot ever used from here
+  next: string;
   pending: number;
 }
 
@@ -40,8 +41,7 @@ export class Accounts {
 
   constructor(entries: AccountEntries = []) {
     for (const [network, account, adopted, next, pending] of entries) {
-      const place = { adopted: BigInt(adopted), next: BigInt(next), pending };
-      this.#byKey.set(keyOf(network, account), { network, account, ...place });
+      this.#byKey.set(keyOf(network, account), { network, account, adopted, next, pending });
     }
   }
 
@@ -49,28 +49,28 @@ export class Accounts {
     return this.#byKey.get(keyOf(network, account));
   }
 
-  /** ADOPTED and INTENT records. The nonce of a first version is the next one and no other. */
+  /** ADOPTED and INTENT records. The slot of a first version is the next one and no other. */
   fold(record: LedgerRecord, isKept = false): void {
     if (record.kind === "ADOPTED") {
       const key = keyOf(record.network, record.account);
       const known = this.#byKey.get(key);
-      invariant(known === undefined || !isBegun(known), "an account is adopted before its first token");
-      const adopted = BigInt(record.slot);
-      const { network, account } = record;
-      this.#byKey.set(key, { network, account, adopted, next: adopted, pending: 0 });
+      invariant(known === undefined || !isBegun(known), "an account is adopted before its first slot is given");
+      const { network, account, slot } = record;
+      this.#byKey.set(key, { network, account, adopted: slot, next: slot, pending: 0 });
     }
     if (record.kind === "INTENT" && record.version === 1) {
       const account = this.find(record.network, record.account);
-      // What an opened ledger keeps has its nonce already, and was counted with it.
-      if (account !== undefined && BigInt(record.slot) < account.next && isKept) return;
-      invariant(account !== undefined && account.next === BigInt(record.slot), "slots are allocated in order, without gaps");
-      account.next += 1n;
+      const { slots } = familyOf(record.network);
+      // What an opened ledger keeps has its slot already, and was counted with it.
+      if (account !== undefined && isKept && slots.compare(record.slot, account.next) < 0) return;
+      invariant(account !== undefined && account.next === record.slot, "slots are allocated in order, without gaps");
+      account.next = slots.next(record.slot);
       account.pending += 1;
     }
   }
 
   /**
-   * An observation moved a withdrawal with a bound token: into a block or to its end, or out of a
+   * An observation moved a withdrawal with a bound slot: into a block or to its end, or out of a
    * block again.
    */
   move(network: string, account: string, from: State, to: State): void {
@@ -85,15 +85,15 @@ export class Accounts {
     return [...this.#byKey.values()].map(({ network, account, adopted, next, pending }) => [
       network,
       account,
-      adopted.toString(),
-      next.toString(),
+      adopted,
+      next,
       pending,
     ]);
   }
 }
 
 /**
- * A token of it was bound: where it began stands for ever.
+ * A slot of it was bound: where it began stands for ever.
  * @public
  */
 export function isBegun({ adopted, next }: Pick<Account, "adopted" | "next">): boolean {

@@ -7,25 +7,21 @@ import type { KeyObject } from "node:crypto";
 import type { FamilyName } from "../../../chains/family.ts";
 import { privateKeyFromSeed } from "../../../protocol/envelope.ts";
 import { AgentError, invariant } from "../../../protocol/fault.ts";
+import type { PairedAccount } from "../../../protocol/messages.ts";
+import { fixedCopy } from "../../files/fixed-bytes.ts";
 import { type KeystoreContents, wipeKeystore } from "../../keystore/keystore.ts";
-import { hotAddress, hotKey } from "../../keystore/nodes.ts";
-import type { Secret } from "../../keystore/secret.ts";
+import { addressOfKey, depositKey, hotKey, namedAccounts, type WalletAccount } from "../../keystore/nodes.ts";
+import { Secret } from "../../keystore/secret.ts";
 import { isReceipt, type Receipt } from "../../ledger/receipt.ts";
 import { type Clearance, isClearance } from "../policy/clearance.ts";
 import { type SignDigest, signDigest } from "./curve.ts";
-
-/** @public */
-export interface VaultAccount {
-  readonly family: FamilyName;
-  readonly address: string;
-}
 
 /**
  * The unlocked keys of one wallet.
  * @public
  */
 export interface Vault {
-  readonly accounts: readonly VaultAccount[];
+  readonly accounts: readonly PairedAccount[];
   /** Ed25519, for statements. @throws AgentError VAULT_LOCKED */
   readonly signerKey: KeyObject;
   /**
@@ -39,7 +35,8 @@ export interface Vault {
 }
 
 /**
- * Derives the paying key once and keeps it; takes the contents over and wipes them.
+ * Derives the paying key of each hot account once and keeps it, and the node of each account for
+ * deposits, whose keys it makes one by one; takes the contents over and wipes them.
  * @throws AgentError KEYSTORE_DERIVATION
  * @public
  */
@@ -50,24 +47,34 @@ export function unlockVault(contents: KeystoreContents): Vault {
 /** As `unlockVault`, with a given signing routine. */
 export function unlockWith(contents: KeystoreContents, sign: SignDigest): Vault {
   try {
-    const account: VaultAccount = { family: "evm", address: hotAddress(contents.evm.account0) };
-    return new UnlockedVault(account, hotKey(contents.evm.account0), privateKeyFromSeed(contents.signerSeed.bytes), sign);
+    return new UnlockedVault(contents, privateKeyFromSeed(contents.signerSeed.bytes), sign);
   } finally {
     wipeKeystore(contents);
   }
 }
 
+/** A key that pays by itself. */
+interface HotKey {
+  readonly family: FamilyName;
+  readonly address: string;
+  readonly key: Secret;
+}
+
 class UnlockedVault implements Vault {
-  readonly accounts: readonly VaultAccount[];
-  readonly #key: Secret;
+  readonly accounts: readonly PairedAccount[];
+  readonly #hot: readonly HotKey[];
+  readonly #deposits: readonly WalletAccount[];
   readonly #sign: SignDigest;
   #signerKey: KeyObject | null;
 
-  constructor(account: VaultAccount, key: Secret, signerKey: KeyObject, sign: SignDigest) {
-    this.accounts = [account];
-    this.#key = key;
-    this.#signerKey = signerKey;
+  constructor({ accounts }: KeystoreContents, signerKey: KeyObject, sign: SignDigest) {
+    this.accounts = namedAccounts(accounts);
+    this.#hot = accounts.filter(({ purpose }) => purpose === "hot").map(hotKeyOf);
+    this.#deposits = accounts
+      .filter(({ purpose }) => purpose === "deposits")
+      .map((account) => ({ ...account, node: new Secret(fixedCopy(account.node.bytes)) }));
     this.#sign = sign;
+    this.#signerKey = signerKey;
   }
 
   get signerKey(): KeyObject {
@@ -82,14 +89,43 @@ class UnlockedVault implements Vault {
     invariant(clearance.version === receipt.version, "clearance and receipt name the same version");
     invariant(clearance.digest === receipt.digest, "clearance and receipt name the same digest");
     invariant(clearance.isCancel === receipt.isCancel, "a cancel is signed as a cancel, and nothing else is");
-    const account = this.accounts.find(({ family, address }) => family === clearance.family && address === clearance.account);
-    invariant(account !== undefined, "the clearance is for an account of this vault");
-    const digests = receipt.digest.match(/.{64}/g) ?? [];
-    return digests.map((digest) => this.#sign(Buffer.from(digest, "hex"), this.#key.bytes));
+    if (clearance.child === null) {
+      const own = this.#hot.find(({ family, address }) => family === clearance.family && address === clearance.account);
+      invariant(own !== undefined, "the clearance is for an account of this vault");
+      return this.#signWith(own.key, receipt);
+    }
+    const key = this.#childKey(clearance, clearance.child);
+    try {
+      return this.#signWith(key, receipt);
+    } finally {
+      key.wipe();
+    }
+  }
+
+  /** Made at the moment of signing: a wallet has too many of them to keep. */
+  #childKey({ family, account }: Clearance, index: number): Secret {
+    for (const deposits of this.#deposits) {
+      if (deposits.family !== family) continue;
+      const key = depositKey(deposits, index);
+      if (addressOfKey(family, key) === account) return key;
+      key.wipe();
+    }
+    invariant(false, "the clearance is for an account of this vault");
+  }
+
+  #signWith(key: Secret, { digest }: Receipt): readonly Uint8Array[] {
+    const digests = digest.match(/.{64}/g) ?? [];
+    return digests.map((each) => this.#sign(Buffer.from(each, "hex"), key.bytes));
   }
 
   lock(): void {
-    this.#key.wipe();
+    for (const { key } of this.#hot) key.wipe();
+    for (const { node } of this.#deposits) node.wipe();
     this.#signerKey = null; // Its bytes live outside the heap and are freed, not zeroed.
   }
+}
+
+function hotKeyOf(account: WalletAccount): HotKey {
+  const key = hotKey(account);
+  return { family: account.family, address: addressOfKey(account.family, key), key };
 }

@@ -10,6 +10,7 @@ const openers: Readonly<Record<string, () => Promise<Target>>> = {
   payload: async () => (await import("./envelope.ts")).payload,
   rlp: async () => (await import("./transaction.ts")).rlp,
   description: async () => (await import("./transaction.ts")).description,
+  tron: async () => (await import("./tron.ts")).tron,
   answers: async () => (await import("./answers.ts")).answers,
   config: async () => (await import("./config.ts")).openAgentConfig(),
   "gateway-config": async () => (await import("./config.ts")).gatewayConfig,

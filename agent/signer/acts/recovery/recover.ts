@@ -28,7 +28,7 @@ export function showRecovery(turn: Turn, both: boolean): Planned {
   const { run } = turn;
   const order = run.orders.whole;
   if (order === null) return refuse("RECOVERY_NONE");
-  const shown = { order, counts: new Map(run.counts), both };
+  const shown = { order, counts: hotCounts(run.counts), both };
   const planned = plan(turn, shown);
   if (planned.ok) run.orders.show(shown);
   return planned;
@@ -65,8 +65,15 @@ export function recover(turn: Turn, digest: string): { readonly ok: true; readon
   return { ok: true, plan: planned.plan };
 }
 
+/**
+ * Of the accounts that pay withdrawals: an address for deposits begins anew where its nodes say.
+ */
+function hotCounts(counts: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return new Map([...counts].filter(([name]) => !name.includes(" ")));
+}
+
 function plan(turn: Turn, { order, counts, both }: Shown): Planned {
-  const { core, run, account } = turn;
+  const { core, run } = turn;
   const { head } = core.heads;
   const { held } = order;
   const isHere = held === null || turn.hashAt(held.seq) === held.hash;
@@ -74,9 +81,11 @@ function plan(turn: Turn, { order, counts, both }: Shown): Planned {
   // By the order's own time, so that whoever looks twice sees the same.
   const nowMs = Math.max(core.heads.at, order.at);
   const opened = openState({
-    ...{ old: core.snapshot(), order, counts, account, both, nowMs, tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0) },
+    ...{ old: core.snapshot(), order, counts, both, nowMs, tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0) },
+    accountOn: (network) => turn.accountOn(network),
     stateOf: (id) => core.book.stateOf(id),
-    decimalOf: (currency) => core.policy.asset(currency)?.decimal,
+    decimalOf: (lane) => core.policy.asset(lane)?.decimal,
+    payerOf: (job) => core.policy.payer(job)?.account ?? "",
   });
   if (!opened.ok) return opened;
   const { accounts, kept, left, state } = opened;

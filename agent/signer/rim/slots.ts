@@ -1,0 +1,16 @@
+/** A slot as the courier names it, on a chain as it names that. Touches nothing. */
+import { familyOf, networkOf } from "../../../chains/families.ts";
+import type { ConfiguredChain } from "../../../chains/family.ts";
+import { type Refusal, refuse } from "../../../protocol/fault.ts";
+
+/** Refuses a chain that is not among ours, and a slot in another spelling than its own. */
+export function slotOn(
+  chain: ConfiguredChain | undefined,
+  name: string,
+  slot: string,
+): { readonly ok: true; readonly chain: ConfiguredChain & { readonly name: string } } | Refusal {
+  if (chain === undefined) return refuse("ACCOUNT_NOT_ADOPTED", name);
+  const { read, compare, last } = familyOf(networkOf(chain)).slots;
+  if (read(slot) === null || compare(slot, last) > 0) return refuse("ACCOUNT_FIRST_SLOT", "no account comes so far");
+  return { ok: true, chain: { ...chain, name } };
+}

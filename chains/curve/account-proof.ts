@@ -1,0 +1,47 @@
+/**
+ * Accounts of the families whose keys lie on secp256k1, and proofs that somebody holds the key of
+ * one: the hot address, or the account node behind an extended public key. A proof is r(32) ‖ s(32)
+ * ‖ y parity of R(1) as hex, over the digest of the transcript that names the account. No private
+ * key, no network. It is checked once a pairing, so noble's speed is enough and the gateway needs
+ * no WebAssembly. Sources: SEC 1 version 2, section 4.1.6; docs/protocol.md section 3.2.
+ */
+import { secp256k1 } from "@noble/curves/secp256k1";
+import type { Accounts, NamedAccount } from "../family.ts";
+import { accountKeyOf, extendedKeyOf } from "./account-node.ts";
+
+const form = /^[0-9a-f]{128}0[01]$/;
+
+/**
+ * The accounts of a family that names a compressed public key (33 bytes) by `addressOf`.
+ * `proofFits` is false for anything that is not a proof at all; of an account for deposits that has
+ * no account's extended public key it throws ADDRESS_XPUB. `proofOf` finds the parity by trying
+ * both.
+ * @public
+ */
+export function accountsBy(addressOf: (publicKey: Uint8Array) => string): Accounts {
+  const proofFits = (account: NamedAccount, digest: Uint8Array, proof: string): boolean => {
+    const publicKey = signerOf(digest, proof);
+    if (publicKey === null) return false;
+    if (account.purpose === "hot") return addressOf(publicKey) === account.id;
+    return Buffer.compare(publicKey, accountKeyOf(account.id)) === 0;
+  };
+  const proofOf = (account: NamedAccount, digest: Uint8Array, signature: Uint8Array): string | null => {
+    const text = Buffer.from(signature).toString("hex");
+    return [`${text}00`, `${text}01`].find((proof) => proofFits(account, digest, proof)) ?? null;
+  };
+  return { addressOf, depositsIdOf: extendedKeyOf, proofFits, proofOf };
+}
+
+/**
+ * The compressed public key (33 bytes) that made the proof, or null; the malleated half of s is no
+ * proof.
+ */
+function signerOf(digest: Uint8Array, proof: string): Uint8Array | null {
+  if (!form.test(proof)) return null;
+  try {
+    const signature = secp256k1.Signature.fromCompact(proof.slice(0, 128)).addRecoveryBit(Number(proof.slice(128)));
+    return signature.hasHighS() ? null : signature.recoverPublicKey(digest).toRawBytes(true);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,34 @@
+/** One answer to signed bytes out of those of several nodes. Pure. */
+import type { BroadcastAnswer, BroadcastOutcome } from "../nodes.ts";
+
+/** The most useful outcome first; unsent only when every node says so. */
+const order: readonly BroadcastOutcome[] = ["accepted", "known", "slot-consumed", "underpriced", "funds", "unknown", "unsent"];
+
+/**
+ * One answer out of those of all nodes. Of none: unsent.
+ * @public
+ */
+export function mergeBroadcasts(answers: readonly BroadcastAnswer[]): BroadcastAnswer {
+  for (const outcome of order) {
+    const found = answers.find((answer) => answer.outcome === outcome);
+    if (found !== undefined) return found;
+  }
+  return { outcome: "unsent", text: "no node is in use" };
+}
+
+/**
+ * The first good news, else one answer out of all. `send` never rejects but for a bug.
+ * @public
+ */
+export function firstGood<N>(nodes: readonly N[], send: (node: N) => Promise<BroadcastAnswer>): Promise<BroadcastAnswer> {
+  return new Promise((resolve, reject) => {
+    const answers: BroadcastAnswer[] = [];
+    const count = (answer: BroadcastAnswer): void => {
+      answers.push(answer);
+      if (answer.outcome === "accepted" || answer.outcome === "known") resolve(answer);
+      if (answers.length === nodes.length) resolve(mergeBroadcasts(answers));
+    };
+    for (const node of nodes) send(node).then(count).catch(reject);
+    if (nodes.length === 0) resolve(mergeBroadcasts([]));
+  });
+}

@@ -1,0 +1,265 @@
+/**
+ * Several nodes of one chain as one: who is asked first, who rests after a failure, who is kept out
+ * because it serves another chain, and how many must say the same. No node's word is trusted beyond
+ * what its caller demands here. Knows no protocol: a family brings its clients.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import type { NodeLog, NodeStatus } from "../nodes.ts";
+
+/**
+ * One node's connection, as its family speaks to it.
+ * @public
+ */
+export interface Client {
+  readonly origin: string; // scheme, host and port only
+  close(): void;
+}
+
+/** @public */
+export interface PoolOptions<C extends Client, A> {
+  readonly clients: readonly C[];
+  readonly chain: string; // that every node has to serve, as `chainOf` says it
+  /** One exchange. */
+  readonly askChain: (client: C) => Promise<A>;
+  readonly chainOf: (answer: A, client: C) => string;
+  readonly log: NodeLog;
+  readonly clock: () => number; // milliseconds, never running back
+}
+
+/** @public */
+export interface PoolNode<C extends Client> {
+  readonly rpc: C;
+  chain: "unchecked" | "right" | "wrong";
+  checking: Promise<void> | null;
+  failures: number; // in a row
+  restUntil: number;
+  detail: string;
+  block: number | null;
+}
+
+/** @public */
+export type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: AgentError };
+
+/** @public */
+export interface NodePool<C extends Client> {
+  readonly nodes: readonly PoolNode<C>[];
+  readonly witnessesMin: number; // min(2, configured)
+  /**
+   * One exchange with one node, once it serves the right chain. @throws NODE_WRONG_CHAIN, or the
+   * fault of the exchange
+   */
+  exchange<T>(node: PoolNode<C>, talk: (client: C) => Promise<T>): Promise<T>;
+  /** Counts a failure that its answer showed. */
+  fail(node: PoolNode<C>, error: AgentError): void;
+  /**
+   * One node after the other until one knows; null when those that answered all said null. @throws
+   * the first fault
+   */
+  first<T>(job: (node: PoolNode<C>) => Promise<T | null>): Promise<T | null>;
+  /**
+   * Every node that is not resting; all of them when those would be too few. With `graceMs`, nodes
+   * that have not answered so long after enough others are left out.
+   */
+  all<T>(job: (node: PoolNode<C>) => Promise<T>, graceMs?: number): Promise<readonly Settled<T>[]>;
+  /**
+   * As soon as `witnessesMin` nodes gave answers with one key. @throws NODE_DISAGREE, or a fault
+   * when too few answered
+   */
+  agree<T>(job: (node: PoolNode<C>) => Promise<T>, keyOf: (value: T) => string, what: string): Promise<T>;
+  /** Asks every node for its chain. @throws the first fault when no node is right */
+  checkChain(): Promise<void>;
+  status(): readonly NodeStatus[];
+  close(): void;
+}
+
+const restFirstMs = 1_000;
+const restMaxMs = 30_000;
+
+/** @public */
+export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>): NodePool<C> {
+  const nodes = options.clients.map(
+    (rpc): PoolNode<C> => ({
+      ...{ rpc, chain: "unchecked", checking: null, failures: 0, restUntil: 0 },
+      ...{ detail: "not asked yet", block: null },
+    }),
+  );
+  const witnessesMin = Math.min(2, nodes.length);
+  const gate = createGate(options);
+
+  function ordered(): readonly PoolNode<C>[] {
+    const isResting = (node: PoolNode<C>): number => (node.restUntil > options.clock() ? 1 : 0);
+    return [...nodes].sort((a, b) => isResting(a) - isResting(b));
+  }
+
+  function chosen(): readonly PoolNode<C>[] {
+    const awake = nodes.filter((node) => node.restUntil <= options.clock());
+    return awake.length >= witnessesMin ? awake : nodes;
+  }
+
+  async function first<T>(job: (node: PoolNode<C>) => Promise<T | null>): Promise<T | null> {
+    let fault: AgentError | null = null;
+    let hasAnswer = false;
+    for (const node of ordered()) {
+      const settled = await settle(job(node));
+      if (!settled.ok) fault ??= settled.error;
+      else if (settled.value !== null) return settled.value;
+      else hasAnswer = true;
+    }
+    if (hasAnswer) return null;
+    throw fault ?? noNode();
+  }
+
+  return {
+    nodes,
+    witnessesMin,
+    exchange: gate.exchange,
+    fail: gate.fail,
+    first,
+    all: (job, graceMs) => {
+      const answers = chosen().map((node) => settle(job(node)));
+      return graceMs === undefined ? Promise.all(answers) : mostOf(answers, witnessesMin, graceMs);
+    },
+    agree: (job, keyOf, what) => agreement(chosen().map(job), keyOf, witnessesMin, what),
+    checkChain: async () => {
+      const checks = await Promise.all(nodes.map((node) => settle(gate.check(node))));
+      const fault = checks.find((check) => !check.ok);
+      if (fault !== undefined && !fault.ok && !checks.some((check) => check.ok)) throw fault.error;
+    },
+    status: () =>
+      nodes.map((node) => {
+        const ok = node.chain === "right" && node.failures === 0;
+        return { url: node.rpc.origin, ok, detail: ok ? "" : node.detail, block: node.block };
+      }),
+    close: () => {
+      for (const node of nodes) node.rpc.close();
+    },
+  };
+}
+
+interface Gate<C extends Client> {
+  exchange: NodePool<C>["exchange"];
+  fail: NodePool<C>["fail"];
+  check(node: PoolNode<C>): Promise<void>;
+}
+
+/**
+ * Lets a question through only to a node that serves the right chain, and remembers how each node
+ * does.
+ */
+function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock }: PoolOptions<C, A>): Gate<C> {
+  async function talk<T>(node: PoolNode<C>, exchange: (client: C) => Promise<T>): Promise<T> {
+    try {
+      const answer = await exchange(node.rpc);
+      if (node.failures > 0) log("node-recovered", { node: node.rpc.origin });
+      node.failures = 0;
+      if (node.chain !== "wrong") node.restUntil = 0;
+      return answer;
+    } catch (error) {
+      if (error instanceof AgentError && error.code !== "NODE_CLOSED") fail(node, error);
+      throw error;
+    }
+  }
+
+  function fail(node: PoolNode<C>, error: AgentError): void {
+    node.failures += 1;
+    node.detail = `${error.code}: ${error.message}`;
+    node.restUntil = clock() + Math.min(restMaxMs, restFirstMs * 2 ** Math.min(node.failures - 1, 10));
+    // Behind the same address may stand another machine when it comes back.
+    if (node.chain === "right") node.chain = "unchecked";
+    if (node.failures === 1) log("node-failed", { node: node.rpc.origin, code: error.code, message: error.message });
+  }
+
+  async function compare(node: PoolNode<C>): Promise<void> {
+    const answered = chainOf(await talk(node, askChain), node.rpc);
+    if (answered === chain) {
+      node.chain = "right";
+      node.restUntil = 0;
+      return;
+    }
+    if (node.chain !== "wrong") log("node-wrong-chain", { node: node.rpc.origin, expected: chain, answered });
+    node.chain = "wrong";
+    node.detail = `NODE_WRONG_CHAIN: chain id ${answered} instead of ${chain}`;
+    node.restUntil = clock() + restMaxMs;
+    throw wrongChain(node);
+  }
+
+  function check(node: PoolNode<C>): Promise<void> {
+    node.checking ??= compare(node).finally(() => {
+      node.checking = null;
+    });
+    return node.checking;
+  }
+
+  return {
+    check,
+    fail,
+    exchange: async (node, exchange) => {
+      if (node.chain === "wrong" && node.restUntil > clock()) throw wrongChain(node);
+      if (node.chain !== "right") await check(node);
+      return talk(node, exchange);
+    },
+  };
+}
+
+/** Only faults of the world are values here; a bug goes on upwards. */
+async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
+  try {
+    return { ok: true, value: await promise };
+  } catch (error) {
+    if (error instanceof AgentError) return { ok: false, error };
+    throw error;
+  }
+}
+
+/** Those that settled by the time that enough had succeeded, and a little later. */
+function mostOf<T>(answers: readonly Promise<Settled<T>>[], min: number, graceMs: number): Promise<readonly Settled<T>[]> {
+  return new Promise((resolve, reject) => {
+    const settled: Settled<T>[] = [];
+    let timer: NodeJS.Timeout | null = null;
+    const end = (): void => {
+      if (timer !== null) clearTimeout(timer);
+      resolve([...settled]);
+    };
+    const count = (one: Settled<T>): void => {
+      settled.push(one);
+      if (settled.length === answers.length) end();
+      else if (settled.filter(({ ok }) => ok).length === min) timer ??= setTimeout(end, graceMs);
+    };
+    for (const answer of answers) answer.then(count).catch(reject);
+    if (answers.length === 0) end();
+  });
+}
+
+function agreement<T>(answers: readonly Promise<T>[], keyOf: (value: T) => string, min: number, what: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const votes = new Map<string, number>();
+    let open = answers.length;
+    let answered = 0;
+    let fault: AgentError | null = null;
+    const count = (settled: Settled<T>): void => {
+      open -= 1;
+      if (settled.ok) {
+        answered += 1;
+        const key = keyOf(settled.value);
+        votes.set(key, (votes.get(key) ?? 0) + 1);
+        if ((votes.get(key) ?? 0) >= min) resolve(settled.value);
+      } else fault ??= settled.error;
+      if (open === 0) reject(answered >= min ? disagreement(what, votes.size) : (fault ?? noNode()));
+    };
+    for (const answer of answers) settle(answer).then(count).catch(reject);
+  });
+}
+
+/** @public */
+export function disagreement(what: string, versions: number): AgentError {
+  return new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on the ${what}`, { what, versions });
+}
+
+function wrongChain(node: PoolNode<Client>): AgentError {
+  return new AgentError("NODE_WRONG_CHAIN", "none", "the node serves another chain", { node: node.rpc.origin });
+}
+
+/** @public */
+export function noNode(): AgentError {
+  return new AgentError("NODE_NONE", "none", "no node is configured");
+}

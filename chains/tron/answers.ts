@@ -1,0 +1,254 @@
+/**
+ * What Tron's nodes answer, as types, and the strict readers that turn JSON into them. Offline:
+ * values in, values out; whatever has another shape is a fault (NODE_ANSWER), never a default but
+ * where the API itself leaves a field of its default value out. Source: the chain's documentation
+ * of its HTTP API.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { addressOfBytes, addressOfHash } from "./address.ts";
+
+/** @public */
+export interface BlockHead {
+  readonly number: number;
+  readonly hash: string; // the block's id, 64 hex digits: number(8) ‖ hash(24)
+  readonly parentHash: string;
+  readonly timestampMs: number;
+}
+
+/** A transaction as its block shows it. Addresses in base58check. */
+export interface BlockTransaction {
+  readonly txHash: string;
+  readonly kind: "coins" | "call" | "other";
+  readonly owner: string; // "" for a kind that names none
+  readonly receiver: string; // of coins
+  readonly amountSun: bigint; // of coins, or sent along with a call
+  readonly contract: string; // of a call
+  readonly data: string; // of a call, hex
+  readonly isDone: boolean; // its result is SUCCESS
+}
+
+/** @public */
+export interface Block extends BlockHead {
+  readonly transactions: readonly BlockTransaction[];
+}
+
+/** An event of a contract. */
+export interface Log {
+  readonly address: string; // base58check
+  readonly topics: readonly string[]; // 64 hex digits each
+  readonly data: string; // hex
+}
+
+/** Coins that a contract sent. */
+export interface InternalTransfer {
+  readonly receiver: string;
+  readonly amountSun: bigint;
+}
+
+/** A transaction's receipt. It names its block by number alone. */
+export interface Receipt {
+  readonly txHash: string;
+  readonly block: number;
+  readonly isDone: boolean; // nothing in it says that it failed
+  readonly callResult: string; // of a call, "" for anything else
+  readonly feeSun: bigint;
+  readonly logs: readonly Log[];
+  readonly internal: readonly InternalTransfer[];
+}
+
+export interface Account {
+  readonly exists: boolean;
+  readonly balanceSun: bigint;
+  readonly isContract: boolean;
+}
+
+/** What a call would do now. */
+export interface Trial {
+  readonly isReverted: boolean;
+  readonly energy: bigint;
+  readonly returned: string; // hex
+  readonly text: string; // the node's own words
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A block without its transactions; null for one that the node does not have. */
+export function readHead(value: unknown): BlockHead | null {
+  const block = readFields(value, "block");
+  if (block.blockID === undefined && block.block_header === undefined) return null;
+  const hash = readHash(block.blockID, "blockID");
+  const header = readFields(readFields(block.block_header, "block_header").raw_data, "block header");
+  const number = readCount(header.number ?? 0, "number");
+  // The genesis block is of no time.
+  const timestampMs = readCount(header.timestamp ?? 0, "timestamp");
+  if (Number.parseInt(hash.slice(0, 16), 16) !== number) throw wrong("blockID", "begin with the block's number");
+  return { number, hash, parentHash: readHash(header.parentHash, "parentHash"), timestampMs };
+}
+
+/** Null for one that the node does not have. */
+export function readBlock(value: unknown): Block | null {
+  const head = readHead(value);
+  if (head === null) return null;
+  const { transactions = [] } = readFields(value, "block");
+  return { ...head, transactions: readList(transactions, "transactions").map(readTransaction) };
+}
+
+function readTransaction(value: unknown): BlockTransaction {
+  const transaction = readFields(value, "transaction");
+  const txHash = readHash(transaction.txID, "txID");
+  const [result] = readList(transaction.ret ?? [], "ret");
+  const isDone = result !== undefined && readFields(result, "ret").contractRet === "SUCCESS";
+  const [contract] = readList(readFields(transaction.raw_data, "raw_data").contract, "contract");
+  const { type, parameter } = readFields(contract, "contract");
+  const fields = readFields(readFields(parameter, "parameter").value, "value");
+  const other = { txHash, kind: "other", receiver: "", amountSun: 0n, contract: "", data: "", isDone } as const;
+  if (type === "TransferContract") {
+    const [owner, receiver] = [readAddress(fields.owner_address, "owner"), readAddress(fields.to_address, "receiver")];
+    return { ...other, kind: "coins", owner, receiver, amountSun: readUnits(fields.amount ?? 0, "amount") };
+  }
+  if (type === "TriggerSmartContract") {
+    const [owner, called] = [readAddress(fields.owner_address, "owner"), readAddress(fields.contract_address, "contract")];
+    const sent = { amountSun: readUnits(fields.call_value ?? 0, "call_value"), data: readHex(fields.data ?? "", "data") };
+    return { ...other, kind: "call", owner, contract: called, ...sent };
+  }
+  return { ...other, owner: fields.owner_address === undefined ? "" : readAddress(fields.owner_address, "owner") };
+}
+
+/** Null for a transaction that the node shows no receipt of. */
+export function readReceipt(value: unknown): Receipt | null {
+  const info = readFields(value, "receipt");
+  if (info.id === undefined) return null;
+  const paid = readFields(info.receipt ?? {}, "receipt");
+  const callResult = readText(paid.result ?? "", "result");
+  return {
+    txHash: readHash(info.id, "id"),
+    block: readCount(info.blockNumber ?? 0, "blockNumber"),
+    isDone: info.result !== "FAILED" && (callResult === "" || callResult === "SUCCESS"),
+    callResult,
+    feeSun: readUnits(info.fee ?? 0, "fee"),
+    logs: readList(info.log ?? [], "log").map(readLog),
+    internal: readList(info.internal_transactions ?? [], "internal_transactions").flatMap(readInternal),
+  };
+}
+
+export function readReceipts(value: unknown): readonly Receipt[] {
+  return readList(value, "receipts").map((one) => {
+    const receipt = readReceipt(one);
+    if (receipt === null) throw wrong("receipts", "have ids");
+    return receipt;
+  });
+}
+
+function readLog(value: unknown): Log {
+  const { address, topics = [], data = "" } = readFields(value, "log");
+  if (typeof address !== "string" || !/^(?:41)?[0-9a-f]{40}$/.test(address)) throw wrong("log.address", "20 bytes");
+  return {
+    address: addressOfHash(Buffer.from(address.slice(-40), "hex")),
+    topics: readList(topics, "topics").map((topic) => readHash(topic, "topic")),
+    data: readHex(data, "log.data"),
+  };
+}
+
+/** What moved no coins, or was undone, is left out. */
+function readInternal(value: unknown): readonly InternalTransfer[] {
+  const { transferTo_address: to, callValueInfo = [], rejected } = readFields(value, "internal transaction");
+  if (rejected === true) return [];
+  return readList(callValueInfo, "callValueInfo").flatMap((one) => {
+    const { callValue = 0, tokenId } = readFields(one, "callValueInfo");
+    const amountSun = readUnits(callValue, "callValue");
+    if (tokenId !== undefined || amountSun === 0n) return [];
+    return [{ receiver: readAddress(to, "transferTo_address"), amountSun }];
+  });
+}
+
+export function readAccount(value: unknown): Account {
+  const { address, balance = 0, type } = readFields(value, "account");
+  if (address === undefined) return { exists: false, balanceSun: 0n, isContract: false };
+  return { exists: true, balanceSun: readUnits(balance, "balance"), isContract: type === "Contract" };
+}
+
+/** The chain's parameters by name; one that is 0, or off, has no value there. */
+export function readParameters(value: unknown): ReadonlyMap<string, bigint> {
+  const list = readList(readFields(value, "parameters").chainParameter, "chainParameter");
+  return new Map(
+    list.map((one) => {
+      const { key, value: figure = 0 } = readFields(one, "parameter");
+      // Some are negative to say "off", and none of those is asked for here.
+      return [readText(key, "key"), typeof figure === "number" && figure < 0 ? 0n : readUnits(figure, "value")] as const;
+    }),
+  );
+}
+
+/**
+ * A call that leaves nothing behind. @throws NODE_ERROR with the node's words when it would not try
+ */
+export function readTrial(value: unknown): Trial {
+  const trial = readFields(value, "trial");
+  const { result, code, message = "" } = readFields(trial.result, "result");
+  const text = wordsOf(message);
+  if (result !== true) throw new AgentError("NODE_ERROR", "none", `${String(code ?? "")} ${text}`.trim());
+  const [ret] = readList(readFields(trial.transaction, "transaction").ret ?? [], "ret");
+  const [returned = ""] = readList(trial.constant_result ?? [], "constant_result");
+  return {
+    isReverted: ret !== undefined && readFields(ret, "ret").ret === "FAILED",
+    energy: readUnits(trial.energy_used ?? 0, "energy_used"),
+    returned: readHex(returned, "constant_result"),
+    text,
+  };
+}
+
+/** A node's words, which come as hex, cut and cleaned for people. */
+export function wordsOf(message: unknown): string {
+  if (typeof message !== "string") return "";
+  const isHex = /^(?:[0-9a-f]{2})+$/.test(message);
+  const text = isHex ? Buffer.from(message, "hex").toString("utf8") : message;
+  return text.slice(0, 300).replace(/[^\x20-\x7e]+/g, " ");
+}
+
+export function readFields(value: unknown, what: string): Fields {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(what, "fields");
+  return value as Fields;
+}
+
+function readList(value: unknown, what: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw wrong(what, "a list");
+  return value;
+}
+
+function readText(value: unknown, what: string): string {
+  if (typeof value !== "string") throw wrong(what, "a text");
+  return value;
+}
+
+function readHash(value: unknown, what: string): string {
+  if (typeof value !== "string" || !/^[0-9a-f]{64}$/.test(value)) throw wrong(what, "64 hex digits");
+  return value;
+}
+
+function readHex(value: unknown, what: string): string {
+  if (typeof value !== "string" || !/^(?:[0-9a-fA-F]{2})*$/.test(value)) throw wrong(what, "bytes as hex");
+  return value.toLowerCase();
+}
+
+function readAddress(value: unknown, what: string): string {
+  const address = typeof value === "string" && /^[0-9a-fA-F]{42}$/.test(value) ? addressOfBytes(Buffer.from(value, "hex")) : null;
+  if (address === null) throw wrong(what, "21 bytes of an address");
+  return address;
+}
+
+/** Below 2^53: heights and times, never money. */
+function readCount(value: unknown, what: string): number {
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0) throw wrong(what, "a count below 2^53");
+  return value;
+}
+
+/** A whole number: a JSON number while it is exact, else its digits (rpc-json.ts). */
+function readUnits(value: unknown, what: string): bigint {
+  const isExact = typeof value === "number" ? Number.isSafeInteger(value) && value >= 0 : /^[0-9]{1,78}$/.test(String(value));
+  if (!isExact || (typeof value !== "number" && typeof value !== "string")) throw wrong(what, "a whole number");
+  return BigInt(value);
+}
+
+function wrong(what: string, expected: string): AgentError {
+  return new AgentError("NODE_ANSWER", "none", `the node's ${what} must be ${expected}`);
+}

@@ -1,0 +1,38 @@
+/**
+ * The Transfer event of a token, read strictly. Offline. Source: TIP-20 (the event of EIP-20).
+ */
+import { addressOfHash } from "./address.ts";
+import type { Log, Receipt } from "./answers.ts";
+
+/** Keccak-256 of Transfer(address,address,uint256). */
+const transferTopic = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const padding = "0".repeat(24);
+
+export interface Transfer {
+  readonly from: string;
+  readonly to: string;
+  readonly amountUnits: bigint;
+  readonly index: number; // of its log in the receipt
+}
+
+/**
+ * The Transfers of a contract in a receipt, in order; null stands for one in a form that this
+ * contract should not have. A token's return value says nothing: USDT's is false.
+ */
+export function transfersOf(contract: string, { logs }: Receipt): readonly (Transfer | null)[] {
+  return logs.flatMap((log, index) => {
+    const isTransfer = log.address === contract && log.topics[0] === transferTopic;
+    return isTransfer ? [readTransfer(log, index)] : [];
+  });
+}
+
+function readTransfer({ topics, data }: Log, index: number): Transfer | null {
+  const [, from = "", to = ""] = topics;
+  const isWhole = topics.length === 3 && from.startsWith(padding) && to.startsWith(padding) && data.length === 64;
+  if (!isWhole) return null;
+  return { from: addressOfWord(from), to: addressOfWord(to), amountUnits: BigInt(`0x${data}`), index };
+}
+
+function addressOfWord(word: string): string {
+  return addressOfHash(Buffer.from(word.slice(padding.length), "hex"));
+}

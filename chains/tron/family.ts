@@ -1,0 +1,65 @@
+/**
+ * The Tron family behind the offline door: the chain counts no payments of an account, so a slot is
+ * an ordinal that the signer gives out, and a second payment is excluded by waiting. Wallets agree
+ * on no payment link: several read `tron:` with an amount of TRX alone, some refuse it, and none
+ * names the token and its exact amount. Sources: CAIP-2, SLIP-44; TIP-17 for what a link would be.
+ */
+import { pathsOf } from "../curve/account-node.ts";
+import { accountsBy } from "../curve/account-proof.ts";
+import type { Description } from "../family.ts";
+import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
+import * as fees from "./fees.ts";
+import { coinType, namespace, nativeDecimal, networkOf, readChainId } from "./network.ts";
+import { marginMs, stamp, stamped, untilMs } from "./waiting.ts";
+
+const ordinalForm = /^(?:0|[1-9][0-9]{0,15})$/;
+const ordinalMax = BigInt(Number.MAX_SAFE_INTEGER);
+
+const slots = {
+  first: "0",
+  last: `${ordinalMax}`,
+  /** A payment that waits stands in front of none. */
+  blocksLater: false,
+  /** The chain has no count of its own to hold against ours. */
+  isCounted: false,
+  read: (text: string): string | null => (ordinalForm.test(text) && BigInt(text) <= ordinalMax ? text : null),
+  next: (slot: string): string => `${BigInt(slot) + 1n}`,
+  // Two texts without a leading zero: the longer number is the larger.
+  compare: (a: string, b: string): number => (a.length === b.length ? (a < b ? -1 : Number(a > b)) : a.length - b.length),
+  between: (from: string, before: string): bigint => (BigInt(before) > BigInt(from) ? BigInt(before) - BigInt(from) : 0n),
+  word: "payment",
+  say: (slot: string): string => `payment ${slot}`,
+};
+
+/** @public */
+export const tron = {
+  name: "tron",
+  namespace,
+  slots,
+  fees: {
+    decimal: nativeDecimal,
+    tipDecimal: 0,
+    workMin: fees.workCoin,
+    workUnknown: fees.workUnknown,
+    read: fees.read,
+    readWish: fees.readWish,
+    typed: fees.typed,
+    most: fees.most,
+    tipOf: (): bigint => 0n,
+    workOf: fees.workOf,
+    first: fees.first,
+    bidding: null,
+    tooLittle: ({ contract, facts }: Pick<Description, "contract" | "facts">): string | null => fees.tooLittle(contract, facts),
+    say: fees.say,
+    rows: fees.rows,
+  },
+  exclusion: { kind: "waiting", untilMs, marginMs, stamp, stamped },
+  readChainId,
+  networkOf: ({ chainId }: { readonly chainId: number | string }): string => networkOf(readChainId(chainId) ?? ""),
+  isTxHash: (text: string): boolean => /^[0-9a-f]{64}$/.test(text),
+  parseAddress,
+  depositAddress: depositAddressOf,
+  paymentUri: (): string => "",
+  paths: pathsOf(coinType),
+  accounts: accountsBy(addressOfPublicKey),
+} as const;

@@ -1,0 +1,182 @@
+/**
+ * What a Tron payment offers for its way into a block, and the most that it can cost: the fee limit
+ * for energy, bandwidth at the price of a byte, and the activation of a receiver. Offline. Sources:
+ * the chain's documentation, "Resource model"; java-tron's BandwidthProcessor, and VMActuator's
+ * getAccountEnergyLimitWithFixRatio (the fee limit bounds staked energy as well).
+ */
+import { formatAmount } from "../../protocol/amount.ts";
+import { shapeFault } from "../../protocol/shape.ts";
+import type { Facts, Price, TypedFees } from "../family.ts";
+import { nativeDecimal } from "./network.ts";
+
+/** So long a version may wait for a block, from the time of the block it was made by. */
+const lifeMs = 300_000n;
+/**
+ * The fee limit over the energy asked for, in quarters: the price of a popular contract's energy
+ * rises by a fifth at most from one maintenance of the chain to the next
+ * (getDynamicEnergyIncreaseFactor).
+ */
+const energyRoom = { numerator: 5n, denominator: 4n };
+/** The longest transfers, in bytes of bandwidth: every number at its largest. */
+const bandwidthMax = { coin: 277n, token: 350n };
+/** No token moves for less: two balances are written, 5,000 each (the EVM's SSTORE). */
+const energyTokenMin = 10_000n;
+/**
+ * The lowest limit that a token's transfer may carry: the least energy at the price of 2025, 100
+ * sun. Below it the payment runs out of energy, fails, and costs its limit all the same.
+ */
+const feeLimitMin = energyTokenMin * 100n;
+/**
+ * The price of a byte at present (getTransactionFee). What the signer counts is never less,
+ * whatever it is told; a higher price counts as told.
+ */
+const byteSunKnown = 1_000n;
+/**
+ * Far above every price that the chain ever had: more is a mistake, and would be counted as spent.
+ */
+const byteSunMax = 1_000_000n;
+const activationSunMax = 100_000_000n;
+const energyMax = 1_000_000_000n;
+/** Named for a payment whose bytes are recorded already: the recorded figures count. */
+const energyUnknown = 131_000n;
+/** All figures are far below 2^128. */
+const figureForm = /^(?:0|[1-9][0-9]{0,38})$/;
+const names = [
+  ...(["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs"] as const),
+  ...(["feeLimitSun", "energy", "byteSun", "activationSun"] as const),
+];
+
+/**
+ * Facts as they are here, in numbers. The first five stand in the bytes; `energy` is what the nodes
+ * said that the call takes, `byteSun` the price of a byte of bandwidth, `activationSun` what the
+ * chain takes for a receiver that it does not know yet.
+ */
+export type Figures = Readonly<Record<(typeof names)[number], bigint>>;
+
+/**
+ * The market of one moment: of a solidified block its number modulo 2^16, bytes 8 … 15 of its id
+ * and its time; the price of energy, of a byte, and of a new account.
+ */
+type TronPrice = Readonly<
+  Record<"refBlockBytes" | "refBlockHash" | "blockMs" | "energySun" | "byteSun" | "activationSun", bigint>
+>;
+
+/**
+ * Work is energy. TRX takes none, and then work says whether the receiver's account has to be made:
+ * 0 or 1.
+ */
+export const workCoin = 0n;
+export const workActivation = 1n;
+export const workUnknown = energyUnknown;
+
+/** The facts themselves. @throws JSON_SHAPE when one is missing, one too many, or no number */
+export function read(facts: Facts): Facts {
+  const isWhole = Object.keys(facts).length === names.length && names.every((name) => figureForm.test(facts[name] ?? ""));
+  if (!isWhole) throw shapeFault("facts", `must be decimal ${names.join(", ")}`);
+  return facts;
+}
+
+/** As `read`; "" leaves a figure to us. */
+export function readWish(facts: Facts): Facts {
+  read(Object.fromEntries(Object.entries(facts).map(([name, figure]) => [name, figure || "0"])));
+  return facts;
+}
+
+/**
+ * Nobody bids for a place in a block: a version is made by the chain's own prices, so a person has
+ * no figure to type.
+ */
+export function typed(
+  options: TypedFees,
+): { readonly ok: true; readonly facts: Facts } | { readonly ok: false; readonly problem: string } {
+  const isTyped = Object.values(options).some((option) => option !== undefined);
+  if (isTyped) return { ok: false, problem: "this chain takes no --max-fee, no --tip and no --work: nobody bids for a place" };
+  return { ok: true, facts: Object.fromEntries(names.map((name) => [name, ""])) };
+}
+
+export function figuresOf(facts: Facts): Figures {
+  return Object.fromEntries(names.map((name) => [name, BigInt(facts[name] ?? "-1")])) as Figures;
+}
+
+export function factsOf(figures: Figures): Facts {
+  return Object.fromEntries(names.map((name) => [name, `${figures[name]}`]));
+}
+
+/** The most that a version may cost, in sun. */
+export function most(facts: Facts): bigint {
+  const { feeLimitSun, byteSun, activationSun } = figuresOf(facts);
+  const bytes = feeLimitSun === 0n ? bandwidthMax.coin : bandwidthMax.token;
+  return feeLimitSun + bytes * (byteSun > byteSunKnown ? byteSun : byteSunKnown) + activationSun;
+}
+
+/** Why the figures that the bytes do not carry are none of such a payment, or null. */
+export function unfit(contract: string, { energy, byteSun, activationSun }: Figures): string | null {
+  const isCoin = contract === "";
+  if (isCoin ? energy !== 0n : energy < 1n || energy > energyMax) return "energy is out of range";
+  if (byteSun > byteSunMax) return "byteSun is out of range";
+  return activationSun > (isCoin ? activationSunMax : 0n) ? "activationSun is out of range" : null;
+}
+
+export function workOf(facts: Facts): bigint {
+  const { energy, activationSun } = figuresOf(facts);
+  if (energy !== 0n) return energy;
+  return activationSun === 0n ? workCoin : workActivation;
+}
+
+/** The offer of a version: it lives five minutes from its block's own time. */
+export function first(price: Price, work: bigint): Facts {
+  const { refBlockBytes, refBlockHash, blockMs, energySun, byteSun, activationSun } = price as TronPrice;
+  const energy = work > workActivation ? work : 0n;
+  const { numerator, denominator } = energyRoom;
+  return factsOf({
+    ...{ refBlockBytes, refBlockHash, timestampMs: blockMs, expirationMs: blockMs + lifeMs },
+    feeLimitSun: (energy * energySun * numerator + denominator - 1n) / denominator,
+    ...{ energy, byteSun, activationSun: work === workActivation ? activationSun : 0n },
+  });
+}
+
+/** Why the bytes can never do what they say for so little, or null. `contract` is "" for TRX. */
+export function tooLittle(contract: string, facts: Facts): string | null {
+  const { feeLimitSun, energy } = figuresOf(facts);
+  if (contract === "") return null;
+  if (energy < energyTokenMin) return `energy ${energy}, at least ${energyTokenMin}`;
+  return feeLimitSun < feeLimitMin ? `fee limit ${trx(feeLimitSun)} TRX, at least ${trx(feeLimitMin)}` : null;
+}
+
+/** The offer for a person. */
+export function say(facts: Facts): string {
+  const { feeLimitSun, energy, activationSun, expirationMs } = figuresOf(facts);
+  const call = energy === 0n ? "no energy" : `energy ${energy}, fee limit ${trx(feeLimitSun)} TRX`;
+  const account = activationSun === 0n ? "" : `, ${trx(activationSun)} TRX for a new account`;
+  return `${call}${account}, until ${timeOf(expirationMs)}`;
+}
+
+/** The offer in rows, beside that of an earlier version. */
+export function rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[] {
+  const { feeLimitSun, energy, byteSun, activationSun, expirationMs } = figuresOf(facts);
+  const was = (field: keyof Figures, text: (value: bigint) => string): string =>
+    before === null ? "" : `, ${beforeName} has ${text(figuresOf(before)[field])}`;
+  const energyRows: (readonly [string, string])[] =
+    energy === 0n
+      ? []
+      : [
+          ["energy", `${energy}${was("energy", String)}`],
+          ["fee limit", `${trx(feeLimitSun)} TRX${was("feeLimitSun", (sun) => `${trx(sun)} TRX`)}`],
+        ];
+  return [
+    ...energyRows,
+    ["bandwidth", `${trx(byteSun)} TRX a byte${was("byteSun", (sun) => `${trx(sun)} TRX`)}`],
+    ...(activationSun === 0n ? [] : [["new account", `${trx(activationSun)} TRX`] as const]),
+    ["until", `${timeOf(expirationMs)}${was("expirationMs", timeOf)}`],
+  ];
+}
+
+function trx(sun: bigint): string {
+  return formatAmount(sun, nativeDecimal);
+}
+
+/** Times beyond what a date can hold are shown as the number they are. */
+function timeOf(ms: bigint): string {
+  const at = new Date(Number(ms));
+  return Number.isNaN(at.getTime()) ? `${ms} ms` : at.toISOString();
+}

@@ -1,0 +1,49 @@
+/**
+ * How networks of this family are named: CAIP-2, namespace tron, and the last eight hex digits of
+ * the first block's id, e.g. tron:0x2b6653dc. Pure. Source: the chain's documentation, eth_chainId;
+ * CAIP-2 registry, tron.
+ */
+
+/** @public */
+export const namespace = "tron";
+
+/**
+ * Decimals of TRX: amounts and fees are in sun.
+ * @public
+ */
+export const nativeDecimal = 6;
+
+/**
+ * SLIP-44: keys lie under m/44'/195'.
+ * @public
+ */
+export const coinType = 195;
+
+const chainIdMax = 0xffff_ffff;
+const form = /^0x[0-9a-f]{8}$/;
+
+/**
+ * A chain's id in its one spelling, 0x and eight hex digits in lower case, from that or from the
+ * number; null when the value is no chain's id.
+ * @public
+ */
+export function readChainId(value: unknown): string | null {
+  const number = typeof value === "string" && form.test(value) ? Number.parseInt(value, 16) : value;
+  if (typeof number !== "number" || !Number.isSafeInteger(number) || number < 1 || number > chainIdMax) return null;
+  return `0x${number.toString(16).padStart(8, "0")}`;
+}
+
+/**
+ * The CAIP-2 name of the network of a chain's id as `readChainId` spells it.
+ * @public
+ */
+export function networkOf(chainId: string): string {
+  return `${namespace}:${chainId}`;
+}
+
+/** The chain's id in a network's name; null when the name is none of this family's. */
+export function chainIdOf(network: string): string | null {
+  const start = `${namespace}:`;
+  const chainId = network.startsWith(start) ? network.slice(start.length) : "";
+  return form.test(chainId) ? readChainId(chainId) : null;
+}

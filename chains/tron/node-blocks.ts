@@ -1,0 +1,216 @@
+/**
+ * Blocks and receipts by the word of one node, or of min(2, configured) nodes that say the same.
+ * What is solidified stays, so agreed blocks are kept a while; a chain that breaks this rule
+ * empties the memory. Touches nodes through node-pool.ts alone.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import type { BlockId } from "../nodes.ts";
+import { disagreement, noNode } from "../providers/node-pool.ts";
+import {
+  type Block,
+  type BlockHead,
+  type BlockTransaction,
+  type Receipt,
+  readBlock,
+  readHead,
+  readReceipt,
+  readReceipts,
+} from "./answers.ts";
+import type { NodePool, PoolNode, Question } from "./node-pool.ts";
+
+/** The head's side of the API, and that of solidified blocks. */
+export type Side = "/wallet" | "/walletsolidity";
+
+export interface Blocks {
+  /** The newest head, one node's word. */
+  head(): Promise<BlockHead>;
+  /** The newest block that enough nodes have solidified, agreed. */
+  solidHead(): Promise<BlockHead>;
+  /** A solidified block without its transactions, agreed. @throws NODE_NO_BLOCK */
+  solidHeadAt(number: number): Promise<BlockHead>;
+  /** A solidified block, agreed to the last field that is read. @throws NODE_NO_BLOCK */
+  solidBlock(number: number): Promise<Block>;
+  /** One node's word, of the newest chain it knows. @throws NODE_NO_BLOCK */
+  block(number: number): Promise<Block>;
+  /** All receipts of a solidified block, agreed; exactly those of its transactions. */
+  solidReceipts(block: Block): Promise<readonly Receipt[]>;
+  /** As `solidReceipts`, one node's word. */
+  receipts(block: Block): Promise<readonly Receipt[]>;
+  /** Null until enough nodes show one solidified receipt, in a block that has the transaction. */
+  solidReceipt(txHash: string): Promise<SolidReceipt | null>;
+  /** Of every node that answered, its receipt or null. @throws a fault when too few answered */
+  shownReceipts(txHash: string, side: Side): Promise<readonly Shown[]>;
+}
+
+export interface SolidReceipt {
+  readonly receipt: Receipt;
+  readonly transaction: BlockTransaction;
+  readonly block: BlockHead;
+}
+
+export interface Shown {
+  readonly node: PoolNode;
+  readonly receipt: Receipt | null;
+}
+
+/** A full block has some thousand transactions of a few hundred bytes, receipts some more. */
+const blockBytesMax = 32 * 1024 * 1024;
+const receiptBytesMax = 2 * 1024 * 1024;
+const keptMax = 64;
+/** A provider that is slow, or asked too much, does not hold up what the others say. */
+const graceMs = 500;
+
+export function createBlocks(pool: NodePool): Blocks {
+  const kept = new Map<number, Block>();
+
+  function keep(block: Block): Block {
+    const before = kept.get(block.number - 1);
+    if (before !== undefined && before.hash !== block.parentHash) kept.clear();
+    kept.set(block.number, block);
+    const oldest = kept.keys().next();
+    if (kept.size > keptMax && !oldest.done) kept.delete(oldest.value);
+    return block;
+  }
+
+  const agreedHead = (number: number): Promise<BlockHead> =>
+    pool.agree((node) => pool.ask(node, headQuestion("/walletsolidity", number)), headKey, `id of block ${number}`);
+
+  const solidBlock = async (number: number): Promise<Block> => {
+    const known = kept.get(number);
+    if (known !== undefined) return known;
+    return keep(
+      await pool.agree((node) => pool.ask(node, blockQuestion("/walletsolidity", number)), blockKey, `block ${number}`),
+    );
+  };
+
+  return {
+    head: async () => {
+      const head = await pool.first(async (node) => {
+        const read = await pool.ask(node, headQuestion("/wallet", null));
+        node.block = read.number;
+        return read;
+      });
+      if (head === null) throw noNode();
+      return head;
+    },
+    solidHead: async () => {
+      const settled = await pool.all((node) => pool.ask(node, headQuestion("/walletsolidity", null)), graceMs);
+      const numbers = settled.flatMap((one) => (one.ok ? [one.value.number] : [])).sort((a, b) => b - a);
+      // The highest that enough nodes have reached: one that lags, or runs ahead, moves nothing.
+      const number = numbers[pool.witnessesMin - 1];
+      const fault = settled.find((one) => !one.ok);
+      if (number === undefined) throw fault !== undefined && !fault.ok ? fault.error : noNode();
+      const head = await agreedHead(number);
+      if (kept.get(number)?.hash !== head.hash && kept.has(number)) kept.clear();
+      return head;
+    },
+    solidHeadAt: async (number) => kept.get(number) ?? agreedHead(number),
+    solidBlock,
+    block: async (number) => (await pool.first((node) => pool.ask(node, blockQuestion("/wallet", number)))) as Block,
+    solidReceipts: (block) =>
+      pool.agree(
+        async (node) => together(block, await pool.ask(node, receiptsQuestion("/walletsolidity", block.number))),
+        (receipts) => JSON.stringify(receipts.map(receiptFields)),
+        `receipts of block ${block.number}`,
+      ),
+    receipts: async (block) => {
+      const ask = async (node: PoolNode): Promise<readonly Receipt[]> =>
+        together(block, await pool.ask(node, receiptsQuestion("/wallet", block.number)));
+      return (await pool.first(ask)) as readonly Receipt[];
+    },
+    solidReceipt: async (txHash) => {
+      const shown = await shownReceipts(pool, txHash, "/walletsolidity");
+      const receipts = shown.flatMap(({ receipt }) => (receipt === null ? [] : [receipt]));
+      if (receipts.length < pool.witnessesMin) return null;
+      const keys = receipts.map((one) => JSON.stringify(receiptFields(one)));
+      const at = keys.findIndex((key) => keys.filter((other) => other === key).length >= pool.witnessesMin);
+      const receipt = receipts[at];
+      if (receipt === undefined) throw disagreement(`receipt of ${txHash}`, new Set(keys).size);
+      const block = await solidBlock(receipt.block);
+      const transaction = block.transactions.find((one) => one.txHash === txHash);
+      if (transaction === undefined || transaction.isDone !== receipt.isDone) throw notTogether(block.number, "a receipt");
+      return { receipt, transaction, block };
+    },
+    shownReceipts: (txHash, side) => shownReceipts(pool, txHash, side),
+  };
+}
+
+async function shownReceipts(pool: NodePool, txHash: string, side: Side): Promise<readonly Shown[]> {
+  const ask = async (node: PoolNode): Promise<Shown> => ({ node, receipt: await pool.ask(node, receiptQuestion(side, txHash)) });
+  const settled = await pool.all(ask, graceMs);
+  const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
+  const fault = settled.find((one) => !one.ok);
+  if (shown.length < pool.witnessesMin) throw fault !== undefined && !fault.ok ? fault.error : noNode();
+  return shown;
+}
+
+/** By number, or the newest. */
+export function headQuestion(side: Side, number: number | null): Question<BlockHead> {
+  const fields = number === null ? { detail: false } : { id_or_num: `${number}`, detail: false };
+  return { path: `${side}/getblock`, fields, read: (value) => there(readHead(value), number) };
+}
+
+export function blockQuestion(side: Side, number: number): Question<Block> {
+  const read = (value: unknown): Block => there(readBlock(value), number);
+  return { path: `${side}/getblockbynum`, fields: { num: number }, answerBytesMax: blockBytesMax, read };
+}
+
+function receiptsQuestion(side: Side, number: number): Question<readonly Receipt[]> {
+  const fields = { num: number };
+  return { path: `${side}/gettransactioninfobyblocknum`, fields, answerBytesMax: blockBytesMax, read: readReceipts };
+}
+
+function receiptQuestion(side: Side, txHash: string): Question<Receipt | null> {
+  const read = (value: unknown): Receipt | null => {
+    const receipt = readReceipt(value);
+    if (receipt === null || receipt.txHash === txHash) return receipt;
+    throw new AgentError("NODE_ANSWER", "none", "the receipt is of another transaction");
+  };
+  return { path: `${side}/gettransactioninfobyid`, fields: { value: txHash }, answerBytesMax: receiptBytesMax, read };
+}
+
+function there<T extends BlockHead>(block: T | null, number: number | null): T {
+  if (block === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node does not have the block", { number: number ?? -1 });
+  if (number === null || block.number === number) return block;
+  throw new AgentError("NODE_ANSWER", "none", "the node answered another block", { number });
+}
+
+/**
+ * Receipts name their block by number alone, so they are held against its transactions: each has
+ * one, they end alike, and there are no others. A receipt that is missing is no failure, but a node
+ * that is not ready.
+ */
+function together(block: Block, receipts: readonly Receipt[]): readonly Receipt[] {
+  const byHash = new Map(receipts.map((receipt) => [receipt.txHash, receipt]));
+  const isWhole =
+    receipts.length === block.transactions.length &&
+    block.transactions.every(({ txHash, isDone }) => {
+      const receipt = byHash.get(txHash);
+      return receipt !== undefined && receipt.block === block.number && receipt.isDone === isDone;
+    });
+  if (!isWhole) throw notTogether(block.number, "the receipts");
+  return receipts;
+}
+
+function headKey({ number, hash, parentHash, timestampMs }: BlockHead): string {
+  return JSON.stringify([number, hash, parentHash, timestampMs]);
+}
+
+function blockKey(block: Block): string {
+  const fields = block.transactions.map((t) => [
+    ...[t.txHash, t.kind, t.owner, t.receiver, `${t.amountSun}`, t.contract, t.data, t.isDone],
+  ]);
+  return JSON.stringify([headKey(block), fields]);
+}
+
+function receiptFields({ txHash, block, isDone, callResult, feeSun, logs, internal }: Receipt): unknown {
+  return [txHash, block, isDone, callResult, `${feeSun}`, logs, internal.map((one) => [one.receiver, `${one.amountSun}`])];
+}
+
+export function notTogether(block: number, what: string): AgentError {
+  return new AgentError("NODE_DISAGREE", "none", `the nodes' block ${block} and ${what} of it do not belong together`, { block });
+}
+
+export function idOf({ number, hash }: BlockHead): BlockId {
+  return { number, hash };
+}

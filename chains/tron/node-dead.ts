@@ -1,0 +1,127 @@
+/**
+ * Whether a transaction can come into a block no more. The chain keeps no count of an account, so
+ * only waiting tells: solidified chain time has passed the expiration by a margin, and no block
+ * that could have taken the transaction did. Enough nodes give each of those blocks alike, each
+ * following the one before; a node's index of transactions is asked besides, and proves nothing
+ * alone. The wall clock proves nothing: a block after a halt may take a transaction that expired
+ * meanwhile, so the first solidified block past the margin is among those read. Source: java-tron,
+ * Manager.validateCommon (expiration is held against the time of the block before).
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { inWaves } from "../waves.ts";
+import type { BlockHead } from "./answers.ts";
+import { type Blocks, notTogether } from "./node-blocks.ts";
+import { marginMs } from "./waiting.ts";
+
+/** @public */
+export interface DeadQuestion {
+  readonly txHash: string;
+  readonly untilMs: number; // its expiration
+}
+
+/** @public */
+export interface Death {
+  readonly isDead: boolean;
+  readonly chainMs: number; // of the newest solidified block that enough nodes have
+  readonly witnesses: number;
+}
+
+/**
+ * The longest life of a transaction of ours, and a minute more: none is signed to live longer, and
+ * none can be in a block before the one it refers to.
+ */
+const lifeMsMax = 660_000;
+const blocksAtOnce = 4;
+const blocksPerCall = 600;
+const runsMax = 64;
+
+interface Run {
+  read: BlockHead; // up to here nothing was found, each block following the one before
+}
+
+/**
+ * `dead` of the doors. Several calls may be needed after a long halt; each goes on where the last
+ * ended.
+ */
+export function createDead(blocks: Blocks, witnesses: number): (versions: readonly DeadQuestion[]) => Promise<Death> {
+  const runs = new Map<string, Run>();
+
+  function keepRun(key: string, run: Run): Run {
+    runs.delete(key);
+    runs.set(key, run);
+    const oldest = runs.keys().next();
+    if (runs.size > runsMax && !oldest.done) runs.delete(oldest.value);
+    return run;
+  }
+
+  return async (versions) => {
+    const head = await blocks.solidHead();
+    const alive: Death = { isDead: false, chainMs: head.timestampMs, witnesses };
+    const untilMs = Math.max(...versions.map((one) => one.untilMs)) + marginMs;
+    if (versions.length === 0 || head.timestampMs <= untilMs) return alive;
+    const ids = new Set(versions.map(({ txHash }) => txHash));
+    const key = JSON.stringify(versions.map(({ txHash, untilMs: until }) => [txHash, until]));
+    const fromMs = Math.min(...versions.map((one) => one.untilMs)) - lifeMsMax;
+    const run = runs.get(key) ?? keepRun(key, await begin(blocks, head, fromMs));
+    const found = await readOn(blocks, run, head.number, untilMs, ids);
+    if (found === "torn") {
+      // It is read anew the next time.
+      runs.delete(key);
+      throw notTogether(run.read.number + 1, "the block before");
+    }
+    if (found !== "nothing") return alive;
+    const shown = await Promise.all([...ids].map((txHash) => blocks.shownReceipts(txHash, "/walletsolidity")));
+    const isShown = shown.flat().some(({ receipt }) => receipt !== null);
+    // A receipt of no block that was read is a lie, or of a branch that nobody else has: that is a
+    // person's matter.
+    if (isShown)
+      throw new AgentError("NODE_DISAGREE", "none", "a node has a receipt that no agreed block has", { what: "receipt" });
+    return { ...alive, isDead: true };
+  };
+}
+
+/** The newest solidified block made at or before a time; the genesis block when all are younger. */
+async function begin(blocks: Blocks, head: BlockHead, fromMs: number): Promise<Run> {
+  let high = head;
+  let low = head;
+  for (let step = 64; low.number > 0 && low.timestampMs > fromMs; step *= 2) {
+    high = low;
+    low = await blocks.solidHeadAt(Math.max(0, head.number - step));
+  }
+  while (high.number - low.number > 1) {
+    const middle = await blocks.solidHeadAt(Math.floor((low.number + high.number) / 2));
+    if (middle.timestampMs <= fromMs) low = middle;
+    else high = middle;
+  }
+  return { read: low };
+}
+
+/**
+ * Reads on up to the first block past the time. Nothing: that was read, and none of the ids was in
+ * any. Torn: a block does not follow the one read before it.
+ */
+async function readOn(
+  blocks: Blocks,
+  run: Run,
+  top: number,
+  untilMs: number,
+  ids: ReadonlySet<string>,
+): Promise<"nothing" | "one of them" | "more to read" | "torn"> {
+  for (let count = 0; count < blocksPerCall; ) {
+    if (run.read.timestampMs > untilMs) return "nothing";
+    const numbers = Array.from({ length: Math.min(blocksAtOnce, top - run.read.number) }, (_, at) => run.read.number + 1 + at);
+    if (numbers.length === 0) return "more to read";
+    for (const block of await inWaves(numbers, blocksAtOnce, (number) => blocks.solidBlock(number))) {
+      if (block.parentHash !== run.read.hash) return "torn";
+      if (block.transactions.some(({ txHash }) => ids.has(txHash))) return "one of them";
+      run.read = headOf(block);
+      count += 1;
+      if (run.read.timestampMs > untilMs) return "nothing";
+    }
+  }
+  return "more to read";
+}
+
+function headOf({ number, hash, parentHash, timestampMs }: BlockHead): BlockHead {
+  return { number, hash, parentHash, timestampMs };
+}

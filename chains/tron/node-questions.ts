@@ -1,0 +1,71 @@
+/**
+ * Questions about accounts, contracts and prices, with readers of their answers: asked of one node,
+ * or of several that must agree.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { addressBytes } from "./address.ts";
+import { type Account, readAccount, readParameters, readTrial, type Trial } from "./answers.ts";
+import type { Side } from "./node-blocks.ts";
+import type { Question } from "./node-pool.ts";
+
+/** balanceOf(address) and decimals(), as functions of TIP-20. */
+const balanceSelector = "70a08231";
+const decimalsSelector = "313ce567";
+/** Whoever asks for a reading; the chain takes any address. */
+const nobody = "41".padEnd(42, "0");
+
+/** Names of chain parameters, as the chain spells them. */
+export interface Prices {
+  readonly energySun: bigint;
+  readonly byteSun: bigint;
+  readonly activationSun: bigint; // for a receiver that the chain does not know, in the place of bandwidth's price and beside it
+}
+
+export function accountQuestion(side: Side, address: string): Question<Account> {
+  return { path: `${side}/getaccount`, fields: { address: hexOf(address) }, read: readAccount };
+}
+
+/** A call of a contract that leaves nothing behind. */
+export function trialQuestion(side: Side, owner: string, contract: string, data: string): Question<Trial> {
+  const fields = { owner_address: owner === "" ? nobody : hexOf(owner), contract_address: hexOf(contract), data };
+  return { path: `${side}/triggerconstantcontract`, fields, read: readTrial };
+}
+
+/** Base units of a token. @throws NODE_ANSWER when the contract does not say */
+export function tokenBalanceQuestion(side: Side, contract: string, holder: string): Question<bigint> {
+  const question = trialQuestion(side, "", contract, balanceSelector + hexOf(holder).slice(2).padStart(64, "0"));
+  return { ...question, read: (value) => wordOf(question.read(value), contract) };
+}
+
+export function decimalsQuestion(side: Side, contract: string): Question<bigint> {
+  const question = trialQuestion(side, "", contract, decimalsSelector);
+  return { ...question, read: (value) => wordOf(question.read(value), contract) };
+}
+
+export const pricesQuestion: Question<Prices> = {
+  path: "/wallet/getchainparameters",
+  fields: {},
+  read: (value) => {
+    const parameters = readParameters(value);
+    const named = (name: string): bigint => {
+      const figure = parameters.get(name);
+      if (figure === undefined) throw new AgentError("NODE_ANSWER", "none", `the node names no ${name}`);
+      return figure;
+    };
+    return {
+      energySun: named("getEnergyFee"),
+      byteSun: named("getTransactionFee"),
+      activationSun: named("getCreateNewAccountFeeInSystemContract") + named("getCreateAccountFee"),
+    };
+  },
+};
+
+/** @throws AgentError NODE_ERROR: the contract has no such function, or none in this form */
+function wordOf({ isReverted, returned, text }: Trial, contract: string): bigint {
+  if (!isReverted && returned.length === 64) return BigInt(`0x${returned}`);
+  throw new AgentError("NODE_ERROR", "none", text === "" ? "the token does not answer with one word" : text, { contract });
+}
+
+export function hexOf(address: string): string {
+  return Buffer.from(addressBytes(address)).toString("hex");
+}

@@ -1,0 +1,200 @@
+/**
+ * The questions of the gateway's watcher, to Tron's nodes. Whatever moves money's state (solidified
+ * blocks and their receipts, balances, decimals) is taken only on the word of min(2, configured)
+ * nodes that say the same; what only shows progress is one node's word. Reaches the network only
+ * through node-pool.ts.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import type {
+  AddressBook,
+  BlockId,
+  Judgement,
+  NodeLog,
+  PaidFrom,
+  SeenPayment,
+  Spend,
+  WatchedBlock,
+  WatcherNodes,
+} from "../nodes.ts";
+import { inWaves } from "../waves.ts";
+import type { Block, BlockTransaction, Receipt } from "./answers.ts";
+import { transfersOf } from "./events.ts";
+import { first, most } from "./fees.ts";
+import { type Blocks, createBlocks, headQuestion, idOf } from "./node-blocks.ts";
+import { createDead, type DeadQuestion, type Death } from "./node-dead.ts";
+import { marketOf, workOf } from "./node-payer.ts";
+import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
+import { accountQuestion, decimalsQuestion, tokenBalanceQuestion } from "./node-questions.ts";
+import { decodeTransferCall } from "./trc20.ts";
+import { judgePayout, type VersionEvidence } from "./verdict.ts";
+
+/** @public */
+export interface WatcherOptions {
+  readonly urls: readonly string[];
+  readonly chainId: string; // as readChainId spells it
+  readonly log: NodeLog;
+  readonly clock?: () => number; // milliseconds, never running back
+  readonly timeoutMs?: number; // of one exchange, default 15000
+  readonly patienceMs?: number; // of one question to a provider that is asked too much, default 60000
+}
+
+/** As the doors have it, and `dead`, which families without slots have. @public */
+export interface TronWatcher extends WatcherNodes {
+  dead(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
+}
+
+const timeoutMsDefault = 15_000;
+const patienceMsDefault = 60_000;
+const blocksAtOnce = 8;
+/** Place of a payment of coins by a transaction of its own. */
+const nativeIndex = -1;
+/** Places of coins that a contract sent, downwards: the first internal transfer is at -2. */
+const internalIndex = -2;
+
+/** Opens no connection before the first question. @throws NODE_URL @public */
+export function createWatcher(options: WatcherOptions): TronWatcher {
+  const { urls, chainId, log, clock = () => performance.now() } = options;
+  const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
+  const pool = createPool({ urls, chainId, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
+  const blocks = createBlocks(pool);
+  const dead = createDead(blocks, pool.witnessesMin);
+  return {
+    status: pool.status,
+    close: pool.close,
+    tip: async () => idOf(await blocks.head()),
+    finalTip: async () => idOf(await blocks.solidHead()),
+    block: async (number, isAgreed) => watched(await (isAgreed ? blocks.solidBlock(number) : blocks.block(number))),
+    timestamp: async (number) => {
+      const head = await pool.first((node) => pool.ask(node, headQuestion("/wallet", number)));
+      return Math.floor((head?.timestampMs ?? 0) / 1000);
+    },
+    balance: (account, contract, block) => balanceAt(pool, account, contract, block),
+    decimals: (contract) =>
+      pool.agree((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)), String, `decimals of ${contract}`),
+    payments: (some, contracts, addresses, isAgreed) => paymentsIn(blocks, some, contracts, addresses, isAgreed),
+    spends: (some, accounts) => some.flatMap((one) => spendsIn(one, accounts)),
+    hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,
+    async cost(account, payment) {
+      const [work, { price }] = await Promise.all([workOf(pool, account, payment), marketOf(pool, blocks)]);
+      return work.ok ? { ok: true, feeUnits: most(first(price, work.work)) } : work;
+    },
+    // No transaction keeps another out, so a foreign one says nothing of a payment.
+    judgeSpend: async () => ({ kind: "waiting" }),
+    pass: (final) => ({ judge: (payment, txHashes) => judge(blocks, final, payment, txHashes) }),
+    dead: (_, versions) => dead(versions),
+  };
+}
+
+function watched(content: Block): WatchedBlock {
+  const { number, hash, parentHash } = content;
+  return { number, hash, parentHash, content };
+}
+
+function contentOf({ content }: WatchedBlock): Block {
+  return content as Block;
+}
+
+/**
+ * Nodes tell balances of the newest solidified block alone, so one counts only when that was the
+ * block asked for both before and after. @throws NODE_NO_BLOCK when the chain has moved on
+ */
+function balanceAt(pool: NodePool, account: string, contract: string, block: number): Promise<bigint> {
+  const stand = async (node: PoolNode): Promise<void> => {
+    const { number } = await pool.ask(node, headQuestion("/walletsolidity", null));
+    if (number !== block) throw new AgentError("NODE_NO_BLOCK", "none", "the node stands at another block", { number });
+  };
+  const ask = async (node: PoolNode): Promise<bigint> => {
+    await stand(node);
+    const units =
+      contract === ""
+        ? (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun
+        : await pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
+    await stand(node);
+    return units;
+  };
+  return pool.agree(ask, String, `balance of ${account}`);
+}
+
+async function paymentsIn(
+  blocks: Blocks,
+  some: readonly WatchedBlock[],
+  contracts: readonly string[],
+  addresses: AddressBook,
+  isAgreed: boolean,
+): Promise<readonly SeenPayment[]> {
+  if (addresses.size === 0) return [];
+  const tokens = contracts.filter((contract) => contract !== "");
+  const found = await inWaves(some, blocksAtOnce, async (one) => {
+    const block = contentOf(one);
+    const coins = contracts.includes("") ? coinsIn(block, addresses) : [];
+    if (!block.transactions.some(({ kind, isDone }) => kind === "call" && isDone)) return coins;
+    const receipts = await (isAgreed ? blocks.solidReceipts(block) : blocks.receipts(block));
+    const done = receipts.filter(({ isDone }) => isDone);
+    const internal = contracts.includes("") ? done.flatMap((each) => internalIn(block, each, addresses)) : [];
+    return [...coins, ...internal, ...done.flatMap((each) => tokensIn(block, each, tokens, addresses))];
+  });
+  return found.flat();
+}
+
+/** Coins by transactions of their own. A TRC-10 token is none, whatever its name. */
+function coinsIn(block: Block, addresses: AddressBook): readonly SeenPayment[] {
+  return block.transactions
+    .filter(({ kind, isDone, receiver }) => kind === "coins" && isDone && addresses.has(receiver))
+    .map(({ txHash, receiver: address, amountSun: amountUnits }) => ({
+      ...{ txHash, index: nativeIndex, address, contract: "", amountUnits },
+      ...{ block: block.number, blockHash: block.hash },
+    }));
+}
+
+/** Coins that contracts sent on. */
+function internalIn(block: Block, { txHash, internal }: Receipt, addresses: AddressBook): readonly SeenPayment[] {
+  return internal.flatMap(({ receiver: address, amountSun: amountUnits }, at) => {
+    if (!addresses.has(address)) return [];
+    const payment = { txHash, index: internalIndex - at, address, contract: "", amountUnits };
+    return [{ ...payment, block: block.number, blockHash: block.hash }];
+  });
+}
+
+function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], addresses: AddressBook): readonly SeenPayment[] {
+  return tokens.flatMap((contract) =>
+    transfersOf(contract, receipt).flatMap((transfer) => {
+      // A transfer of nothing is noise that others send to be seen.
+      if (transfer === null || transfer.amountUnits === 0n || !addresses.has(transfer.to)) return [];
+      const { to: address, amountUnits, index } = transfer;
+      const payment = { txHash: receipt.txHash, index, address, contract, amountUnits };
+      return [{ ...payment, block: block.number, blockHash: block.hash }];
+    }),
+  );
+}
+
+function spendsIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly Spend[] {
+  const sent = contentOf(block).transactions.filter(({ owner }) => accounts.has(owner));
+  return sent.map((one) => ({
+    ...{ account: one.owner, slot: "", txHash: one.txHash, block: block.number },
+    ...paidBy(one),
+    content: one,
+  }));
+}
+
+/** Whom a transaction says it pays: of a call that is no plain transfer, the contract itself. */
+function paidBy({
+  kind,
+  receiver,
+  contract,
+  data,
+  amountSun,
+}: BlockTransaction): Pick<Spend, "receiver" | "contract" | "amountUnits"> {
+  const call = kind === "call" ? decodeTransferCall(Buffer.from(data, "hex")) : null;
+  if (call !== null) return { receiver: call.destination, contract, amountUnits: call.amountUnits };
+  return { receiver: kind === "call" ? contract : receiver, contract: "", amountUnits: amountSun };
+}
+
+async function judge(blocks: Blocks, final: BlockId, payment: PaidFrom, txHashes: readonly string[]): Promise<Judgement> {
+  const evidence = async (txHash: string): Promise<VersionEvidence> => {
+    const shown = await blocks.shownReceipts(txHash, "/wallet");
+    const includedIn = shown.find(({ receipt }) => receipt !== null)?.receipt?.block ?? null;
+    if (includedIn === null || includedIn > final.number) return { txHash, includedIn, final: null };
+    return { txHash, includedIn, final: await blocks.solidReceipt(txHash) };
+  };
+  return judgePayout(payment, await Promise.all(txHashes.map(evidence)));
+}

@@ -1,0 +1,205 @@
+/**
+ * The HTTP API of one Tron node, or of a provider that serves it: each question a POST of JSON over
+ * kept connections, bounded in time and size, at a pace that the provider bears. A provider that
+ * answers 429 is left alone for as long as it says, and then asked the same again; what waits too
+ * long is a fault. A write is sent at most once. May reach that provider and nothing else. Source:
+ * the chain's documentation of its HTTP API; RFC 9110, section 10.2.3 (Retry-After).
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { closedText, type Exchange, type Failure, failure, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import { parseJson } from "./rpc-json.ts";
+
+export interface ApiOptions {
+  /**
+   * http or https; what stands before /wallet and /walletsolidity. A user without a password is the
+   * provider's API key.
+   */
+  readonly url: string;
+  readonly timeoutMs: number; // of one exchange, connecting included
+  readonly patienceMs: number; // of one question, waits for a provider that is asked too much included
+}
+
+export interface AskOptions {
+  readonly answerBytesMax: number;
+  // never asked twice; a fault says effect unknown unless no byte can have left
+  readonly isWrite?: boolean;
+}
+
+export interface Api {
+  readonly origin: string; // scheme, host and port: all of the address that may be shown
+  /**
+   * The node's answer.
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_ANSWER, NODE_ANSWER_SIZE, NODE_CLOSED;
+   * effect is none for reads
+   */
+  ask(path: string, fields: Readonly<Record<string, unknown>>, options: AskOptions): Promise<unknown>;
+  /** Fails what is under way (NODE_CLOSED) and every later question. Calling twice is harmless. */
+  close(): void;
+}
+
+const keyHeader = "TRON-PRO-API-KEY";
+const exchangesMax = 8;
+/** Questions that wait for a provider; more would only be answered when nobody wants them. */
+const queueMax = 256;
+/** Of a provider that says 429 and not for how long; and the longest that one may ask for. */
+const quietMs = 1_000;
+const quietMsMax = 60_000;
+/** Between two questions to a provider that said 429 lately: doubled by each, slowly given back. */
+const gapFirstMs = 20;
+const gapMaxMs = 250;
+const gapGivenBack = 0.95;
+const gapNoneMs = 5;
+
+interface Waiting extends AskOptions {
+  readonly path: string;
+  readonly body: string;
+  readonly untilMs: number;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: AgentError) => void;
+  isSecond: boolean; // sent again after its connection broke
+  sentAt: number;
+}
+
+/** When the next question may go out. */
+class Pace {
+  readonly #clock: () => number;
+  #gapMs = 0;
+  #slowedAt = 0;
+  nextAt = 0; // no question before this
+
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  asked(): void {
+    this.nextAt = this.#clock() + this.#gapMs;
+  }
+
+  giveBack(): void {
+    this.#gapMs = this.#gapMs < gapNoneMs ? 0 : this.#gapMs * gapGivenBack;
+  }
+
+  /** What was under way together is refused together, and slows down once. */
+  slowDown(retryAfter: string, sentAt: number): void {
+    if (sentAt >= this.#slowedAt) this.#gapMs = Math.min(gapMaxMs, Math.max(gapFirstMs, this.#gapMs * 2));
+    this.#slowedAt = this.#clock();
+    const seconds = /^[0-9]{1,6}$/.test(retryAfter) ? Number(retryAfter) : quietMs / 1000;
+    const quiet = Math.min(quietMsMax, Math.max(this.#gapMs, seconds * 1000));
+    this.nextAt = Math.max(this.nextAt, this.#clock() + quiet);
+  }
+}
+
+/** @throws NODE_URL */
+export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
+  const target = addressed(url);
+  const clock = (): number => performance.now();
+  const underWay = new Set<Exchange>();
+  const queue: Waiting[] = [];
+  let timer: NodeJS.Timeout | null = null;
+  const pace = new Pace(clock);
+  let isClosed = false;
+
+  function pump(): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    while (queue.length > 0 && underWay.size < exchangesMax) {
+      const waitMs = pace.nextAt - clock();
+      if (waitMs > 0) {
+        timer = setTimeout(pump, waitMs);
+        return;
+      }
+      pace.asked();
+      send(queue.shift() as Waiting);
+    }
+  }
+
+  function send(question: Waiting): void {
+    const { path, body, answerBytesMax: bytesMax } = question;
+    question.sentAt = clock();
+    const timeLeft = Math.max(1, Math.min(timeoutMs, question.untilMs - clock()));
+    const options = { target: target.whole, path: target.prefix + path, headers: target.headers, body, bytesMax };
+    const exchange = post({ ...options, timeoutMs: timeLeft }, (outcome) => {
+      underWay.delete(exchange);
+      settle(question, outcome);
+      pump();
+    });
+    underWay.add(exchange);
+  }
+
+  function settle(question: Waiting, outcome: Outcome): void {
+    if (!outcome.ok) {
+      // A kept connection that the provider had closed meanwhile.
+      if (outcome.isCut && !question.isWrite && !question.isSecond && !isClosed) {
+        queue.unshift({ ...question, isSecond: true });
+        return;
+      }
+      fail(question, outcome);
+      return;
+    }
+    if (isTooMuch(outcome)) {
+      pace.slowDown(outcome.retryAfter, question.sentAt);
+      if (!question.isWrite && pace.nextAt < question.untilMs && !isClosed) queue.unshift(question);
+      else fail(question, failure("NODE_HTTP", `asked too much: HTTP status ${outcome.status}`));
+      return;
+    }
+    pace.giveBack();
+    const read = readAnswer(outcome);
+    if (read.ok) question.resolve(read.value);
+    else fail(question, read);
+  }
+
+  function fail({ isWrite = false, reject }: Waiting, { code, message, isUnsent }: Failure): void {
+    reject(new AgentError(code, isWrite && !isUnsent ? "unknown" : "none", message, { node: target.origin }));
+  }
+
+  return {
+    origin: target.origin,
+    ask: (path, fields, options) =>
+      new Promise((resolve, reject) => {
+        const question = { ...options, path, body: JSON.stringify(fields), untilMs: clock() + patienceMs };
+        const waiting = { ...question, resolve, reject, isSecond: false, sentAt: 0 };
+        if (isClosed) {
+          fail(waiting, failure("NODE_CLOSED", closedText, { isUnsent: true }));
+          return;
+        }
+        if (queue.length >= queueMax) {
+          fail(waiting, failure("NODE_HTTP", `${queueMax} questions wait for the provider already`, { isUnsent: true }));
+          return;
+        }
+        queue.push(waiting);
+        pump();
+      }),
+    close: () => {
+      isClosed = true;
+      if (timer !== null) clearTimeout(timer);
+      for (const question of queue.splice(0)) fail(question, failure("NODE_CLOSED", closedText, { isUnsent: true }));
+      for (const exchange of [...underWay]) exchange.abort();
+      target.whole.close();
+    },
+  };
+}
+
+function isTooMuch({ status, retryAfter }: Extract<Outcome, { ok: true }>): boolean {
+  return status === 429 || (status === 503 && retryAfter !== "");
+}
+
+function readAnswer({ status, body }: Extract<Outcome, { ok: true }>): { readonly ok: true; readonly value: unknown } | Failure {
+  if (status < 200 || status >= 300) return failure("NODE_HTTP", `HTTP status ${status}`);
+  try {
+    return { ok: true, value: parseJson(body) };
+  } catch {
+    return failure("NODE_ANSWER", "the answer is not JSON");
+  }
+}
+
+function addressed(url: string) {
+  const whole = targetOf(url);
+  const { auth, ...request } = whole.request;
+  const isKey = whole.user !== "" && auth === `${whole.user}:`;
+  return {
+    origin: whole.origin,
+    whole: isKey ? { ...whole, request } : whole,
+    headers: isKey ? { [keyHeader]: whole.user } : {},
+    prefix: whole.path.replace(/\/+$/, ""),
+  };
+}

@@ -1,0 +1,132 @@
+/**
+ * Transfers of TRX and of TRC-20 tokens: build, describe back from the bytes alone, digest, attach
+ * a signature. Offline: no network, no disk, no private key. What `describe` cannot account for to
+ * the last byte, it refuses. The bytes name no network: only the reference to a block ties them to
+ * one. Sources: java-tron's TransferActuator, VMActuator and Manager (validation of amounts, fee
+ * limit and expiration).
+ */
+import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
+import { senderSignature } from "../curve/sender.ts";
+import { addressBytes, parseAddress } from "./address.ts";
+import { sha256, txHashOf } from "./hash.ts";
+import { encodeMessage } from "./protobuf.ts";
+import { decodeRawData, encodeRawData, type Transfer } from "./raw-data.ts";
+
+/** The chain's own bound of a fee limit, 15,000 TRX (getMaxFeeLimit). */
+const feeLimitMax = 15_000_000_000n;
+/**
+ * A payment that is not in a block by then is dead. The chain takes up to a day; a payment that
+ * waits for its end waits no longer than this.
+ */
+const lifeMsMax = 600_000n;
+/** Times stay exact integers wherever they are numbers. */
+const timeMax = BigInt(Number.MAX_SAFE_INTEGER);
+const word63Max = 2n ** 63n - 1n;
+const word64Max = 2n ** 64n - 1n;
+const word256Max = 2n ** 256n - 1n;
+/** A signature on the wire ends in 27 + parity, as the chain's own wallets write it. */
+const parityBase = 27;
+
+/** @public */
+export type Described = { readonly ok: true; readonly transfer: Transfer } | Refusal;
+
+/**
+ * raw_data of a transfer, which is what gets signed. Deterministic. @throws TRANSACTION_FIELD, or
+ * the codes of `parseAddress`, when a field is out of range
+ * @public
+ */
+export function buildTransfer(transfer: Transfer): Uint8Array {
+  const { payer, contract, destination } = transfer;
+  for (const address of contract === "" ? [payer, destination] : [payer, destination, contract]) {
+    const parsed = parseAddress(address);
+    if (!parsed.ok) throw faultOf(parsed);
+  }
+  const outOfRange = rangeRefusal(transfer);
+  if (outOfRange !== null) throw faultOf(outOfRange);
+  return encodeRawData(transfer);
+}
+
+/**
+ * Reads raw_data back, from the bytes alone. Refuses whatever is not exactly a transfer as
+ * `buildTransfer` makes it: TRANSACTION_PROTOBUF, TRANSACTION_TYPE, TRANSACTION_CALL,
+ * TRANSACTION_FIELD, ADDRESS_ZERO.
+ * @public
+ */
+export function describe(rawData: Uint8Array): Described {
+  const decoded = decodeRawData(rawData);
+  if (!decoded.ok) return decoded;
+  const { payer, contract, destination } = decoded.transfer;
+  for (const address of [payer, contract, destination]) {
+    if (address === "") continue;
+    const parsed = parseAddress(address);
+    if (!parsed.ok) return parsed;
+  }
+  return rangeRefusal(decoded.transfer) ?? decoded;
+}
+
+/**
+ * The 32 bytes that get signed, which are the transaction's id too: SHA-256 of raw_data.
+ * @public
+ */
+export function digestOf(rawData: Uint8Array): Uint8Array {
+  return sha256(rawData);
+}
+
+/**
+ * Puts the signature r(32) ‖ s(32) ‖ y parity(1) beside raw_data, once the sender recovered from it
+ * is `payer`, whom the bytes name.
+ * @returns the transaction, raw_data(1) ‖ signature(2), and its id in 64 hex digits
+ * @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER, or a code of `describe`
+ * @public
+ */
+export function attachSignature(
+  rawData: Uint8Array,
+  signature: Uint8Array,
+  payer: string,
+): { readonly raw: Uint8Array; readonly txHash: string } {
+  const read = describe(rawData);
+  if (!read.ok) throw faultOf(read);
+  if (read.transfer.payer !== payer)
+    throw new AgentError("TRANSACTION_SENDER", "none", "the bytes name another payer", { payer });
+  const hashOf = (address: string): Uint8Array => addressBytes(address).subarray(1);
+  const { pair, parity } = senderSignature(digestOf(rawData), signature, payer, hashOf);
+  return { raw: withSignature(rawData, Uint8Array.of(...pair, parityBase + parity)), txHash: txHashOf(rawData) };
+}
+
+/**
+ * Bytes of bandwidth that the signed transaction takes: its own length, and 64 for the result that
+ * the chain adds (Constant.MAX_RESULT_SIZE_IN_TX).
+ * @public
+ */
+export function bandwidthOf(rawData: Uint8Array): bigint {
+  return BigInt(withSignature(rawData, new Uint8Array(65)).length + 64);
+}
+
+function withSignature(rawData: Uint8Array, signature: Uint8Array): Uint8Array {
+  return encodeMessage([
+    [1, rawData],
+    [2, signature],
+  ]);
+}
+
+function rangeRefusal(transfer: Transfer): Refusal | null {
+  const isCoin = transfer.contract === "";
+  const { expirationMs, timestampMs } = transfer;
+  const bounds: readonly (readonly [name: string, value: bigint, min: bigint, max: bigint])[] = [
+    ["amountUnits", transfer.amountUnits, 1n, isCoin ? word63Max : word256Max],
+    ["refBlockBytes", transfer.refBlockBytes, 0n, 0xffffn],
+    ["refBlockHash", transfer.refBlockHash, 0n, word64Max],
+    ["timestampMs", timestampMs, 1n, timeMax - lifeMsMax],
+    ["expirationMs", expirationMs, timestampMs + 1n, timestampMs + lifeMsMax],
+    ["feeLimitSun", transfer.feeLimitSun, isCoin ? 0n : 1n, isCoin ? 0n : feeLimitMax],
+  ];
+  for (const [name, value, min, max] of bounds) {
+    if (typeof value !== "bigint" || value < min || value > max) return refuse("TRANSACTION_FIELD", `${name} is out of range`);
+  }
+  // The chain refuses coins to oneself; a token would only cost its fee.
+  return transfer.payer === transfer.destination ? refuse("TRANSACTION_FIELD", "it pays the payer itself") : null;
+}
+
+function faultOf(refusal: Refusal): AgentError {
+  return new AgentError(refusal.code, "none", refusal.detail ?? refusal.code);
+}

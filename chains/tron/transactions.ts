@@ -1,0 +1,82 @@
+/**
+ * What a Tron account signs, behind the door: raw_data as the family's bytes. The bytes carry no
+ * network, no slot and no prices: those are told beside them, by whoever recorded them.
+ */
+import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
+import type { Facts, Payment } from "../family.ts";
+import { type Figures, factsOf, figuresOf, most, read, unfit } from "./fees.ts";
+import { chainIdOf } from "./network.ts";
+import type { Transfer } from "./raw-data.ts";
+import * as transactions from "./transaction.ts";
+
+/**
+ * What was recorded beside the bytes.
+ * @public
+ */
+export interface Told {
+  readonly network: string; // CAIP-2
+  readonly slot: string;
+  readonly facts: Facts;
+}
+
+/** @public */
+export type Described =
+  | {
+      readonly ok: true;
+      readonly description: Payment & { readonly facts: Facts; readonly feeMaxUnits: bigint };
+    }
+  | Refusal;
+
+/** The facts that the bytes carry. */
+const carried = ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun"] as const;
+
+/** @public */
+export const tronTransactions = {
+  build,
+  describe,
+  digests: (unsigned: Uint8Array): readonly Uint8Array[] => [transactions.digestOf(unsigned)],
+  attach: (unsigned: Uint8Array, signatures: readonly Uint8Array[], account: string) =>
+    transactions.attachSignature(unsigned, signatures.length === 1 ? (signatures[0] as Uint8Array) : new Uint8Array(0), account),
+  cancels: null,
+};
+
+/** @throws TRANSACTION_FIELD, JSON_SHAPE (facts), or ADDRESS_* */
+function build({ network, account, contract, destination, amountUnits }: Payment, facts: Facts): Uint8Array {
+  const figures = figuresOf(read(facts));
+  const refusal = refusalOf(network, contract, figures);
+  if (refusal !== null) throw new AgentError(refusal.code, "none", refusal.detail ?? refusal.code);
+  const { refBlockBytes, refBlockHash, timestampMs, expirationMs, feeLimitSun } = figures;
+  return transactions.buildTransfer({
+    ...{ payer: account, contract, destination, amountUnits },
+    ...{ refBlockBytes, refBlockHash, timestampMs, expirationMs, feeLimitSun },
+  });
+}
+
+/**
+ * Refuses with a code of `transaction.ts`; with TRANSACTION_FIELD when the bytes say other figures
+ * than told.
+ */
+function describe(unsigned: Uint8Array, { network, slot, facts }: Told): Described {
+  const found = transactions.describe(unsigned);
+  if (!found.ok) return found;
+  const { payer: account, contract, destination, amountUnits } = found.transfer;
+  const figures = figuresOf(read(facts));
+  const refusal = otherThan(found.transfer, figures) ?? refusalOf(network, contract, figures);
+  if (refusal !== null) return refusal;
+  const own = factsOf(figures);
+  return {
+    ok: true,
+    description: { network, account, slot, contract, destination, amountUnits, facts: own, feeMaxUnits: most(own) },
+  };
+}
+
+function otherThan(transfer: Transfer, figures: Figures): Refusal | null {
+  const name = carried.find((each) => transfer[each] !== figures[each]);
+  return name === undefined ? null : refuse("TRANSACTION_FIELD", `${name} is not what was told`);
+}
+
+function refusalOf(network: string, contract: string, figures: Figures): Refusal | null {
+  if (chainIdOf(network) === null) return refuse("TRANSACTION_FIELD", "the network is of another family");
+  const why = unfit(contract, figures);
+  return why === null ? null : refuse("TRANSACTION_FIELD", why);
+}

@@ -1,0 +1,71 @@
+/**
+ * The rule for "paid", for whoever asks: pure functions from final, agreed evidence to one verdict.
+ * Completed only for exactly this payment; failed only by the receipt of its newest version;
+ * everything else stays open, at worst for a person. Nothing here follows from a transaction that
+ * is in no block: only waiting ends that. Sources: TIP-20 (Transfer); docs/architecture.md sections
+ * 2 (truth) and 8.
+ */
+import type { Ending, Judgement, PaidFrom, Verdict } from "../nodes.ts";
+import type { BlockTransaction, Receipt } from "./answers.ts";
+import { transfersOf } from "./events.ts";
+
+/** A transaction and its receipt in a solidified block, as enough nodes gave them. */
+export interface FinalTransaction {
+  readonly receipt: Receipt;
+  readonly transaction: BlockTransaction;
+}
+
+/** One signed version: in a block by one node's word, final by agreement. */
+export interface VersionEvidence {
+  readonly txHash: string;
+  readonly includedIn: number | null; // block number
+  readonly final: FinalTransaction | null;
+}
+
+/**
+ * What a final transaction did to a payment. Coins: a successful transfer of exactly this amount to
+ * the receiver. A token: one Transfer of the contract in the whole transaction, from the account,
+ * of exactly this amount.
+ */
+export function outcomeOf(
+  payment: PaidFrom,
+  { receipt, transaction }: FinalTransaction,
+): Exclude<Verdict["outcome"], "cancelled"> {
+  if (!receipt.isDone) return "reverted";
+  return paysExactly(payment, transaction, receipt) ? "paid" : "moved";
+}
+
+/** Judges a withdrawal by all its versions, oldest first. */
+export function judgePayout(payment: PaidFrom, versions: readonly VersionEvidence[]): Judgement {
+  const ends = versions.flatMap(({ txHash, final }) => (final === null ? [] : [{ txHash, final }]));
+  const foreign = ends.find(({ final }) => final.transaction.owner !== payment.account);
+  if (foreign !== undefined) return differs(`${foreign.txHash} is not a transaction of ${payment.account}`);
+  const outcomes = ends.map(({ txHash, final }) => ({ txHash, outcome: outcomeOf(payment, final), end: endingOf(final) }));
+  const [paid, again] = outcomes.filter(({ outcome }) => outcome === "paid");
+  if (paid !== undefined && again !== undefined) return differs(`${paid.txHash} and ${again.txHash} are final and both paid`);
+  if (paid !== undefined) return { kind: "completed", final: paid.end };
+  const moved = outcomes.find(({ outcome }) => outcome === "moved");
+  if (moved !== undefined) return differs(`${moved.txHash} is final and is not exactly the payment that was asked for`);
+  // An older version that failed leaves a newer one open.
+  const newest = outcomes.find(({ txHash }) => txHash === versions.at(-1)?.txHash);
+  if (newest !== undefined) return { kind: "failed", code: "chain_reverted", final: newest.end };
+  const included = versions.find(({ includedIn, final }) => includedIn !== null && final === null);
+  if (included === undefined) return { kind: "waiting" };
+  return { kind: "confirming", txHash: included.txHash, block: included.includedIn as number };
+}
+
+function endingOf({ receipt: { txHash, block, feeSun } }: FinalTransaction): Ending {
+  return { txHash, block, feeUnits: feeSun };
+}
+
+function paysExactly(payment: PaidFrom, { kind, owner, receiver, amountSun }: BlockTransaction, receipt: Receipt): boolean {
+  const { account, contract, destination, amountUnits } = payment;
+  if (contract === "") return kind === "coins" && owner === account && receiver === destination && amountSun === amountUnits;
+  const [transfer, ...more] = transfersOf(contract, receipt);
+  if (transfer === undefined || transfer === null || more.length > 0 || owner !== account) return false;
+  return transfer.from === account && transfer.to === destination && transfer.amountUnits === amountUnits;
+}
+
+function differs(detail: string): Judgement {
+  return { kind: "stuck", code: "WATCHER_CONTENT_DIFFERS", detail };
+}

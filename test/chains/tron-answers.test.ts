@@ -1,0 +1,215 @@
+/**
+ * What Tron's nodes answer, read strictly: shapes, whole numbers of any size, events, and the rule
+ * for "paid" over several versions.
+ */
+import { expect, describe as group, it } from "vitest";
+import { readAccount, readBlock, readParameters, readReceipt, readTrial } from "../../chains/tron/answers.ts";
+import { transfersOf } from "../../chains/tron/events.ts";
+import { parseJson } from "../../chains/tron/rpc-json.ts";
+import { judgePayout, type VersionEvidence } from "../../chains/tron/verdict.ts";
+import { inhabitant, usdt } from "../support/tron-town.ts";
+
+const payer = inhabitant("payer");
+const receiver = inhabitant("a receiver");
+const id = (byte: string): string => byte.repeat(32);
+const topic = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+const word = (hex: string): string => hex.padStart(64, "0");
+
+group("JSON of 64-bit integers", () => {
+  it("integers of sixteen digits and more keep each digit, texts and fractions are as they were", () => {
+    const text =
+      '{"a":9007199254740993,"b":-9007199254740993,"c":"x:1234567890123456789,","d":12,"e":1.2345678901234567,"f":[18446744073709551615]}';
+    expect(parseJson(text)).toEqual({
+      ...{ a: "9007199254740993", b: "-9007199254740993", c: "x:1234567890123456789,", d: 12, e: 1.2345678901234567 },
+      f: ["18446744073709551615"],
+    });
+  });
+
+  it("a text with quotes and digits in it stays one text", () => {
+    const value = { name: 'a\\"1234567890123456,', other: '":1234567890123456,"' };
+    expect(parseJson(JSON.stringify(value))).toEqual(value);
+  });
+});
+
+group("answers of nodes", () => {
+  const header = { raw_data: { number: 26, parentHash: id("aa"), timestamp: 1_790_000_000_000 } };
+  const blockID = `${(26).toString(16).padStart(16, "0")}${"bb".repeat(24)}`;
+  const contract = (type: string, value: object) => [{ type, parameter: { value } }];
+  const coins = { owner_address: payer.hex, to_address: receiver.hex, amount: "9007199254740993" };
+  const transaction = {
+    txID: id("cc"),
+    ret: [{ contractRet: "SUCCESS" }],
+    raw_data: { contract: contract("TransferContract", coins) },
+  };
+
+  it("a block is read with its coins to the last unit; one that is not there is null", () => {
+    const block = readBlock({ blockID, block_header: header, transactions: [transaction] });
+    expect(block?.transactions[0]).toMatchObject({
+      kind: "coins",
+      receiver: receiver.address,
+      amountSun: 9_007_199_254_740_993n,
+      isDone: true,
+    });
+    expect(readBlock({})).toBeNull();
+  });
+
+  it.each([
+    ["an id that begins with another number", { blockID: id("bb"), block_header: header }],
+    ["no parent", { blockID, block_header: { raw_data: { number: 26, timestamp: 1 } } }],
+    [
+      "an amount below zero",
+      {
+        blockID,
+        block_header: header,
+        transactions: [{ ...transaction, raw_data: { contract: contract("TransferContract", { ...coins, amount: -1 }) } }],
+      },
+    ],
+    [
+      "an amount that a number cannot hold",
+      {
+        blockID,
+        block_header: header,
+        transactions: [{ ...transaction, raw_data: { contract: contract("TransferContract", { ...coins, amount: 2 ** 60 }) } }],
+      },
+    ],
+    [
+      "an address of another chain",
+      {
+        blockID,
+        block_header: header,
+        transactions: [
+          {
+            ...transaction,
+            raw_data: { contract: contract("TransferContract", { ...coins, to_address: `a0${receiver.hex.slice(2)}` }) },
+          },
+        ],
+      },
+    ],
+    ["no list of transactions", { blockID, block_header: header, transactions: {} }],
+    ["nothing", null],
+  ])("a block with %s is no answer", (_, value) => {
+    expect(() => readBlock(value)).toThrow(expect.objectContaining({ code: "NODE_ANSWER", effect: "none" }));
+  });
+
+  it("a transaction without its result, or with another, is not done", () => {
+    for (const ret of [undefined, [], [{}], [{ contractRet: "REVERT" }], [{ contractRet: "success" }]]) {
+      const block = readBlock({ blockID, block_header: header, transactions: [{ ...transaction, ret }] });
+      expect(block?.transactions[0]?.isDone).toBe(false);
+    }
+  });
+
+  it("a receipt that is missing is null, one that failed says so by either field", () => {
+    expect(readReceipt({})).toBeNull();
+    const read = (fields: object) => readReceipt({ id: id("cc"), blockNumber: 26, ...fields })?.isDone;
+    expect(read({ receipt: { net_usage: 1 } })).toBe(true);
+    expect(read({ receipt: { result: "SUCCESS" } })).toBe(true);
+    expect(read({ receipt: { result: "OUT_OF_ENERGY" } })).toBe(false);
+    expect(read({ receipt: { result: "SUCCESS" }, result: "FAILED" })).toBe(false);
+  });
+
+  it("internal transfers of coins count, those undone or of TRC-10 do not", () => {
+    const to = { transferTo_address: receiver.hex };
+    const receipt = readReceipt({
+      id: id("cc"),
+      internal_transactions: [
+        { ...to, callValueInfo: [{ callValue: 5 }] },
+        { ...to, callValueInfo: [{ callValue: 6 }], rejected: true },
+        { ...to, callValueInfo: [{ callValue: 7, tokenId: "1000001" }, {}] },
+        { ...to },
+      ],
+    });
+    expect(receipt?.internal).toEqual([{ receiver: receiver.address, amountSun: 5n }]);
+  });
+
+  it("an account that the chain does not know has nothing; parameters that are off are 0", () => {
+    expect(readAccount({})).toEqual({ exists: false, balanceSun: 0n, isContract: false });
+    expect(readAccount({ address: payer.hex })).toEqual({ exists: true, balanceSun: 0n, isContract: false });
+    expect(readParameters({ chainParameter: [{ key: "a", value: 3 }, { key: "b" }, { key: "c", value: -1 }] })).toEqual(
+      new Map([
+        ["a", 3n],
+        ["b", 0n],
+        ["c", 0n],
+      ]),
+    );
+  });
+
+  it("a trial that the node would not make is the node's error in its own words", () => {
+    const message = Buffer.from("Smart contract is not exist.").toString("hex");
+    expect(() => readTrial({ result: { code: "CONTRACT_VALIDATE_ERROR", message } })).toThrow(
+      /CONTRACT_VALIDATE_ERROR Smart contract/,
+    );
+  });
+});
+
+group("Transfer events", () => {
+  const log = {
+    address: inhabitant("contract of usdt").hex.slice(2),
+    topics: [topic, word(payer.hex.slice(2)), word(receiver.hex.slice(2))],
+    data: word("05"),
+  };
+  const receiptWith = (...logs: readonly object[]) => readReceipt({ id: id("cc"), log: logs })!;
+
+  it("those of the contract are read with their place, others are left out", () => {
+    const other = { ...log, address: "22".repeat(20) };
+    const approval = { ...log, topics: [word("01"), ...log.topics.slice(1)] };
+    const transfer = { from: payer.address, to: receiver.address, amountUnits: 5n, index: 2 };
+    expect(transfersOf(usdt, receiptWith(other, approval, log))).toEqual([transfer]);
+  });
+
+  it.each([
+    ["no receiver", { ...log, topics: log.topics.slice(0, 2) }],
+    [
+      "bytes before the receiver's address",
+      { ...log, topics: [...log.topics.slice(0, 2), `${"0".repeat(22)}41${receiver.hex.slice(2)}`] },
+    ],
+    ["an amount of two words", { ...log, data: word("05") + word("05") }],
+    ["no amount", { ...log, data: "" }],
+  ])("one with %s is no transfer that is known", (_, bent) => {
+    expect(transfersOf(usdt, receiptWith(bent))).toEqual([null]);
+  });
+});
+
+group("the end of a payment on Tron by all its versions", () => {
+  const payment = { account: payer.address, contract: "", destination: receiver.address, amountUnits: 5n };
+  const version = (txHash: string, isDone: boolean, change: object = {}): VersionEvidence => {
+    const base = { txHash, kind: "coins", owner: payer.address, receiver: receiver.address, amountSun: 5n } as const;
+    const transaction = { ...base, contract: "", data: "", isDone, ...change };
+    const receipt = { txHash, block: 7, isDone, callResult: "", feeSun: 9n, logs: [], internal: [] };
+    return { txHash, includedIn: 7, final: { receipt, transaction } };
+  };
+  const nowhere = (txHash: string): VersionEvidence => ({ txHash, includedIn: null, final: null });
+  const end = (txHash: string) => ({ txHash, block: 7, feeUnits: 9n });
+
+  it("one that paid completes it, with its fee, whatever became of others", () => {
+    expect(judgePayout(payment, [version("a", true)])).toEqual({ kind: "completed", final: end("a") });
+    expect(judgePayout(payment, [version("a", false), version("b", true)])).toEqual({ kind: "completed", final: end("b") });
+    expect(judgePayout(payment, [version("a", true), nowhere("b")])).toEqual({ kind: "completed", final: end("a") });
+  });
+
+  it("the newest that failed ends it; an older one leaves it open", () => {
+    expect(judgePayout(payment, [nowhere("a"), version("b", false)])).toEqual({
+      kind: "failed",
+      code: "chain_reverted",
+      final: end("b"),
+    });
+    expect(judgePayout(payment, [version("a", false), nowhere("b")])).toEqual({ kind: "waiting" });
+  });
+
+  it("none in a block is waiting, one not final yet is confirming: nothing missing is a failure", () => {
+    expect(judgePayout(payment, [nowhere("a")])).toEqual({ kind: "waiting" });
+    expect(judgePayout(payment, [{ txHash: "a", includedIn: 9, final: null }])).toEqual({
+      kind: "confirming",
+      txHash: "a",
+      block: 9,
+    });
+  });
+
+  it.each([
+    ["another amount", [version("a", true, { amountSun: 6n })]],
+    ["another receiver", [version("a", true, { receiver: payer.address })]],
+    ["another payer", [version("a", true, { owner: receiver.address })]],
+    ["two that paid", [version("a", true), version("b", true)]],
+  ])("%s is for a person", (_, versions) => {
+    expect(judgePayout(payment, versions)).toMatchObject({ kind: "stuck", code: "WATCHER_CONTENT_DIFFERS" });
+  });
+});

@@ -1,0 +1,401 @@
+/**
+ * Deposits on Tron, read from several providers with troubles of their own while unsolidified
+ * blocks are replaced: what is credited is what the chain holds at the end, to the last unit, none
+ * twice. SEED=<number> replays one run.
+ */
+import { afterEach, expect, describe as group, it } from "vitest";
+import type { SeenPayment } from "../../chains/nodes.ts";
+import { createWatcher, type TronWatcher } from "../../chains/tron/node-watcher.ts";
+import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
+import { encodeDisperse } from "../../scripts/tron-node/contracts.ts";
+import type { Trouble } from "../../scripts/tron-node/front.ts";
+import type { Lie } from "../../scripts/tron-node/lies.ts";
+import { Rejection } from "../../scripts/tron-node/rules.ts";
+import { type ReadTransaction, readJson } from "../../scripts/tron-node/transaction.ts";
+import { Scanner } from "../support/tron-scanner.ts";
+import {
+  disperser,
+  feeToken,
+  inhabitant,
+  liar,
+  lookAlike,
+  paused,
+  payer,
+  startTown,
+  type Town,
+  usdt,
+} from "../support/tron-town.ts";
+
+let town: Town;
+let watcher: TronWatcher;
+
+const patient = { timeoutMs: 10_000, patienceMs: 20_000 };
+/** For nodes that are told to hang: nobody has to wait for them. */
+const hasty = { timeoutMs: 300, patienceMs: 600 };
+
+function watch(times = patient): TronWatcher {
+  const chainId = town.node.chainId;
+  return createWatcher({ urls: town.node.urls, chainId, log: () => undefined, ...times });
+}
+
+async function begin(fronts: number): Promise<void> {
+  town = await startTown({ fronts: Array.from({ length: fronts }, () => ({})) });
+  watcher = watch();
+}
+
+afterEach(async () => {
+  watcher.close();
+  await town.node.close();
+});
+
+const address = (at: number): string => inhabitant(`deposit ${at}`).address;
+const one = inhabitant("deposit 0").address;
+
+/** Everything paid to `addresses` since block 25, at the newest solidified block. */
+async function found(addresses: readonly string[], contracts = ["", usdt]): Promise<readonly SeenPayment[]> {
+  const scanner = scannerOf(addresses, contracts);
+  expect(await scanner.read(watcher)).toBe(true);
+  return [...scanner.credited.values()];
+}
+
+function scannerOf(addresses: readonly string[], contracts: readonly string[]): Scanner {
+  const { number, id } = town.node.chain.blocks[5]!;
+  return new Scanner({ number, hash: id }, addresses, contracts);
+}
+
+async function mined(...sent: readonly { readonly txID: string }[]): Promise<void> {
+  for (const signed of sent) expect(await town.send(signed as never)).toMatchObject({ result: true });
+  town.node.chain.mine(20);
+}
+
+group("what a deposit on Tron is", () => {
+  it("coins and tokens are found with their transaction, their place in it and their block", async () => {
+    await begin(2);
+    const [coins, token] = [town.coins(payer, one, 5_000_000), town.token(payer, usdt, one, 7n)];
+    await mined(coins, token);
+    const { number: block, id: blockHash } = town.node.chain.blocks[26]!;
+    expect(await found([one])).toEqual([
+      { txHash: coins.txID, index: -1, address: one, contract: "", amountUnits: 5_000_000n, block, blockHash },
+      { txHash: token.txID, index: 0, address: one, contract: usdt, amountUnits: 7n, block, blockHash },
+    ]);
+  });
+
+  it("several payments of one transaction are apart by the place of their event", async () => {
+    await begin(2);
+    const two = address(1);
+    const hexes = [inhabitant("deposit 0").hex, inhabitant("deposit 1").hex, inhabitant("deposit 0").hex];
+    await mined(
+      town.call(payer, disperser, encodeDisperse(inhabitant("contract of usdt").hex, hexes, [1n, 2n, 4n])),
+      town.call(payer, disperser, encodeDisperse("", hexes, [10n, 20n, 40n]), { callSun: 70 }),
+    );
+    const places = (await found([one, two])).map((each) => [each.contract, each.index, each.address, each.amountUnits]);
+    expect(places).toHaveLength(6);
+    expect(places).toEqual(
+      expect.arrayContaining([
+        [usdt, 0, one, 1n],
+        [usdt, 1, two, 2n],
+        [usdt, 2, one, 4n],
+        ["", -2, one, 10n],
+        ["", -3, two, 20n],
+        ["", -4, one, 40n],
+      ]),
+    );
+  });
+
+  it.each([
+    ["a look-alike of the same name", () => town.token(payer, lookAlike, one, 9n)],
+    ["a TRC-10 token of the same name", () => town.asset(payer, one, 9)],
+    ["a token that tells of transfers and moves nothing", () => town.token(payer, liar, one, 9n)],
+    ["a transfer of nothing", () => town.token(payer, usdt, one, 0n)],
+    ["a call that reverts", () => town.token(payer, usdt, one, 9_000_000_000_000n)],
+    ["a call that runs out of energy", () => town.token(payer, usdt, one, 9n, { feeLimitSun: 1_000_000 })],
+    ["a paused token", () => town.token(payer, paused, one, 9n)],
+  ])("%s is no deposit of USDT, and the one beside it is", async (_, make) => {
+    await begin(2);
+    await mined(make(), town.token(payer, usdt, one, 3n));
+    const paid = await found([one]);
+    expect(paid.map(({ contract, amountUnits }) => [contract, amountUnits])).toEqual([[usdt, 3n]]);
+  });
+
+  it("of a token that takes a fee, the deposit is what came", async () => {
+    await begin(2);
+    await mined(town.token(payer, feeToken, one, 1_000n));
+    expect((await found([one], [feeToken])).map(({ amountUnits }) => amountUnits)).toEqual([990n]);
+  });
+
+  it("a deposit counts once its block is solidified, and is seen before", async () => {
+    await begin(2);
+    await town.send(town.token(payer, usdt, one, 3n));
+    town.node.chain.mine(19);
+    expect(await found([one])).toEqual([]);
+    const seen = await watcher.payments([await watcher.block(26, false)], [usdt], bookOf(one), false);
+    expect(seen).toHaveLength(1);
+    town.node.chain.mine();
+    expect(await found([one])).toHaveLength(1);
+  });
+
+  it("coins beyond 2^53 keep their last unit", async () => {
+    await begin(2);
+    town.node.fund(one, 2n ** 60n + 1n);
+    const { number } = await watcher.finalTip();
+    expect(await watcher.balance(one, "", number)).toBe(2n ** 60n + 1n);
+    await expect(watcher.balance(one, "", number - 1)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
+  });
+
+  it("decimals are those of the contract; what is no token does not say", async () => {
+    await begin(2);
+    expect(await watcher.decimals(usdt)).toBe(6n);
+    await expect(watcher.decimals(disperser)).rejects.toMatchObject({ code: "NODE_ERROR" });
+    await expect(watcher.decimals(one)).rejects.toMatchObject({ code: "NODE_ERROR" });
+  });
+
+  it("a spend of an account shows whom it pays, in coins, in tokens, by another call", async () => {
+    await begin(2);
+    const calls = [
+      town.coins(payer, one, 5),
+      town.token(payer, usdt, one, 7n),
+      town.call(payer, usdt, "06fdde03"),
+      town.asset(payer, one, 1),
+    ];
+    await mined(...calls);
+    const spends = watcher.spends([await watcher.block(26, true)], new Set([payer.address]));
+    expect(spends.map(({ receiver, contract, amountUnits, slot }) => [receiver, contract, amountUnits, slot])).toEqual([
+      [one, "", 5n, ""],
+      [one, usdt, 7n, ""],
+      [usdt, "", 0n, ""],
+      ["", "", 0n, ""],
+    ]);
+    expect(watcher.spends([await watcher.block(26, true)], new Set([one]))).toEqual([]);
+  });
+});
+
+function bookOf(...addresses: readonly string[]) {
+  return { size: addresses.length, has: (text: string) => addresses.includes(text), all: () => addresses };
+}
+
+group("a provider that misbehaves", () => {
+  const lies: readonly [string, Lie][] = [
+    ["tells ten times the amount", { kind: "amount" }],
+    ["hides all transactions", { kind: "hides" }],
+    ["tells other ids of blocks", { kind: "other-hash", from: 20 }],
+    ["says that all blocks are solidified", { kind: "all-solid" }],
+    ["says that what failed was done", { kind: "success" }],
+    ["says that what was done failed", { kind: "failure" }],
+    ["moves receipts to another block", { kind: "moved" }],
+    ["tells of other times", { kind: "ahead", ms: 3_600_000 }],
+  ];
+
+  it.each(lies)("of two providers, one that %s stops the reading and credits nothing wrong", async (_, lie) => {
+    await begin(2);
+    await mined(
+      town.token(payer, usdt, one, 3n),
+      town.coins(payer, one, 4),
+      town.token(payer, usdt, one, 9n, { feeLimitSun: 1_000_000 }),
+    );
+    town.node.fronts[1]!.suffer({ lies: [lie] });
+    const scanner = scannerOf([one], ["", usdt]);
+    await scanner.read(watcher);
+    for (const [contract, units] of [
+      ["", 4n],
+      [usdt, 3n],
+    ] as const)
+      expect([0n, units]).toContain(scanner.sum(one, contract));
+    town.node.fronts[1]!.suffer({});
+    await expect.poll(() => scanner.read(watcher)).toBe(true);
+    expect([scanner.sum(one, ""), scanner.sum(one, usdt)]).toEqual([4n, 3n]);
+  });
+
+  it.each(lies)("of three providers, one that %s changes nothing", async (_, lie) => {
+    await begin(3);
+    await mined(
+      town.token(payer, usdt, one, 3n),
+      town.coins(payer, one, 4),
+      town.token(payer, usdt, one, 9n, { feeLimitSun: 1_000_000 }),
+    );
+    town.node.fronts[0]!.suffer({ lies: [lie] });
+    const paid = await found([one]);
+    expect(paid.map(({ contract, amountUnits }) => [contract, amountUnits])).toEqual([
+      ["", 4n],
+      [usdt, 3n],
+    ]);
+  });
+
+  it("receipts that are missing are waited for, and none of them is a failure", async () => {
+    await begin(2);
+    await mined(town.token(payer, usdt, one, 3n));
+    for (const front of town.node.fronts) front.suffer({ lies: [{ kind: "hides" }], paths: "gettransactioninfobyblocknum" });
+    const scanner = scannerOf([one], ["", usdt]);
+    expect(await scanner.read(watcher)).toBe(false);
+    expect(scanner.cursor.number).toBeLessThan(26);
+    for (const front of town.node.fronts) front.suffer({});
+    await expect.poll(() => scanner.read(watcher)).toBe(true);
+    expect(scanner.sum(one, usdt)).toBe(3n);
+  });
+
+  it("a receipt that says it failed pays nothing, whatever events it shows", async () => {
+    await begin(1);
+    await mined(town.token(payer, usdt, one, 3n));
+    town.node.fronts[0]!.suffer({ lies: [{ kind: "failure" }] });
+    expect(await found([one])).toEqual([]);
+    watcher.close();
+    watcher = watch();
+    town.node.fronts[0]!.suffer({});
+    expect(await found([one])).toHaveLength(1);
+  });
+
+  it("a provider's bound on questions makes reading late and misses nothing", async () => {
+    town = await startTown({
+      fronts: [
+        { questionsPerS: 40, apiKey: "key-one" },
+        { questionsPerS: 40, apiKey: "key-two" },
+      ],
+    });
+    const keyed = town.node.urls.map((url, at) => url.replace("//", `//key-${at === 0 ? "one" : "two"}@`));
+    watcher = createWatcher({ urls: keyed, chainId: town.node.chainId, log: () => undefined });
+    for (let at = 0; at < 40; at += 1) {
+      town.node.chain.push(readSigned(town.token(payer, usdt, one, 1n)));
+      town.node.chain.mine();
+    }
+    town.node.chain.mine(20);
+    expect((await found([one])).length).toBe(40);
+    expect(town.node.fronts[0]!.refused).toBeGreaterThan(0);
+    expect(town.node.fronts[0]!.refused).toBeLessThan(60);
+  });
+
+  it("a provider that asks to wait a second is not asked in that second", async () => {
+    await begin(1);
+    await watcher.tip();
+    town.node.fronts[0]!.suffer({ status: 429, retryAfterS: 1, times: 1 });
+    const startedAt = performance.now();
+    await watcher.tip();
+    expect(performance.now() - startedAt).toBeGreaterThan(950);
+  });
+});
+
+/** Signed JSON, as the stand-in itself reads it. */
+function readSigned(signed: object): ReadTransaction {
+  return readJson(signed as never);
+}
+
+group("deposits of every shape, with replaced blocks and providers in trouble", () => {
+  const deposits = 300;
+
+  it.each(seedsOfRun(1))(
+    `${deposits} deposits come to what the chain holds, none twice (seed %s)`,
+    { timeout: 180_000 },
+    async (seed) => {
+      await begin(3);
+      watcher.close();
+      watcher = watch(hasty);
+      watcher.close();
+      watcher = watch(hasty);
+      const chance = new Seeded(seed);
+      const { chain, fronts } = town.node;
+      const addresses = Array.from({ length: 40 }, (_, at) => address(at));
+      const contracts = ["", usdt, feeToken];
+      const scanner = scannerOf(addresses, contracts);
+      let replaced = 0;
+      let restarts = 0;
+      for (let made = 0; made < deposits; ) {
+        for (let burst = chance.below(6); burst > 0 && made < deposits; burst -= 1, made += 1) {
+          try {
+            chain.push(readSigned(deposit(chance, addresses)));
+          } catch (error) {
+            if (!(error instanceof Rejection)) throw error;
+          }
+        }
+        chain.mine(1 + chance.below(3));
+        if (chance.chance(4)) {
+          const kept = chance.pick(["all", "all", "none"] as const);
+          chain.replace(1 + chance.below(Math.min(18, chain.head.number - chain.solid - 1)), { kept, empty: chance.below(2) });
+          replaced += 1;
+        }
+        for (const front of fronts) if (chance.chance(4)) front.suffer(troubleOf(chance));
+        if (chance.chance(4)) await scanner.read(watcher);
+        if (chance.chance(12)) {
+          watcher.close();
+          watcher = watch();
+          restarts += 1;
+        }
+      }
+      for (const front of fronts) front.suffer({});
+      chain.mine(25);
+      await expect.poll(() => scanner.read(watcher), { timeout: 30_000 }).toBe(true);
+      const wrong = addresses.flatMap((each) =>
+        contracts.flatMap((contract) => {
+          const [credited, held] = [scanner.sum(each, contract), town.node.solidBalance(each, contract)];
+          return credited === held ? [] : [`${each} ${contract}: ${credited} credited, ${held} there`];
+        }),
+      );
+      expect(wrong).toEqual([]);
+      expect(scanner.credited.size).toBeGreaterThan(100);
+      expect(replaced).toBeGreaterThan(5);
+      process.stdout.write(
+        `seed ${seed}: ${scanner.credited.size} credits, ${replaced} branches, ${restarts} restarts, ${scanner.faults} faults\n`,
+      );
+    },
+  );
+});
+
+function deposit(chance: Seeded, addresses: readonly string[]): object {
+  const to = chance.pick(addresses);
+  const amount = 1 + chance.below(1_000_000);
+  const hexes = (): readonly string[] =>
+    Array.from({ length: 1 + chance.below(4) }, () => inhabitant(`deposit ${chance.below(40)}`).hex);
+  const amounts = (list: readonly string[]): readonly bigint[] => list.map(() => BigInt(chance.below(5_000)));
+  switch (chance.below(13)) {
+    case 0:
+    case 1:
+      return town.coins(payer, to, amount);
+    case 2:
+    case 3:
+    case 4:
+      return town.token(payer, usdt, to, BigInt(amount));
+    case 5:
+      return town.token(payer, feeToken, to, BigInt(amount));
+    case 6: {
+      const list = hexes();
+      return town.call(payer, disperser, encodeDisperse(inhabitant("contract of usdt").hex, list, amounts(list)));
+    }
+    case 7: {
+      const list = hexes();
+      const sums = amounts(list);
+      const callSun = Number(sums.reduce((sum, each) => sum + each, 0n));
+      return town.call(payer, disperser, encodeDisperse("", list, sums), { callSun });
+    }
+    case 8:
+      return town.token(payer, lookAlike, to, BigInt(amount));
+    case 9:
+      return town.asset(payer, to, (amount % 1_000) + 1);
+    case 10:
+      return town.token(payer, usdt, to, BigInt(amount), { feeLimitSun: 1_000_000 });
+    case 11:
+      return town.token(payer, usdt, to, 0n);
+    default:
+      return town.token(payer, usdt, to, 10n ** 15n);
+  }
+}
+
+function troubleOf(chance: Seeded): Trouble {
+  const lies: readonly Lie[] = [
+    { kind: "amount" },
+    { kind: "hides" },
+    { kind: "all-solid" },
+    { kind: "success" },
+    { kind: "failure" },
+    { kind: "moved" },
+    { kind: "other-hash", from: chance.below(60) },
+  ];
+  return chance.pick<Trouble>([
+    {},
+    {},
+    { status: 500, share: 0.3 },
+    { status: 429, retryAfterS: 0, share: 0.2 },
+    { isCut: true, share: 0.2 },
+    { isGarbage: true, share: 0.2 },
+    { isHung: true, times: 1 },
+    {},
+    { lagBlocks: 1 + chance.below(10) },
+    { lies: [chance.pick(lies)] },
+  ]);
+}

@@ -1,0 +1,428 @@
+/**
+ * The questions of whoever pays on Tron, against the stand-in for java-tron: facts, energy,
+ * activation, places, verdicts, what a broadcast's answer is worth, and the independent reading of
+ * signed bytes.
+ */
+import { afterEach, expect, describe as group, it } from "vitest";
+import type { Payment } from "../../chains/family.ts";
+import { readBroadcast } from "../../chains/tron/broadcast.ts";
+import { blockHashAt, lookAtNode } from "../../chains/tron/node-check.ts";
+import { createPayer, type TronPayer } from "../../chains/tron/node-payer.ts";
+import { readBack } from "../../chains/tron/node-read-back.ts";
+import type { Lie } from "../../scripts/tron-node/lies.ts";
+import type { TronNodeOptions } from "../../scripts/tron-node/tron-node.ts";
+import { inhabitant, paused, payer, type Sending, startTown, type Town, usdt } from "../support/tron-town.ts";
+
+let town: Town;
+let nodes: TronPayer;
+const heard: string[] = [];
+
+async function begin(fronts = 2, options: TronNodeOptions = {}): Promise<void> {
+  town = await startTown({ fronts: Array.from({ length: fronts }, () => ({})), ...options });
+  nodes = open(town.node.urls);
+}
+
+function open(urls: readonly string[]): TronPayer {
+  heard.length = 0;
+  const log = (event: string): void => void heard.push(event);
+  const clock = (): number => performance.now();
+  return createPayer({ urls, chainId: chainId(), contracts: [usdt], clock, log, timeoutMs: 3_000, patienceMs: 6_000 });
+}
+
+function chainId(): string {
+  return town.node.chainId;
+}
+
+afterEach(async () => {
+  nodes.close();
+  await town.node.close();
+});
+
+const holder = inhabitant("a holder");
+const coinsTo = (destination: string, amountUnits = 1_000_000n) => ({ contract: "", destination, amountUnits });
+const tokensTo = (destination: string, amountUnits = 5n) => ({ contract: usdt, destination, amountUnits });
+
+group("facts for a payment on Tron", () => {
+  it("refer to the newest solidified block and carry its time, the chain's prices and the account's funds there", async () => {
+    await begin();
+    const facts = await nodes.facts(payer.address);
+    const solid = town.node.chain.blocks[6]!;
+    expect(facts).toEqual({
+      number: 25,
+      finalNumber: 6,
+      accountHasCode: false,
+      balances: new Map([
+        ["", 100_000_000_000n],
+        [usdt, 1_000_000_000_000n],
+      ]),
+      price: {
+        refBlockBytes: 6n,
+        refBlockHash: BigInt(`0x${solid.id.slice(16, 32)}`),
+        blockMs: BigInt(solid.timestampMs),
+        ...{ energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n },
+      },
+    });
+  });
+
+  it("a transaction made of these facts is taken by the chain", async () => {
+    await begin();
+    const { price } = await nodes.facts(payer.address);
+    const hex = (value: bigint, digits: number): string => value.toString(16).padStart(digits, "0");
+    const reference = { refBytes: hex(price.refBlockBytes ?? 0n, 4), refHash: hex(price.refBlockHash ?? 0n, 16) };
+    const times = { timestampMs: Number(price.blockMs), expirationMs: Number(price.blockMs) + 300_000 };
+    const signed = town.token(payer, usdt, holder.address, 5n, { reference, ...times });
+    expect(await town.send(signed)).toMatchObject({ result: true });
+  });
+
+  it("of two providers, one that names other prices makes no facts; of three, it changes nothing", async () => {
+    await begin(2);
+    town.node.fronts[1]!.suffer({ lies: [{ kind: "cheap" }] });
+    await expect(nodes.facts(payer.address)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+    nodes.close();
+    await town.node.close();
+    await begin(3);
+    town.node.fronts[0]!.suffer({ lies: [{ kind: "cheap" }] });
+    expect((await nodes.facts(payer.address)).price.energySun).toBe(100n);
+  });
+
+  it("of two providers, one that lags makes older facts, and none that only one has", async () => {
+    await begin(2);
+    town.node.chain.mine(3);
+    town.node.fronts[1]!.suffer({ lagBlocks: 2 });
+    expect((await nodes.facts(payer.address)).finalNumber).toBe(7);
+    town.node.fronts[1]!.suffer({ lies: [{ kind: "all-solid" }] });
+    expect((await nodes.facts(payer.address)).finalNumber).toBe(9);
+  });
+
+  it("a token that does not answer leaves the coins' balance known", async () => {
+    await begin();
+    nodes.close();
+    nodes = createPayer({
+      urls: town.node.urls,
+      chainId: chainId(),
+      contracts: [holder.address],
+      clock: () => performance.now(),
+      log: () => undefined,
+    });
+    expect([...(await nodes.facts(payer.address)).balances.keys()]).toEqual([""]);
+  });
+});
+
+group("the work of a payment on Tron", () => {
+  it("coins to a known account are 0, to one that the chain does not know 1; a contract takes none", async () => {
+    await begin();
+    expect(await nodes.work(payer.address, coinsTo(holder.address))).toEqual({ ok: true, work: 1n });
+    town.node.fund(holder.address, 1n);
+    expect(await nodes.work(payer.address, coinsTo(holder.address))).toEqual({ ok: true, work: 0n });
+    expect(await nodes.work(payer.address, coinsTo(usdt))).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
+  });
+
+  it("a token takes the energy that the chain then takes", async () => {
+    await begin();
+    const asked = await nodes.work(payer.address, tokensTo(holder.address));
+    await town.send(town.token(payer, usdt, holder.address, 5n));
+    town.node.chain.mine();
+    const [{ receipt }] = (await town.ask("wallet/gettransactioninfobyblocknum", { num: 26 })) as never as [
+      { receipt: { energy_usage_total: number } },
+    ];
+    expect(asked).toEqual({ ok: true, work: BigInt(receipt.energy_usage_total) });
+    expect(await nodes.work(payer.address, tokensTo(holder.address))).toEqual({ ok: true, work: 64_285n });
+  });
+
+  it("a call that would revert is refused with the chain's words, and more than the account has reverts", async () => {
+    await begin();
+    const refused = { ok: false, code: "NODE_WOULD_REVERT", detail: "REVERT opcode executed" };
+    expect(await nodes.work(payer.address, { ...tokensTo(holder.address), contract: paused })).toEqual(refused);
+    expect(await nodes.work(payer.address, tokensTo(holder.address, 2_000_000_000_000n))).toEqual(refused);
+    expect(await nodes.work(payer.address, tokensTo(holder.address, 1_000_000_000_000n))).toMatchObject({ ok: true });
+  });
+
+  it("of two providers, one whose energy is a tenth makes no figure; of three, it changes nothing", async () => {
+    await begin(2);
+    town.node.fronts[0]!.suffer({ lies: [{ kind: "cheap" }] });
+    await expect(nodes.work(payer.address, tokensTo(holder.address))).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+    nodes.close();
+    await town.node.close();
+    await begin(3);
+    town.node.fronts[0]!.suffer({ lies: [{ kind: "cheap" }] });
+    expect(await nodes.work(payer.address, tokensTo(holder.address))).toEqual({ ok: true, work: 130_285n });
+  });
+});
+
+group("a signed payment on its way into the chain", () => {
+  const asPayment = (amountUnits: bigint, contract = usdt) => ({
+    account: payer.address,
+    destination: holder.address,
+    contract,
+    amountUnits,
+  });
+  const version = (txHash: string) => ({ txHash, isCancel: false });
+
+  it("has no place, then one that enough nodes show, and a verdict once it is solidified", async () => {
+    await begin();
+    const signed = town.token(payer, usdt, holder.address, 5n);
+    const question = [{ slot: "0", txHashes: [signed.txID] }];
+    expect(await nodes.places(payer.address, question)).toEqual([{ place: null, isDoubtful: false }]);
+    expect(await nodes.broadcast(hexOf(signed))).toEqual({ outcome: "accepted", text: "" });
+    town.node.chain.mine();
+    const { id: blockHash } = town.node.chain.head;
+    expect(await nodes.places(payer.address, question)).toEqual([
+      { place: { txHash: signed.txID, block: 26, blockHash }, isDoubtful: false },
+    ]);
+    expect(await nodes.holds(26, blockHash)).toBe(true);
+    town.node.chain.mine(18);
+    expect(await nodes.verdict(asPayment(5n), [version(signed.txID)])).toBeNull();
+    town.node.chain.mine();
+    expect(await nodes.verdict(asPayment(5n), [version(signed.txID)])).toEqual({
+      outcome: "paid",
+      txHash: signed.txID,
+      block: 26,
+    });
+    expect(await nodes.verdict(asPayment(6n), [version(signed.txID)])).toMatchObject({ outcome: "moved" });
+  });
+
+  it("loses its place with its block", async () => {
+    await begin();
+    const signed = town.coins(payer, holder.address, 7);
+    await nodes.broadcast(hexOf(signed));
+    town.node.chain.mine();
+    const { id } = town.node.chain.head;
+    town.node.chain.replace(1, { kept: "none" });
+    expect(await nodes.places(payer.address, [{ slot: "0", txHashes: [signed.txID] }])).toEqual([
+      { place: null, isDoubtful: false },
+    ]);
+    expect(await nodes.holds(26, id)).toBe(false);
+    expect(await nodes.holds(99, id)).toBe(false);
+  });
+
+  it("is doubtful while one of two providers shows it, and without verdict", async () => {
+    await begin();
+    const signed = town.coins(payer, holder.address, 7);
+    await nodes.broadcast(hexOf(signed));
+    town.node.chain.mine(20);
+    town.node.fronts[1]!.suffer({ lies: [{ kind: "hides" }] });
+    expect(await nodes.places(payer.address, [{ slot: "0", txHashes: [signed.txID] }])).toEqual([
+      { place: null, isDoubtful: true },
+    ]);
+    expect(await nodes.verdict(asPayment(7n, ""), [version(signed.txID)])).toBeNull();
+    town.node.fronts[1]!.suffer({});
+    expect(await nodes.verdict(asPayment(7n, ""), [version(signed.txID)])).toMatchObject({ outcome: "paid" });
+  });
+
+  it.each([
+    ["out of energy", { feeLimitSun: 1_000_000 }, 5n],
+    ["by a revert", {}, 2_000_000_000_000n],
+  ] as const)(
+    "that failed %s is reverted by its solidified receipt, and by no provider's word alone",
+    async (_, sending, units) => {
+      await begin();
+      const signed = town.token(payer, usdt, holder.address, units, sending as Sending);
+      await nodes.broadcast(hexOf(signed));
+      town.node.chain.mine(20);
+      expect(await nodes.verdict(asPayment(units), [version(signed.txID)])).toMatchObject({ outcome: "reverted" });
+      for (const lie of ["success", "moved"] satisfies Lie["kind"][]) {
+        town.node.fronts[0]!.suffer({ lies: [{ kind: lie }] });
+        await expect(nodes.verdict(asPayment(units), [version(signed.txID)])).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+      }
+    },
+  );
+
+  it("of two providers, one whose receipt tells another amount makes no verdict; of three, it changes nothing", async () => {
+    for (const fronts of [2, 3]) {
+      await begin(fronts);
+      const signed = town.token(payer, usdt, holder.address, 5n);
+      await nodes.broadcast(hexOf(signed));
+      town.node.chain.mine(20);
+      town.node.fronts[0]!.suffer({ lies: [{ kind: "amount" }] });
+      const verdict = nodes.verdict(asPayment(5n), [version(signed.txID)]);
+      if (fronts === 3) expect(await verdict).toMatchObject({ outcome: "paid" });
+      else {
+        await expect(verdict).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+        nodes.close();
+        await town.node.close();
+      }
+    }
+  });
+
+  it("an older version that failed leaves the verdict to the newest", async () => {
+    await begin();
+    const [first, second] = [
+      town.token(payer, usdt, holder.address, 5n, { feeLimitSun: 1_000_000 }),
+      town.token(payer, usdt, holder.address, 5n),
+    ];
+    for (const signed of [first, second]) await nodes.broadcast(hexOf(signed));
+    town.node.chain.mine(20);
+    const both = [version(first.txID), version(second.txID)];
+    expect(await nodes.verdict(asPayment(5n), both)).toMatchObject({ outcome: "paid", txHash: second.txID });
+    expect(await nodes.verdict(asPayment(5n), [version(first.txID), version("11".repeat(32))])).toBeNull();
+  });
+});
+
+group("what a provider's answer to signed bytes is worth", () => {
+  it("taken is accepted, again is known, and an account without coins lacks funds", async () => {
+    await begin(1);
+    const signed = hexOf(town.coins(payer, holder.address, 7));
+    expect(await nodes.broadcast(signed)).toMatchObject({ outcome: "accepted" });
+    expect(await nodes.broadcast(signed)).toMatchObject({ outcome: "known" });
+    town.node.fund(holder.address, 5n);
+    expect(await nodes.broadcast(hexOf(town.coins(holder, payer.address, 700)))).toMatchObject({ outcome: "funds" });
+  });
+
+  it.each([
+    ["expired", () => ({ expirationMs: town.node.chain.head.timestampMs })],
+    ["with a reference that the chain does not have", () => ({ reference: { refBytes: "0001", refHash: "00".repeat(8) } })],
+  ])("%s is unknown: another node may have it", async (_, sending) => {
+    await begin(1);
+    expect(await nodes.broadcast(hexOf(town.coins(payer, holder.address, 7, sending())))).toMatchObject({ outcome: "unknown" });
+  });
+
+  it("one provider's yes is enough, and another's no changes nothing", async () => {
+    await begin(3);
+    town.node.fronts[0]!.suffer({ status: 500 });
+    town.node.fronts[1]!.suffer({ isGarbage: true, paths: "broadcast" });
+    expect(await nodes.broadcast(hexOf(town.coins(payer, holder.address, 7)))).toMatchObject({ outcome: "accepted" });
+  });
+
+  it.each([
+    ["cut in the middle", { isCut: true, paths: "broadcast" }],
+    ["an HTTP error", { status: 502, paths: "broadcast" }],
+    ["too many questions", { status: 429, paths: "broadcast" }],
+    ["no JSON", { isGarbage: true, paths: "broadcast" }],
+  ])("%s is unknown, and the bytes are sent once", async (_, trouble) => {
+    await begin(1);
+    await nodes.tip();
+    town.node.fronts[0]!.suffer(trouble);
+    expect(await nodes.broadcast(hexOf(town.coins(payer, holder.address, 7)))).toMatchObject({ outcome: "unknown" });
+    expect(town.node.fronts[0]!.counts.get("/wallet/broadcasthex")).toBe(1);
+  });
+
+  it("a provider that nobody can reach has seen nothing: unsent", async () => {
+    await begin(1);
+    const signed = hexOf(town.coins(payer, holder.address, 7));
+    await town.node.close();
+    expect(await nodes.broadcast(signed)).toMatchObject({ outcome: "unsent" });
+  });
+
+  it("codes that say the node would not look are no fate of the payment", () => {
+    for (const code of [
+      "SERVER_BUSY",
+      "NO_CONNECTION",
+      "NOT_ENOUGH_EFFECTIVE_CONNECTION",
+      "BLOCK_UNSOLIDIFIED",
+      "SIGERROR",
+      "OTHER_ERROR",
+      "toString",
+    ]) {
+      expect(readBroadcast({ code, message: "" }, "ab")).toMatchObject({ outcome: "unknown" });
+    }
+    expect(readBroadcast({ result: true, txid: "cd" }, "ab")).toMatchObject({ outcome: "unknown" });
+    expect(readBroadcast({ result: true, txid: "ab" }, "ab")).toMatchObject({ outcome: "accepted" });
+  });
+});
+
+group("a provider looked at", () => {
+  it("shows its chain, its head's time and how tokens count; another chain's is kept out", async () => {
+    await begin(1);
+    const [url] = town.node.urls;
+    const question = { url: url!, chainId: chainId(), contracts: [usdt, holder.address], timeoutMs: 2_000 };
+    expect(await lookAtNode(question)).toEqual({
+      ...{ url, code: "", detail: "", block: 25, blockAtMs: town.node.chain.head.timestampMs },
+      tokens: [
+        { contract: usdt, decimals: 6 },
+        { contract: holder.address, decimals: -1 },
+      ],
+    });
+    expect(await blockHashAt(question, 3)).toBe(town.node.chain.blocks[3]!.id);
+    expect(await blockHashAt(question, 300)).toBe("");
+    expect(await lookAtNode({ ...question, chainId: "0x2b6653dc" })).toMatchObject({ code: "NODE_WRONG_CHAIN" });
+  });
+
+  it("without its API key is an HTTP error, and the key is in no word that is shown", async () => {
+    await begin(1, { fronts: [{ apiKey: "secret-key" }] });
+    const url = town.node.urls[0]!;
+    const question = { chainId: chainId(), contracts: [], timeoutMs: 2_000 };
+    expect(await lookAtNode({ ...question, url })).toMatchObject({ code: "NODE_HTTP" });
+    const keyed = await lookAtNode({ ...question, url: url.replace("//", "//secret-key@") });
+    expect(keyed).toMatchObject({ code: "", block: 25 });
+    expect(JSON.stringify(keyed)).not.toContain("secret-key");
+  });
+
+  it("that fails is named once, rests, and is told of when it answers again", async () => {
+    await begin(2);
+    town.node.fronts[0]!.suffer({ status: 500 });
+    await nodes.tip();
+    expect(nodes.status()[0]).toMatchObject({ ok: false, detail: "NODE_HTTP: HTTP status 500" });
+    town.node.fronts[0]!.suffer({});
+    const isWell = async (): Promise<boolean> => {
+      await nodes.facts(payer.address);
+      return nodes.status()[0]?.ok === true;
+    };
+    await expect.poll(isWell, { timeout: 5_000 }).toBe(true);
+    expect(heard).toEqual(["node-failed", "node-recovered"]);
+  });
+});
+
+group("signed bytes read back by other code", () => {
+  const said = (signed: { txID: string }, payment: Partial<Payment>, sending: Sending) => {
+    const { id } = town.node.chain.blocks[town.node.chain.solid]!;
+    const facts = {
+      refBlockBytes: `${Number.parseInt(id.slice(12, 16), 16)}`,
+      refBlockHash: `${BigInt(`0x${id.slice(16, 32)}`)}`,
+      ...{
+        timestampMs: `${sending.timestampMs}`,
+        expirationMs: `${sending.expirationMs}`,
+        feeLimitSun: `${sending.feeLimitSun}`,
+      },
+    };
+    const whole = {
+      network: "tron:0x00000001",
+      account: payer.address,
+      slot: "0",
+      contract: usdt,
+      destination: holder.address,
+      amountUnits: 5n,
+    };
+    return { payment: { ...whole, ...payment }, facts, txHash: signed.txID, isCancel: false };
+  };
+  const times = { timestampMs: 1_790_000_000_123, expirationMs: 1_790_000_300_000, feeLimitSun: 30_000_000 };
+
+  it("tronweb's bytes of a token and of coins read as what was asked for", async () => {
+    await begin(1);
+    const token = town.token(payer, usdt, holder.address, 5n, times);
+    expect(await readBack(hexOf(token), said(token, {}, times))).toBe("");
+    const coins = town.coins(payer, holder.address, 5, times);
+    const free = { ...times, feeLimitSun: 0 };
+    expect(await readBack(hexOf(coins), said(coins, { contract: "" }, free))).toBe("");
+  });
+
+  it("each thing that differs is named", async () => {
+    await begin(1);
+    const token = town.token(payer, usdt, holder.address, 5n, times);
+    const read = (payment: Partial<Payment>, other: Sending = {}) =>
+      readBack(hexOf(token), said(token, payment, { ...times, ...other }));
+    expect(await read({ amountUnits: 6n })).toMatch(/^amount reads as 5/);
+    expect(await read({ destination: payer.address })).toMatch(/^receiver of the token/);
+    expect(await read({ account: holder.address })).toMatch(/^payer/);
+    expect(await read({ contract: holder.address })).toMatch(/^receiver/);
+    expect(await read({}, { expirationMs: 1 })).toMatch(/^expiration/);
+    expect(await read({}, { timestampMs: 1 })).toMatch(/^timestamp/);
+    expect(await read({}, { feeLimitSun: 1 })).toMatch(/^fee limit/);
+    expect(await readBack(hexOf(token), { ...said(token, {}, times), txHash: "00" })).toMatch(/^id/);
+  });
+});
+
+/** A whole transaction: what tronweb made and signed, in its protobuf frame. */
+function hexOf({
+  raw_data_hex: raw,
+  signature,
+}: {
+  readonly raw_data_hex: string;
+  readonly signature: readonly string[];
+}): string {
+  const field = (tag: string, hex: string): string => {
+    const bytes = hex.length / 2;
+    const length = bytes < 128 ? [bytes] : [(bytes & 127) | 128, bytes >> 7];
+    return tag + Buffer.from(length).toString("hex") + hex;
+  };
+  return field("0a", raw) + signature.map((one) => field("12", one)).join("");
+}
