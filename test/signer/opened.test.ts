@@ -277,6 +277,24 @@ describe("a slot that only a cancel can end", () => {
     expect(cancel(ours)).toMatchObject({ code: "SLOT_CONTESTED" });
   });
 
+  it("is that of a withdrawal called ended before policy judged it: no yes stands there to sign it again", () => {
+    const { rig } = both;
+    const copy = backup(rig);
+    const lost = both.pay("lost");
+    const txHash = rig.show(lost).versions[0]?.txHash ?? "";
+    const next = both.pay("next");
+    restore(rig, copy);
+    both.connect();
+    both.sayYes();
+    rig.ask("observed", { transactionId: lost, stage: "final", outcome: "paid", txHash, block: 9 });
+    both.meet();
+    const replace = (transactionId: string) =>
+      rig.operate("unstick", { transactionId, act: "replace", facts: { ...fees, gasLimit: "65000" }, plan: null });
+    expect(rig.show(lost).state).toBe("paid");
+    expect(replace(lost)).toMatchObject({ code: "WITHDRAWAL_HELD" });
+    expect(replace(next)).toMatchObject({ ok: true });
+  });
+
   it("is cancelled where nothing was signed on it and policy says no, with fees that a person names", () => {
     const { rig } = both;
     const id = both.order("one");
