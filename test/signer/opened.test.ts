@@ -390,6 +390,29 @@ describe("both sides that went back", () => {
     expect(slots()).toEqual(["8", "7", "6"]);
   });
 
+  it("hold what the shop asked for before a person ended the holding, also when its job comes after that", () => {
+    const { rig } = both;
+    both.pay("before");
+    const copy = backup(rig);
+    both.keepDatabase("old");
+    both.pay("paid");
+    restore(rig, copy);
+    both.putDatabaseBack("old");
+    both.sayYes(true);
+    both.connect();
+    rig.now += 1_000;
+    // Asked for while the gateway has not heard the opened ledger: it waits there for its place.
+    const again = both.order("paid");
+    both.acknowledge();
+    rig.now += 1_000;
+    expect(rig.operate("finish")).toMatchObject({ ok: true });
+    rig.now += 1_000;
+    both.meet();
+    expect(rig.show(again)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
+    const later = both.order("later");
+    expect(rig.show(later)).toMatchObject({ state: "approved" });
+  });
+
   const setEpoch = (epoch: number): void => void both.store.database.run("UPDATE agents SET epoch = ?", epoch);
   it.each<[string, () => void]>([
     [
