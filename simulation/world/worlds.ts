@@ -12,7 +12,7 @@ export const worlds = { "lying-node": 1_000_000_000, sweeps: 2_000_000_000, "sam
 export type WorldName = keyof typeof worlds;
 
 const seedsMax = 100_000_000;
-/** Troubles that pass by themselves, that a person has no part in, and that hide nothing for long. */
+/** Troubles that pass by themselves without a person, and hide nothing for long. */
 const brief: readonly FaultKind[] = [
   ...(["signerDies", "courierDies", "gatewayDies", "lineCut", "lineSlow", "slowDisk"] as const),
   ...(["nodeErrors", "nodeSlow", "reorganisation", "feeSpikes", "minerStale"] as const),
@@ -37,7 +37,7 @@ export function inWorld(drawn: Drawn, seed: number, chance: Chance): Omit<Plan, 
 function lyingNode<P extends Drawn>(plan: P, chance: Chance): P {
   return {
     ...plan,
-    rates: { ...only(plan.rates, passing), nodeLies: chance.between("how often the node lies", 2_000, 10_000) },
+    rates: { ...limitedTo(plan.rates, passing), nodeLies: chance.between("how often the node lies", 2_000, 10_000) },
     ...{ nodes: 2, rescue: false, takeover: false, oldBackup: "" },
     // Long enough for a second and a third version under the lies.
     faultsMs: chance.between("the node lies for", 20, 240) * 500,
@@ -51,13 +51,13 @@ function lyingNode<P extends Drawn>(plan: P, chance: Chance): P {
 function sameEpoch<P extends Drawn>(plan: P, chance: Chance): P & { readonly isPutBackAgain: true } {
   return {
     ...plan,
-    rates: { ...only(plan.rates, brief), bothRestored: chance.between("how soon both are put back", 800, 3_000) },
+    rates: { ...limitedTo(plan.rates, brief), bothRestored: chance.between("how soon both are put back", 800, 3_000) },
     ...{ rescue: true, takeover: false, oldBackup: "", rules: "", isPutBackAgain: true },
     faultsMs: chance.between("long enough for two recoveries", 120, 240) * 500,
   };
 }
 
-function only(rates: Rates, kinds: readonly FaultKind[]): Rates {
+function limitedTo(rates: Rates, kinds: readonly FaultKind[]): Rates {
   return Object.fromEntries(
     Object.entries(rates).map(([kind, rate]) => [kind, kinds.includes(kind as FaultKind) ? rate : 0]),
   ) as Rates;
@@ -82,7 +82,7 @@ function withDeposits<P extends Drawn>(plan: P, chance: Chance): P {
   });
   return {
     ...plan,
-    rates: { ...only(plan.rates, passing), feeSpikes: 0 },
+    rates: { ...limitedTo(plan.rates, passing), feeSpikes: 0 },
     ...{ rescue: false, takeover: false, oldBackup: "", rules: "", policy: "wide", refusing: "", helps: 0 },
     ...{ deposits, faultsMs },
   };

@@ -385,7 +385,7 @@ describe("a job that was lost", () => {
     expect(db.store.database.all("SELECT sequence FROM jobs")).toHaveLength(1);
   });
 
-  it("that the shop asked for again, and that an opened ledger keeps, stands in the next order with the text that was signed", async () => {
+  it("a lost job that the shop asked for again, and that an opened ledger keeps, stands in the next order with the text that was signed", async () => {
     const content = { currency: "eth", network: "eip155:31337", amount: "0.5", receiverAddress: receiver };
     const place = { id: transactionId, orderId: "lost", operation: "withdraw", mode: "auto" } as const;
     const row = insertTransaction(db.store, { ...place, ...content });
