@@ -11,10 +11,16 @@ import { forgetExpiredTokens, isTokenKept, keepToken, type SeenToken } from "../
 import { markKeyUsed } from "../store/keys.ts";
 import type { Database, Store } from "../store/store.ts";
 
-/** Writes together with the request's token; durable when it resolves. `fn` may run twice. */
+/**
+ * Writes together with the request's token; durable when it resolves. `fn` may run twice.
+ * @public
+ */
 export type WriteOnce = <T>(fn: (database: Database) => T) => Promise<T>;
 
-/** The one use of a token by a request that writes. */
+/**
+ * The one use of a token by a request that writes.
+ * @public
+ */
 export interface TokenUse {
   readonly write: WriteOnce;
   /** Keeps the token where nothing was written with it. Call it before the answer, whatever it is. */
