@@ -174,7 +174,7 @@ function signerStarter({ state, encKey, locks, inherited, sockets }: Prepared, c
   const [lock] = locks;
   if (encKey === null || lock === undefined) return null;
   const settingsOf = ({ settings: { chains, currencies, policy, stuckAfterMinutes }, source }: Taken): SignerSettings => ({
-    chains: Object.fromEntries(Object.entries(chains).map(([name, { family, chainId }]) => [name, { family, chainId }])),
+    chains: Object.fromEntries(Object.entries(chains).map(([name, { nodes, confirmations, ...chain }]) => [name, chain])),
     currencies,
     policy,
     stuckAfterMinutes,

@@ -2,17 +2,18 @@
  * Opens the doors to the nodes of a configured chain, by its family. Opens no connection before the
  * first question.
  */
+import { feeModelOf } from "./evm/fee-model.ts";
 import { createEvmNodes } from "./evm/node.ts";
 import { blockHashAt as evmBlockHashAt, lookAtNode as lookAtEvmNode } from "./evm/node-check.ts";
 import { createPayer } from "./evm/node-payer.ts";
 import { createWatcher } from "./evm/node-watcher.ts";
 import type { ConfiguredChain, FamilyName } from "./family.ts";
-import type { NodeLog, NodeQuestion, NodeView, PayerNodes, WatcherNodes } from "./nodes.ts";
+import type { NodeLog, NodeQuestion, NodeView, PaidToken, PayerNodes, WatcherNodes } from "./nodes.ts";
 
 /** @public */
 export interface NodesOptions {
   readonly chain: ConfiguredChain & { readonly nodes: readonly string[]; readonly confirmations: number | "finalized" };
-  readonly contracts: readonly string[]; // the tokens whose balances count
+  readonly tokens: readonly PaidToken[]; // whose balances count
   readonly clock: () => number; // milliseconds, never running back
   readonly log: NodeLog;
 }
@@ -26,8 +27,10 @@ interface Doors {
 
 const doors: Readonly<Record<FamilyName, Doors>> = {
   evm: {
-    payer: ({ chain: { chainId, nodes: urls, confirmations }, contracts, clock, log }) =>
-      createPayer(createEvmNodes({ urls, chainId, confirmations, log }), contracts, clock),
+    payer: ({ chain, tokens, clock, log }) => {
+      const { chainId, nodes: urls, confirmations } = chain;
+      return createPayer(createEvmNodes({ urls, chainId, confirmations, feeModel: feeModelOf(chain), log }), tokens, clock);
+    },
     watcher: ({ chain, log }) => createWatcher(chain, log),
     lookAtNode: ({ chain: { chainId }, ...question }) => lookAtEvmNode({ ...question, chainId }),
     blockHashAt: ({ chain: { chainId }, ...question }, number) => evmBlockHashAt({ ...question, chainId }, number),

@@ -22,6 +22,7 @@ export type FamilyName = (typeof familyNames)[number];
 export interface ConfiguredChain {
   readonly family: FamilyName;
   readonly chainId: number;
+  readonly feeModel?: string; // one of the family's; by the chain's id unless told
 }
 
 /**
@@ -101,6 +102,7 @@ export interface TypedFees {
   readonly maxFee?: string | undefined;
   readonly tip?: string | undefined;
   readonly work?: string | undefined;
+  readonly dataFee?: string | undefined; // billed beside the work, where the chain does so
 }
 
 /** @public */
@@ -146,6 +148,8 @@ export interface Fees {
   ): { readonly ok: true; readonly facts: readonly Facts[] } | Refusal;
   /** Why the bytes can never do what they say for so little, or null. */
   tooLittle(description: Description): string | null;
+  /** Why facts leave open what a version may cost on such a chain, or null. */
+  unbounded(chain: ConfiguredChain, facts: Facts): string | null;
   /** The offer for a person, in a line and in rows beside that of an earlier version. */
   say(facts: Facts): string;
   rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[];
@@ -171,6 +175,8 @@ export interface Family {
   readonly namespace: string; // of its networks' names, CAIP-2
   readonly slots: Slots;
   readonly fees: Fees;
+  /** The words for how a chain bills, as a configuration may name them. */
+  readonly feeModels: readonly string[];
   networkOf(chain: ConfiguredChain): string;
   /** Whether a text is a transaction's hash in its one spelling. */
   isTxHash(text: string): boolean;
@@ -231,9 +237,12 @@ export interface Transactions {
   build(payment: Payment, facts: Facts): Uint8Array;
   /** Unsigned bytes that use the slot up and pay nothing. @throws as `build` */
   buildCancel(slot: Pick<Payment, "network" | "account" | "slot">, facts: Facts): Uint8Array;
-  /** Read back from the bytes alone; refuses whatever `build` does not make. */
-  describe(unsigned: Uint8Array): Described;
-  describeCancel(unsigned: Uint8Array, account: string): Described;
+  /**
+   * Read back from the bytes; refuses whatever `build` does not make. Of the version's `facts` it
+   * takes those that no byte says, such as a fee that the chain bills beside the transaction's own.
+   */
+  describe(unsigned: Uint8Array, facts: Facts): Described;
+  describeCancel(unsigned: Uint8Array, account: string, facts: Facts): Described;
   /** What gets signed, 32 bytes each. */
   digests(unsigned: Uint8Array): readonly Uint8Array[];
   /** One signature a digest, in their order. @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER */

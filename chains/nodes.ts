@@ -78,7 +78,18 @@ export interface BlockFacts {
   readonly price: Price;
   /** The paying account's funds at the final block, by token contract; "" is the native coin. */
   readonly balances: ReadonlyMap<string, bigint>;
+  /** Why tokens are not to be paid with, by contract: they count otherwise than configured. */
+  readonly unfit: ReadonlyMap<string, string>;
   readonly accountHasCode: boolean;
+}
+
+/**
+ * A token that is paid with, and the decimals that it should have.
+ * @public
+ */
+export interface PaidToken {
+  readonly contract: string;
+  readonly decimal: number;
 }
 
 /**
@@ -310,6 +321,11 @@ export interface WatcherNodes extends Watched {
   /** Transactions of these accounts in agreed blocks. */
   spends(blocks: readonly WatchedBlock[], accounts: ReadonlySet<string>): readonly Spend[];
   hasFailed(txHash: string): Promise<boolean>;
+  /**
+   * The most that a payment costs by the market of now, with room for a dearer one, in units of the
+   * fee coin. Refuses with NODE_WOULD_REVERT.
+   */
+  cost(account: string, payment: WantedPayment): Promise<{ readonly ok: true; readonly feeUnits: bigint } | Refusal>;
   /** Judges a withdrawal by a final spend of its slot that is none of its versions. */
   judgeSpend(payment: Payment, spend: Spend): Promise<Judgement>;
   /** For the withdrawals of one pass: questions that several of them share are asked once. */

@@ -146,6 +146,7 @@ function unstickCommand(run: Run, act: "replace" | "cancel", description: string
     )
     .option("--tip <price>", "the tip per unit of work (default: likewise)")
     .option("--work <number>", "the most work (default: as before; a cancel has the least)")
+    .option("--data-fee <price>", "what a rollup may bill for data beside the work (default: as before)")
     .option("--as <name>", approverHelp)
     .option("--yes", "do not ask")
     .action((id: string, options: Common & UnstickOptions) =>

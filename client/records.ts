@@ -75,6 +75,7 @@ export interface Balance {
   readonly balance: number;
   readonly available?: string;
   readonly pending?: string;
+  readonly sweeping?: string;
   readonly reserved?: string;
   readonly total?: string;
   readonly feeAsset?: string;

@@ -35,6 +35,7 @@ import { addKeyCommands } from "./operator/keys.ts";
 import { addMerchantCommands } from "./operator/merchants.ts";
 import { addPriceCommand } from "./operator/prices.ts";
 import { Reload } from "./operator/reload.ts";
+import { addSweepCommands } from "./operator/sweeps.ts";
 import { addWithdrawalCommands } from "./operator/withdrawals.ts";
 import { configOption, jsonOption, withBoth } from "./operator/words.ts";
 
@@ -100,6 +101,7 @@ export function tree(): Command {
     .action((id: string, _own: unknown, command: Command) => agentsRecover(id, command.optsWithGlobals()));
   addDepositCommands(program);
   addWithdrawalCommands(program);
+  addSweepCommands(program);
   addCurrencyCommand(program);
   addPriceCommand(program);
   addCallbackCommands(program, withBoth);

@@ -13,13 +13,19 @@ import { parseJson } from "../protocol/json.ts";
 import { isLoopback } from "../protocol/loopback.ts";
 import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
 import { isAddressOrNetwork } from "./address-list.ts";
+import { bareUrl } from "./bare-url.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
+import { expanded, type PresetOf } from "./chain-presets.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
+import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefault } from "./sweep-settings.ts";
 
 /** @public */
 export interface GatewayChain {
   readonly family: "evm";
   readonly chainId: number;
+  readonly feeModel?: string; // one of the family's; by the chain's id unless told
+  readonly preset: string; // that its lines were laid over, "" for none
+  readonly explorer: string; // address that ends where a transaction's hash begins; "" for none
   readonly network: string; // CAIP-2, made from chainId
   readonly nodes: readonly string[];
   readonly agentNodes: readonly string[]; // written into agents' config.json; the gateway's own unless told
@@ -29,6 +35,7 @@ export interface GatewayChain {
 /** @public */
 export interface GatewayCurrency {
   readonly id: string;
+  readonly preset: string; // that its lines were laid over, "" for none
   readonly chain: string;
   readonly network: string;
   readonly name: string;
@@ -41,6 +48,7 @@ export interface GatewayCurrency {
   readonly depositOnly: boolean; // taken in although the merchant's agent may not pay it out
   readonly market: string; // its ticker where prices are asked; "" has no market
   readonly listUnpriced: boolean; // listed also while a price of it is missing
+  readonly sweep: GatewaySweep;
 }
 
 /** @public */
@@ -89,6 +97,7 @@ export interface GatewayConfig {
   readonly prices: PriceSettings;
   readonly limits: GatewayLimits;
   readonly lifetimes: GatewayLifetimes;
+  readonly sweepsAtOnce: number; // open at once, of one merchant
   readonly callbacks: CallbackSettings;
   readonly contentTypeOnGet: boolean; // whether a GET must carry Content-Type
   readonly alerts: GatewayAlerts | null; // null: nobody is told
@@ -109,15 +118,6 @@ const url: Reader<string> = (value, path) => {
     throw shapeFault(path, "must be a URL");
   }
   if (parsed.protocol !== "http:" && parsed.protocol !== "https:") throw shapeFault(path, "must begin with http:// or https://");
-  return text;
-};
-
-const publicUrl: Reader<string> = (value, path) => {
-  const text = url(value, path).replace(/\/+$/, "");
-  const parsed = new URL(text);
-  if (parsed.search !== "" || parsed.hash !== "" || parsed.username !== "")
-    throw shapeFault(path, "must be a bare origin or folder");
-  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
   return text;
 };
 
@@ -145,7 +145,7 @@ const chain = object(
     nodes: list(url, 8),
     confirmations: (value, path) => (value === "finalized" ? "finalized" : positive(10_000)(value, path)) as number | "finalized",
   },
-  { agentNodes: list(url, 8) },
+  { agentNodes: list(url, 8), feeModel: oneOf(...families.evm.feeModels), explorer: url },
 );
 
 const currency = object(
@@ -163,6 +163,7 @@ const currency = object(
     depositOnly: boolean(),
     market: string({ max: 15, pattern: /^[A-Z0-9]*$/ }),
     listUnpriced: boolean(),
+    sweep: sweepShape,
   },
 );
 
@@ -172,7 +173,7 @@ const file = object(
       { host: string({ min: 1, max: 255 }), port: integer({ max: 65_535 }) },
       { tls: object({ certificate: string(), key: string() }) },
     ),
-    publicUrl,
+    publicUrl: bareUrl,
     database: string({ min: 8, max: 4096 }),
     chains: record(chain, { keysMax: 64, keyPattern: namePattern }),
     currencies: record(currency, { keysMax: 512, keyPattern: currencyPattern }),
@@ -195,6 +196,7 @@ const file = object(
       },
     ),
     lifetimes: object({}, { depositMinutes: positive(525_600), withdrawalHours: positive(8_760), approvalDays: positive(365) }),
+    sweepsAtOnce,
     callbacks: callbacksShape,
     contentTypeOnGet: boolean(),
     alerts: object({}, { command: list(string({ min: 1 }), 32), url: alertUrl, agentAwayMinutes: positive(10_080) }),
@@ -218,7 +220,7 @@ const defaultLifetimes: GatewayLifetimes = { depositMinutes: 60, withdrawalHours
 
 type File = ReturnType<typeof file>;
 
-function chainsOf(chains: File["chains"]): Record<string, GatewayChain> {
+function chainsOf(chains: File["chains"], presetOf: PresetOf): Record<string, GatewayChain> {
   const result: Record<string, GatewayChain> = {};
   const networks = new Set<string>();
   for (const [name, entry] of Object.entries(chains)) {
@@ -226,7 +228,8 @@ function chainsOf(chains: File["chains"]): Record<string, GatewayChain> {
     if (entry.nodes.length === 0) throw shapeFault(`config.chains.${name}.nodes`, "must name at least one node");
     if (networks.has(id)) throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
     networks.add(id);
-    result[name] = { ...entry, network: id, agentNodes: entry.agentNodes ?? entry.nodes };
+    const { agentNodes = entry.nodes, explorer = "" } = entry;
+    result[name] = { ...entry, preset: presetOf.get(name) ?? "", explorer, network: id, agentNodes };
   }
   return result;
 }
@@ -237,7 +240,11 @@ function amountIn(text: string, decimal: number, path: string): string {
   return formatAmount(amount.units, decimal);
 }
 
-function currenciesOf(currencies: File["currencies"], chains: Record<string, GatewayChain>): Record<string, GatewayCurrency> {
+function currenciesOf(
+  currencies: File["currencies"],
+  chains: Record<string, GatewayChain>,
+  presetOf: PresetOf,
+): Record<string, GatewayCurrency> {
   const result: Record<string, GatewayCurrency> = {};
   const assets = new Set<string>();
   for (const [id, entry] of Object.entries(currencies)) {
@@ -267,6 +274,7 @@ function currenciesOf(currencies: File["currencies"], chains: Record<string, Gat
     const enabled = entry.enabled ?? true;
     result[id] = {
       id,
+      preset: presetOf.get(id) ?? "",
       chain: chainName,
       network: on.network,
       name,
@@ -279,6 +287,7 @@ function currenciesOf(currencies: File["currencies"], chains: Record<string, Gat
       depositOnly: entry.depositOnly ?? false,
       market: entry.market ?? (/^[A-Z0-9]{1,15}$/.test(symbol) ? symbol : ""),
       listUnpriced: entry.listUnpriced ?? false,
+      sweep: sweepOf(entry.sweep, amountIn(entry.sweep?.least ?? minPaymentAmount, decimal, `${path}.sweep.least`)),
     };
   }
   return result;
@@ -319,9 +328,10 @@ function databasePath(text: string, base: string): string {
  * @public
  */
 export function parseConfig(text: string | Uint8Array, base: string, changedAtMs: number): GatewayConfig {
-  const raw = file(parseJson(text, { bytesMax: configBytesMax, keysMax: 512 }), "config");
-  const chains = chainsOf(raw.chains);
-  const currencies = currenciesOf(raw.currencies, chains);
+  const { value, chainPreset, currencyPreset } = expanded(parseJson(text, { bytesMax: configBytesMax, keysMax: 512 }));
+  const raw = file(value, "config");
+  const chains = chainsOf(raw.chains, chainPreset);
+  const currencies = currenciesOf(raw.currencies, chains, currencyPreset);
   const tls = raw.listen.tls;
   const trustProxy = raw.trustProxy ?? [];
   if (tls === undefined && trustProxy.length === 0 && !isLoopback(raw.listen.host)) {
@@ -342,6 +352,7 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
     prices: priceSettings(raw.prices ?? {}, currencies, changedAtMs),
     limits: { ...defaultLimits, ...raw.limits },
     lifetimes: { ...defaultLifetimes, ...raw.lifetimes },
+    sweepsAtOnce: raw.sweepsAtOnce ?? sweepsAtOnceDefault,
     callbacks: callbackSettings(raw.callbacks, isLoopback(raw.listen.host) && isLoopback(new URL(raw.publicUrl).hostname)),
     contentTypeOnGet: raw.contentTypeOnGet ?? true,
     alerts: raw.alerts === undefined ? null : alertsOf(raw.alerts),

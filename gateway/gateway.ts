@@ -19,12 +19,14 @@ import { type Hub, startHub } from "./hub/hub.ts";
 import { addDescription } from "./openapi/openapi.ts";
 import { startPrices } from "./prices/prices.ts";
 import type { Service } from "./service.ts";
+import { keepNativeCoins, mendHoldings } from "./store/holdings.ts";
 import { probe } from "./store/meta.ts";
 import { checkKey, ownStore } from "./store/owner.ts";
 import { mendReserved } from "./store/reserved.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
 import { type TimedStore, timed } from "./store/timed.ts";
+import { createSweeps } from "./sweeps/sweeps.ts";
 import { startTelling } from "./telling/telling.ts";
 import { type ChainStatus, startWatcher, type Watcher } from "./watcher/watcher.ts";
 import { createWaiters } from "./withdrawals/waiters.ts";
@@ -94,6 +96,20 @@ function urlOf(config: GatewayConfig, port: number): string {
   return `${tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
+/** Sums that stand beside the rows they are made of: counted again at each start. */
+function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
+  const wrong = store.write(mendReserved);
+  const words = "reserved sums were not what the withdrawals make; they were counted again";
+  if (wrong > 0) log.error({ event: "reserved-mended", wrong }, words);
+  const coins = Object.values(config.currencies).filter(({ contract }) => contract === "");
+  const held = store.write((database) => {
+    keepNativeCoins(database, new Map(coins.map(({ network, id }) => [network, id])));
+    return mendHoldings(database);
+  });
+  const heldWords = "what addresses for deposits hold was not what payments and sweeps make; it was counted again";
+  if (held > 0) log.error({ event: "holdings-mended", wrong: held }, heldWords);
+}
+
 /** The database, when it is this key's and no other gateway runs on it. */
 function takeStore(
   config: GatewayConfig,
@@ -104,9 +120,7 @@ function takeStore(
   try {
     checkKey(store.database, key.fingerprint, config);
     const ownership = ownStore(config.database);
-    const wrong = store.write(mendReserved);
-    const words = "reserved sums were not what the withdrawals make; they were counted again";
-    if (wrong > 0) log.error({ event: "reserved-mended", wrong }, words);
+    mendSums(store, config, log);
     return {
       store,
       times,
@@ -144,12 +158,12 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   let server: FastifyInstance | null = null;
   let watcher: Watcher | null = null;
   let telling: { close(): void } | null = null;
-  const prices = startPrices({ config, store, log, clock });
+  let prices: { close(): void } | null = null;
   let callbacks: Callbacks | null = null;
   const stop = async (): Promise<void> => {
     waiters.close();
     telling?.close();
-    prices.close();
+    prices?.close();
     await hub?.close();
     await server?.close();
     await watcher?.close();
@@ -163,11 +177,13 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   };
   const confirmations = (transactionId: string): number | null => watcher?.confirmations(transactionId) ?? null;
   const outOfService = (currency: string): string => watcher?.outOfService().get(currency) ?? "";
-  const service: Service = {
-    ...{ config, store, signals, key, log, clock, random: randomBytes, waiters, run },
-    ...{ confirmations, outOfService, prices },
-  };
   try {
+    const board = startPrices({ config, store, log, clock });
+    prices = board;
+    const service: Service = {
+      ...{ config, store, signals, key, log, clock, random: randomBytes, waiters, run },
+      ...{ confirmations, outOfService, prices: board },
+    };
     server = createServer(service);
     hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock, run });
     addOperations(server, service);
@@ -179,7 +195,8 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     ]);
     telling = startTelling({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times });
     const port = await listen(server, config);
-    watcher = startWatcher({ store, signals, config, log, clock });
+    const { onPass } = createSweeps({ store, signals, config, log, clock, run });
+    watcher = startWatcher({ store, signals, config, log, clock, onPass });
     callbacks = startCallbacks({
       ...{ store, signals, config, log, clock, random: randomBytes, sealingKey: key.sealingKey },
       recordOf: (row) => recordOf(row, service),

@@ -4,8 +4,9 @@
  * Prices.
  */
 import { currencyPattern } from "../protocol/fields.ts";
-import { isLoopback } from "../protocol/loopback.ts";
+
 import { integer, object, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
+import { bareUrl } from "./bare-url.ts";
 
 /**
  * What a person typed: decimal strings, for one whole unit of the currency.
@@ -56,21 +57,6 @@ const time: Reader<number> = (value, path) => {
   return at;
 };
 
-const sourceUrl: Reader<string> = (value, path) => {
-  const text = string({ min: 1, max: 2048 })(value, path);
-  let parsed: URL;
-  try {
-    parsed = new URL(text);
-  } catch {
-    throw shapeFault(path, "must be a URL");
-  }
-  const isPlain = parsed.protocol === "http:" && isLoopback(parsed.hostname);
-  if (parsed.protocol !== "https:" && !isPlain) throw shapeFault(path, "must be https off loopback");
-  if (parsed.search !== "" || parsed.hash !== "" || parsed.username !== "" || parsed.password !== "")
-    throw shapeFault(path, "must be a bare origin or folder");
-  return text.replace(/\/+$/, "");
-};
-
 const positive = (max: number): Reader<number> => integer({ min: 1, max });
 
 /**
@@ -85,7 +71,7 @@ export const priceSection = object(
       keyPattern: currencyPattern,
     }),
     manualHoursMax: positive(8_760),
-    sources: record(object({}, { url: sourceUrl }), { keysMax: 16, keyPattern: /^[a-z]{1,16}$/ }),
+    sources: record(object({}, { url: bareUrl }), { keysMax: 16, keyPattern: /^[a-z]{1,16}$/ }),
     everySeconds: integer({ min: 15, max: 3_600 }),
     guardPercent: positive(50),
     staleMinutes: positive(1_440),

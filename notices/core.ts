@@ -38,7 +38,7 @@ export interface Notice {
   readonly event: NoticeName | `${NoticeName}-over`;
   readonly level: Level; // info for `-over`
   readonly process: "courier" | "gateway";
-  readonly agent: string; // "" at a gateway
+  readonly agent?: string; // the courier's; a gateway names agents as subjects
   readonly subject: string;
   readonly since: string; // ISO 8601: of the first look that saw it
   readonly again: boolean; // true from the second time on
@@ -57,7 +57,7 @@ interface Standing {
 export type Standings = ReadonlyMap<string, Standing>;
 
 /** @public */
-export type Origin = Pick<Notice, "process" | "agent">;
+export type Origin = { readonly process: "courier"; readonly agent: string } | { readonly process: "gateway" };
 
 /** A lasting event is told again after this. */
 const againMs = 24 * 3_600_000;

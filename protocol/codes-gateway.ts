@@ -13,7 +13,7 @@ export const gatewayCodes = {
     "none",
     "operator",
     "a token counts its units in other decimals than configured",
-    "correct decimal or contract of the currency; no deposit of the chain is read before",
+    "correct decimal or contract of the currency; until then it alone is out of service",
   ],
   WATCHER_CONTENT_DIFFERS: [
     "alarm",
@@ -61,6 +61,7 @@ export const gatewayCodes = {
   GATEWAY_ACCOUNT_TAKEN: ["refusal", "none", "operator", "another merchant of this gateway receives under this xpub", "give the xpub of an account that is this merchant's alone"],
   GATEWAY_UNKNOWN_KEY: ["refusal", "none", "operator", "there is no such API key, or it is revoked already", "copy the id from key list: it is the part of the apiKey before the first dot"],
   GATEWAY_UNKNOWN_RECORD: ["refusal", "none", "operator", "there is no such deposit or withdrawal", "copy the id from deposits list or withdrawals list"],
+  GATEWAY_NOTHING_HELD: ["refusal", "none", "operator", "the address holds nothing that could be swept", "copy an address from deposits show; what a merchant who only receives is paid stays where it is"],
   GATEWAY_NOT_CREDITED: ["refusal", "none", "operator", "the deposit was not credited", "look at it with deposits show; an expired one that was paid late can be credited"],
   GATEWAY_UNKNOWN_AGENT: ["refusal", "none", "operator", "there is no such agent, or it is released already", "copy the id from agents"],
   GATEWAY_AGENT_UNHEARD: ["refusal", "none", "operator", "the gateway's database may lack payments of this agent, and another server would make them again", "let gateway and agent run for half a minute, then try again; HUB_DATABASE_BEHIND: see docs/recovering.md section 2; for a server that is gone for good read section 5 there, then add --unheard"],

@@ -229,6 +229,13 @@ export const gatewayEvents = table({
     "reserved sums were counted again at start: they were wrong",
     "tell the developers, with the log before it",
   ],
+  "holdings-mended": [
+    "gateway",
+    "error",
+    "what addresses for deposits hold was counted again at start: it was wrong",
+    "tell the developers, with the log before it",
+  ],
+  "sweep-ordered": ["gateway", "info", "what an address for deposits holds goes to the hot account", nothing],
   "price-source-failed": [
     "gateway",
     "warn",

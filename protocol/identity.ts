@@ -23,13 +23,20 @@ export function domainHash(what: string, ...parts: readonly Uint8Array[]): strin
 }
 
 /**
+ * What an order asks for. Auto and manual withdrawals share one space of orders; a top-up's orderId
+ * is the id of its sweep, so that no sweep has two of them.
+ * @public
+ */
+export type Operation = "deposit" | "withdraw" | "sweep" | "topup";
+
+/**
  * The id of a merchant's order, 16 bytes as hex: the same order has the same id after any loss of
  * data.
  * @public
  */
 export function transactionIdOf(order: {
   readonly merchant: string;
-  readonly operation: "deposit" | "withdraw"; // auto and manual withdrawals share one space
+  readonly operation: Operation;
   readonly orderId: string;
 }): string {
   return domainHash("transaction", sized(order.merchant), sized(order.operation), sized(order.orderId)).slice(0, 32);

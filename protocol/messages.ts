@@ -5,6 +5,8 @@
  * milliseconds since 1970; amounts are decimal strings of the currency.
  */
 
+import type { JobMode } from "./job-mode.ts";
+
 /**
  * Path of the agents' WebSocket on the gateway.
  * @public
@@ -120,13 +122,20 @@ export interface Job {
   readonly previous: string; // hash of job sequence-1; 64 zeros for the first
   readonly issuedAt: number;
   readonly expiresAt: number; // after this only a refusal may follow while nothing is signed
-  readonly mode: "auto" | "manual"; // manual is always held for a person
+  readonly mode: JobMode;
   readonly transactionId: string;
   readonly orderId: string;
   readonly currency: string;
   readonly amount: string; // decimal string in canonical form
-  readonly address: string; // canonical form of the chain; "" only when manual
+  // canonical form of the chain; "" when manual, and always in a sweep and a top-up: the agent
+  // alone says where those go
+  readonly address: string;
   readonly tag: string;
+  /**
+   * The address for deposits that a sweep empties or a top-up fills, with its place; else absent.
+   */
+  readonly depositIndex?: number;
+  readonly depositAddress?: string;
 }
 
 /**
@@ -170,6 +179,8 @@ export interface Statement {
   // digest of the limits that the signer goes by in this run; said after each greeting, left out
   // elsewhere
   readonly policy?: string;
+  // the order that opened this ledger; said until its opening is acknowledged, left out elsewhere
+  readonly opened?: string;
   readonly entries: readonly Entry[];
 }
 

@@ -5,6 +5,7 @@
  */
 import { gatewayFrameBytesMax } from "./envelope.ts";
 import * as fields from "./fields.ts";
+import { isInternal } from "./job-mode.ts";
 import { parseJson } from "./json.ts";
 import type { Ack, Beat, Challenge, Entry, Hello, Job, Jobs, OpenSlots, Statement, Welcome } from "./messages.ts";
 import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
@@ -90,23 +91,26 @@ const jobs: Reader<Jobs> = object({
   signatures: list(fields.signature, jobsPerFrameMax),
 });
 
-const job: Reader<Job> = object({
-  agent: fields.agent,
-  wallet: fields.wallet,
-  network: fields.network,
-  epoch: fields.epoch,
-  sequence: fields.ordinal,
-  previous: fields.hash,
-  issuedAt: fields.time,
-  expiresAt: fields.time,
-  mode: oneOf("auto", "manual"),
-  transactionId: fields.transactionId,
-  orderId: fields.orderId,
-  currency: fields.currency,
-  amount: fields.amount,
-  address: fields.destination,
-  tag: fields.tag,
-});
+const job: Reader<Job> = object(
+  {
+    agent: fields.agent,
+    wallet: fields.wallet,
+    network: fields.network,
+    epoch: fields.epoch,
+    sequence: fields.ordinal,
+    previous: fields.hash,
+    issuedAt: fields.time,
+    expiresAt: fields.time,
+    mode: oneOf("auto", "manual", "sweep", "topup"),
+    transactionId: fields.transactionId,
+    orderId: fields.orderId,
+    currency: fields.currency,
+    amount: fields.amount,
+    address: fields.destination,
+    tag: fields.tag,
+  },
+  { depositIndex: fields.depositIndex, depositAddress: fields.account },
+);
 
 const ack: Reader<Ack> = object({
   agent: fields.agent,
@@ -205,7 +209,7 @@ const statement: Reader<Statement> = object(
     at: fields.time,
     entries: list(entry, entriesPerStatementMax),
   },
-  { policy: fields.hash },
+  { policy: fields.hash, opened: fields.hash },
 );
 
 /**
@@ -255,6 +259,16 @@ export function parseJobs(payload: Uint8Array | string): Jobs {
  */
 export function parseJob(text: Uint8Array | string): Job {
   const value = job(parseJson(text, jobLimits), "job");
+  const isOwn = isInternal(value.mode);
+  if (isOwn && (value.address !== "" || value.tag !== ""))
+    throw shapeFault("job.address", "must be empty when mode is sweep or topup");
+  for (const field of ["depositIndex", "depositAddress"] as const) {
+    if ((value[field] !== undefined) !== isOwn)
+      throw shapeFault(`job.${field}`, "must stand exactly when mode is sweep or topup");
+  }
+  if (value.mode === "topup" && !/^[0-9a-f]{32}$/.test(value.orderId)) {
+    throw shapeFault("job.orderId", "must be the id of a sweep when mode is topup");
+  }
   if (value.address === "" && value.mode === "auto") throw shapeFault("job.address", "must not be empty unless mode is manual");
   if (value.expiresAt <= value.issuedAt) throw shapeFault("job.expiresAt", "must be later than issuedAt");
   if ((value.sequence === 1) !== /^0+$/.test(value.previous)) {

@@ -48,7 +48,7 @@ export interface RecoveryAccount {
  * @public
  */
 export interface RecoverySpent {
-  readonly currency: string;
+  readonly currency: string; // or that of its sweeps or top-ups, as `laneOf` names it
   readonly units: string;
   readonly feesUnits: string; // the most they can have cost
 }
@@ -93,7 +93,7 @@ export interface Recovery {
   readonly wallet: string;
   readonly epoch: number; // the new one
   readonly answers: string; // Hello.nonce
-  // names the whole order: its contents hashed, so that the same order told again has the same name
+  // names the recovery and all that the order says: the same order told again has the same name
   readonly order: string;
   readonly part: number; // 1 … parts
   readonly parts: number;
@@ -143,7 +143,7 @@ const recovery: Reader<Recovery> = object({
   held: nullable(fields.head),
   jobs: object({ sequence: fields.count, hash: fields.hash }),
   accounts: list(object({ network: fields.network, account: fields.account, next: fields.counter }), accountsMax),
-  spent: list(object({ currency: fields.currency, units: fields.units, feesUnits: fields.units }), spentMax),
+  spent: list(object({ currency: fields.lane, units: fields.units, feesUnits: fields.units }), spentMax),
   withdrawals: list(withdrawal, perPartMax),
   ended: list(withdrawal, perPartMax),
   spends: list(spend, recoverySpendsMax),
@@ -172,9 +172,16 @@ export function parseRecovery(payload: Uint8Array | string): Recovery {
 }
 
 /**
- * The name of an order's contents, given as JSON: hash("recovery", text).
+ * The mark of a recovery as hex: half of an order's name.
  * @public
  */
-export function recoveryNameOf(contents: object): string {
-  return domainHash("recovery", Buffer.from(JSON.stringify(contents)));
+export const recoveryMarkBytes = 16;
+
+/**
+ * The name of an order: the mark that its recovery got when it was begun, then as much of
+ * hash("recovery", the contents as JSON).
+ * @public
+ */
+export function recoveryNameOf(mark: string, contents: object): string {
+  return mark + domainHash("recovery", Buffer.from(JSON.stringify(contents))).slice(mark.length);
 }

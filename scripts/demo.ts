@@ -1,9 +1,10 @@
 /**
  * `npm run demo [-- --json] [-- --keep]`: the main job on real parts. A local EVM chain, a gateway
  * on SQLite, pairing, `crypto`; a paid deposit with its callback, one quoted in liras and paid by
- * its link, an ETH and an ERC-20 withdrawal to Completed, a refusal by policy, and a `kill -9` of
- * the signer in the middle of a stream that still pays exactly once. Every balance is checked by
- * reads of its own; exit 0 only when all of it held.
+ * its link, an ETH and an ERC-20 withdrawal to Completed, a refusal by policy, a `kill -9` of the
+ * signer in the middle of a stream that still pays exactly once; and in each currency a deposit
+ * that is swept and paid out again to the last unit, with a `kill -9` of each process in between.
+ * Every balance is checked by reads of its own; exit 0 only when all of it held.
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -11,7 +12,8 @@ import { type Receiver, startReceiver } from "./callback-receiver.ts";
 import { readCommandLine } from "./command-line.ts";
 import { until } from "./processes.ts";
 import { type Rig, startRig } from "./rig.ts";
-import { balanceWei, sendUnlocked, tokenUnits, transactionCount } from "./rpc.ts";
+import { listSweeps, roundTrips, type Trip } from "./round-trip.ts";
+import { balanceWei, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "./rpc.ts";
 import { createShop, type Shop } from "./shop.ts";
 
 interface Shown {
@@ -111,7 +113,6 @@ async function deposit(rig: Rig, shop: Shop, receiver: Receiver): Promise<Shown>
   tell("payer", "paid 0.5 ETH");
   const record = await ended(shop, asked.transactionId, 1);
   hold(record.status === 1, "the deposit is Completed");
-  hold((await balanceWei(rig.anvil.url, asked.address)) === ether / 2n, "the deposit address holds 0.5 ETH");
   tell("gateway", "deposit Completed: paid to finality");
   await told(receiver, "deposit.completed", asked.transactionId);
   return { transactionId: asked.transactionId, currency: "eth", amount: "0.5", ...record };
@@ -131,7 +132,6 @@ async function quotedDeposit(rig: Rig, shop: Shop): Promise<Shown> {
   tell("payer", `paid ${asked.amount} ETH by the link`);
   const record = await ended(shop, asked.transactionId, 1);
   hold(record.status === 1, "the quoted deposit is Completed");
-  hold((await balanceWei(rig.anvil.url, to)) === wei, "its address holds what the link asked for");
   hold((await shop.fiatDeposit(order)).amount === asked.amount, "the same order again has the same quote");
   tell("gateway", "quoted deposit Completed");
   return { transactionId: asked.transactionId, currency: "eth", amount: asked.amount, ...record };
@@ -172,7 +172,7 @@ async function refusal(rig: Rig, shop: Shop): Promise<void> {
   tell("signer", `refused 6000 usdt (${code}): above the merchant's own limit`);
 }
 
-async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[]; killed: string }> {
+async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[] }> {
   const orders = Array.from({ length: 6 }, (_, place) => ({
     currency: "eth" as const,
     amount: `0.01${place}1`,
@@ -200,8 +200,26 @@ async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[]; killed: s
     shown.push({ transactionId: answer.transactionId, currency: order.currency, amount: order.amount, ...record });
   }
   tell("crypto", `started the signer again; all ${orders.length} paid exactly once`);
-  return { shown, killed: "signer" };
+  return { shown };
 }
+
+/** ETH and the token of the local chain. */
+const tripsOf = ({ anvil: { url }, token }: Rig): readonly Trip[] => [
+  {
+    ...{ currency: "eth", network: "eip155:31337", decimal: 18, amount: "0.75" },
+    async pay(address, units) {
+      await sendUnlocked(url, { to: address, value: `0x${units.toString(16)}` });
+    },
+    held: (address) => balanceWei(url, address),
+  },
+  {
+    ...{ currency: "usdt", network: "eip155:31337", decimal: 6, amount: "321.123456" },
+    async pay(address, units) {
+      await sendUnlocked(url, { to: token, data: tokenCall("mint", address, units), gas: "0x30d40" });
+    },
+    held: (address) => tokenUnits(url, token, address),
+  },
+];
 
 async function main(): Promise<void> {
   const { rig, shop } = await setUp();
@@ -218,8 +236,11 @@ async function main(): Promise<void> {
     await refusal(rig, shop);
     const stream = await killed(rig, shop);
     withdrawals.push(...stream.shown);
+    const chains = await roundTrips(rig, shop, tripsOf(rig), tell);
+    const topUps = (await listSweeps(rig)).filter(({ kind }) => kind === "topup").length;
+    const made = withdrawals.length + chains.length + topUps;
     const count = await transactionCount(rig.anvil.url, rig.hotAddress);
-    hold(count === withdrawals.length, `the account made ${withdrawals.length} transactions, not ${count}`);
+    hold(count === made, `the account made ${made} transactions, not ${count}`);
     const verified = await rig.cli("verify");
     hold(verified.code === 0, `the ledger verifies:\n${verified.output}`);
     tell("verify", verified.output.trim().split("\n").at(-1) ?? "");
@@ -230,7 +251,7 @@ async function main(): Promise<void> {
     else await rig.close();
     if (values.json)
       process.stdout.write(
-        `${JSON.stringify({ ok: true, deposits, withdrawals, callbacks: receiver.received.length, killed: stream.killed, elapsedMs })}\n`,
+        `${JSON.stringify({ ok: true, deposits, withdrawals, chains, callbacks: receiver.received.length, killed: ["signer", "courier", "gateway"], elapsedMs })}\n`,
       );
   } finally {
     await receiver?.close();

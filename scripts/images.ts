@@ -6,7 +6,7 @@
 import { fork } from "node:child_process";
 import { randomInt } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { Seeded } from "../test/support/seeded.ts";
+import { Seeded } from "../rig/seeded.ts";
 import { readCommandLine } from "./command-line.ts";
 import { drawImage } from "./images/image.ts";
 import { Judge } from "./images/judge.ts";

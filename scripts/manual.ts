@@ -1,6 +1,7 @@
 /**
  * Writes what helps at a shell into a folder, from the command lines themselves: the manual pages
- * of the three programs into `man`, the completion of autowithdraw for bash into `completion`.
+ * of the three programs into `man`, the completion of autowithdraw and of autowithdraw-gateway for
+ * bash into `completion`.
  * `node dist/scripts/manual.js FOLDER`.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -52,4 +53,7 @@ for (const [facts, command] of pages) {
   writeFileSync(join(folder, "man", `${facts.program}.1`), manualPage(command, { ...facts, version }));
 }
 // bash-completion looks for a file with the name of what is typed.
-writeFileSync(join(folder, "completion", "autowithdraw"), completionScript("bash", commandTree(), "autowithdraw"));
+const completion = join(folder, "completion");
+writeFileSync(join(completion, "autowithdraw"), completionScript("bash", commandTree(), "autowithdraw"));
+const gateway = completionScript("bash", gatewayTree(), "autowithdraw-gateway", "npm run build");
+writeFileSync(join(completion, "autowithdraw-gateway"), gateway);

@@ -30,6 +30,8 @@ export interface RigOptions {
   readonly keep?: boolean;
   /** Changes to the agent's policy, by currency. */
   readonly policy?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Chains and currencies beside those of the local one, as gateway.config.json has them. */
+  readonly alsoServes?: { readonly chains: object; readonly currencies: object };
   /** Puts a proxy that can fail between the agent and the chain node. */
   readonly proxied?: boolean;
 }
@@ -74,7 +76,7 @@ const ether = 10n ** 18n;
  * The members of gateway.config.json that make a gateway on `port` serve ether and a token of the
  * local chain.
  */
-export function localGateway(rig: { port: number; nodeUrl: string; token: string; confirmations: number | "finalized" }): object {
+export function localGateway(rig: { port: number; nodeUrl: string; token: string; confirmations: number | "finalized" }) {
   return {
     listen: { host: "127.0.0.1", port: rig.port },
     publicUrl: `http://127.0.0.1:${rig.port}`,
@@ -144,10 +146,11 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const gatewayConfigPath = join(gatewayDir, "gateway.config.json");
   const port = await freePort();
   const base = JSON.parse(readFileSync(gatewayConfigPath, "utf8")) as Record<string, unknown>;
-  writeFileSync(
-    gatewayConfigPath,
-    `${JSON.stringify({ ...base, ...localGateway({ port, nodeUrl: anvil.url, token, confirmations }) }, null, 2)}\n`,
-  );
+  const served = localGateway({ port, nodeUrl: anvil.url, token, confirmations });
+  const also = options.alsoServes ?? { chains: {}, currencies: {} };
+  const chains = { ...served.chains, ...also.chains };
+  const currencies = { ...served.currencies, ...also.currencies };
+  writeFileSync(gatewayConfigPath, `${JSON.stringify({ ...base, ...served, chains, currencies }, null, 2)}\n`);
 
   const configPath = join(dir, "config.json");
   const made = await command(

@@ -32,7 +32,7 @@ export interface Shop {
   deposit(currency: string, amount: string, orderId: string): Promise<{ address: string; transactionId: string }>;
   /** A deposit of a sum of money, at the gateway's price. */
   fiatDeposit(order: FiatOrder): Promise<Deposit>;
-  balance(currency: string): Promise<{ available: string; pending: string; reserved: string; total: string }>;
+  balance(currency: string): Promise<{ available: string; pending: string; sweeping: string; reserved: string; total: string }>;
 }
 
 /** A shop with the merchant's own key; nothing is retried here. */
@@ -67,8 +67,8 @@ export function createShop(merchant: { readonly gatewayUrl: string; readonly sho
     async balance(currency) {
       const result = await client.balance(currency);
       if (!result.ok) throw new Error(`balance of ${currency}: ${result.code} ${result.message}`);
-      const { available = "", pending = "", reserved = "", total = "" } = result.value;
-      return { available, pending, reserved, total };
+      const { available = "", pending = "", sweeping = "", reserved = "", total = "" } = result.value;
+      return { available, pending, sweeping, reserved, total };
     },
   };
 }

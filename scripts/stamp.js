@@ -13,9 +13,8 @@ export const stampFile = join(root, "dist", ".built");
 /** SHA-256 over every `.ts` file of the rooms and the two compiler configurations, hex. */
 export function sourceStamp() {
   const hash = createHash("sha256");
-  // What is compiled, and the tests' support, which some of it imports. A release has neither, and
-  // nothing to compare with.
-  const rooms = [...JSON.parse(readFileSync(join(root, "tsconfig.build.json"), "utf8")).include, "test/support"];
+  // A release has no sources, and nothing to compare with.
+  const rooms = JSON.parse(readFileSync(join(root, "tsconfig.build.json"), "utf8")).include;
   const add = (path) =>
     hash
       .update(`${path}\0`)

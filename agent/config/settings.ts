@@ -8,6 +8,7 @@ export interface ChainSettings {
   readonly chainId: number; // 1 … 2^53-1
   readonly nodes: readonly string[]; // 1 … 8 http or https addresses
   readonly confirmations: number | "finalized"; // 1 … 10000
+  readonly feeModel?: string; // one of the family's; by the chain's id unless told
 }
 
 /** @public */
@@ -35,6 +36,21 @@ export interface PolicySettings {
   readonly newDestination?: { readonly holdAbove?: string; readonly delayMinutes?: number };
   readonly allow?: readonly string[]; // when not empty, only these destinations
   readonly deny?: readonly string[];
+  readonly sweeps?: SweepSettings;
+}
+
+/**
+ * Sweeps of a currency, and the top-ups that let an address pay for one. Fees and top-ups in the
+ * chain's native coin; what is left out is as for withdrawals: `maxFee` and `maxFeePerDay`, and for
+ * the two of top-ups the same again.
+ * @public
+ */
+export interface SweepSettings {
+  readonly allowed?: boolean; // true unless told
+  readonly maxFee?: string;
+  readonly maxFeePerDay?: string;
+  readonly maxTopUp?: string;
+  readonly maxTopUpPerDay?: string;
 }
 
 /** @public */
@@ -95,7 +111,7 @@ export interface CourierSettings {
  * @public
  */
 export interface SignerSettings {
-  readonly chains: Readonly<Record<string, Pick<ChainSettings, "family" | "chainId">>>;
+  readonly chains: Readonly<Record<string, Pick<ChainSettings, "family" | "chainId" | "feeModel">>>;
   readonly currencies: Readonly<Record<string, CurrencySettings>>;
   readonly policy: Readonly<Record<string, PolicySettings>>;
   readonly stuckAfterMinutes: number;

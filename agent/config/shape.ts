@@ -3,25 +3,28 @@
  * each mistake has its own code and names its place. Pure: value in, settings out. Sources: EIP-55,
  * EIP-155, CAIP-2.
  */
-import { families } from "../../chains/families.ts";
+import { families, networkOf } from "../../chains/families.ts";
 import type { Family } from "../../chains/family.ts";
+import { expandPresets } from "../../chains/presets.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 import type { JsonValue } from "../../protocol/json.ts";
 import { isLoopback } from "../../protocol/loopback.ts";
 import { readMetrics, readNotify } from "./notify.ts";
-import type { AgentSettings, ChainSettings, CurrencySettings, PolicySettings } from "./settings.ts";
+import type { AgentSettings, ChainSettings, CurrencySettings, PolicySettings, SweepSettings } from "./settings.ts";
 import { asInteger, asList, asObject, asText, fault, needed, parseUrl, quoted } from "./values.ts";
 
 /** The keys of config.json that are secrets. */
 export const secretNames = ["mnemonic", "apiKey", "encKey"] as const;
 
 const topKeys = ["gatewayUrl", ...secretNames, "chains", "currencies", "policy", "stuckAfterMinutes", "notify", "metrics"];
-const chainKeys = ["family", "chainId", "nodes", "confirmations"];
+const chainKeys = ["family", "chainId", "nodes", "confirmations", "feeModel"];
 const currencyKeys = ["chain", "decimal", "contract"];
+const presetKey = "preset";
 const feeKeys = ["maxFee", "maxFeePerDay"] as const;
 const tipKey = "maxTipGwei";
 const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove"] as const;
+const sweepAmountKeys = ["maxFee", "maxFeePerDay", "maxTopUp", "maxTopUpPerDay"] as const;
 const newDestinationKeys = ["holdAbove", "delayMinutes"];
 const listKeys = ["allow", "deny"] as const;
 const neededPolicyKeys = ["maxPerWithdrawal", "maxPerDay", "maxFee", "maxFeePerDay"];
@@ -44,14 +47,23 @@ export function readSettings(value: JsonValue): AgentSettings {
   const top = asObject(value, "the file", topKeys);
   for (const name of secretNames) if (top[name] !== undefined) asText(top[name], name);
   const gatewayUrl = readGatewayUrl(needed(top, "gatewayUrl", ""));
-  const chains = readEach(needed(top, "chains", ""), "chains", readChain);
-  const networks = new Map<number, string>();
+  const named = {
+    chains: asObject(needed(top, "chains", ""), "chains"),
+    currencies: asObject(needed(top, "currencies", ""), "currencies"),
+  };
+  const expanded = expandPresets(named.chains, named.currencies, {
+    ...{ chainLines: chainKeys, currencyLines: currencyKeys },
+    wrong: (path, problem, known, given) => fault("CONFIG_PRESET", `${path} ${problem}`, known, given),
+  });
+  const chains = readEach(expanded.chains, "chains", readChain);
+  const networks = new Map<string, string>();
   for (const [name, chain] of Object.entries(chains)) {
-    const other = networks.get(chain.chainId);
+    const network = networkOf(chain);
+    const other = networks.get(network);
     if (other !== undefined) throw fault("CONFIG_CHAIN_TWICE", `chains ${other} and ${name} have the same chainId`);
-    networks.set(chain.chainId, name);
+    networks.set(network, name);
   }
-  const currencies = readEach(needed(top, "currencies", ""), "currencies", (entry, path) => readCurrency(entry, path, chains));
+  const currencies = readEach(expanded.currencies, "currencies", (entry, path) => readCurrency(entry, path, chains));
   const assets = new Map<string, string>();
   for (const [id, currency] of Object.entries(currencies)) {
     const asset = `${currency.chain} ${currency.contract ?? ""}`;
@@ -88,7 +100,7 @@ function readGatewayUrl(value: JsonValue): string {
 }
 
 function readChain(value: JsonValue, path: string): ChainSettings {
-  const chain = asObject(value, path, chainKeys);
+  const chain = asObject(value, path, [...chainKeys, presetKey]);
   if (needed(chain, "family", path) !== "evm") throw fault("CONFIG_VALUE", `${path}.family must be "evm"`);
   const chainId = asInteger(needed(chain, "chainId", path), `${path}.chainId`, 1, Number.MAX_SAFE_INTEGER);
   const nodes = asList(needed(chain, "nodes", path), `${path}.nodes`, nodesMax).map((node, index) => {
@@ -103,11 +115,19 @@ function readChain(value: JsonValue, path: string): ChainSettings {
     throw fault("CONFIG_VALUE", `${path}.confirmations must be a whole number or "finalized"`);
   }
   const confirmations = wanted === "finalized" ? wanted : asInteger(wanted, `${path}.confirmations`, 1, confirmationsMax);
-  return { family: "evm", chainId, nodes, confirmations };
+  const feeModel =
+    chain.feeModel === undefined ? {} : { feeModel: readFeeModel(chain.feeModel, `${path}.feeModel`, families.evm) };
+  return { family: "evm", chainId, nodes, confirmations, ...feeModel };
+}
+
+function readFeeModel(value: JsonValue, path: string, { feeModels }: Family): string {
+  const text = asText(value, path);
+  if (!feeModels.includes(text)) throw fault("CONFIG_VALUE", `${path} must be one of ${feeModels.join(", ")}`, feeModels, text);
+  return text;
 }
 
 function readCurrency(value: JsonValue, path: string, chains: Readonly<Record<string, ChainSettings>>): CurrencySettings {
-  const currency = asObject(value, path, currencyKeys);
+  const currency = asObject(value, path, [...currencyKeys, presetKey]);
   const chain = asText(needed(currency, "chain", path), `${path}.chain`);
   if (chains[chain] === undefined)
     throw fault("CONFIG_CURRENCY_CHAIN", `${path}: there is no chain ${quoted(chain)}`, Object.keys(chains));
@@ -128,9 +148,9 @@ function readCurrency(value: JsonValue, path: string, chains: Readonly<Record<st
 
 function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, family: Family): PolicySettings {
   const { decimal, tipDecimal } = family.fees;
-  const policy = asObject(value, path, [...amountKeys, ...feeKeys, tipKey, ...listKeys, "newDestination"]);
+  const policy = asObject(value, path, [...amountKeys, ...feeKeys, tipKey, ...listKeys, "newDestination", "sweeps"]);
   for (const key of neededPolicyKeys) needed(policy, key, path);
-  const result: Record<string, string | readonly string[] | PolicySettings["newDestination"]> = {};
+  const result: Record<string, string | readonly string[] | PolicySettings["newDestination"] | SweepSettings> = {};
   for (const key of amountKeys)
     if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, currency.decimal);
   for (const key of feeKeys) if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, decimal);
@@ -145,7 +165,19 @@ function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, 
   }
   if (policy.newDestination !== undefined)
     result.newDestination = readNewDestination(policy.newDestination, `${path}.newDestination`, currency);
+  if (policy.sweeps !== undefined) result.sweeps = readSweeps(policy.sweeps, `${path}.sweeps`, decimal);
   return result as unknown as PolicySettings;
+}
+
+function readSweeps(value: JsonValue, path: string, feeDecimal: number): SweepSettings {
+  const { allowed, ...given } = asObject(value, path, ["allowed", ...sweepAmountKeys]);
+  if (allowed !== undefined && typeof allowed !== "boolean") throw fault("CONFIG_VALUE", `${path}.allowed must be true or false`);
+  const amounts: Record<string, string> = {};
+  for (const key of sweepAmountKeys) {
+    const amount = given[key];
+    if (amount !== undefined) amounts[key] = asAmount(amount, `${path}.${key}`, feeDecimal);
+  }
+  return { ...(allowed === undefined ? {} : { allowed }), ...amounts };
 }
 
 function readNewDestination(value: JsonValue, path: string, currency: CurrencySettings): PolicySettings["newDestination"] {

@@ -6,6 +6,21 @@ import type { Shared } from "./run-state.ts";
 import { asking, nodesDetail } from "./status.ts";
 import { createWatch } from "./watch/watch.ts";
 
+/**
+ * Watches an address for deposits while a sweep of it is open; its chain's own watch says the rest.
+ */
+export function watchDeposit({ options, feed }: Shared, chain: string, account: string): { close(): void } | null {
+  const door = options.doors.get(chain);
+  if (door === undefined) return null;
+  return createWatch({
+    ...{ door, account, pollMsMin: options.pollMs.min, pollMsMax: options.pollMs.max },
+    ...{ clock: options.monotonic, onBug: options.onBug },
+    onHead: (number) => feed({ kind: "head", chain, account, number }),
+    onFacts: (facts) => feed({ kind: "block", chain, account, facts }),
+    onAway: (code) => feed({ kind: "away", chain, account, code }),
+  });
+}
+
 /** Watches one account on one chain; nothing to close where no nodes are configured for it. */
 export function watchChain({ options, feed, state, tellStatus }: Shared, chain: string, account: string): { close(): void }[] {
   const door = options.doors.get(chain);
@@ -16,6 +31,7 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
     block: 0,
     nativeBalance: "",
     balances: new Map<string, bigint>() as ReadonlyMap<string, bigint>,
+    unfit: new Map<string, string>() as ReadonlyMap<string, string>,
     hasCode: false,
   };
   state.chains.set(chain, known);
@@ -38,6 +54,7 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
       known.hasCode = facts.accountHasCode;
       known.nativeBalance = `${facts.balances.get("") ?? ""}`;
       known.balances = facts.balances;
+      known.unfit = facts.unfit;
       feed({ kind: "block", chain, facts });
       if (isBack) tellStatus();
     },

@@ -75,7 +75,6 @@ function logAlarm(log: AgentLog, { code, transactionId, detail }: Effect<"alarm"
 }
 
 async function answerOf(door: ChainDoor, effect: NodeQuestion): Promise<DeskEvent> {
-  const { chain } = effect;
   switch (effect.kind) {
     case "gas":
       return {
@@ -84,12 +83,22 @@ async function answerOf(door: ChainDoor, effect: NodeQuestion): Promise<DeskEven
         answer: await door.gas(effect.from, effect.withdrawal),
       };
     case "look":
-      return { kind: "looked", chain, found: await door.look(effect.wanted) };
+      return { kind: "looked", ...accountIn(effect), found: await door.look(effect.wanted) };
     case "confirm":
-      return { kind: "confirmed", chain, found: await door.confirm(effect.wanted) };
+      return { kind: "confirmed", ...accountIn(effect), found: await door.confirm(effect.wanted) };
     case "counters":
-      return { kind: "counters", chain, answer: await counters(door, effect.address) };
+      return { kind: "counters", ...accountIn(effect), answer: await counters(door, effect.address) };
   }
+}
+
+/** Whom an answer is for, as its question named them. */
+function accountIn({ chain, account }: InPlay): InPlay {
+  return account === undefined ? { chain } : { chain, account };
+}
+
+interface InPlay {
+  readonly chain: string;
+  readonly account?: string;
 }
 
 type Gathered = Effect<"ask"> & { readonly verb: EachVerb };
@@ -195,7 +204,7 @@ async function adopt({ signer, feed, log }: HandsOptions, { body }: Effect<"adop
   const answer = await settled(signer.request("adopt", body));
   const { chain, slot } = body;
   if (answer.ok) log.info({ event: "slot-adopted", chain, account: answer.account.address, slot }, "first slot adopted");
-  feed({ kind: "adopted", chain: body.chain, answer });
+  feed({ kind: "adopted", chain, ...(body.address === undefined ? {} : { account: body.address }), answer });
 }
 
 async function informAccount({ signer, log }: HandsOptions, { body }: Effect<"account">): Promise<void> {
@@ -228,9 +237,9 @@ async function send(options: HandsOptions, door: ChainDoor, { withdrawal, versio
   feed({ kind: "sent", transactionId, version, outcome: isNamed ? outcome : "sent", detail: text });
 }
 
-async function guard({ feed }: HandsOptions, door: ChainDoor, { chain, block, blockHash }: GuardEffect): Promise<void> {
+async function guard({ feed }: HandsOptions, door: ChainDoor, effect: GuardEffect): Promise<void> {
   try {
-    feed({ kind: "guarded", chain, holds: await door.nodes.holds(block, blockHash) });
+    feed({ kind: "guarded", ...accountIn(effect), holds: await door.nodes.holds(effect.block, effect.blockHash) });
   } catch (error) {
     // No answer is no news.
     if (!(error instanceof AgentError)) throw error;

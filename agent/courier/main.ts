@@ -101,10 +101,10 @@ async function main(): Promise<void> {
   const metrics = createMetrics(monotonic);
   const doors = new Map(
     Object.entries(settings.chains).map(([name, chain]) => {
-      const contracts = Object.values(settings.currencies).flatMap((one) =>
-        one.chain === name && one.contract ? [one.contract] : [],
+      const tokens = Object.values(settings.currencies).flatMap(({ chain: on, contract, decimal }) =>
+        on === name && contract ? [{ contract, decimal }] : [],
       );
-      const nodes = openPayer({ chain, contracts, clock: monotonic, log: nodeLog(log, name) });
+      const nodes = openPayer({ chain, tokens, clock: monotonic, log: nodeLog(log, name) });
       return [name, createChainDoor(nodes, monotonic)] as const;
     }),
   );

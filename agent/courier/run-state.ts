@@ -57,6 +57,7 @@ export interface KnownChain {
   block: number;
   nativeBalance: string;
   balances: ReadonlyMap<string, bigint>; // empty when unknown
+  unfit: ReadonlyMap<string, string>; // by contract, as in the facts
   hasCode: boolean;
 }
 

@@ -4,8 +4,8 @@
  * the same steps.
  */
 import type { Push } from "../socket/verbs.ts";
-import { watchChain } from "./chain-watch.ts";
-import { openSlots } from "./desk/book.ts";
+import { watchChain, watchDeposit } from "./chain-watch.ts";
+import { openSlots } from "./desk/accounts.ts";
 import { createDesk, type DeskEvent, step, waiting } from "./desk/desk.ts";
 import { checkAcknowledged, openLink } from "./gateway-link.ts";
 import { createHands, type SignerSocket, settled } from "./hands.ts";
@@ -40,6 +40,20 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   const feed = (event: DeskEvent): void => {
     if (state.isEnded) return;
     for (const effect of step(desk, event, monotonic())) carry(effect);
+    if (deposits.size > 0 || desk.book.accounts.size > hotCount) watchDeposits();
+  };
+  const hotCount = new Set(hello.accounts.flatMap(({ deposit, chain }) => (deposit === true ? [] : [chain]))).size;
+  const deposits = new Map<string, { close(): void } | null>();
+  const watchDeposits = (): void => {
+    const { accounts } = desk.book;
+    for (const [key, watch] of deposits) {
+      if (accounts.has(key)) continue;
+      watch?.close();
+      deposits.delete(key);
+    }
+    for (const [key, { isDeposit, chain, address }] of accounts) {
+      if (isDeposit && !deposits.has(key)) deposits.set(key, watchDeposit(shared, chain, address));
+    }
   };
   const tellStatus = (): void => {
     options.watchman?.look(outlookOf(shared, hello.agent, desk));
@@ -56,7 +70,8 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   const carry = createHands({ ...options, signer, feed, refresh });
 
   feed({ kind: "hello", hello, isFresh: true, askedAtMs: monotonic() });
-  const watches = hello.accounts.flatMap((account) => watchChain(shared, account.chain, account.address));
+  const hot = hello.accounts.filter(({ deposit }) => deposit !== true);
+  const watches = hot.flatMap((account) => watchChain(shared, account.chain, account.address));
   const { link, reporter } = openLink(shared, hello);
   signer.onPush((push) => takePush(shared, reporter, push));
   const ticking = setInterval(() => {
@@ -73,7 +88,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
       clearInterval(telling);
       reporter.pause();
       link.close();
-      for (const watch of watches) watch.close();
+      for (const watch of [...watches, ...deposits.values()]) watch?.close();
       signer.close();
     },
   };

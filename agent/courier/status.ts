@@ -28,8 +28,16 @@ export function statusOf({ options, state }: Pick<Shared, "options" | "state">, 
     durableMedianUs: options.metrics.durableMedianUs(),
     configDigest: options.configDigest,
     notify: options.watchman?.notify() ?? null,
+    outOfService: outOfService({ options, state }),
     lowFunds: options.watchman?.lowFunds() ?? [],
   };
+}
+
+function outOfService({ options, state }: Pick<Shared, "options" | "state">): CourierStatus["outOfService"] {
+  return Object.entries(options.currencies).flatMap(([currency, { chain, contract = "" }]) => {
+    const why = state.chains.get(chain)?.unfit.get(contract);
+    return why === undefined ? [] : [{ currency, why }];
+  });
 }
 
 /** Everything at this moment, for notices and metrics. */

@@ -26,8 +26,8 @@ const factsMax = 8;
  * makes.
  */
 const namedFilesMax = 2_048;
-/** Currencies of one POLICY record. */
-const limitsMax = 256;
+/** Currencies of one POLICY record, with their sweeps and top-ups. */
+const limitsMax = 768;
 
 export const isHash: Check = hex(32);
 export const isTime: Check = (value) => typeof value === "number" && Number.isSafeInteger(value) && value >= 0;

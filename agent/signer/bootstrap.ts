@@ -3,10 +3,11 @@
  * ‖ encKey bytes, then nothing until the pipe ends. The key never becomes text, and every buffer it
  * came in is wiped. Pure; the stream is main.ts's.
  */
+import { families } from "../../chains/families.ts";
 import { decimalMax } from "../../protocol/amount.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
-import { hex, integer, list, object, oneOf, type Reader, record, string } from "../../protocol/shape.ts";
+import { boolean, hex, integer, list, object, oneOf, type Reader, record, string } from "../../protocol/shape.ts";
 import type { CurrencySettings, PolicySettings, SignerSettings } from "../config/settings.ts";
 
 const settingsBytesMax = 1_048_576;
@@ -25,6 +26,7 @@ const addresses = list(name, 10_000);
 
 const currency: Reader<CurrencySettings> = object({ chain: name, decimal: integer({ max: decimalMax }) }, { contract: name });
 const newDestination = object({}, { holdAbove: amount, delayMinutes: integer({ min: 1 }) });
+const sweeps = object({}, { allowed: boolean(), maxFee: amount, maxFeePerDay: amount, maxTopUp: amount, maxTopUpPerDay: amount });
 const policy: Reader<PolicySettings> = object(
   { maxPerWithdrawal: amount, maxPerDay: amount, maxFee: amount, maxFeePerDay: amount },
   {
@@ -35,12 +37,16 @@ const policy: Reader<PolicySettings> = object(
     newDestination,
     allow: addresses,
     deny: addresses,
+    sweeps,
   },
 );
 const named = { keysMax: 256, keyPattern: /^[A-Za-z0-9_-]{1,64}$/ };
 
 const settings: Reader<SignerSettings> = object({
-  chains: record(object({ family: oneOf("evm"), chainId: integer({ min: 1 }) }), named),
+  chains: record(
+    object({ family: oneOf("evm"), chainId: integer({ min: 1 }) }, { feeModel: oneOf(...families.evm.feeModels) }),
+    named,
+  ),
   currencies: record(currency, named),
   policy: record(policy, named),
   stuckAfterMinutes: integer({ min: 1 }),

@@ -30,6 +30,10 @@ export interface CourierStatus {
   readonly configDigest: string; // of the config.json the courier goes by
   /** How telling somebody goes (`notify`); null when nobody is to be told. */
   readonly notify: { readonly ok: boolean; readonly detail: string } | null;
+  /**
+   * Currencies that nothing is signed of, because their contract counts otherwise than configured.
+   */
+  readonly outOfService: readonly { readonly currency: string; readonly why: string }[];
   // decimal strings
   readonly lowFunds: readonly { readonly currency: string; readonly has: string; readonly wanted: string }[];
 }

@@ -6,10 +6,11 @@
  */
 
 import type { Facts } from "../../chains/family.ts";
+import type { JobMode } from "../../protocol/job-mode.ts";
 import type { Head } from "../../protocol/messages.ts";
 import type { CourierStatus, WaitView } from "./courier-status.ts";
 import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
-import type { FirstSlotView } from "./first-slot.ts";
+import type { CountRequest, FirstSlotView } from "./first-slot.ts";
 import type { RecoveryPlan, SpendView } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
 import type { SignerSummary } from "./summary.ts";
@@ -46,7 +47,7 @@ export interface WithdrawalView {
   readonly transactionId: string;
   readonly orderId: string;
   readonly sequence: number;
-  readonly mode: "auto" | "manual";
+  readonly mode: JobMode;
   readonly currency: string;
   readonly chain: string; // name in config.json
   readonly network: string; // CAIP-2
@@ -61,7 +62,8 @@ export interface WithdrawalView {
   readonly requestedAt: number;
   readonly changedAt: number;
   readonly expiresAt: number;
-  readonly account: string; // paying address
+  readonly payer: string; // the address that pays, or will
+  readonly account: string; // paying address, "" before INTENT
   readonly slot: string; // bound token, "" before INTENT
   readonly versions: readonly VersionView[];
   /**
@@ -89,6 +91,7 @@ export interface AccountView {
   readonly network: string;
   readonly address: string;
   readonly nextSlot: string; // "" until adopted
+  readonly deposit?: true; // an address for deposits that a sweep empties; else the hot account
 }
 
 /**
@@ -116,16 +119,8 @@ export interface CourierRequests {
     readonly block: number; // 0 when not in a block
   };
   each: EachRequest<CourierRequests[EachVerb]>;
-  /**
-   * First counter of an account, `witnesses` nodes agreed on it; one above 0 is only kept, to be
-   * shown to a person.
-   */
-  adopt: { readonly chain: string; readonly slot: string; readonly witnesses: number };
-  /**
-   * The account's final transaction count as `witnesses` agreeing nodes give it. Above the ledger's
-   * own: alarm, then lock.
-   */
-  account: { readonly chain: string; readonly slot: string; readonly witnesses: number };
+  adopt: CountRequest;
+  account: CountRequest;
   /** Statements for everything after this seq that the gateway has not acknowledged. */
   report: { readonly after: number };
   /** The courier's view of link and nodes, for `status`. */

@@ -5,6 +5,7 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { addressBytes, addressOfBytes } from "./address.ts";
+import { dataFeeOf } from "./fee-model.ts";
 
 /**
  * Addresses are EIP-55, hashes and data 0x and lower-case hex.
@@ -39,6 +40,7 @@ export interface Receipt {
   readonly to: string | null; // null: it created a contract
   readonly gasUsed: bigint;
   readonly effectiveGasPrice: bigint; // wei per gas
+  readonly dataFee: bigint; // wei that a rollup billed beside the gas, 0 elsewhere
   readonly logs: readonly Log[];
 }
 
@@ -130,6 +132,7 @@ export function readReceipt(value: unknown): Receipt {
   const receipt = readObject(value, "receipt");
   const status = readNumber(receipt.status, "receipt.status");
   if (status !== 0 && status !== 1) throw wrong("receipt.status", "0 or 1");
+  const gasUsed = readQuantity(receipt.gasUsed, "receipt.gasUsed");
   return {
     txHash: readHash(receipt.transactionHash, "receipt.transactionHash"),
     blockNumber: readNumber(receipt.blockNumber, "receipt.blockNumber"),
@@ -137,10 +140,26 @@ export function readReceipt(value: unknown): Receipt {
     status,
     from: readAddress(receipt.from, "receipt.from"),
     to: readAddressOrNull(receipt.to, "receipt.to"),
-    gasUsed: readQuantity(receipt.gasUsed, "receipt.gasUsed"),
+    gasUsed,
     effectiveGasPrice: readQuantity(receipt.effectiveGasPrice, "receipt.effectiveGasPrice"),
+    dataFee: readDataFee(receipt, gasUsed),
     logs: readList(receipt.logs, "receipt.logs").map((log) => readLog(readObject(log, "log"))),
   };
+}
+
+/** OP Stack receipts name what was billed beside gas; those of other chains have no such field. */
+function readDataFee(receipt: Fields, gasUsed: bigint): bigint {
+  const figure = (name: string): bigint => {
+    const value = receipt[name];
+    return value === undefined || value === null ? 0n : readQuantity(value, `receipt.${name}`);
+  };
+  return dataFeeOf({
+    l1Fee: figure("l1Fee"),
+    operatorFeeScalar: figure("operatorFeeScalar"),
+    operatorFeeConstant: figure("operatorFeeConstant"),
+    isJovian: receipt.daFootprintGasScalar !== undefined,
+    gasUsed,
+  });
 }
 
 /** The logs that stand; those marked as removed by a reorganisation are left out. */

@@ -6,6 +6,7 @@ import { pathsOf } from "../curve/account-node.ts";
 import { accountsBy } from "../curve/account-proof.ts";
 import type { Family, Slots } from "../family.ts";
 import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
+import { feeModels } from "./fee-model.ts";
 import { fees } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
 import { paymentUri } from "./payment-uri.ts";
@@ -35,6 +36,7 @@ export const evm: Family = {
   namespace,
   slots,
   fees,
+  feeModels,
   networkOf: ({ chainId }) => networkOf(chainId),
   isTxHash: (text) => /^0x[0-9a-f]{64}$/.test(text),
   parseAddress,

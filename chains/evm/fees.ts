@@ -6,7 +6,8 @@
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
-import type { Description, Facts, Fees, Price, PricedVersion, TypedFees } from "../family.ts";
+import type { ConfiguredChain, Description, Facts, Fees, Price, PricedVersion, TypedFees } from "../family.ts";
+import { feeModelOf } from "./fee-model.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
 import { gweiDecimal, nativeDecimal } from "./network.ts";
 
@@ -22,14 +23,22 @@ const gasUnknown = 100_000n;
 /** Fees and gas are far below 2^128; more digits are nonsense. */
 const counterForm = /^(?:0|[1-9][0-9]{0,38})$/;
 const fieldNames = ["gasLimit", "maxFeePerGas", "maxPriorityFeePerGas"] as const;
+/**
+ * In no byte of the transaction, and each on one kind of rollup alone: `dataFee` is the most in wei
+ * that the chain may bill for data beside the gas, `cancelGas` the gas that a cancel would take.
+ */
+const besideNames = ["dataFee", "cancelGas"] as const;
 
 /** Facts as they are here: decimal strings, gas and wei per gas. */
-type EvmFacts = Readonly<Record<(typeof fieldNames)[number], string>>;
+type EvmFacts = Readonly<Record<(typeof fieldNames)[number], string>> &
+  Readonly<Partial<Record<(typeof besideNames)[number], string>>>;
 
 /**
  * The figures of `Price`, wei per gas: of tips the lower and the higher of what the nodes suggest.
+ * With them the two of rollups, as in the facts.
  */
-type EvmPrice = Readonly<Record<"baseFeePerGas" | "maxPriorityFeePerGas" | "maxPriorityFeePerGasHigh", bigint>>;
+type EvmPrice = Readonly<Record<"baseFeePerGas" | "maxPriorityFeePerGas" | "maxPriorityFeePerGasHigh", bigint>> &
+  Readonly<Partial<Record<(typeof besideNames)[number], bigint>>>;
 
 /** Of a version that an order told of, nothing but its sum is known. */
 const unknownFacts: EvmFacts = { gasLimit: "0", maxFeePerGas: "0", maxPriorityFeePerGas: "0" };
@@ -43,7 +52,7 @@ export const fees: Fees = {
   read: (facts) => read(facts, counterForm),
   readWish: (facts) => read(facts, /^(?:|0|[1-9][0-9]{0,38})$/),
   typed,
-  most: (facts) => BigInt(evm(facts).gasLimit) * BigInt(evm(facts).maxFeePerGas),
+  most: (facts) => BigInt(evm(facts).gasLimit) * BigInt(evm(facts).maxFeePerGas) + feesBeside(facts).dataFeeWei,
   tipOf: (facts) => BigInt(evm(facts).maxPriorityFeePerGas),
   workOf: (facts) => BigInt(evm(facts).gasLimit),
   first,
@@ -52,7 +61,8 @@ export const fees: Fees = {
   leastTip,
   unstick,
   tooLittle,
-  say: (facts) => `gas ${evm(facts).gasLimit}, at most ${evm(facts).maxFeePerGas} wei per gas`,
+  unbounded,
+  say,
   rows,
 };
 
@@ -64,20 +74,30 @@ function known({ facts }: PricedVersion): EvmFacts {
   return facts === null ? unknownFacts : evm(facts);
 }
 
+/** What facts say beyond the bytes, by itself. */
+export function feesBeside(facts: Facts): { readonly facts: Facts; readonly dataFeeWei: bigint } {
+  const { dataFee, cancelGas } = evm(facts);
+  const beside = { ...(dataFee === undefined ? {} : { dataFee }), ...(cancelGas === undefined ? {} : { cancelGas }) };
+  return { facts: beside, dataFeeWei: BigInt(dataFee || 0) };
+}
+
 function read(facts: Facts, form: RegExp): Facts {
-  const names = Object.keys(facts);
-  const isWhole = names.length === fieldNames.length && fieldNames.every((name) => form.test(facts[name] ?? "-"));
+  const beside = besideNames.filter((name) => facts[name] !== undefined);
+  const names = [...fieldNames, ...beside];
+  const isWhole = Object.keys(facts).length === names.length && names.every((name) => form.test(facts[name] ?? "-"));
   if (!isWhole) throw shapeFault("facts", `must be decimal ${fieldNames.join(", ")}`);
   return facts;
 }
 
-function typed({ maxFee, tip, work }: TypedFees): ReturnType<Fees["typed"]> {
-  const [fee, priority] = [weiOf(maxFee), weiOf(tip)];
+function typed({ maxFee, tip, work, dataFee }: TypedFees): ReturnType<Fees["typed"]> {
+  const [fee, priority, data] = [weiOf(maxFee), weiOf(tip), weiOf(dataFee)];
   const no = (problem: string): ReturnType<Fees["typed"]> => ({ ok: false, problem });
   if (fee === null) return no("--max-fee must be gwei per gas, such as 12.5");
   if (priority === null) return no("--tip must be gwei per gas, such as 12.5");
   if (work !== undefined && !/^[1-9]\d{0,8}$/.test(work)) return no("--work must be a whole number of gas, such as 65000");
-  return { ok: true, facts: { gasLimit: work ?? "", maxFeePerGas: fee, maxPriorityFeePerGas: priority } };
+  if (data === null) return no("--data-fee must be gwei, such as 12.5");
+  const beside = dataFee === undefined ? {} : { dataFee: data };
+  return { ok: true, facts: { gasLimit: work ?? "", maxFeePerGas: fee, maxPriorityFeePerGas: priority, ...beside } };
 }
 
 /** Null for what is no amount in gwei. */
@@ -91,32 +111,52 @@ function weiOf(gwei: string | undefined): string | null {
 /** Twice the base fee lasts through six full blocks (EIP-1559: an eighth more each). */
 function first(price: Price, work: bigint): Facts {
   const market = price as EvmPrice;
-  return factsOf(work, marketFee(market), market.maxPriorityFeePerGas);
+  return { ...factsOf(work, marketFee(market), market.maxPriorityFeePerGas), ...besideOf(market) };
+}
+
+function besideOf({ dataFee, cancelGas }: EvmPrice): Facts {
+  return {
+    ...(dataFee === undefined ? {} : { dataFee: `${dataFee}` }),
+    ...(cancelGas === undefined ? {} : { cancelGas: `${cancelGas}` }),
+  };
 }
 
 function marketFee({ baseFeePerGas, maxPriorityFeePerGas }: EvmPrice): bigint {
   return 2n * baseFeePerGas + maxPriorityFeePerGas;
 }
 
-/** Both fees up by an eighth at least; the fee covers the tip. A cancel keeps its gas. */
+/**
+ * Both fees up by an eighth at least; the fee covers the tip. A cancel keeps its gas, or takes what
+ * the chain asks for one now. What is billed beside the gas is no offer: the higher figure counts,
+ * for one version of them all comes into a block.
+ */
 function dearer(versions: readonly PricedVersion[], asked: Facts, isCancel: boolean): Facts {
   const newest = versions.at(-1);
   const before = newest === undefined ? unknownFacts : known(newest);
   const wanted = evm(asked);
   const tip = larger(BigInt(wanted.maxPriorityFeePerGas), raise(BigInt(before.maxPriorityFeePerGas)));
   const fee = larger(BigInt(wanted.maxFeePerGas), raise(BigInt(before.maxFeePerGas)));
-  const gas = isCancel ? gasOfCancel(before) : BigInt(wanted.gasLimit);
-  return aboveTold(versions, factsOf(gas, larger(fee, tip), tip));
+  const beside = highestBeside([...versions.map(known), wanted]);
+  const gas = isCancel ? larger(gasOfCancel(before), BigInt(beside.cancelGas ?? 0)) : BigInt(wanted.gasLimit);
+  return aboveTold(versions, { ...factsOf(gas, larger(fee, tip), tip), ...beside });
 }
 
 function gasOfCancel({ gasLimit }: EvmFacts): bigint {
   return gasLimit === "0" ? gasPlain : BigInt(gasLimit);
 }
 
+function highestBeside(all: readonly EvmFacts[]): Readonly<Partial<Record<(typeof besideNames)[number], string>>> {
+  const named = besideNames.map((name) => {
+    const figures = all.flatMap((facts) => (facts[name] ? [BigInt(facts[name])] : []));
+    return figures.length === 0 ? {} : { [name]: `${figures.reduce(larger)}` };
+  });
+  return Object.assign({}, ...named);
+}
+
 function dearerAt(price: Price, versions: readonly PricedVersion[], work: bigint, version: number, isTipLow: boolean): Facts {
   const market = price as EvmPrice;
   const tip = larger(market.maxPriorityFeePerGas, isTipLow ? 0n : steppedTip(market, version));
-  return dearer(versions, factsOf(work, marketFee(market), tip), false);
+  return dearer(versions, { ...factsOf(work, marketFee(market), tip), ...besideOf(market) }, false);
 }
 
 /**
@@ -168,7 +208,9 @@ function unstick(
   // Of a version that a recovery took over only the hash and the highest fee are known.
   if (!isKnown && !isNamed) return refuse("UNSTICK_FEES", "the fees of an earlier version are not known here");
   const own = newest === undefined ? "0" : known(newest).gasLimit;
-  const gasLimit = wish.gasLimit || (isCancel ? `${gasPlain}` : own);
+  const { dataFee, ...beside } = highestBeside(versions.map(known));
+  const cancelGas = beside.cancelGas ?? `${gasPlain}`;
+  const gasLimit = wish.gasLimit || (isCancel ? cancelGas : own);
   if (gasLimit === "0") return refuse("UNSTICK_FEES", "the gas of an earlier version is not known here");
   const isOut = versions.some(({ txHash }) => txHash !== "");
   const least = { fee: isOut ? raise(fee) : 1n, tip: isOut ? raise(tip) : 0n };
@@ -178,7 +220,9 @@ function unstick(
   const named = (dearFee: bigint, dearTip: bigint): Facts => {
     const maxPriorityFeePerGas = wish.maxPriorityFeePerGas || `${dearTip}`;
     const atLeastTip = larger(dearFee, BigInt(maxPriorityFeePerGas));
-    return aboveTold(versions, { gasLimit, maxFeePerGas: wish.maxFeePerGas || `${atLeastTip}`, maxPriorityFeePerGas });
+    const offer = { gasLimit, maxFeePerGas: wish.maxFeePerGas || `${atLeastTip}`, maxPriorityFeePerGas };
+    const data = wish.dataFee || dataFee;
+    return aboveTold(versions, { ...offer, ...beside, ...(data === undefined ? {} : { dataFee: data }) });
   };
   return { ok: true, facts: [named(2n * fee + 1n, 2n * tip + 1n), named(least.fee, least.tip)] };
 }
@@ -190,14 +234,28 @@ function tooLittle({ facts, contract, destination, amountUnits }: Description): 
   return BigInt(gasLimit) >= floor ? null : `${gasLimit} gas, at least ${floor}`;
 }
 
+/** On a chain that bills data beside the gas, a version without a figure for it has no ceiling. */
+function unbounded(chain: ConfiguredChain, facts: Facts): string | null {
+  if (feeModelOf(chain) !== "op-stack" || evm(facts).dataFee !== undefined) return null;
+  return "nothing says what the chain may bill for data";
+}
+
+function say(facts: Facts): string {
+  const { gasLimit, maxFeePerGas, dataFee } = evm(facts);
+  const data = dataFee === undefined ? "" : `, at most ${dataFee} wei for data`;
+  return `gas ${gasLimit}, at most ${maxFeePerGas} wei per gas${data}`;
+}
+
 function rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[] {
   const was = (field: "maxFeePerGas" | "maxPriorityFeePerGas"): string =>
     before === null ? "" : `, ${beforeName} has ${gwei(evm(before)[field])}`;
-  const { gasLimit, maxFeePerGas, maxPriorityFeePerGas } = evm(facts);
+  const { gasLimit, maxFeePerGas, maxPriorityFeePerGas, dataFee } = evm(facts);
+  const data = dataFee === undefined ? [] : [["data", `${gwei(dataFee)} gwei at most, beside the gas`] as const];
   return [
     ["gas", gasLimit],
     ["max fee", `${gwei(maxFeePerGas)} gwei per gas${was("maxFeePerGas")}`],
     ["tip", `${gwei(maxPriorityFeePerGas)} gwei per gas${was("maxPriorityFeePerGas")}`],
+    ...data,
   ];
 }
 

@@ -4,10 +4,11 @@
  * network only through node.ts.
  */
 import { AgentError } from "../../protocol/fault.ts";
-import type { Found, PaidFrom, PayerNodes, SignedVersion, Verdict, WantedPayment } from "../nodes.ts";
+import type { Found, PaidFrom, PaidToken, PayerNodes, SignedVersion, Verdict, WantedPayment } from "../nodes.ts";
 import { encodeTransferCall } from "./erc20.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
 import type { EvmNodes } from "./node.ts";
+import { createDecimals } from "./node-decimals.ts";
 import { outcomeOf, type Sent } from "./verdict.ts";
 
 /**
@@ -21,51 +22,53 @@ const plainMax = 4096;
  * transaction).
  */
 const accountCodeMs = 60_000;
+/** Accounts whose code and funds are remembered. */
+const accountsMax = 256;
 /** Receipts looked for at once from which on the account's count is asked for first. */
 const countedFrom = 4;
 
 /**
- * `contracts`: the tokens whose balances count among the facts. `clock` in milliseconds, never
+ * `tokens`: those whose balances count among the facts. `clock` in milliseconds, never
  * running back.
  * @public
  */
-export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock: () => number): PayerNodes {
-  const plainUntil = new Map<string, number>();
-  let accountCode: { readonly atMs: number; readonly has: boolean } | null = null;
-  let balances: { readonly key: string; readonly units: ReadonlyMap<string, bigint> } | null = null;
+export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock: () => number): PayerNodes {
+  const decimals = createDecimals(nodes, clock);
+  const workOf = createWork(nodes, clock);
+  const codes = new Map<string, { readonly atMs: number; readonly has: boolean }>();
+  const balances = new Map<string, { readonly key: string; readonly units: ReadonlyMap<string, bigint> }>();
 
-  const isPlain = async (address: string): Promise<boolean> => {
-    if ((plainUntil.get(address) ?? 0) > clock()) return true;
-    if (await nodes.hasCode(address)) return false;
-    if (plainUntil.size >= plainMax) plainUntil.clear();
-    plainUntil.set(address, clock() + plainMs);
-    return true;
-  };
   const hasCode = async (account: string): Promise<boolean> => {
-    if (accountCode === null || clock() - accountCode.atMs >= accountCodeMs) {
-      accountCode = { atMs: clock(), has: await nodes.hasCode(account) };
-    }
-    return accountCode.has;
+    const known = codes.get(account);
+    if (known !== undefined && clock() - known.atMs < accountCodeMs) return known.has;
+    const has = await nodes.hasCode(account);
+    if (codes.size >= accountsMax) codes.clear();
+    codes.set(account, { atMs: clock(), has });
+    return has;
   };
   const fundsAt = async (account: string, block: { readonly number: number; readonly hash: string }) => {
     const key = `${block.number} ${block.hash}`;
-    if (balances?.key === key) return balances.units;
+    const known = balances.get(account);
+    if (known?.key === key) return known.units;
     const units = new Map<string, bigint>();
     const read = async (contract: string): Promise<void> => {
       units.set(contract, await nodes.agreedBalance(account, contract, block.number));
     };
-    const tokens = contracts.map((contract) =>
-      read(contract).catch((error: unknown) => {
+    const counted = tokens.map(async (token) => {
+      try {
+        // A token that counts otherwise than configured has no funds here: nothing of it is signed.
+        if (await decimals.confirmed(token)) await read(token.contract);
+      } catch (error) {
         // A contract that is none, or answers nonsense, stops its own currency and no other: its
         // balance stays unknown.
         if (!(error instanceof AgentError)) throw error;
-      }),
-    );
-    await Promise.all([read(""), ...tokens]);
-    if (units.size === contracts.length + 1) balances = { key, units };
+      }
+    });
+    await Promise.all([read(""), ...counted]);
+    if (balances.size >= accountsMax) balances.clear();
+    if (units.size === tokens.length + 1) balances.set(account, { key, units });
     return units;
   };
-
   return {
     status: nodes.status,
     close: nodes.close,
@@ -73,28 +76,19 @@ export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock
     closed: nodes.counters,
     broadcast: nodes.broadcast,
     async facts(account) {
-      const [head, final, price, accountHasCode] = await Promise.all([
+      const [head, final, fees, cancelGas, accountHasCode] = await Promise.all([
         nodes.head(),
         nodes.finalBlock(),
         nodes.fees(),
+        askCancelGas(nodes, account),
         hasCode(account),
       ]);
       const funds = await fundsAt(account, final);
-      return { number: head.number, finalNumber: final.number, price: { ...price }, balances: funds, accountHasCode };
+      const { number } = head;
+      const price = { ...fees, ...cancelGas };
+      return { number, finalNumber: final.number, price, balances: funds, unfit: decimals.unfit(), accountHasCode };
     },
-    async work(account, payment) {
-      const { contract, destination } = payment;
-      if (contract === "" && (await isPlain(destination))) return { ok: true, work: gasPlain };
-      const { to, valueUnits, input } = sentBy(payment);
-      const estimate = await nodes.estimateGas({ from: account, to, valueWei: valueUnits, data: input });
-      if (!estimate.ok) return estimate;
-      // A quarter more: the state a transaction meets in its block is not the one it was estimated
-      // on.
-      const roomy = (estimate.gas * 5n + 3n) / 4n;
-      const floor = gasFloorOf(payment);
-      if (roomy < floor) return { ok: true, work: floor };
-      return { ok: true, work: roomy };
-    },
+    work: workOf,
     async places(account, wanted) {
       const used = await usedNonces(nodes, account, wanted.length);
       return Promise.all(
@@ -115,6 +109,64 @@ export function createPayer(nodes: EvmNodes, contracts: readonly string[], clock
       }
     },
   };
+}
+
+/**
+/**
+ * What a payment's call needs, with room. `clock` as for `createPayer`.
+ */
+export function createWork(
+  nodes: Pick<EvmNodes, "hasCode" | "estimateGas" | "feeModel">,
+  clock: () => number,
+): PayerNodes["work"] {
+  const plainUntil = new Map<string, number>();
+  const isPlain = async (address: string): Promise<boolean> => {
+    if ((plainUntil.get(address) ?? 0) > clock()) return true;
+    if (await nodes.hasCode(address)) return false;
+    if (plainUntil.size >= plainMax) plainUntil.clear();
+    plainUntil.set(address, clock() + plainMs);
+    return true;
+  };
+  return async (account, payment) => {
+    const { contract, destination } = payment;
+    if (!isBilledAsGas(nodes) && contract === "" && (await isPlain(destination))) return { ok: true, work: gasPlain };
+    const { to, valueUnits, input } = sentBy(payment);
+    const estimate = await estimated(nodes, { from: account, to, valueWei: valueUnits, data: input });
+    if (!estimate.ok) return estimate;
+    const floor = gasFloorOf(payment);
+    if (estimate.gas < floor) return { ok: true, work: floor };
+    return { ok: true, work: estimate.gas };
+  };
+}
+
+/**
+ * A quarter more: the state a transaction meets in its block is not the one it was estimated on.
+ * Twice as much where data is billed as gas, whose price follows another chain's. The gas that a
+ * transaction leaves over comes back.
+ */
+function withRoom(gas: bigint, isDataInGas: boolean): bigint {
+  return isDataInGas ? gas * 2n : (gas * 5n + 3n) / 4n;
+}
+
+/** The gas of a call, with room. */
+async function estimated(
+  nodes: Pick<EvmNodes, "estimateGas" | "feeModel">,
+  call: Parameters<EvmNodes["estimateGas"]>[0],
+): ReturnType<EvmNodes["estimateGas"]> {
+  const estimate = await nodes.estimateGas(call);
+  return estimate.ok ? { ok: true, gas: withRoom(estimate.gas, isBilledAsGas(nodes)) } : estimate;
+}
+
+/** On a chain that bills data as gas, the gas of a payment of nothing to oneself. */
+async function askCancelGas(nodes: EvmNodes, account: string): Promise<{ readonly cancelGas?: bigint }> {
+  if (!isBilledAsGas(nodes)) return {};
+  const answer = await estimated(nodes, { from: account, to: account, valueWei: 0n, data: "0x" });
+  if (answer.ok) return { cancelGas: answer.gas };
+  throw new AgentError("NODE_ANSWER", "none", "the nodes say that a payment of nothing to oneself would fail");
+}
+
+function isBilledAsGas({ feeModel }: Pick<EvmNodes, "feeModel">): boolean {
+  return feeModel === "arbitrum";
 }
 
 const nowhere: Found = { place: null, isDoubtful: false };

@@ -5,6 +5,7 @@
 import { AgentError } from "../../protocol/fault.ts";
 import { type BlockHead, readData, readHead, readQuantity } from "./answers.ts";
 import { encodeBalanceCall } from "./erc20.ts";
+import { gasPriceOracle } from "./fee-model.ts";
 import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 
 /**
@@ -40,6 +41,12 @@ export function balanceQuestion(address: string, contract: string, block: number
   return { method: "eth_getBalance", params: [address, tagOf(block)], read: (result) => readQuantity(result, "balance") };
 }
 
+/** One figure of the contract that prices data on an OP Stack chain. */
+export function oracleQuestion(call: string): Question<bigint> {
+  const { read, ...question } = callQuestion(gasPriceOracle, call, "latest");
+  return { ...question, read: (result) => readWord(read(result)) };
+}
+
 export function codeQuestion(address: string, block: number | "latest"): Question<string> {
   const read = (result: unknown): string => readData(result, "code");
   return { method: "eth_getCode", params: [address, tagOf(block)], answerBytesMax: dataBytesMax, read };
@@ -68,7 +75,7 @@ export function countQuestion(address: string, tag: string): Question<bigint> {
 }
 
 function readWord(data: string): bigint {
-  if (data.length !== 66) throw new AgentError("NODE_ANSWER", "none", "the token's answer is not one word");
+  if (data.length !== 66) throw new AgentError("NODE_ANSWER", "none", "the contract's answer is not one word");
   return BigInt(data);
 }
 

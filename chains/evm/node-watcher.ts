@@ -11,7 +11,9 @@ import { agreement } from "../providers/node-agreement.ts";
 import { inWaves } from "../waves.ts";
 import type { Block, BlockTransaction, PlacedLog } from "./answers.ts";
 import { addressTopic, decimalsCall, decodeTransferCall, readTransferLog, transferTopic } from "./erc20.ts";
+import { fees } from "./fees.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
+import { createWork } from "./node-payer.ts";
 import { asksForCode, type Evidence, judgeConsumer, judgePayout, type VersionEvidence } from "./verdict.ts";
 
 /**
@@ -22,6 +24,9 @@ const answerBytesMax = 32 * 1024 * 1024;
 const timeoutMs = 15_000;
 const topicsPerFilter = 500;
 const questionsAtOnce = 32;
+/** A payment that is ordered now is signed by the market of minutes later. */
+const costNumerator = 3n;
+const costDenominator = 2n;
 /** Place of a payment in the native coin, which leaves no log. */
 const nativeIndex = -1;
 
@@ -51,6 +56,7 @@ export function createWatcher({ nodes: urls, chainId, confirmations }: WatchedNo
 /** As `createWatcher`, over given nodes. */
 export function watcherOf(reader: Reader): WatcherNodes {
   const { together, each } = reader;
+  const workOf = createWork(together, () => performance.now());
   const block = (number: number, isAgreed: boolean): Promise<Block> =>
     isAgreed
       ? agreement(each, (nodes) => nodes.block(number, { full: true }), blockKey, `block ${number}`)
@@ -80,6 +86,12 @@ export function watcherOf(reader: Reader): WatcherNodes {
     },
     spends: (blocks, accounts) => blocks.flatMap((one) => spendsIn(one, accounts)),
     hasFailed: async (txHash) => (await together.finalReceipt(txHash))?.status === 0,
+    async cost(account, payment) {
+      const [work, price] = await Promise.all([workOf(account, payment), together.fees()]);
+      if (!work.ok) return work;
+      const most = fees.most(fees.first({ ...price }, work.work));
+      return { ok: true, feeUnits: (most * costNumerator) / costDenominator };
+    },
     judgeSpend: (payment, spend) => judgeSpend(reader, payment, spend),
     pass(final) {
       const shared = sharedQuestions(reader, block);

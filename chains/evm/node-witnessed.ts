@@ -8,27 +8,32 @@ import type { NodeLog } from "../nodes.ts";
 import { disagreement, noNode } from "../providers/node-pool.ts";
 import type { Receipt } from "./answers.ts";
 import { isRevert } from "./broadcast.ts";
+import { dataFeeCall, dataFeeWithRoom, type FeeModel, operatorFeeCall } from "./fee-model.ts";
 import { receiptAlike, receiptQuestion, type SeenReceipts } from "./node-finality.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import {
   askHead,
   balanceQuestion,
+  callQuestion,
   codeQuestion,
   countQuestion,
   type GasCall,
   gasQuestion,
+  oracleQuestion,
   tipQuestion,
 } from "./node-questions.ts";
 
 /**
  * Wei per gas. Tips differ from node to node without a lie, so both ends are told: the lower is
  * offered first, and the higher is the most that a payment goes up to which no block has taken.
+ * `dataFee` in wei, on a chain that bills data beside the gas: the most for any payment, with room.
  * @public
  */
 export interface Fees {
   readonly baseFeePerGas: bigint;
   readonly maxPriorityFeePerGas: bigint;
   readonly maxPriorityFeePerGasHigh: bigint;
+  readonly dataFee?: bigint;
 }
 
 /**
@@ -45,6 +50,8 @@ export interface Witnessed {
   estimateGas(call: GasCall): Promise<{ readonly ok: true; readonly gas: bigint } | Refusal>;
   agreedBalance(address: string, contract: string, block: number): Promise<bigint>;
   hasCode(address: string): Promise<boolean>;
+  /** What a call returns now, as 0x hex; null when the contract refuses it. */
+  agreedCall(to: string, data: string): Promise<string | null>;
   shownReceipt(txHash: string): Promise<Shown>;
   /**
    * The highest count of the account's transactions in blocks that any node says: no nonce from
@@ -58,6 +65,11 @@ export interface Witnessed {
  * of slack for tiny ones.
  */
 const baseFeeSpread = { times: 2n, slack: 100n };
+/**
+ * As the base fee: it follows the base fees of layer 1. Wei of slack for a chain that bills next to
+ * nothing.
+ */
+const dataFeeSpread = { times: 2n, slack: 1_000n };
 /**
  * One and the same call costs about the same at two heads; a first payment to a receiver costs less
  * than twice a second.
@@ -80,7 +92,7 @@ type Spread = typeof baseFeeSpread;
  * Reads that several nodes must answer alike. `log` hears of a node that stands apart, once until
  * it agrees again.
  */
-export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts): Witnessed {
+export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts, feeModel: FeeModel): Witnessed {
   const apart = new Set<string>();
   const name = <T>(what: string, said: readonly Said<T>[], isApart: (one: Said<T>) => boolean, show: (value: T) => string) => {
     for (const one of said) {
@@ -115,8 +127,9 @@ export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts
   return {
     fees: async () => {
       const said = await askAll(pool, async (node) => {
-        const [head, tip] = await Promise.all([askHead(pool, node), pool.ask(node, tipQuestion)]);
-        return { base: head.baseFeePerGas, tip };
+        const asked = [askHead(pool, node), pool.ask(node, tipQuestion), askDataFee(pool, node, feeModel)] as const;
+        const [head, tip, data] = await Promise.all(asked);
+        return { base: head.baseFeePerGas, tip, data };
       });
       const bases = within("base fee", said, ({ base }) => base, baseFeeSpread).map(({ base }) => base);
       const tips = said.map(({ value }) => value.tip).sort(ascending);
@@ -127,7 +140,10 @@ export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts
         ({ value }) => value.tip > tipNamedTimes * low && value.tip >= high && value.tip > 0n,
         ({ tip }) => `${tip}`,
       );
-      return { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: low, maxPriorityFeePerGasHigh: high };
+      const fees = { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: low, maxPriorityFeePerGasHigh: high };
+      if (feeModel !== "op-stack") return fees;
+      const dataFees = within("fee for data", said, ({ data }) => data, dataFeeSpread).map(({ data }) => data);
+      return { ...fees, dataFee: dataFeeWithRoom(dataFees.reduce(larger)) };
     },
     estimateGas: (call) => estimateGas(pool, call, within),
     agreedBalance: (address, contract, block) =>
@@ -140,6 +156,12 @@ export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts
       );
       return code !== "0x";
     },
+    agreedCall: (to, data) =>
+      pool.agree(
+        (node) => pool.ask(node, callQuestion(to, data, "latest")).catch(nullIfRefused),
+        (answer) => `${answer}`,
+        "answer of a contract",
+      ),
     shownReceipt: async (txHash) => {
       const said = await askAll(pool, (node) => pool.ask(node, receiptQuestion(txHash)));
       const receipts = said.flatMap(({ value }) => (value === null ? [] : [value]));
@@ -155,6 +177,19 @@ export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts
       return said.map(({ value }) => value).reduce(larger, 0n);
     },
   };
+}
+
+/** One node's word, 0 where the chain bills none. Before Isthmus there is no operator's fee. */
+async function askDataFee(pool: NodePool, node: PoolNode, feeModel: FeeModel): Promise<bigint> {
+  if (feeModel !== "op-stack") return 0n;
+  const operatorFee = pool.ask(node, oracleQuestion(operatorFeeCall)).catch(nullIfRefused);
+  const [dataFee, operators] = await Promise.all([pool.ask(node, oracleQuestion(dataFeeCall)), operatorFee]);
+  return dataFee + (operators ?? 0n);
+}
+
+function nullIfRefused(error: unknown): null {
+  if (error instanceof AgentError && error.code === "NODE_ERROR" && isRevert(error.message)) return null;
+  throw error;
 }
 
 type Within = <T>(what: string, said: readonly Said<T>[], figureOf: (value: T) => bigint, spread: Spread) => readonly T[];

@@ -10,6 +10,7 @@ import type { BlockId, BroadcastAnswer, Counters, NodeLog, NodeStatus } from "..
 import { firstGood } from "../providers/broadcasts.ts";
 import { type Block, type BlockHead, type PlacedLog, type Receipt, readBlock, readPlacedLogs } from "./answers.ts";
 import { classifyBroadcastError } from "./broadcast.ts";
+import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
 import { createFinality, createSeenReceipts, hexOf, receiptQuestion } from "./node-finality.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-pool.ts";
@@ -23,6 +24,7 @@ export interface EvmNodesOptions {
   readonly urls: readonly string[];
   readonly chainId: number | bigint;
   readonly confirmations: number | "finalized";
+  readonly feeModel?: FeeModel; // default ethereum
   readonly timeoutMs?: number; // of one exchange, default 5000
   // of blocks and logs, default 4 MiB; everything else is bounded lower
   readonly answerBytesMax?: number;
@@ -48,6 +50,7 @@ export interface LogFilter {
  * @public
  */
 export interface EvmNodes extends Witnessed {
+  readonly feeModel: FeeModel;
   status(): readonly NodeStatus[];
   /**
    * Asks every node for its chain id; a wrong one is kept out until it answers right. Rejects when
@@ -108,13 +111,15 @@ export function createEvmNodes(options: EvmNodesOptions): EvmNodes {
     clock: options.clock ?? (() => performance.now()),
   });
   const seen = createSeenReceipts();
+  const feeModel = options.feeModel ?? "ethereum";
   return {
+    feeModel,
     status: pool.status,
     checkChain: pool.checkChain,
     close: pool.close,
     ...createFinality(pool, options.confirmations, seen),
     ...createReads(pool, options.answerBytesMax ?? answerBytesMaxDefault),
-    ...createWitnessed(pool, log, seen),
+    ...createWitnessed(pool, log, seen, feeModel),
     broadcast: (raw) => broadcast(pool, raw.startsWith("0x") ? raw : `0x${raw}`),
   };
 }

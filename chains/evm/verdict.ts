@@ -104,8 +104,9 @@ function endingOf({
   blockNumber,
   gasUsed,
   effectiveGasPrice,
+  dataFee,
 }: Receipt): Extract<Judgement, { kind: "completed" }>["final"] {
-  return { txHash, block: blockNumber, feeUnits: gasUsed * effectiveGasPrice };
+  return { txHash, block: blockNumber, feeUnits: gasUsed * effectiveGasPrice + dataFee };
 }
 
 function paysExactly(payment: PaidFrom, sent: Sent, receipt: Receipt): boolean {

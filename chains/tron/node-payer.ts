@@ -4,6 +4,7 @@
  * decides nothing. Reaches the network only through node-pool.ts.
  */
 import { AgentError, refuse } from "../../protocol/fault.ts";
+import type { Price } from "../family.ts";
 import type {
   BlockFacts,
   BroadcastAnswer,
@@ -41,8 +42,13 @@ export interface PayerOptions {
   readonly patienceMs?: number; // of one question to a provider that is asked too much, default 15000
 }
 
-/** As the doors have it, and `dead`, which families without slots have. @public */
-export interface TronPayer extends PayerNodes {
+/**
+ * As the doors have it, but for the decimals of tokens, which nobody asks here; and `dead`, which
+ * families without slots have.
+ * @public
+ */
+export interface TronPayer extends Omit<PayerNodes, "facts"> {
+  facts(account: string): Promise<Omit<BlockFacts, "unfit">>;
   dead(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
 }
 
@@ -65,7 +71,7 @@ export function createPayer(options: PayerOptions): TronPayer {
     close: pool.close,
     tip: async () => idOf(await blocks.head()),
     facts: (account) => factsOf(pool, blocks, contracts, account),
-    work: (account, payment) => (payment.contract === "" ? workOfCoins(pool, payment) : workOfToken(pool, account, payment)),
+    work: (account, payment) => workOf(pool, account, payment),
     places: (_, wanted) => Promise.all(wanted.map(({ txHashes }) => placeOf(pool, blocks, txHashes).catch(unanswered))),
     verdict: (payment, versions) => verdictOf(blocks, payment, versions),
     holds: async (block, blockHash) => {
@@ -87,12 +93,13 @@ function uncounted(witnesses: number): Counters {
   return { latest: 0n, pending: 0n, final: 0n, witnesses, isSame: true };
 }
 
-async function factsOf(pool: NodePool, blocks: Blocks, contracts: readonly string[], account: string): Promise<BlockFacts> {
-  const [head, solid, prices] = await Promise.all([
-    blocks.head(),
-    blocks.solidHead(),
-    pool.agree((node) => pool.ask(node, pricesQuestion), priceKey, "prices"),
-  ]);
+async function factsOf(
+  pool: NodePool,
+  blocks: Blocks,
+  contracts: readonly string[],
+  account: string,
+): ReturnType<TronPayer["facts"]> {
+  const [head, { solid, price }] = await Promise.all([blocks.head(), marketOf(pool, blocks)]);
   const balances = new Map<string, bigint>();
   const readToken = async (contract: string): Promise<void> => {
     try {
@@ -108,8 +115,24 @@ async function factsOf(pool: NodePool, blocks: Blocks, contracts: readonly strin
     balances.set("", (await pool.agree(ask, ({ balanceSun }) => `${balanceSun}`, "balance")).balanceSun);
   };
   await Promise.all([readCoins(), ...contracts.map(readToken)]);
-  const price = { ...referenceOf(solid), ...prices };
   return { number: head.number, finalNumber: solid.number, price, balances, accountHasCode: false };
+}
+
+/**
+ * The newest solidified block, and the market as it offers and as the nodes agree on it. For the
+ * watcher as well.
+ */
+export async function marketOf(pool: NodePool, blocks: Blocks): Promise<{ readonly solid: BlockHead; readonly price: Price }> {
+  const ask = pool.agree((node) => pool.ask(node, pricesQuestion), priceKey, "prices");
+  const [solid, prices] = await Promise.all([blocks.solidHead(), ask]);
+  return { solid, price: { ...referenceOf(solid), ...prices } };
+}
+
+/**
+ * As the door has it: energy, or for coins whether the receiver is new. For the watcher as well.
+ */
+export function workOf(pool: NodePool, account: string, payment: WantedPayment): ReturnType<PayerNodes["work"]> {
+  return payment.contract === "" ? workOfCoins(pool, payment) : workOfToken(pool, account, payment);
 }
 
 /** The block that a transaction refers to: a solidified one, which no reorganisation takes away. */

@@ -19,8 +19,10 @@ import type {
 import { inWaves } from "../waves.ts";
 import type { Block, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
+import { first, most } from "./fees.ts";
 import { type Blocks, createBlocks, headQuestion, idOf } from "./node-blocks.ts";
 import { createDead, type DeadQuestion, type Death } from "./node-dead.ts";
+import { marketOf, workOf } from "./node-payer.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import { accountQuestion, decimalsQuestion, tokenBalanceQuestion } from "./node-questions.ts";
 import { decodeTransferCall } from "./trc20.ts";
@@ -72,6 +74,10 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
     payments: (some, contracts, addresses, isAgreed) => paymentsIn(blocks, some, contracts, addresses, isAgreed),
     spends: (some, accounts) => some.flatMap((one) => spendsIn(one, accounts)),
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,
+    async cost(account, payment) {
+      const [work, { price }] = await Promise.all([workOf(pool, account, payment), marketOf(pool, blocks)]);
+      return work.ok ? { ok: true, feeUnits: most(first(price, work.work)) } : work;
+    },
     // No transaction keeps another out, so a foreign one says nothing of a payment.
     judgeSpend: async () => ({ kind: "waiting" }),
     pass: (final) => ({ judge: (payment, txHashes) => judge(blocks, final, payment, txHashes) }),

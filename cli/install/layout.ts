@@ -60,6 +60,12 @@ const manual = (page: string): Help => ({
   gives: `man ${page}`,
 });
 
+const completion = (program: string): Help => ({
+  file: `dist/completion/${program}`,
+  path: `/usr/local/share/bash-completion/completions/${program}`,
+  gives: `completion of ${program} in bash`,
+});
+
 const papers = ["LICENSE", "README.md", "dist/.built"];
 
 /** @public */
@@ -93,15 +99,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
       "scripts/stamp.js",
       "config.example.json",
     ],
-    helps: [
-      manual("autowithdraw"),
-      manual("crypto"),
-      {
-        file: "dist/completion/autowithdraw",
-        path: "/usr/local/share/bash-completion/completions/autowithdraw",
-        gives: "completion in bash",
-      },
-    ],
+    helps: [manual("autowithdraw"), manual("crypto"), completion("autowithdraw")],
   },
   gateway: {
     part: "gateway",
@@ -114,7 +112,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
     folders: [{ path: gatewayState, mode: 0o700, owner: gatewayUser, holds: "its key, configuration and database" }],
     rooms: ["protocol", "notices", "metrics", "notify", "chains", "gateway"],
     files: [...papers, "gateway/gateway.js"],
-    helps: [manual("autowithdraw-gateway")],
+    helps: [manual("autowithdraw-gateway"), completion("autowithdraw-gateway")],
   },
 };
 

@@ -18,18 +18,27 @@ interface Known {
 }
 
 /**
- * The script for one shell. `program`: the command's name as typed.
+ * The script for one shell. `program`: the command's name as typed; `maker`: what prints the script
+ * again. A command within a group is completed in bash alone.
  * @public
  */
-export function completionScript(shell: Shell, root: Command, program: string): string {
-  const known = root.commands.map((command) => ({
-    name: command.name(),
+export function completionScript(shell: Shell, root: Command, program: string, maker = `${program} completion ${shell}`): string {
+  const known = root.commands.map((command) => knownOf(command, command.name()));
+  const within = root.commands.flatMap((group) =>
+    group.commands.map((command) => knownOf(command, `${group.name()} ${command.name()}`)),
+  );
+  if (shell === "bash") return bash(program, { known, within, maker });
+  return shell === "zsh" ? zsh(program, known) : fish(program, known);
+}
+
+/** Of a group, the first argument is the name of one of its commands. */
+function knownOf(command: Command, name: string): Known {
+  return {
+    name,
     description: command.description(),
     options: command.options.filter((option) => !option.hidden),
-    choices: command.registeredArguments[0]?.argChoices ?? [],
-  }));
-  if (shell === "bash") return bash(program, known);
-  return shell === "zsh" ? zsh(program, known) : fish(program, known);
+    choices: [...command.commands.map((one) => one.name()), ...(command.registeredArguments[0]?.argChoices ?? [])],
+  };
 }
 
 const flagsOf = ({ options }: Known): readonly string[] =>
@@ -38,24 +47,41 @@ const flagsOf = ({ options }: Known): readonly string[] =>
   ) as string[];
 const takesValue = (option: Option): boolean => option.required || option.optional;
 
-function bash(program: string, known: readonly Known[]): string {
-  const choices = known.flatMap(({ name, options }) =>
+/** A word of a pattern of `case`; two words need quotes. */
+const pattern = (text: string): string => (text.includes(" ") ? `"${text}"` : text);
+
+interface Script {
+  readonly known: readonly Known[];
+  readonly within: readonly Known[]; // in groups: "group command"
+  readonly maker: string;
+}
+
+function bash(program: string, { known, within, maker }: Script): string {
+  const all = [...known, ...within];
+  const choices = all.flatMap(({ name, options }) =>
     options.flatMap(({ long, argChoices }) =>
-      argChoices === undefined ? [] : [`    ${name}:${long}) words="${argChoices.join(" ")}" ;;`],
+      argChoices === undefined ? [] : [`    ${pattern(`${name}:${long}`)}) words="${argChoices.join(" ")}" ;;`],
     ),
   );
-  const values = known.flatMap((one) => one.options.filter(takesValue).map(({ long }) => `${one.name}:${long}`));
-  const places = known
+  const values = all.flatMap((one) => one.options.filter(takesValue).map(({ long }) => pattern(`${one.name}:${long}`)));
+  const places = all
     .filter((one) => one.choices.length > 0)
-    .map((one) => `    ${one.name}) words="${one.choices.join(" ")}" ;;`);
-  return `# Completion of ${program} for bash, made by: ${program} completion bash
+    .map((one) => `      ${pattern(one.name)}) words="${one.choices.join(" ")}" ;;`);
+  const groups = within.map(({ name }) => pattern(name)).join("|");
+  const inner = `
+  if [ "$COMP_CWORD" -gt 2 ]; then
+    case "$command \${COMP_WORDS[2]}" in
+    ${groups}) command="$command \${COMP_WORDS[2]}" ;;
+    esac
+  fi`;
+  return `# Completion of ${program} for bash, made by: ${maker}
 _${program}() {
   local current="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" words=""
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W "${known.map(({ name }) => name).join(" ")} --help" -- "$current"))
     return
-  fi
+  fi${within.length === 0 ? "" : inner}
   case "$command:$before" in
 ${choices.join("\n")}
     ${values.length === 0 ? "-" : values.join("|")}) COMPREPLY=($(compgen -f -- "$current")); return ;;
@@ -64,7 +90,7 @@ ${choices.join("\n")}
     case "$current" in
     -*)
       case "$command" in
-${known.map((one) => `      ${one.name}) words="${flagsOf(one).join(" ")}" ;;`).join("\n")}
+${all.map((one) => `      ${pattern(one.name)}) words="${flagsOf(one).join(" ")}" ;;`).join("\n")}
       esac ;;
     *)
       case "$command" in

@@ -200,6 +200,12 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
     const { length } = courier.waiting.filter((one) => one.why === code);
     if (length > 0) findings.found(code, `approved and not signed (${code}): ${length}, ${why}`, remedyIn(code));
   }
+  for (const { currency, why } of courier.outOfService)
+    findings.found(
+      "CHECK_DECIMALS",
+      `${currency} is out of service, and nothing of it is signed: ${why}`,
+      remedyIn("CHECK_DECIMALS"),
+    );
   moneyProblems(courier, findings);
   if (courier.notify?.ok === false)
     findings.found("COURIER_NOTIFY", `nobody is told of what happens: ${courier.notify.detail}`, remedyIn("COURIER_NOTIFY"));

@@ -28,8 +28,14 @@ export function paymentOf(row: TransactionRow, { currencies }: Pick<GatewayConfi
  * @public
  */
 export interface RecordFacts {
-  readonly config: Pick<GatewayConfig, "currencies">;
+  readonly config: Pick<GatewayConfig, "chains" | "currencies">;
   readonly confirmations: (transactionId: string) => number | null; // null when nothing is known
+}
+
+/** For people; "" while there is no transaction, or where no explorer is configured. */
+function explorerUrlOf({ network, txHash }: TransactionRow, { chains }: Pick<GatewayConfig, "chains">): string {
+  const explorer = Object.values(chains).find((chain) => chain.network === network)?.explorer ?? "";
+  return txHash === "" || explorer === "" ? "" : `${explorer}${txHash}`;
 }
 
 /** @public */
@@ -53,6 +59,7 @@ export function recordOf(row: TransactionRow, { config, confirmations }: RecordF
     stage: row.stage,
     code: row.code,
     txHash: row.txHash,
+    explorerUrl: explorerUrlOf(row, config),
     ...(blocks === null ? {} : { confirmations: blocks }),
     changedAt: new Date(row.changedAt).toISOString(),
     expiresAt: new Date(row.expiresAt).toISOString(),

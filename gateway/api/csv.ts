@@ -1,8 +1,8 @@
 /**
  * The list as CSV, for spreadsheets and bookkeeping: the fields of the record as columns, always
- * the same and in this order. A text that a spreadsheet would take for a formula gets an apostrophe
- * in front. Sources: RFC 4180; RFC 9110 section 12.5.1 (Accept); OWASP, CSV injection.
+ * the same and in this order. Sources: RFC 4180; RFC 9110 section 12.5.1 (Accept).
  */
+import { csvCell } from "../answer/csv-cell.ts";
 
 /** @public */
 export const csvType = "text/csv; charset=utf-8; header=present";
@@ -14,17 +14,8 @@ export const csvType = "text/csv; charset=utf-8; header=present";
 export const csvColumns = [
   ...["transactionId", "transactionType", "orderId", "currency", "amount", "status", "stage", "code", "createdAt", "changedAt"],
   ...["expiresAt", "receiverAddress", "depositAddress", "tag", "network", "txHash", "confirmations", "amountReceived", "late"],
-  ...["mode", "fee", "callbackStatus", "paymentUri", "quote", "metadata"],
+  ...["mode", "fee", "callbackStatus", "paymentUri", "quote", "metadata", "explorerUrl"],
 ] as const;
-
-const formula = /^[=+\-@\t\r]/;
-
-function cell(value: unknown): string {
-  if (value === undefined) return "";
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  const safe = formula.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
-}
 
 /** @public */
 export const csvHead = `${csvColumns.join(",")}\r\n`;
@@ -32,7 +23,7 @@ export const csvHead = `${csvColumns.join(",")}\r\n`;
 /** One record as a line. */
 export function csvLine(record: object): string {
   const values = record as Readonly<Record<string, unknown>>;
-  return `${csvColumns.map((name) => cell(values[name])).join(",")}\r\n`;
+  return `${csvColumns.map((name) => csvCell(values[name])).join(",")}\r\n`;
 }
 
 const rangesMax = 32;

@@ -4,7 +4,7 @@
  * error body of the interface, in English, and ends the connection. Sources: RFC 9110 sections
  * 9.3.6 (CONNECT), 10.1.1 (Expect), 7.2 (Host); docs/api.md, Errors.
  */
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { linkPath } from "../../protocol/messages.ts";
 import { type AnswerCode, answerCodes, messageOf } from "../answer/messages.ts";
@@ -16,8 +16,9 @@ function end(socket: Duplex, code: AnswerCode, headers: readonly string[] = []):
   if (!socket.writable) return;
   socket.on("error", () => socket.destroy());
   const body = bodyOf(code);
+  const [status] = answerCodes[code];
   const head = [
-    `HTTP/1.1 ${answerCodes[code][0]} Error`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`,
     "Content-Type: application/json; charset=utf-8",
     "Connection: close",
     ...headers,

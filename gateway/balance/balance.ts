@@ -6,7 +6,8 @@ import { formatAmount } from "../../protocol/amount.ts";
 import { type Answer, json, say } from "../answer/answer.ts";
 import type { Service } from "../service.ts";
 import { agentOfMerchant } from "../store/agents.ts";
-import { finalUnitsOfMerchant } from "../store/payments.ts";
+import { heldUnitsOf } from "../store/holdings.ts";
+import { sweepingUnits, toppedUnitsAfter } from "../store/sweeps.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "./funds.ts";
 
 const significantDigits = 15; // every such decimal survives a double and back
@@ -21,7 +22,7 @@ export function balanceNumber(units: bigint, decimal: number): string {
   return formatAmount(rounded, decimal);
 }
 
-const nothing = { fundsUnits: 0n, reservedUnits: 0n, availableUnits: 0n };
+const nothing = { block: 0, fundsUnits: 0n, reservedUnits: 0n, availableUnits: 0n };
 
 /** @public */
 export function readBalance(service: Service, merchant: string, currencyId: string): Answer {
@@ -32,9 +33,10 @@ export function readBalance(service: Service, merchant: string, currencyId: stri
   const agent = agentOfMerchant(database, merchant);
   const funds = agent === undefined ? nothing : fundsOf(database, agent, currency);
   if (funds === null) return say("unavailable", {}, { "Retry-After": "5" });
-  // Paid to this merchant's deposit addresses, in final blocks only, and not swept to the hot
-  // account.
-  const pending = finalUnitsOfMerchant(database, merchant, currency.id);
+  // Paid to this merchant's deposit addresses, in final blocks only, and in no sweep.
+  const pending = heldUnitsOf(database, merchant, currency.id);
+  const sweeping = sweepingUnits(database, merchant, currency.id, funds.block);
+  const topped = currency.contract === "" ? toppedUnitsAfter(database, merchant, currency.network, funds.block) : 0n;
   const text = (units: bigint): string => formatAmount(units, currency.decimal);
   const native = nativeOf(config, currency.network);
   const nativeFunds = agent === undefined || native === undefined ? null : fundsOf(database, agent, native);
@@ -43,8 +45,9 @@ export function readBalance(service: Service, merchant: string, currencyId: stri
     currency: currency.id,
     available: text(funds.availableUnits),
     pending: text(pending),
+    sweeping: text(sweeping),
     reserved: text(funds.reservedUnits),
-    total: text(funds.fundsUnits + pending),
+    total: text(funds.fundsUnits - topped + pending + sweeping),
     feeAsset: native?.id ?? "",
     feeReserve: native === undefined ? "" : formatAmount(feeUnits, native.decimal),
     feeSufficient: nativeFunds !== null && nativeFunds.availableUnits >= feeUnits && feeUnits > 0n,

@@ -10,14 +10,15 @@ import type { PairedCurrency } from "../../protocol/messages.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import { readBalanceRow } from "../store/balances.ts";
-import { listReserved } from "../store/reserved.ts";
+import { listReserved, promiseName } from "../store/reserved.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { listEndedAfter } from "../store/withdrawals.ts";
 
 /** @public */
 export interface Funds {
-  readonly fundsUnits: bigint; // of the hot account at the last final block
+  readonly block: number; // the last final one that was read
+  readonly fundsUnits: bigint; // of the hot account at that block
   readonly reservedUnits: bigint;
   readonly availableUnits: bigint; // never below 0
 }
@@ -34,7 +35,7 @@ export function pairedCurrencies(agent: AgentRow): readonly PairedCurrency[] {
  * The currency that pays the fees on a network; undefined when the configuration names none.
  * @public
  */
-export function nativeOf(config: GatewayConfig, network: string): GatewayCurrency | undefined {
+export function nativeOf(config: Pick<GatewayConfig, "currencies">, network: string): GatewayCurrency | undefined {
   return Object.values(config.currencies).find((currency) => currency.network === network && currency.contract === "");
 }
 
@@ -56,11 +57,14 @@ export function maxFeeUnits(paired: readonly PairedCurrency[], currency: string)
 function promisedOf(
   currency: GatewayCurrency,
   paired: readonly PairedCurrency[],
-  rows: { readonly currency: string; readonly amountUnits: bigint; readonly withdrawals: number },
+  rows: { readonly name: string; readonly amountUnits: bigint; readonly withdrawals: number },
 ): bigint {
-  const amountUnits = rows.currency === currency.id ? rows.amountUnits : 0n;
-  const feeUnits = currency.contract === "" ? BigInt(rows.withdrawals) * maxFeeUnits(paired, rows.currency) : 0n;
-  return amountUnits + feeUnits;
+  const [id = "", kind] = rows.name.split(":");
+  const isNative = currency.contract === "";
+  // A top-up sends the coin that pays the fees, whatever currency's sweep it is for.
+  const isOfCurrency = kind === undefined ? id === currency.id : isNative;
+  const feeUnits = isNative ? BigInt(rows.withdrawals) * maxFeeUnits(paired, id) : 0n;
+  return (isOfCurrency ? rows.amountUnits : 0n) + feeUnits;
 }
 
 function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurrency, block: number): bigint {
@@ -69,7 +73,7 @@ function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurren
   let units = 0n;
   for (const row of listReserved(database, account, currency.network)) {
     units += promisedOf(currency, paired, {
-      currency: row.currency,
+      name: row.currency,
       amountUnits: BigInt(row.units),
       withdrawals: row.withdrawals,
     });
@@ -77,7 +81,7 @@ function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurren
   for (const row of listEndedAfter(database, account, currency.network, block)) {
     // A failed one that was on chain has spent its fee and nothing else.
     const amountUnits = row.status === 2 ? 0n : BigInt(row.amountUnits);
-    units += promisedOf(currency, paired, { currency: row.currency, amountUnits, withdrawals: 1 });
+    units += promisedOf(currency, paired, { name: promiseName(row), amountUnits, withdrawals: 1 });
   }
   return units;
 }
@@ -92,5 +96,6 @@ export function fundsOf(database: Database, agent: AgentRow, currency: GatewayCu
   if (balance === undefined) return null;
   const fundsUnits = BigInt(balance.units);
   const reservedUnits = reservedOf(database, agent, currency, balance.block);
-  return { fundsUnits, reservedUnits, availableUnits: fundsUnits > reservedUnits ? fundsUnits - reservedUnits : 0n };
+  const { block } = balance;
+  return { block, fundsUnits, reservedUnits, availableUnits: fundsUnits > reservedUnits ? fundsUnits - reservedUnits : 0n };
 }

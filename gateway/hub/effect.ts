@@ -78,7 +78,7 @@ export function effectOf(entry: Entry, around: Around): Effect {
     case "observed": {
       const { row } = around;
       if (row === null) return { kind: "behind", detail: `it holds no transaction ${entry.transactionId}` };
-      if (row.operation !== "withdraw" || (around.jobAgent !== null && around.jobAgent !== around.agent.id)) {
+      if (row.operation === "deposit" || (around.jobAgent !== null && around.jobAgent !== around.agent.id)) {
         return contradiction(`transaction ${row.id} was never asked of this agent`);
       }
       if (around.jobAgent === null) return { kind: "behind", detail: `it holds no job for transaction ${entry.transactionId}` };
@@ -118,7 +118,9 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
   if (family === undefined || family.slots.read(entry.slot) === null || !family.isTxHash(entry.txHash)) {
     return contradiction(`transaction ${row.id} was signed with a slot or txHash that its chain does not have`);
   }
-  if (entry.network !== row.network || entry.account !== hotAddressOn(agent, entry.network)) {
+  // A sweep is paid by the address that it empties.
+  const payer = row.operation === "sweep" ? row.depositAddress : hotAddressOn(agent, entry.network);
+  if (entry.network !== row.network || entry.account !== payer) {
     return contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`);
   }
   if (entry.version > versionsMax) {

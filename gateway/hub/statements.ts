@@ -9,7 +9,7 @@ import { invariant } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { AskedEntry, Entry, Head, OpenedEntry, SignedEntry, Statement } from "../../protocol/messages.ts";
 import { type IsOwnJob, learnJob } from "../recovery/learning.ts";
-import { awaitsRecovery, takeRecovery } from "../recovery/recovery.ts";
+import { awaitsRecovery, isOfRecovery, notOfRecovery, takeRecovery } from "../recovery/recovery.ts";
 import { keepPause, keepPolicyDigest, lockAgent, moveHead } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
@@ -119,6 +119,9 @@ function keepPolicy({ database, agent, nowMs }: Progress, policy: string): void 
 
 function applyStatement(progress: Progress, statement: Statement, stored: Head | null): Head | Refused {
   const storedSeq = stored?.seq ?? 0;
+  // Also in front of its opening: whatever is acknowledged may be released.
+  const isOwn = !progress.awaits || isOfRecovery(progress.database, progress.agent, statement.opened ?? "");
+  if (!isOwn) return behind(progress, notOfRecovery);
   if (statement.after > storedSeq) return behind(progress, `its ledger's entries after ${storedSeq} are missing here`);
   if (stored !== null && statement.head.seq === storedSeq && statement.head.hash !== stored.hash) {
     return halt("HUB_LEDGER_FORKED", `record ${storedSeq} of the ledger is not the one acknowledged before`);

@@ -9,6 +9,7 @@ import { type AnswerCode, answerCodes } from "../answer/messages.ts";
 import { commonCodes, type Described, described } from "./operations.ts";
 import { schemas } from "./records.ts";
 import { type Json, reference, text } from "./schema.ts";
+import { webhookParameters, webhookSchemas, webhooks } from "./webhooks.ts";
 
 /**
  * An operation as the routes have it: `path` from /api/v1 on, parameters with a colon.
@@ -136,6 +137,7 @@ export function createDocument(of: {
     tags: [
       { name: "Orders", description: "What moves money. Each order has an `orderId` and may be sent again for ever." },
       { name: "Reading", description: "What is there. Nothing changes." },
+      { name: "Callbacks", description: "What the service sends to a shop's server, at least once and in any order." },
       { name: "Station", description: "For whoever runs the gateway; no token." },
     ],
     paths: {
@@ -143,8 +145,9 @@ export function createDocument(of: {
       "/health": stationPath("health", "Alive", { 200: "Health" }),
       "/ready": stationPath("ready", "Ready", { 200: "Readiness", 503: "Readiness" }),
     },
+    webhooks,
     components: {
-      schemas,
+      schemas: { ...schemas, ...webhookSchemas },
       headers,
       parameters: {
         "Accept-Language": {
@@ -153,6 +156,7 @@ export function createDocument(of: {
           description: "The language of messages: `en` or `tr`, with weights. The merchant's own without it.",
           schema: text("Language ranges.", { examples: ["tr, en;q=0.5"] }),
         },
+        ...webhookParameters,
       },
       securitySchemes: { signatureToken: { type: "apiKey", in: "header", name: "signatureToken", description: tokenWords } },
     },

@@ -9,6 +9,7 @@ interface Document {
   readonly servers: readonly { readonly url: string }[];
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly webhooks: Readonly<Record<string, { readonly post: Operation }>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
     readonly parameters: Readonly<Record<string, Parameter>>;
@@ -47,6 +48,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly items?: Schema;
+  readonly allOf?: readonly Schema[];
 }
 
 const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
@@ -59,6 +61,8 @@ const nameOf = (reference: string): string => reference.slice(reference.lastInde
 
 function typeOf(schema: Schema): string {
   if (schema.$ref !== undefined) return `<a href="#${plain(nameOf(schema.$ref))}">${plain(nameOf(schema.$ref))}</a>`;
+  // What narrows a body says nothing that its own heading does not.
+  if (schema.allOf?.[0] !== undefined) return typeOf(schema.allOf[0]);
   if (schema.type === "array") return `list of ${schema.items === undefined ? "anything" : typeOf(schema.items)}`;
   const values = schema.enum === undefined ? "" : `: ${schema.enum.map((value) => code(`${value}`)).join(", ")}`;
   return `${plain(schema.type ?? "")}${values}`;
@@ -134,6 +138,19 @@ ${answersOf(operation)}
 </section>`;
 }
 
+/** One event; header fields and answers are the same for all, and stand above them. */
+function webhookOf(type: string, { operationId, summary, requestBody }: Operation): string {
+  const [body] = Object.values(requestBody?.content ?? {});
+  return `<section id="${plain(operationId)}"><h3><span class="method post">POST</span> ${code(type)}</h3>
+<p>When: ${prose(summary)}. Body: ${body === undefined ? "" : typeOf(body.schema)}.</p></section>`;
+}
+
+function webhooksOf(document: Document): string {
+  const all = Object.entries(document.webhooks).map(([type, { post }]) => ({ type, post }));
+  const common = all[0] === undefined ? "" : `${parametersOf(all[0].post, document)}${answersOf(all[0].post)}`;
+  return `${common}${all.map(({ type, post }) => webhookOf(type, post)).join("\n")}`;
+}
+
 /**
  * The page of a document made by `createDocument`; `style` and `source` are the places of style
  * sheet and document, beside the page.
@@ -148,16 +165,18 @@ export function createPage(given: object, { style, source }: { readonly style: s
     name,
     description,
     members: all.filter(({ operation }) => operation.tags.includes(name)),
+    events: Object.entries(document.webhooks).filter(([, { post }]) => post.tags.includes(name)),
   }));
-  const links = groups.flatMap(({ name, members }) => [
+  const links = groups.flatMap(({ name, members, events }) => [
     `<li class="group">${plain(name)}</li>`,
     ...members.map(
       ({ operation: { operationId, summary } }) => `<li><a href="#${plain(operationId)}">${plain(summary)}</a></li>`,
     ),
+    ...events.map(([type, { post }]) => `<li><a href="#${plain(post.operationId)}">${plain(type)}</a></li>`),
   ]);
   const sections = groups.map(
-    ({ name, description, members }) =>
-      `<h2>${plain(name)}</h2><p>${prose(description)}</p>
+    ({ name, description, members, events }) =>
+      `<h2>${plain(name)}</h2><p>${prose(description)}</p>${events.length === 0 ? "" : webhooksOf(document)}
 ${members.map(({ method, path, operation }) => sectionOf(method, path, operation, document)).join("\n")}`,
   );
   const { info, components } = document;

@@ -117,6 +117,9 @@ const transaction = shape(
     stage,
     code: text("Why it failed or is held; empty without a reason."),
     txHash: text("The transaction on chain; empty while there is none."),
+    explorerUrl: text(
+      "The transaction in a public explorer, for people; empty while there is none, or where none is configured.",
+    ),
     confirmations: { type: "integer", description: "Blocks on a payment that is not final yet.", minimum: 1 },
     changedAt: time("When it changed last."),
     expiresAt: time("Until when it can be paid, or signed."),
@@ -158,6 +161,7 @@ const balance = shape("What one currency's wallet holds.", {
   currency: currencyId,
   available: decimal("What can be withdrawn now.", "8.99"),
   pending: decimal("Final on deposit addresses, not yet moved.", "2"),
+  sweeping: decimal("On its way from deposit addresses to the paying account.", "0"),
   reserved: decimal("Promised to open withdrawals.", "1.01"),
   total: decimal("Everything together.", "12"),
   feeAsset: text("The currency that network fees are paid in.", { examples: ["eth"] }),

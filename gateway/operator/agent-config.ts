@@ -4,8 +4,10 @@
  * known, else multiples of the smallest withdrawal. Source: docs/api.md, section on running it.
  */
 import { familyOf } from "../../chains/families.ts";
+import { findChainPreset, findCurrencyPreset, linesBeside } from "../../chains/presets.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import type { JsonObject } from "../../protocol/json.ts";
+import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config.ts";
 
 const priceDecimal = 18;
 const usd = { perWithdrawal: 5_000n, perHour: 15_000n, perDay: 50_000n, hold: 3_000n, fee: 30n, feePerDay: 600n };
@@ -54,9 +56,31 @@ function limitsOf(config: GatewayConfig, currency: GatewayCurrency): Record<stri
 function feesOf(config: GatewayConfig, network: string): Record<string, string> {
   const native = Object.values(config.currencies).find((entry) => entry.network === network && entry.contract === "");
   const price = native === undefined ? null : priceUnits(config, native);
-  if (price === null) return feeWithoutPrice;
+  if (price === null) {
+    const chain = Object.values(config.chains).find((entry) => entry.network === network);
+    const { maxFee, maxFeePerDay } = findChainPreset(chain?.preset ?? "") ?? feeWithoutPrice;
+    return { maxFee, maxFeePerDay };
+  }
   const { decimal } = familyOf(network).fees;
   return { maxFee: worth(usd.fee, price, decimal), maxFeePerDay: worth(usd.feePerDay, price, decimal) };
+}
+
+/**
+ * A preset stays a preset: the agent takes chain id and contracts from its own software then, and
+ * the lines that differ stand beside it for a person to see.
+ */
+function chainLines({ family, chainId, confirmations, feeModel, preset, agentNodes }: GatewayChain): JsonObject {
+  const lines = { family, chainId, confirmations, ...(feeModel === undefined ? {} : { feeModel }) };
+  const known = findChainPreset(preset);
+  if (known === undefined) return { ...lines, nodes: agentNodes };
+  return { preset, nodes: agentNodes, ...linesBeside(known.lines, lines) };
+}
+
+function currencyLines({ chain, decimal, contract, preset }: GatewayCurrency): JsonObject {
+  const lines = contract === "" ? { decimal } : { decimal, contract };
+  const known = findCurrencyPreset(preset);
+  if (known === undefined) return { chain, ...lines };
+  return { preset, chain, ...linesBeside({ ...known.lines }, lines) };
 }
 
 /**
@@ -66,21 +90,14 @@ function feesOf(config: GatewayConfig, network: string): Record<string, string> 
  */
 export function agentConfigText(config: GatewayConfig): string {
   const currencies = Object.values(config.currencies).filter((currency) => currency.enabled);
-  const chains = Object.entries(config.chains).map(([name, { family, chainId, agentNodes, confirmations }]) => {
-    return [name, { family, chainId, nodes: agentNodes, confirmations }] as const;
-  });
+  const chains = Object.entries(config.chains).map(([name, chain]) => [name, chainLines(chain)] as const);
   const file = {
     gatewayUrl: config.publicUrl,
     mnemonic: "<MNEMONIC>",
     apiKey: "<API_KEY>",
     encKey: "<ENCRYPTION_KEY>",
     chains: Object.fromEntries(chains),
-    currencies: Object.fromEntries(
-      currencies.map(({ id, chain, decimal, contract }) => [
-        id,
-        contract === "" ? { chain, decimal } : { chain, decimal, contract },
-      ]),
-    ),
+    currencies: Object.fromEntries(currencies.map((currency) => [currency.id, currencyLines(currency)])),
     policy: Object.fromEntries(
       currencies.map((currency) => [currency.id, { ...limitsOf(config, currency), ...feesOf(config, currency.network) }]),
     ),

@@ -102,24 +102,28 @@ interface CreateOptions extends JsonOption {
   readonly profile: "compatible" | "strict";
   readonly alg: "HS256" | "EdDSA";
   readonly publicKey?: string;
+  readonly ip?: readonly string[];
 }
 
 const onlyTime = "This is the only time the apiKey is shown.";
 
 function create(options: CreateOptions): void {
-  const { merchant, scopes: wanted, profile, alg, publicKey } = options;
+  const { merchant, scopes: wanted, profile, alg, publicKey, ip = [] } = options;
+  const addresses = [...new Set(ip)];
   if (alg === "EdDSA" && wanted.includes("agent:pair"))
     throw new CommanderError(exit.usage, "scopes", "agent:pair needs an HS256 key");
   if (alg === "HS256" && publicKey !== undefined) throw new CommanderError(exit.usage, "alg", "--public-key needs --alg EdDSA");
   asOperator(options, (by) => {
-    const made = addKey(by, { merchant, scopes: wanted, profile, alg, ...(publicKey === undefined ? {} : { publicKey }) });
+    const key = { merchant, scopes: wanted, profile, alg, ...(publicKey === undefined ? {} : { publicKey }) };
+    const made = addKey(by, key, addresses);
     if (!allowed(made)) return;
     const { keyId, apiKey } = made;
     if (options.json === true) {
-      printJson({ keyId, apiKey, merchantId: merchant, scopes: wanted, profile, alg });
+      printJson({ keyId, apiKey, merchantId: merchant, scopes: wanted, profile, alg, allowedAddresses: addresses });
       return;
     }
     print(`keyId   ${keyId}\nscopes  ${wanted.join(",")}\nprofile ${profile}, ${alg}`);
+    if (addresses.length > 0) print(`from    ${addresses.join(", ")} alone`);
     if (apiKey !== "") print(`apiKey  ${apiKey}\n${onlyTime}`);
   });
 }
@@ -203,6 +207,7 @@ export function addKeyCommands(program: Command): void {
     )
     .addOption(new Option("--alg <alg>", "how its tokens are signed").choices(["HS256", "EdDSA"]).default("HS256"))
     .option("--public-key <hex>", "EdDSA: your own public key, 32 bytes")
+    .option("--ip <cidr>", "from this address or network alone; may be given several times", network)
     .action(create);
   withBoth(key.command("list").description("all of them, or one merchant's; never a secret"))
     .option("--merchant <id>", "whose")

@@ -12,7 +12,7 @@ import { type AgentAccount, hotAddresses } from "../store/agent-accounts.ts";
 import { listAgentRows, markReleased, readPairedAgent } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
 import { countPendingOf } from "../store/jobs.ts";
-import { giveBackPairing } from "../store/keys.ts";
+import { giveBackPairing, setKeyAddresses } from "../store/keys.ts";
 import { insertMerchant, readMerchant } from "../store/merchants.ts";
 import { addReceivingKey, isAccountOfOthers, receivingFamily } from "../store/receiving-keys.ts";
 import type { Database, Store } from "../store/store.ts";
@@ -86,17 +86,21 @@ function makeMerchant(database: Database, by: Operator, merchant: NewMerchant): 
 }
 
 /**
- * Makes a key for a merchant that exists. Refuses GATEWAY_UNKNOWN_MERCHANT.
+ * Makes a key for a merchant that exists, which may be used from these addresses and networks
+ * alone, or from anywhere where none is given. Refuses GATEWAY_UNKNOWN_MERCHANT.
  * @public
  */
 export function addKey(
   by: Operator,
   key: NewKey,
+  addresses: readonly string[] = [],
 ): { readonly ok: true; readonly keyId: string; readonly apiKey: string } | Refusal {
   return by.store.write((database) => {
     if (readMerchant(database, key.merchant) === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
     const made = createKey(database, key, by);
-    const detail = `${key.merchant} ${key.scopes.join(",")} ${key.profile} ${key.alg}`;
+    setKeyAddresses(database, made.keyId, addresses);
+    const from = addresses.length === 0 ? "" : ` from ${addresses.join(" ")}`;
+    const detail = `${key.merchant} ${key.scopes.join(",")} ${key.profile} ${key.alg}${from}`;
     recordAct(database, { at: by.nowMs, actor: "operator", act: "key created", subject: made.keyId, detail });
     return { ok: true, ...made };
   });

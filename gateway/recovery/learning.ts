@@ -4,8 +4,10 @@
  * withdrawal is as it was ordered. Runs in the caller's transaction. Source: docs/protocol.md
  * section 8.
  */
+import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
+import { isInternal, operationOf } from "../../protocol/job-mode.ts";
 import type { AskedEntry, Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { pairedCurrencies } from "../balance/funds.ts";
@@ -15,9 +17,10 @@ import { recordAlarm } from "../store/alarm.ts";
 import { insertJob, jobHashAtPlace, jobOf, replaceJob, waitingPlace } from "../store/jobs.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { writePlace } from "../store/sweeps.ts";
 import { readTransaction } from "../store/transactions.ts";
-import { insertWithdrawal, replaceWithdrawal } from "../store/withdrawals.ts";
-import { contentHashOf } from "../withdrawals/withdrawals.ts";
+import { insertOutgoing, replaceWithdrawal } from "../store/withdrawals.ts";
+import { contentHashOfJob } from "../withdrawals/withdrawals.ts";
 
 /**
  * Whether this gateway signed the text of a job.
@@ -68,7 +71,7 @@ function takeBack(database: Database, agent: AgentRow, entry: AskedEntry, isOwn:
   if (row === undefined) {
     const problem = putBack(database, agent, job, nowMs);
     if (problem !== "") return problem;
-  } else if (row.contentHash !== contentHashOf(job.mode, job)) {
+  } else if (row.contentHash !== contentHashOfJob(job)) {
     replaceContent(database, agent, row, job, nowMs);
   }
   const held = jobOf(database, id);
@@ -83,25 +86,43 @@ function takeBack(database: Database, agent: AgentRow, entry: AskedEntry, isOwn:
   return "";
 }
 
-function unitsOf(agent: AgentRow, { currency, network, amount }: Job): string | null {
+function unitsOf(agent: AgentRow, { mode, currency, network, amount }: Job): string | null {
   const paired = pairedCurrencies(agent).find((each) => each.id === currency);
-  const units = paired === undefined || paired.network !== network ? null : parseAmount(amount, paired.decimal);
+  const decimal = mode === "topup" ? familyOf(network).fees.decimal : (paired?.decimal ?? 0);
+  const units = paired === undefined || paired.network !== network ? null : parseAmount(amount, decimal);
   return units?.ok === true ? units.units.toString() : null;
 }
 
+/** From which account a job pays, and to which. */
+function endsOf(agent: AgentRow, job: Job): Pick<TransactionRow, "receiverAddress" | "depositAddress"> {
+  const { mode, address, depositAddress = "" } = job;
+  const hotAddress = hotAddressOn(agent, job.network);
+  if (mode === "sweep") return { receiverAddress: hotAddress, depositAddress };
+  return { receiverAddress: mode === "topup" ? depositAddress : address, depositAddress: hotAddress };
+}
+
 function putBack(database: Database, agent: AgentRow, job: Job, nowMs: number): string {
-  const { transactionId: id, mode, network, orderId, currency, amount, address, tag, issuedAt, expiresAt } = job;
+  const { transactionId: id, mode, network, orderId, currency, amount, tag, issuedAt, expiresAt } = job;
   const units = unitsOf(agent, job);
   if (units === null) return `${id} is in ${currency}, which was not paired`;
-  insertWithdrawal(database, {
-    ...{ id, merchant: agent.merchant, mode, orderId, contentHash: contentHashOf(mode, job), currency, network, amount },
+  insertOutgoing(database, {
+    ...{
+      id,
+      merchant: agent.merchant,
+      operation: operationOf(mode),
+      mode: isInternal(mode) ? "" : mode,
+      orderId,
+      contentHash: contentHashOfJob(job),
+      currency,
+      network,
+      amount,
+    },
     ...{
       amountUnits: units,
-      receiverAddress: address,
-      depositAddress: hotAddressOn(agent, network),
+      ...endsOf(agent, job),
       tag,
       stage: "awaiting_approval",
-      metadata: "",
+      metadata: job.depositIndex === undefined ? "" : writePlace(job.depositIndex),
     },
     ...{ createdAt: issuedAt, changedAt: nowMs, expiresAt },
   });
@@ -113,10 +134,16 @@ function putBack(database: Database, agent: AgentRow, job: Job, nowMs: number): 
  * and a person hears of it.
  */
 function replaceContent(database: Database, agent: AgentRow, row: TransactionRow, job: Job, nowMs: number): void {
-  const { mode, currency, network, amount, address, tag, expiresAt } = job;
+  const { mode, currency, network, amount, tag, expiresAt } = job;
   replaceWithdrawal(database, row.id, {
-    ...{ mode, contentHash: contentHashOf(mode, job), currency, network, amount },
-    ...{ amountUnits: unitsOf(agent, job) ?? row.amountUnits, receiverAddress: address, tag, expiresAt, changedAt: nowMs },
+    ...{ mode: isInternal(mode) ? "" : mode, contentHash: contentHashOfJob(job), currency, network, amount },
+    ...{
+      amountUnits: unitsOf(agent, job) ?? row.amountUnits,
+      receiverAddress: endsOf(agent, job).receiverAddress,
+      tag,
+      expiresAt,
+      changedAt: nowMs,
+    },
   });
   const detail = `${row.id}: ${row.amount} ${row.currency} gave way to ${amount} ${currency}, which was signed before`;
   recordAlarm(database, { at: nowMs, actor: "hub", code: "HUB_ORDER_REPLACED", subject: agent.id, detail });

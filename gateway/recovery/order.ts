@@ -7,6 +7,7 @@
 import { familyOf } from "../../chains/families.ts";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
+import { laneOf } from "../../protocol/job-mode.ts";
 import type { Hello, OpenSlots } from "../../protocol/messages.ts";
 import {
   type Recovery,
@@ -37,6 +38,8 @@ import type { Database } from "../store/store.ts";
  */
 const partBytesMax = 40 * 1024;
 const dayMs = 86_400_000;
+/** More sweeps are never open at once; an order has room for so many accounts. */
+const sweptAccountsMax = 32;
 
 /** The run that is told, and how the gateway signs. */
 interface Asking {
@@ -63,12 +66,12 @@ export function recoveryOrder(
   const held = recovery.heldSeq === 0 ? null : { seq: recovery.heldSeq, hash: recovery.heldHash };
   const jobs = { sequence: agent.jobSequence, hash: jobHashAt(database, agent, agent.jobSequence) };
   const once = {
-    accounts: accountsOf(database, agent),
+    accounts: accountsOf(database, agent, withdrawals),
     spent: spentOf(database, agent, nowMs),
     spends: unexplainedSpends(database, agent),
   };
   const base = { agent: agent.id, wallet: agent.wallet, epoch: agent.epoch, answers: hello.nonce };
-  const order = recoveryNameOf({ ...base, held, jobs, ...once, withdrawals, ended });
+  const order = recoveryNameOf(recovery.mark, { ...base, held, jobs, ...once, withdrawals, ended });
   const parts = partsOf(withdrawals, ended);
   return parts.map((part, index) => ({
     ...{ ...base, order, part: index + 1, parts: parts.length, held, jobs },
@@ -134,9 +137,15 @@ function unexplainedSpends(database: Database, agent: AgentRow): readonly Recove
   return all.sort((a, b) => b.block - a.block).slice(0, recoverySpendsMax);
 }
 
-/** Of each account, whichever agent it was paired through: a slot is used up for all of them. */
-function accountsOf(database: Database, agent: AgentRow): readonly RecoveryAccount[] {
-  return hotAddresses(agent).flatMap((account) =>
+/**
+ * Of each account, whichever agent it was paired through: a slot is used up for all of them. Of the
+ * addresses for deposits those with an open sweep; any other begins anew where the nodes say.
+ */
+function accountsOf(database: Database, agent: AgentRow, withdrawals: readonly RecoveryWithdrawal[]): readonly RecoveryAccount[] {
+  const hot = hotAddresses(agent);
+  const swept = new Set(withdrawals.map(({ account }) => account).filter((account) => !hot.includes(account)));
+  const accounts = [...hot, ...[...swept].sort().slice(0, sweptAccountsMax)];
+  return accounts.flatMap((account) =>
     listHighestSlots(database, account).map(({ network, slot }) => ({
       ...{ network, account, next: familyOf(network).slots.next(slot) },
     })),
@@ -155,13 +164,20 @@ function spentOf(database: Database, agent: AgentRow, nowMs: number): readonly R
     if (known === undefined || BigInt(row.feeMax) > BigInt(known.feeMax)) dearest.set(row.id, row);
   }
   const sums = new Map<string, { units: bigint; feesUnits: bigint }>();
-  for (const { currency, amountUnits, feeMax } of dearest.values()) {
+  for (const row of dearest.values()) {
+    const { amountUnits, feeMax } = row;
+    const currency = laneNameOf(row);
     const sum = sums.get(currency) ?? { units: 0n, feesUnits: 0n };
     sums.set(currency, { units: sum.units + BigInt(amountUnits), feesUnits: sum.feesUnits + BigInt(feeMax) });
   }
   return [...sums]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([currency, sum]) => ({ currency, units: `${sum.units}`, feesUnits: `${sum.feesUnits}` }));
+}
+
+/** Sweeps and top-ups count under limits of their own. */
+function laneNameOf({ operation, currency }: EndedVersion): string {
+  return operation === "sweep" || operation === "topup" ? laneOf({ mode: operation, currency }) : currency;
 }
 
 /** One part at least, so that an order that names nothing still says so. */

@@ -4,7 +4,9 @@
  * back; what it was stays in the tables. Runs in the caller's transaction. Sources:
  * docs/protocol.md section 8; docs/architecture.md section 4.
  */
+import { randomBytes } from "node:crypto";
 import type { Head, OpenedEntry } from "../../protocol/messages.ts";
+import { recoveryMarkBytes } from "../../protocol/recovery.ts";
 import { beginEpoch, changeLock } from "../store/agent-state.ts";
 import { recordAct } from "../store/audit.ts";
 import { insertRecovery, markRecoveryTaken, readRecovery } from "../store/recoveries.ts";
@@ -31,6 +33,22 @@ export function recoveryOf(database: Database, agent: Pick<AgentRow, "id" | "epo
 export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | "epoch">): boolean {
   return recoveryOf(database, agent)?.takenAt === null;
 }
+
+/**
+ * Whether an order of the awaited recovery opened a ledger. A database that was put back may count
+ * to the same epoch twice: an order of the first time, or a pairing, says nothing of the second.
+ * @public
+ */
+export function isOfRecovery(database: Database, agent: Pick<AgentRow, "id" | "epoch">, order: string): boolean {
+  const row = recoveryOf(database, agent);
+  return row !== undefined && order.startsWith(row.mark);
+}
+
+/**
+ * Why a ledger that another order opened, or none, is not taken.
+ * @public
+ */
+export const notOfRecovery = "it was recovered by an order that this gateway did not give: order a recovery again";
 
 /**
  * The epoch that the agent's pairing granted: recoveries that were begun since and not taken have
@@ -62,7 +80,8 @@ export function beginRecovery(
   const isAwaited = before?.takenAt === null;
   const heldSeq = isAwaited ? before.heldSeq : agent.headSeq;
   const heldHash = isAwaited ? before.heldHash : agent.headHash;
-  insertRecovery(database, { agent: agent.id, epoch, at: nowMs, heldSeq, heldHash });
+  const mark = randomBytes(recoveryMarkBytes).toString("hex");
+  insertRecovery(database, { agent: agent.id, epoch, at: nowMs, heldSeq, heldHash, mark });
   // Until its new ledger is heard, no job gets a place.
   const heard = agent.heard === hearing.given ? hearing.given : "";
   beginEpoch(database, agent.id, { epoch, lockedCode: code, heard });
@@ -81,9 +100,8 @@ export function beginRecovery(
 export function takeRecovery(database: Database, agent: AgentRow, entry: OpenedEntry, head: Head, nowMs: number): string {
   const row = recoveryOf(database, agent);
   const isHeld = (entry.held?.seq ?? 0) === row?.heldSeq && (entry.held?.hash ?? "") === row.heldHash;
-  if (!isHeld || jobHashAt(database, agent, entry.sequence) !== entry.jobHash) {
-    return "it was recovered by an order that this gateway did not give: order a recovery again";
-  }
+  const isOwn = isOfRecovery(database, agent, entry.order);
+  if (!isOwn || !isHeld || jobHashAt(database, agent, entry.sequence) !== entry.jobHash) return notOfRecovery;
   markRecoveryTaken(database, agent.id, agent.epoch, nowMs);
   changeLock(database, agent.id, code, "");
   unplaceJobs(database, agent.id);

@@ -35,6 +35,40 @@ const othersCoin = `EXISTS (SELECT 1 FROM transactions t WHERE t.id = NEW.transa
 const keepPayment = `INSERT INTO callbackChanges (transactionId, payment) VALUES (NEW.transactionId,
     json_object('currency', NEW.currency, 'units', NEW.units, 'txHash', NEW.txHash))`;
 
+/** A shop is told of its own orders, and not of what moves between a wallet's accounts. */
+const isOrder = "NEW.operation IN ('deposit', 'withdraw')";
+
+/**
+ * The triggers alone: whoever makes a table of theirs anew drops them first.
+ * @public
+ */
+export const callbackTriggers = `
+CREATE TRIGGER callbackMade AFTER INSERT ON transactions
+  WHEN ${isOrder} AND ${hasTarget("NEW.merchant")} BEGIN
+  UPDATE transactions SET callbackStatus = 0 WHERE id = NEW.id;
+  INSERT INTO callbackChanges (transactionId, after) SELECT NEW.id, ${glimpse("NEW")} WHERE NEW.operation = 'withdraw';
+END;
+CREATE TRIGGER callbackMoved AFTER UPDATE OF status, stage, amountReceivedUnits ON transactions
+  WHEN ${isOrder} AND (OLD.status <> NEW.status OR OLD.stage <> NEW.stage OR OLD.amountReceivedUnits <> NEW.amountReceivedUnits)
+    AND ${hasTarget("NEW.merchant")} BEGIN
+  UPDATE transactions SET callbackStatus = 0 WHERE id = NEW.id;
+  INSERT INTO callbackChanges (transactionId, before, after) VALUES (NEW.id, ${glimpse("OLD")}, ${glimpse("NEW")});
+END;
+CREATE TRIGGER callbackPaid AFTER INSERT ON payments WHEN NEW.final = 1 AND ${othersCoin} BEGIN
+  ${keepPayment};
+END;
+CREATE TRIGGER callbackPaidFinally AFTER UPDATE OF final ON payments WHEN OLD.final = 0 AND NEW.final = 1 AND ${othersCoin} BEGIN
+  ${keepPayment};
+END;
+`;
+
+/** @public */
+export const dropCallbackTriggers = `DROP TRIGGER callbackMade; DROP TRIGGER callbackMoved;
+  DROP TRIGGER callbackPaid; DROP TRIGGER callbackPaidFinally;`;
+
+/** @public */
+export const callbackStatus = "callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3))";
+
 /**
  * callbackTargets: who is told; off for good when removed, off until it answers again when it said
  * 410. callbackChanges: what changed and is not told yet. callbackEvents: each event's one body.
@@ -42,7 +76,7 @@ const keepPayment = `INSERT INTO callbackChanges (transactionId, payment) VALUES
  * @public
  */
 export const callbackTables = `
-ALTER TABLE transactions ADD COLUMN callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3));
+ALTER TABLE transactions ADD COLUMN ${callbackStatus};
 CREATE TABLE callbackTargets (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), url TEXT NOT NULL, events TEXT NOT NULL,
   secretBox BLOB NOT NULL, oldSecretBox BLOB, oldUntil INTEGER, createdAt INTEGER NOT NULL,
@@ -65,20 +99,4 @@ CREATE TABLE callbackTries (
   id INTEGER PRIMARY KEY, delivery INTEGER NOT NULL REFERENCES callbackDeliveries(id) ON DELETE CASCADE, at INTEGER NOT NULL,
   status INTEGER NOT NULL, durationMs INTEGER NOT NULL, answer TEXT NOT NULL) STRICT;
 CREATE INDEX callbackTriesByDelivery ON callbackTries (delivery, id);
-CREATE TRIGGER callbackMade AFTER INSERT ON transactions WHEN ${hasTarget("NEW.merchant")} BEGIN
-  UPDATE transactions SET callbackStatus = 0 WHERE id = NEW.id;
-  INSERT INTO callbackChanges (transactionId, after) SELECT NEW.id, ${glimpse("NEW")} WHERE NEW.operation = 'withdraw';
-END;
-CREATE TRIGGER callbackMoved AFTER UPDATE OF status, stage, amountReceivedUnits ON transactions
-  WHEN (OLD.status <> NEW.status OR OLD.stage <> NEW.stage OR OLD.amountReceivedUnits <> NEW.amountReceivedUnits)
-    AND ${hasTarget("NEW.merchant")} BEGIN
-  UPDATE transactions SET callbackStatus = 0 WHERE id = NEW.id;
-  INSERT INTO callbackChanges (transactionId, before, after) VALUES (NEW.id, ${glimpse("OLD")}, ${glimpse("NEW")});
-END;
-CREATE TRIGGER callbackPaid AFTER INSERT ON payments WHEN NEW.final = 1 AND ${othersCoin} BEGIN
-  ${keepPayment};
-END;
-CREATE TRIGGER callbackPaidFinally AFTER UPDATE OF final ON payments WHEN OLD.final = 0 AND NEW.final = 1 AND ${othersCoin} BEGIN
-  ${keepPayment};
-END;
-`;
+${callbackTriggers}`;

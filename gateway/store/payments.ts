@@ -1,4 +1,5 @@
 /** Payments to deposit addresses, each by network, transaction hash and log index. */
+import { hold } from "./holdings.ts";
 import type { PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -15,7 +16,18 @@ export function keepSeenPayment(database: Database, payment: PaymentRow): void {
  * @public
  */
 export function keepFinalPayment(database: Database, payment: PaymentRow): void {
+  const { network, txHash, logIndex } = payment;
+  const sql = "SELECT * FROM payments WHERE network = ? AND txHash = ? AND logIndex = ?";
+  const before = database.get<PaymentRow>(sql, network, txHash, logIndex);
   upsert(database, payment, "");
+  for (const [row, sign] of [[before?.final === 1 ? before : undefined, -1n] as const, [payment, 1n] as const]) {
+    if (row !== undefined) hold(database, { ...row, units: `${sign * BigInt(row.units)}` }, merchantOf(database, row));
+  }
+}
+
+function merchantOf(database: Database, { transactionId }: PaymentRow): string {
+  const sql = "SELECT merchant FROM transactions WHERE id = ?";
+  return database.get<{ merchant: string }>(sql, transactionId)?.merchant ?? "";
 }
 
 function upsert(database: Database, payment: PaymentRow, condition: "" | "WHERE final = 0"): void {
@@ -91,18 +103,6 @@ export function finalUnitsOf(database: Database, transactionId: string, network:
   const rows = database.all<Pick<PaymentRow, "units">>(
     "SELECT units FROM payments WHERE transactionId = ? AND network = ? AND currency = ? AND final = 1",
     ...[transactionId, network, currency],
-  );
-  return rows.reduce((sum, row) => sum + BigInt(row.units), 0n);
-}
-
-/**
- * The sum of a merchant's final payments in one currency.
- * @public
- */
-export function finalUnitsOfMerchant(database: Database, merchant: string, currency: string): bigint {
-  const rows = database.all<Pick<PaymentRow, "units">>(
-    "SELECT payments.units FROM payments JOIN transactions ON transactions.id = payments.transactionId WHERE transactions.merchant = ? AND payments.currency = ? AND payments.final = 1",
-    ...[merchant, currency],
   );
   return rows.reduce((sum, row) => sum + BigInt(row.units), 0n);
 }

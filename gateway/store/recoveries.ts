@@ -8,9 +8,9 @@ export function readRecovery(database: Database, agentId: string, epoch: number)
 }
 
 /** @public */
-export function insertRecovery(database: Database, { agent, epoch, at, heldSeq, heldHash }: Omit<RecoveryRow, "takenAt">): void {
-  const sql = "INSERT INTO recoveries (agent, epoch, at, heldSeq, heldHash) VALUES (?, ?, ?, ?, ?)";
-  database.run(sql, agent, epoch, at, heldSeq, heldHash);
+export function insertRecovery(database: Database, row: Omit<RecoveryRow, "takenAt">): void {
+  const sql = "INSERT INTO recoveries (agent, epoch, at, heldSeq, heldHash, mark) VALUES (?, ?, ?, ?, ?, ?)";
+  database.run(sql, row.agent, row.epoch, row.at, row.heldSeq, row.heldHash, row.mark);
 }
 
 /**

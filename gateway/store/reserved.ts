@@ -4,10 +4,20 @@
  * change the rows; the rows stay the truth, and a start compares both.
  */
 import { invariant } from "../../protocol/fault.ts";
+import { laneOf } from "../../protocol/job-mode.ts";
 import type { ReservedRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
-type Pending = Pick<TransactionRow, "currency" | "network" | "amountUnits"> & { readonly depositAddress: string };
+type Pending = Pick<TransactionRow, "operation" | "currency" | "network" | "amountUnits" | "depositAddress">;
+
+/**
+ * Under which name a sum is kept: a top-up promises the coin that pays the fees, for one currency's
+ * sweep.
+ * @public
+ */
+export function promiseName({ operation, currency }: Pick<Pending, "operation" | "currency">): string {
+  return operation === "topup" ? laneOf({ mode: operation, currency }) : currency;
+}
 
 /**
  * The sums of an account on a network, one for each currency that anything is or was pending in.
@@ -18,8 +28,9 @@ export function listReserved(database: Database, account: string, network: strin
 }
 
 /**
- * Counts a withdrawal that has become pending; `depositAddress` is the account that pays it. Not
- * for calling twice.
+ * Counts a withdrawal or a top-up that has become pending; `depositAddress` is the account that
+ * pays it. A sweep promises nothing: its money lies on the address that it empties. Not for calling
+ * twice.
  */
 export function reserve(database: Database, pending: Pending): void {
   add(database, pending, 1);
@@ -30,7 +41,10 @@ export function unreserve(database: Database, pending: Pending): void {
   add(database, pending, -1);
 }
 
-function add(database: Database, { depositAddress: account, network, currency, amountUnits }: Pending, sign: 1 | -1): void {
+function add(database: Database, pending: Pending, sign: 1 | -1): void {
+  if (pending.operation === "sweep") return;
+  const { depositAddress: account, network, amountUnits } = pending;
+  const currency = promiseName(pending);
   const sql = "SELECT * FROM reserved WHERE account = ? AND network = ? AND currency = ?";
   const row = database.get<ReservedRow>(sql, account, network, currency);
   const withdrawals = (row?.withdrawals ?? 0) + sign;
@@ -48,9 +62,11 @@ const nameOf = ({ account, network, currency }: ReservedRow): string => `${accou
 
 /** The sums as the rows make them. */
 function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
-  const rows = database.all<Omit<ReservedRow, "withdrawals">>(
-    "SELECT depositAddress AS account, network, currency, amountUnits AS units FROM transactions WHERE operation = 'withdraw' AND status = 0",
-  );
+  const rows = database
+    .all<Pending>(
+      "SELECT operation, depositAddress, network, currency, amountUnits FROM transactions WHERE operation IN ('withdraw', 'topup') AND status = 0",
+    )
+    .map((row) => ({ ...row, account: row.depositAddress, currency: promiseName(row), units: row.amountUnits }));
   const sums = new Map<string, { account: string; network: string; currency: string; withdrawals: number; units: bigint }>();
   for (const { account, network, currency, units } of rows) {
     const name = nameOf({ account, network, currency, withdrawals: 0, units });

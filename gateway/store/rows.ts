@@ -4,6 +4,8 @@
  * times are milliseconds since 1970; flags are 0 or 1.
  */
 
+import type { Operation } from "../../protocol/identity.ts";
+
 /** @public */
 export interface MerchantRow {
   readonly id: string;
@@ -84,7 +86,7 @@ export interface AgentRow {
 export interface TransactionRow {
   readonly id: string;
   readonly merchant: string;
-  readonly operation: "deposit" | "withdraw";
+  readonly operation: Operation;
   readonly mode: "" | "auto" | "manual";
   readonly orderId: string;
   readonly contentHash: string;
@@ -146,6 +148,7 @@ export interface RecoveryRow {
   readonly heldSeq: number; // newest head of the epoch before
   readonly heldHash: string;
   readonly takenAt: number | null; // when the agent's recovered ledger was first heard
+  readonly mark: string; // drawn at its beginning; each of its orders' names starts with it
 }
 
 /**

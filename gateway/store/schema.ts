@@ -5,13 +5,13 @@
  * of the interface and of docs/api.md.
  */
 
-import { callbackTables } from "./callback-tables.ts";
+import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers } from "./callback-tables.ts";
 
 /**
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 12;
+export const schemaVersion = 14;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -19,6 +19,9 @@ CREATE TABLE recoveries (
   agent TEXT NOT NULL REFERENCES agents(id), epoch INTEGER NOT NULL, at INTEGER NOT NULL, heldSeq INTEGER NOT NULL,
   heldHash TEXT NOT NULL, takenAt INTEGER, PRIMARY KEY (agent, epoch)) STRICT;
 `;
+
+/** What version 12 added: which recovery an order belongs to, whatever its epoch. */
+const recoveryMark = "ALTER TABLE recoveries ADD COLUMN mark TEXT NOT NULL DEFAULT '';";
 
 /**
  * What version 8 added: every final transaction of a paying account, as the watcher reads it, also
@@ -48,13 +51,15 @@ CREATE TABLE priceReadings (
  * way in which a list is filtered. The two that begin alike hold every filter between them; one by
  * orderId has the table's own constraint.
  */
+const transactionFilters = `
+CREATE INDEX transactionsByKind ON transactions (merchant, operation, status, createdAt DESC, id);
+CREATE INDEX transactionsByCurrency ON transactions (merchant, currency, operation, status, createdAt DESC, id);
+`;
 const sums = `
 CREATE TABLE reserved (
   account TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, withdrawals INTEGER NOT NULL, units TEXT NOT NULL,
   PRIMARY KEY (account, network, currency)) STRICT;
-CREATE INDEX transactionsByKind ON transactions (merchant, operation, status, createdAt DESC, id);
-CREATE INDEX transactionsByCurrency ON transactions (merchant, currency, operation, status, createdAt DESC, id);
-`;
+${transactionFilters}`;
 
 /** What versions 3 to 7 added. */
 const heard = "heard TEXT NOT NULL DEFAULT ''";
@@ -93,6 +98,57 @@ const accounts = "accounts TEXT NOT NULL DEFAULT '[]'";
 /** What version 10 added: the shop's own words beside an order, as JSON; "" without any. */
 const metadata = "metadata TEXT NOT NULL DEFAULT ''";
 
+/** Deposit requests, withdrawals, and what moves money between a wallet's own accounts. */
+const transactions = (name: string): string => `
+CREATE TABLE ${name} (
+  id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id),
+  operation TEXT NOT NULL CHECK (operation IN ('deposit','withdraw','sweep','topup')),
+  mode TEXT NOT NULL CHECK (mode IN ('','auto','manual')), orderId TEXT NOT NULL, contentHash TEXT NOT NULL,
+  currency TEXT NOT NULL, network TEXT NOT NULL, amount TEXT NOT NULL, amountUnits TEXT NOT NULL,
+  receiverAddress TEXT NOT NULL, depositAddress TEXT NOT NULL, tag TEXT NOT NULL DEFAULT '',
+  status INTEGER NOT NULL CHECK (status IN (0,1,2)), stage TEXT NOT NULL, code TEXT NOT NULL DEFAULT '',
+  txHash TEXT NOT NULL DEFAULT '', feeUnits TEXT NOT NULL DEFAULT '', amountReceivedUnits TEXT NOT NULL DEFAULT '0',
+  finalBlock INTEGER, createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL, ${late}, ${quote},
+  ${metadata},
+  UNIQUE (merchant, operation, orderId)) STRICT;
+`;
+const transactionIndexes = `
+CREATE INDEX transactionsByMerchant ON transactions (merchant, createdAt DESC, id);
+CREATE INDEX transactionsOpen ON transactions (operation, status) WHERE status = 0;
+CREATE INDEX transactionsFinal ON transactions (depositAddress, finalBlock) WHERE finalBlock IS NOT NULL;
+`;
+const transactionColumns = `id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
+  receiverAddress, depositAddress, tag, status, stage, code, txHash, feeUnits, amountReceivedUnits, finalBlock, createdAt,
+  changedAt, expiresAt, late, quote, metadata, callbackStatus`;
+
+/**
+ * What version 13 added: sweeps and top-ups among the transactions, what each address for deposits
+ * holds (holdings.ts fills that), what a person wants swept, and why an address is not.
+ */
+const sweeps = `
+CREATE TABLE nativeCoins (network TEXT PRIMARY KEY, currency TEXT NOT NULL) STRICT;
+CREATE TABLE holdings (
+  address TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, merchant TEXT NOT NULL, units TEXT NOT NULL,
+  PRIMARY KEY (address, network, currency)) STRICT;
+CREATE INDEX holdingsByMerchant ON holdings (merchant, currency);
+CREATE TABLE sweepWishes (
+  address TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, at INTEGER NOT NULL,
+  PRIMARY KEY (address, network, currency)) STRICT;
+CREATE TABLE sweepNotes (
+  address TEXT NOT NULL, network TEXT NOT NULL, currency TEXT NOT NULL, reason TEXT NOT NULL, detail TEXT NOT NULL,
+  at INTEGER NOT NULL, PRIMARY KEY (address, network, currency)) STRICT;
+CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE operation = 'sweep';
+`;
+
+/**
+ * A table's own constraints change with the table alone; foreign keys are off meanwhile (store.ts).
+ */
+const sweepsUpgrade = `${dropCallbackTriggers}
+  ${transactions("newTransactions")} ALTER TABLE newTransactions ADD COLUMN ${callbackStatus};
+  INSERT INTO newTransactions (${transactionColumns}) SELECT ${transactionColumns} FROM transactions;
+  DROP TABLE transactions; ALTER TABLE newTransactions RENAME TO transactions;
+  ${transactionIndexes}${transactionFilters}${callbackTriggers}${sweeps}`;
+
 /**
  * What turns a database of an older version into one of the next, by the older one's number.
  * @public
@@ -119,6 +175,9 @@ export const upgrades: Readonly<Record<number, string>> = {
       json_object('family', 'evm', 'purpose', 'deposits', 'id', depositXpub, 'firstAddress', firstDepositAddress));
     ALTER TABLE agents DROP COLUMN hotAddress; ALTER TABLE agents DROP COLUMN depositXpub;
     ALTER TABLE agents DROP COLUMN firstDepositAddress;`,
+  12: sweepsUpgrade,
+  // An order from before names no mark: whoever opened a ledger by it is told to ask for another.
+  13: `${recoveryMark} UPDATE recoveries SET mark = lower(hex(randomblob(16)));`,
 };
 
 /** @public */
@@ -144,19 +203,8 @@ CREATE TABLE agents (
   ${heard}, ${software}, ${linkBlock}, ${pausedAt}, ${policy}) STRICT;
 CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE releasedAt IS NULL;
 ${agentsByLinkBlock}
-CREATE TABLE transactions (
-  id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), operation TEXT NOT NULL CHECK (operation IN ('deposit','withdraw')),
-  mode TEXT NOT NULL CHECK (mode IN ('','auto','manual')), orderId TEXT NOT NULL, contentHash TEXT NOT NULL,
-  currency TEXT NOT NULL, network TEXT NOT NULL, amount TEXT NOT NULL, amountUnits TEXT NOT NULL,
-  receiverAddress TEXT NOT NULL, depositAddress TEXT NOT NULL, tag TEXT NOT NULL DEFAULT '',
-  status INTEGER NOT NULL CHECK (status IN (0,1,2)), stage TEXT NOT NULL, code TEXT NOT NULL DEFAULT '',
-  txHash TEXT NOT NULL DEFAULT '', feeUnits TEXT NOT NULL DEFAULT '', amountReceivedUnits TEXT NOT NULL DEFAULT '0',
-  finalBlock INTEGER, createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL, ${late}, ${quote},
-  ${metadata},
-  UNIQUE (merchant, operation, orderId)) STRICT;
-CREATE INDEX transactionsByMerchant ON transactions (merchant, createdAt DESC, id);
-CREATE INDEX transactionsOpen ON transactions (operation, status) WHERE status = 0;
-CREATE INDEX transactionsFinal ON transactions (depositAddress, finalBlock) WHERE finalBlock IS NOT NULL;
+${transactions("transactions")}
+${transactionIndexes}
 CREATE TABLE jobs (
   agent TEXT NOT NULL REFERENCES agents(id), sequence INTEGER NOT NULL, hash TEXT NOT NULL, text TEXT NOT NULL,
   transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), answeredAt INTEGER, PRIMARY KEY (agent, sequence)) STRICT;
@@ -182,4 +230,4 @@ CREATE TABLE balances (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
-${recoveries}${spends}${receivingKeys}${prices}${callbackTables}${sums}`;
+${recoveries}${recoveryMark}${spends}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}`;

@@ -58,7 +58,7 @@ export type SignedWithdrawal = TransactionRow &
 export function listPendingVersions(database: Database, network: string, versionsMax: number): readonly SignedWithdrawal[] {
   return database.all<SignedWithdrawal>(
     `SELECT t.*, s.version, s.account, s.slot, s.txHash AS versionHash FROM transactions t JOIN signatures s ON s.transactionId = t.id
-       WHERE t.operation = 'withdraw' AND t.status = 0 AND t.network = ? AND s.version <= ? ORDER BY t.id, s.version`,
+       WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.version <= ? ORDER BY t.id, s.version`,
     ...[network, versionsMax],
   );
 }
@@ -67,17 +67,19 @@ export function listPendingVersions(database: Database, network: string, version
  * A version of a withdrawal that has ended.
  * @public
  */
-export type EndedVersion = Pick<TransactionRow, "id" | "currency" | "amountUnits"> & Pick<SignatureRow, "feeMax">;
+export type EndedVersion = Pick<TransactionRow, "id" | "operation" | "currency" | "amountUnits"> & Pick<SignatureRow, "feeMax">;
 
 /**
- * Each version that an account signed of a withdrawal that ended after `sinceMs`.
+ * Each version that an account signed of a withdrawal that ended after `sinceMs`; of sweeps each
+ * that goes to it.
  * @public
  */
 export function listEndedVersions(database: Database, account: string, sinceMs: number): readonly EndedVersion[] {
   return database.all<EndedVersion>(
-    `SELECT transactions.id, transactions.currency, transactions.amountUnits, signatures.feeMax
-     FROM signatures JOIN transactions ON transactions.id = signatures.transactionId
-     WHERE signatures.account = ? AND transactions.status <> 0 AND transactions.changedAt > ?`,
-    ...[account, sinceMs],
+    `SELECT t.id, t.operation, t.currency, t.amountUnits, s.feeMax
+     FROM signatures s JOIN transactions t ON t.id = s.transactionId
+     WHERE t.status <> 0 AND t.changedAt > ?
+       AND (s.account = ? OR (t.operation = 'sweep' AND t.receiverAddress = ?))`,
+    ...[sinceMs, account, account],
   );
 }

@@ -9,6 +9,7 @@ import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
+import { mendHoldings } from "./holdings.ts";
 import { mendReserved } from "./reserved.ts";
 import { schema, schemaVersion, upgrades } from "./schema.ts";
 import type { Statements, Value } from "./statements.ts";
@@ -140,11 +141,16 @@ const isThere = (raw: InstanceType<typeof DatabaseSync>, table: string): boolean
 /** Brings an older database to the newest version it can, each step whole or not at all. */
 function upgraded(raw: InstanceType<typeof DatabaseSync>, found: number): number {
   let version = found;
+  if (upgrades[version] === undefined) return version;
+  // A table that others refer to can only be made anew without them looking; they look afterwards.
+  raw.exec("PRAGMA foreign_keys = OFF");
   for (let step = upgrades[version]; step !== undefined; step = upgrades[version]) {
     const next = version + 1;
     raw.exec(`BEGIN IMMEDIATE; ${step} UPDATE meta SET value = '${next}' WHERE name = 'schema'; COMMIT`);
     version = next;
   }
+  raw.exec("PRAGMA foreign_keys = ON");
+  invariant(raw.prepare("PRAGMA foreign_key_check").all().length === 0, "no row refers to one that is gone");
   return version;
 }
 
@@ -152,6 +158,7 @@ function upgraded(raw: InstanceType<typeof DatabaseSync>, found: number): number
 function fillSums(raw: InstanceType<typeof DatabaseSync>): void {
   raw.exec("BEGIN IMMEDIATE");
   mendReserved(cachedDatabase(raw));
+  mendHoldings(cachedDatabase(raw));
   raw.exec("COMMIT");
 }
 
@@ -159,7 +166,7 @@ function checkVersion(raw: InstanceType<typeof DatabaseSync>, path: string): voi
   const row = isThere(raw, "meta")
     ? (raw.prepare("SELECT value FROM meta WHERE name = 'schema'").get() as { value: string } | undefined)
     : undefined;
-  const hadSums = isThere(raw, "reserved");
+  const hadSums = isThere(raw, "reserved") && isThere(raw, "holdings");
   const version = row === undefined ? null : upgraded(raw, Number(row.value));
   if (version === schemaVersion && !hadSums) fillSums(raw);
   if (version === schemaVersion) return;

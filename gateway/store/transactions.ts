@@ -113,7 +113,8 @@ function waysOf(filter: TransactionFilter): readonly Way[] {
     return [{ index: "", conditions: [...always, order, ...equal("operation", operation), ...equal("status", status)] }];
   }
   if (operation === undefined && status === undefined && currency === undefined) {
-    return [{ index: "transactionsByMerchant", conditions: always }];
+    const orders = { text: "operation IN ('deposit', 'withdraw')", values: [] };
+    return [{ index: "transactionsByMerchant", conditions: [...always, orders] }];
   }
   const index = currency === undefined ? "transactionsByKind" : "transactionsByCurrency";
   const kinds = operation === undefined ? operations : [operation];

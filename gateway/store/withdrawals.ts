@@ -1,7 +1,9 @@
 /**
- * Withdrawals in the table of transactions. Each way in which one changes stands here, with what it
- * makes of the reserved sums.
+ * Withdrawals in the table of transactions, sweeps and top-ups among them: whatever an agent signs.
+ * Each way in which one changes stands here, with what it makes of the reserved sums and of what
+ * addresses for deposits hold.
  */
+import { changeHoldings } from "./holdings.ts";
 
 import { reserve, unreserve } from "./reserved.ts";
 import type { TransactionRow } from "./rows.ts";
@@ -19,8 +21,28 @@ export function withdrawalOfOrder(database: Database, merchant: string, orderId:
  * @public
  */
 export function insertWithdrawal(database: Database, row: Omit<NewTransaction, "operation" | "quote">): void {
-  insertTransaction(database, { ...row, operation: "withdraw", quote: "" });
-  reserve(database, row);
+  insertOutgoing(database, { ...row, operation: "withdraw" });
+}
+
+/**
+ * As `insertWithdrawal`, for whatever an agent is to sign.
+ * @public
+ */
+export function insertOutgoing(database: Database, row: Omit<NewTransaction, "quote">): void {
+  insertTransaction(database, { ...row, quote: "" });
+  changed(database, null, readTransaction(database, row.id) ?? null);
+}
+
+/**
+ * What a change of a row makes of the sums that stand on it. `before` is null when the row is new.
+ */
+function changed(database: Database, before: TransactionRow | null, after: TransactionRow | null): void {
+  const wasOpen = before?.status === 0;
+  const isOpen = after?.status === 0;
+  const isOther = before?.amountUnits !== after?.amountUnits || before?.currency !== after?.currency;
+  if (before !== null && wasOpen && (!isOpen || isOther)) unreserve(database, before);
+  if (after !== null && isOpen && (!wasOpen || isOther)) reserve(database, after);
+  changeHoldings(database, before, after);
 }
 
 /**
@@ -41,8 +63,7 @@ export function updateWithdrawal(database: Database, id: string, change: Withdra
        receiverAddress = coalesce(?, receiverAddress), changedAt = ? WHERE id = ?`,
     ...[status ?? null, stage ?? null, code ?? null, receiverAddress ?? null, nowMs, id],
   );
-  if (before?.status === 0 && status !== 0) unreserve(database, before);
-  if (before !== undefined && before.status !== 0 && status === 0) reserve(database, before);
+  if (before !== undefined) changed(database, before, readTransaction(database, id) ?? null);
   return changes > 0;
 }
 
@@ -68,14 +89,13 @@ export function replaceWithdrawal(
   >,
 ): void {
   const before = readTransaction(database, id);
-  if (before?.status === 0) unreserve(database, before);
   const { mode, contentHash, currency, network, amount, amountUnits, receiverAddress, tag, expiresAt, changedAt } = order;
   database.run(
     `UPDATE transactions SET mode = ?, contentHash = ?, currency = ?, network = ?, amount = ?, amountUnits = ?,
        receiverAddress = ?, tag = ?, expiresAt = ?, changedAt = ? WHERE id = ?`,
     ...[mode, contentHash, currency, network, amount, amountUnits, receiverAddress, tag, expiresAt, changedAt, id],
   );
-  if (before?.status === 0) reserve(database, { ...before, currency, network, amountUnits });
+  if (before !== undefined) changed(database, before, readTransaction(database, id) ?? null);
 }
 
 /**
@@ -111,26 +131,26 @@ export type WithdrawalEnd = Pick<
  */
 export function endWithdrawal(database: Database, id: string, ending: WithdrawalEnd): boolean {
   const { status, stage, code, txHash, feeUnits, finalBlock, changedAt } = ending;
+  const before = readTransaction(database, id);
   const { changes } = database.run(
     `UPDATE transactions SET status = ?, stage = ?, code = ?, txHash = ?, feeUnits = ?, finalBlock = ?, changedAt = ?
        WHERE id = ? AND status = 0`,
     ...[status, stage, code, txHash, feeUnits, finalBlock, changedAt, id],
   );
-  const ended = changes > 0 ? readTransaction(database, id) : undefined;
-  if (ended !== undefined) unreserve(database, ended);
+  if (changes > 0 && before !== undefined) changed(database, before, readTransaction(database, id) ?? null);
   return changes > 0;
 }
 
 /** @public */
-export type Promised = Pick<TransactionRow, "currency" | "amountUnits" | "status">;
+export type Promised = Pick<TransactionRow, "operation" | "currency" | "amountUnits" | "status">;
 
 /**
- * Withdrawals of an account on a network that ended in a later block than `block`.
+ * Withdrawals and top-ups of an account on a network that ended in a later block than `block`.
  * @public
  */
 export function listEndedAfter(database: Database, account: string, network: string, block: number): readonly Promised[] {
   return database.all<Promised>(
-    "SELECT currency, amountUnits, status FROM transactions WHERE operation = 'withdraw' AND status <> 0 AND depositAddress = ? AND network = ? AND finalBlock > ?",
+    "SELECT operation, currency, amountUnits, status FROM transactions WHERE operation IN ('withdraw', 'topup') AND status <> 0 AND depositAddress = ? AND network = ? AND finalBlock > ?",
     ...[account, network, block],
   );
 }

@@ -54,7 +54,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
   const teller = createLoggedTeller(deliver, log, retryMs);
   const look = (): void => {
     const times = { at: clock(), nowMs: monotonic() };
-    const origin = { process: "gateway", agent: "" } as const;
+    const origin = { process: "gateway" } as const;
     const seen = observe(standings, { ...times, conditions: agentConditions(options), unknown: [] }, origin);
     standings = seen.standings;
     const alarms = listAlarmsAfter(database, lastAlarm, alarmsMax);

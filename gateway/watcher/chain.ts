@@ -8,6 +8,7 @@ import type { Code } from "../../protocol/codes.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayChain, GatewayCurrency } from "../config.ts";
 import { recordAlarm } from "../store/alarm.ts";
+import type { TransactionRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
 
@@ -20,6 +21,10 @@ export interface TokenMemory {
   askedAt: number | null;
 }
 
+/**
+ * A chain as the watcher reads it.
+ * @public
+ */
 export interface WatchedChain {
   readonly name: string; // key of the configuration's chains
   readonly network: string; // CAIP-2
@@ -32,7 +37,18 @@ export interface WatchedChain {
   readonly clock: () => number;
 }
 
-/** Where the chain stands in one pass. */
+/**
+ * What a transaction moves: a top-up the coin that pays the fees, whatever currency's sweep it is
+ * for.
+ */
+export function contractOf({ operation }: Pick<TransactionRow, "operation">, { contract }: GatewayCurrency): string {
+  return operation === "topup" ? "" : contract;
+}
+
+/**
+ * Where the chain stands in one pass.
+ * @public
+ */
 export interface Tip {
   readonly head: BlockId; // one node's word
   readonly final: BlockId; // agreed

@@ -10,7 +10,7 @@ import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import { signedBy } from "../store/signatures.ts";
 import { listSpendingAccounts, pendingSlotOwner } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
-import type { WatchedChain } from "./chain.ts";
+import { contractOf, type WatchedChain } from "./chain.ts";
 
 /**
  * Deposit addresses and the requests they belong to; only grows, because an address is watched for
@@ -69,7 +69,9 @@ export async function findPayments(
   if (list.size === 0 || blocks.length === 0) return [];
   const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
   const found = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
-  return found.map(({ contract, amountUnits, index, ...payment }) => ({
+  // What a top-up brings is the wallet's own, and was paid by nobody.
+  const paid = found.filter(({ txHash }) => signedBy(chain.store.database, txHash) === undefined);
+  return paid.map(({ contract, amountUnits, index, ...payment }) => ({
     ...payment,
     logIndex: index,
     currency: currencies.get(contract) as string,
@@ -89,13 +91,13 @@ export async function findConsumptions(chain: WatchedChain, blocks: readonly Wat
     return row === null ? [] : [{ spend, row }];
   });
   return inWaves(foreign, questionsAtOnce, async ({ spend, row }): Promise<Consumption> => {
-    const contract = chain.currencies.find((currency) => currency.id === row.currency)?.contract;
-    if (contract === undefined) {
+    const currency = chain.currencies.find(({ id }) => id === row.currency);
+    if (currency === undefined) {
       const detail = `currency ${row.currency} is not configured`;
       return { row, verdict: { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail } };
     }
     const { account, slot } = spend;
-    const to = { contract, destination: row.receiverAddress, amountUnits: BigInt(row.amountUnits) };
+    const to = { contract: contractOf(row, currency), destination: row.receiverAddress, amountUnits: BigInt(row.amountUnits) };
     return { row, verdict: await chain.reader.judgeSpend({ network: chain.network, account, slot, ...to }, spend) };
   });
 }

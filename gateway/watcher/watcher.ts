@@ -32,6 +32,10 @@ export interface WatcherOptions {
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly pollMs?: number; // pause between two passes, 1000 unless told
+  /**
+   * Called at the end of each pass that could name the tip, and waited for; rejects for bugs alone.
+   */
+  readonly onPass?: (chain: WatchedChain, tip: Tip) => Promise<void>;
 }
 
 /**
@@ -95,6 +99,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
 class ChainWatch {
   readonly #chain: WatchedChain;
   readonly #pollMs: number;
+  readonly #onPass: NonNullable<WatcherOptions["onPass"]>;
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
   readonly #deposits: DepositMemory = newDepositMemory();
   readonly #balances: BalanceMemory = { doneKey: "" };
@@ -123,6 +128,7 @@ class ChainWatch {
       clock,
     };
     this.#pollMs = options.pollMs ?? pollMsDefault;
+    this.#onPass = options.onPass ?? (() => Promise.resolve());
   }
 
   start(): void {
@@ -181,6 +187,8 @@ class ChainWatch {
       isAllRead = (await attempt(faults, () => scanDeposits(chain, tip, this.#deposits))) ?? true;
     }
     this.#note(faults[0] ?? null, isAllRead);
+    // What is not all read yet says nothing of what an address holds.
+    if (tip !== null && isAllRead && faults.length === 0 && !this.#closed) await this.#onPass(chain, tip);
     return isAllRead;
   }
 

@@ -13,7 +13,7 @@ import type { TransactionRow } from "../store/rows.ts";
 import { listPendingVersions, type SignedWithdrawal } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
-import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
+import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { Turns } from "./turns.ts";
 
 interface OpenWithdrawal {
@@ -109,7 +109,7 @@ function paymentOf(chain: WatchedChain, row: SignedWithdrawal): Payment | null {
     network: chain.network,
     account: row.account,
     slot: row.slot,
-    contract: currency.contract,
+    contract: contractOf(row, currency),
     destination: row.receiverAddress,
     amountUnits: BigInt(row.amountUnits),
   };

@@ -6,6 +6,7 @@
  */
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
+import { isInternal, type JobMode } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import { advanceJobChain } from "../store/agent-state.ts";
@@ -13,6 +14,7 @@ import { readAgent } from "../store/agents.ts";
 import { deleteJob, insertJob, listUnsigned, listWaiting, unplaceJob, waitingPlace } from "../store/jobs.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { readPlace } from "../store/sweeps.ts";
 
 /**
  * Makes the job of a withdrawal: at the next place of the chain when the agent was heard by the
@@ -68,7 +70,6 @@ export function appendJob(
   transaction: TransactionRow,
   nowMs: number,
 ): { readonly sequence: number } {
-  invariant(transaction.operation === "withdraw" && transaction.mode !== "", "only a withdrawal makes a job");
   invariant(transaction.merchant === agent.merchant, "a withdrawal never goes to another merchant's agent");
   const sequence = agent.jobSequence + 1;
   const job: Job = {
@@ -81,13 +82,14 @@ export function appendJob(
     // One that waited for its agent until it ran out is for the agent to call so.
     issuedAt: Math.min(nowMs, transaction.expiresAt - 1),
     expiresAt: transaction.expiresAt,
-    mode: transaction.mode,
+    mode: modeOf(transaction),
     transactionId: transaction.id,
     orderId: transaction.orderId,
     currency: transaction.currency,
     amount: transaction.amount,
-    address: transaction.receiverAddress,
+    address: isInternal(modeOf(transaction)) ? "" : transaction.receiverAddress,
     tag: transaction.tag,
+    ...placeOf(transaction),
   };
   const text = JSON.stringify(job);
   assertReadable(text);
@@ -96,6 +98,19 @@ export function appendJob(
   const isNext = advanceJobChain(database, agent.id, agent.jobSequence, sequence, hash);
   invariant(isNext, "the agent's row was read outside this transaction");
   return { sequence };
+}
+
+function modeOf({ operation, mode }: TransactionRow): JobMode {
+  if (operation === "sweep" || operation === "topup") return operation;
+  invariant(operation === "withdraw" && mode !== "", "only a withdrawal makes a job");
+  return mode;
+}
+
+/** The address for deposits of a sweep or a top-up: where either goes is not said to the agent. */
+function placeOf(row: TransactionRow): Pick<Job, "depositIndex" | "depositAddress"> {
+  if (!isInternal(modeOf(row))) return {};
+  const depositAddress = row.operation === "sweep" ? row.depositAddress : row.receiverAddress;
+  return { depositIndex: readPlace(row), depositAddress };
 }
 
 /**

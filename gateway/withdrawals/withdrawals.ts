@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Code } from "../../protocol/codes.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
+import type { Job } from "../../protocol/messages.ts";
 import { type Answer, data, isAnswer, json, render, say } from "../answer/answer.ts";
 import { type Order, type OrderShape, readOrder, readOrders } from "../answer/body.ts";
 import type { Language } from "../answer/language.ts";
@@ -41,6 +42,15 @@ const dayMs = 24 * hourMs;
  */
 export function contentHashOf(mode: "auto" | "manual", order: Pick<Order, "currency" | "amount" | "address" | "tag">): string {
   const content = [mode, order.currency, order.amount, order.address, order.tag];
+  return createHash("sha256").update(JSON.stringify(content)).digest("hex");
+}
+
+/**
+ * As `contentHashOf`, of a job: of a sweep and a top-up the address for deposits counts.
+ * @public
+ */
+export function contentHashOfJob(job: Pick<Job, "mode" | "currency" | "amount" | "address" | "depositAddress" | "tag">): string {
+  const content = [job.mode, job.currency, job.amount, job.depositAddress ?? job.address, job.tag];
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
 

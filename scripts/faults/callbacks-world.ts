@@ -1,19 +1,20 @@
 /**
  * Callbacks under faults: the real gateway process, killed and started again in a stream of
- * withdrawals that an agent and a chain in this process carry to their end. Three receivers of the
- * shop: one that is well, one that dies, hangs, answers 500 and 429 by turns, one that does so and
- * answers 410 besides. The stock verifier judges every message.
+ * withdrawals and deposits that an agent, payers and a chain in this process carry to their end.
+ * Three receivers of the shop: one that is well, one that dies, hangs, answers 500 and 429 by
+ * turns, one that does so and answers 410 besides. The stock verifier judges every message.
  */
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { publicKeyFromHex } from "../../protocol/envelope.ts";
-import { type ChainNode, FakeChain, serveChain } from "../../test/support/fake-chain.ts";
+import { type ChainNode, FakeChain, serveChain } from "../../rig/fake-chain.ts";
 import { type Receiver, startReceiver } from "../callback-receiver.ts";
 import { run, type Started, until } from "../processes.ts";
 import { projectRoot } from "../rig.ts";
 import { createShop } from "../shop.ts";
+import { Depositor, depositAmount, depositMinutes, type Ending } from "./deposits-plan.ts";
 import { StubAgent } from "./gateway-agent.ts";
 import { askCopy, type GatewayFolder, makeGatewayFolder, startGateway } from "./gateway-folder.ts";
 import { seeded } from "./tally.ts";
@@ -22,6 +23,7 @@ export interface CallbackFaults {
   readonly records: number;
   readonly kills: number;
   readonly seed: string;
+  readonly untilExpired: boolean; // also deposits that end by time, a minute after they were asked for
   readonly say: (line: string) => void;
 }
 
@@ -29,6 +31,7 @@ export interface CallbackReport {
   readonly records: number;
   readonly kills: number;
   readonly events: number;
+  readonly types: Readonly<Record<string, number>>; // events by type
   readonly messages: number; // that the live receiver got, repeats included
   readonly repeats: number;
   readonly switchedOff: number; // times that a 410 did it
@@ -41,6 +44,14 @@ const moods: readonly Mood[] = ["well", "dead", "hung", "500", "well", "429", "4
 const moodMs = 700;
 const openAtOnce = 24;
 const endMs = 300_000;
+const turnMs = 300; // of the payers and their chain
+/** Every third record is a deposit. */
+const depositEvery = 3;
+/** Among so many records each kind of deposit comes, and some of it while the gateway is up. */
+const recordsWithAll = 60;
+const paidOut: Ending = { last: "withdrawal.completed", status: 1, also: ["withdrawal.created"] };
+const depositTypes = ["detected", "partial", "below_minimum", "completed", "overpaid"];
+const timedTypes = ["expired", "late"];
 
 /** A receiver whose mood a clock turns; dead means that nobody listens on its port. */
 class MoodyReceiver {
@@ -122,9 +133,10 @@ export class CallbacksWorld {
     const dir = mkdtempSync(join(tmpdir(), "autowithdraw-callbacks-"));
     const node = await serveChain(new FakeChain());
     const folder = await makeGatewayFolder(join(dir, "gateway"), node.url);
-    const config = JSON.parse(readFileSync(folder.configPath, "utf8")) as object;
+    const config = JSON.parse(readFileSync(folder.configPath, "utf8")) as { chains: { local: object } };
+    const chains = { local: { ...config.chains.local, confirmations: 3 } }; // so that payments are seen before they are final
     const callbacks = { allowPrivate: true, retrySeconds: Array.from({ length: 32 }, () => 1), timeoutSeconds: 1 };
-    writeFileSync(folder.configPath, JSON.stringify({ ...config, callbacks }));
+    writeFileSync(folder.configPath, JSON.stringify({ ...config, chains, callbacks, lifetimes: { depositMinutes } }));
     return new CallbacksWorld(faults, dir, folder, node);
   }
 
@@ -150,14 +162,20 @@ export class CallbacksWorld {
   }
 
   /** Orders one record, again and again until it is answered. */
-  async #order(number: number): Promise<string> {
+  async #order(number: number, depositor: Depositor): Promise<readonly [id: string, ending: Ending]> {
     const shop = createShop({ gatewayUrl: this.#folder.url, shopKey: this.#folder.shopKey });
+    const orderId = `order-${number}`;
     const receiver = `0x${number.toString(16).padStart(40, "5")}`;
     for (;;) {
-      const answer = await shop.autoWithdraw({ orderId: `order-${number}`, currency: "eth", amount: "0.001", receiver });
-      if (answer.transactionId !== "") return answer.transactionId;
-      // balances are not read yet after a start
-      if (answer.status === 400 || answer.status === 422) await sleep(200);
+      if (number % depositEvery === 0) {
+        const made = await shop.deposit("eth", depositAmount, orderId).catch(() => null);
+        if (made !== null) return [made.transactionId, depositor.take(made.transactionId, made.address, number / depositEvery)];
+      } else {
+        const answer = await shop.autoWithdraw({ orderId, currency: "eth", amount: "0.001", receiver });
+        if (answer.transactionId !== "") return [answer.transactionId, paidOut];
+        // balances are not read yet after a start
+        if (answer.status === 400 || answer.status === 422) await sleep(200);
+      }
       await sleep(20);
     }
   }
@@ -172,9 +190,11 @@ export class CallbacksWorld {
     const leaving = await this.#target(merchant, moods);
     await this.#up();
     let isWorking = true;
-    const ids = new Set<string>();
+    const ids = new Map<string, Ending>();
+    const depositor = new Depositor(this.#agent.chain, () => live.receiver.messages, this.#faults.untilExpired);
     const turning = this.#turn([moody, leaving], () => isWorking);
-    const ordering = this.#orderAll(records, ids);
+    const paying = setInterval(() => depositor.turn(), turnMs).unref();
+    const ordering = this.#orderAll(records, ids, depositor);
     for (let killed = 0; killed < kills; killed++) {
       await sleep(150 + random() * 900);
       this.#gateway?.child.kill("SIGKILL");
@@ -186,7 +206,8 @@ export class CallbacksWorld {
     isWorking = false;
     await turning;
     for (const { receiver } of [moody, leaving]) await receiver.turn("well");
-    await this.#allTold(ids, [live, moody]);
+    await this.#allTold(ids, [live, moody], depositor);
+    clearInterval(paying);
     const report = this.#judge(ids, live, moody, (performance.now() - startedAt) / 1000);
     this.#agent.close();
     this.#gateway?.child.kill("SIGTERM");
@@ -197,13 +218,13 @@ export class CallbacksWorld {
     return report;
   }
 
-  async #orderAll(records: number, ids: Set<string>): Promise<void> {
+  async #orderAll(records: number, ids: Map<string, Ending>, depositor: Depositor): Promise<void> {
     let next = 1;
     const lane = async (): Promise<void> => {
       while (next <= records) {
         const number = next;
         next += 1;
-        ids.add(await this.#order(number));
+        ids.set(...(await this.#order(number, depositor)));
       }
     };
     await Promise.all(Array.from({ length: openAtOnce }, lane));
@@ -227,13 +248,13 @@ export class CallbacksWorld {
     }
   }
 
-  async #allTold(ids: ReadonlySet<string>, targets: readonly Target[]): Promise<void> {
+  async #allTold(ids: ReadonlyMap<string, Ending>, targets: readonly Target[], depositor: Depositor): Promise<void> {
     const waiting = `SELECT 1 FROM callbackDeliveries WHERE state = 'waiting' LIMIT 1`;
     const open = "SELECT 1 FROM transactions WHERE status = 0 UNION ALL SELECT 1 FROM callbackChanges LIMIT 1";
     const isOver = async (): Promise<true | undefined> => {
       if (!this.#agent.isLinked) await this.#agent.connect(this.#folder.port).catch(() => undefined);
       await sleep(300);
-      if (askCopy(this.#folder.database, open).length > 0) return undefined;
+      if (!depositor.isDone || askCopy(this.#folder.database, open).length > 0) return undefined;
       return askCopy(this.#folder.database, waiting).length === 0 ? true : undefined;
     };
     const context = (): string =>
@@ -241,7 +262,7 @@ export class CallbacksWorld {
     await until("everything told", endMs, isOver, context).catch((error: unknown) => this.#violations.push(String(error)));
   }
 
-  #judge(ids: ReadonlySet<string>, live: Target, moody: Target, seconds: number): CallbackReport {
+  #judge(ids: ReadonlyMap<string, Ending>, live: Target, moody: Target, seconds: number): CallbackReport {
     const { records, kills } = this.#faults;
     const sql = "SELECT id, type, transactionId, sequence FROM callbackEvents WHERE transactionId IS NOT NULL";
     const events = askCopy<EventRow>(this.#folder.database, sql);
@@ -254,8 +275,13 @@ export class CallbacksWorld {
       this.#judgeOrder(ids, receiver.messages);
     }
     const messages = live.receiver.messages.length;
+    const types: Record<string, number> = {};
+    for (const { type } of events) types[type] = (types[type] ?? 0) + 1;
+    if (records >= recordsWithAll)
+      for (const name of this.#faults.untilExpired ? [...depositTypes, ...timedTypes] : depositTypes)
+        if (types[`deposit.${name}`] === undefined) this.#violations.push(`no deposit.${name} was ever told`);
     return {
-      ...{ records: ids.size, kills, events: events.length, messages, repeats: messages - events.length },
+      ...{ records: ids.size, kills, events: events.length, types, messages, repeats: messages - events.length },
       ...{
         switchedOff: this.#switchedOff,
         seconds: Math.round(seconds),
@@ -265,10 +291,10 @@ export class CallbacksWorld {
   }
 
   /**
-   * Whoever keeps the newest sequence of a record knows how it ended, and each record has its first
-   * and its last event.
+   * Whoever keeps the newest sequence of a record knows how it ended, and no event is missing that
+   * its way must have had.
    */
-  #judgeOrder(ids: ReadonlySet<string>, messages: Receiver["received"]): void {
+  #judgeOrder(endings: ReadonlyMap<string, Ending>, messages: Receiver["received"]): void {
     const types = new Map<string, Set<string>>();
     const newest = new Map<string, Receiver["received"][number]>();
     for (const message of messages) {
@@ -279,11 +305,13 @@ export class CallbacksWorld {
       if (known?.sequence === message.sequence && known.id !== message.id)
         this.#violations.push(`two events of ${id} have sequence ${message.sequence}`);
     }
-    for (const id of ids) {
+    for (const [id, ending] of endings) {
       const last = newest.get(id);
-      if (last?.type !== "withdrawal.completed" || last.data.status !== 1)
-        this.#violations.push(`the newest event of ${id} is ${last?.type}, status ${String(last?.data.status)}`);
-      if (types.get(id)?.has("withdrawal.created") !== true) this.#violations.push(`${id} has no withdrawal.created`);
+      if (last?.type !== ending.last || last.data.status !== ending.status)
+        this.#violations.push(
+          `the newest event of ${id} is ${last?.type}, status ${String(last?.data.status)}, not ${ending.last}`,
+        );
+      for (const type of ending.also) if (types.get(id)?.has(type) !== true) this.#violations.push(`${id} has no ${type}`);
     }
   }
 }

@@ -13,8 +13,9 @@ import { AgentError } from "../../protocol/fault.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { Entry, Statement } from "../../protocol/messages.ts";
 import { parseJob, parseStatement } from "../../protocol/payloads.ts";
-import { assertSafe, type KnownLimits } from "../../test/invariants.ts";
-import { agentId, Gateway, merchant } from "../../test/support/signer-rig.ts";
+import { GatewaySide } from "../../rig/gateway-side.ts";
+import { assertSafe, type KnownLimits } from "../../rig/invariants.ts";
+import { agentId, known, merchant } from "../../rig/signer-rig.ts";
 import { type Identity, openedOf, type SignerFolder } from "./signer-folder.ts";
 
 type Client = SocketClient<CourierRequests, CourierAnswers>;
@@ -49,7 +50,7 @@ interface Mined {
 }
 
 export class Counterpart {
-  readonly gateway = new Gateway(Date.now);
+  readonly gateway = new GatewaySide(known, Date.now);
   readonly identity: Identity;
   readonly violations: string[] = [];
   /** Every raw transaction that ever left a signer, by withdrawal and version. */

@@ -8,9 +8,9 @@ import { parseAmount } from "../../protocol/amount.ts";
 import { jobHashOf } from "../../protocol/identity.ts";
 import type { Head, Welcome } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { FakeChain, hashOf } from "../../test/support/fake-chain.ts";
-import type { AgentKeys } from "../../test/support/gateway-database.ts";
-import { type EntryBody, hashAt, headAt, LinkAgent, statementOf } from "../../test/support/link-agent.ts";
+import { FakeChain, hashOf } from "../../rig/fake-chain.ts";
+import type { AgentKeys } from "../../rig/gateway-database.ts";
+import { type EntryBody, hashAt, headAt, LinkAgent, statementOf } from "../../rig/link-agent.ts";
 
 interface Paid {
   readonly text: string; // of its job

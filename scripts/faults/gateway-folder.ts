@@ -13,7 +13,7 @@ import { initFolder } from "../../gateway/operator/folder.ts";
 import { createMerchant } from "../../gateway/operator/people.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
-import type { AgentKeys } from "../../test/support/gateway-database.ts";
+import type { AgentKeys } from "../../rig/gateway-database.ts";
 import { freePort, type Started, start, until } from "../processes.ts";
 import { projectRoot } from "../rig.ts";
 
@@ -31,6 +31,11 @@ export interface GatewayFolder {
 }
 
 export const hotAddress = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+/** Nobody pays from it: of the words "abandon" eleven times and "about". */
+const depositAccount = {
+  ...{ family: "evm", purpose: "deposits", firstAddress: "0x030821f53C79461511bCf64367eCc9D013060408" },
+  id: "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj",
+};
 const eth = { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" };
 
 /** Who answers the link: keys this process has, or a paired agent's public ones. */
@@ -85,7 +90,7 @@ export async function makeGatewayFolder(dir: string, node: string, paired?: Pair
       agent.wallet,
       publicKeyHex(agent.signerKey),
       publicKeyHex(agent.linkKey),
-      JSON.stringify([{ family: "evm", purpose: "hot", id: agent.hotAddress, firstAddress: agent.hotAddress }]),
+      JSON.stringify([{ family: "evm", purpose: "hot", id: agent.hotAddress, firstAddress: agent.hotAddress }, depositAccount]),
       JSON.stringify([eth]),
     );
     for (const name of ["gateway.key", "gateway.db", "gateway.db-wal"]) copyFileSync(join(draft, name), join(dir, name));

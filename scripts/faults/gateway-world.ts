@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { openStore } from "../../gateway/store/store.ts";
 import { publicKeyFromHex } from "../../protocol/envelope.ts";
-import { type ChainNode, FakeChain, serveChain } from "../../test/support/fake-chain.ts";
+import { type ChainNode, FakeChain, serveChain } from "../../rig/fake-chain.ts";
 import { childrenOf, type Started, until } from "../processes.ts";
 import { createShop, type ShopOrder } from "../shop.ts";
 import { StubAgent } from "./gateway-agent.ts";

@@ -3,7 +3,7 @@
  * pushed over an edge. The edges are those of the readers: 2^53, empty and overlong texts, halves
  * of surrogates, names that objects of this language treat specially.
  */
-import type { Seeded } from "../../test/support/seeded.ts";
+import type { Seeded } from "../../rig/seeded.ts";
 
 export const edges: readonly unknown[] = [
   ...[null, true, false, 0, 1, -1, 2, 255, 1.5, -0, 2 ** 31, 2 ** 32, 2 ** 53 - 1, 2 ** 53, -(2 ** 53), 1e21, 8.64e15 + 1],

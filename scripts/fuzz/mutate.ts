@@ -2,7 +2,7 @@
  * Blind changes of kept input: bits, bytes, pieces moved, doubled, dropped or taken from another
  * input, and the target's own words.
  */
-import type { Seeded } from "../../test/support/seeded.ts";
+import type { Seeded } from "../../rig/seeded.ts";
 
 const bytesMax = 4_096;
 const telling = [

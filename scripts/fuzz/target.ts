@@ -5,7 +5,7 @@
  */
 import { type Code, codes } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import type { Seeded } from "../../test/support/seeded.ts";
+import type { Seeded } from "../../rig/seeded.ts";
 
 export interface Target {
   readonly name: string;

@@ -6,7 +6,7 @@ import { utils } from "tronweb";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
 import type { Transfer } from "../../chains/tron/raw-data.ts";
 import { attachSignature, buildTransfer, describe, digestOf } from "../../chains/tron/transaction.ts";
-import { Seeded } from "../../test/support/seeded.ts";
+import { Seeded } from "../../rig/seeded.ts";
 import {
   encodeByTronweb,
   exactNumbers,
@@ -15,8 +15,8 @@ import {
   readByTronweb,
   readingOf,
   signerByTronweb,
-} from "../../test/support/tron-judge.ts";
-import { addressBy, keyBy, payer, transferBy } from "../../test/support/tron-values.ts";
+} from "../../rig/tron-judge.ts";
+import { addressBy, keyBy, payer, transferBy } from "../../rig/tron-values.ts";
 import { must } from "./target.ts";
 import { mutateRawData } from "./tron-mutations.ts";
 

@@ -4,7 +4,7 @@
  * put together again.
  */
 
-import type { Seeded } from "../../test/support/seeded.ts";
+import type { Seeded } from "../../rig/seeded.ts";
 import { mutate } from "./mutate.ts";
 
 /** A field as it stands in the bytes; `spare` bytes lengthen its number, its length or its tag. */

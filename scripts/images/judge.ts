@@ -10,9 +10,9 @@ import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
-import { MemoryDisk } from "../../test/support/ledger-disk.ts";
-import { testSeal } from "../../test/support/ledger-seal.ts";
-import { facts, Rig } from "../../test/support/signer-rig.ts";
+import { MemoryDisk } from "../../rig/ledger-disk.ts";
+import { testSeal } from "../../rig/ledger-seal.ts";
+import { facts, Rig } from "../../rig/signer-rig.ts";
 import { type Image, segmentFile } from "./image.ts";
 import { gatewayKey, type Moment, type Story } from "./story.ts";
 

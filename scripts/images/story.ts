@@ -8,8 +8,8 @@ import { privateKeyFromSeed, sealEnvelope, signJob } from "../../protocol/envelo
 import { invariant } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { recoveryNameOf } from "../../protocol/recovery.ts";
-import { Seeded } from "../../test/support/seeded.ts";
-import { agentId, facts, hot, Rig, settings, wallet } from "../../test/support/signer-rig.ts";
+import { Seeded } from "../../rig/seeded.ts";
+import { agentId, facts, hot, Rig, settings, wallet } from "../../rig/signer-rig.ts";
 
 export const gatewayKey = privateKeyFromSeed(new Uint8Array(32).fill(9));
 
@@ -218,7 +218,7 @@ class Teller {
       ...{ jobs: gateway.last, accounts: [{ network: "eip155:31337", account: hot, next }], spent: [] },
       ...{ withdrawals, ended: [], spends: [] },
     };
-    const order = { ...contents, order: recoveryNameOf(contents), at: rig.now };
+    const order = { ...contents, order: recoveryNameOf("", contents), at: rig.now };
     rig.admit(sealEnvelope("recovery", order, gateway.key));
     const shown = rig.operate("recover", { digest: "", both: true }) as unknown as { readonly plan: { readonly digest: string } };
     rig.operate("recover", { digest: shown.plan.digest, both: true });

@@ -14,6 +14,7 @@ import { policyMutants } from "./policy.ts";
 import { recoveryMutants } from "./recovery.ts";
 import { releaseMutants } from "./release.ts";
 import { rollbackMutants } from "./rollback.ts";
+import { sweepMutants } from "./sweeps.ts";
 import { tokenMutants } from "./tokens.ts";
 import { unstickMutants } from "./unstick.ts";
 import { watcherMutants } from "./watcher.ts";
@@ -40,4 +41,5 @@ export const mutants: readonly Mutant[] = [
   ...orderMutants,
   ...unstickMutants,
   ...watcherMutants,
+  ...sweepMutants,
 ];

@@ -59,7 +59,7 @@ export const deskMutants: readonly Mutant[] = [
   {
     name: "consumed-means-lost",
     file: sending,
-    find: '    out.push({ kind: "look", chain: item.account.chain, wanted: [lookFor(item)] });',
+    find: '    out.push({ kind: "look", ...named(item.account), wanted: [lookFor(item)] });',
     replace: '    item.verdict = { outcome: "lost", txHash: version.txHash, block: 0 };',
     sentence: "A node's words about a nonce end the withdrawal as lost, though the chain pays it (truth).",
     when: ({ rates }) => rates.nodeHides + rates.nodeLags + rates.nodeSilence > 0,

@@ -29,8 +29,9 @@ export const nodeMutants: readonly Mutant[] = [
   {
     name: "tip-of-one-node",
     file: witnessed,
-    find: "      return { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: low, maxPriorityFeePerGasHigh: high };",
-    replace: "      return { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: high, maxPriorityFeePerGasHigh: high };",
+    find: "      const fees = { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: low, maxPriorityFeePerGasHigh: high };",
+    replace:
+      "      const fees = { baseFeePerGas: bases.reduce(larger), maxPriorityFeePerGas: high, maxPriorityFeePerGasHigh: high };",
     sentence: "The higher tip of two is offered at once, so one node that lies has the merchant pay it (prices).",
     world,
   },

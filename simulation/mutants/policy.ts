@@ -113,9 +113,11 @@ export const policyMutants: readonly Mutant[] = [
     name: "bump-above-its-ceiling",
     file: policy,
     find: `      belowFloor(description) ??
+      unbounded(asset, description) ??
       aboveTip(limits, description, built) ??
       this.#aboveFees(transactionId, currency, limits,`,
     replace: `      belowFloor(description) ??
+      unbounded(asset, description) ??
       aboveTip(limits, description, built) ??
       this.#aboveFees(transactionId, currency, built.version > 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
     sentence: "A dearer version may name any fee, and a courier that lies about the market spends it (policy).",
@@ -125,9 +127,11 @@ export const policyMutants: readonly Mutant[] = [
     name: "no-ceiling-for-a-first-version",
     file: policy,
     find: `      belowFloor(description) ??
+      unbounded(asset, description) ??
       aboveTip(limits, description, built) ??
       this.#aboveFees(transactionId, currency, limits,`,
     replace: `      belowFloor(description) ??
+      unbounded(asset, description) ??
       aboveTip(limits, description, built) ??
       this.#aboveFees(transactionId, currency, built.version === 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
     sentence: "A first version may name any fee, and a courier that lies about the market spends it (policy).",

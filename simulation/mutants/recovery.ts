@@ -162,6 +162,15 @@ export const recoveryMutants: readonly Mutant[] = [
     when: ({ rates }) => rates.pairedAgain > 0,
   },
   {
+    name: "any-ledger-of-the-epoch",
+    file: "gateway/recovery/recovery.ts",
+    find: "  return row !== undefined && order.startsWith(row.mark);",
+    replace: "  return row !== undefined || order !== order;",
+    sentence:
+      "A database that was put back counts to the same epoch twice, and takes the ledger of the first time for the recovery that was ordered since (release).",
+    when: ({ rates, rescue }) => rescue && rates.gatewayRestored > 0,
+  },
+  {
     name: "signs-while-offered",
     file: "agent/signer/acts/run.ts",
     find: '  if (run.orders.isWhole) return refuse("RECOVERY_OFFERED");',

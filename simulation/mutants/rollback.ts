@@ -149,7 +149,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "later-run-begins-further-on",
     file: "agent/signer/acts/adopt.ts",
-    find: "  const isLater = known !== undefined && compare(slot, known.adopted) > 0 && !run.adopted.has(network);\n",
+    find: "  const isLater = known !== undefined && compare(slot, known.adopted) > 0 && !run.adopted.has(key);\n",
     replace: "  const isLater = false;\n",
     sentence:
       "Ledger and database put back to before their first payment take what they paid since for where the account begins (one token for life).",

@@ -5,6 +5,7 @@
 import type { PolicySettings } from "../../agent/config/settings.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import type { CoreSnapshot } from "../../agent/signer/state/core.ts";
+import { laneOf } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { must } from "./violation.ts";
 
@@ -35,6 +36,7 @@ export interface Withdrawal {
   readonly job: Job;
   decision: "" | "held" | "approved" | "ended";
   units: bigint;
+  account: string; // "" until bound
   nonce: bigint | null;
   feeWei: bigint;
   feeAt: number;
@@ -78,11 +80,11 @@ export class Limits {
    */
   heldBackUntil(transactionId: string): number {
     const one = this.#withdrawals.get(transactionId);
-    if (one?.decision !== "approved") return 0;
+    if (one?.decision !== "approved" || one.job.mode === "sweep" || one.job.mode === "topup") return 0;
     const { currency } = one.job;
     const isBefore = (each: Withdrawal): boolean => each.nonce !== null && (one.nonce === null || each.nonce < one.nonce);
     const newestFirst = [...this.#withdrawals.values()]
-      .filter((each) => each !== one && each.job.currency === currency && isBefore(each))
+      .filter((each) => each !== one && laneOf(each.job) === laneOf(one.job) && isBefore(each))
       .sort((a, b) => b.boundAt - a.boundAt);
     const { maxPerHour, maxPerDay } = this.#terms.policy;
     const until = (limit: string, spanMs: number): number => {
@@ -100,7 +102,8 @@ export class Limits {
 
   /** Sums of what was approved, or bound, up to now. */
   within(what: "approved" | "bound", currency: string, at: number, say: () => string): void {
-    const { maxPerHour, maxPerDay } = this.#terms.policy;
+    if (currency.endsWith(":sweep")) return;
+    const { maxPerHour, maxPerDay } = this.#termsOf(currency);
     const sum = (spanMs: number): bigint =>
       this.#sum(currency, (each) => {
         const isCounted = what === "approved" ? each.decision === "approved" : each.nonce !== null;
@@ -119,14 +122,21 @@ export class Limits {
     must(fees <= scaled(maxFeePerDay, 18), "no day's fees are above their ceiling", say);
   }
 
+  /** What top-ups may take in a day is what fees may. */
+  #termsOf(lane: string): Pick<PolicySettings, "maxPerHour" | "maxPerDay"> {
+    const { policy } = this.#terms;
+    return lane.endsWith(":topup") ? { maxPerDay: policy.maxFeePerDay } : policy;
+  }
+
   #sum(currency: string, unitsOf: (one: Withdrawal) => bigint): bigint {
     let sum = 0n;
-    for (const one of this.#withdrawals.values()) if (one.job.currency === currency) sum += unitsOf(one);
+    for (const one of this.#withdrawals.values()) if (laneOf(one.job) === currency) sum += unitsOf(one);
     return sum;
   }
 
   /** A limit's text in base units. */
   unitsOf(text: string, currency: string): bigint {
+    if (currency.endsWith(":topup")) return scaled(text, 18);
     return scaled(text, this.#terms.decimals[currency] ?? 0);
   }
 }

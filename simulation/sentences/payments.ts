@@ -10,6 +10,7 @@ import { namedReceiver, type Order, type Plan, showsAll } from "../world/plan.ts
 import { isCancel, readRaw, type SignedTransaction } from "../world/raw.ts";
 import { contract, currencies, hot, merchant } from "../world/setting.ts";
 import { Prices, plainGas } from "./prices.ts";
+import { Sweeps } from "./sweeps.ts";
 import { must, Violation } from "./violation.ts";
 
 /** A row of the gateway's table of withdrawals, as far as truth goes. */
@@ -45,6 +46,7 @@ export class Payments {
   readonly #fates = new Map<string, Fate>(); // by contract and units
   readonly #byOrder = new Map<string, Fate>();
   readonly #ownerOf = new Map<number, Fate>(); // by nonce
+  readonly #ownNonces = new Set<number>(); // of top-ups
   readonly #byId = new Map<string, Fate>(); // as the gateway calls them
   readonly #chain: Chain;
   /**
@@ -61,6 +63,7 @@ export class Payments {
   readonly #forgotten = new Set<number>(); // nonces of what left and nobody knows of
   readonly #met = new Set<number>(); // those that something new has
   readonly #prices: Prices;
+  readonly #cancelled = new Map<number, Fate>(); // by a person, by nonce
   readonly #helped = new Set<string>(); // withdrawals with a version that a person ordered
   /** A courier that lies names prices and first nonces of its own, and backups bring others. */
   readonly #isHonest: boolean;
@@ -68,9 +71,11 @@ export class Payments {
   readonly #isInOrder: boolean;
   /** Transactions of the account that somebody else made with its key. */
   readonly foreign = new Set<string>();
+  readonly sweeps: Sweeps;
 
   constructor(chain: Chain, plan: Plan) {
     this.#chain = chain;
+    this.sweeps = new Sweeps(chain, plan.deposits);
     this.#prices = new Prices(chain.baseFeeWei);
     this.#isHonest = plan.rates.hostileCourier === 0;
     this.#isInOrder =
@@ -138,10 +143,21 @@ export class Payments {
     this.#helped.add(transactionId);
   }
 
+  /** A person uses up the nonce of an order, of which nothing else may ever have left. */
+  cancelled(orderId: string, nonce: number): void {
+    const fate = this.#byOrder.get(orderId);
+    if (fate !== undefined) this.#cancelled.set(nonce, fate);
+  }
+
   /** Signed bytes that left a signer for the first time, 0x hex. */
   left(raw: string): SignedTransaction {
     const transaction = readRaw(raw);
     if (transaction === null) throw new Violation("only a payment leaves", "bytes that are no transaction");
+    if (this.sweeps.isOwn(transaction)) {
+      this.sweeps.left(transaction);
+      if (transaction.from === hot.toLowerCase()) this.#ownNonces.add(transaction.nonce);
+      return transaction;
+    }
     const fate = this.#fateOf(transaction);
     if (fate === null) throw new Violation("only what was ordered is paid", `nonce ${transaction.nonce}, ${transaction.data}`);
     must(transaction.from === hot.toLowerCase(), "only the own account pays", () => transaction.from);
@@ -166,7 +182,9 @@ export class Payments {
     );
     const isHelped = this.#helped.has(transactionIdOf({ merchant, operation: "withdraw", orderId: fate.order.orderId }));
     if (this.#isHonest && !isHelped) this.#prices.left(transaction, fate.versions.size + 1);
-    const isNext = nonce <= this.#chain.top.nonce || this.#ownerOf.has(nonce - 1) || this.#ownerOf.has(nonce);
+    const isTaken = (one: number): boolean => this.#ownerOf.has(one) || this.#ownNonces.has(one);
+    const isNext = nonce <= this.#chain.top.nonce || isTaken(nonce - 1) || isTaken(nonce);
+    must(!this.#ownNonces.has(nonce), "a token has one withdrawal", () => `nonce ${nonce} is a top-up's`);
     must(isNext || !this.#isInOrder, "no nonce is given that the chain never comes to", () => `nonce ${nonce}`);
     if (owner !== fate) this.#met.add(nonce);
     if (fate.token !== nonce) fate.isForgotten = false;
@@ -184,7 +202,11 @@ export class Payments {
         const isShort = gasUsed === transaction.gasLimit && gasUsed > plainGas;
         must(!isShort, "no payment fails for want of gas", () => `${transaction.hash}: ${transaction.gasLimit}`);
       }
-      if (this.foreign.has(transaction.hash)) continue;
+      if (this.foreign.has(transaction.hash) || this.#chain.outside.has(transaction.hash)) continue;
+      if (this.sweeps.isOwn(transaction)) {
+        must(this.sweeps.has(transaction.hash), "only released bytes are in a block", () => transaction.hash);
+        continue;
+      }
       const fate = this.#fateOf(transaction);
       must(fate?.versions.has(transaction.hash) === true, "only released bytes are in a block", () => transaction.hash);
       if (fate === null || status === 0 || isCancel(transaction)) continue;
@@ -284,7 +306,7 @@ export class Payments {
     const { payment, nonce } = transaction;
     if (payment === null) return null;
     // A cancel is of whichever withdrawal has the slot, and of no other order.
-    if (isCancel(transaction)) return this.#ownerOf.get(nonce) ?? null;
+    if (isCancel(transaction)) return this.#ownerOf.get(nonce) ?? this.#cancelled.get(nonce) ?? null;
     const fate = this.#fates.get(`${payment.contract} ${payment.units}`) ?? null;
     // One that the shop left open goes where the operator says, and nowhere else.
     const wanted = (fate?.order.address || namedReceiver).toLowerCase();

@@ -6,11 +6,16 @@
 
 import { isCancel, type LedgerRecord } from "../../agent/ledger/records.ts";
 import type { Withdrawal as Kept } from "../../agent/signer/state/withdrawal.ts";
+import { families } from "../../chains/families.ts";
+import { isInternal, laneOf } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";
+import { accounts, hot } from "../world/setting.ts";
 import { Limits, type Opened, type Terms, type Version, type Withdrawal } from "./limits.ts";
 import { People } from "./people.ts";
 import { priced } from "./prices.ts";
 import { must } from "./violation.ts";
+
+const depositsId = accounts.find(({ purpose }) => purpose === "deposits")?.id ?? "";
 
 const acting: ReadonlySet<string> = new Set([
   ...[
@@ -37,10 +42,10 @@ export class RecordSentences {
   readonly #withdrawals = new Map<string, Withdrawal>();
   readonly #limits: Limits;
   readonly #people: People;
-  readonly #ownerOf = new Map<bigint, string>();
+  readonly #ownerOf = new Map<string, string>(); // by account and nonce
   readonly #hashes = new Map<number, string>();
-  #next: bigint | null = null;
-  #isBegun = false;
+  readonly #next = new Map<string, bigint>(); // by account
+  readonly #begun = new Set<string>(); // accounts that have given a token
   #isRuled = false;
   #isLocked = false;
   #ackedSeq = 0;
@@ -78,8 +83,8 @@ export class RecordSentences {
         this.#heldBefore = Math.max(this.#heldBefore, record.issuedBefore);
         return;
       case "ADOPTED":
-        must(!this.#isBegun, "an account is adopted before its first token", say);
-        this.#next = BigInt(record.slot);
+        must(!this.#begun.has(record.account), "an account is adopted before its first token", say);
+        this.#next.set(record.account, BigInt(record.slot));
         return;
       case "REQUESTED":
         this.#jobAt(record.sequence, say);
@@ -118,9 +123,10 @@ export class RecordSentences {
       const made = one?.versions[version - 1];
       must(made !== undefined && isKnown(made), "what is released is in the acknowledged part of the ledger", say);
       if (made !== undefined) made.isReleased = true;
-      for (const [nonce, owner] of this.#ownerOf) {
+      for (const [key, owner] of this.#ownerOf) {
         const below = this.#withdrawals.get(owner);
-        if (below === undefined || below.isFinal || nonce >= (one?.nonce ?? 0n)) continue;
+        const [account = "", nonce = "0"] = key.split(" ");
+        if (below === undefined || below.isFinal || account !== one?.account || BigInt(nonce) >= (one.nonce ?? 0n)) continue;
         must(below.versions.some(isKnown), "the gateway knows every nonce below one that leaves", say);
       }
     }
@@ -148,6 +154,7 @@ export class RecordSentences {
     this.#isHolding ||= record.both;
     this.#openedSeq = record.seq;
     this.#ackedSeq = 0;
+    // No run that is recovered has sweeps.
     const [account] = state.accounts;
     const next = BigInt(account?.[3] ?? 0);
     const kept = new Map(state.book.open.map((one) => [one.transactionId, one]));
@@ -161,12 +168,13 @@ export class RecordSentences {
       if (!kept.has(id)) this.#withdrawals.delete(id);
     }
     if (account !== undefined) {
-      this.#next = next;
-      this.#isBegun ||= next > BigInt(account[2]);
+      this.#next.set(account[1], next);
+      if (next > BigInt(account[2])) this.#begun.add(account[1]);
     }
     this.#ownerOf.clear();
     this.#contested.clear();
-    for (const [id, one] of this.#withdrawals) if (isOver(one) && one.nonce !== null) this.#ownerOf.set(one.nonce, id);
+    for (const [id, one] of this.#withdrawals)
+      if (isOver(one) && one.nonce !== null) this.#ownerOf.set(`${one.account} ${one.nonce}`, id);
     for (const one of kept.values()) this.#keeps(one, record.at, say);
   }
 
@@ -177,16 +185,20 @@ export class RecordSentences {
     const one = begin(job, known?.requestedAt ?? at);
     this.#withdrawals.set(id, one);
     const nonce = BigInt(kept.slot);
+    const token = `${kept.account} ${kept.slot}`;
     const isContested = kept.code === "SLOT_CONTESTED";
     if (isContested) this.#contested.add(id);
-    must(isContested || (this.#ownerOf.get(nonce) ?? id) === id, "a token has one withdrawal", say);
-    must(this.#next !== null && nonce < this.#next, "what is kept lies below the next token", say);
-    this.#ownerOf.set(nonce, id);
+    must(isContested || (this.#ownerOf.get(token) ?? id) === id, "a token has one withdrawal", say);
+    must(nonce < (this.#next.get(kept.account) ?? 0n), "what is kept lies below the next token", say);
+    this.#ownerOf.set(token, id);
+    one.account = kept.account;
     one.nonce = nonce;
     one.boundAt = at;
     one.isKept = true;
     one.wasApproved = kept.amountUnits !== "";
-    must(!one.wasApproved || known?.decision === "approved", "a yes that stands was given before", say);
+    // Or before an opening that was the last one until now, and nobody was asked since.
+    const isKnown = known?.decision === "approved" || known?.wasApproved === true;
+    must(!one.wasApproved || isKnown, "a yes that stands was given before", say);
     one.address = kept.address;
     one.units = this.#limits.unitsOf(job.amount, job.currency);
     one.versions = versions.map(({ digest }) => ({ digest, signedSeq: 1, isReleased: true }));
@@ -286,6 +298,13 @@ export class RecordSentences {
     must(one.decision === "" || one.decision === "held", "an approval comes once", say);
     const { policy } = this.#terms;
     const units = BigInt(record.amountUnits);
+    if (isInternal(one.job.mode)) {
+      this.#staysOwn(one, record.address, say);
+      one.decision = "approved";
+      Object.assign(one, { units, address: record.address, approvedAt: record.at });
+      this.#limits.within("approved", laneOf(one.job), record.at, say);
+      return;
+    }
     const limit = (text: string): bigint => this.#limits.unitsOf(text, one.job.currency);
     if (record.by === "policy") {
       must(!one.isPersons && !this.#isTheirs(one), "what is held because both went back is approved by a person alone", say);
@@ -303,32 +322,46 @@ export class RecordSentences {
     if (!one.isKept) this.#limits.within("approved", one.job.currency, record.at, say);
   }
 
+  /**
+   * A sweep goes to the paying account, a top-up to the address for deposits that its job names.
+   */
+  #staysOwn({ job }: Withdrawal, address: string, say: () => string): void {
+    const own = job.mode === "sweep" ? hot : job.depositAddress;
+    must(address === own, "a sweep and a top-up stay in the wallet", say);
+    const derived = families.evm.depositAddress(depositsId, job.depositIndex ?? 0);
+    must(job.depositAddress === derived, "only addresses of the wallet are swept", say);
+  }
+
   #intends(one: Withdrawal, record: Extract<LedgerRecord, { kind: "INTENT" }>, say: () => string): void {
     const nonce = BigInt(record.slot);
     const isNothing = isCancel(record);
     must(!isNothing || one.nonce === nonce, "a cancel is on the slot that the withdrawal has", say);
     must(isNothing || !isCancelling(one), "nothing that pays is bound after a cancel", say);
     must(isNothing || one.decision === "approved", "an intent follows an approval", say);
-    must((this.#ownerOf.get(nonce) ?? record.transactionId) === record.transactionId, "a token has one withdrawal", say);
+    const token = `${record.account} ${record.slot}`;
+    must((this.#ownerOf.get(token) ?? record.transactionId) === record.transactionId, "a token has one withdrawal", say);
+    must(one.account === "" || one.account === record.account, "a withdrawal has one account", say);
     must((one.nonce ?? nonce) === nonce, "a withdrawal has one token", say);
     must(record.version === one.versions.length + 1, "versions count up", say);
     must(isNothing || BigInt(record.amountUnits) === one.units, "what is bound is what was approved", say);
     priced(record, { at: one.feeAt, tipWei: one.tipWei, isPersons: one.unstuckAt === record.seq - 1 }, say);
     one.tipWei = BigInt(record.facts.maxPriorityFeePerGas ?? "0");
     if (one.nonce === null) {
-      must(this.#next === nonce, "nonces are given out in order and without gaps", say);
-      this.#next = nonce + 1n;
+      must(this.#next.get(record.account) === nonce, "nonces are given out in order and without gaps", say);
+      this.#next.set(record.account, nonce + 1n);
       one.boundAt = record.at;
     }
-    this.#isBegun = true;
-    this.#ownerOf.set(nonce, record.transactionId);
+    this.#begun.add(record.account);
+    this.#ownerOf.set(token, record.transactionId);
+    one.account = record.account;
     one.nonce = nonce;
     one.versions.push({ digest: record.digest, signedSeq: 0, isReleased: false, isCancel: isNothing });
     const feeWei = BigInt(record.feeMax);
     if (feeWei > one.feeWei) one.feeWei = feeWei;
     one.feeAt = record.at;
-    if (!one.isKept) this.#limits.within("bound", one.job.currency, record.at, say);
-    this.#limits.feesWithin(feeWei, one.job.currency, record.at, say);
+    if (isInternal(one.job.mode)) this.#staysOwn(one, record.address, say);
+    if (!one.isKept) this.#limits.within("bound", laneOf(one.job), record.at, say);
+    this.#limits.feesWithin(feeWei, laneOf(one.job), record.at, say);
   }
 }
 
@@ -341,6 +374,7 @@ function begin(job: Job, requestedAt: number): Withdrawal {
     ...said,
     ...kept,
     units: 0n,
+    account: "",
     nonce: null,
     address: "",
     feeWei: 0n,

@@ -227,7 +227,7 @@ export class Machine {
     createCourier({
       ...{ agent: this.id, address: linkAddress(gatewayUrl), gatewayKey: publicKeyFromHex(gatewayKey.publicKey) },
       linkKey: privateKeyFromSeed(this.linkSeed),
-      doors: new Map([[chainName, createChainDoor(createPayer(nodes, [contract], monotonic), monotonic)]]),
+      doors: new Map([[chainName, createChainDoor(createPayer(nodes, [{ contract, decimal: 6 }], monotonic), monotonic)]]),
       ...{
         currencies,
         readBack: readBack(courierSettings(plan)),

@@ -14,6 +14,13 @@ export interface Included {
   readonly gasPriceWei: bigint;
 }
 
+/** What an account other than the paying one has: addresses for deposits. */
+export interface Purse {
+  readonly nonce: number;
+  readonly nativeWei: bigint;
+  readonly tokenUnits: bigint;
+}
+
 export interface Block {
   readonly number: number;
   readonly hash: string;
@@ -25,6 +32,7 @@ export interface Block {
   readonly nonce: number;
   readonly nativeWei: bigint;
   readonly tokenUnits: bigint;
+  readonly purses: ReadonlyMap<string, Purse>; // by address, lower case
 }
 
 export interface ChainOptions {
@@ -51,6 +59,11 @@ export class Chain {
   readonly options: ChainOptions;
   readonly blocks: Block[] = [];
   readonly pool = new Map<number, SignedTransaction>(); // by nonce
+  /** Of the addresses for deposits: by address and nonce. */
+  readonly pools = new Map<string, SignedTransaction>();
+  /** Payments from outside that no block has yet. */
+  #incoming: SignedTransaction[] = [];
+  readonly outside = new Set<string>(); // their hashes
   /** Those that others took the place of in the pool; some miner has them still. */
   readonly #replaced = new Map<number, SignedTransaction[]>();
   /** Every transaction that ever was in a block, with the newest block that held it. */
@@ -69,7 +82,8 @@ export class Chain {
     this.options = options;
     this.baseFeeWei = options.baseFeeWei;
     const { nonce, nativeWei, tokenUnits } = options;
-    for (let number = 0; number <= options.confirmations; number += 1) this.#add([], { nonce, nativeWei, tokenUnits });
+    for (let number = 0; number <= options.confirmations; number += 1)
+      this.#add([], { nonce, nativeWei, tokenUnits, purses: new Map() });
   }
 
   get top(): Block {
@@ -81,8 +95,44 @@ export class Chain {
     return Math.max(0, this.topEver - this.options.confirmations + 1);
   }
 
+  /** What an address has after a block. */
+  purseOf(address: string, block = this.top): Purse {
+    if (address === this.options.account) return block;
+    return block.purses.get(address) ?? { nonce: 0, nativeWei: 0n, tokenUnits: 0n };
+  }
+
+  /** Payments from outside that no block has yet. */
+  get incoming(): number {
+    return this.#incoming.length;
+  }
+
+  /** Somebody pays an address for deposits, with the next block. */
+  payIn(hash: string, receiver: string, contract: string, units: bigint): void {
+    this.outside.add(hash);
+    const from = `0x${"0d".repeat(20)}`;
+    const payment = { contract, receiver, units };
+    const fees = { tipWei: 0n, feeMaxWei: 10n ** 15n, gasLimit: gasToken };
+    const [to, valueWei, data] = contract === "" ? [receiver, units, "0x"] : [contract, 0n, "0xa9059cbb"];
+    this.#incoming.push({ hash, from, chainId: this.options.chainId, nonce: 0, ...fees, to, valueWei, data, payment });
+  }
+
+  #offerFrom(address: string, transaction: SignedTransaction): PoolAnswer {
+    const { nonce, hash } = transaction;
+    const purse = this.purseOf(address);
+    const key = `${address} ${nonce}`;
+    const before = this.pools.get(key);
+    if (this.includedIn(hash) !== null || before?.hash === hash) return "known";
+    if (nonce < purse.nonce) return "slot-consumed";
+    if (transaction.gasLimit < (transaction.data === "0x" ? gasNative : gasIntrinsic)) return "intrinsic";
+    if (before !== undefined && !isDearer(transaction, before)) return "underpriced";
+    if (transaction.gasLimit * transaction.feeMaxWei + transaction.valueWei > purse.nativeWei) return "funds";
+    this.pools.set(key, transaction);
+    return "accepted";
+  }
+
   /** A transaction reaches the network. */
   offer(transaction: SignedTransaction): PoolAnswer {
+    if (transaction.from !== this.options.account) return this.#offerFrom(transaction.from, transaction);
     const { nonce, hash } = transaction;
     if (this.includedIn(hash) !== null || this.pool.get(nonce)?.hash === hash) return "known";
     if (nonce < this.top.nonce) return "slot-consumed";
@@ -100,6 +150,11 @@ export class Chain {
     const { chance } = kernel;
     let { nonce, nativeWei, tokenUnits } = this.top;
     const included: Included[] = [];
+    const purses = new Map(this.top.purses);
+    for (const transaction of this.#incoming.splice(0)) {
+      included.push({ transaction, status: 1, gasUsed: 0n, gasPriceWei: this.baseFeeWei });
+      receive(purses, transaction, this.options.contract);
+    }
     for (;;) {
       const transaction = this.#chosen(nonce);
       if (transaction === undefined || transaction.feeMaxWei < this.baseFeeWei) break;
@@ -113,8 +168,43 @@ export class Chain {
       if (one.status === 0) continue;
       nativeWei -= transaction.valueWei;
       if (transaction.payment?.contract === this.options.contract) tokenUnits -= transaction.payment.units;
+      receive(purses, transaction, this.options.contract);
     }
-    return this.#add(included, { nonce, nativeWei, tokenUnits });
+    const swept = this.#mineDeposits(purses, included);
+    return this.#add(included, {
+      ...{ nonce, nativeWei: nativeWei + swept.nativeWei, tokenUnits: tokenUnits + swept.tokenUnits, purses },
+    });
+  }
+
+  /** What addresses for deposits send. @returns what of it reaches the paying account */
+  #mineDeposits(purses: Map<string, Purse>, included: Included[]): { nativeWei: bigint; tokenUnits: bigint } {
+    const got = { nativeWei: 0n, tokenUnits: 0n };
+    for (const address of [...purses.keys()]) {
+      for (;;) {
+        const purse = purses.get(address) as Purse;
+        const transaction = this.pools.get(`${address} ${purse.nonce}`);
+        if (transaction === undefined || transaction.feeMaxWei < this.baseFeeWei) break;
+        if (kernel.chance.fault("block without a sweep", this.skipRate)) break;
+        const one = this.#carryOut(transaction, purse.nativeWei, purse.tokenUnits);
+        if (one === null) break;
+        this.pools.delete(`${address} ${purse.nonce}`);
+        included.push(one);
+        const { payment, valueWei } = transaction;
+        const isToken = one.status === 1 && payment?.contract === this.options.contract;
+        const spentWei = one.status === 1 ? valueWei : 0n;
+        const units = isToken ? (payment?.units ?? 0n) : 0n;
+        purses.set(address, {
+          nonce: purse.nonce + 1,
+          nativeWei: purse.nativeWei - one.gasUsed * one.gasPriceWei - spentWei,
+          tokenUnits: purse.tokenUnits - units,
+        });
+        if (one.status === 0) continue;
+        if (payment?.receiver !== this.options.account) receive(purses, transaction, this.options.contract);
+        else if (isToken) got.tokenUnits += units;
+        else got.nativeWei += spentWei;
+      }
+    }
+    return got;
   }
 
   #chosen(nonce: number): SignedTransaction | undefined {
@@ -138,6 +228,15 @@ export class Chain {
     note("reorganisation", most);
     this.onBlock(null);
     for (const { transaction } of gone.flatMap((block) => block.included)) {
+      if (this.outside.has(transaction.hash)) {
+        this.#incoming.push(transaction);
+        continue;
+      }
+      if (transaction.from !== this.options.account) {
+        const key = `${transaction.from} ${transaction.nonce}`;
+        if (!this.pools.has(key)) this.pools.set(key, transaction);
+        continue;
+      }
       const isForgotten = chance.fault("forgotten in a reorganisation", this.skipRate);
       if (!isForgotten && !this.pool.has(transaction.nonce)) this.pool.set(transaction.nonce, transaction);
     }
@@ -146,10 +245,10 @@ export class Chain {
 
   /** Somebody else with the same key uses the next nonce for something else. */
   mineForeign(transaction: SignedTransaction): void {
-    const { nonce, nativeWei, tokenUnits } = this.top;
+    const { nonce, nativeWei, tokenUnits, purses } = this.top;
     this.pool.delete(nonce);
     this.#add([{ transaction, status: 1, gasUsed: gasNative, gasPriceWei: this.baseFeeWei }], {
-      ...{ nonce: nonce + 1, nativeWei: nativeWei - gasNative * this.baseFeeWei, tokenUnits },
+      ...{ nonce: nonce + 1, nativeWei: nativeWei - gasNative * this.baseFeeWei, tokenUnits, purses },
     });
   }
 
@@ -174,7 +273,7 @@ export class Chain {
     return { transaction, status: reverts ? 0 : 1, gasUsed: smaller(gasUsed, gasLimit), gasPriceWei };
   }
 
-  #add(included: readonly Included[], after: Pick<Block, "nonce" | "nativeWei" | "tokenUnits">): Block {
+  #add(included: readonly Included[], after: Pick<Block, "nonce" | "nativeWei" | "tokenUnits" | "purses">): Block {
     const number = this.blocks.length;
     const parentHash = number === 0 ? "0".repeat(64) : this.top.hash.slice(2);
     const text = `${number} ${parentHash} ${this.#salt} ${included.map((one) => `${one.transaction.hash}${one.status}`).join()}`;
@@ -194,6 +293,18 @@ export class Chain {
     this.onBlock(block);
     return block;
   }
+}
+
+/** An address that is paid has it; the paying account's own is counted beside. */
+function receive(purses: Map<string, Purse>, { payment }: SignedTransaction, contract: string): void {
+  if (payment === null || (payment.contract !== "" && payment.contract !== contract)) return;
+  const { nonce, nativeWei, tokenUnits } = purses.get(payment.receiver) ?? { nonce: 0, nativeWei: 0n, tokenUnits: 0n };
+  const isToken = payment.contract === contract;
+  purses.set(payment.receiver, {
+    nonce,
+    nativeWei: nativeWei + (isToken ? 0n : payment.units),
+    tokenUnits: tokenUnits + (isToken ? payment.units : 0n),
+  });
 }
 
 /** Both fees a tenth higher at least, as the nodes ask of a replacement. */

@@ -6,13 +6,17 @@
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import type { DatabaseSync } from "@photostructure/sqlite";
+import { familyOf } from "../../chains/families.ts";
+import { requestDeposit } from "../../gateway/deposits/deposits.ts";
 import { startHub } from "../../gateway/hub/hub.ts";
 import type { Operator } from "../../gateway/operator/people.ts";
 import { pairAgent } from "../../gateway/pairing/pairing.ts";
 import { createBoard } from "../../gateway/prices/board.ts";
 import type { Service } from "../../gateway/service.ts";
+import { keepNativeCoins } from "../../gateway/store/holdings.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { type Store, storeOver, type Value } from "../../gateway/store/store.ts";
+import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
 import { startWatcher } from "../../gateway/watcher/watcher.ts";
 import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { requestWithdrawal, type WithdrawalRequest } from "../../gateway/withdrawals/withdrawals.ts";
@@ -24,7 +28,7 @@ import type { Machine } from "./agent.ts";
 import { logOf } from "./log.ts";
 import type { Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
-import { begun, gatewayConfig, gatewayKey, hot, merchant, network, pairedCurrencies, wallet } from "./setting.ts";
+import { accounts, begun, gatewayConfig, gatewayKey, merchant, network, pairedCurrencies, wallet } from "./setting.ts";
 import { Tables } from "./tables.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
@@ -37,6 +41,12 @@ const pollMs = 5_000;
  * nobody knows.
  */
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";
+
+/** As pairing leaves them in the agent's row. */
+const rowAccounts = accounts.map(({ family, purpose, id }) => {
+  const firstAddress = purpose === "hot" ? id : familyOf(network).depositAddress(id, 0);
+  return { family, purpose, id, firstAddress };
+});
 
 const tables = new Tables();
 
@@ -89,12 +99,7 @@ export class Gateway {
       )
       .run(
         ...[machine.id, merchant, wallet, epoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex],
-        ...[
-          JSON.stringify([{ family: "evm", purpose: "hot", id: hot, firstAddress: hot }]),
-          JSON.stringify([network]),
-          JSON.stringify(pairedCurrencies),
-          this.clock(),
-        ],
+        ...[JSON.stringify(rowAccounts), JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
       );
   }
 
@@ -159,7 +164,10 @@ export class Gateway {
     const { clock, run } = this;
     const server = new EventEmitter() as EventEmitter & Server;
     startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits, run });
-    const watcher = startWatcher({ store, signals, config, log, clock, pollMs });
+    const { onPass } = createSweeps({ store, signals, config, log, clock, run });
+    const watching = { store, signals, config, log, clock, pollMs };
+    const watcher = startWatcher(plan.deposits.length === 0 ? watching : { ...watching, onPass });
+    store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";
     const random = (count: number): Uint8Array => kernel.chance.bytes("gateway random", count);
@@ -272,6 +280,23 @@ export class Gateway {
         if (!(error instanceof AgentError)) throw error;
         note("pairing failed", error.code);
       }
+    });
+  }
+
+  /**
+   * A deposit request; answers its address, and nothing when the process dies meanwhile.
+   */
+  askDeposit(body: Uint8Array, answered: (address: string) => void): void {
+    const { owner, service } = this;
+    if (owner === null || service === null) return;
+    kernel.scheduler.after(1, owner, () => {
+      const told = requestDeposit(service, { merchant, body }).then((answer) => {
+        if (answer.kind === "data") answered((JSON.parse(answer.body) as { address: string }).address);
+      });
+      told.catch((error: unknown) => {
+        if (error instanceof AgentError) note("request failed", error.code);
+        else this.#options.thrown(owner, error);
+      });
     });
   }
 

@@ -6,7 +6,7 @@
 import { AgentError } from "../../protocol/fault.ts";
 import { kernel, note, type RpcDoor } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import type { Block, Chain, Included } from "./chain.ts";
+import type { Block, Chain, Included, Purse } from "./chain.ts";
 import { readRaw, type SignedTransaction } from "./raw.ts";
 
 /** Rates in parts of 10,000, per call. */
@@ -119,22 +119,41 @@ export class Node implements RpcDoor {
       case "eth_getTransactionReceipt":
         return this.#receipt(String(params[0]));
       case "eth_getTransactionCount":
-        return quantity(this.#count(params[1]));
+        return quantity(this.#count(String(params[0]).toLowerCase(), params[1]));
       case "eth_getBalance":
-        return quantity(this.#isAccount(params[0]) ? (this.#blockAt(params[1]) ?? this.#top).nativeWei : 0n);
+        return quantity(this.#purseOf(String(params[0]), params[1]).nativeWei);
       case "eth_getCode":
         return this.#rejects(String(params[0]).toLowerCase()) ? "0x6000" : "0x";
       case "eth_call":
         return this.#view(params[0] as { data: string }, params[1]);
       case "eth_maxPriorityFeePerGas":
         return quantity(1_000_000_000n);
+      case "eth_getLogs":
+        return this.#logs(params[0] as { readonly fromBlock: string; readonly toBlock: string; readonly topics: unknown[] });
       default:
         return [];
     }
   }
 
-  #isAccount(address: unknown): boolean {
-    return String(address).toLowerCase() === this.#chain.options.account;
+  #purseOf(address: string, tag: unknown): Purse {
+    return this.#chain.purseOf(address.toLowerCase(), this.#blockAt(tag) ?? this.#top);
+  }
+
+  /** Transfers of the token to any of the receivers that the third topic names. */
+  #logs({ fromBlock, toBlock, topics }: { fromBlock: string; toBlock: string; topics: unknown[] }): readonly unknown[] {
+    const receivers = new Set([topics[2] ?? []].flat() as string[]);
+    const found: unknown[] = [];
+    for (let number = Number(fromBlock); number <= Math.min(Number(toBlock), this.#top.number); number += 1) {
+      const block = this.#chain.blocks[number];
+      for (const one of block?.included ?? []) {
+        for (const log of logsOf(one) as { topics: string[] }[]) {
+          if (!receivers.has(log.topics[2] ?? "")) continue;
+          const place = { blockNumber: quantity(number), blockHash: block?.hash, transactionHash: one.transaction.hash };
+          found.push({ ...log, ...place, transactionIndex: "0x0", removed: false });
+        }
+      }
+    }
+    return found;
   }
 
   #blockAt(tag: unknown): Block | null {
@@ -145,18 +164,18 @@ export class Node implements RpcDoor {
     return number > top.number ? null : (this.#chain.blocks[number] ?? null);
   }
 
-  #count(tag: unknown): number {
+  #count(address: string, tag: unknown): number {
     const top = this.#top;
-    if (tag !== "pending") return (this.#blockAt(tag) ?? top).nonce;
-    let { nonce } = top;
-    while (this.#chain.pool.has(nonce)) nonce += 1;
+    if (tag !== "pending") return this.#purseOf(address, tag).nonce;
+    const isPaying = address === this.#chain.options.account;
+    let { nonce } = this.#chain.purseOf(address, top);
+    while (isPaying ? this.#chain.pool.has(nonce) : this.#chain.pools.has(`${address} ${nonce}`)) nonce += 1;
     return nonce;
   }
 
   #view({ data }: { readonly data: string }, tag: unknown): string {
     if (data.startsWith("0x313ce567")) return word(6n);
-    const isOurs = data.endsWith(this.#chain.options.account.slice(2));
-    return word(isOurs ? (this.#blockAt(tag) ?? this.#top).tokenUnits : 0n);
+    return word(this.#purseOf(`0x${data.slice(-40)}`, tag).tokenUnits);
   }
 
   #receipt(hash: string): unknown {

@@ -13,6 +13,7 @@ const wish = { facts: { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: ""
 
 const waiting: ReadonlySet<string> = new Set(["approved", "intent", "signed", "quarantined"]);
 
+type Facts = Readonly<Record<keyof typeof wish.facts, string>>;
 type Ask = (machine: Machine, verb: string, body: object, answered?: (answer: Answer) => void) => void;
 
 export class OnCall {
@@ -79,13 +80,29 @@ export class OnCall {
     });
   }
 
+  /** A slot is used up; of bytes that nobody has here a person must know the price. */
+  cancel(machine: Machine, transactionId: string): void {
+    const tipWei = 3n * 10n ** 9n;
+    const maxFeePerGas = `${this.#world.chain.baseFeeWei * 2n + tipWei}`;
+    const named = { gasLimit: "", maxFeePerGas, maxPriorityFeePerGas: `${tipWei}` };
+    const isKnown = kernel.chance.below("the price is left open", 2) === 0;
+    this.#unstick(machine, "cancel", transactionId, () => {}, isKnown ? wish.facts : named);
+  }
+
   /** As the command does it: shown first, then ordered as it was shown. */
-  #unstick(machine: Machine, act: "replace" | "cancel", transactionId: string, done: () => void = () => {}): void {
-    this.#ask(machine, "unstick", { transactionId, act, ...wish, plan: null }, (answer) => {
+  #unstick(
+    machine: Machine,
+    act: "replace" | "cancel",
+    transactionId: string,
+    done = (): void => {},
+    facts: Facts = wish.facts,
+  ): void {
+    const asked = { transactionId, act, ...wish, facts };
+    this.#ask(machine, "unstick", { ...asked, plan: null }, (answer) => {
       const { plan } = answer as unknown as { plan?: UnstickPlan };
       if (plan === undefined) return;
       this.#world.payments.helped(transactionId);
-      this.#ask(machine, "unstick", { transactionId, act, ...wish, plan }, ({ ok }) => ok && done());
+      this.#ask(machine, "unstick", { ...asked, plan }, ({ ok }) => ok && done());
     });
   }
 }

@@ -210,6 +210,12 @@ export class People {
     });
   }
 
+  /** Its slot is used up, whoever has it. */
+  cancel(machine: Machine, { transactionId, orderId, slot }: WithdrawalView): void {
+    this.#world.payments.cancelled(orderId, Number(slot));
+    this.#onCall.cancel(machine, transactionId);
+  }
+
   /** One request on the operator's socket. */
   ask(machine: Machine, verb: string, body: object, answered: (answer: Answer) => void = () => {}): void {
     const door = machine.signer;

@@ -73,9 +73,20 @@ export interface Order {
   readonly atMs: number;
 }
 
+/** A deposit as a shop asks for it and somebody pays it. */
+export interface DepositOrder {
+  readonly orderId: string;
+  readonly currency: "eth" | "usdt";
+  readonly amount: string;
+  readonly units: bigint;
+  readonly atMs: number;
+  readonly moreMs: number; // as much again comes so long after, 0 for never
+}
+
 export interface Plan {
   readonly rates: Rates;
   readonly orders: readonly Order[];
+  readonly deposits: readonly DepositOrder[];
   readonly faultsMs: number; // how long things go wrong
   readonly blockMs: number;
   readonly confirmations: number;
@@ -221,6 +232,7 @@ function drawAny(chance: Chance): Omit<Plan, "isForged"> {
     rates: rules === "destinations" ? without(rates, ["clockJumps", "gatewayClockJumps"]) : rates,
     orders: oldBackup === "held" ? heldFirst(orders) : rules === "destinations" ? withTwin(chance, orders) : orders,
     faultsMs: faultsMs + oldMs + wayBackMs + (rules === "destinations" ? twinMsMax : 0),
+    deposits: [],
     rules,
     rescue,
     takeover,

@@ -11,7 +11,8 @@ export function readBack({ chains, currencies }: Pick<CourierSettings, "chains" 
   return (withdrawal, version) => {
     const read = readRaw(version.raw ?? "");
     const { payment } = read ?? { payment: null };
-    const contract = (currencies[withdrawal.currency]?.contract ?? "").toLowerCase();
+    const isCoin = withdrawal.mode === "topup" || !("contract" in (currencies[withdrawal.currency] ?? {}));
+    const contract = isCoin ? "" : (currencies[withdrawal.currency]?.contract ?? "").toLowerCase();
     const isSame =
       read !== null &&
       payment !== null &&

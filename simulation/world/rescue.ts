@@ -173,7 +173,8 @@ export class Rescue {
   #act(machine: Machine, status: SignerStatus, line: AgentLine): void {
     const { takeover } = this.#world;
     const { recovery, locked, epoch, greeted } = status;
-    if (this.#wasRecovered && recovery !== "RECOVERY_OFFERED" && contradictions.has(line.lockedCode)) {
+    const isConflict = this.#wasRecovered && recovery !== "RECOVERY_OFFERED" && contradictions.has(line.lockedCode);
+    if (isConflict && !this.#isFromStepTwo) {
       this.#conflict(machine);
       return;
     }
@@ -191,7 +192,9 @@ export class Rescue {
       return;
     }
     if (this.#mustOrder(status, line)) {
-      this.#order(machine, epoch > line.epoch ? epoch : 0);
+      // Who does not look there orders it in vain, and again.
+      const hasLooked = epoch > line.epoch && kernel.chance.below("nobody looks at the agent's epoch", 3) > 0;
+      this.#order(machine, hasLooked ? epoch : 0);
       return;
     }
     if (recovery === "RECOVERY_HOLD") {
@@ -347,6 +350,11 @@ export class Rescue {
         if (code === "JOB_EXPIRED") people.refuse(machine, view);
         else this.#world.leap(code === "POLICY_ABOVE_HOUR" ? hourAndMoreMs : dayAndMoreMs, "a limit's time passes");
       });
+      return;
+    }
+    // Whose bytes were never sent, no chain decides.
+    if (view.code === "SLOT_CONTESTED" && kernel.chance.below("the chain is not waited for", 4) === 0) {
+      people.cancel(machine, view);
       return;
     }
     if (view.state === "quarantined" || kernel.chance.below("held is refused", 4) > 0) people.approve(machine, view);

@@ -140,13 +140,15 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
     minWithdrawAmount: "0.01",
     enabled: true,
     depositOnly: false,
-    ...{ market: "", listUnpriced: false },
+    ...{ preset: "", market: "", listUnpriced: false, sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" } },
   };
   const confirmations = confirmationsOf(plan);
   return {
     listen: { host: "127.0.0.1", port: 0, tls: null },
     ...{ publicUrl: gatewayUrl, trustProxy: [], database: ":memory:", keyFile: "" },
-    chains: { [chainName]: { family: "evm", chainId, network, nodes, agentNodes: nodes, confirmations } },
+    chains: {
+      [chainName]: { family: "evm", chainId, preset: "", explorer: "", network, nodes, agentNodes: nodes, confirmations },
+    },
     currencies: {
       eth: { id: "eth", name: "Ether", symbol: "ETH", decimal: 18, contract: "", ...common },
       usdt: { id: "usdt", name: "Tether", symbol: "USDT", decimal: 6, contract, ...common },
@@ -157,6 +159,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
       ...{ bodyBytesMax: 65_536, withdrawalWaitMs: 1_500, listMax: 100 },
     },
     lifetimes: { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 },
+    sweepsAtOnce: 4,
     callbacks: { allowLoopback: false, allowNetworks: [], retryMs: [], timeoutMs: 1_000 },
     ...{ contentTypeOnGet: false, logLevel: "silent", alerts: null, metrics: null },
   };

@@ -46,7 +46,7 @@ function isHeldUp({ gateway, takeover, machines, chain }: World): boolean {
 }
 
 export function unrestOf(world: World): string {
-  return isHeldUp(world) ? "" : world.people.open() || unfinished(world) || unnoticed(world);
+  return isHeldUp(world) ? "" : world.people.open() || world.payers.open() || unfinished(world) || unnoticed(world);
 }
 
 /**
@@ -80,6 +80,11 @@ export function heldBackUntilMs(world: World): number {
   const open = [...books.map(({ transactionId }) => transactionId), ...people.unended.map(({ id }) => id)];
   const untilOf = (id: string): number => Math.max(0, ...machines.map((one) => world.ledgerOf(one).heldBackUntil(id)));
   return open.length === 0 ? 0 : Math.max(0, Math.min(...open.map(untilOf)) - begun);
+}
+
+/** Whether a clock was set back behind a ledger: until it comes there, the ledger's time stands. */
+export function isTimeStanding(world: World): boolean {
+  return serving(world).some((machine) => (machine.signer?.signer.core.heads.at ?? 0) > machine.clock());
 }
 
 /**

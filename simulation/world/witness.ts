@@ -7,6 +7,7 @@ import type { Answer, Push, WithdrawalView } from "../../agent/socket/verbs.ts";
 import type { Statement } from "../../protocol/messages.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Told } from "../sentences/payments.ts";
+import type { Books, MovedRow } from "../sentences/sweeps.ts";
 import { must } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
 import type { World } from "./world.ts";
@@ -78,12 +79,32 @@ export class Witness {
         must(!gateway.servesReleased, "a released agent is not heard any more", () => "it signed once more"),
       );
     }
-    if (tables.has("agents")) this.#world.holds(() => this.#heardLackNothing());
+    if (tables.has("agents")) {
+      this.#world.holds(() => this.#heardLackNothing());
+      this.#world.holds(() => this.#ordersAreKept());
+    }
     if (tables.has("jobs")) {
       for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
     }
     if (tables.has("jobs") || tables.has("agents")) this.#world.holds(() => this.#placesStand());
     if (tables.has("transactions")) this.#world.holds(() => this.#world.payments.told(this.told()));
+    if (this.#world.plan.deposits.length > 0) this.#world.holds(() => this.#world.payments.sweeps.told(this.#books()));
+  }
+
+  /** In an epoch that an order began, no ledger is acknowledged but one that this order opened. */
+  #ordersAreKept(): void {
+    const { gateway, machines } = this.#world;
+    type Row = { readonly id: string; readonly headSeq: number; readonly headHash: string; readonly mark: string };
+    const sql =
+      "SELECT id, headSeq, headHash, mark FROM agents JOIN recoveries ON agent = id AND recoveries.epoch = agents.epoch WHERE headSeq > 0";
+    for (const { id, headSeq, headHash, mark } of gateway.all<Row>(sql)) {
+      for (const machine of machines.filter((each) => each.id === id)) {
+        const { records } = this.#world.ledgerOf(machine);
+        if (records[headSeq - 1]?.hash !== headHash) continue;
+        const isItsOwn = records.some((record) => record.kind === "OPENED" && record.order.startsWith(mark));
+        must(isItsOwn, "after an order no ledger is acknowledged but the one that it opened", () => `${id}: record ${headSeq}`);
+      }
+    }
   }
 
   /**
@@ -136,8 +157,25 @@ export class Witness {
     }
   }
 
+  /** What it says of sweeps, and of what addresses for deposits hold. */
+  #books(): Books {
+    const { gateway } = this.#world;
+    return {
+      moved: this.moved(),
+      holdings: gateway.all("SELECT address, currency, units FROM holdings"),
+      payments: gateway.all("SELECT address, currency, units, txHash FROM payments WHERE final = 1"),
+    };
+  }
+
+  /** Every sweep and top-up. */
+  moved(): readonly MovedRow[] {
+    return this.#world.gateway.all<MovedRow>("SELECT * FROM transactions WHERE operation IN ('sweep', 'topup')");
+  }
+
   /** What the gateway says of each withdrawal. */
   told(): readonly Told[] {
-    return this.#world.gateway.all<Told>("SELECT id, orderId, status, stage, code, txHash FROM transactions");
+    return this.#world.gateway.all<Told>(
+      "SELECT id, orderId, status, stage, code, txHash FROM transactions WHERE operation = 'withdraw'",
+    );
   }
 }

@@ -16,12 +16,13 @@ import { Chain } from "./chain.ts";
 import { type CommitVerdict, Gateway } from "./gateway.ts";
 import { Network } from "./network.ts";
 import { Node } from "./node.ts";
+import { Payers } from "./payers.ts";
 import { People } from "./people.ts";
 import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
 import { Rescue } from "./rescue.ts";
 import { begun, chainId, contract, hot, network, nodeUrls, policyOf } from "./setting.ts";
 import { Takeover } from "./takeover.ts";
-import { haveFeesRunOut, heldBackUntilMs, serving, unrestOf, unshownLock } from "./unrest.ts";
+import { haveFeesRunOut, heldBackUntilMs, isTimeStanding, serving, unrestOf, unshownLock } from "./unrest.ts";
 import { Weather } from "./weather.ts";
 import { Witness } from "./witness.ts";
 
@@ -51,6 +52,7 @@ export class World {
   readonly ledgers = new Map<Machine, DurableLedger>();
   readonly payments: Payments;
   readonly people: People;
+  readonly payers: Payers;
   readonly weather: Weather;
   /** Who does what docs/recovering.md says; null in the runs in which nobody does. */
   readonly rescue: Rescue | null;
@@ -62,6 +64,8 @@ export class World {
   /** For the day's fees, once. */
   #hasWaited = false;
   #calmSince = 0;
+  /** Calm in which a ledger's time stood, and with it what waits for a later version. */
+  #stoodMs = 0;
 
   constructor(seed: number) {
     this.plan = drawPlan(kernel.chance, seed);
@@ -85,6 +89,7 @@ export class World {
     });
     this.payments = new Payments(this.chain, plan);
     this.people = new People(this);
+    this.payers = new Payers(this);
     this.weather = new Weather(this);
     this.rescue = this.plan.rescue ? new Rescue(this) : null;
     this.takeover = new Takeover(this);
@@ -148,6 +153,7 @@ export class World {
     machine.startSigner();
     machine.startCourier();
     this.people.begin();
+    this.payers.begin();
     this.weather.begin();
     scheduler.every(this.plan.blockMs, scheduler.world, () => void this.chain.mine());
     scheduler.after(this.plan.faultsMs, scheduler.world, () => this.#calmDown());
@@ -242,7 +248,8 @@ export class World {
   #calmEarly(): void {
     if ((this.rescue !== null && this.rescue.waits !== "") || this.weather.backups.isAwaited) return;
     const last = Math.max(...this.plan.orders.map((order) => order.atMs));
-    if (this.isFaulty && kernel.scheduler.nowMs > last && this.people.open() === "") this.#calmDown();
+    if (this.isFaulty && kernel.scheduler.nowMs > last && this.people.open() === "" && this.payers.open() === "")
+      this.#calmDown();
   }
 
   #calmDown(): void {
@@ -268,7 +275,8 @@ export class World {
       this.#end();
       return;
     }
-    if (calmMs < mostMs) return;
+    if (isTimeStanding(this)) this.#stoodMs += calmCheckMs;
+    if (calmMs < mostMs + this.#stoodMs) return;
     if (unshown !== "") this.violated(new Violation("an agent that has stopped itself shows at its gateway", unshown));
     if (!this.weather.mustSettle) return;
     if (!this.#hasWaited && haveFeesRunOut(this)) {
@@ -298,6 +306,7 @@ export class World {
     for (const transaction of this.payments.heldBytes()) this.chain.offer(transaction);
     for (let count = 0; count <= this.plan.confirmations && this.violation === null; count += 1) this.chain.mine();
     this.holds(() => this.payments.told(this.witness.told()));
+    this.holds(() => this.payments.sweeps.ends(this.payers.paid));
     for (const machine of serving(this)) {
       this.holds(() => this.#remembers(machine));
       this.holds(() => this.#closes(machine));

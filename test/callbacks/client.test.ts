@@ -30,7 +30,7 @@ function stock(one: string, given: Readonly<Record<string, string>>, text: strin
 }
 
 describe("verifyCallback", () => {
-  it("takes what the stock package signs, and the stock package what the gateway signs", () => {
+  it("verifyCallback takes what the stock package signs, and the stock package what the gateway signs", () => {
     const signature = new Webhook(secret).sign("msg_1", new Date(seconds * 1000), body);
     expect(headers["webhook-signature"]).toBe(signature);
     const taken = verifyCallback(secret, { headers, body });
@@ -52,7 +52,7 @@ describe("verifyCallback", () => {
       expect([verifyCallback(one, { headers: both, body }).ok, stock(one, both, body)]).toEqual([true, true]);
   });
 
-  it("refuses every change of it, as the stock package does", () => {
+  it("verifyCallback refuses every change of it, as the stock package does", () => {
     const bent = { ...headers, "webhook-signature": `${headers["webhook-signature"]?.slice(0, -3)}AA=` };
     const cases: readonly [string, Readonly<Record<string, string>>, string, string][] = [
       [other, headers, body, "signature_wrong"],
@@ -76,7 +76,7 @@ describe("verifyCallback", () => {
     }
   });
 
-  it("refuses a secret that is none, and a body that is no callback although it is signed", () => {
+  it("verifyCallback refuses a secret that is none, and a body that is no callback although it is signed", () => {
     for (const none of ["", "whsec_", secret.slice(6)])
       expect(verifyCallback(none, { headers, body })).toEqual({ ok: false, code: "secret_invalid" });
     for (const text of ["", "null", "[]", '"x"', "{}", '{"type":"x","timestamp":"","sequence":"1","data":{}}']) {

@@ -22,8 +22,8 @@ import {
   testCallback,
 } from "../../gateway/operator/callbacks.ts";
 import { keepFinalPayment, keepSeenPayment } from "../../gateway/store/payments.ts";
+import { startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
 import { type Receiver, startReceiver } from "../../scripts/callback-receiver.ts";
-import { startTestGateway, type TestGateway } from "../support/gateway-server.ts";
 import { auto, db, decide, deposit, eachTestItsGateway, gateway, many, ready, row } from "../support/shop.ts";
 import { until } from "../support/until.ts";
 
@@ -75,7 +75,7 @@ afterEach(async () => {
 });
 
 describe("a callback", () => {
-  it("is what the stock verifier takes, and carries the record as GET answers it", async () => {
+  it("a callback is what the stock verifier takes, and carries the record as GET answers it", async () => {
     add();
     const { transactionId } = (await auto()).body;
     await arrived(1);
@@ -92,7 +92,7 @@ describe("a callback", () => {
     await until(() => statusOf(transactionId) === 1);
   });
 
-  it("tells each change with a rising sequence, to each target what its filter takes", async () => {
+  it("a callback tells each change with a rising sequence, to each target what its filter takes", async () => {
     add();
     const other = await startReceiver();
     try {
@@ -114,7 +114,7 @@ describe("a callback", () => {
     }
   });
 
-  it("is written in the transaction of its change, so that a rolled back change tells nothing", async () => {
+  it("a callback is written in the transaction of its change, so that a rolled back change tells nothing", async () => {
     add();
     const { transactionId } = (await deposit()).body;
     expect(statusOf(transactionId)).toBe(0);
@@ -132,7 +132,7 @@ describe("a callback", () => {
     expect(types()).toEqual(["deposit.expired"]);
   });
 
-  it("tells what was paid, by the watcher's own writing, and what came in another coin", async () => {
+  it("a callback tells what was paid, by the watcher's own writing, and what came in another coin", async () => {
     add();
     const { transactionId, address } = (await deposit()).body;
     const chain = { network: "eip155:31337", address, txHash: "0x1", block: 5, blockHash: "0xb" };
@@ -163,7 +163,7 @@ describe("a callback", () => {
     ]);
   });
 
-  it("is not made for a merchant without a target, whose records say so", async () => {
+  it("a callback is not made for a merchant without a target, whose records say so", async () => {
     const { transactionId } = (await auto()).body;
     expect([statusOf(transactionId), db().all("SELECT * FROM callbackChanges")]).toEqual([3, []]);
     add();
@@ -178,7 +178,7 @@ describe("a callback", () => {
 });
 
 describe("a receiver that does not take it", () => {
-  it("gets it again, the same bytes under the same id, until it does; the status follows", async () => {
+  it("a receiver that does not take an event gets it again, the same bytes under the same id, until it does; the status follows", async () => {
     add();
     receiver.answer = (response) => void response.writeHead(500).end("no room <here>");
     const { transactionId } = (await auto()).body;
@@ -202,7 +202,7 @@ describe("a receiver that does not take it", () => {
     ]);
   });
 
-  it("is waited for as long as it asks, and given up after the last try", async () => {
+  it("a receiver that does not take an event is waited for as long as it asks, and given up after the last try", async () => {
     add();
     receiver.answer = (response) => void response.writeHead(429, { "Retry-After": "60" }).end();
     const { transactionId } = (await auto()).body;
@@ -231,7 +231,7 @@ describe("a receiver that does not take it", () => {
     expect(redeliver(gateway.operator, delivery + 1)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_CALLBACK" });
   });
 
-  it("is switched off by its 410, which an alarm says, and on again by a test that it takes", async () => {
+  it("a receiver that does not take an event is switched off by its 410, which an alarm says, and on again by a test that it takes", async () => {
     const id = add();
     receiver.answer = (response) => void response.writeHead(410).end();
     const { transactionId } = (await auto()).body;
@@ -255,7 +255,7 @@ describe("a receiver that does not take it", () => {
     await arrived(4);
   });
 
-  it("holds up no other: one hangs, the rest hear at once", async () => {
+  it("a receiver that does not take an event holds up no other: one hangs, the rest hear at once", async () => {
     const hung = await startReceiver();
     hung.answer = () => {};
     try {
@@ -275,7 +275,7 @@ describe("a receiver that does not take it", () => {
 });
 
 describe("a secret", () => {
-  it("is changed without a gap: both sign for a day, then the new one alone", async () => {
+  it("a secret of callbacks is changed without a gap: both sign for a day, then the new one alone", async () => {
     const id = add();
     const old = receiver.secret;
     const rotated = rotateCallback(gateway.operator, id);
@@ -297,7 +297,7 @@ describe("a secret", () => {
     expect([check(old), check(rotated.secret).ok]).toEqual([{ ok: false, code: "signature_wrong" }, true]);
   });
 
-  it("stands nowhere in the database, and none in the lists", () => {
+  it("a secret of callbacks stands nowhere in the database, and none in the lists", () => {
     add();
     db().run("PRAGMA wal_checkpoint(TRUNCATE)");
     const file = readFileSync(join(gateway.dir, "gateway.db"));
@@ -308,7 +308,7 @@ describe("a secret", () => {
 });
 
 describe("a target", () => {
-  it("is refused for a merchant that is none, for a wrong address, twice, and removed for good", async () => {
+  it("a target of callbacks is refused for a merchant that is none, for a wrong address, twice, and removed for good", async () => {
     const { merchantId } = gateway.merchant;
     const put = (merchant: string, url: string) => addCallback(gateway.operator, { merchant, url, events: [] }, settings());
     expect(put("m_0", "https://shop.example/hook")).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_MERCHANT" });
@@ -337,7 +337,7 @@ describe("a target", () => {
 });
 
 describe("the log", () => {
-  it("is kept for 60 days, and longer while something waits", async () => {
+  it("the log of deliveries is kept for 60 days, and longer while something waits", async () => {
     add();
     await auto();
     await arrived(1);
@@ -360,7 +360,7 @@ describe("the log", () => {
 });
 
 describe("a restored database", () => {
-  it("goes on with a sequence above what it told before", async () => {
+  it("a restored database goes on with a sequence above what was told before", async () => {
     add();
     const { transactionId } = (await auto()).body;
     await until(() => statusOf(transactionId) === 1);
@@ -376,7 +376,7 @@ describe("a restored database", () => {
 });
 
 describe("development", () => {
-  it("alone opens loopback, and only where the gateway is local itself", async () => {
+  it("development alone opens loopback, and only where the gateway is local itself", async () => {
     const local = await startTestGateway({ ...many, ...development });
     expect(local.service.config.callbacks).toEqual({
       ...{ allowLoopback: true, allowNetworks: [], retryMs: [5_000, 300_000], timeoutMs: 1_000 },

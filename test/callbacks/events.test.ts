@@ -30,7 +30,7 @@ const told = (
   );
 
 describe("a deposit", () => {
-  it("is told of on its way", () => {
+  it("a deposit is told of on its way", () => {
     const on = (before: Partial<Glimpse> | null, after: Partial<Glimpse>) => told("deposit", before, after);
     expect(on(null, {})).toEqual([]);
     expect(on({}, { stage: "seen" })).toEqual(["deposit.detected"]);
@@ -47,7 +47,7 @@ describe("a deposit", () => {
     expect(on({ stage: "partial", amountReceivedUnits: "50" }, { stage: "confirming", amountReceivedUnits: "50" })).toEqual([]);
   });
 
-  it("ends once, and says what came over or late", () => {
+  it("a deposit ends once, and says what came over or late", () => {
     const on = (before: Partial<Glimpse>, after: Partial<Glimpse>) => told("deposit", before, after);
     expect(on({ stage: "seen" }, { status: 1, stage: "completed", amountReceivedUnits: "100" })).toEqual(["deposit.completed"]);
     expect(on({}, { status: 1, stage: "completed", amountReceivedUnits: "101" })).toEqual([
@@ -63,7 +63,7 @@ describe("a deposit", () => {
     expect(on(done, { ...done, amountReceivedUnits: "150" })).toEqual(["deposit.late"]);
   });
 
-  it("that another coin came to is unattributed", () => {
+  it("a deposit that another coin came to is unattributed", () => {
     const payment = { currency: "usdt", units: "5", txHash: "0x1" };
     expect(eventsOf({ row: base, before: null, payment }, { minPaymentUnits: 0n, wasBroadcast: false })).toEqual([
       "deposit.unattributed",
@@ -75,7 +75,7 @@ describe("a withdrawal", () => {
   const on = (before: Partial<Glimpse> | null, after: Partial<Glimpse>, wasBroadcast = false) =>
     told("withdraw", before, after, wasBroadcast);
 
-  it("is told of from its making to its end, each step once", () => {
+  it("a withdrawal is told of from its making to its end, each step once", () => {
     expect(on(null, { stage: "queued" })).toEqual(["withdrawal.created"]);
     expect(on({ stage: "queued" }, { stage: "awaiting_approval" })).toEqual([]);
     expect(on({ stage: "awaiting_approval" }, { stage: "queued" })).toEqual(["withdrawal.approved"]);
@@ -89,7 +89,7 @@ describe("a withdrawal", () => {
     expect(on({ status: 1, stage: "completed" }, { status: 1, stage: "other" })).toEqual([]);
   });
 
-  it("that was refused is rejected and failed; one that ran out failed", () => {
+  it("a withdrawal that was refused is rejected and failed; one that ran out failed", () => {
     expect(on({ stage: "awaiting_approval" }, { status: 2, stage: "refused" })).toEqual([
       "withdrawal.rejected",
       "withdrawal.failed",
@@ -101,7 +101,7 @@ describe("a withdrawal", () => {
 describe("the schedule", () => {
   const { retryMs } = callbackSettings(undefined, false);
 
-  it("is the one of Standard Webhooks, a fifth longer at most, and ends", () => {
+  it("the schedule of callbacks is the one of Standard Webhooks, a fifth longer at most, and ends", () => {
     const seconds = (chance: number) =>
       [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map((tries) => {
         const at = nextTry(retryMs, { tries, nowMs: 1_000, retryAfterMs: 0, chance });
@@ -111,7 +111,7 @@ describe("the schedule", () => {
     expect(seconds(1)).toEqual([6, 360, 2_160, 8_640, 21_600, 43_200, 60_480, 86_400, 103_680, null]);
   });
 
-  it("waits longer where a receiver asks for it, a day at most", () => {
+  it("the schedule of callbacks waits longer where a receiver asks for it, a day at most", () => {
     const at = Date.parse("2026-01-02T03:04:05Z");
     expect(nextTry(retryMs, { tries: 1, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(at + 9_000);
     expect(nextTry(retryMs, { tries: 2, nowMs: at, retryAfterMs: 9_000, chance: 0 })).toBe(at + 300_000);
@@ -138,7 +138,7 @@ describe("lanes", () => {
     return taken;
   };
 
-  it("give a target that was never heard one, a good one four, a merchant eight", () => {
+  it("lanes of callbacks give a target that was never heard one, a good one four, a merchant eight", () => {
     const lanes = new Lanes();
     const mine = ["a", "b", "c"].map((target) => of("m", target));
     expect(takeAll(lanes, mine)).toEqual(["a", "b", "c"]);
@@ -147,7 +147,7 @@ describe("lanes", () => {
     expect(takeAll(lanes, [of("n")])).toEqual(["n"]);
   });
 
-  it("go to the merchant who has fewest, then to whom was served longest ago", () => {
+  it("lanes of callbacks go to the merchant who has fewest, then to whom was served longest ago", () => {
     const lanes = new Lanes();
     const all = [of("m", "m1"), of("m", "m2"), of("n")];
     for (const { target } of all) {
@@ -158,7 +158,7 @@ describe("lanes", () => {
     expect(first.slice(0, 4)).toEqual(["m1", "n", "m2", "n"]);
   });
 
-  it("leave room for the good ones, however many hang, and find the good ones again", () => {
+  it("lanes of callbacks leave room for the good ones, however many hang, and find the good ones again", () => {
     const lanes = new Lanes();
     const good = [of("shop"), of("other shop")];
     for (const { target } of good) {
@@ -177,7 +177,7 @@ describe("lanes", () => {
     expect(takeAll(lanes, hung).length).toBeGreaterThan(20);
   });
 
-  it("take one that dawdles for slow until it does not", () => {
+  it("lanes of callbacks take one that dawdles for slow until it does not", () => {
     const lanes = new Lanes();
     const shop = [of("shop")];
     lanes.take(shop);

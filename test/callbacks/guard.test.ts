@@ -140,14 +140,14 @@ const odd = (port: number): readonly string[] => [
 ];
 
 describe("an address", () => {
-  it("that no public host has is closed, one beside it open", () => {
+  it("an address of a receiver that no public host has is closed, one beside it open", () => {
     for (const address of closedAddresses) expect(mayReach(address, strict), address).toBe(false);
     for (const address of [...openAddresses, ...openAddresses6]) expect(mayReach(address, strict), address).toBe(true);
     for (const none of ["", "shop.example", "1.1.1", "1.1.1.1.1", "fe80::1%eth0", "[::1]"])
       expect(mayReach(none, strict)).toBe(false);
   });
 
-  it("opens by the operator's list alone, which opens no other", () => {
+  it("an address of a receiver opens by the operator's list alone, which opens no other", () => {
     const some = { ...strict, allowNetworks: ["10.1.2.0/24", "fd00:1::/32", "127.0.0.2"] };
     expect(["10.1.2.9", "fd00:1::5", "127.0.0.2"].map((address) => mayReach(address, some))).toEqual([true, true, true]);
     expect(["10.1.3.1", "fd00:2::1", "127.0.0.1", "::ffff:10.1.2.9"].map((one) => mayReach(one, some))).toEqual([
@@ -177,7 +177,7 @@ describe("hostile targets", () => {
     await trap.close();
   });
 
-  it("names that lead to every kind of private address are not connected to", async () => {
+  it("hosts whose names lead to every kind of private address are not connected to", async () => {
     const trap = await listener();
     const four = closedAddresses.filter((address) => !address.includes(":"));
     for (const address of four) {
@@ -255,7 +255,7 @@ describe("a receiver", () => {
     rmSync(dir, { recursive: true });
   });
 
-  it("is known by the name on its certificate, though reached by its address", async () => {
+  it("a receiver is known by the name on its certificate, though reached by its address", async () => {
     const names = await nameServer(["127.0.0.1"]);
     const known = door({ settings: open, nameServers: [names.at], ca });
     expect(await known.send(letter(`https://shop.example:${port}/`))).toMatchObject({ status: 204, answer: "" });
@@ -267,7 +267,7 @@ describe("a receiver", () => {
     names.close();
   });
 
-  it("redirects nobody, and is read a little and not for long", async () => {
+  it("a receiver redirects nobody, and is read a little and not for long", async () => {
     const names = await nameServer(["127.0.0.1"]);
     const known = door({ settings: open, nameServers: [names.at], ca });
     const url = `https://shop.example:${port}/`;

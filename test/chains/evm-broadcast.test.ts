@@ -12,7 +12,7 @@ group("what nodes say to a broadcast", () => {
     expect(new Set(texts.map(([client]) => client.split(" ")[0])).size).toBeGreaterThanOrEqual(8 + 1);
   });
 
-  it.each(texts)("%s: %s", (_client, text, expected) => {
+  it.each(texts)("broadcasting by %s: %s", (_client, text, expected) => {
     expect(classifyBroadcastError(text)).toBe(expected);
     expect(classifyBroadcastError(text.toUpperCase())).toBe(expected);
   });

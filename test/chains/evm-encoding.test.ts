@@ -24,7 +24,7 @@ group("addresses", () => {
     }
   });
 
-  it.each(eip55.refused)("refuses: $why", ({ text, code }) => {
+  it.each(eip55.refused)("an address is refused: $why", ({ text, code }) => {
     expect(parseAddress(text)).toMatchObject({ ok: false, code });
   });
 
@@ -110,7 +110,7 @@ group("RLP", () => {
     }
   });
 
-  it.each(rlp.refused)("refuses: $why", ({ rlp: text }) => {
+  it.each(rlp.refused)("RLP is refused: $why", ({ rlp: text }) => {
     expect(decodeRlp(bytes(text))).toMatchObject({ ok: false, code: "TRANSACTION_RLP" });
   });
 

@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { addressTopic, encodeTransferCall, readTransferLog, transferTopic } from "../../chains/evm/erc20.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
+import { type FakeAnswer, type FakeNode, forwarding } from "../../rig/fake-node.ts";
 import { type Anvil, startAnvil } from "../../scripts/anvil.ts";
 import { rpc, tokenCall } from "../../scripts/rpc.ts";
 import { deployToken } from "../../scripts/token.ts";
 import { closedPort, closesItsNodes, codeOf, fakeNode, hex, hot, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
-import { type FakeAnswer, type FakeNode, forwarding } from "../support/fake-node.ts";
 
 closesItsNodes();
 

@@ -5,8 +5,8 @@
 import { describe, expect, it } from "vitest";
 import { createEvmNodes, type EvmNodes } from "../../chains/evm/node.ts";
 import type { AgentError } from "../../protocol/fault.ts";
+import type { FakeAnswer, FakeNodeOptions } from "../../rig/fake-node.ts";
 import { closedPort, closesItsNodes, codeOf, fakeNode, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
-import type { FakeAnswer, FakeNodeOptions } from "../support/fake-node.ts";
 
 closesItsNodes();
 

@@ -40,7 +40,7 @@ import {
 } from "../support/evm-values.ts";
 
 group("transfers against ethers and viem", () => {
-  it.each(transferVectors)("vector: $name", (vector) => {
+  it.each(transferVectors)("the vector of a transfer: $name", (vector) => {
     const transfer = transferOf(vector.transfer);
     const unsigned = buildTransfer(transfer);
     expect(hex(unsigned)).toBe(vector.unsigned);
@@ -57,7 +57,7 @@ group("transfers against ethers and viem", () => {
   const byEthers = new Interface(erc20);
   const byViem = parseAbi(["function transfer(address to, uint256 value)"]);
 
-  it(`random transfers, SEED=${seed}`, async () => {
+  it(`random transfers are read back by others as they were built, SEED=${seed}`, async () => {
     for (let n = 0; n < 150; n++) {
       const key = random.bytes(32);
       key[0] = 1 + (key[0]! % 254);
@@ -210,7 +210,7 @@ group("describe refuses what it cannot account for", () => {
     ["far too long", changed(token, 7, new Uint8Array(600)), "TRANSACTION_FIELD"],
   ];
 
-  it.each(cases)("%s", (_why, unsigned, code) => {
+  it.each(cases)("a transfer is refused: %s", (_why, unsigned, code) => {
     expect(describe(unsigned)).toMatchObject({ ok: false, code });
   });
 

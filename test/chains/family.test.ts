@@ -83,7 +83,7 @@ describe("the rule for paid", () => {
   const payment = { account: token, contract: "", destination: shop, amountUnits: 5n };
   const receipt = {
     ...{ txHash: "0x1", blockNumber: 9, blockHash: "0xb", status: 1 as const, from: token, to: shop },
-    ...{ gasUsed: 1n, effectiveGasPrice: 1n, logs: [] },
+    ...{ gasUsed: 1n, effectiveGasPrice: 1n, dataFee: 0n, logs: [] },
   };
   const sent = { to: shop, valueUnits: 5n, input: "0x" };
 

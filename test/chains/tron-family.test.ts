@@ -9,8 +9,8 @@ import type { Accounts, Facts, KeyPaths, Payment, Slots } from "../../chains/fam
 import { tron } from "../../chains/tron/family.ts";
 import { bandwidthOf, buildTransfer } from "../../chains/tron/transaction.ts";
 import { tronTransactions } from "../../chains/tron/transactions.ts";
+import { payer, plain, token } from "../../rig/tron-values.ts";
 import { bytes, codeOf, hex } from "../support/evm-values.ts";
-import { payer, plain, token } from "../support/tron-values.ts";
 
 const { slots, fees, exclusion } = tron;
 const network = "tron:0x2b6653dc";

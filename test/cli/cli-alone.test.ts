@@ -9,10 +9,10 @@ import { describe, expect, it } from "vitest";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger } from "../../agent/ledger/ledger.ts";
 import { unitsIn } from "../../cli/machine.ts";
+import { testSeal } from "../../rig/ledger-seal.ts";
 import { projectRoot } from "../../scripts/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { nowMs, rig, run, usesTheRig } from "../support/command-rig.ts";
-import { testSeal } from "../support/ledger-seal.ts";
 import { well } from "../support/operator-socket.ts";
 
 usesTheRig();
@@ -56,7 +56,7 @@ describe("the service manager's output", () => {
 
 describe("a reader that is gone", () => {
   startsTheBuild();
-  it("ends the command quietly", async () => {
+  it("a reader that is gone ends the command quietly", async () => {
     const program = join(projectRoot, "dist", "cli", "main.js");
     const look = `import { main } from ${JSON.stringify(program)}; process.exitCode = await main(["--help"]);`;
     const child = spawn(process.execPath, ["--input-type=module", "--eval", look], { stdio: ["ignore", "pipe", "pipe"] });

@@ -38,7 +38,7 @@ describe("token", () => {
     ["token --api-key-file DIR/api.key --profile strict", 2],
     ["token --api-key-file DIR/api.key --method POST", 2],
     ["token --api-key-file DIR/api.key --profile loose", 2],
-  ])("%s", async (line, exit) => {
+  ])("the command token: %s", async (line, exit) => {
     writeFileSync(join(rig.dir, "bad.key"), "k_1.2.3", { mode: 0o600 });
     writeFileSync(join(rig.dir, "open.key"), apiKey, { mode: 0o644 });
     const { code, text } = await run(line);

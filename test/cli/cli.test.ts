@@ -17,9 +17,9 @@ const folder = fileURLToPath(new URL("../cli", import.meta.url));
 
 describe("transcripts", () => {
   const files = readdirSync(folder).filter((name) => name.endsWith(".txt"));
-  it("are there", () => expect(files.length).toBeGreaterThanOrEqual(5));
+  it("transcripts of autowithdraw are there", () => expect(files.length).toBeGreaterThanOrEqual(5));
 
-  it.each(files)("%s", async (file) => {
+  it.each(files)("transcripts of autowithdraw: %s", async (file) => {
     const lines = readFileSync(join(folder, file), "utf8").split("\n");
     const said: string[] = [];
     const screen = new Screen();

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { readMetrics, readNotify } from "../../agent/config/notify.ts";
 import { parseConfig } from "../../gateway/config.ts";
 import type { JsonValue } from "../../protocol/json.ts";
-import { testConfig } from "../support/gateway-server.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
 
 const currencies = { eth: { chain: "local", decimal: 18 } };
 const notify = (value: JsonValue) => readNotify(value, currencies);
@@ -35,7 +35,7 @@ describe("notify", () => {
     ["minutes of nothing", { command: ["/bin/tell"], awayMinutes: 0 }, /between 1 and 10080/],
     ["an unknown key", { command: ["/bin/tell"], stukMinutes: 5 }, /not a known key/],
   ] as const) {
-    it(`is not ${name}`, () => {
+    it(`a notify section is not ${name}`, () => {
       expect(() => notify(value as unknown as JsonValue)).toThrow(words);
     });
   }

@@ -100,9 +100,12 @@ describe("a good config.json", () => {
     expect(readConfig(write(JSON.stringify(config)), every).settings.currencies["usdt-erc20"]?.contract).toBe(usdt);
   });
 
-  it.each(["http://127.0.0.1:8080", "http://localhost:9", "http://[::1]:80", "https://pay.example.com/"])("takes %s", (url) => {
-    expect(() => readConfig(write(JSON.stringify({ ...sample(), gatewayUrl: url })), every)).not.toThrow();
-  });
+  it.each(["http://127.0.0.1:8080", "http://localhost:9", "http://[::1]:80", "https://pay.example.com/"])(
+    "a good config.json takes %s",
+    (url) => {
+      expect(() => readConfig(write(JSON.stringify({ ...sample(), gatewayUrl: url })), every)).not.toThrow();
+    },
+  );
 
   it("may lack the secrets nobody asked for, and a policy for a currency", () => {
     const { mnemonic, apiKey, encKey, ...rest } = sample();
@@ -114,7 +117,7 @@ describe("a good config.json", () => {
 });
 
 describe("the file itself", () => {
-  it("is missing", () => {
+  it("config.json is named when it is missing", () => {
     const error = faultOf(join(dir, "nowhere.json"));
     expect(error.code).toBe("CONFIG_MISSING");
     expect(error.message).toContain(join(dir, "nowhere.json"));
@@ -153,7 +156,7 @@ describe("the file itself", () => {
     expect(faultOf(path, { ...every, privateFolder: join(dir, "cred") }).code).toBe("FILE_EXPOSED");
   });
 
-  it.runIf(process.getuid?.() !== 0)("is unreadable", () => {
+  it.runIf(process.getuid?.() !== 0)("config.json is named when it is unreadable", () => {
     expect(faultOf(write(JSON.stringify(sample()), 0o000)).code).toBe("CONFIG_UNREADABLE");
   });
 
@@ -164,13 +167,13 @@ describe("the file itself", () => {
     expect(error.context.hint).toContain("in quotes");
   });
 
-  it("is far too large", () => {
+  it("config.json is named when it is far too large", () => {
     expect(faultOf(write(" ".repeat(1_048_577))).code).toBe("CONFIG_TOO_LARGE");
   });
 });
 
 describe("the text", () => {
-  it.each(["", " \n\t\n"])("is empty", (text) => {
+  it.each(["", " \n\t\n"])("config.json is refused when its text is empty", (text) => {
     const error = faultOf(write(text));
     expect(error.code).toBe("CONFIG_JSON");
     expect(error.message).toContain("is empty");
@@ -193,7 +196,7 @@ describe("the text", () => {
     ["a byte order mark", '\ufeff{"gatewayUrl": ""}'],
     ["bytes that are no UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
     ["something after the object", "{} {}"],
-  ])("holds %s", (_, text) => {
+  ])("config.json is refused when its text holds %s", (_, text) => {
     expect(faultOf(write(text)).code).toBe("CONFIG_JSON");
   });
 
@@ -319,7 +322,7 @@ describe("a value", () => {
     ["CONFIG_PLACEHOLDER", "mnemonic", "<MNEMONIC>"],
     ["CONFIG_PLACEHOLDER", "apiKey", "<API_KEY>"],
     ["CONFIG_PLACEHOLDER", "encKey", "<ENCRYPTION_KEY>"],
-  ])("%s: %s", (code, place, value) => {
+  ])("a value of config.json: %s: %s", (code, place, value) => {
     const error = faultAfter((config) => path(config, place, value));
     expect(error.code).toBe(code);
     expect(error.effect).toBe("none");
@@ -340,7 +343,7 @@ describe("a value", () => {
     ["policy/eth/allow", [receiver.toLowerCase()]],
     ["currencies/usdt-erc20/decimal", 0],
     ["currencies/weth", { chain: "ethereum", decimal: 18, contract: "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2" }],
-  ])("is taken: %s", (place, value) => {
+  ])("a value of config.json is taken: %s", (place, value) => {
     const config = sample();
     if (place === "currencies/usdt-erc20/decimal") path(config, "policy/usdt-erc20", undefined);
     path(config, place, value);

@@ -12,9 +12,9 @@ import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { sealKeystore } from "../../agent/keystore/keystore.ts";
 import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
+import { type FakeNode, startFakeNode } from "../../rig/fake-node.ts";
 import { AgentFolder, knownMnemonic } from "../support/agent-folder.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { type FakeNode, startFakeNode } from "../support/fake-node.ts";
 
 startsTheBuild();
 let folder: AgentFolder;
@@ -127,7 +127,7 @@ const cases: readonly (readonly [string, number, string, () => unknown])[] = [
   ["a node that is away", 0, "warning NODE_UNREACHABLE", () => node.close()],
 ];
 
-it.each(cases)("%s", async (_, exit, found, broken) => {
+it.each(cases)("crypto --check: %s", async (_, exit, found, broken) => {
   await broken();
   const { code, codes, output } = await checked(...encKey());
   expect([code, codes], output).toEqual([exit, [found]]);

@@ -271,7 +271,7 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
 describe("doctor finds", () => {
   it("at least forty set-ups to break", () => expect(cases.length).toBeGreaterThanOrEqual(40));
 
-  it.each(cases as readonly [string, string, Break, Break?][])("%s: %s", async (_, code, broken, before) => {
+  it.each(cases as readonly [string, string, Break, Break?][])("doctor finds %s: %s", async (_, code, broken, before) => {
     await before?.();
     const healthy = await rig.run();
     expect(healthy, healthy.text).toMatchObject({ exit: 0, codes: [], unseen: [] });
@@ -369,7 +369,7 @@ describe("what doctor reads", () => {
     "my-config.json",
     "encKey.cred",
     "config.d",
-  ])("%s is none", (name) => expect(isCopyOf(name, "config.json")).toBe(false));
+  ])("what doctor reads: %s is none", (name) => expect(isCopyOf(name, "config.json")).toBe(false));
 
   it("a placeholder in a copy is no secret", async () => {
     writeFileSync(beside("config.json.bak"), `{ "mnemonic": "<MNEMONIC>", "apiKey": "" }`);

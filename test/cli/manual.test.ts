@@ -35,19 +35,52 @@ async function printed(line: string): Promise<{ readonly code: number; readonly 
   return { code: await runCommand(line.split(" "), terminal), text };
 }
 
+/** What a bash that sourced the script offers for the last of these words. */
+function offeredBy(script: string, program: string, words: readonly string[]): string[] {
+  const line = `source /dev/stdin <<< "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _${program}; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const env = { ...process.env, SCRIPT: script };
+  const out = execFileSync("bash", ["--norc", "-c", line, "bash", program, ...words], { env, encoding: "utf8" });
+  return out.split("\n").filter((word) => word !== "");
+}
+
+describe("completion of autowithdraw-gateway", () => {
+  const program = "autowithdraw-gateway";
+  const script = (): string => readFileSync(join(projectRoot, "dist", "completion", program), "utf8");
+  const offered = (...words: string[]): string[] => offeredBy(script(), program, words);
+  const names = (of: readonly { name(): string }[]): readonly string[] => of.map((one) => one.name());
+
+  it("in bash gives every command, and every command of a group, each with its own options", () => {
+    const { commands: groups } = gatewayTree();
+    expect(offered("")).toEqual([...names(groups), "--help"]);
+    for (const group of groups) {
+      const own = [...group.options.filter(({ hidden }) => !hidden).map(({ long }) => long), "--help"];
+      expect(offered(group.name(), "--"), group.name()).toEqual(own);
+      if (group.commands.length > 0) expect(offered(group.name(), ""), group.name()).toEqual(names(group.commands));
+      for (const command of group.commands) {
+        const flags = [...command.options.filter(({ hidden }) => !hidden).map(({ long }) => long), "--help"];
+        expect(offered(group.name(), command.name(), "--"), command.name()).toEqual(flags);
+      }
+    }
+  });
+
+  it("in bash gives an option's choices, and files elsewhere", () => {
+    expect(offered("key", "create", "--alg", "")).toEqual(["HS256", "EdDSA"]);
+    expect(offered("key", "nothing-like-it", "--alg", "config.exam")).toEqual([]);
+    const begun = join(projectRoot, "config.exam");
+    const whole = [join(projectRoot, "config.example.json")];
+    expect(offered("start", "--config", begun)).toEqual(whole);
+    expect(offered("backup", begun)).toEqual(whole);
+    expect(offered("deposits", "list", "--config", begun)).toEqual(whole);
+  });
+});
+
 describe("completion", () => {
   let script = "";
   beforeAll(async () => {
     script = (await printed("completion bash")).text;
   });
 
-  /** What a bash that sourced the script offers for the last of these words. */
-  function offered(...words: string[]): string[] {
-    const line = `source /dev/stdin <<< "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _autowithdraw; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const env = { ...process.env, SCRIPT: script };
-    const out = execFileSync("bash", ["--norc", "-c", line, "bash", "autowithdraw", ...words], { env, encoding: "utf8" });
-    return out.split("\n").filter((word) => word !== "");
-  }
+  const offered = (...words: string[]): string[] => offeredBy(script, "autowithdraw", words);
 
   it("in bash gives every command, and those that begin so", () => {
     expect(offered("")).toEqual([...commands.map((command) => command.name()), "--help"]);
@@ -85,7 +118,7 @@ describe("completion", () => {
     const isThere = spawnSync(shell, ["--version"]).error === undefined;
     if (!isThere)
       process.stderr.write(`SKIPPED: the completion is not read by ${shell}; to have it read: apt-get install ${shell}\n`);
-    it.skipIf(!isThere)(`is read by ${shell}`, async () => {
+    it.skipIf(!isThere)(`the completion is read by ${shell}`, async () => {
       const { text } = await printed(`completion ${shell}`);
       const done = spawnSync(shell, check, { input: text, encoding: "utf8" });
       expect([done.status, done.stderr]).toEqual([0, ""]);

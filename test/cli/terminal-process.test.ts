@@ -61,7 +61,7 @@ describe.runIf(hasScript)("approve and refuse on a terminal", () => {
     ["Ctrl-C", keys.ctrlC],
     ["Ctrl-C after a yes that was not sent", `yes${keys.ctrlC}`],
     ["Ctrl-D", keys.ctrlD],
-  ])("%s is no yes", async (_, answer) => {
+  ])("approve and refuse on a terminal: %s is no yes", async (_, answer) => {
     const { code, output } = await typed("approve", answer);
     expect([code, decisions()], output).toEqual([1, []]);
     expect(output).toMatch(
@@ -91,7 +91,7 @@ describe.runIf(hasScript)("encKey on a terminal", () => {
     expect([code, output]).toEqual([2, expect.stringMatching(/^encKey: \ncrypto: no encKey was typed\nhint: .+\n$/)]);
   });
 
-  it("is not shown", async () => {
+  it("encKey on a terminal is not shown", async () => {
     const secret = randomBytes(32).toString("hex");
     const { output } = await check(`${secret}${keys.enter}`);
     expect(output).toMatch(/^encKey: \n[\s\S]*crypto: /);

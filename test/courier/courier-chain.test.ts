@@ -19,6 +19,8 @@ describe("the door to the chain", () => {
   const nodesWith = (change: Partial<EvmNodes>): EvmNodes => {
     const never = () => Promise.reject(new AgentError("NODE_TIMEOUT", "none", "not in this test"));
     return {
+      feeModel: "ethereum",
+      agreedCall: () => Promise.resolve(`0x${"6".padStart(64, "0")}`),
       status: () => [],
       checkChain: never,
       head: never,
@@ -44,7 +46,7 @@ describe("the door to the chain", () => {
   };
   const doorTo = (change: Partial<EvmNodes>) =>
     createChainDoor(
-      createPayer(nodesWith(change), [token], () => 0),
+      createPayer(nodesWith(change), [{ contract: token, decimal: 6 }], () => 0),
       () => 0,
     );
   const tokenView = sentView(1, "included", 1, { contract: token, currency: "usdt", amountUnits: "500" });
@@ -64,7 +66,7 @@ describe("the door to the chain", () => {
       to: token,
       logs,
     };
-    const door = doorTo({ finalReceipt: () => Promise.resolve({ ...receipt, gasUsed: 1n, effectiveGasPrice: 1n }) });
+    const door = doorTo({ finalReceipt: () => Promise.resolve({ ...receipt, gasUsed: 1n, effectiveGasPrice: 1n, dataFee: 0n }) });
     const [found] = await door.confirm([{ withdrawal: view, txHashes: [receipt.txHash] }]);
     return found?.verdict?.outcome;
   };
@@ -176,7 +178,7 @@ describe("the door to the chain", () => {
 });
 
 describe("the independent reading", () => {
-  it("finds each single difference", async () => {
+  it("the independent reading finds each single difference", async () => {
     const rig = await rigOn();
     const told: Partial<WithdrawalView>[] = [];
     rig.tamper = (verb, answer) => {

@@ -8,10 +8,10 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
+import { agentId } from "../../rig/signer-rig.ts";
 import { balanceWei } from "../../scripts/rpc.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { anvil, cleanups, ether, paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
-import { agentId } from "../support/signer-rig.ts";
 import { until } from "../support/until.ts";
 
 startsTheBuild();

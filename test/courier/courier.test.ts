@@ -4,10 +4,10 @@
  */
 import { describe, expect, it } from "vitest";
 import { createMetrics } from "../../agent/courier/metrics.ts";
+import { forwarding, startFakeNode } from "../../rig/fake-node.ts";
+import { hot } from "../../rig/signer-rig.ts";
 import { balanceWei, rpc, transactionCount } from "../../scripts/rpc.ts";
 import { anvil, cleanups, ether, paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
-import { forwarding, startFakeNode } from "../support/fake-node.ts";
-import { hot } from "../support/signer-rig.ts";
 import { until } from "../support/until.ts";
 
 startsAnvil();

@@ -3,7 +3,7 @@
  * its bytes gets new ones.
  */
 import { describe, expect, it } from "vitest";
-import { openSlots } from "../../agent/courier/desk/book.ts";
+import { openSlots } from "../../agent/courier/desk/accounts.ts";
 import { gasFor } from "../support/desk-answers.ts";
 import {
   account,

@@ -188,7 +188,7 @@ describe("watching", () => {
     expect(asked(driver.tick(36_000))).toEqual(["observed:1"]);
   });
 
-  it("tells nothing twice", () => {
+  it("the desk, watching, tells nothing twice", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
     look(driver, 1, 9);

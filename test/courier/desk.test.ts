@@ -3,9 +3,9 @@
  * answers.
  */
 import { describe, expect, it } from "vitest";
+import { seedsOfRun } from "../../rig/seeded.ts";
 import { drive, helloOf, only, sentView, viewOf } from "../support/desk-views.ts";
 import { runWorld } from "../support/desk-world.ts";
-import { seedsOfRun } from "../support/seeded.ts";
 
 describe("a start", () => {
   it("takes the same steps for each unfinished withdrawal, wherever it stood", () => {

@@ -84,7 +84,7 @@ describe("the handshake", () => {
     expect(watched.downs).toEqual([]);
   });
 
-  it("tells an impostor nothing", async () => {
+  it("the handshake tells an impostor nothing", async () => {
     const peer = await gateway({ challengeKey: keyPair() });
     const watched = linkTo(peer.url);
     expect(await firstDown(watched)).toBe("ENVELOPE_SIGNATURE");
@@ -127,7 +127,7 @@ describe("the handshake", () => {
     expect(await firstDown(linkTo((await gateway({ welcome: () => null })).url))).toBe("LINK_HANDSHAKE");
   });
 
-  it("follows no redirect", async () => {
+  it("the handshake follows no redirect", async () => {
     const target = await gateway();
     const redirecting = createServer((_request, response) => response.writeHead(302, { location: target.url }).end());
     redirecting.on("upgrade", (_request, socket) =>
@@ -300,7 +300,7 @@ describe("a recovery offered instead of a welcome", () => {
 });
 
 describe("the link's address", () => {
-  it("is TLS off loopback", () => {
+  it("the link's address is TLS off loopback", () => {
     expect(linkAddress("https://pay.example.com")).toBe("wss://pay.example.com/agent/v1/link");
     expect(() => linkAddress("http://pay.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));
     expect(() => linkAddress("http://127.0.0.1.example.com")).toThrow(expect.objectContaining({ code: "LINK_PLAINTEXT" }));

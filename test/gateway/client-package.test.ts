@@ -8,9 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
 import { packClient } from "../../scripts/client-package.ts";
 import { projectRoot } from "../../scripts/rig.ts";
-import { startTestGateway, type TestGateway } from "../support/gateway-server.ts";
 
 let gateway: TestGateway;
 let folder: string;
@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 describe("the client's package", () => {
-  it("installs into an empty folder and works there, with every file of client/ behind an entry of its own", async () => {
+  it("the client's package installs into an empty folder and works there, with every file of client/ behind an entry of its own", async () => {
     const file = packClient(projectRoot, join(folder, "out"));
     writeFileSync(join(folder, "package.json"), '{"private": true, "type": "module"}');
     const install = ["install", file, "--offline", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
@@ -56,7 +56,7 @@ describe("the client's package", () => {
     expect(JSON.parse(stdout)).toEqual([true, ["eth", "usdt"], 3]);
   });
 
-  it("has types that another project's compiler reads, and that refuse an amount that is a number", () => {
+  it("the client's package has types that another project's compiler reads, and that refuse an amount that is a number", () => {
     mkdirSync(join(folder, "node_modules/@types"), { recursive: true });
     for (const name of ["@types/node", "undici-types"])
       symlinkSync(join(projectRoot, "node_modules", name), join(folder, "node_modules", name));

@@ -12,7 +12,7 @@ import { createTokenMaker } from "../../client/signature-token.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
 import { publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { receiver, sha256, startTestGateway, type TestGateway, wallet } from "../support/gateway-server.ts";
+import { receiver, sha256, startTestGateway, type TestGateway, wallet } from "../../rig/gateway-server.ts";
 
 const nowMs = Date.parse("2026-01-02T03:04:05.678Z");
 const now = (): number => nowMs;
@@ -20,7 +20,7 @@ const apiKey = `k_0123456789abcdef.${randomBytes(32).toString("base64url")}.${"a
 const currentDate = new Date(nowMs);
 
 describe("a token", () => {
-  it("is what another library verifies: HS256 by the text of the secret", async () => {
+  it("a token is what another library verifies: HS256 by the text of the secret", async () => {
     const token = createTokenMaker({ apiKey }, now)();
     const { secret, keyId } = parseApiKey(apiKey);
     const { payload, protectedHeader } = await jwtVerify(token, secret, { algorithms: ["HS256"], currentDate });
@@ -30,7 +30,7 @@ describe("a token", () => {
     await expect(jwtVerify(token, Buffer.from(Buffer.from(secret).toString(), "base64url"), { currentDate })).rejects.toThrow();
   });
 
-  it("is EdDSA by the seed of an apiKey or by a key of one's own", async () => {
+  it("a token is EdDSA by the seed of an apiKey or by a key of one's own", async () => {
     const seed = Buffer.from(Buffer.from(parseApiKey(apiKey).secret).toString(), "base64url");
     const der = Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), seed]);
     const fromSeed = createPublicKey(createPrivateKey({ key: der, format: "der", type: "pkcs8" }));
@@ -43,7 +43,7 @@ describe("a token", () => {
     await expect(jwtVerify(ownToken, fromSeed, { algorithms: ["EdDSA"], currentDate })).rejects.toThrow();
   });
 
-  it("binds method, path and body when asked, and differs each time", async () => {
+  it("a token binds method, path and body when asked, and differs each time", async () => {
     const make = createTokenMaker({ apiKey }, now);
     const bound = { method: "POST", path: "/api/v1/autoWithdraw", body: '{"ü":1}' };
     const token = make({ bound, audience: "https://pay.example.com", lifetimeSeconds: 300 });
@@ -52,7 +52,7 @@ describe("a token", () => {
     expect(new Set([make(), make(), make()]).size).toBe(3);
   });
 
-  it("is not made from a wrong key or with a wrong lifetime", () => {
+  it("a token is not made from a wrong key or with a wrong lifetime", () => {
     for (const wrong of ["", "k_1.x.y", `${apiKey} `, apiKey.replace("k_", "K_")]) {
       expect(() => createTokenMaker({ apiKey: wrong }), wrong).toThrow(TypeError);
     }
@@ -75,7 +75,7 @@ describe("against the gateway", () => {
   });
   afterAll(() => gateway.close());
 
-  it("does all seven operations", async () => {
+  it("the client, against the gateway, does all seven operations", async () => {
     const deposit = await client.createTransactionRequest({ currency: "eth", amount: "0.5", orderId: "in-1" });
     expect(deposit).toMatchObject({ ok: true, value: { amount: "0.5", tag: "" } });
     const withdrawal = await client.autoWithdraw({ currency: "usdt", amount: "25", address: receiver, orderId: "out-1" });
@@ -96,7 +96,7 @@ describe("against the gateway", () => {
     expect(await client.balance("doge")).toMatchObject({ ok: false, status: 404, code: "currency_not_found" });
   });
 
-  it("reads the list page by page", async () => {
+  it("the client, against the gateway, reads the list page by page", async () => {
     const first = await client.transactions({ limit: 2 });
     expect(first.ok && first.value.transactions).toHaveLength(2);
     const next = first.ok ? first.value.next : null;
@@ -108,7 +108,7 @@ describe("against the gateway", () => {
     });
   });
 
-  it("tells a refusal by its code, in the language asked for, and repeats an order harmlessly", async () => {
+  it("the client, against the gateway, tells a refusal by its code, in the language asked for, and repeats an order harmlessly", async () => {
     const order = { currency: "eth", amount: "0.25", address: receiver, orderId: "out-3" };
     const first = await client.autoWithdraw(order);
     expect(await client.autoWithdraw(order)).toEqual(first);
@@ -122,7 +122,7 @@ describe("against the gateway", () => {
     });
   });
 
-  it("works with a strict key, an EdDSA key from an apiKey and one of its own; compatible tokens fail on a strict key", async () => {
+  it("the client, against the gateway, works with a strict key, an EdDSA key from an apiKey and one of its own; compatible tokens fail on a strict key", async () => {
     const strict = gateway.key({ profile: "strict", scopes: ["read", "deposit"] });
     const order = { currency: "eth", amount: "0.5", orderId: "in-2" };
     const bound = createClient({ baseUrl: gateway.url, key: { apiKey: strict.apiKey }, now });
@@ -200,13 +200,13 @@ describe("against a server that misbehaves", () => {
     ],
   ];
   for (const [name, act, expected] of cases) {
-    it(`that ${name} is a value with advice`, async () => {
+    it(`a server that ${name} is a value with advice to the client`, async () => {
       answer = act;
       expect(await client.autoWithdraw(order)).toMatchObject({ ok: false, ...expected });
     });
   }
 
-  it("is a success when it does behave", async () => {
+  it("a server that behaves is a success to the client", async () => {
     answer = says(200, { message: "m", transactionId: "t", more: 1 });
     expect(await client.autoWithdraw(order)).toEqual({ ok: true, value: { message: "m", transactionId: "t", more: 1 } });
     answer = says(200, { balance: "1" });
@@ -215,7 +215,7 @@ describe("against a server that misbehaves", () => {
     expect(await client.balance("eth")).toEqual({ ok: true, value: { balance: 1 } });
   });
 
-  it("is never given a token over plaintext off this machine", () => {
+  it("a server off this machine is never given a token over plaintext", () => {
     expect(() => createClient({ baseUrl: "http://pay.example.com", key: { apiKey } })).toThrow(TypeError);
     expect(() => createClient({ baseUrl: "https://pay.example.com", key: { apiKey } })).not.toThrow();
   });

@@ -24,7 +24,7 @@ const textOf = (value: unknown): string => (typeof value === "object" ? JSON.str
 const csv = (path: string) => read(path, { Accept: "text/csv" });
 
 describe("GET /transactions as CSV", () => {
-  it("holds what the JSON holds, record for record, in columns that are the record's fields", async () => {
+  it("GET /transactions as CSV holds what the JSON holds, record for record, in columns that are the record's fields", async () => {
     await ready();
     await auto({ orderId: "a", metadata: { note: 'ş, "ö"' } });
     await deposit({ orderId: 'b,"c"' });
@@ -46,7 +46,7 @@ describe("GET /transactions as CSV", () => {
     expect(head).toEqual(csvColumns);
   });
 
-  it("comes whole, whatever its length, and empty with its head alone", async () => {
+  it("GET /transactions as CSV comes whole, whatever its length, and empty with its head alone", async () => {
     expect((await csv("/transactions")).text).toBe(csvHead);
     await ready();
     const { transactionId } = (await auto({ orderId: "a" })).body;
@@ -63,7 +63,7 @@ describe("GET /transactions as CSV", () => {
     expect(page.headers.link).toContain("cursor=");
   });
 
-  it("keeps a spreadsheet from running what a shop wrote", async () => {
+  it("GET /transactions as CSV keeps a spreadsheet from running what a shop wrote", async () => {
     await ready();
     for (const orderId of ["=1+1", "@x", "+2", "-3", "4=4"]) await deposit({ orderId });
     const [head = [], ...lines] = rowsOf((await csv("/transactions")).text);
@@ -71,7 +71,7 @@ describe("GET /transactions as CSV", () => {
     expect(lines.map((line) => line[place]).sort()).toEqual(["'+2", "'-3", "'=1+1", "'@x", "4=4"]);
   });
 
-  it("is asked for by Accept alone, and errors stay JSON", async () => {
+  it("GET /transactions as CSV is asked for by Accept alone, and errors stay JSON", async () => {
     for (const [accept, isCsv] of [
       ["text/csv", true],
       ["TEXT/CSV;q=0.5, */*;q=0.1", true],

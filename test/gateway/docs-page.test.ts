@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { operations } from "../../gateway/api/routes.ts";
-import { startTestGateway, type TestGateway } from "../support/gateway-server.ts";
+import { eventTypes, testType } from "../../gateway/callbacks/events.ts";
+import { startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
 
 const chromium = ["chromium", "chromium-browser", "google-chrome"].find(
   (name) => spawnSync("sh", ["-c", `command -v ${name}`]).status === 0,
@@ -23,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 describe("/docs", () => {
-  it("is one page under a strict policy that allows no script, and names every operation", async () => {
+  it("/docs is one page under a strict policy that allows no script, and names every operation", async () => {
     const { status, headers, text } = await gateway.send("/docs");
     expect([status, headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
     expect(headers["content-security-policy"]).toContain("default-src 'none'; style-src 'self';");
@@ -32,6 +33,7 @@ describe("/docs", () => {
       const shown = `${method}</span> <code>/api/v1${path.replace(/:(\w+)/, "{$1}")}</code>`;
       expect(text).toContain(shown);
     }
+    for (const type of [...eventTypes, testType]) expect(text).toContain(`POST</span> <code>${type}</code>`);
     expect(text).not.toMatch(/<script|\bon[a-z]+=|style="|undefined|\[object/);
     const elsewhere = [...text.matchAll(/(?:src|href)="([^"]*)"/g)]
       .map(([, place = ""]) => place)
@@ -44,7 +46,7 @@ describe("/docs", () => {
   });
 
   it.skipIf(chromium === undefined)(
-    "shows all operations in Chromium, asks nobody else for anything, and logs no error",
+    "/docs shows all operations in Chromium, asks nobody else for anything, and logs no error",
     async () => {
       const profile = mkdtempSync(join(tmpdir(), "docs-page-"));
       const browser = spawn(
@@ -62,6 +64,9 @@ describe("/docs", () => {
         const { shown, errors, asked } = await look(browser, `${gateway.url}/docs`);
         expect(errors).toEqual([]);
         expect(shown.headings.filter((text) => text.includes("/api/v1/"))).toHaveLength(operations.length);
+        expect(shown.headings.filter((text) => text.includes("POST deposit.") || text.includes("POST withdrawal."))).toHaveLength(
+          eventTypes.length,
+        );
         expect(shown.columns).toContain("px"); // the style sheet is in force
         expect(asked.filter((place) => place !== "data:,")).toEqual([`${gateway.url}/docs`, `${gateway.url}/docs/style.css`]);
       } finally {
@@ -69,7 +74,7 @@ describe("/docs", () => {
         await new Promise((resolve) =>
           browser.exitCode === null && browser.signalCode === null ? browser.once("exit", resolve) : resolve(0),
         );
-        rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+        rmSync(profile, { recursive: true, force: true, maxRetries: 25, retryDelay: 100 });
       }
     },
     30_000,

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { receiver, startTestGateway, type TestGateway } from "../support/gateway-server.ts";
+import { receiver, startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
 
 const page = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
 const languages = [
@@ -100,7 +100,7 @@ describe.each(languages)("in $name", ({ program, ending, serve }) => {
   const isThere = spawnSync(program, ["--version"]).status === 0;
   if (!isThere) process.stderr.write(`\n*** SKIPPED for want of ${program}: apt-get install php-cli python3\n\n`);
 
-  it.skipIf(!isThere)("an order is placed, repeated without harm, and refused in words", async () => {
+  it.skipIf(!isThere)("in $name an order is placed, repeated without harm, and refused in words", async () => {
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, SHOP_KEY: gateway.merchant.shopKey, BASE_URL: gateway.url };
     const order = async (amount: string) => {
       const args = [`shop.${ending}`, `out-${ending}`, "eth", amount, receiver];
@@ -112,7 +112,7 @@ describe.each(languages)("in $name", ({ program, ending, serve }) => {
     expect(await order("0.6")).toMatchObject([409, { code: "order_id_reused", transactionId: first[1].transactionId }]);
   });
 
-  it.skipIf(!isThere)("a callback is taken when it is signed, fresh and whole, and only then", async () => {
+  it.skipIf(!isThere)("in $name a callback is taken when it is signed, fresh and whole, and only then", async () => {
     const port = await freePort();
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, CALLBACK_SECRET: secret, PORT: `${port}` };
     const child = spawn(program, [...serve(port)], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });

@@ -16,10 +16,10 @@ import { schemaVersion } from "../../gateway/store/schema.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
+import { silentLog } from "../../rig/gateway-database.ts";
+import { startTestGateway, type TestGateway, testConfig } from "../../rig/gateway-server.ts";
 import { projectRoot } from "../../scripts/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { silentLog } from "../support/gateway-database.ts";
-import { startTestGateway, type TestGateway, testConfig } from "../support/gateway-server.ts";
 import { takeBack } from "../support/older-database.ts";
 
 startsTheBuild();
@@ -50,7 +50,7 @@ function codeOf(act: () => unknown): string {
 }
 
 describe("a copy", () => {
-  it("has what was committed a moment ago, which a copy of the file alone has not, and opens as a database", () => {
+  it("a copy of the database has what was committed a moment ago, which a copy of the file alone has not, and opens as a database", () => {
     const { database } = gateway.service.store;
     database.run("INSERT INTO audit (at, actor, act, subject, detail) VALUES (1, 'operator', 'just now', 'x', '')");
     const seen = (path: string): number => {
@@ -70,14 +70,14 @@ describe("a copy", () => {
     expect(made.gatewayKey).toBe(gateway.service.key.fingerprint);
   });
 
-  it("into a folder that this user may not use is refused, whether or not anything can be removed there", () => {
+  it("a copy of the database into a folder that this user may not use is refused, whether or not anything can be removed there", () => {
     writeFileSync(at("file"), "");
     expect(codeOf(() => copy("file/good.db"))).toBe("GATEWAY_FILE_EXISTS");
     expect(codeOf(() => copy("missing/good.db"))).toBe("GATEWAY_FILE_EXISTS");
     expect(codeOf(() => copy("good.db"))).toBe("");
   });
 
-  it("is one moment's, though others write while it is made", async () => {
+  it("a copy of the database is one moment's, though others write while it is made", async () => {
     const { store } = gateway.service;
     let written = 0;
     const writing = setInterval(() => {
@@ -107,7 +107,7 @@ describe("a copy", () => {
     expect(one).toBeLessThan(written);
   });
 
-  it("is its owner's alone, leaves nothing beside it, and no secret stands in it", () => {
+  it("a copy of the database is its owner's alone, leaves nothing beside it, and no secret stands in it", () => {
     const { secret } = parseApiKey(gateway.merchant.apiKey);
     copy("private.db");
     expect(statSync(at("private.db")).mode & 0o777).toBe(0o600);
@@ -119,7 +119,7 @@ describe("a copy", () => {
     expect(bytes.includes(Buffer.from(gateway.merchant.keyId))).toBe(true);
   });
 
-  it("goes over no file that is there, unless told; one that cannot be made leaves it as it was", () => {
+  it("a copy of the database goes over no file that is there, unless told; one that cannot be made leaves it as it was", () => {
     writeFileSync(at("mine"), "mine");
     expect(codeOf(() => copy("mine"))).toBe("GATEWAY_FILE_EXISTS");
     expect(readFileSync(at("mine"), "utf8")).toBe("mine");
@@ -130,7 +130,7 @@ describe("a copy", () => {
 });
 
 describe("a copy that was kept", () => {
-  it("is looked through, and must be of this gateway's key where there is one", () => {
+  it("a copy that was kept is looked through, and must be of this gateway's key where there is one", () => {
     const made = copy("kept.db");
     expect(checkBackup(at("kept.db"), null)).toEqual(made);
     expect(checkBackup(at("kept.db"), gateway.service.key.fingerprint)).toEqual(made);
@@ -151,7 +151,7 @@ describe("a copy that was kept", () => {
     ],
     ["of a later schema", (path) => edited(path, "UPDATE meta SET value = '99' WHERE name = 'schema'"), "GATEWAY_STORE_VERSION"],
     ["as it was", () => {}, ""],
-  ])("%s", (_, change, code) => {
+  ])("a copy that was kept: %s", (_, change, code) => {
     copy("kept.db");
     change(at("kept.db"));
     expect(codeOf(() => checkBackup(at("kept.db"), null))).toBe(code);
@@ -171,7 +171,7 @@ function edited(path: string, sql: string): void {
 }
 
 describe("a database of another version", () => {
-  it("that is older gets what it lacks; a later one is refused, and nothing is changed in it", () => {
+  it("a database of an older version gets what it lacks; a later one is refused, and nothing is changed in it", () => {
     copy("older.db");
     const raw = new DatabaseSync(at("older.db"));
     takeBack((sql) => raw.exec(sql), 3);
@@ -190,7 +190,7 @@ describe("a database of another version", () => {
 });
 
 describe("key list", () => {
-  it("has every key with what it may do and when it was used, never a secret", () => {
+  it("key list has every key with what it may do and when it was used, never a secret", () => {
     const shop = gateway.key({ scopes: ["read", "deposit"], profile: "strict" });
     const old = gateway.key({ scopes: ["read"], alg: "EdDSA" });
     expect(revoke(gateway.operator, old.keyId).ok).toBe(true);
@@ -229,7 +229,7 @@ describe("key list", () => {
 });
 
 describe("agents", () => {
-  it("say no software before the first greeting", () => {
+  it("agents say no software before the first greeting", () => {
     expect(listAgents(gateway.operator).map(({ software }) => software)).toEqual([""]);
   });
 });

@@ -11,9 +11,9 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { checkGateway } from "../../gateway/operator/check.ts";
 import { initFolder } from "../../gateway/operator/folder.ts";
 import { ownStore } from "../../gateway/store/owner.ts";
+import { type FakeNode, startFakeNode } from "../../rig/fake-node.ts";
+import { silentLog } from "../../rig/gateway-database.ts";
 import { closedPort } from "../support/evm-nodes.ts";
-import { type FakeNode, startFakeNode } from "../support/fake-node.ts";
-import { silentLog } from "../support/gateway-database.ts";
 
 const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 const nowMs = Date.parse("2026-11-20T12:00:00Z");
@@ -141,7 +141,7 @@ const cases: readonly (readonly [string, string, () => void | Promise<void>])[] 
   ["a contract that is none", "WATCHER_DECIMALS", () => void Object.assign(chain, { code: "0x" })],
 ];
 
-it.each(cases)("%s: %s", async (_, code, broken) => {
+it.each(cases)("gateway check finds %s: %s", async (_, code, broken) => {
   expect(await checkGateway(path, nowMs)).toEqual([]);
   await broken();
   const findings = await checkGateway(path, nowMs);
@@ -175,7 +175,7 @@ it.runIf(hasOpenssl)("a certificate is for publicUrl's name, and not near its en
   expect((await checkGateway(path, today)).map((one) => one.code)).toContain("GATEWAY_PUBLIC_URL");
 });
 
-it("changes nothing", async () => {
+it("gateway check changes nothing", async () => {
   // A copy, which nobody else has open: the connection that made the original may still be on its
   // way out.
   const copy = mkdtempSync(join(tmpdir(), "aw-gateway-check-"));

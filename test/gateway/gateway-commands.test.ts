@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 import { HDKey } from "@scure/bip32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { run, tree } from "../../gateway/command.ts";
-import { insertTransaction } from "../support/gateway-database.ts";
-import { startTestGateway, type TestGateway, testConfig } from "../support/gateway-server.ts";
+import { insertTransaction } from "../../rig/gateway-database.ts";
+import { startTestGateway, type TestGateway, testConfig } from "../../rig/gateway-server.ts";
 
 const folder = fileURLToPath(new URL("./cli", import.meta.url));
 const account = HDKey.fromMasterSeed(new Uint8Array(32).fill(7)).derive("m/44'/60'/0'");
@@ -127,7 +127,7 @@ const split = (line: string): string[] => [...line.matchAll(/"([^"]*)"|(\S+)/g)]
 describe("transcripts of the gateway's operator", () => {
   const files = readdirSync(folder).filter((name) => name.endsWith(".txt"));
 
-  it.each(files)("%s", async (file) => {
+  it.each(files)("transcripts of the gateway's operator: %s", async (file) => {
     const names = new Names();
     const said: string[] = [];
     for (const line of readFileSync(join(folder, file), "utf8").split("\n")) {
@@ -148,7 +148,7 @@ describe("transcripts of the gateway's operator", () => {
     await expect(`${said.join("\n").trimEnd()}\n`).toMatchFileSnapshot(join(folder, file));
   });
 
-  it("hold every command of these groups, and each of them takes --json", () => {
+  it("transcripts of the gateway's operator hold every command of these groups, and each of them takes --json", () => {
     const groups = tree().commands.filter((one) =>
       ["merchant", "key", "deposits", "withdrawals", "currencies"].includes(one.name()),
     );

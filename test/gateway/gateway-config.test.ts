@@ -8,7 +8,7 @@ import { createPeers } from "../../gateway/api/peers.ts";
 import { parseConfig } from "../../gateway/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { writeOwnFile } from "../../gateway/operator/folder.ts";
-import { testConfig, usdtContract } from "../support/gateway-server.ts";
+import { testConfig, usdtContract } from "../../rig/gateway-server.ts";
 
 describe("configuration", () => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-config-"));
@@ -16,7 +16,7 @@ describe("configuration", () => {
   const parse = (change: object) => parseConfig(JSON.stringify({ ...testConfig, ...change }), folder, 0);
   const { chains, currencies, listen } = testConfig;
 
-  it("is taken as the tests use it, with its defaults and absolute paths", () => {
+  it("configuration is taken as the tests use it, with its defaults and absolute paths", () => {
     const config = parse({});
     expect(config.limits).toMatchObject({ readsPerSecond: 10, writesPerSecond: 20, burst: 5, bodyBytesMax: 16_384 });
     expect(config.database).toBe(join(folder, "gateway.db"));
@@ -66,12 +66,12 @@ describe("configuration", () => {
     "a price that is a number": { prices: { manual: { eth: { usd: 1, eur: "1", try: "1" } } } },
   };
   for (const [name, change] of Object.entries(wrong)) {
-    it(`is refused with ${name}`, () => {
+    it(`the gateway's configuration is refused with ${name}`, () => {
       expect(() => parse(change)).toThrow(expect.objectContaining({ code: "JSON_SHAPE" }));
     });
   }
 
-  it("keeps plaintext to this machine and the named proxies", () => {
+  it("configuration keeps plaintext to this machine and the named proxies", () => {
     const plain = createPeers({ listen: { ...listen, tls: null }, trustProxy: ["10.1.0.0/16", "2001:db8::1"] });
     for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.1.2.3", "2001:db8::1"])
       expect(plain.mayComePlain(address), address).toBe(true);
@@ -81,7 +81,7 @@ describe("configuration", () => {
     expect(tls.mayComePlain("192.0.2.1")).toBe(true);
   });
 
-  it("makes the agent's own file, which the agent takes but for the three secrets", () => {
+  it("configuration makes the agent's own file, which the agent takes but for the three secrets", () => {
     const path = join(folder, "config.json");
     writeOwnFile(path, agentConfigText(parse({ prices: { manual: { eth: { usd: "3000", eur: "1", try: "1" } } } })));
     const { settings } = readAgentConfig(path, { requireSecrets: [] });

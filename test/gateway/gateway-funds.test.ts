@@ -3,13 +3,14 @@
  */
 import { describe, expect, it } from "vitest";
 import { balanceNumber } from "../../gateway/balance/balance.ts";
+import { keepFinalPayment, keepSeenPayment } from "../../gateway/store/payments.ts";
 import { endWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { auto, countOf, db, decide, deposit, eachTestItsGateway, ether, gateway, read, ready } from "../support/shop.ts";
 
 eachTestItsGateway();
 
 describe("funds", () => {
-  it("are reserved with the agent's own maxFee: the last wei counts", async () => {
+  it("funds are reserved with the agent's own maxFee: the last wei counts", async () => {
     await ready();
     const above = await auto({ amount: "9.990000000000000001" });
     expect([above.status, above.body]).toEqual([
@@ -26,7 +27,7 @@ describe("funds", () => {
     expect((await auto({ amount: "0.001", orderId: "order-2" })).body.code).toBe("balance_insufficient");
   });
 
-  it("of a token need the native coin for the fee", async () => {
+  it("funds of a token need the native coin for the fee", async () => {
     await ready();
     gateway.fund("eth", ether / 50n - 1n);
     const short = await auto({ currency: "usdt", amount: "5" });
@@ -44,7 +45,7 @@ describe("funds", () => {
     expect((await read("/balance/eth")).body).toMatchObject({ available: "0", reserved: "0.02" });
   });
 
-  it("stay reserved until the balance was read at a block that has the payment", async () => {
+  it("funds stay reserved until the balance was read at a block that has the payment", async () => {
     await ready();
     const { transactionId } = (await auto()).body;
     const place = { txHash: "0x01", feeUnits: "1000000000000000", finalBlock: 120, changedAt: 1 };
@@ -55,7 +56,7 @@ describe("funds", () => {
     expect((await read("/balance/eth")).body).toMatchObject({ available: "8.999", reserved: "0" });
   });
 
-  it("of a refused withdrawal are free again; of a reverted one all but the fee", async () => {
+  it("funds of a refused withdrawal are free again; of a reverted one all but the fee", async () => {
     await ready();
     const { transactionId } = (await auto()).body;
     decide(transactionId, { status: 2, stage: "refused", code: "POLICY_DENIED" });
@@ -64,7 +65,7 @@ describe("funds", () => {
     expect((await read("/balance/eth")).body).toMatchObject({ available: "9.99", reserved: "0.01" });
   });
 
-  it("that nobody has read yet make it 503, and nothing is created", async () => {
+  it("funds that nobody has read yet make it 503, and nothing is created", async () => {
     await gateway.pair();
     const answer = await auto();
     expect([answer.status, answer.body.code, answer.headers["retry-after"]]).toEqual([503, "unavailable", "5"]);
@@ -73,7 +74,7 @@ describe("funds", () => {
     expect((await auto()).status).toBe(200);
   });
 
-  it("are told as a number that is never above the truth", async () => {
+  it("funds are told as a number that is never above the truth", async () => {
     expect(balanceNumber(1_234_567_890_123_456_789n, 18)).toBe("1.23456789012345");
     expect(balanceNumber(999_999_999_999_999_999n, 18)).toBe("0.999999999999999");
     expect(balanceNumber(1n, 18)).toBe("0.000000000000000001");
@@ -90,19 +91,16 @@ describe("funds", () => {
     expect((await read("/balance/constructor")).status).toBe(404);
   });
 
-  it("without a paired agent are zero; deposits paid for good are pending, not available", async () => {
+  it("funds without a paired agent are zero; deposits paid for good are pending, not available", async () => {
     expect((await read("/balance/eth")).body).toMatchObject({ balance: 0, total: "0", pending: "0" });
     await ready();
     const { transactionId, address } = (await deposit()).body;
-    db().run(
-      "INSERT INTO payments (network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId) VALUES ('eip155:31337', '0x1', 0, ?, 'eth', ?, 5, '0x2', 0, ?)",
-      address,
-      (2n * ether).toString(),
-      transactionId,
-    );
+    const paid = { network: "eip155:31337", txHash: "0x1", logIndex: 0, block: 5, blockHash: "0x2" };
+    const payment = { ...paid, address, currency: "eth", units: `${2n * ether}`, transactionId };
+    keepSeenPayment(db(), { ...payment, final: 0 });
     // its block may still vanish
     expect((await read("/balance/eth")).body).toMatchObject({ pending: "0", total: "10" });
-    db().run("UPDATE payments SET final = 1");
+    keepFinalPayment(db(), { ...payment, final: 1 });
     expect((await read("/balance/eth")).body).toMatchObject({ balance: 10, available: "10", pending: "2", total: "12" });
   });
 });

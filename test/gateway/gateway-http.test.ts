@@ -2,8 +2,10 @@
  * What every operation shares: HTTP at its limits, errors, languages, the station, and the document
  * of the interface.
  */
+
 import { execFile, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { STATUS_CODES } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import pino from "pino";
@@ -13,7 +15,7 @@ import { answerCodes } from "../../gateway/answer/messages.ts";
 import { createMerchant } from "../../gateway/operator/people.ts";
 import { codes } from "../../protocol/codes.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { handmadeToken, startTestGateway } from "../support/gateway-server.ts";
+import { handmadeToken, startTestGateway } from "../../rig/gateway-server.ts";
 import { auto, countOf, db, eachTestItsGateway, gateway, many, read, ready, withdrawal } from "../support/shop.ts";
 import { until } from "../support/until.ts";
 
@@ -37,7 +39,7 @@ describe("HTTP", () => {
       socket.on("error", reject);
     });
 
-  it("demands Content-Type on every operation, GET included, unless configuration excuses GET", async () => {
+  it("the gateway over HTTP demands Content-Type on every operation, GET included, unless configuration excuses GET", async () => {
     const { "Content-Type": _, ...bare } = headers();
     const path = "/api/v1/supportedCurrency";
     const missing = await gateway.send(path, { headers: bare });
@@ -71,7 +73,7 @@ describe("HTTP", () => {
     await relaxed.close();
   });
 
-  it("refuses a body above the limit and takes one at it", async () => {
+  it("the gateway over HTTP refuses a body above the limit and takes one at it", async () => {
     await ready();
     const fill = (bytes: number): string => {
       const text = JSON.stringify({ ...withdrawal, orderId: "big" });
@@ -88,7 +90,7 @@ describe("HTTP", () => {
     expect(chunked.status).toBe(413);
   });
 
-  it("says 404 and 405 in the same shape", async () => {
+  it("the gateway over HTTP says 404 and 405 in the same shape", async () => {
     for (const path of ["/", "/api/v1", "/api/v1/", "/api/v2/transactions", "/api/v1/Transactions", "/api/v1/transactions/"]) {
       const answer = await gateway.send(path, { headers: headers() });
       expect([answer.status, answer.body.code], path).toEqual([404, "not_found"]);
@@ -101,7 +103,7 @@ describe("HTTP", () => {
     expect([head.status, head.text]).toEqual([200, ""]);
   });
 
-  it("answers bytes that are not HTTP, too many headers and bad URLs with JSON, and goes on", async () => {
+  it("the gateway over HTTP answers bytes that are not HTTP, too many headers and bad URLs with JSON, and goes on", async () => {
     for (const [lines, status, code] of [
       ["GET /health HTTP/1.1", 400, "request_invalid"], // no Host
       ["GET /health HTTP/1.1\r\nHost: x\r\nExpect: tea", 417, "expectation_failed"],
@@ -109,7 +111,7 @@ describe("HTTP", () => {
       ["GET /elsewhere HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket", 404, "not_found"],
     ] as const) {
       const answer = await raw(`${lines}\r\nX-A: 1\r\n\r\n`.replace("X-A: 1", "Connection: close"));
-      expect(answer, lines).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*"code":"${code}"`));
+      expect(answer, lines).toMatch(new RegExp(`^HTTP/1\\.1 ${status} ${STATUS_CODES[status]}\\r\\n[\\s\\S]*"code":"${code}"`));
     }
     expect(await raw("GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
     expect(await raw("nonsense\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"request_invalid"/);
@@ -121,7 +123,7 @@ describe("HTTP", () => {
     expect((await read("/supportedCurrency")).status).toBe(200);
   });
 
-  it("writes no error when somebody hangs up in the middle of a body", async () => {
+  it("the gateway over HTTP writes no error when somebody hangs up in the middle of a body", async () => {
     const lines: string[] = [];
     const logged = await startTestGateway(many, pino({ level: "info" }, { write: (line: string) => void lines.push(line) }));
     let hasClosed = false;
@@ -138,7 +140,7 @@ describe("HTTP", () => {
     expect(lines.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
   });
 
-  it("gives up on a request that does not arrive in time, within a second of its time", async () => {
+  it("the gateway over HTTP gives up on a request that does not arrive in time, within a second of its time", async () => {
     const { server } = gateway.server;
     expect([server.headersTimeout, server.requestTimeout]).toEqual([10_000, 15_000]);
     server.headersTimeout = 200;
@@ -151,7 +153,7 @@ describe("HTTP", () => {
     expect(performance.now() - began).toBeLessThan(5_000);
   });
 
-  it("holds to the same times with TLS", async (context) => {
+  it("the gateway over HTTP holds to the same times with TLS", async (context) => {
     if (spawnSync("openssl", ["version"]).status !== 0) context.skip("this machine lacks openssl: apt-get install openssl");
     const [certificate, key] = [join(gateway.dir, "cert.pem"), join(gateway.dir, "key.pem")];
     const made = ["req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=localhost", "-days", "1"];
@@ -161,7 +163,7 @@ describe("HTTP", () => {
     await secure.close();
   });
 
-  it("gives every answer an id and no-store, and never quotes what was sent", async () => {
+  it("the gateway over HTTP gives every answer an id and no-store, and never quotes what was sent", async () => {
     const answer = await gateway.call("POST", "/api/v1/autoWithdraw", '{"secret-looking":"<script>"}');
     expect(answer.headers["x-request-id"]).toBe(answer.body.requestId);
     expect(answer.headers["cache-control"]).toBe("no-store");
@@ -169,7 +171,7 @@ describe("HTTP", () => {
     expect(answer.text).not.toContain("<script>");
   });
 
-  it("answers 503 while another process holds the database, and nothing was created", async () => {
+  it("the gateway over HTTP answers 503 while another process holds the database, and nothing was created", async () => {
     await ready();
     const { DatabaseSync } = await import("@photostructure/sqlite");
     const other = new DatabaseSync(gateway.service.config.database);
@@ -183,7 +185,7 @@ describe("HTTP", () => {
     expect((await auto()).status).toBe(200);
   });
 
-  it("answers 500 without a word about the inside when something breaks", async () => {
+  it("the gateway over HTTP answers 500 without a word about the inside when something breaks", async () => {
     await ready();
     db().run("UPDATE agents SET currencies = 'broken'");
     const answer = await auto();
@@ -193,7 +195,7 @@ describe("HTTP", () => {
 });
 
 describe("the language of messages", () => {
-  it("follows Accept-Language with its weights, then the merchant's, then English", () => {
+  it("the language of messages follows Accept-Language with its weights, then the merchant's, then English", () => {
     const cases: [string | undefined, "en" | "tr", "en" | "tr"][] = [
       [undefined, "en", "en"],
       [undefined, "tr", "tr"],
@@ -216,7 +218,7 @@ describe("the language of messages", () => {
     for (const [header, fallback, expected] of cases) expect(languageOf(header, fallback), String(header)).toBe(expected);
   });
 
-  it("is named in the answer, errors and successes alike", async () => {
+  it("the language of messages is named in the answer, errors and successes alike", async () => {
     const turkish = await read("/balance/none", { "Accept-Language": "tr" });
     expect([turkish.body.message, turkish.headers["content-language"], turkish.headers.vary]).toEqual([
       "Para birimi bulunamadı.",
@@ -234,7 +236,7 @@ describe("the language of messages", () => {
     expect(answer.headers["content-language"]).toBe("tr");
   });
 
-  it("has both for every code", () => {
+  it("the language of messages has words in both for every code", () => {
     for (const [code, [status, en, tr]] of Object.entries(answerCodes)) {
       expect(status, code).toBeGreaterThanOrEqual(200);
       expect(en.length * tr.length, code).toBeGreaterThan(0);
@@ -244,7 +246,7 @@ describe("the language of messages", () => {
 });
 
 describe("the station", () => {
-  it("says alive and ready without a token", async () => {
+  it("the station says alive and ready without a token", async () => {
     expect((await gateway.send("/health")).body).toEqual({ status: "ok" });
     expect((await gateway.send("/ready")).body).toEqual({ status: "ready", checks: [] });
   });
@@ -259,7 +261,7 @@ describe("docs/api.md", () => {
     return `${before}<!-- ${name} -->\n\n${lines.join("\n")}\n\n<!-- /${name} -->${after}`;
   };
 
-  it("holds the tables of codes and of reasons (write them anew with -u)", async () => {
+  it("docs/api.md holds the tables of codes and of reasons (write them anew with -u)", async () => {
     const answers = Object.entries(answerCodes).map(([code, [status, en, tr]]) => `| ${status} | \`${code}\` | ${en} | ${tr} |`);
     const reasons = Object.entries(codes)
       .filter(([, [kind, , audience]]) => kind === "refusal" && audience === "merchant")
@@ -275,7 +277,7 @@ describe("docs/api.md", () => {
     await expect(text).toMatchFileSnapshot("../../docs/api.md");
   });
 
-  it("has shell examples that work, one after the other as they stand", async (context) => {
+  it("docs/api.md has shell examples that work, one after the other as they stand", async (context) => {
     const blocks = [...readFileSync(page, "utf8").matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text = ""]) => text);
     const tools = spawnSync("sh", ["-c", "command -v openssl && command -v curl"]);
     if (tools.status !== 0) context.skip("this machine lacks openssl or curl: apt-get install openssl curl");

@@ -13,14 +13,14 @@ import { revoke } from "../../gateway/operator/people.ts";
 import { schemaVersion } from "../../gateway/store/schema.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
+import { type Answered, handmadeToken, startTestGateway, wallet } from "../../rig/gateway-server.ts";
 import { gateway, knock, oneGateway, path } from "../support/door.ts";
-import { type Answered, handmadeToken, startTestGateway, wallet } from "../support/gateway-server.ts";
 import { takeBack } from "../support/older-database.ts";
 
 oneGateway();
 
 describe("a key", () => {
-  it("does only what its scopes say", async () => {
+  it("a key does only what its scopes say", async () => {
     const { apiKey } = gateway.key({ scopes: ["deposit"] });
     const answer = await knock(handmadeToken(apiKey, gateway.clock.nowMs));
     expect([answer.status, answer.body.code, answer.body.scope]).toEqual([403, "scope_missing", "read"]);
@@ -34,7 +34,7 @@ describe("a key", () => {
     expect([post.status, post.body.scope]).toEqual([403, "withdraw:auto"]);
   });
 
-  it("is told it was revoked only when it could have signed", async () => {
+  it("a key is told it was revoked only when it could have signed", async () => {
     const { keyId, apiKey } = gateway.key({});
     expect((await knock(handmadeToken(apiKey, gateway.clock.nowMs))).status).toBe(200);
     expect(revoke(gateway.operator, keyId).ok).toBe(true);
@@ -44,7 +44,7 @@ describe("a key", () => {
     expect(revoke(gateway.operator, keyId)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_KEY" });
   });
 
-  it("has a secret that stands nowhere in the database, and opens for its own row only", () => {
+  it("a key has a secret that stands nowhere in the database, and opens for its own row only", () => {
     const { secret, keyId } = parseApiKey(gateway.merchant.shopKey);
     const { database } = gateway.service.store;
     database.run("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -66,7 +66,7 @@ describe("a key", () => {
 });
 
 describe("limits", () => {
-  it("turn an address away after too many failures, before any signature work, and let it back in", async () => {
+  it("the limits of requests turn an address away after too many failures, before any signature work, and let it back in", async () => {
     const small = await startTestGateway({ limits: { failedAuthPerTenMinutes: 3 } });
     const send = (token: string): Promise<Answered> =>
       small.send(path, { headers: { "Content-Type": "application/json", signatureToken: token } });
@@ -86,7 +86,7 @@ describe("limits", () => {
     await small.close();
   });
 
-  it("never turn away a token that verifies, whatever others sent with its key id from the same address", async () => {
+  it("the limits of requests never turn away a token that verifies, whatever others sent with its key id from the same address", async () => {
     const small = await startTestGateway({
       limits: { failedAuthPerTenMinutes: 3, readsPerSecond: 1000, writesPerSecond: 2, burst: 1 },
     });
@@ -108,7 +108,7 @@ describe("limits", () => {
     await small.close();
   });
 
-  it("take nothing from a key's rate for a caught token that comes again and again", async () => {
+  it("the limits of requests take nothing from a key's rate for a caught token that comes again and again", async () => {
     const small = await startTestGateway({ limits: { writesPerSecond: 2, burst: 1 } });
     const post = (token: string): Promise<Answered> =>
       small.send("/api/v1/createTransactionRequest", {
@@ -125,7 +125,7 @@ describe("limits", () => {
     await small.close();
   });
 
-  it("count a token that comes again apart from wrong ones, so that a library that repeats a POST fills no counter of theirs", async () => {
+  it("the limits of requests count a token that comes again apart from wrong ones, so that a library that repeats a POST fills no counter of theirs", async () => {
     const small = await startTestGateway({ limits: { failedAuthPerTenMinutes: 3, writesPerSecond: 1000 } });
     const post = (token: string): Promise<Answered> =>
       small.send("/api/v1/createTransactionRequest", {
@@ -144,7 +144,7 @@ describe("limits", () => {
     await small.close();
   });
 
-  it("are explained in the log alone: requestId, the key's id where it is known, and the reason; never the token", async () => {
+  it("the limits of requests are explained in the log alone: requestId, the key's id where it is known, and the reason; never the token", async () => {
     const lines: string[] = [];
     const log = pino({ level: "info" }, { write: (line: string) => void lines.push(line) });
     const small = await startTestGateway({ limits: { failedAuthPerTenMinutes: 3 } }, log);
@@ -174,7 +174,7 @@ describe("limits", () => {
     await small.close();
   });
 
-  it("warn once of a proxy that nobody named", async () => {
+  it("the limits of requests warn once of a proxy that nobody named", async () => {
     const lines: string[] = [];
     const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
     const forward = async (change: object): Promise<number> => {
@@ -189,7 +189,7 @@ describe("limits", () => {
     expect(await forward({ trustProxy: ["127.0.0.1"] })).toBe(0);
   });
 
-  it("hold per key, apart for reads and writes", async () => {
+  it("the limits of requests hold per key, apart for reads and writes", async () => {
     const small = await startTestGateway({ limits: { readsPerSecond: 2, writesPerSecond: 1, burst: 1 } });
     const read = (): Promise<Answered> => small.call("GET", path);
     expect((await read()).headers["ratelimit-remaining"]).toBe("1");
@@ -203,7 +203,7 @@ describe("limits", () => {
     await small.close();
   });
 
-  it("count addresses as their owners hold them, in bounded memory", () => {
+  it("the limits of requests count addresses as their owners hold them, in bounded memory", () => {
     expect(addressBlock("::ffff:192.0.2.1")).toBe("192.0.2.1");
     expect(addressBlock("2001:db8:1:2:3:4:5:6")).toBe(addressBlock("2001:db8:1:2::1"));
     expect(addressBlock("2001:db8:1:2::1")).not.toBe(addressBlock("2001:db8:1:3::1"));
@@ -221,7 +221,7 @@ describe("limits", () => {
 });
 
 describe("the gateway's own files", () => {
-  it("are refused when others can read the key, when it is gone, and when it is no key", () => {
+  it("the gateway's own files are refused when others can read the key, when it is gone, and when it is no key", () => {
     const file = gateway.service.config.keyFile;
     expect(readGatewayKey(file).fingerprint).toBe(gateway.service.key.fingerprint);
     chmodSync(file, 0o640);
@@ -236,7 +236,7 @@ describe("the gateway's own files", () => {
     expect(() => readGatewayKey(other)).toThrow(expect.objectContaining({ code: "GATEWAY_KEY_INVALID" }));
   });
 
-  it("are refused when the database is gone or another version's", () => {
+  it("the gateway's own files are refused when the database is gone or another version's", () => {
     const { log, config, store } = gateway.service;
     expect(() => openStore(`${config.database}.gone`, log)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_MISSING" }));
     openStore(config.database, log).close();
@@ -247,7 +247,7 @@ describe("the gateway's own files", () => {
     expect(store.database.get("PRAGMA journal_mode")).toEqual({ journal_mode: "wal" });
   });
 
-  it("of the version before are brought to this one, once, with what is in them", async () => {
+  it("the gateway's own files of the version before are brought to this one, once, with what is in them", async () => {
     const { log, config, store } = gateway.service;
     await gateway.pair();
     await gateway.call("POST", "/api/v1/createTransactionRequest", { currency: "eth", amount: "1", orderId: "before" });

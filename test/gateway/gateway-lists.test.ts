@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import type { Database } from "../../gateway/store/store.ts";
 import { listTransactionRows, type TransactionFilter } from "../../gateway/store/transactions.ts";
-import { type GatewayDatabase, gatewayDatabase, insertTransaction } from "../support/gateway-database.ts";
-import { Seeded } from "../support/seeded.ts";
+import { type GatewayDatabase, gatewayDatabase, insertTransaction } from "../../rig/gateway-database.ts";
+import { Seeded } from "../../rig/seeded.ts";
 
 let db: GatewayDatabase;
 beforeEach(() => {
@@ -64,7 +64,7 @@ function filterOf(rows: readonly TransactionRow[], seeded: Seeded): TransactionF
 }
 
 describe("a list of transactions", () => {
-  it.each([1, 2])("is what reading every row gives, for 400 filters, seed %i", (seed) => {
+  it.each([1, 2])("a list of transactions is what reading every row gives, for 400 filters, seed %i", (seed) => {
     const seeded = new Seeded(seed);
     const rows = fill(300, seeded);
     for (let i = 0; i < 400; i += 1) {
@@ -75,7 +75,7 @@ describe("a list of transactions", () => {
     }
   });
 
-  it("takes an index for every filter, and sorts no row but those of one order", () => {
+  it("a list of transactions takes an index for every filter, and sorts no row but those of one order", () => {
     const seeded = new Seeded(3);
     const rows = fill(20, seeded);
     for (let i = 0; i < 200; i += 1) {

@@ -22,7 +22,7 @@ import {
   usdtContract,
   wallet,
   walletFrom,
-} from "../support/gateway-server.ts";
+} from "../../rig/gateway-server.ts";
 import { agentRow, anotherGateway, auto, countOf, db, eachTestItsGateway, gateway, ready, release } from "../support/shop.ts";
 
 eachTestItsGateway();
@@ -33,7 +33,7 @@ function heard(): void {
 }
 
 describe("pairing", () => {
-  it("grants under the key that apiKey names, with the same short code on both sides", async () => {
+  it("pairing grants under the key that apiKey names, with the same short code on both sides", async () => {
     const { keyId, fingerprint } = parseApiKey(gateway.merchant.apiKey);
     const sealed = gateway.sealed();
     const answer = await gateway.register(sealed);
@@ -51,7 +51,7 @@ describe("pairing", () => {
     expect(keyId).toBe(gateway.merchant.keyId);
   });
 
-  it("again with the same keys raises the epoch; with others it is refused until the agent is released", async () => {
+  it("pairing again with the same keys raises the epoch; with others it is refused until the agent is released", async () => {
     await gateway.pair();
     const { id } = agentRow();
     const again = await gateway.pair();
@@ -66,7 +66,7 @@ describe("pairing", () => {
     expect((await gateway.pair()).body.code).toBe("pairing_taken");
   });
 
-  it("comes back to a released agent with its chain of jobs and a higher epoch", async () => {
+  it("pairing comes back to a released agent with its chain of jobs and a higher epoch", async () => {
     await ready();
     await auto();
     const { id } = agentRow();
@@ -82,7 +82,7 @@ describe("pairing", () => {
     });
   });
 
-  it("is the right of one of the merchant's two keys, which has no other; the shop's has every other", async () => {
+  it("pairing is the right of one of the merchant's two keys, which has no other; the shop's has every other", async () => {
     const { apiKey, shopKey } = gateway.merchant;
     const noPairing = await gateway.pair({}, shopKey);
     expect([noPairing.status, noPairing.body.code, noPairing.body.scope]).toEqual([403, "scope_missing", "agent:pair"]);
@@ -107,7 +107,7 @@ describe("pairing", () => {
     expect(shopKey).not.toBe(apiKey);
   });
 
-  it("is refused with accounts of a family that is not served, and with a network whose family has none", async () => {
+  it("pairing is refused with accounts of a family that is not served, and with a network whose family has none", async () => {
     const named = (family: string): PairedAccount[] => wallet.accounts.map((account) => ({ ...account, family }));
     for (const accounts of [named("other"), [...wallet.accounts, ...named("other")]]) {
       const change = { wallet: walletFingerprintOf(accounts), accounts };
@@ -118,7 +118,7 @@ describe("pairing", () => {
     expect((await gateway.pair()).status).toBe(200);
   });
 
-  it("uses up the key's right, once for every key", async () => {
+  it("pairing uses up the key's right, once for every key", async () => {
     await gateway.pair();
     db().run("UPDATE agents SET releasedAt = 1");
     expect((await gateway.pair()).body.code).toBe("pairing_used");
@@ -160,7 +160,7 @@ describe("pairing", () => {
       ["a paying address", [account0, otherDeposits]],
       ["a deposit key", [otherHot, account1]],
       ["a deposit key in another text", [otherHot, account1], [foreign.accounts[0] as PairedAccount, inOtherText]],
-    ])("%s, even after its agent was released", async (_name, nodes, named) => {
+    ])("pairing keeps to one merchant: %s, even after its agent was released", async (_name, nodes, named) => {
       await gateway.pair();
       const refused = async (): Promise<void> => {
         const answer = await pairStranger(nodes, named);
@@ -178,17 +178,20 @@ describe("pairing", () => {
     it.each<[string, PairedAccount[]]>([
       ["paying address", [hot, foreign.accounts[1] as PairedAccount]],
       ["deposit key", [foreign.accounts[0] as PairedAccount, deposits]],
-    ])("the %s that a stranger names without its key: the owner pairs after him", async (_name, named) => {
-      const answer = await pairStranger(foreign.nodes, named);
-      const theirs = named.find((account) => account === hot || account === deposits);
-      expect([answer.status, answer.body.code, answer.body.account]).toEqual([401, "pairing_unproven", theirs?.id]);
-      expect(countOf("agents")).toBe(0);
-      expect((await gateway.pair()).status).toBe(200);
-      expect((await pairStranger(foreign.nodes)).status).toBe(200); // with his own keys he may
-    });
+    ])(
+      "pairing keeps to one merchant: the %s that a stranger names without its key: the owner pairs after him",
+      async (_name, named) => {
+        const answer = await pairStranger(foreign.nodes, named);
+        const theirs = named.find((account) => account === hot || account === deposits);
+        expect([answer.status, answer.body.code, answer.body.account]).toEqual([401, "pairing_unproven", theirs?.id]);
+        expect(countOf("agents")).toBe(0);
+        expect((await gateway.pair()).status).toBe(200);
+        expect((await pairStranger(foreign.nodes)).status).toBe(200); // with his own keys he may
+      },
+    );
   });
 
-  it("answers the same request again with the very same grant and changes nothing", async () => {
+  it("pairing answers the same request again with the very same grant and changes nothing", async () => {
     const sealed = gateway.sealed();
     const granted = await gateway.register(sealed);
     const before = agentRow();
@@ -200,7 +203,7 @@ describe("pairing", () => {
     expect(JSON.parse((await gateway.pair()).body.grant).epoch).toBe(2);
   });
 
-  it("refuses a recorded request once a newer one was granted, and after the agent was released", async () => {
+  it("pairing refuses a recorded request once a newer one was granted, and after the agent was released", async () => {
     const recorded = gateway.sealed();
     const newer = gateway.sealed();
     for (const sealed of [recorded, newer]) expect((await gateway.register(sealed)).status).toBe(200);
@@ -217,7 +220,7 @@ describe("pairing", () => {
   it.each([
     ["link", "linkSignature"],
     ["signer", "signerSignature"],
-  ] as const)("needs the signature of the %s key that the transcript names", async (key, field) => {
+  ] as const)("pairing needs the signature of the %s key that the transcript names", async (key, field) => {
     const sealed = gateway.sealed();
     const { [field]: signature, ...unsigned } = sealed;
     const without = await gateway.register(unsigned);
@@ -236,7 +239,7 @@ describe("pairing", () => {
     expect((await gateway.register(sealed)).status).toBe(200);
   });
 
-  it("needs the proof of each account's own key, over this transcript, in the accounts' order", async () => {
+  it("pairing needs the proof of each account's own key, over this transcript, in the accounts' order", async () => {
     const sealed = gateway.sealed();
     const [hot = "", deposits = ""] = sealed.proofs;
     const [oldHot = "", oldDeposits = ""] = gateway.sealed().proofs;
@@ -281,7 +284,7 @@ describe("pairing", () => {
     "one key for both": [{ signerKey: "1".repeat(64), linkKey: "1".repeat(64) }, 400, "pairing_invalid"],
   };
   for (const [name, [change, status, code]] of Object.entries(wrong)) {
-    it(`is refused with ${name}, and uses nothing up`, async () => {
+    it(`pairing is refused with ${name}, and uses nothing up`, async () => {
       const answer = await gateway.pair(change);
       expect([answer.status, answer.body.code]).toEqual([status, code]);
       expect(countOf("agents")).toBe(0);
@@ -289,7 +292,7 @@ describe("pairing", () => {
     });
   }
 
-  it("is refused with a wrong secret, a revoked key, a key without the right, a public-key one, and a bent MAC", async () => {
+  it("pairing is refused with a wrong secret, a revoked key, a key without the right, a public-key one, and a bent MAC", async () => {
     const { keyId, fingerprint } = parseApiKey(gateway.merchant.apiKey);
     const forged = `${keyId}.${Buffer.alloc(32).toString("base64url")}.${fingerprint}`;
     expect((await gateway.pair({}, forged)).body.code).toBe("pairing_key_invalid");
@@ -308,7 +311,7 @@ describe("pairing", () => {
     expect((await gateway.pair()).status).toBe(200);
   });
 
-  it("is limited by address", async () => {
+  it("pairing is limited by address", async () => {
     await anotherGateway();
     for (let i = 0; i < 5; i += 1) expect((await gateway.pair()).status).toBe(200);
     const away = await gateway.pair();

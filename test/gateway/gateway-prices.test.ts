@@ -20,8 +20,8 @@ import { createFeed, type Feed } from "../../gateway/prices/feed.ts";
 import { judge, type Reading } from "../../gateway/prices/judge.ts";
 import { markets } from "../../gateway/prices/markets.ts";
 import { boardOf } from "../../gateway/prices/prices.ts";
-import { type GatewayDatabase, gatewayDatabase } from "../support/gateway-database.ts";
-import { testConfig } from "../support/gateway-server.ts";
+import { type GatewayDatabase, gatewayDatabase } from "../../rig/gateway-database.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
 
 const start = Date.parse("2026-01-02T03:04:05.678Z");
 const text = (price: bigint | null | undefined): string | null =>
@@ -190,7 +190,7 @@ async function world(prices: Partial<Record<SourceName, string>>, settings: obje
 const marketOf = (one: World, name: SourceName): LocalMarket => one.markets.find((market) => market.name === name) as LocalMarket;
 
 describe("a price", () => {
-  it("is read digit by digit, never as a float", () => {
+  it("a price is read digit by digit, never as a float", () => {
     for (const [given, read] of [
       ["3000.12", "3000.12"],
       ["0.1000", "0.1"],
@@ -210,7 +210,7 @@ describe("a price", () => {
       expect(text(readPrice(given)), given).toBe(read);
   });
 
-  it("comes out of a market's JSON as it was written, whatever else stands there", () => {
+  it("a price comes out of a market's JSON as it was written, whatever else stands there", () => {
     expect(parseExact('{"a": 0.1000, "b": [1e-7, -3, "x1.5\\"2"], "c": {"1": true}}')).toEqual({
       ...{ a: "0.1000", b: ["1e-7", "-3", 'x1.5"2'] },
       c: { "1": true },
@@ -223,7 +223,7 @@ describe("a price", () => {
 
 describe("the markets", () => {
   for (const name of sourceNames) {
-    it(`${name}: its documented answer is read, and nothing else breaks the reader`, () => {
+    it(`the markets: ${name}: its documented answer is read, and nothing else breaks the reader`, () => {
       const market = markets[name];
       const pair = { asset: "ETH", fiat: market.fiats.at(-1) as Fiat };
       const [question] = market.questions([pair]);
@@ -267,7 +267,7 @@ describe("the judgement", () => {
     return `${text(price)} ${[...leftOut.values()].map((why) => why || "counts").join(" ")}`;
   };
 
-  it("is the median of those that agree, when they are two or more and more than half", () => {
+  it("the judgement of prices is the median of those that agree, when they are two or more and more than half", () => {
     for (const [prices, expected] of [
       [[100], "null alone"],
       [[100, 102], "101 counts counts"],
@@ -283,7 +283,7 @@ describe("the judgement", () => {
       expect(judged(...prices), prices.join()).toBe(expected);
   });
 
-  it("never leaves the range of what counts, and is the same in any order", () => {
+  it("the judgement of prices never leaves the range of what counts, and is the same in any order", () => {
     const set = fc.array(fc.integer({ min: 1, max: 1_000 }), { minLength: 0, maxLength: 7 });
     void fc.assert(
       fc.property(set, (prices) => {
@@ -305,7 +305,7 @@ describe("the judgement", () => {
 });
 
 describe("the feed", () => {
-  it("asks for dollars, euros and liras, and shows each source", async () => {
+  it("the feed of prices asks for dollars, euros and liras, and shows each source", async () => {
     const prices = {
       coinbase: "3000.5",
       kraken: "3001",
@@ -326,7 +326,7 @@ describe("the feed", () => {
     expect(one.events).toEqual([]);
   });
 
-  it("does without one that is away, and leaves it alone for as long as it says, else longer and longer", async () => {
+  it("the feed of prices does without one that is away, and leaves it alone for as long as it says, else longer and longer", async () => {
     const one = await world({ btcturk: "126000", paribu: "126100", binance: "126050" });
     await one.round();
     const paribu = marketOf(one, "paribu");
@@ -377,7 +377,7 @@ describe("the feed", () => {
     "a connection that breaks": (request) => void request.socket.destroy(),
   };
   for (const [name, behaves] of Object.entries(failures)) {
-    it(`leaves out a market that gives ${name}, and nobody waits for it`, async () => {
+    it(`the feed of prices leaves out a market that gives ${name}, and nobody waits for it`, async () => {
       const one = await world({ btcturk: "126000", paribu: "126100", binance: "126050" });
       Object.assign(marketOf(one, "paribu"), { behaves, waitMs: 150 });
       await one.round();
@@ -387,7 +387,7 @@ describe("the feed", () => {
     });
   }
 
-  it("leaves out a price a thousand times off, and with two sources that differ keeps the last good one until it is stale", async () => {
+  it("the feed of prices leaves out a price a thousand times off, and with two sources that differ keeps the last good one until it is stale", async () => {
     const one = await world({ btcturk: "126000", paribu: "126100", binance: "126050" });
     await one.round();
     marketOf(one, "binance").behaves = says(answerOf("binance", "126.05", start, 1));
@@ -405,7 +405,7 @@ describe("the feed", () => {
     expect(one.events).toEqual(["price-stale", "price-stale", "price-source-failed", "price-stale"]);
   });
 
-  it("leaves out a stuck price: no trade, or a clock that stands", async () => {
+  it("the feed of prices leaves out a stuck price: no trade, or a clock that stands", async () => {
     const one = await world({ btcturk: "126000", paribu: "126100", binance: "126050" });
     marketOf(one, "binance").behaves = says(answerOf("binance", "126050", start, 1));
     for (let i = 0; i < 15; i += 1) await one.round();
@@ -418,7 +418,7 @@ describe("the feed", () => {
     expect(one.lines()).toMatch(/left out: nothing moves there since 2026-01-02T03:05:05/);
   });
 
-  it("asks no more for an hour about a pair that a market does not list, and goes on with the others", async () => {
+  it("the feed of prices asks no more for an hour about a pair that a market does not list, and goes on with the others", async () => {
     const one = await world({ coinbase: "3000", kraken: "3000" });
     const coinbase = marketOf(one, "coinbase");
     const well = coinbase.behaves;
@@ -435,7 +435,7 @@ describe("the feed", () => {
     expect(coinbase.asked.filter((path) => path.includes("ETH-USD"))).toHaveLength(2);
   });
 
-  it("ends with what is under way, and stores nothing afterwards", async () => {
+  it("the feed of prices ends with what is under way, and stores nothing afterwards", async () => {
     const one = await world({ btcturk: "126000", paribu: "126100" });
     marketOf(one, "paribu").behaves = () => {};
     const looking = one.feed.look();

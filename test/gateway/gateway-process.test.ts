@@ -19,9 +19,9 @@ import { type GatewayConfig, parseConfig } from "../../gateway/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { askHealth, failedChecks } from "../../gateway/operator/health.ts";
 import { createStore } from "../../gateway/store/store.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
 import { until } from "../../scripts/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { testConfig } from "../support/gateway-server.ts";
 
 const log = pino({ level: "silent" });
 const deps = { log, clock: Date.now, onPoisoned: () => {} };
@@ -47,7 +47,7 @@ describe("startGateway", () => {
   });
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-  it("serves REST and the agents' link on one port, is not ready without its chains, and stops whole", async () => {
+  it("startGateway serves REST and the agents' link on one port, is not ready without its chains, and stops whole", async () => {
     const config = prepare(mkdtempSync(join(dir, "a-")));
     running = await startGateway(config, deps);
     const port = Number(new URL(running.url).port);
@@ -82,7 +82,7 @@ describe("startGateway", () => {
     running = await startGateway(config, deps); // the database is free again
   });
 
-  it("leaves nothing running when it cannot listen, and says which file is missing", async () => {
+  it("startGateway leaves nothing running when it cannot listen, and says which file is missing", async () => {
     const config = prepare(mkdtempSync(join(dir, "b-")));
     running = await startGateway(config, deps);
     const { port } = new URL(running.url);
@@ -112,7 +112,7 @@ describe("startGateway", () => {
     await expect(startGateway(nowhere, deps)).rejects.toMatchObject({ code: "GATEWAY_LISTEN" });
   });
 
-  it("speaks TLS when it has a certificate, and refuses a broken one", async (context) => {
+  it("startGateway speaks TLS when it has a certificate, and refuses a broken one", async (context) => {
     if (spawnSync("openssl", ["version"]).status !== 0) context.skip("this machine lacks openssl: apt-get install openssl");
     const own = mkdtempSync(join(dir, "tls-"));
     const [key, certificate] = [join(own, "key.pem"), join(own, "cert.pem")];
@@ -164,7 +164,7 @@ describe("the command line", () => {
       });
     });
 
-  it("says in clear words that nothing is built", () => {
+  it("the command line says in clear words that nothing is built", () => {
     const bare = folder();
     mkdirSync(join(bare, "gateway"));
     writeFileSync(join(bare, "package.json"), '{"type":"module"}');
@@ -174,7 +174,7 @@ describe("the command line", () => {
     expect([ran.status, ran.stderr]).toEqual([2, expect.stringMatching(/^gateway: nothing is built yet\nhint: /)]);
   });
 
-  it("goes from init to a first answered request, typed by hand", async () => {
+  it("the command line goes from init to a first answered request, typed by hand", async () => {
     expect((await run("init", "--dir", dir)).status).toBe(0);
     for (const name of ["gateway.key", "gateway.db", "gateway.config.json"])
       expect(statSync(join(dir, name)).mode & 0o777, name).toBe(0o600);
@@ -224,7 +224,7 @@ describe("the command line", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
-  it("tries to listen where another does: 1, for a service manager to try again; misconfigured: 2", async () => {
+  it("the command line tries to listen where another does: 1, for a service manager to try again; misconfigured: 2", async () => {
     const settings = JSON.parse(readFileSync(config, "utf8"));
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
@@ -238,7 +238,7 @@ describe("the command line", () => {
     expect((await run("start", "--config", taken)).status).toBe(2);
   });
 
-  it("reads its configuration again on SIGHUP, takes the log's level, says what wants a restart, and never ends of it", async () => {
+  it("the command line reads its configuration again on SIGHUP, takes the log's level, says what wants a restart, and never ends of it", async () => {
     const settings = JSON.parse(readFileSync(config, "utf8"));
     const own = join(dir, "hup.json");
     const write = (change: object): void => writeFileSync(own, JSON.stringify({ ...settings, ...change }));
@@ -272,7 +272,7 @@ describe("the command line", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
-  it("answers a clear no with 1, wrong usage with 2, and no gateway with 3", async () => {
+  it("the command line answers a clear no with 1, wrong usage with 2, and no gateway with 3", async () => {
     const revoked = await run("key", "revoke", "k_0000000000000000", "--config", config);
     expect([revoked.status, revoked.stderr]).toEqual([1, expect.stringMatching(/^gateway: there is no such API key.*\nhint: /)]);
     expect((await run("agents", "release", "none", "--config", config)).status).toBe(1);

@@ -12,7 +12,7 @@ import { readPrice } from "../../gateway/prices/decimal.ts";
 import { quote } from "../../gateway/prices/quote.ts";
 import type { Prices } from "../../gateway/service.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { receiver, usdtContract } from "../support/gateway-server.ts";
+import { receiver, usdtContract } from "../../rig/gateway-server.ts";
 import {
   anotherGateway,
   auto,
@@ -36,7 +36,7 @@ const inFiat = (change: object = {}) =>
   });
 
 describe("a deposit in fiat money", () => {
-  it("is a quote that holds for the request's life, whatever the price does", async () => {
+  it("a deposit in fiat money is a quote that holds for the request's life, whatever the price does", async () => {
     await ready();
     const first = await inFiat({ fiatAmount: "1000.00" });
     expect([first.status, first.body]).toEqual([
@@ -58,13 +58,13 @@ describe("a deposit in fiat money", () => {
     expect((await deposit({ currency: "usdt", amount: "23.809524" })).body.code).toBe("order_id_reused");
   });
 
-  it("has an amount that a payer can send: eight decimals at most, rounded up", async () => {
+  it("a deposit in fiat money has an amount that a payer can send: eight decimals at most, rounded up", async () => {
     await ready();
     const { amount } = (await inFiat({ currency: "eth", fiatCurrency: "EUR", fiatAmount: "100" })).body;
     expect(amount).toBe("0.03570791");
   });
 
-  it("is refused while the price is stale, and not once it is fresh again", async () => {
+  it("a deposit in fiat money is refused while the price is stale, and not once it is fresh again", async () => {
     await ready();
     const first = await inFiat();
     gateway.clock.nowMs += 25 * 3_600_000;
@@ -76,7 +76,7 @@ describe("a deposit in fiat money", () => {
     expect((await inFiat({ orderId: "order-3" })).status).toBe(200);
   });
 
-  it("is refused for good where no price can come, and for now where one can", async () => {
+  it("a deposit in fiat money is refused for good where no price can come, and for now where one can", async () => {
     for (const [sources, status, code] of [
       [{}, 400, "currency_unpriced"],
       [{ btcturk: {} }, 400, "currency_unpriced"],
@@ -90,7 +90,7 @@ describe("a deposit in fiat money", () => {
     }
   });
 
-  it("names the field that is wrong, and makes nothing", async () => {
+  it("a deposit in fiat money names the field that is wrong, and makes nothing", async () => {
     await ready();
     for (const [change, code, field] of [
       [{ amount: "1" }, "amount_twice", "amount"],
@@ -120,7 +120,7 @@ describe("a deposit in fiat money", () => {
     expect((await auto({ fiatCurrency: "TRY", fiatAmount: "1" })).body.code).toBe("field_unknown");
   });
 
-  it("is typed in the client", async () => {
+  it("a deposit in fiat money is typed in the client", async () => {
     await ready();
     const key = { apiKey: gateway.merchant.shopKey };
     const client = createClient({ baseUrl: gateway.url, key, now: () => gateway.clock.nowMs });
@@ -137,7 +137,7 @@ describe("a deposit in fiat money", () => {
 });
 
 describe("a quote", () => {
-  it("is worth what was asked for and less than one smallest step more, at any price and any decimals", () => {
+  it("a quote is worth what was asked for and less than one smallest step more, at any price and any decimals", () => {
     const bigints = {
       price: fc.bigInt(1n, 10n ** 26n),
       cents: fc.bigInt(1n, 10n ** 15n),
@@ -160,7 +160,7 @@ describe("a quote", () => {
 });
 
 describe("a payment link", () => {
-  it("is the one of EIP-681, for the native coin and for a token, in whole base units", async () => {
+  it("a payment link is the one of EIP-681, for the native coin and for a token, in whole base units", async () => {
     await ready();
     const native = (await deposit({ amount: "2.014" })).body;
     expect(native.paymentUri).toBe(`ethereum:${native.address}@31337?value=2014000000000000000`);
@@ -175,7 +175,7 @@ describe("a payment link", () => {
     expect(() => paymentUri({ network: "eip155:1", contract: "", receiver: to, units: 0n })).toThrow();
   });
 
-  it("stands on every deposit, and is empty for a currency that is no longer there", async () => {
+  it("a payment link stands on every deposit, and is empty for a currency that is no longer there", async () => {
     await ready();
     const { transactionId, paymentUri: link } = (await deposit()).body;
     expect((await read("/transactions?transactionType=1")).body[0].paymentUri).toBe(link);
@@ -187,7 +187,7 @@ describe("a payment link", () => {
 });
 
 describe("the path of money", () => {
-  it("never looks at a price", async () => {
+  it("the path of money never looks at a price", async () => {
     await ready();
     const away = (): never => {
       throw new Error("a price was looked at");
@@ -208,7 +208,7 @@ describe("the board", () => {
   const board = (prices: object, clock: () => number) =>
     createBoard({ prices: { ...gateway.service.config.prices, ...prices } }, clock);
 
-  it("puts a typed price before the markets', and forgets no last good one", () => {
+  it("the board of prices puts a typed price before the markets', and forgets no last good one", () => {
     let nowMs = gateway.clock.nowMs;
     const one = board({ manual: { typed: { usd: "5", eur: "5", try: "5", atMs: null } } }, () => nowMs);
     one.publish({ asset: "ETH", fiat: "USD", price: readPrice("3000") as bigint, atMs: nowMs });

@@ -12,9 +12,9 @@ import {
   replaceWithdrawal,
   updateWithdrawal,
 } from "../../gateway/store/withdrawals.ts";
-import { type GatewayDatabase, gatewayDatabase } from "../support/gateway-database.ts";
+import { type GatewayDatabase, gatewayDatabase } from "../../rig/gateway-database.ts";
+import { Seeded } from "../../rig/seeded.ts";
 import { takeBack } from "../support/older-database.ts";
-import { Seeded } from "../support/seeded.ts";
 
 let db: GatewayDatabase;
 beforeEach(() => {
@@ -57,7 +57,7 @@ function act(number: number, seeded: Seeded): void {
 }
 
 describe("the reserved sums", () => {
-  it.each([1, 2, 3])("are what 300 withdrawals make after each of 900 acts, seed %i", (seed) => {
+  it.each([1, 2, 3])("the reserved sums are what 300 withdrawals make after each of 900 acts, seed %i", (seed) => {
     const seeded = new Seeded(seed);
     let made = 0;
     for (let step = 0; step < 1_200; step += 1) {
@@ -74,13 +74,13 @@ describe("the reserved sums", () => {
     );
   });
 
-  it("count no deposit", () => {
+  it("the reserved sums count no deposit", () => {
     const { mode: _mode, ...deposit } = orderOf(1, new Seeded(1));
     insertDeposit(db.store.database, { ...deposit, depositAddress: "0xa", quote: "" });
     expect(networks.flatMap((network) => listReserved(db.store.database, "0xa", network))).toEqual([]);
   });
 
-  it("stay as they were when the transaction around a withdrawal is taken back", () => {
+  it("the reserved sums stay as they were when the transaction around a withdrawal is taken back", () => {
     const order = { ...orderOf(1, new Seeded(1)), network: "eip155:1", depositAddress: "0xa", amountUnits: "5" };
     const failing = () =>
       db.store.write((database) => {
@@ -93,7 +93,7 @@ describe("the reserved sums", () => {
     expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([{ withdrawals: 1, units: "5" }]);
   });
 
-  it("are mended when a row went past them, and that is told by a number", () => {
+  it("the reserved sums are mended when a row went past them, and that is told by a number", () => {
     const order = { ...orderOf(1, new Seeded(1)), network: "eip155:1", depositAddress: "0xa", currency: "eth", amountUnits: "5" };
     insertWithdrawal(db.store.database, order);
     expect(mendReserved(db.store.database)).toBe(0);
@@ -105,7 +105,7 @@ describe("the reserved sums", () => {
     expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([{ withdrawals: 1, units: "9" }]);
   });
 
-  it("are filled when a database of an older version is opened", () => {
+  it("the reserved sums are filled when a database of an older version is opened", () => {
     insertWithdrawal(db.store.database, {
       ...orderOf(1, new Seeded(1)),
       network: "eip155:1",

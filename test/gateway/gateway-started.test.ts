@@ -10,9 +10,9 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { type GatewayConfig, parseConfig } from "../../gateway/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
-import { createStore } from "../../gateway/store/store.ts";
-import { type ChainNode, FakeChain, type Lie, serveChain } from "../support/fake-chain.ts";
-import { testConfig } from "../support/gateway-server.ts";
+import { createStore, openStore } from "../../gateway/store/store.ts";
+import { type ChainNode, FakeChain, type Lie, serveChain } from "../../rig/fake-chain.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
 import { until } from "../support/until.ts";
 
 interface Check {
@@ -106,4 +106,16 @@ it("reserved sums that are not what the withdrawals make are counted again at th
   const again = await begin(config);
   expect(told()).toMatchObject([{ wrong: 1 }]);
   expect(again.store.database.all("SELECT * FROM reserved")).toEqual([]);
+});
+
+it("a start that fails at the prices of the database leaves nothing running: the next start has the database to itself", async () => {
+  const config = prepared();
+  const held = openStore(config.database, log);
+  const [{ sql } = { sql: "" }] = held.database.all<{ sql: string }>("SELECT sql FROM sqlite_master WHERE name = 'prices'");
+  held.write((database) => database.run("DROP TABLE prices"));
+  await expect(begin(config)).rejects.toThrow("prices");
+  held.write((database) => database.run(sql));
+  held.close();
+  await begin(config);
+  expect((await fetch(`${running?.url}/health`)).status).toBe(200);
 });

@@ -20,7 +20,7 @@ function world() {
 }
 
 describe("turns", () => {
-  it("take as much short work as fits, in order, and leave the rest to the next", async () => {
+  it("turns of requests take as much short work as fits, in order, and leave the rest to the next", async () => {
     const { turns, done, work, next } = world();
     const all = ["a", "b", "c", "d", "e"].map((name) => turns.run(work(name, 2)));
     await next();
@@ -30,7 +30,7 @@ describe("turns", () => {
     expect(await Promise.all(all)).toEqual(["a", "b", "c", "d", "e"]);
   });
 
-  it("give what is longer than a turn one of its own", async () => {
+  it("turns of requests give what is longer than a turn one of its own", async () => {
     const { turns, done, work, next } = world();
     for (const name of ["a", "b"]) void turns.run(work(name, 50));
     await next();
@@ -39,7 +39,7 @@ describe("turns", () => {
     expect(done).toEqual(["a", "b"]);
   });
 
-  it("serve the others while a fault, or somebody who waits, is among them", async () => {
+  it("turns of requests serve the others while a fault, or somebody who waits, is among them", async () => {
     const { turns, work } = world();
     const fault = turns.run(() => {
       throw new Error("no");
@@ -51,7 +51,7 @@ describe("turns", () => {
     expect(await waits).toBe("late");
   });
 
-  it("let others in between the parts of two lists", async () => {
+  it("turns of requests let others in between the parts of two lists", async () => {
     const { turns, done, work } = world();
     function* list(name: string) {
       for (let part = 1; part <= 3; part += 1) yield work(`${name}${part}`, 4)();
@@ -71,7 +71,7 @@ describe("turns", () => {
     ]);
   });
 
-  it("end the source of a list whose reader goes away", async () => {
+  it("turns of requests end the source of a list whose reader goes away", async () => {
     const { turns } = world();
     let isEnded = false;
     function* endless() {

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { createClient } from "../../client/client.ts";
-import { receiver } from "../support/gateway-server.ts";
+import { receiver } from "../../rig/gateway-server.ts";
 import { anotherGateway, answering, auto, countOf, eachTestItsGateway, gateway, online, ready, row } from "../support/shop.ts";
 
 eachTestItsGateway();
@@ -19,7 +19,7 @@ const order = (orderId: string, change: object = {}) => ({
 const many = (orders: unknown) => gateway.call("POST", "/api/v1/autoWithdraws", { orders } as object);
 
 describe("autoWithdraws", () => {
-  it("answers each order as autoWithdraw would, and one takes nothing from another", async () => {
+  it("autoWithdraws answers each order as autoWithdraw would, and one takes nothing from another", async () => {
     await ready();
     const single = await auto(order("a"));
     const { status, body } = await many([
@@ -57,7 +57,7 @@ describe("autoWithdraws", () => {
     expect([countOf("transactions"), countOf("jobs")]).toEqual([2, 2]);
   });
 
-  it("gives the same answers again, and makes nothing new", async () => {
+  it("autoWithdraws gives the same answers again, and makes nothing new", async () => {
     await ready();
     const orders = Array.from({ length: 100 }, (_, index) => order(`run-${index}`));
     const first = await many(orders);
@@ -69,7 +69,7 @@ describe("autoWithdraws", () => {
     expect([countOf("transactions"), countOf("jobs")]).toEqual([100, 100]);
   });
 
-  it("hears the agent's word on each, and says in the language asked for", async () => {
+  it("autoWithdraws hears the agent's word on each, and says in the language asked for", async () => {
     await ready();
     online();
     answering({ status: 2, stage: "refused", code: "POLICY_DENIED" });
@@ -81,7 +81,7 @@ describe("autoWithdraws", () => {
     expect(row(body.answers[0].answer.transactionId)?.status).toBe(2);
   });
 
-  it("makes what it can where the database is away for a while, and the same call makes the rest", async () => {
+  it("autoWithdraws makes what it can where the database is away for a while, and the same call makes the rest", async () => {
     await ready();
     gateway.service.store.database.get("PRAGMA busy_timeout = 0");
     const { DatabaseSync } = await import("@photostructure/sqlite");
@@ -103,7 +103,7 @@ describe("autoWithdraws", () => {
     expect(countOf("transactions")).toBe(3);
   });
 
-  it("lets a run of 1,000 through in a minute at the default rate, a hundred at a time or alone", async () => {
+  it("autoWithdraws lets a run of 1,000 through in a minute at the default rate, a hundred at a time or alone", async () => {
     await anotherGateway({ limits: { withdrawalWaitMs: 0 } });
     const began = gateway.clock.nowMs;
     const run = async (calls: number, body: (call: number) => object, path: string): Promise<number> => {
@@ -123,14 +123,14 @@ describe("autoWithdraws", () => {
     expect(await run(200, () => order("a", { amount: "x" }), "autoWithdraw")).toBeLessThan(7_000);
   });
 
-  it("tells in its headers what the orders left of the rate", async () => {
+  it("autoWithdraws tells in its headers what the orders left of the rate", async () => {
     await anotherGateway({ limits: { withdrawalWaitMs: 0 } });
     await ready();
     const { headers } = await many([order("a"), order("b"), order("c")]);
     expect([headers["ratelimit-limit"], headers["ratelimit-remaining"]]).toEqual(["100", "97"]);
   });
 
-  it("is one call of the client's, each order a result of its own", async () => {
+  it("autoWithdraws is one call of the client's, each order a result of its own", async () => {
     await ready();
     const client = createClient({
       baseUrl: gateway.url,

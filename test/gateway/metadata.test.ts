@@ -10,7 +10,7 @@ eachTestItsGateway();
 const metadata = { customer: "C-1042", "note.tr": 'çek "öde"', empty: "" };
 
 describe("metadata", () => {
-  it("comes back in the record of each operation, alone and in the list, and is {} without any", async () => {
+  it("metadata comes back in the record of each operation, alone and in the list, and is {} without any", async () => {
     await ready();
     const made = [
       [(await auto({ orderId: "a", metadata })).body, 2],
@@ -29,7 +29,7 @@ describe("metadata", () => {
     });
   });
 
-  it("makes no other order of the same one: the first stays", async () => {
+  it("metadata makes no other order of the same one: the first stays", async () => {
     await ready();
     const first = await auto({ metadata });
     expect((await auto({ metadata: { customer: "other" } })).body).toEqual(first.body);
@@ -39,7 +39,7 @@ describe("metadata", () => {
     expect(countOf("transactions")).toBe(1);
   });
 
-  it("is refused when it is large or no object of texts, and taken at its limits", async () => {
+  it("metadata is refused when it is large or no object of texts, and taken at its limits", async () => {
     await ready();
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, "v"]));
     const long = (characters: number) => ({ k: "v".repeat(characters) });

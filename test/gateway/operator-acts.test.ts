@@ -9,10 +9,10 @@ import { describeService } from "../../gateway/operator/currencies.ts";
 import { creditDeposit, listDeposits, noteDeposit, showDeposit } from "../../gateway/operator/deposits.ts";
 import { allowAddresses, expireKey, rotateKey } from "../../gateway/operator/keys.ts";
 import { listMerchants, showMerchant, switchMerchant } from "../../gateway/operator/merchants.ts";
-import { createReceiver } from "../../gateway/operator/people.ts";
+import { addKey, createReceiver } from "../../gateway/operator/people.ts";
 import { readAccount } from "../../gateway/operator/xpub.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
-import { type Answered, handmadeToken, newAgentKeys, receiver, wallet } from "../support/gateway-server.ts";
+import { type Answered, handmadeToken, newAgentKeys, receiver, wallet } from "../../rig/gateway-server.ts";
 import { auto, db, deposit, eachTestItsGateway, gateway, manual, read, ready, release, row } from "../support/shop.ts";
 
 eachTestItsGateway();
@@ -29,7 +29,7 @@ const acts = (subject: string) =>
   db().all<{ act: string; detail: string }>("SELECT act, detail FROM audit WHERE subject = ? ORDER BY id", subject);
 
 describe("a key", () => {
-  it("ends when the operator says so, and works again when its end is taken away", async () => {
+  it("a key ends when the operator says so, and works again when its end is taken away", async () => {
     const { keyId, apiKey } = gateway.key({});
     expect((await ask(apiKey)).status).toBe(200);
     expect(expireKey(gateway.operator, keyId, gateway.clock.nowMs + hourMs)).toEqual({ ok: true });
@@ -42,7 +42,22 @@ describe("a key", () => {
     expect(expireKey(gateway.operator, "k_0000000000000000", null)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_KEY" });
   });
 
-  it("is followed by another with the same rights, and both work until the old one ends", async () => {
+  it("a key that is made with addresses works from them alone, from its first use on, and the audit says from where", async () => {
+    const { merchantId: merchant } = gateway.merchant;
+    const made = (addresses: readonly string[]) => {
+      const key = addKey(gateway.operator, { merchant, scopes: ["read"], profile: "compatible", alg: "HS256" }, addresses);
+      if (!key.ok) throw new Error(key.code);
+      return key;
+    };
+    const here = made(["127.0.0.0/8"]);
+    expect((await ask(here.apiKey)).status).toBe(200);
+    expect((await ask(made([]).apiKey)).status).toBe(200);
+    expect(told(await ask(made(["203.0.113.0/24", "2001:db8::1"]).apiKey))).toEqual([403, "address_not_allowed"]);
+    const detail = `${merchant} read compatible HS256 from 127.0.0.0/8`;
+    expect(acts(here.keyId)).toEqual([{ act: "key created", detail }]);
+  });
+
+  it("a key is followed by another with the same rights, and both work until the old one ends", async () => {
     const old = gateway.key({ scopes: ["read", "deposit"], profile: "compatible" });
     allowAddresses(gateway.operator, old.keyId, ["127.0.0.0/8"]);
     const rotated = rotateKey(gateway.operator, old.keyId, gateway.clock.nowMs + hourMs);
@@ -61,7 +76,7 @@ describe("a key", () => {
     expect(rotateKey(gateway.operator, "k_0000000000000000", 0)).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_KEY" });
   });
 
-  it("that pairs hands over its right to pair as far as that is not used up", async () => {
+  it("a key that pairs hands over its right to pair as far as that is not used up", async () => {
     const early = rotateKey(gateway.operator, gateway.merchant.keyId, gateway.clock.nowMs);
     if (!early.ok) throw new Error(early.code);
     expect(told(await gateway.pair())).toEqual([403, "key_expired"]);
@@ -72,7 +87,7 @@ describe("a key", () => {
     expect(told(await gateway.pair({}, late.apiKey, newAgentKeys()))).toEqual([409, "pairing_used"]);
   });
 
-  it("may be used from the addresses it is bound to, and from no other, pairing included", async () => {
+  it("a key may be used from the addresses it is bound to, and from no other, pairing included", async () => {
     const { keyId, apiKey } = gateway.key({});
     expect(allowAddresses(gateway.operator, keyId, ["192.0.2.0/24", "2001:db8::/32"]).ok).toBe(true);
     expect(told(await ask(apiKey))).toEqual([403, "address_not_allowed"]);
@@ -91,7 +106,7 @@ describe("a key", () => {
 });
 
 describe("a merchant", () => {
-  it("that is switched off gets 403 for everything and creates nothing; switched on again it goes on", async () => {
+  it("a merchant that is switched off gets 403 for everything and creates nothing; switched on again it goes on", async () => {
     await ready();
     const { merchantId } = gateway.merchant;
     expect((await auto()).status).toBe(200);
@@ -110,7 +125,7 @@ describe("a merchant", () => {
     });
   });
 
-  it("that was never paired gets words that fit each operation", async () => {
+  it("a merchant that was never paired gets words that fit each operation", async () => {
     expect(told(await deposit())).toEqual([400, "deposits_not_ready"]);
     expect(told(await auto())).toEqual([400, "agent_not_paired"]);
     expect(told(await manual())).toEqual([400, "agent_not_paired"]);
@@ -129,7 +144,7 @@ describe("a merchant who only receives", () => {
   const pay = (apiKey: string, orderId: string) =>
     ask(apiKey, "POST", "/createTransactionRequest", { currency: "usdt", amount: "5", orderId });
 
-  it("takes deposits under the account without any server, and is told what it cannot do", async () => {
+  it("a merchant who only receives takes deposits under the account without any server, and is told what it cannot do", async () => {
     const made = create();
     for (const [orderId, index] of [
       ["in-1", 0],
@@ -146,7 +161,7 @@ describe("a merchant who only receives", () => {
     });
   });
 
-  it("keeps its places when a server with the same account is paired, and when that is released", async () => {
+  it("a merchant who only receives keeps its places when a server with the same account is paired, and when that is released", async () => {
     const made = create();
     const seen = [await pay(made.shopKey, "in-1")];
     expect((await gateway.pair({}, made.apiKey)).status).toBe(200);
@@ -158,7 +173,7 @@ describe("a merchant who only receives", () => {
     expect(seen.map(({ body }) => body.address)).toEqual([0, 1, 2, 3].map((at) => depositAddressOf(wallet.depositXpub, at)));
   });
 
-  it("shares its account with no other merchant, in either order", async () => {
+  it("a merchant who only receives shares its account with no other merchant, in either order", async () => {
     create();
     expect(createReceiver(gateway.operator, { name: "Second", language: "en" }, account)).toEqual({
       ok: false,
@@ -168,7 +183,7 @@ describe("a merchant who only receives", () => {
     expect(listMerchants(gateway.operator)).toHaveLength(2);
   });
 
-  it("shares it with no server that was paired before", async () => {
+  it("a merchant who only receives shares the account with no server that was paired before", async () => {
     expect((await gateway.pair()).status).toBe(200);
     const second = createReceiver(gateway.operator, { name: "Second", language: "en" }, account);
     expect(second).toEqual({ ok: false, code: "GATEWAY_ACCOUNT_TAKEN" });
@@ -183,7 +198,7 @@ describe("an account's key is read for its kind and depth", () => {
     return "problem" in account ? account.problem : "";
   };
 
-  it("takes the xpub of an account, with blanks around it", () => {
+  it("the reader of an account's key takes the xpub of an account, with blanks around it", () => {
     expect(readAccount(` ${at("m/44'/60'/0'")}\n`)).toEqual({
       xpub: at("m/44'/60'/0'"),
       firstDepositAddress: depositAddressOf(at("m/44'/60'/0'"), 0),
@@ -197,9 +212,9 @@ describe("an account's key is read for its kind and depth", () => {
     ["m/44'/60'/0'/0", "depth 4"],
     ["m/44'/60'/0'/0/0", "depth 5, one address"],
     ["m/44'/60'/0", "not hardened"],
-  ])("%s is %s", (path, words) => expect(problem(at(path))).toContain(words));
+  ])("the reader of an account's key says that %s is %s", (path, words) => expect(problem(at(path))).toContain(words));
 
-  it("never repeats a private key, and names other kinds", () => {
+  it("the reader of an account's key never repeats a private key, and names other kinds", () => {
     const secret = master.derive("m/44'/60'/0'").privateExtendedKey ?? "";
     expect(problem(secret)).toContain("private key");
     expect(problem(secret)).not.toContain(secret.slice(4, 20));
@@ -226,7 +241,7 @@ describe("a deposit that was paid late", () => {
   };
   const how = { reason: "the customer paid eleven minutes late", isShortFine: false };
 
-  it("says so to whoever asks again, and becomes Completed by a person's reasoned word, once", async () => {
+  it("a deposit that was paid late says so to whoever asks again, and becomes Completed by a person's reasoned word, once", async () => {
     await ready();
     const id = await expired();
     expect((await deposit()).body).toMatchObject({ status: 2, stage: "expired", late: true });
@@ -245,7 +260,7 @@ describe("a deposit that was paid late", () => {
     expect(acts(id)).toHaveLength(2);
   });
 
-  it("is not credited while it is open, unpaid, or paid too little without saying so", async () => {
+  it("a deposit that was paid late is not credited while it is open, unpaid, or paid too little without saying so", async () => {
     await ready();
     const open = await expired({ status: 0, stage: "waiting" }, "open");
     const unpaid = await expired({ amountReceivedUnits: "0", late: 0 }, "unpaid");
@@ -264,7 +279,7 @@ describe("a deposit that was paid late", () => {
 });
 
 describe("currencies", () => {
-  it("are all there for the operator, and the running gateway says which is out of service", () => {
+  it("currencies are all there for the operator, and the running gateway says which is out of service", () => {
     const { config, prices } = gateway.service;
     const checks = [{ name: "currency usdt", ok: false, detail: "out of service: its contract …" }];
     const text = JSON.stringify({ status: "ready", checks });

@@ -4,9 +4,9 @@
  */
 import { describe, expect, it } from "vitest";
 import { endedPerAckMax } from "../../protocol/payloads.ts";
-import { askWithdrawal, readAgent } from "../support/gateway-database.ts";
+import { askWithdrawal, readAgent } from "../../rig/gateway-database.ts";
+import { headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
 import { connect, db, decision, eachTestItsHub, greeted, keys, signals, signed } from "../support/hub-server.ts";
-import { headAt, type LinkAgent, statementOf } from "../support/link-agent.ts";
 
 eachTestItsHub();
 
@@ -30,7 +30,7 @@ async function paying(count: number): Promise<{ readonly agent: LinkAgent; reado
 }
 
 describe("an end on chain", () => {
-  it("is told at once, in an acknowledgement of the head that is stored; progress and what was never signed are not", async () => {
+  it("an end on chain is told at once, in an acknowledgement of the head that is stored; progress and what was never signed are not", async () => {
     const { agent, ids } = await paying(2);
     const unsigned = askWithdrawal(db.store, keys.id, 9);
     signals.emit("changed", { transactionId: ids[0]! });
@@ -41,7 +41,7 @@ describe("an end on chain", () => {
     expect(await agent.next("ack")).toMatchObject({ head: headAt(4), ended: [ids[0]] });
   });
 
-  it("is told again after a greeting, of the tokens that the hello calls open and of no others", async () => {
+  it("an end on chain is told again after a greeting, of the tokens that the hello calls open and of no others", async () => {
     const { ids } = await paying(3);
     for (const id of ids) end(id);
     const account = keys.hotAddress;
@@ -62,7 +62,7 @@ describe("an end on chain", () => {
     expect(await other.next("ack")).toMatchObject({ ended: [ids[2]] });
   });
 
-  it("is told in as many acknowledgements as it takes", async () => {
+  it("an end on chain is told in as many acknowledgements as it takes", async () => {
     const { ids } = await paying(1);
     const { database } = db.store;
     const many = endedPerAckMax + 5;
@@ -82,7 +82,7 @@ describe("an end on chain", () => {
 });
 
 describe("a pause of the agent's operator", () => {
-  it("is kept until the agent says that it is over, and orders are taken as before", async () => {
+  it("a pause of the agent's operator is kept until the agent says that it is over, and orders are taken as before", async () => {
     const agent = await greeted();
     agent.state(statementOf(keys.id, 0, [{ kind: "paused", paused: true }]));
     await agent.next("ack");

@@ -10,7 +10,8 @@ import { Bug } from "../../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { linkPath } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { askWithdrawal, readAgent } from "../support/gateway-database.ts";
+import { askWithdrawal, readAgent } from "../../rig/gateway-database.ts";
+import { headAt, statementOf } from "../../rig/link-agent.ts";
 import {
   audit,
   clock,
@@ -28,12 +29,11 @@ import {
   stop,
   told,
 } from "../support/hub-server.ts";
-import { headAt, statementOf } from "../support/link-agent.ts";
 
 eachTestItsHub();
 
 describe("greeting", () => {
-  it("welcomes the paired agent and names what it durably knows", async () => {
+  it("the greeting welcomes the paired agent and names what it durably knows", async () => {
     const agent = connect();
     const welcome = await agent.greeted();
     expect(welcome).toMatchObject({ agent: keys.id, epoch: 2, answers: "07".repeat(32), echo: null, at: 1_000_000 });
@@ -47,14 +47,14 @@ describe("greeting", () => {
     ["a wrong key", {}, () => keys.signerKey],
     ["an unknown agent", { agent: "b".repeat(16) }, () => keys.linkKey],
     ["another challenge's answer", { answers: "00".repeat(32) }, () => keys.linkKey],
-  ])("refuses %s", async (_name, change, key) => {
+  ])("the greeting refuses %s", async (_name, change, key) => {
     const agent = connect();
     await agent.hello(change, key());
     expect(await agent.closed).toEqual({ code: 4001, reason: "refused" });
     expect(hub.online(keys.id)).toBe(false);
   });
 
-  it("refuses a released agent, a lower epoch and one it has locked", async () => {
+  it("the greeting refuses a released agent, a lower epoch and one it has locked", async () => {
     const lower = connect();
     await lower.hello({ epoch: 1 });
     expect(await lower.closed).toEqual({ code: 4003, reason: "epoch" });
@@ -68,14 +68,14 @@ describe("greeting", () => {
     expect((await released.closed).code).toBe(4001);
   });
 
-  it("knows from a higher epoch that its database was restored", async () => {
+  it("the greeting knows from a higher epoch that its database was restored", async () => {
     const agent = connect();
     await agent.hello({ epoch: 3 });
     expect(await agent.closed).toEqual({ code: 4009, reason: "behind" });
     expect(audit()[0]?.detail).toContain(`gateway database is behind agent ${keys.id}`);
   });
 
-  it("does not take a replayed hello on another connection", async () => {
+  it("the greeting does not take a replayed hello on another connection", async () => {
     const first = connect();
     const { nonce } = await first.next("challenge");
     const hello = { agent: keys.id, epoch: 2, answers: nonce, nonce: "07".repeat(32), software: "test", open: [], at: 1 };
@@ -88,7 +88,7 @@ describe("greeting", () => {
     expect(hub.online(keys.id)).toBe(true);
   });
 
-  it("lets a newer connection replace the older and stays online", async () => {
+  it("the greeting lets a newer connection replace the older and stays online", async () => {
     const older = await greeted();
     const newer = await greeted();
     expect(await older.closed).toEqual({ code: 4000, reason: "replaced" });
@@ -101,7 +101,7 @@ describe("greeting", () => {
 });
 
 describe("a hello", () => {
-  it("tells what the agent runs, and it stays until another greeting says otherwise", async () => {
+  it("a hello tells what the agent runs, and it stays until another greeting says otherwise", async () => {
     expect(readAgent(db.store, keys.id).software).toBe("");
     await greeted();
     expect(readAgent(db.store, keys.id).software).toBe("test");
@@ -112,7 +112,7 @@ describe("a hello", () => {
 });
 
 describe("jobs", () => {
-  it("go out in strict sequence from the first unanswered one, chained, in envelopes the agent takes", async () => {
+  it("jobs go out in strict sequence from the first unanswered one, chained, in envelopes the agent takes", async () => {
     for (let number = 1; number <= 300; number += 1) askWithdrawal(db.store, keys.id, number);
     db.store.database.run("UPDATE jobs SET answeredAt = 1 WHERE sequence <= 20");
     const agent = await greeted();
@@ -127,7 +127,7 @@ describe("jobs", () => {
     expect(frames[0]!.bytes).toBeGreaterThan(50 * 1024);
   });
 
-  it("carry the newest echo and follow a signal or a wake", async () => {
+  it("jobs carry the newest echo and follow a signal or a wake", async () => {
     const agent = await greeted();
     const first = askWithdrawal(db.store, keys.id, 1);
     signals.emit("job", { agent: keys.id });
@@ -141,7 +141,7 @@ describe("jobs", () => {
     expect(jobs.jobs.map((text) => parseJob(text).sequence)).toEqual([2]);
   });
 
-  it("are sent again on a new connection until they are answered, and on the same one when nothing is heard", async () => {
+  it("jobs are sent again on a new connection until they are answered, and on the same one when nothing is heard", async () => {
     await stop();
     await start({ beatMs: 40, resendMs: 1_000 });
     askWithdrawal(db.store, keys.id, 1);
@@ -153,7 +153,7 @@ describe("jobs", () => {
     expect((await second.next("jobs")).jobs).toHaveLength(1);
   });
 
-  it("that an agent could not read are never chained", () => {
+  it("jobs that an agent could not read are never chained", () => {
     for (const change of [{ amount: "1.0" }, { orderId: "with space" }, { receiverAddress: "" }]) {
       expect(() => askWithdrawal(db.store, keys.id, 1, change), JSON.stringify(change)).toThrow(Bug);
     }
@@ -162,7 +162,7 @@ describe("jobs", () => {
     expect(readAgent(db.store, keys.id).jobSequence).toBe(1);
   });
 
-  it("fill an envelope but never leave it empty", () => {
+  it("jobs fill an envelope but never leave it empty", () => {
     const jobs = Array.from({ length: 100 }, (_, index) => ({ sequence: index + 1, text: `"${"x".repeat(998)}` }));
     expect(fillEnvelope(jobs, 12_400)).toHaveLength(10);
     expect(fillEnvelope(jobs, 10)).toHaveLength(1);
@@ -213,7 +213,7 @@ describe("bad frames", () => {
 });
 
 describe("silence", () => {
-  it("beats both ways, and is ended when nothing comes", async () => {
+  it("a silent link beats both ways, and is ended when nothing comes", async () => {
     await stop();
     await start({ beatMs: 30, deadMs: 150 });
     const agent = await greeted();
@@ -231,7 +231,7 @@ describe("silence", () => {
     expect(told).toEqual(["a online", "a offline"]);
   });
 
-  it("ends a connection without hello, and one whose agent was released meanwhile", async () => {
+  it("a silent link ends a connection without hello, and one whose agent was released meanwhile", async () => {
     await stop();
     await start({ helloMs: 50, beatMs: 30 });
     expect((await connect().closed).code).toBe(4005);
@@ -245,7 +245,7 @@ describe("a released agent", () => {
   const release = (): unknown => db.store.database.run("UPDATE agents SET releasedAt = 5");
   const kinds = (agent: Awaited<ReturnType<typeof greeted>>): string[] => agent.frames.map(({ kind }) => kind);
 
-  it("is not heard any more from the commit on, also on a link that is open", async () => {
+  it("a released agent is not heard any more from the commit on, also on a link that is open", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await greeted();
     await agent.next("jobs");
@@ -257,7 +257,7 @@ describe("a released agent", () => {
     expect(readAgent(db.store, keys.id).headSeq).toBe(0);
   });
 
-  it("gets no acknowledgement of what was stored just before", async () => {
+  it("a released agent gets no acknowledgement of what was stored just before", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await greeted();
     const { store } = db;
@@ -274,7 +274,7 @@ describe("a released agent", () => {
     expect(store.database.all("SELECT slot FROM slots")).toEqual([{ slot: "7" }]);
   });
 
-  it("gets no job", async () => {
+  it("a released agent gets no job", async () => {
     const agent = await greeted();
     askWithdrawal(db.store, keys.id, 1);
     release();
@@ -295,12 +295,12 @@ describe("upgrade", () => {
       asked.end();
     });
 
-  it("takes no other path and no long header", async () => {
+  it("the upgrade to the agents' link takes no other path and no long header", async () => {
     expect(await upgradeStatus("/api/v1/transactions")).toBe(404);
     expect(await upgradeStatus(linkPath, { "x-long": "x".repeat(9000) })).toBe(431);
   });
 
-  it("believes only trusted proxies about the address", () => {
+  it("the upgrade to the agents' link believes only trusted proxies about the address", () => {
     const read = addressReader(["10.0.0.0/8", "127.0.0.1"]);
     const from = (remoteAddress: string, forwarded?: string): string =>
       read({ socket: { remoteAddress }, headers: forwarded === undefined ? {} : { "x-forwarded-for": forwarded } } as never);

@@ -5,9 +5,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { addressBlock } from "../../gateway/auth/rate.ts";
 import { Places, placesInAll, placesPerBlock } from "../../gateway/hub/places.ts";
-import { readAgent } from "../support/gateway-database.ts";
+import { readAgent } from "../../rig/gateway-database.ts";
+import type { LinkAgent } from "../../rig/link-agent.ts";
 import { connect, db, eachTestItsHub, hub, keys, start, stop } from "../support/hub-server.ts";
-import type { LinkAgent } from "../support/link-agent.ts";
 
 const one64 = (index: number): string => `2001:db8:0:1::${index.toString(16)}`;
 const own64 = (index: number): string => `2001:db8:1:${index.toString(16)}::1`;
@@ -19,7 +19,7 @@ describe("an address block", () => {
     ["203.0.113.1", "203.0.113.1", true],
     ["203.0.113.1", "203.0.113.2", false],
     ["203.0.113.1", "::ffff:203.0.113.1", true],
-  ])("holds %s and %s: %s", (address, another, isOne) => {
+  ])("an address block holds %s and %s: %s", (address, another, isOne) => {
     expect(addressBlock(address) === addressBlock(another)).toBe(isOne);
   });
 });
@@ -28,7 +28,7 @@ describe("places", () => {
   const many = (places: Places<string>, block: string, count: number, name = block): (string | null)[] =>
     Array.from({ length: count }, (_, index) => places.enter(`${name} ${index}`, block));
 
-  it("of one block are lost to its own newcomers alone, the oldest first", () => {
+  it("places of connections of one block are lost to its own newcomers alone, the oldest first", () => {
     const places = new Places<string>(() => false);
     expect(places.enter("agent", "elsewhere")).toBeNull();
     const lost = many(places, "crowd", placesPerBlock + 3);
@@ -36,7 +36,7 @@ describe("places", () => {
     expect(lost.slice(placesPerBlock)).toEqual(["crowd 0", "crowd 1", "crowd 2"]);
   });
 
-  it("in all are lost by the most crowded block, and by none that an agent greeted from while there is another", () => {
+  it("places of connections in all are lost by the most crowded block, and by none that an agent greeted from while there is another", () => {
     const places = new Places<string>((block) => block.startsWith("known"));
     many(places, "known", placesPerBlock);
     for (let index = 0; index < placesInAll - placesPerBlock - 2; index += 1) places.enter(`lone ${index}`, `block ${index}`);
@@ -48,14 +48,14 @@ describe("places", () => {
     expect(lost).not.toContain(null);
   });
 
-  it("come back from whoever greeted or went", () => {
+  it("places of connections come back from whoever greeted or went", () => {
     const places = new Places<string>(() => false);
     many(places, "crowd", placesPerBlock);
     for (const index of [0, 0, 1]) places.leave(`crowd ${index}`);
     expect(many(places, "crowd", 3, "later")).toEqual([null, null, "crowd 2"]);
   });
 
-  it("are lost by known blocks to each other where all are known", () => {
+  it("places of connections are lost by known blocks to each other where all are known", () => {
     const places = new Places<string>(() => true);
     for (let index = 0; index < placesInAll; index += 1) places.enter(`agent ${index}`, `block ${index}`);
     expect(places.enter("agent", "another block")).toBe("agent 0");
@@ -82,7 +82,7 @@ describe("the hub", () => {
   const isOpen = (link: LinkAgent): boolean => link.socket.readyState === link.socket.OPEN;
   const settle = (): Promise<void> => new Promise((done) => setTimeout(done, 50));
 
-  it("lets an agent in past a thousand silent links of one /64, from elsewhere and from that /64 itself", async () => {
+  it("the hub lets an agent in past a thousand silent links of one /64, from elsewhere and from that /64 itself", async () => {
     const links = await silent(1_000, one64);
     await settle();
     expect(links.filter(isOpen).length).toBeLessThanOrEqual(placesPerBlock);
@@ -95,7 +95,7 @@ describe("the hub", () => {
     for (const link of links) link.socket.terminate();
   }, 60_000);
 
-  it("keeps the place of an agent it knows while a thousand blocks are silent, also across its own restart", async () => {
+  it("the hub keeps the place of an agent it knows while a thousand blocks are silent, also across its own restart", async () => {
     const home = "2001:db8:ffff::1";
     const before = connect(keys, home);
     await before.greeted();

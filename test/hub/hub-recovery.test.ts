@@ -10,28 +10,31 @@ import type { RecoveryRow } from "../../gateway/store/rows.ts";
 import { makeJob } from "../../gateway/withdrawals/jobs.ts";
 import { isJobSignature, signJob } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
-import type { OpenedEntry } from "../../protocol/messages.ts";
+import type { OpenedEntry, Statement } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
-import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../support/gateway-database.ts";
+import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../../rig/gateway-database.ts";
+import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
 import { audit, connect, db, decision, eachTestItsHub, gateway, greeted, keys, observed, signed } from "../support/hub-server.ts";
-import { type EntryBody, headAt, type LinkAgent, statementOf } from "../support/link-agent.ts";
 
 eachTestItsHub();
-
-const order = "0a".repeat(32);
 
 function begin(above = 0): void {
   db.store.write((database) => beginRecovery(database, readAgent(db.store, keys.id), above, 7_000));
 }
 
+const newest = (): RecoveryRow | undefined => db.store.database.get("SELECT * FROM recoveries ORDER BY epoch DESC");
+
+/** The name of an order of the newest recovery. */
+const orderName = (): string => `${newest()?.mark ?? ""}${"0a".repeat(32)}`.slice(0, 64);
+
 /** By the newest order that the database gave, but for `change`. */
 function openedBy(sequence: number, change: Partial<OpenedEntry> = {}): EntryBody {
   const { database } = db.store;
-  const row = database.get<RecoveryRow>("SELECT * FROM recoveries ORDER BY epoch DESC");
+  const row = newest();
   const held = row === undefined || row.heldSeq === 0 ? null : { seq: row.heldSeq, hash: row.heldHash };
   const jobHash = jobHashAt(database, readAgent(db.store, keys.id), sequence);
-  return { kind: "opened", order, held, sequence, jobHash, ...change };
+  return { kind: "opened", order: orderName(), held, sequence, jobHash, ...change };
 }
 
 /** The agent with its old epoch, and the parts it is offered. */
@@ -40,6 +43,9 @@ async function offered(): Promise<{ agent: LinkAgent; part: Awaited<ReturnType<L
   await agent.hello();
   return { agent, part: await agent.next("recovery") };
 }
+
+/** A ledger of epoch 3 as it names itself until its opening by the newest order is acknowledged. */
+const told = (change: Partial<Statement> = {}): Partial<Statement> => ({ epoch: 3, opened: orderName(), ...change });
 
 async function renewed(): Promise<LinkAgent> {
   const agent = connect();
@@ -65,7 +71,7 @@ async function signAll(count: number, after = 0): Promise<void> {
 }
 
 describe("the order", () => {
-  it("of a size that no connection takes at once comes whole to one that reads slowly", async () => {
+  it("the order of a recovery of a size that no connection takes at once comes whole to one that reads slowly", async () => {
     for (let number = 1; number <= 3_000; number++) askWithdrawal(db.store, keys.id, number);
     await signAll(3_000);
     begin();
@@ -81,7 +87,7 @@ describe("the order", () => {
     expect(withdrawals).toBe(3_000);
   });
 
-  it("goes to the old epoch in place of a welcome, and says all that is signed and open, each job under the gateway's key", async () => {
+  it("the order of a recovery goes to the old epoch in place of a welcome, and says all that is signed and open, each job under the gateway's key", async () => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const second = askWithdrawal(db.store, keys.id, 2);
     const third = askWithdrawal(db.store, keys.id, 3);
@@ -102,7 +108,7 @@ describe("the order", () => {
     expect(isJobSignature(`${job} `, signature, gateway.publicKey)).toBe(false);
   });
 
-  it("names what the account spent and nothing explains, the newest first", async () => {
+  it("the order of a recovery names what the account spent and nothing explains, the newest first", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await greeted();
     agent.state(statementOf(keys.id, 0, [signed(id, "1")]));
@@ -124,7 +130,7 @@ describe("the order", () => {
     ]);
   });
 
-  it("counts tokens as numbers", async () => {
+  it("the order of a recovery counts tokens as numbers", async () => {
     const ids = [1, 2, 3].map((number) => askWithdrawal(db.store, keys.id, number));
     const agent = await greeted();
     agent.state(
@@ -139,7 +145,7 @@ describe("the order", () => {
     expect((await offered()).part).toMatchObject({ accounts: [{ next: "12" }] });
   });
 
-  it("has the same name for the same run as long as nothing changes, and another when something did", async () => {
+  it("the order of a recovery has the same name for the same run as long as nothing changes, and another when something did", async () => {
     askWithdrawal(db.store, keys.id, 1);
     begin();
     const names = [];
@@ -150,7 +156,7 @@ describe("the order", () => {
     expect(names[2]).not.toBe(names[0]);
   });
 
-  it("is in parts when it is long, accounts and spent in the first", async () => {
+  it("the order of a recovery is in parts when it is long, accounts and spent in the first", async () => {
     for (let number = 1; number <= 150; number++) askWithdrawal(db.store, keys.id, number);
     await signAll(150);
     begin();
@@ -167,7 +173,7 @@ describe("the order", () => {
     expect(Math.max(...agent.frames.map(({ bytes }) => bytes))).toBeLessThan(65_536);
   });
 
-  it("counts what ended within the day, the dearest version of each", async () => {
+  it("the order of a recovery counts what ended within the day, the dearest version of each", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await greeted();
     agent.state(
@@ -183,7 +189,7 @@ describe("the order", () => {
     });
   });
 
-  it("is for nobody whose epoch is over without a recovery, nor for the new one", async () => {
+  it("the order of a recovery is for nobody whose epoch is over without a recovery, nor for the new one", async () => {
     db.store.database.run("UPDATE agents SET epoch = 3 WHERE id = ?", keys.id);
     const late = connect();
     await late.hello();
@@ -194,7 +200,7 @@ describe("the order", () => {
     expect(await agent.next("welcome")).toMatchObject({ epoch: 4, echo: null });
   });
 
-  it("of a second beginning replaces the first, above whatever epoch is named, with the same head", async () => {
+  it("the order of a recovery of a second beginning replaces the first, above whatever epoch is named, with the same head", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await greeted();
     agent.state(statementOf(keys.id, 0, [decision(id, "approved")]));
@@ -206,7 +212,7 @@ describe("the order", () => {
 });
 
 describe("the old epoch", () => {
-  it("is over with the commit: not a statement of it is stored any more, also on a link that is open", async () => {
+  it("the epoch before a recovery is over with the commit: not a statement of it is stored any more, also on a link that is open", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const agent = await greeted();
     begin();
@@ -219,7 +225,7 @@ describe("the old epoch", () => {
 });
 
 describe("the recovered ledger", () => {
-  it("takes the old one's place with its first statement, and the old head stays in the tables", async () => {
+  it("the recovered ledger takes the old one's place with its first statement, and the old head stays in the tables", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const old = await greeted();
     old.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7"), observed(id, "broadcast")]));
@@ -229,7 +235,7 @@ describe("the recovered ledger", () => {
     expect(readAgent(db.store, keys.id)).toMatchObject({ epoch: 3, headSeq: 0, lockedCode: "RECOVERY_OFFERED" });
     const agent = await renewed();
     expect(await agent.next("welcome")).toMatchObject({ epoch: 3, echo: null });
-    agent.state(statementOf(keys.id, 1, [openedBy(1), decision(id, "held")], { epoch: 3, after: 0, previous: zeroHash }));
+    agent.state(statementOf(keys.id, 1, [openedBy(1), decision(id, "held")], told({ after: 0, previous: zeroHash })));
     expect(await agent.next("ack")).toMatchObject({ epoch: 3, head: headAt(3) });
     expect(readAgent(db.store, keys.id)).toMatchObject({ epoch: 3, headSeq: 3, headHash: headAt(3).hash, lockedCode: "" });
     const acts = audit().map(({ act, detail }) => [act, detail]);
@@ -249,33 +255,66 @@ describe("the recovered ledger", () => {
     ["held nothing", { held: null }],
     ["had another job there", { jobHash: "0b".repeat(32) }],
     ["had more jobs", { sequence: 2, jobHash: "0b".repeat(32) }],
-  ])("of an order from before the database was put back, which %s, is refused until the next one", async (_, change) => {
+  ])(
+    "the recovered ledger of an order from before the database was put back, which %s, is refused until the next one",
+    async (_, change) => {
+      const id = askWithdrawal(db.store, keys.id, 1);
+      const old = await greeted();
+      old.state(statementOf(keys.id, 0, [decision(id, "held")]));
+      await old.next("ack");
+      begin();
+      const agent = await renewed();
+      agent.state(statementOf(keys.id, 4, [openedBy(1, change)], told({ after: 0, previous: zeroHash })));
+      expect((await agent.closed).code).toBe(4009);
+      expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
+      expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", heard: "behind" });
+      expect(audit().at(-1)).toMatchObject({
+        act: "alarm HUB_DATABASE_BEHIND",
+        detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
+      });
+      begin();
+      const again = await renewed();
+      expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
+    },
+  );
+
+  it.each<[string, () => Partial<Statement> | null, (order: string) => EntryBody[]]>([
+    ["an earlier opening", () => ({ opened: orderName() }), (order) => [openedBy(1, { order })]],
+    ["an earlier opening, told in parts", () => ({ opened: orderName() }), () => []],
+    ["an earlier opening that names the new order in front of it", () => ({}), (order) => [openedBy(1, { order })]],
+    ["a pairing", () => null, () => []],
+  ])("a ledger that reached the awaited epoch by %s is refused, not a word of it is acknowledged", async (_, saying, opening) => {
     const id = askWithdrawal(db.store, keys.id, 1);
     const old = await greeted();
     old.state(statementOf(keys.id, 0, [decision(id, "held")]));
     await old.next("ack");
     begin();
+    const order = orderName();
+    const said = saying();
+    // The database was put back to before that, and its operator orders a recovery.
+    db.store.database.run("DELETE FROM recoveries");
+    db.store.database.run("UPDATE agents SET epoch = 2, headSeq = 1, headHash = ? WHERE id = ?", headAt(1).hash, keys.id);
+    begin();
+    expect(orderName()).not.toBe(order);
     const agent = await renewed();
-    agent.state(statementOf(keys.id, 4, [openedBy(1, change)], { epoch: 3, after: 0, previous: zeroHash }));
+    const entries = [...opening(order), decision(id, "approved"), signed(id, "7")];
+    agent.state(statementOf(keys.id, 0, entries, said === null ? { epoch: 3 } : told(said)));
     expect((await agent.closed).code).toBe(4009);
     expect(agent.frames.some(({ kind }) => kind === "ack")).toBe(false);
+    expect(db.store.database.all("SELECT * FROM signatures")).toEqual([]);
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 0, lockedCode: "RECOVERY_OFFERED", heard: "behind" });
-    expect(audit().at(-1)).toMatchObject({
-      act: "alarm HUB_DATABASE_BEHIND",
-      detail: expect.stringContaining("by an order that this gateway did not give: order a recovery again"),
-    });
     begin();
     const again = await renewed();
     expect(await again.next("recovery")).toMatchObject({ epoch: 4, held: headAt(1) });
   });
 
-  it("that nobody awaits is a contradiction", async () => {
+  it("the recovered ledger that nobody awaits is a contradiction", async () => {
     const agent = await greeted();
     agent.state(statementOf(keys.id, 0, [openedBy(0)]));
     expect((await agent.closed).code).toBe(4004);
   });
 
-  it("gets what is open and unsigned as new jobs, behind all others, and none before it took the greeting", async () => {
+  it("the recovered ledger gets what is open and unsigned as new jobs, behind all others, and none before it took the greeting", async () => {
     const first = askWithdrawal(db.store, keys.id, 1);
     const bound = askWithdrawal(db.store, keys.id, 2);
     const old = await greeted();
@@ -284,7 +323,7 @@ describe("the recovered ledger", () => {
     begin();
     const agent = await renewed();
     const { challenge } = await agent.next("welcome");
-    agent.state(statementOf(keys.id, 2, [openedBy(2)], { epoch: 3, after: 0, previous: zeroHash }));
+    agent.state(statementOf(keys.id, 2, [openedBy(2)], told({ after: 0, previous: zeroHash })));
     await agent.next("ack");
     expect(agent.frames.some(({ kind }) => kind === "jobs")).toBe(false);
     agent.state(statementOf(keys.id, 3, [], { epoch: 3, greeted: challenge }));
@@ -295,15 +334,15 @@ describe("the recovered ledger", () => {
     expect(isJobSignature(jobs[0]!, signatures[0]!, gateway.publicKey)).toBe(true);
   });
 
-  it("may be told of in parts: until it is opened nothing of it counts as the end of the recovery", async () => {
+  it("the recovered ledger may be told of in parts: until it is opened nothing of it counts as the end of the recovery", async () => {
     const id = askWithdrawal(db.store, keys.id, 1);
     begin();
     const agent = await renewed();
     await agent.next("welcome");
-    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")], { epoch: 3 }));
+    agent.state(statementOf(keys.id, 0, [decision(id, "approved"), signed(id, "7")], told()));
     await agent.next("ack");
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 2, lockedCode: "RECOVERY_OFFERED" });
-    agent.state(statementOf(keys.id, 2, [openedBy(1)], { epoch: 3 }));
+    agent.state(statementOf(keys.id, 2, [openedBy(1)], told()));
     await agent.next("ack");
     expect(readAgent(db.store, keys.id)).toMatchObject({ headSeq: 3, lockedCode: "" });
   });
@@ -330,7 +369,7 @@ describe("a job that was lost", () => {
     return agent;
   }
 
-  it("comes back by the gateway's own signature, at its place in the chain, with what was signed", async () => {
+  it("a job that was lost comes back by the gateway's own signature, at its place in the chain, with what was signed", async () => {
     const agent = await telling([askedFor(), decision(transactionId, "approved"), signed(transactionId, "7")]);
     await agent.next("ack");
     const row = { amountUnits: "500000000000000000", receiverAddress: receiver, stage: "signed", status: 0, createdAt: 3_000 };
@@ -355,14 +394,14 @@ describe("a job that was lost", () => {
     ["at another place than it says", askedFor({ sequence: 2, previous: "1".repeat(64) })],
     ["in a currency that was not paired", askedFor({ currency: "doge" })],
     ["that leaves a gap", askedFor({ sequence: 3, previous: "1".repeat(64) }, gateway.privateKey, { sequence: 3 })],
-  ])("does not come back %s", async (_, entry) => {
+  ])("a job that was lost does not come back %s", async (_, entry) => {
     const agent = await telling([entry]);
     expect((await agent.closed).code).toBe(4004);
     expect(db.store.database.all("SELECT * FROM transactions")).toEqual([]);
     expect(readAgent(db.store, keys.id).jobSequence).toBe(0);
   });
 
-  it("that is another at its place is a contradiction", async () => {
+  it("a job that was lost that is another at its place is a contradiction", async () => {
     askWithdrawal(db.store, keys.id, 1);
     const agent = await telling([askedFor()]);
     expect((await agent.closed).code).toBe(4004);
@@ -370,7 +409,7 @@ describe("a job that was lost", () => {
 });
 
 describe("a withdrawal that is asked for", () => {
-  it("while its agent was not heard waits for its place, and gets it with the agent's word", async () => {
+  it("a withdrawal that is asked for while its agent was not heard waits for its place, and gets it with the agent's word", async () => {
     const row = insertTransaction(db.store, {
       id: "7".repeat(32),
       orderId: "w-7",

@@ -158,9 +158,13 @@ describe.runIf(isRoot)("install --root", () => {
       "systemd",
     ]);
     expect(readdirSync(at(`${program}/dist`))).toEqual([
-      ...[".built", "chains", "gateway", "man", "metrics", "notices", "notify", "protocol"],
+      ...[".built", "chains", "completion", "gateway", "man", "metrics", "notices", "notify", "protocol"],
     ]);
     expect(readdirSync(at("/usr/local/share/man/man1"))).toEqual([...["autowithdraw-gateway.1", "autowithdraw.1", "crypto.1"]]);
+    const completions = "/usr/local/share/bash-completion/completions";
+    expect(readFileSync(at(`${completions}/autowithdraw-gateway`), "utf8")).toContain(
+      "-F _autowithdraw-gateway autowithdraw-gateway\n",
+    );
     expect(existsSync(at(`${program}/node_modules/ethers`))).toBe(false);
     const asked = execFileSync(process.execPath, [at(`${program}/gateway/gateway.js`), "--version"], { encoding: "utf8" });
     expect(asked).toBe(`autowithdraw ${version}\n`);

@@ -27,7 +27,7 @@ import { makeBackup } from "../../cli/backup/make.ts";
 import type { Manifest } from "../../cli/backup/manifest.ts";
 import { restoreBackup } from "../../cli/backup/restore.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import { testSeal } from "../support/ledger-seal.ts";
+import { testSeal } from "../../rig/ledger-seal.ts";
 import { paired } from "../support/memory-ledger.ts";
 
 const encKey = Buffer.from(randomBytes(32).toString("hex"));

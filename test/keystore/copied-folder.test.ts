@@ -9,9 +9,9 @@ import { applyStatements } from "../../gateway/hub/statements.ts";
 import { openEnvelope } from "../../protocol/envelope.ts";
 import { jobHashOf } from "../../protocol/identity.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
-import { gatewayDatabase, insertTransaction, pairAgent } from "../support/gateway-database.ts";
-import { MemoryDisk } from "../support/ledger-disk.ts";
-import { agentId, facts, hot, other, Rig, shop, vault } from "../support/signer-rig.ts";
+import { gatewayDatabase, insertTransaction, pairAgent } from "../../rig/gateway-database.ts";
+import { MemoryDisk } from "../../rig/ledger-disk.ts";
+import { agentId, facts, hot, other, Rig, shop, vault } from "../../rig/signer-rig.ts";
 import { assertTaken } from "../support/taken.ts";
 
 let db: ReturnType<typeof gatewayDatabase>;

@@ -170,7 +170,7 @@ describe("restore", () => {
     );
   });
 
-  it("never goes over anything", async () => {
+  it("restore never goes over anything", async () => {
     await agent.cli("backup", at("over.backup"), ...withKey());
     const folder = at("over");
     for (const name of ["signer/keystore.json", "signer/ledger/00000001.jsonl", "courier/link.json", "pairing.json", "notes"]) {
@@ -282,7 +282,7 @@ describe("rekey", () => {
 });
 
 describe("what they answer in JSON", () => {
-  it("is what docs/cli-json.md lists", async () => {
+  it("what backup and restore answer in JSON is what docs/cli-json.md lists", async () => {
     const page = readFileSync(join(projectRoot, "docs", "cli-json.md"), "utf8");
     const rowsOf = (section: string): string[] => {
       const text = page.split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? "";

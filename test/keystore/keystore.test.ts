@@ -165,7 +165,7 @@ describe("a keystore's text", () => {
     }
   });
 
-  it("is read strictly", () => {
+  it("a keystore's text is read strictly", () => {
     const [byKey, byPassphrase] = vector.keystores.map(({ text }) => text) as [string, string];
     const head = (each: string): string => codeOf(() => readKeystoreHeader(each));
     const kdf = (fields: object): string =>
@@ -283,7 +283,7 @@ describe("an encKey", () => {
     ["1qaz2wsx3edc4rfv", "ENCKEY_WEAK"],
     ["kX9#kX9#kX9#kX9#kX9#", "ENCKEY_WEAK"],
     ["unplug-devotion-gravel-sixties-humbling", ""],
-  ])("%j: %j", (text, code) => {
+  ])("an encKey %j: %j", (text, code) => {
     expect(codeOf(() => assertEncKey(Buffer.from(text)))).toBe(code);
   });
 });

@@ -44,7 +44,7 @@ describe("pair.js on a fresh clone", () => {
     ["once they are replaced", { mnemonic: "test test", apiKey: "k.s.f", encKey: "x" }, []],
     ["where files bring the secrets", secrets, ["--mnemonic-file", "a", "--api-key-file=b", "--enc-key-fd", "3"]],
     ["where a pairing was begun", secrets, ["--state", "begun"]],
-  ])("installs %s", (_, config, words) => {
+  ])("pair.js on a fresh clone installs %s", (_, config, words) => {
     mkdirSync(join(copy, "begun"), { recursive: true });
     writeFileSync(join(copy, "begun", "pairing.json"), "{}");
     const done = pair(config, ...words);

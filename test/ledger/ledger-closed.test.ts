@@ -13,11 +13,11 @@ import { checkSortedFile, probeOf, type Row, SortedFile, type Source, sortedFile
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import type { PolicySnapshot } from "../../agent/signer/policy/policy.ts";
 import type { BookSnapshot } from "../../agent/signer/state/book.ts";
+import { MemoryDisk } from "../../rig/ledger-disk.ts";
+import { testSeal } from "../../rig/ledger-seal.ts";
+import { facts, other, Rig, shop, twin } from "../../rig/signer-rig.ts";
 import { linesIn } from "../support/forger.ts";
-import { MemoryDisk } from "../support/ledger-disk.ts";
-import { testSeal } from "../support/ledger-seal.ts";
 import { bodies, codeOf, fresh, hex, id, reopen, write } from "../support/memory-ledger.ts";
-import { facts, other, Rig, shop, twin } from "../support/signer-rig.ts";
 
 const row = (n: number, value = `value ${n}`): Row => ({ key: Buffer.from(id(n), "hex"), value: Buffer.from(value) });
 const rowsOf = (from: number, count: number): Row[] => Array.from({ length: count }, (_, i) => row(from + i));

@@ -7,8 +7,8 @@ import { CopyCheck, copyLedger, type LedgerPart } from "../../agent/ledger/copy.
 import type { LedgerDisk } from "../../agent/ledger/disk.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import type { Head } from "../../protocol/messages.ts";
-import { MemoryDisk } from "../support/ledger-disk.ts";
-import { testSeal } from "../support/ledger-seal.ts";
+import { MemoryDisk } from "../../rig/ledger-disk.ts";
+import { testSeal } from "../../rig/ledger-seal.ts";
 import { bodies, codeOf, fresh, paired, reopen, write } from "../support/memory-ledger.ts";
 
 /** A ledger of some segments, and the head after each write. */

@@ -9,10 +9,10 @@ import { createLedger, type openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import { MemoryDisk } from "../support/ledger-disk.ts";
-import { testSeal } from "../support/ledger-seal.ts";
+import { MemoryDisk } from "../../rig/ledger-disk.ts";
+import { testSeal } from "../../rig/ledger-seal.ts";
+import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
 import { bodies, codeOf, fresh, hex, id, paired, reopen, write } from "../support/memory-ledger.ts";
-import { Seeded, seedsOfRun } from "../support/seeded.ts";
 
 const bitsPerByte = Number(process.env.BITS ?? 1);
 

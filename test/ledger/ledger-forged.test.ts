@@ -10,6 +10,9 @@ import { assertPairing, pairingText } from "../../agent/ledger/pairing-word.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { jobHashOf } from "../../protocol/identity.ts";
+import { MemoryDisk } from "../../rig/ledger-disk.ts";
+import { strangersSeal, testSeal } from "../../rig/ledger-seal.ts";
+import { facts, Rig, settings, shop } from "../../rig/signer-rig.ts";
 import {
   approved,
   ether,
@@ -22,10 +25,7 @@ import {
   type World,
 } from "../support/forged-records.ts";
 import { closings, firstSegment, forge, linesIn, withLines } from "../support/forger.ts";
-import { MemoryDisk } from "../support/ledger-disk.ts";
-import { strangersSeal, testSeal } from "../support/ledger-seal.ts";
 import { codeOf } from "../support/memory-ledger.ts";
-import { facts, Rig, settings, shop } from "../support/signer-rig.ts";
 
 const ninety = 90n * ether;
 
@@ -346,7 +346,7 @@ describe("pairing.json", () => {
     ["no word", agreed],
     ["an empty word", { ...agreed, word: "" }],
     ["the word of another key", { ...agreed, word: strangersSeal.wordOf(pairingText(agreed)) }],
-  ])("is refused with %s", (_, changed) => {
+  ])("pairing.json is refused with %s", (_, changed) => {
     expect(check(changed)).toBe("PAIRING_FORGED");
   });
 

@@ -6,7 +6,7 @@ import { isReceipt } from "../../agent/ledger/receipt.ts";
 import type { RecordBody } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { type AgentError, Bug } from "../../protocol/fault.ts";
-import { testSeal } from "../support/ledger-seal.ts";
+import { testSeal } from "../../rig/ledger-seal.ts";
 import { bodies, codeOf, fresh, hex, id, reopen, write } from "../support/memory-ledger.ts";
 
 describe("a ledger's bytes", () => {
@@ -166,7 +166,7 @@ describe("receipts", () => {
     }
   });
 
-  it("cannot be imitated", () => {
+  it("receipts of records cannot be imitated", () => {
     const { disk, ledger } = fresh();
     write(disk, ledger, bodies(1));
     const receipt = ledger.receipt(5);

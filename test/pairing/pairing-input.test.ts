@@ -18,9 +18,9 @@ import type { AgentError } from "../../protocol/fault.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount, PairingTranscript } from "../../protocol/messages.ts";
 import { accountDigestOf, parseApiKey, transcriptSignatureFits } from "../../protocol/pairing.ts";
+import { provenBy } from "../../rig/gateway-server.ts";
 import { projectRoot } from "../../scripts/rig.ts";
 import { knownMnemonic } from "../support/agent-folder.ts";
-import { provenBy } from "../support/gateway-server.ts";
 import { agent, eachTestItsPairing, fill, gateway, lastJson, otherMnemonic } from "../support/pairing.ts";
 
 eachTestItsPairing();
@@ -58,7 +58,7 @@ describe("bad input", () => {
     ["a word that is none", knownMnemonic.replace("test junk", "test jnuk"), "word 12 of the mnemonic is not in"],
     ["a capital", knownMnemonic.replace(/^test/, "Test"), "word 1 of the mnemonic is not in"],
     ["two words that do not fit", knownMnemonic.replace("junk", "test"), "checksum does not fit"],
-  ])("mnemonic: %s", async (_, mnemonic, words) => {
+  ])("pairing refuses the mnemonic: %s", async (_, mnemonic, words) => {
     fill({ mnemonic });
     const done = await agent.pair();
     expect(done.code).toBe(2);
@@ -68,13 +68,16 @@ describe("bad input", () => {
     expect(gateway.requests.length).toBe(0);
   });
 
-  it.each(["secret", "0".repeat(64), "aaaaaaaaaaaaaaaaaaaaaaaa"])("encKey too weak: %s", async (encKey) => {
-    fill({ encKey });
-    const done = await agent.pair();
-    expect(done.code).toBe(2);
-    expect(done.output).toMatch(/crypto: .*\nhint: use 32 random bytes/);
-    expect(existsSync(join(agent.state, "signer", "keystore.json"))).toBe(false);
-  });
+  it.each(["secret", "0".repeat(64), "aaaaaaaaaaaaaaaaaaaaaaaa"])(
+    "pairing refuses an encKey that is too weak: %s",
+    async (encKey) => {
+      fill({ encKey });
+      const done = await agent.pair();
+      expect(done.code).toBe(2);
+      expect(done.output).toMatch(/crypto: .*\nhint: use 32 random bytes/);
+      expect(existsSync(join(agent.state, "signer", "keystore.json"))).toBe(false);
+    },
+  );
 
   it("placeholders, all named at once", async () => {
     agent.writeConfig(gateway.url, { mnemonic: "<MNEMONIC>", apiKey: "<API_KEY>", encKey: "<ENCRYPTION_KEY>" });

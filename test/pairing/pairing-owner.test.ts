@@ -144,7 +144,7 @@ describe("a named pipe in the place of a file that root reads in another's folde
   it.each([
     ["keystore.json", "agent/keystore/file.js", "readKeystore"],
     ["link.json", "agent/config/link-file.js", "readLinkFile"],
-  ])("%s makes nobody wait", (name, module, read) => {
+  ])("a named pipe in the place of a file that root reads in another's folder: %s makes nobody wait", (name, module, read) => {
     const folder = join(agent.dir, "pipes");
     mkdirSync(folder);
     expect(spawnSync("mkfifo", ["-m", "600", join(folder, name)]).status).toBe(0);

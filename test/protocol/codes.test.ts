@@ -91,7 +91,7 @@ describe("codes", () => {
     expect(speaking.map(([name]) => name).filter((name) => !forRecovery.includes(name as Code))).toEqual([]);
   });
 
-  it("are all used", () => {
+  it("codes of errors are all used", () => {
     const text = ["protocol", "chains", "agent", "cli", "client", "gateway", "scripts"]
       .flatMap(sourcesUnder)
       .map(read)

@@ -12,9 +12,9 @@ import { createMetricsText } from "../../agent/courier/metrics-text.ts";
 import { timed } from "../../gateway/store/timed.ts";
 import { startAlerts } from "../../gateway/telling/alerts.ts";
 import { createMeasures } from "../../gateway/telling/measures.ts";
+import { startTestGateway } from "../../rig/gateway-server.ts";
 import { projectRoot } from "../../scripts/rig.ts";
 import { paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
-import { startTestGateway } from "../support/gateway-server.ts";
 import { until } from "../support/until.ts";
 
 const hasPromtool = spawnSync("promtool", ["--version"], { stdio: "ignore" }).status === 0;
@@ -61,7 +61,8 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
     ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, hub, log: pino({ level: "silent" }) },
     ...{ clock: () => gateway.clock.nowMs, monotonic: () => nowMs },
     deliver: async (body) => {
-      const { event, subject } = JSON.parse(body) as { event: string; subject: string };
+      const { event, subject, ...more } = JSON.parse(body) as { event: string; subject: string };
+      if (Object.hasOwn(more, "agent")) told.push("a field agent, which the courier's notices alone have");
       told.push(`${event} ${subject === agent ? "AGENT" : subject.replace(agent, "AGENT").replace(/ \d+$/, "")}`);
       return "";
     },

@@ -18,8 +18,8 @@ import { type JsonValue, parseJson } from "../../protocol/json.ts";
 import { type EnvelopeKind, envelopeKinds } from "../../protocol/messages.ts";
 import { parseSealedTranscript, parseTranscript } from "../../protocol/pairing.ts";
 import { boolean, hex, integer, list, nullable, object, oneOf, record, string } from "../../protocol/shape.ts";
+import { seedsOfRun } from "../../rig/seeded.ts";
 import { outcomeOf, payloadReaders, plain } from "../support/outcome.ts";
-import { seedsOfRun } from "../support/seeded.ts";
 
 const seed = seedsOfRun(1)[0]!;
 
@@ -207,12 +207,12 @@ describe("shape readers", () => {
       /^it\.b must have a name/,
     ],
   ];
-  it.each(refusals)("refuse %s", (_name, run, message) => {
+  it.each(refusals)("shape readers refuse %s", (_name, run, message) => {
     expect(outcomeOf(run).outcome).toBe("JSON_SHAPE");
     expect(run).toThrow(message);
   });
 
-  it("take what is right", () => {
+  it("shape readers take what is right", () => {
     const read = object(
       { a: integer({ min: 1, max: 5 }), b: list(hex(1), 2), c: oneOf("x", 1), d: nullable(boolean()) },
       { e: string({ max: 3 }), f: record(integer(), { keysMax: 2, keyPattern: /^[a-z]$/ }) },

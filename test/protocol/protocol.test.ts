@@ -182,7 +182,7 @@ describe("vectors", () => {
         }
       });
 
-      it.each(vectors.map((vector) => [vector.name, vector] as const))("%s", (_name, vector) => {
+      it.each(vectors.map((vector) => [vector.name, vector] as const))("the vector: %s", (_name, vector) => {
         const result = outcomeOf(() => run(vector));
         expect(result).toEqual({ outcome: vector.outcome, value: vector.value });
       });

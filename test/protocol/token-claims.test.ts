@@ -7,8 +7,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { revoke } from "../../gateway/operator/people.ts";
+import { type Answered, sha256, testConfig } from "../../rig/gateway-server.ts";
 import { gateway, path } from "../support/door.ts";
-import { type Answered, sha256, testConfig } from "../support/gateway-server.ts";
 import {
   claimsOf,
   ed,
@@ -241,7 +241,7 @@ describe("a strict key's token", () => {
   ];
   it.each(
     changes.map((change) => [Object.entries(change).map(([name, value]) => `${name} ${shown(value)}`)[0], change] as const),
-  )("is refused with %s", async (_name, change) => {
+  )("a strict key's token is refused with %s", async (_name, change) => {
     const by = strict();
     expect(await codeOf(post(press({ by, claims: bound })))).toBe(pastTheDoor);
     expect(await codeOf(post(press({ by, claims: { ...bound, ...change } })))).toBe(turnedAway);
@@ -252,7 +252,7 @@ describe("a strict key's token", () => {
     ["an empty body", "", target],
     ["the same fields in another order", JSON.stringify({ orderId: "forged", amount: "1", currency: "eth" }), target],
     ["a query", order, `${target}?x=1`],
-  ])("is refused over %s", async (_name, body, to) => {
+  ])("a strict key's token is refused over %s", async (_name, body, to) => {
     const by = strict();
     expect(await codeOf(post(press({ by, claims: bound })))).toBe(pastTheDoor);
     expect(await codeOf(post(press({ by, claims: bound }), body, to))).toBe(turnedAway);
@@ -317,7 +317,7 @@ describe("a token used before", () => {
     "signed anew, its jti in escapes": (_first, id) => post(inEscapes(id)),
     "signed anew, bound to its request": (_first, id) => post(jti(id, { method: "POST", path: target, bodyHash: sha256(order) })),
   };
-  it.each(Object.entries(again))("is refused %s", async (_name, send) => {
+  it.each(Object.entries(again))("a token used before is refused %s", async (_name, send) => {
     const id = fresh();
     const first = jti(id);
     expect(await codeOf(post(first))).toBe(pastTheDoor);

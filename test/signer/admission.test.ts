@@ -5,7 +5,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { sealEnvelope } from "../../protocol/envelope.ts";
-import { begun, facts, other, Rig, shop } from "../support/signer-rig.ts";
+import { begun, facts, other, Rig, shop } from "../../rig/signer-rig.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
 
@@ -58,7 +58,7 @@ describe("an envelope of jobs", () => {
     expect(take(rig, { more: 1 }).code).toBe("JSON_SHAPE");
   });
 
-  it("waits for the greeting", () => {
+  it("an envelope of jobs waits for the greeting", () => {
     const rig = new Rig();
     rig.gateway.job();
     expect(take(rig).code).toBe("SIGNER_NOT_GREETED");

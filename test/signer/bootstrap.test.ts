@@ -8,6 +8,7 @@ import { codeOf } from "../support/memory-ledger.ts";
 const everyRule: Required<PolicySettings> = {
   ...{ maxPerWithdrawal: "5", maxPerHour: "6", maxPerDay: "7", maxFee: "0.1", maxFeePerDay: "1", maxTipGwei: "50" },
   ...{ holdAbove: "2", twoApproversAbove: "3", newDestination: { holdAbove: "1", delayMinutes: 5 }, allow: [], deny: [] },
+  sweeps: { allowed: true, maxFee: "0.1", maxFeePerDay: "1", maxTopUp: "0.1", maxTopUpPerDay: "1" },
 };
 
 function frame(bytes: Uint8Array): Buffer {
@@ -39,7 +40,7 @@ describe("the rules handed to the signer", () => {
     for (const each of Object.values(policy)) expect(handed(each)?.settings.policy.eth).toEqual(each);
   });
 
-  it("are no others", () => {
+  it("the rules handed to the signer are no others", () => {
     expect(codeOf(() => handed({ ...everyRule, maxTip: "1" }))).toBe("JSON_SHAPE");
   });
 });

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import type { Statement } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
-import { begun, facts, Rig } from "../support/signer-rig.ts";
+import { begun, facts, Rig } from "../../rig/signer-rig.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
 
@@ -227,7 +227,7 @@ describe("the echo in an envelope of jobs", () => {
   it.each([
     ["ahead of the ledger", 1, "LEDGER_BEHIND_GATEWAY"],
     ["with another hash", 0, "LEDGER_FORKED"],
-  ])("%s locks", (_, ahead, code) => {
+  ])("the echo in an envelope of jobs: %s locks", (_, ahead, code) => {
     const rig = waiting();
     const echo = { seq: rig.core.heads.head.seq + ahead, hash: "ab".repeat(32) };
     expect(take(rig, { echo })).toMatchObject({ code: "SIGNER_LOCKED", detail: code });
@@ -281,7 +281,7 @@ describe("an acknowledgement", () => {
   it.each([
     ["of a record we do not have", 1, "LEDGER_BEHIND_GATEWAY"],
     ["of another record at our place", 0, "LEDGER_FORKED"],
-  ])("%s locks", (_, ahead, code) => {
+  ])("an acknowledgement: %s locks", (_, ahead, code) => {
     const { rig } = signed();
     const head = { seq: rig.core.heads.head.seq + ahead, hash: "ab".repeat(32) };
     expect(rig.release(rig.gateway.ack(head))).toMatchObject({ code: "SIGNER_LOCKED", detail: code });
@@ -306,7 +306,7 @@ describe("the time of the ledger", () => {
     ["and goes no further", heard, 1_600_101, 600, 1_600_100],
     ["but on with the time that passes", heard, 9_000_000, 700, 1_600_200],
     ["is whole milliseconds", heard, 9_000_000, 600.7, 1_600_100],
-  ])("%s", (_, given, local, monotonic, time) => {
+  ])("the time of the ledger: %s", (_, given, local, monotonic, time) => {
     expect(ledgerTime(given, local, monotonic)).toBe(time);
   });
 

@@ -4,10 +4,15 @@
  */
 import { Transaction } from "ethers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { depositsOf } from "../../agent/signer/policy/own.ts";
+import { families } from "../../chains/families.ts";
 import { beginRecovery } from "../../gateway/recovery/recovery.ts";
+import { writePlace } from "../../gateway/store/sweeps.ts";
+import { contentHashOfJob } from "../../gateway/withdrawals/withdrawals.ts";
+import { transactionIdOf } from "../../protocol/identity.ts";
+import { type AnyAnswer, facts, hot, merchant, shop, token, vault } from "../../rig/signer-rig.ts";
 import { backup, ledgerOf, restore } from "../support/recovery-order.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
-import { type AnyAnswer, facts, hot, shop, token } from "../support/signer-rig.ts";
 
 let both: SignerAndGateway;
 beforeEach(() => {
@@ -68,6 +73,41 @@ describe("an agent that went back", () => {
     expect(both.rig.core.paired.epoch).toBe(2);
     both.meet();
     expect(both.rig.show(lost)).toMatchObject({ state: "released", slot: "5" });
+  });
+
+  it("keeps a sweep on the slot of the address that it empties, and the paying account goes on for itself", () => {
+    const { rig } = both;
+    const address = families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3);
+    const sweep = (place: number): string => {
+      const orderId = `${address}/${place}`;
+      const id = transactionIdOf({ merchant, operation: "sweep", orderId });
+      const job = { mode: "sweep", currency: "usdt", amount: "1.5", depositAddress: address, address: "", tag: "" } as const;
+      const row = { mode: "", receiverAddress: hot, depositAddress: address, metadata: writePlace(3) } as const;
+      both.order(orderId, { id, operation: "sweep", contentHash: contentHashOfJob(job), ...row });
+      return id;
+    };
+    const lost = both.pay("beside");
+    const copy = backup(rig);
+    const swept = sweep(1);
+    rig.ask("adopt", { chain: "local", slot: "4", witnesses: 2, address });
+    rig.ask("sign", { transactionId: swept, facts });
+    both.acknowledge();
+    expect(rig.show(swept)).toMatchObject({ state: "released", account: address, slot: "4" });
+    restore(rig, copy);
+    both.connect();
+    const plan = both.recover();
+    expect(plan.accounts).toMatchObject([
+      { account: hot, ledgerNext: "6", gatewayNext: "6", next: "6" },
+      { account: address, ledgerNext: "", gatewayNext: "5", next: "5" },
+    ]);
+    expect(rig.show(swept)).toMatchObject({ state: "released", account: address, slot: "4" });
+    expect(rig.show(lost)).toMatchObject({ account: hot, slot: "5" });
+    expect(signedOf(swept)).toMatchObject([{ version: 1, slot: "4" }]);
+    both.complete(swept);
+    const next = sweep(2);
+    rig.ask("sign", { transactionId: next, facts });
+    expect(rig.show(next)).toMatchObject({ account: address, slot: "5" });
+    expect(rig.ask("sign", { transactionId: both.order("after"), facts })).toMatchObject({ withdrawal: { slot: "6" } });
   });
 
   it("never pays again what it knows to have ended, nor what ended while it was not looking", () => {
@@ -330,6 +370,47 @@ describe("both sides that went back", () => {
     rig.operate("approve", { transactionId: first, digest: rig.show(first).approvalDigest, address: "" });
     expect(rig.show(first).state).toBe("approved");
     expect(slots()).toEqual(["8", "7", "6"]);
+  });
+
+  const setEpoch = (epoch: number): void => void both.store.database.run("UPDATE agents SET epoch = ?", epoch);
+  it.each<[string, () => void]>([
+    [
+      "an earlier recovery",
+      () => {
+        both.keepDatabase("old");
+        both.recover();
+      },
+    ],
+    [
+      "pairing again",
+      () => {
+        setEpoch(0);
+        both.keepDatabase("old");
+        setEpoch(1);
+      },
+    ],
+  ])("do not pay twice where %s had led to the ordered epoch: nothing is acknowledged until the order is its own", (_, reach) => {
+    const { rig } = both;
+    both.pay("before");
+    reach();
+    const paid = both.order("paid");
+    const copy = backup(rig);
+    rig.ask("sign", { transactionId: paid, facts });
+    both.acknowledge();
+    expect(rig.show(paid).state).toBe("released");
+    restore(rig, copy);
+    both.putDatabaseBack("old");
+    both.store.write((database) => beginRecovery(database, both.agent, 0, rig.now));
+    expect(both.agent.epoch).toBe(rig.core.paired.epoch);
+    both.connect();
+    rig.ask("sign", { transactionId: paid, facts });
+    expect(() => both.acknowledge()).toThrow("order a recovery again");
+    expect(rig.show(paid).state).not.toBe("released");
+    expect(both.store.database.all("SELECT 1 FROM signatures WHERE transactionId = ?", paid)).toEqual([]);
+    both.recover(true);
+    both.order("paid");
+    both.meet();
+    expect(rig.show(paid)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
   });
 
   it("are told apart by the agent when the gateway stands before its last opening", () => {

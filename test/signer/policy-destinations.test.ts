@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../../agent/config/settings.ts";
+import { facts, hot, other, Rig, shop, twin } from "../../rig/signer-rig.ts";
 import { approve, dayMs, minuteMs, outcome, pay, request, seen, settingsWith, withPolicy } from "../support/policy-rig.ts";
-import { facts, hot, other, Rig, shop, twin } from "../support/signer-rig.ts";
 
 describe("a destination never paid before", () => {
   it("is held above its own limit, and to the unit no more once a payment to it is final", () => {

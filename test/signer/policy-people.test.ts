@@ -1,7 +1,7 @@
 /** Amounts for two people, and the names that people decide under. */
 import { describe, expect, it } from "vitest";
+import { other, Rig, shop } from "../../rig/signer-rig.ts";
 import { approve, minuteMs, outcome, request, settingsWith, withPolicy } from "../support/policy-rig.ts";
-import { other, Rig, shop } from "../support/signer-rig.ts";
 
 describe("an amount for two people", () => {
   const two = { twoApproversAbove: "10" } as const;
@@ -103,9 +103,11 @@ describe("a name", () => {
     return rig.operate("approve", { transactionId, digest, address: "", approver });
   };
 
-  it.each([["a".repeat(64)], ["ann.of-the/shop@example"]])("may be %s", (name) => expect(named(name).ok).toBe(true));
+  it.each([["a".repeat(64)], ["ann.of-the/shop@example"]])("a name of an approver may be %s", (name) =>
+    expect(named(name).ok).toBe(true),
+  );
 
-  it.each([[""], ["a".repeat(65)], ["ann b"], ["änn"], ["a\u0007"], [7], [null]])("may not be %j", (name) =>
+  it.each([[""], ["a".repeat(65)], ["ann b"], ["änn"], ["a\u0007"], [7], [null]])("a name of an approver may not be %j", (name) =>
     expect(named(name).code).toBe("JSON_SHAPE"),
   );
 

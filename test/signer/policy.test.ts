@@ -10,8 +10,8 @@ import { Policy } from "../../agent/signer/policy/policy.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
 import { buildTransfer, type Transfer } from "../../chains/evm/transaction.ts";
-import { Seeded, seedsOfRun } from "../support/seeded.ts";
-import { begun, facts, hot, other, otherToken, own, Rig, settings, shop, token } from "../support/signer-rig.ts";
+import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
+import { begun, facts, hot, other, otherToken, own, Rig, settings, shop, token } from "../../rig/signer-rig.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
@@ -327,7 +327,7 @@ describe("a clearance", () => {
 
   it("is given for bytes that say what was approved", () => {
     const { policy, approval } = approved();
-    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, child: null, slot: "5" };
+    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
     const cleared = policy.clear(built, begun);
     expect(cleared.ok && isClearance(cleared.clearance)).toBe(true);
     expect(cleared).toMatchObject({ clearance: { transactionId: approval.transactionId, version: 1, account: hot } });
@@ -345,6 +345,7 @@ describe("a clearance", () => {
     const built = {
       approval,
       unsigned: buildTransfer({ ...transfer, ...change }),
+      facts: {},
       version: 1,
       account: hot,
       child: null,
@@ -356,7 +357,7 @@ describe("a clearance", () => {
   it("is refused when the currency's table has changed since the approval", () => {
     const { approval } = approved();
     const moved = { ...settings, currencies: { ...settings.currencies, usdt: { chain: "local", decimal: 6, contract: other } } };
-    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, child: null, slot: "5" };
+    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
     expect(new Policy(readRules(moved, own)).clear(built, begun)).toMatchObject({ code: "POLICY_NOT_AS_APPROVED" });
   });
 
@@ -369,7 +370,7 @@ describe("a clearance", () => {
   ])("is refused before a nonce is bound when the policy has %s by now", (_, change, code) => {
     const { approval } = approved();
     const edited = { ...settings, policy: { usdt: { ...settings.policy.usdt!, ...change } } };
-    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, child: null, slot: "5" };
+    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
     expect(new Policy(readRules(edited, own)).clear(built, begun)).toMatchObject({ ok: false, code });
     // What is out already is not stopped by refusing it a higher fee.
     expect(new Policy(readRules(edited, own)).clear({ ...built, version: 2 }, begun).ok).toBe(true);
@@ -383,14 +384,14 @@ describe("a clearance", () => {
     const { approval } = approved();
     const rules = readRules(settings, [{ family: "evm", purpose: "hot", id }]);
     const policy = new Policy({ ...rules, contracts: new Set([...rules.contracts, ...contracts]) });
-    const built = { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, child: null, slot: "5" };
+    const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code });
   });
 
   it("and an approval cannot be counterfeited", () => {
     const { policy, approval } = approved();
     const cleared = policy.clear(
-      { approval, unsigned: buildTransfer(transfer), version: 1, account: hot, child: null, slot: "5" },
+      { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" },
       begun,
     );
     if (!cleared.ok) throw new Error(cleared.code);

@@ -4,8 +4,8 @@
  */
 import { Transaction } from "ethers";
 import { describe, expect, it, vi } from "vitest";
-import { assertSafe } from "../invariants.ts";
-import { type AnyAnswer, facts, hot, Rig, shop, token, vault } from "../support/signer-rig.ts";
+import { assertSafe } from "../../rig/invariants.ts";
+import { type AnyAnswer, facts, hot, Rig, shop, token, vault } from "../../rig/signer-rig.ts";
 
 describe("the way of one withdrawal", () => {
   it("goes from job to released bytes, each step durable before the next", () => {
@@ -356,6 +356,7 @@ describe("a socket", () => {
       waiting: [],
       durableMedianUs: 0,
       notify: null,
+      outOfService: [],
       lowFunds: [],
       configDigest: "c0".repeat(32),
     };

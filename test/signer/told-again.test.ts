@@ -3,8 +3,8 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseJob } from "../../protocol/payloads.ts";
+import { facts } from "../../rig/signer-rig.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
-import { facts } from "../support/signer-rig.ts";
 
 let both: SignerAndGateway;
 beforeEach(() => {

@@ -4,7 +4,7 @@
  * put off happens by itself.
  */
 import { describe, expect, it } from "vitest";
-import { type AnyAnswer, facts, Rig } from "../support/signer-rig.ts";
+import { type AnyAnswer, facts, Rig } from "../../rig/signer-rig.ts";
 
 type Act = () => void;
 

@@ -97,7 +97,7 @@ describe("a vault", () => {
     expect(signed(vault, { isCancel: true }, { isCancel: true })).toHaveLength(65);
   });
 
-  it("signs for an address for deposits at the place that the clearance names, and for that address alone", () => {
+  it("a vault signs for an address for deposits at the place that the clearance names, and for that address alone", () => {
     const vault = unlockVault(contents());
     for (const child of [0, 1, 2 ** 31 - 1]) {
       const { address, privateKey } = deposits.derivePath(`0/${child}`);
@@ -113,7 +113,7 @@ describe("a vault", () => {
     );
   });
 
-  it("takes no look-alike", () => {
+  it("a vault takes no look-alike", () => {
     const vault = unlockVault(contents());
     const clearance = makeClearance(fields);
     const receipt = makeReceipt(fields);

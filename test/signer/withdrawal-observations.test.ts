@@ -3,7 +3,7 @@
  * and a nonce that a stranger used.
  */
 import { describe, expect, it } from "vitest";
-import { facts, hot, Rig } from "../support/signer-rig.ts";
+import { facts, hot, Rig } from "../../rig/signer-rig.ts";
 
 describe("an observation", () => {
   const released = () => {

@@ -26,8 +26,8 @@ import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
+import { agentId, Rig, settings as rigSettings, vault } from "../../rig/signer-rig.ts";
 import { type KeyPair, keyPair } from "./link-gateway.ts";
-import { agentId, Rig, settings as rigSettings, vault } from "./signer-rig.ts";
 
 const linkTimes = { baseMs: 20, capMs: 200, handshakeMs: 2000, beatMs: 1000, deadMs: 3000, settledMs: 1000, closeMs: 200 };
 const signerSettings: SignerSettings = {

@@ -6,7 +6,8 @@
 import { connect } from "node:net";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect } from "vitest";
-import type { Answered, TestGateway } from "./gateway-server.ts";
+import type { Answered, TestGateway } from "../../rig/gateway-server.ts";
+import type { Received } from "../../scripts/callback-receiver.ts";
 
 interface Schema {
   readonly $ref?: string;
@@ -38,7 +39,11 @@ export interface DescribedPath {
 
 interface Description {
   readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+  readonly webhooks: Readonly<Record<string, { readonly post: DescribedOperation & { readonly summary: string } }>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly parameters: Readonly<Record<string, object>>;
+  };
 }
 
 const nameOf = ({ $ref = "" }: Schema): string => $ref.slice($ref.lastIndexOf("/") + 1);
@@ -49,7 +54,7 @@ export async function readDescription(gateway: TestGateway) {
   const { body: document } = (await gateway.send("/openapi.json")) as { body: Description };
   for (const schema of Object.values(document.components.schemas)) schema.additionalProperties ??= false;
   const ajv = new Ajv2020({ strict: true, strictRequired: true, allErrors: true });
-  ajv.addVocabulary(["openapi", "info", "servers", "tags", "paths", "components", "example"]);
+  ajv.addVocabulary(["openapi", "info", "servers", "tags", "paths", "webhooks", "components", "example"]);
   ajv.addFormat("date-time", true);
   ajv.addSchema(document, "service");
   const codes = new Map<string, Set<string>>(); // seen, by operation
@@ -105,7 +110,21 @@ export async function readDescription(gateway: TestGateway) {
         expect(fits ? [] : ajv.errors, about).toEqual([]);
         keepFields(schema ?? {}, body);
       }
-      keep(codes, operation.operationId, [status === 200 ? "200" : body.code]);
+      keep(codes, operation.operationId, [status === 200 ? "200" : (body.code ?? `${status}`)]);
+    },
+    webhooks: document.webhooks,
+    /** Fails unless the message is one that its event's description takes, header fields too. */
+    judgeMessage({ type, body, headers }: Pick<Received, "type" | "body" | "headers">): void {
+      const webhook = document.webhooks[type]?.post;
+      expect(webhook, `${type} is not documented`).toBeDefined();
+      for (const { $ref } of (webhook?.parameters ?? []) as readonly { readonly $ref: string }[]) {
+        const fits = ajv.validate({ $ref: `service${$ref}/schema` }, headers[nameOf({ $ref })]);
+        expect(fits ? [] : ajv.errors, `${type}: ${$ref}`).toEqual([]);
+      }
+      const place = pointer("webhooks", type, "post", "requestBody", "content", "application/json", "schema");
+      const fits = ajv.validate({ $ref: `service#/${place}` }, JSON.parse(body));
+      expect(fits ? [] : ajv.errors, `${type}: ${body}`).toEqual([]);
+      keepFields(webhook?.requestBody?.content["application/json"]?.schema ?? {}, JSON.parse(body));
     },
     /** Codes that the description names for an operation. */
     codesOf({ responses }: DescribedOperation): readonly string[] {

@@ -53,6 +53,7 @@ export function viewOf(sequence: number, state: WithdrawalState, over: Partial<W
     requestedAt: 1,
     changedAt: 1,
     expiresAt: 10 ** 12,
+    payer: account,
     account: bound ? account : "",
     slot: bound ? `${sequence}` : "",
     versions: [],
@@ -105,6 +106,7 @@ export function factsOf(number: number, over: Partial<BlockFacts> = {}): BlockFa
       ["", 1000n * 10n ** 18n],
       [token, 10n ** 12n],
     ]),
+    unfit: new Map(),
     accountHasCode: false,
     ...over,
   };

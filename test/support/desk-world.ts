@@ -12,10 +12,10 @@ import {
   step,
 } from "../../agent/courier/desk/desk.ts";
 import type { WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { Seeded } from "../../rig/seeded.ts";
 import { gwei } from "./desk-views.ts";
 import { coin, gasUsed, WorldChain } from "./desk-world-chain.ts";
 import { type Payment, type Surroundings, WorldSigner } from "./desk-world-signer.ts";
-import { Seeded } from "./seeded.ts";
 
 const faultsEndMs = 400_000;
 const endMs = 3_000_000;
@@ -288,6 +288,7 @@ class World implements Surroundings {
       finalNumber,
       price: { baseFeePerGas: this.chain.baseFee, maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: gwei },
       balances: new Map([["", balance]]),
+      unfit: new Map(),
       accountHasCode: false,
     };
     this.lastFacts = facts;

@@ -17,7 +17,7 @@ import { gatewayTime, type Outside } from "../../cli/doctor/outside.ts";
 import { thisMachine, type UnitView } from "../../cli/machine.ts";
 import type { Terminal } from "../../cli/terminal.ts";
 import { version } from "../../protocol/version.ts";
-import { type FakeNode, type RpcCall, startFakeNode } from "./fake-node.ts";
+import { type FakeNode, type RpcCall, startFakeNode } from "../../rig/fake-node.ts";
 import { broadcast, OperatorSocket, pairedProgress, refusal, well } from "./operator-socket.ts";
 
 export const nowMs = 1795210863000; // 2026-11-20 21:41:03 UTC

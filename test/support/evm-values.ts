@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import type { Transfer } from "../../chains/evm/transaction.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import { Seeded, seedsOfRun } from "./seeded.ts";
+import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
 
 export const seed = seedsOfRun(1)[0]!;
 const chance = new Seeded(seed);

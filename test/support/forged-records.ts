@@ -7,8 +7,8 @@ import type { RecordBody } from "../../agent/ledger/records.ts";
 import { buildTransfer, digestOf } from "../../chains/evm/transaction.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
-import { MemoryDisk } from "./ledger-disk.ts";
-import { agentId, hot, merchant, other, Rig, type RigOptions, settings, wallet } from "./signer-rig.ts";
+import { MemoryDisk } from "../../rig/ledger-disk.ts";
+import { agentId, hot, merchant, other, Rig, type RigOptions, settings, wallet } from "../../rig/signer-rig.ts";
 
 export const network = "eip155:31337";
 export const thief = other;

@@ -3,9 +3,9 @@
  * asked of one that is recovered.
  */
 import { expect } from "vitest";
-import { assertSafe } from "../invariants.ts";
+import { assertSafe } from "../../rig/invariants.ts";
+import { Rig } from "../../rig/signer-rig.ts";
 import { backup, databaseOf, ledgerOf, restore } from "./recovery-order.ts";
-import { Rig } from "./signer-rig.ts";
 
 /** What the rig's policy allows. */
 const limits = {

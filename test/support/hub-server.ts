@@ -7,8 +7,15 @@ import { type Hub, startHub } from "../../gateway/hub/hub.ts";
 import type { LinkLimits } from "../../gateway/hub/link-limits.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
-import { type AgentKeys, type GatewayDatabase, gatewayDatabase, pairAgent, receiver, silentLog } from "./gateway-database.ts";
-import { type EntryBody, LinkAgent } from "./link-agent.ts";
+import {
+  type AgentKeys,
+  type GatewayDatabase,
+  gatewayDatabase,
+  pairAgent,
+  receiver,
+  silentLog,
+} from "../../rig/gateway-database.ts";
+import { type EntryBody, LinkAgent } from "../../rig/link-agent.ts";
 
 export const gateway = generateKeyPairSync("ed25519");
 export const clock = { nowMs: 1_000_000 };

@@ -7,8 +7,8 @@ import { expect } from "vitest";
 import { createLedger, type Ledger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import { MemoryDisk } from "./ledger-disk.ts";
-import { testSeal } from "./ledger-seal.ts";
+import { MemoryDisk } from "../../rig/ledger-disk.ts";
+import { testSeal } from "../../rig/ledger-seal.ts";
 
 export const hex = (text: string, bytes: number): string =>
   createHash("sha512")

@@ -4,6 +4,11 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  13: ["ALTER TABLE recoveries DROP COLUMN mark"],
+  12: [
+    ...["nativeCoins", "holdings", "sweepWishes", "sweepNotes"].map((name) => `DROP TABLE ${name}`),
+    "DROP INDEX sweepsByAddress",
+  ],
   11: [
     ...["hotAddress", "depositXpub", "firstDepositAddress"].map(
       (name) => `ALTER TABLE agents ADD COLUMN ${name} TEXT NOT NULL DEFAULT ''`,

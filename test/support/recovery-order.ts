@@ -9,8 +9,8 @@ import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { type Recovery, recoveryNameOf } from "../../protocol/recovery.ts";
-import { MemoryDisk } from "./ledger-disk.ts";
-import { type AnyAnswer, agentId, hot, type Rig, wallet } from "./signer-rig.ts";
+import { MemoryDisk } from "../../rig/ledger-disk.ts";
+import { type AnyAnswer, agentId, hot, type Rig, wallet } from "../../rig/signer-rig.ts";
 
 export type Contents = Pick<Recovery, "held" | "jobs" | "accounts" | "spent" | "withdrawals" | "ended" | "spends">;
 
@@ -55,7 +55,7 @@ export function orderOf(text: string): { orderId: string; currency: string; amou
 /** One part of an order for the run under way; all of it unless told otherwise. */
 export function orderFrame(rig: Rig, contents: Contents, change: Partial<Recovery> = {}, key?: KeyObject): Uint8Array {
   const base = { agent: agentId, wallet, epoch: rig.core.paired.epoch + 1, answers: rig.nonce };
-  const order = recoveryNameOf({ ...base, ...contents, ...change, at: 0 });
+  const order = recoveryNameOf("", { ...base, ...contents, ...change, at: 0 });
   const part = { ...base, order, part: 1, parts: 1, ...contents, at: rig.now, ...change };
   return sealEnvelope("recovery", part, key ?? rig.gateway.key);
 }

@@ -6,7 +6,7 @@ import { createPublicKey } from "node:crypto";
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSlots } from "../../agent/courier/desk/book.ts";
+import { openSlots } from "../../agent/courier/desk/accounts.ts";
 import { createDesk, step } from "../../agent/courier/desk/desk.ts";
 import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
 import type { CourierAnswers } from "../../agent/socket/verbs.ts";
@@ -23,8 +23,8 @@ import { isJobSignature, openEnvelope, publicKeyHex, sealEnvelope, signJob } fro
 import { transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { Head, OpenSlots } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
-import { accountsText, insertTransaction, readAgent, readTransaction, silentLog } from "./gateway-database.ts";
-import { type AnyAnswer, agentId, facts, hot, merchant, Rig, shop, token, vault, wallet } from "./signer-rig.ts";
+import { accountsText, insertTransaction, readAgent, readTransaction, silentLog } from "../../rig/gateway-database.ts";
+import { type AnyAnswer, agentId, facts, hot, merchant, Rig, shop, token, vault, wallet } from "../../rig/signer-rig.ts";
 import { assertTaken } from "./taken.ts";
 
 const currencies = JSON.stringify([{ id: "usdt", network: "eip155:31337", contract: token, decimal: 6, maxFee: "0.01" }]);

@@ -9,8 +9,8 @@ import { Agent } from "node:http";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
+import type { Answered } from "../../rig/gateway-server.ts";
 import { gateway, oneGateway, path } from "./door.ts";
-import type { Answered } from "./gateway-server.ts";
 
 export interface Signer {
   readonly keyId: string;

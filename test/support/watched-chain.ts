@@ -8,7 +8,7 @@ import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../../gateway
 import type { PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
-import { type ChainNode, FakeChain, type FakeTransaction, hashOf, type Lie, serveChain } from "./fake-chain.ts";
+import { type ChainNode, FakeChain, type FakeTransaction, hashOf, type Lie, serveChain } from "../../rig/fake-chain.ts";
 import {
   type AgentKeys,
   accountsText,
@@ -20,7 +20,7 @@ import {
   readTransaction,
   receiver,
   silentLog,
-} from "./gateway-database.ts";
+} from "../../rig/gateway-database.ts";
 import { until } from "./until.ts";
 
 export const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
@@ -77,11 +77,20 @@ export const currency = (id: string, contract: string): GatewayCurrency => ({
   minWithdrawAmount: "0.01",
   enabled: true,
   depositOnly: false,
-  ...{ market: "", listUnpriced: false },
+  ...{ preset: "", market: "", listUnpriced: false, sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" } },
 });
 
 export function configOf(urls: readonly string[], confirmations: number): Pick<GatewayConfig, "chains" | "currencies"> {
-  const local: GatewayChain = { family: "evm", chainId: 31337, network, nodes: urls, agentNodes: urls, confirmations };
+  const local: GatewayChain = {
+    family: "evm",
+    chainId: 31337,
+    preset: "",
+    explorer: "",
+    network,
+    nodes: urls,
+    agentNodes: urls,
+    confirmations,
+  };
   return { chains: { local }, currencies: { eth: currency("eth", ""), usd: currency("usd", token) } };
 }
 

@@ -8,6 +8,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { FakeChain, serveChain } from "../../rig/fake-chain.ts";
 import { Counterpart } from "../../scripts/faults/counterpart.ts";
 import { makeGatewayFolder, startGateway } from "../../scripts/faults/gateway-folder.ts";
 import { GatewayWorld } from "../../scripts/faults/gateway-world.ts";
@@ -20,7 +21,6 @@ import { callsIn, pointsIn, readTrace, startedUnder, whyNoTrace } from "../../sc
 import { faultsRun } from "../../scripts/faults.ts";
 import { childrenOf } from "../../scripts/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { FakeChain, serveChain } from "../support/fake-chain.ts";
 
 const missing = whyNoTrace();
 if (missing !== "") process.stderr.write(`\n*** SKIPPED here: faults on real processes; ${missing}\n\n`);

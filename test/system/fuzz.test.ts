@@ -4,13 +4,13 @@
  * its code. SEED=… repeats the fresh share.
  */
 import { afterAll, describe, expect, it } from "vitest";
+import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
 import { campaign } from "../../scripts/fuzz/campaign.ts";
 import { fileBytesMax, filesMax, readCorpus } from "../../scripts/fuzz/corpus.ts";
 import { Coverage } from "../../scripts/fuzz/coverage.ts";
 import { mutate } from "../../scripts/fuzz/mutate.ts";
 import { runOnce, type Target } from "../../scripts/fuzz/target.ts";
 import { openTarget, targetNames } from "../../scripts/fuzz/targets/all.ts";
-import { Seeded, seedsOfRun } from "../support/seeded.ts";
 
 const seed = seedsOfRun(1)[0] as number;
 /** Fresh inputs each; those with a database or a signer behind them are dearer. */
@@ -59,7 +59,7 @@ describe.each(targetNames)("%s", (name) => {
     expect(await broken(await opened(), [...kept, ...honest])).toEqual([]);
   });
 
-  it("takes fresh input", async () => {
+  it("the fuzz target %s takes fresh input", async () => {
     expect(await broken(await opened(), fresh(await opened(), shares[name] ?? share))).toEqual([]);
   });
 });

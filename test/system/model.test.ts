@@ -52,7 +52,7 @@ describe("the small model", () => {
     return twin;
   };
 
-  it.each(mutants.map((mutant) => [mutant.name, mutant] as const))("catches %s", (_name, mutant) => {
+  it.each(mutants.map((mutant) => [mutant.name, mutant] as const))("the small model catches %s", (_name, mutant) => {
     const { broken, trace } = checkMutant(mutant);
     expect(broken).toBe(mutant.breaks);
     expect(trace.at(-1)).toMatch(new RegExp(`: ${mutant.breaks}$`));
@@ -68,7 +68,7 @@ describe("the small model", () => {
 });
 
 describe("a packed state", () => {
-  it("gives back every field", () => {
+  it("a packed state gives back every field", () => {
     const state = new Uint16Array(fieldCount);
     const key = new Uint32Array(words);
     const read = new Uint16Array(fieldCount);

@@ -9,7 +9,9 @@ import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { mutants } from "../../simulation/mutants/all.ts";
+import type { Mutant } from "../../simulation/mutants/mutant.ts";
 import { planOf } from "../../simulation/world/plan.ts";
+import { worlds } from "../../simulation/world/worlds.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const sources = new Map<string, string>();
@@ -80,7 +82,7 @@ describe("the mutants", () => {
     expect(mutants.filter((one) => !/^[A-Z].{30,}\([a-z -]+\)\.$/.test(one.sentence)).map((one) => one.name)).toEqual([]);
   });
 
-  it.each(mutants)("$name fits its file", ({ file, find, replace }) => {
+  it.each(mutants)("the mutants: $name fits its file", ({ file, find, replace }) => {
     const text = sourceOf(file);
     expect(timesFound(text, find), "the text stands once in the file").toBe(1);
     expect(replace).not.toBe(find);
@@ -106,8 +108,11 @@ describe("the mutants", () => {
   });
 
   it("can show on plans that chance draws", () => {
-    const plans = Array.from({ length: 2_000 }, (_, seed) => planOf(seed));
-    const never = mutants.filter(({ when }) => when !== undefined && !plans.some(when));
+    const plansFrom = (first: number) => Array.from({ length: 2_000 }, (_, seed) => planOf(first + seed));
+    const plans = new Map(Object.entries(worlds).map(([name, first]) => [name, plansFrom(first)]));
+    const usual = plansFrom(0);
+    const plansIn = ({ world }: Mutant) => (world === undefined ? usual : (plans.get(world) ?? []));
+    const never = mutants.filter((one) => one.when !== undefined && !plansIn(one).some(one.when));
     expect(never.map(({ name }) => name)).toEqual([]);
   });
 

@@ -112,7 +112,7 @@ describe("the simulator", () => {
     ["a ledger that does not wait for its disk", withoutSync, /durable/],
     ["a gate that opens for more than was acknowledged", withoutGate, /./],
     ["a disk whose failures nobody hears", deafToFailures, /durable/],
-  ])("catches %s", { timeout: 600_000 }, async (_, patch, sentence) => {
+  ])("the simulator catches %s", { timeout: 600_000 }, async (_, patch, sentence) => {
     const script =
       "for (let seed = 1; seed <= 4000; seed += 1) { const run = await tree.runSeed(seed); if (run.violation) return run; } return null;";
     const caught = await inTree<RunResult | null>(patch, script);

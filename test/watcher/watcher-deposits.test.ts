@@ -2,7 +2,7 @@
  * What is paid to an issued address, and the cursor that reads every block once and no block never.
  */
 import { describe, expect, it } from "vitest";
-import { type FakeTransaction, hashOf, type Lie } from "../support/fake-chain.ts";
+import { type FakeTransaction, hashOf, type Lie } from "../../rig/fake-chain.ts";
 import { until } from "../support/until.ts";
 import {
   audit,
@@ -27,7 +27,7 @@ import {
 eachTestItsChain();
 
 describe("a deposit on chain", () => {
-  it("is seen, confirming, and completed at finality", async () => {
+  it("a deposit on chain is seen, confirming, and completed at finality", async () => {
     const { id, address } = request(0);
     await start();
     chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth / 2n });
@@ -43,7 +43,7 @@ describe("a deposit on chain", () => {
     expect(row(id)).toMatchObject(completed);
   });
 
-  it("of a token counts each transfer of the configured contract, several in one transaction, more than asked", async () => {
+  it("a deposit on chain of a token counts each transfer of the configured contract, several in one transaction, more than asked", async () => {
     const { id, address } = request(0, usd);
     await start();
     const other: FakeTransaction = {
@@ -63,7 +63,7 @@ describe("a deposit on chain", () => {
     expect(payments().map((one) => one.units)).toEqual(["2000000", "2500000", "1000000"]);
   });
 
-  it("that reverted or vanished is not counted", async () => {
+  it("a deposit on chain that reverted or vanished is not counted", async () => {
     const { id, address } = request(0);
     await start();
     chain.mine({ hash: hashOf("reverted"), from: stranger, to: address, value: eth, status: 0 });
@@ -80,7 +80,7 @@ describe("a deposit on chain", () => {
     expect(payments()).toHaveLength(1);
   });
 
-  it("re-mined at another place counts once", async () => {
+  it("a deposit on chain re-mined at another place counts once", async () => {
     const { id, address } = request(0, usd);
     await start();
     chain.mine(usdPayment("noise", stranger, 1n), usdPayment("a", address, 3_000_000n));
@@ -93,7 +93,7 @@ describe("a deposit on chain", () => {
     expect(payments()).toHaveLength(1);
   });
 
-  it("sent by a contract is found by the balance, once", async () => {
+  it("a deposit on chain sent by a contract is found by the balance, once", async () => {
     const { id, address } = request(0);
     const second = request(1);
     await start();
@@ -109,7 +109,7 @@ describe("a deposit on chain", () => {
     expect(payments().filter((one) => one.txHash.startsWith("internal:"))).toHaveLength(2);
   });
 
-  it("expires only when nothing of it is still confirming, and keeps what comes late", async () => {
+  it("a deposit on chain expires only when nothing of it is still confirming, and keeps what comes late", async () => {
     const waiting = request(0, { expiresAt: 10_000 });
     const confirming = request(1, { expiresAt: 10_000 });
     await start();
@@ -127,7 +127,7 @@ describe("a deposit on chain", () => {
     expect(row(confirming.id).late).toBe(0);
   });
 
-  it("does not expire while the chain cannot be read", async () => {
+  it("a deposit on chain does not expire while the chain cannot be read", async () => {
     const { id } = request(0, { expiresAt: 10_000 });
     await start();
     nodes[0]!.isDown = true;
@@ -138,7 +138,7 @@ describe("a deposit on chain", () => {
     await until(() => row(id).status === 2, 8_000);
   });
 
-  it("in another currency than asked is recorded and counts for nothing", async () => {
+  it("a deposit on chain in another currency than asked is recorded and counts for nothing", async () => {
     const { id, address } = request(0);
     await start();
     chain.mine(usdPayment("a", address, 7n));
@@ -150,7 +150,7 @@ describe("a deposit on chain", () => {
 });
 
 describe("the cursor", () => {
-  it("goes on where it stood after a restart, whatever was paid meanwhile, and for addresses issued before it was set", async () => {
+  it("the cursor goes on where it stood after a restart, whatever was paid meanwhile, and for addresses issued before it was set", async () => {
     const first = request(0, { createdAt: 1_003_000 + 20 * 60_000 });
     await start();
     await watcher!.close();
@@ -163,7 +163,7 @@ describe("the cursor", () => {
     expect(row(first.id).finalBlock).toBe(block);
   });
 
-  it("starts before the oldest request when the chain was away until now", async () => {
+  it("the cursor starts before the oldest request when the chain was away until now", async () => {
     chain.mineEmpty(3000);
     // The fake chain makes a block each second from second 1000; skew of clocks is taken as fifteen
     // minutes.
@@ -174,7 +174,7 @@ describe("the cursor", () => {
     await until(() => row(id).status === 1);
   });
 
-  it("does not move over a block whose receipts cannot be had", async () => {
+  it("the cursor does not move over a block whose receipts cannot be had", async () => {
     const { id, address } = request(0);
     await start();
     nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_getTransactionReceipt" ? null : honest));
@@ -187,7 +187,7 @@ describe("the cursor", () => {
     await until(() => row(id).status === 1);
   });
 
-  it("waits while a receipt belongs to another block than the payment", async () => {
+  it("the cursor waits while a receipt belongs to another block than the payment", async () => {
     const { id, address } = request(0);
     await start();
     const elsewhere: Lie = (method, _params, honest) =>
@@ -200,7 +200,7 @@ describe("the cursor", () => {
     await until(() => row(id).stage === "confirming");
   });
 
-  it("waits while a transfer belongs to another block than the one read", async () => {
+  it("the cursor waits while a transfer belongs to another block than the one read", async () => {
     const { id, address } = request(0, usd);
     await start();
     const elsewhere: Lie = (method, _params, honest) =>
@@ -220,25 +220,31 @@ describe("the cursor", () => {
       "WATCHER_DECIMALS: the contract of usd has 18 decimals, not 6",
     ],
     ["in no decimals at all", "0x", "NODE_ANSWER"],
-  ])("of a token that counts %s waits for the contract, and nothing else waits with it", async (_title, lie, reason) => {
-    const coin = request(0);
-    const dollars = request(1, usd);
-    nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_call" ? lie : honest));
-    await start(1, 1);
-    expect(watcher!.outOfService().get("usd")).toContain(reason);
-    chain.mine({ hash: hashOf("a"), from: stranger, to: coin.address, value: eth }, usdPayment("b", dollars.address, 5_000_000n));
-    await until(() => row(coin.id).status === 1);
-    clock.nowMs += 10 * 86_400_000;
-    await passes();
-    expect(row(dollars.id)).toMatchObject({ status: 0, stage: "waiting", amountReceivedUnits: "0" });
-    nodes[0]!.lie = counting();
-    clock.nowMs += 3_000;
-    await until(() => row(dollars.id).status === 1);
-    expect(row(dollars.id)).toMatchObject({ stage: "completed", amountReceivedUnits: "5000000" });
-    expect(watcher!.outOfService().size).toBe(0);
-  });
+  ])(
+    "the cursor of a token that counts %s waits for the contract, and nothing else waits with it",
+    async (_title, lie, reason) => {
+      const coin = request(0);
+      const dollars = request(1, usd);
+      nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_call" ? lie : honest));
+      await start(1, 1);
+      expect(watcher!.outOfService().get("usd")).toContain(reason);
+      chain.mine(
+        { hash: hashOf("a"), from: stranger, to: coin.address, value: eth },
+        usdPayment("b", dollars.address, 5_000_000n),
+      );
+      await until(() => row(coin.id).status === 1);
+      clock.nowMs += 10 * 86_400_000;
+      await passes();
+      expect(row(dollars.id)).toMatchObject({ status: 0, stage: "waiting", amountReceivedUnits: "0" });
+      nodes[0]!.lie = counting();
+      clock.nowMs += 3_000;
+      await until(() => row(dollars.id).status === 1);
+      expect(row(dollars.id)).toMatchObject({ stage: "completed", amountReceivedUnits: "5000000" });
+      expect(watcher!.outOfService().size).toBe(0);
+    },
+  );
 
-  it("goes back with an alarm when a final block left the chain, and credits nothing twice", async () => {
+  it("the cursor goes back with an alarm when a final block left the chain, and credits nothing twice", async () => {
     const { id, address } = request(0, usd);
     await start(1, 1);
     chain.mine(usdPayment("a", address, 3_000_000n));

@@ -8,7 +8,7 @@ import type { Payment as Payout } from "../../chains/family.ts";
 import { agreement } from "../../chains/providers/node-agreement.ts";
 import { judgeDeposit, type Payment } from "../../gateway/watcher/credit.ts";
 import { AgentError } from "../../protocol/fault.ts";
-import { receiver } from "../support/gateway-database.ts";
+import { receiver } from "../../rig/gateway-database.ts";
 import { stranger, token } from "../support/watched-chain.ts";
 
 describe("judging", () => {
@@ -31,14 +31,14 @@ describe("judging", () => {
     expect(judgeDeposit(asked, payments_, at)).toMatchObject({ status, stage });
   });
 
-  it("keeps a finished request finished whatever comes", () => {
+  it("the judge of deposits keeps a finished request finished whatever comes", () => {
     const expired = { ...asked, status: 2 as const, stage: "expired" };
     expect(judgeDeposit(expired, [paid(50n)], 500)).toMatchObject({ status: 2, stage: "expired", receivedUnits: 50n });
     const completed = { ...asked, status: 1 as const, stage: "completed" };
     expect(judgeDeposit(completed, [], 500)).toMatchObject({ status: 1, stage: "completed", receivedUnits: 0n });
   });
 
-  it("calls money late that came after the end, for good, and none that came before", () => {
+  it("the judge of deposits calls money late that came after the end, for good, and none that came before", () => {
     const lateOf = (change: Partial<typeof expired>, payments: readonly Payment[]): boolean =>
       judgeDeposit({ ...expired, ...change }, payments, 500).late;
     const expired = { ...asked, status: 2 as 0 | 1 | 2, stage: "expired", receivedUnits: 4n };
@@ -65,6 +65,7 @@ describe("judging", () => {
       to: receiver,
       gasUsed: 1n,
       effectiveGasPrice: 1n,
+      dataFee: 0n,
       logs: [],
     },
   });

@@ -4,11 +4,11 @@
  */
 import { getAddress } from "ethers";
 import { describe, expect, it } from "vitest";
+import { FakeChain, hashOf, type Lie, serveChain } from "../../rig/fake-chain.ts";
+import { askWithdrawal, pairAgent, receiver } from "../../rig/gateway-database.ts";
 import { startAnvil } from "../../scripts/anvil.ts";
 import { balanceWei, rpc, sendUnlocked, tokenCall, transactionCount } from "../../scripts/rpc.ts";
 import { deployToken } from "../../scripts/token.ts";
-import { FakeChain, hashOf, type Lie, serveChain } from "../support/fake-chain.ts";
-import { askWithdrawal, pairAgent, receiver } from "../support/gateway-database.ts";
 import { until } from "../support/until.ts";
 import {
   audit,
@@ -39,7 +39,7 @@ import {
 eachTestItsChain();
 
 describe("a node that hangs", () => {
-  it("is told of before its time-out ends", async () => {
+  it("a node that hangs is told of before its time-out ends", async () => {
     await start();
     const [node] = nodes;
     node!.isHung = true;
@@ -54,7 +54,7 @@ describe("a node that hangs", () => {
 describe("two nodes", () => {
   const hideReceipt: Lie = (method, _params, honest) => (method === "eth_getTransactionReceipt" ? null : honest);
 
-  it("that agree complete a withdrawal; one that hides, alters or invents does not", async () => {
+  it("two nodes that agree complete a withdrawal; one that hides, alters or invents does not", async () => {
     const id = signedWithdrawal(0);
     await start(2);
     nodes[1]!.lie = hideReceipt;
@@ -68,7 +68,7 @@ describe("two nodes", () => {
     await until(() => row(id).status === 1);
   });
 
-  it("one of which invents a payment complete nothing", async () => {
+  it("two nodes, one of which invents a payment complete nothing", async () => {
     const id = signedWithdrawal(0);
     const dreamt = new FakeChain();
     dreamt.blocks = [...chain.blocks];
@@ -82,7 +82,7 @@ describe("two nodes", () => {
     expect(db.store.database.get("SELECT block FROM cursors")).toEqual({ block: 3 });
   });
 
-  it("one of which alters the amount of a final transaction complete nothing until it stops", async () => {
+  it("two nodes, one of which alters the amount of a final transaction complete nothing until it stops", async () => {
     const id = signedWithdrawal(0);
     chain.mine(payment(id, 0, { value: eth - 1n }));
     chain.mineEmpty(3);
@@ -108,7 +108,7 @@ describe("two nodes", () => {
     await until(() => watcher!.ready());
   });
 
-  it("one of which is away stop what needs both, and go on when it is back", async () => {
+  it("two nodes, one of which is away stop what needs both, and go on when it is back", async () => {
     const id = signedWithdrawal(0);
     await start(2);
     nodes[1]!.isDown = true;
@@ -121,7 +121,7 @@ describe("two nodes", () => {
     await until(() => row(id).status === 1, 8_000);
   });
 
-  it("one of which hides a deposit credit it all the same only when both show it", async () => {
+  it("two nodes, one of which hides a deposit credit it all the same only when both show it", async () => {
     const { id, address } = request(0);
     await start(2);
     const hide: Lie = (method, params, honest) => {
@@ -140,7 +140,7 @@ describe("two nodes", () => {
 });
 
 describe("balances and state", () => {
-  it("follow the final block for every live agent, one that pairs later too", async () => {
+  it("balances and state of a chain follow the final block for every live agent, one that pairs later too", async () => {
     chain.coins.push({ block: 2, address: keys.hotAddress, units: 7n }, { block: 6, address: keys.hotAddress, units: 5n });
     chain.tokens.set(`${token} ${keys.hotAddress}`.toLowerCase(), 11n);
     await start();
@@ -156,7 +156,7 @@ describe("balances and state", () => {
     await until(() => (read(keys.hotAddress)[0] as { units: string }).units === "12");
   });
 
-  it("are read as far as they can be when one contract does not answer", async () => {
+  it("balances and state of a chain are read as far as they can be when one contract does not answer", async () => {
     chain.coins.push({ block: 2, address: keys.hotAddress, units: 7n });
     nodes[0]!.lie = (method, _params, honest) => (method === "eth_call" ? "0x" : honest);
     watch(configOf([nodes[0]!.url], 3));
@@ -166,7 +166,7 @@ describe("balances and state", () => {
     expect([...watcher!.outOfService().keys()]).toEqual(["usd"]);
   });
 
-  it("is not ready on a wrong chain, and says so", async () => {
+  it("a watcher is not ready on a wrong chain, and says so", async () => {
     nodes[0]!.lie = (method, _params, honest) => (method === "eth_chainId" ? "0x1" : honest);
     watch(configOf([nodes[0]!.url], 3));
     await until(() => watcher!.chainStatus()[0]!.detail.startsWith("NODE_WRONG_CHAIN"));
@@ -176,7 +176,7 @@ describe("balances and state", () => {
 });
 
 describe("a real chain", () => {
-  it("completes deposits of both kinds, coins from a contract, and withdrawals, at the chain's own finality", async () => {
+  it("a real chain completes deposits of both kinds, coins from a contract, and withdrawals, at the chain's own finality", async () => {
     const anvil = await startAnvil();
     try {
       const contract = (await deployToken(anvil.url)).address;

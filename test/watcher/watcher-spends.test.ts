@@ -11,7 +11,7 @@ import type { SpendRow } from "../../gateway/store/rows.ts";
 import { keepSpend } from "../../gateway/store/spends.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { findSpends, hasPayers } from "../../gateway/watcher/spends.ts";
-import { gatewayDatabase, pairAgent, receiver } from "../support/gateway-database.ts";
+import { gatewayDatabase, pairAgent, receiver } from "../../rig/gateway-database.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const hot = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
@@ -33,7 +33,7 @@ function watched(status = 1) {
 }
 
 describe("the spends of an account", () => {
-  it("are kept by slot with receiver, asset and units, coins and tokens alike, and nobody else's", async () => {
+  it("the spends of an account are kept by slot with receiver, asset and units, coins and tokens alike, and nobody else's", async () => {
     const { db, chain } = watched();
     expect(hasPayers(chain)).toBe(false);
     pairAgent(db.store, "a", hot);
@@ -53,7 +53,7 @@ describe("the spends of an account", () => {
     db.remove();
   });
 
-  it("leave out what failed, for it paid nobody", async () => {
+  it("the spends of an account leave out what failed, for it paid nobody", async () => {
     const { db, chain } = watched(0);
     pairAgent(db.store, "a", hot);
     expect(await findSpends(chain, [blockOf([sent(1)])])).toEqual([]);

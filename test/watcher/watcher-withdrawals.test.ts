@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import { Turns, type Waiting } from "../../gateway/watcher/turns.ts";
-import { hashOf } from "../support/fake-chain.ts";
-import { askWithdrawal, pairAgent, receiver } from "../support/gateway-database.ts";
+import { hashOf } from "../../rig/fake-chain.ts";
+import { askWithdrawal, pairAgent, receiver } from "../../rig/gateway-database.ts";
 import { until } from "../support/until.ts";
 import {
   addVersion,
@@ -37,7 +37,7 @@ import {
 eachTestItsChain();
 
 describe("a withdrawal on chain", () => {
-  it("is confirming in a block and completed at finality, with hash, fee and block", async () => {
+  it("a withdrawal on chain is confirming in a block and completed at finality, with hash, fee and block", async () => {
     const id = signedWithdrawal(0);
     await start();
     const block = chain.mine(payment(id, 0));
@@ -61,7 +61,7 @@ describe("a withdrawal on chain", () => {
     expect(audit()).toEqual([]);
   });
 
-  it("of a token is completed by exactly one transfer of the exact amount", async () => {
+  it("a withdrawal on chain of a token is completed by exactly one transfer of the exact amount", async () => {
     const id = signedWithdrawal(0, { currency: "usd", amountUnits: "5000000" });
     await start();
     chain.mine(tokenPayment(id, 0, [{ to: receiver, units: 5_000_000n }]));
@@ -86,7 +86,7 @@ describe("a withdrawal on chain", () => {
     ],
     ["no transfer at all", []],
     ["another receiver", [{ to: stranger, units: 5_000_000n }]],
-  ])("of a token with %s stays pending, stuck, with an alarm", async (_name, transfers) => {
+  ])("a withdrawal on chain of a token with %s stays pending, stuck, with an alarm", async (_name, transfers) => {
     const id = signedWithdrawal(0, { currency: "usd", amountUnits: "5000000" });
     await start();
     chain.mine(tokenPayment(id, 0, transfers));
@@ -101,7 +101,7 @@ describe("a withdrawal on chain", () => {
     ["another receiver", { to: stranger }],
     ["another payer", { from: stranger }],
     ["another nonce", { nonce: 9 }],
-  ])("with %s than asked for is never completed", async (_name, change) => {
+  ])("a withdrawal on chain with %s than asked for is never completed", async (_name, change) => {
     const id = signedWithdrawal(0);
     await start();
     chain.mine(payment(id, 0, change));
@@ -110,7 +110,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ status: 0, stage: "stuck" });
   });
 
-  it("fails when it reverted for good, and not before", async () => {
+  it("a withdrawal on chain fails when it reverted for good, and not before", async () => {
     const id = signedWithdrawal(0);
     await start();
     const block = chain.mine(payment(id, 0, { status: 0 }));
@@ -120,7 +120,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ stage: "failed", code: "chain_reverted", feeUnits: "210000", finalBlock: block });
   });
 
-  it("fails as cancelled, without an alarm, when a version of its own paid nothing to the account itself", async () => {
+  it("a withdrawal on chain fails as cancelled, without an alarm, when a version of its own paid nothing to the account itself", async () => {
     const id = signedWithdrawal(0);
     addVersion(id, 2, 0);
     await start();
@@ -132,7 +132,7 @@ describe("a withdrawal on chain", () => {
     expect(audit()).toEqual([]);
   });
 
-  it("is for a person when a version of its own paid the account itself something", async () => {
+  it("a withdrawal on chain is for a person when a version of its own paid the account itself something", async () => {
     const id = signedWithdrawal(0);
     await start();
     const { from } = payment(id, 0);
@@ -142,7 +142,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id).status).toBe(0);
   });
 
-  it("goes back when its block vanishes, and completes by the version that stands at the end", async () => {
+  it("a withdrawal on chain goes back when its block vanishes, and completes by the version that stands at the end", async () => {
     const id = signedWithdrawal(0, { stage: "broadcast" });
     addVersion(id, 2, 0);
     await start();
@@ -157,7 +157,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id).txHash).toBe(versionHash(id, 2));
   });
 
-  it("stays pending for ever while nothing is known of it", async () => {
+  it("a withdrawal on chain stays pending for ever while nothing is known of it", async () => {
     const id = signedWithdrawal(0);
     clock.nowMs = 50_000_000;
     await start();
@@ -166,7 +166,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ status: 0, stage: "signed" });
   });
 
-  it("is paid by a version the gateway never heard of when that pays exactly this", async () => {
+  it("a withdrawal on chain is paid by a version the gateway never heard of when that pays exactly this", async () => {
     const id = signedWithdrawal(0);
     await start();
     chain.mine(payment(id, 0, { hash: hashOf("malleated") }));
@@ -182,7 +182,7 @@ describe("a withdrawal on chain", () => {
     ["a part of the payment", "eth", { value: 1n }, 0, ""],
     ["a call that might have paid from inside", "eth", { to: stranger, value: 0n, input: "0x1234" }, 0, ""],
     ["a call without a transfer to the receiver", "usd", { to: stranger, value: 0n, input: "0x1234" }, 2, "chain_slot_consumed"],
-  ])("whose nonce was used by %s ends accordingly", async (_name, id, change, status, code) => {
+  ])("a withdrawal on chain whose nonce was used by %s ends accordingly", async (_name, id, change, status, code) => {
     const withdrawal = signedWithdrawal(0, { currency: id });
     chain.contracts.add(token);
     await start();
@@ -199,7 +199,7 @@ describe("a withdrawal on chain", () => {
     ["in the next block", 1, 9, "failed"],
     ["long before and removed in the block before", -2, -1, "failed"],
   ])(
-    "whose nonce paid an address that was delegated %s is judged by the code of that time",
+    "a withdrawal on chain whose nonce paid an address that was delegated %s is judged by the code of that time",
     async (_name, set, cleared, stage) => {
       const withdrawal = signedWithdrawal(0);
       await start();
@@ -213,7 +213,7 @@ describe("a withdrawal on chain", () => {
   );
 
   it.each([1, 2])(
-    "whose nonce paid an address is never failed when one of %i nodes does not know the code of that time",
+    "a withdrawal on chain whose nonce paid an address is never failed when one of %i nodes does not know the code of that time",
     async (count) => {
       const withdrawal = signedWithdrawal(0);
       await start(count);
@@ -229,7 +229,7 @@ describe("a withdrawal on chain", () => {
     },
   );
 
-  it("whose nonce was used before the gateway looked is stuck, and not failed", async () => {
+  it("a withdrawal on chain whose nonce was used before the gateway looked is stuck, and not failed", async () => {
     chain.mine({ hash: hashOf("before"), from: keys.hotAddress, nonce: 0, to: stranger });
     chain.mineEmpty(3);
     await start();
@@ -242,7 +242,7 @@ describe("a withdrawal on chain", () => {
 });
 
 describe("many withdrawals", () => {
-  it("of one agent take no pass whole: each is bounded, and another agent's is looked at in every one", async () => {
+  it("many withdrawals of one agent take no pass whole: each is bounded, and another agent's is looked at in every one", async () => {
     for (let number = 0; number < 60; number += 1) {
       const id = signedWithdrawal(number);
       db.store.write(() => {
@@ -279,7 +279,7 @@ describe("many withdrawals", () => {
     }));
   const ids = (taken: readonly Waiting[]): string => taken.map((one) => one.id).join(" ");
 
-  it("have their turn one of each agent at a time, each once, and then those first who waited longest", () => {
+  it("many withdrawals have their turn one of each agent at a time, each once, and then those first who waited longest", () => {
     const turns = new Turns();
     const open = [...waiting("a", 4), ...waiting("b", 1), ...waiting("c", 2)];
     expect([ids(turns.take(open, "block 1", 3)), turns.left]).toEqual(["a0 b0 c0", 4]);
@@ -291,7 +291,7 @@ describe("many withdrawals", () => {
     expect(ids(turns.take(open, "block 2", 9)).split(" ").length).toBe(7);
   });
 
-  it("never wait because one of them asks more than a pass may", () => {
+  it("many withdrawals never wait because one of them asks more than a pass may", () => {
     const turns = new Turns();
     const open = [...waiting("a", 1, 50), ...waiting("b", 2)];
     expect(ids(turns.take(open, "key", 10))).toBe("a0");

@@ -4,11 +4,11 @@
  * changed only by the desk's own steps.
  */
 import { invariant } from "../../../protocol/fault.ts";
-import type { OpenSlots } from "../../../protocol/messages.ts";
-import { openAccountsMax } from "../../../protocol/payloads.ts";
-import type { AccountView, VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
+import type { VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
+import { forgetIdle, payerOf, uncounted } from "./accounts.ts";
 import type { DeskVerb } from "./events.ts";
-import type { Account, Ask, Asked, Book, Counted, Item, Reserve } from "./item.ts";
+import type { Account, Ask, Asked, Book, Item, Reserve } from "./item.ts";
 
 /**
  * A late view of a closed withdrawal comes within seconds; this many are kept, the oldest forgotten
@@ -24,7 +24,6 @@ const chainEnds: ReadonlySet<WithdrawalState> = new Set(["paid", "reverted", "lo
 const finalStates: ReadonlySet<WithdrawalState> = new Set([...chainEnds, ...(["refused", "expired"] as const)]);
 const never: Asked = { block: -1, atMs: 0 };
 const nothing: Reserve = { native: 0n, token: 0n };
-const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: null, latest: null };
 const boundStates: ReadonlySet<WithdrawalState> = new Set([
   ...(["intent", "signed", "released", "broadcast", "included", "quarantined"] as const),
 ]);
@@ -50,7 +49,8 @@ export function clearBook(book: Book): void {
   book.closed.clear();
   book.awaiting.clear();
   book.refreshDueAtMs = 0;
-  for (const account of book.accounts.values()) {
+  for (const [key, account] of book.accounts) {
+    if (account.isDeposit) book.accounts.delete(key);
     account.queues.clear();
     account.flight.clear();
     account.pending.clear();
@@ -62,41 +62,20 @@ export function clearBook(book: Book): void {
   }
 }
 
-export function putAccount(book: Book, view: AccountView): Account {
-  let account = book.accounts.get(view.chain);
-  if (account === undefined) {
-    account = {
-      chain: view.chain,
-      network: view.network,
-      address: view.address,
-      nextSlot: view.nextSlot,
-      facts: null,
-      head: -1,
-      foundLately: 0,
-      away: "",
-      queues: new Map(),
-      flight: new Set(),
-      pending: new Set(),
-      unincluded: new Set(),
-      reservedNative: 0n,
-      reservedTokens: new Map(),
-      settling: [],
-      counters: { ...uncounted },
-    };
-    book.accounts.set(view.chain, account);
-  }
-  account.nextSlot = view.nextSlot;
-  return account;
-}
-
 /**
  * Null for a withdrawal that is final, or paid from an account this agent does not have. What
  * somebody told the signer to be final is still watched, and its bytes sent, until this desk has
  * seen the end or the gateway has confirmed it.
  */
 export function putView(book: Book, view: WithdrawalView, nowMs: number): Item | null {
-  const account = book.accounts.get(view.chain);
+  const account = payerOf(book, view);
   if (account === undefined) return null;
+  const item = putViewOf(book, account, view, nowMs);
+  if (item === null) forgetIdle(book, account);
+  return item;
+}
+
+function putViewOf(book: Book, account: Account, view: WithdrawalView, nowMs: number): Item | null {
   const { transactionId } = view;
   const isToldOver = chainEnds.has(view.state) && !view.isOver;
   if (isToldOver)
@@ -175,6 +154,7 @@ export function closeItem(book: Book, item: Item, nowMs: number): void {
     account.settling.push({ block: verdict.block, contract: view.contract, reserve: reserved });
   }
   book.items.delete(view.transactionId);
+  forgetIdle(book, account);
   remember(book, view.transactionId, nowMs);
 }
 
@@ -296,8 +276,8 @@ export function freeUnits(account: Account, contract: string): bigint | null {
 
 function enqueue(item: Item): void {
   const { queues } = item.account;
-  const queue = queues.get(item.view.currency) ?? [];
-  queues.set(item.view.currency, queue);
+  const queue = queues.get(laneOf(item.view)) ?? [];
+  queues.set(laneOf(item.view), queue);
   if (queue.includes(item)) return;
   // Jobs come in order of sequence, so the place is nearly always the end.
   let at = queue.length;
@@ -306,7 +286,7 @@ function enqueue(item: Item): void {
 }
 
 function dequeue(item: Item): void {
-  const queue = item.account.queues.get(item.view.currency);
+  const queue = item.account.queues.get(laneOf(item.view));
   const at = queue?.indexOf(item) ?? -1;
   if (queue === undefined || at < 0) return;
   queue.splice(at, 1);
@@ -319,26 +299,6 @@ function dequeue(item: Item): void {
  */
 export function isBehind({ nextSlot, counters }: Account): boolean {
   return counters.highest !== null && counters.highest > BigInt(nextSlot || "0");
-}
-
-/**
- * Between which nonces of each account the ledger has something open: a gateway that recovers it
- * says what of that has ended.
- * @public
- */
-export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
-  const open: OpenSlots[] = [];
-  for (const { network, address, flight } of accounts.values()) {
-    let [first, last] = [Number.POSITIVE_INFINITY, -1];
-    const unconfirmed = [...awaiting.values()].filter((one) => one.network === network && one.address === address);
-    for (const { slotNumber } of [...flight, ...unconfirmed]) {
-      if (slotNumber === Number.POSITIVE_INFINITY) continue;
-      first = Math.min(first, slotNumber);
-      last = Math.max(last, slotNumber);
-    }
-    if (last >= 0) open.push({ network, account: address, first: `${first}`, last: `${last}` });
-  }
-  return open.slice(0, openAccountsMax);
 }
 
 /** In order of nonce; those not yet bound to one come last, in order of sequence. */

@@ -4,8 +4,10 @@
  * and the chain do not: after a restart `hello` and the next block bring back the same steps for
  * every unfinished withdrawal. It asks; the signer decides.
  */
+import { laneOf } from "../../../protocol/job-mode.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
-import { clearBook, closeItem, createBook, file, isAside, isToldOver, putAccount, putStep, putView } from "./book.ts";
+import { accountKey, putAccount } from "./accounts.ts";
+import { clearBook, closeItem, createBook, file, isAside, isToldOver, putStep, putView } from "./book.ts";
 import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
 import { bump, resend, revive, send, takeSent } from "./sending.ts";
@@ -92,7 +94,7 @@ export function waiting(state: DeskState): CourierStatus["waiting"] {
     if (found.length === waitingMax) break;
     const isQueued = item.view.state === "approved" && item.asking === null;
     const standing = isQueued ? standstill(state.book, item.account) : "";
-    const first = isQueued ? item.account.queues.get(item.view.currency)?.[0] : undefined;
+    const first = isQueued ? item.account.queues.get(laneOf(item.view))?.[0] : undefined;
     const why = standing || item.waiting || first?.waiting || "";
     if (why !== "") found.push({ transactionId: item.view.transactionId, why });
   }
@@ -127,36 +129,36 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
       return takeAnswer(book, event, nowMs, out);
     case "adopted":
       if (event.answer.ok) return [putAccount(book, event.answer.account)];
-      return withAccount(book, event.chain, (account) => {
+      return withAccount(book, event, (account) => {
         account.counters.detail = event.answer.ok ? "" : detailOf(account, event.answer.code);
       });
     case "away":
-      return withAccount(book, event.chain, (account) => {
+      return withAccount(book, event, (account) => {
         account.away = event.code;
       });
     case "head":
-      return withAccount(book, event.chain, (account) => {
+      return withAccount(book, event, (account) => {
         account.head = event.number;
         look(account, nowMs, out);
         account.foundLately = 0;
       });
     case "block":
-      return withAccount(book, event.chain, (account) => takeBlock(book, account, event, nowMs, out));
+      return withAccount(book, event, (account) => takeBlock(book, account, event, nowMs, out));
     case "gas":
     case "sent":
       return takeItemEvent(book, event, nowMs, out);
     case "looked":
-      return withAccount(book, event.chain, (account) => {
+      return withAccount(book, event, (account) => {
         for (const item of takePlaces(book, account, event.found, nowMs, out)) steer(item, nowMs, out);
       });
     case "confirmed":
-      return withAccount(book, event.chain, () => takeConfirmed(book, event, nowMs, out));
+      return withAccount(book, event, () => takeConfirmed(book, event, nowMs, out));
     case "guarded":
-      return withAccount(book, event.chain, (account) => {
+      return withAccount(book, event, (account) => {
         if (!event.holds) recheck(account, out);
       });
     case "counters":
-      return withAccount(book, event.chain, (account) => {
+      return withAccount(book, event, (account) => {
         if (event.answer.ok) takeCounters(book, account, event.answer, nowMs, out);
         else countersFailed(account, event.answer.code, nowMs);
         for (const item of account.flight) steer(item, nowMs, out);
@@ -171,8 +173,12 @@ function detailOf({ counters, chain }: Account, code: string): string {
   return code === "ACCOUNT_FIRST_SLOT" ? `${code}: the nodes count ${counters.highest}; adopt ${chain}` : code;
 }
 
-function withAccount(book: Book, chain: string, run: (account: Account) => void): Iterable<Account> {
-  const account = book.accounts.get(chain);
+function withAccount(
+  book: Book,
+  { chain, account: deposit }: { readonly chain: string; readonly account?: string },
+  run: (account: Account) => void,
+): Iterable<Account> {
+  const account = book.accounts.get(accountKey(chain, deposit));
   if (account === undefined) return [];
   run(account);
   return [account];
@@ -212,7 +218,7 @@ function takeViews(
   const items = views.map((view) => putView(book, view, nowMs)).filter((item) => item !== null);
   steerAll(items, nowMs, out);
   for (const view of views) {
-    const account = book.accounts.get(view.chain);
+    const account = book.items.get(view.transactionId)?.account ?? book.accounts.get(view.chain);
     if (account !== undefined) touched.add(account);
   }
   return touched;

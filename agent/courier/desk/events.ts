@@ -1,7 +1,8 @@
 /**
  * What the desk hears and what it wants done, as types. Events come from the signer, the chains and
  * the clock; effects go back to them. Every effect that asks something is answered by exactly one
- * event, a fault included; a lost answer only costs time.
+ * event, a fault included; a lost answer only costs time. `account` names an address for deposits;
+ * without one the chain's hot account is meant.
  */
 import type { BlockFacts, Counters, Found, Verdict } from "../../../chains/nodes.ts";
 import type { Effect } from "../../../protocol/fault.ts";
@@ -53,13 +54,14 @@ export type DeskEvent =
   | {
       readonly kind: "adopted";
       readonly chain: string;
+      readonly account?: string;
       readonly answer: { readonly ok: true; readonly account: AccountView } | DeskNo;
     }
   /** There is a new block; what else is to be known of it follows as `block`. */
-  | { readonly kind: "head"; readonly chain: string; readonly number: number }
-  | { readonly kind: "block"; readonly chain: string; readonly facts: BlockFacts }
+  | { readonly kind: "head"; readonly chain: string; readonly account?: string; readonly number: number }
+  | { readonly kind: "block"; readonly chain: string; readonly account?: string; readonly facts: BlockFacts }
   /** The chain's nodes do not answer usefully; a `block` ends it. */
-  | { readonly kind: "away"; readonly chain: string; readonly code: string }
+  | { readonly kind: "away"; readonly chain: string; readonly account?: string; readonly code: string }
   | {
       readonly kind: "gas";
       readonly transactionId: string;
@@ -80,19 +82,22 @@ export type DeskEvent =
   | {
       readonly kind: "looked";
       readonly chain: string;
+      readonly account?: string;
       /** Withdrawals whose look-up failed are left out. */
       readonly found: readonly Looked[];
     }
   | {
       readonly kind: "confirmed";
       readonly chain: string;
+      readonly account?: string;
       readonly found: readonly { readonly transactionId: string; readonly verdict: Verdict | null }[];
     }
   /** Answer to `guard`; not given when the block could not be read. */
-  | { readonly kind: "guarded"; readonly chain: string; readonly holds: boolean }
+  | { readonly kind: "guarded"; readonly chain: string; readonly account?: string; readonly holds: boolean }
   | {
       readonly kind: "counters";
       readonly chain: string;
+      readonly account?: string;
       readonly answer: ({ readonly ok: true } & Counters) | DeskNo;
     }
   | { readonly kind: "tick" };
@@ -113,9 +118,9 @@ export type Asking =
  */
 export type NodeQuestion =
   | { readonly kind: "gas"; readonly chain: string; readonly from: string; readonly withdrawal: WithdrawalView }
-  | { readonly kind: "look"; readonly chain: string; readonly wanted: readonly Wanted[] }
-  | { readonly kind: "confirm"; readonly chain: string; readonly wanted: readonly Wanted[] }
-  | { readonly kind: "counters"; readonly chain: string; readonly address: string };
+  | { readonly kind: "look"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
+  | { readonly kind: "confirm"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
+  | { readonly kind: "counters"; readonly chain: string; readonly account?: string; readonly address: string };
 
 /** @public */
 export interface SendEffect {
@@ -129,6 +134,7 @@ export interface SendEffect {
 export interface GuardEffect {
   readonly kind: "guard";
   readonly chain: string;
+  readonly account?: string;
   readonly block: number;
   readonly blockHash: string;
 }

@@ -79,8 +79,9 @@ export interface Reserve {
   readonly token: bigint;
 }
 
-/** One paying account: a chain's. */
+/** One paying account of a chain: the hot one, or an address for deposits that a sweep empties. */
 export interface Account {
+  readonly isDeposit: boolean;
   readonly chain: string;
   readonly network: string;
   readonly address: string;
@@ -94,7 +95,7 @@ export interface Account {
    */
   foundLately: number;
   away: string; // code of the nodes' fault, "" when they answer
-  /** Approved and waiting for `sign`, by currency, in order of sequence. */
+  /** Approved and waiting for `sign`, by lane, in order of sequence. */
   readonly queues: Map<string, Item[]>;
   /** Bound to a nonce or about to be. */
   readonly flight: Set<Item>;
@@ -127,7 +128,7 @@ export interface Book {
   greeted: boolean;
   locked: string;
   readonly items: Map<string, Item>;
-  readonly accounts: Map<string, Account>;
+  readonly accounts: Map<string, Account>; // by `accountKey`
   paused: boolean; // a person stopped new signatures
   /** Recently closed and when, so that a late view does not open them again. */
   readonly closed: Map<string, number>;

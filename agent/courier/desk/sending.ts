@@ -6,6 +6,7 @@
 import { saySlot } from "../../../chains/families.ts";
 import type { Facts } from "../../../chains/family.ts";
 import type { VersionView } from "../../socket/verbs.ts";
+import { named } from "./accounts.ts";
 import { ask, bySlot, file, freeUnits, isAside, lowest, outVersions, releasedVersions } from "./book.ts";
 import type { DeskEffect, DeskEvent } from "./events.ts";
 import type { Account, Item } from "./item.ts";
@@ -90,7 +91,7 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
   item.unsent = 0;
   item.waiting = "";
   if (event.outcome === "slot-consumed") {
-    out.push({ kind: "look", chain: item.account.chain, wanted: [lookFor(item)] });
+    out.push({ kind: "look", ...named(item.account), wanted: [lookFor(item)] });
   }
 }
 

@@ -77,8 +77,7 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
     const gas = gasOf(item, 0, nowMs);
     const facts = fees.first(price, gas ?? fees.workMin);
     if (!isCovered(item, fees.most(facts))) {
-      const isKnown = freeUnits(account, item.view.contract) !== null;
-      item.waiting = isKnown ? "funds" : "the token's balance cannot be read";
+      item.waiting = whyUncovered(item);
       item.reverts = { count: 0, firstAtMs: 0 };
       return;
     }
@@ -110,6 +109,12 @@ function isCovered(item: Item, feeUnits: bigint): boolean {
   if (view.contract === "") return native !== null && native >= amountUnits + feeUnits;
   const token = freeUnits(account, view.contract);
   return native !== null && native >= feeUnits && token !== null && token >= amountUnits;
+}
+
+function whyUncovered({ account, view: { contract } }: Item): string {
+  const unfit = account.facts?.unfit.get(contract);
+  if (unfit !== undefined) return `out of service: ${unfit}`;
+  return freeUnits(account, contract) === null ? "the token's balance cannot be read" : "funds";
 }
 
 /**

@@ -5,6 +5,7 @@
  */
 
 import type { Counters, Place, Verdict } from "../../../chains/nodes.ts";
+import { named } from "./accounts.ts";
 import { ask, bySlot, file, isBehind, isToldOver, observationKey, outVersions } from "./book.ts";
 import type { DeskEffect, Looked } from "./events.ts";
 import type { Account, Asked, Book, Item } from "./item.ts";
@@ -53,7 +54,6 @@ export function look(account: Account, nowMs: number, out: DeskEffect[]): void {
 /** Once per block, and by the clock when none comes: what is final. */
 export function watch(account: Account, nowMs: number, out: DeskEffect[]): void {
   if (account.facts === null) return;
-  const { chain } = account;
   const { finalNumber } = account.facts;
   account.settling = account.settling.filter((entry) => entry.block > finalNumber);
   const due: Item[] = [];
@@ -64,7 +64,7 @@ export function watch(account: Account, nowMs: number, out: DeskEffect[]): void 
   for (let at = 0; at < due.length; at += confirmMax) {
     const some = due.slice(at, at + confirmMax);
     for (const item of some) item.confirmed = { block: finalNumber, atMs: nowMs };
-    out.push({ kind: "confirm", chain, wanted: some.map(lookFor) });
+    out.push({ kind: "confirm", ...named(account), wanted: some.map(lookFor) });
   }
 }
 
@@ -77,7 +77,7 @@ export function guard(account: Account, out: DeskEffect[]): void {
     if (place !== null && verdict === null && (youngest === null || place.block > youngest.block)) youngest = place;
   }
   if (youngest === null) return;
-  out.push({ kind: "guard", chain: account.chain, block: youngest.block, blockHash: youngest.blockHash });
+  out.push({ kind: "guard", ...named(account), block: youngest.block, blockHash: youngest.blockHash });
 }
 
 function isDue(asked: Asked, block: number, nowMs: number): boolean {
@@ -94,7 +94,7 @@ function lookAhead(account: Account, most: number, nowMs: number, out: DeskEffec
   }
   if (wanted.length === 0) return;
   for (const item of wanted) item.looked = { block, atMs: nowMs };
-  out.push({ kind: "look", chain: account.chain, wanted: wanted.map(lookFor) });
+  out.push({ kind: "look", ...named(account), wanted: wanted.map(lookFor) });
 }
 
 /**
@@ -151,7 +151,7 @@ function missed(item: Item): void {
 export function recheck(account: Account, out: DeskEffect[]): void {
   const placed = [...account.flight].filter((item) => item.place !== null && item.verdict === null);
   for (let at = 0; at < placed.length; at += lookMax) {
-    out.push({ kind: "look", chain: account.chain, wanted: placed.slice(at, at + lookMax).map(lookFor) });
+    out.push({ kind: "look", ...named(account), wanted: placed.slice(at, at + lookMax).map(lookFor) });
   }
 }
 
@@ -161,7 +161,7 @@ export function recheck(account: Account, out: DeskEffect[]): void {
  */
 export function searchAgain(unproven: readonly Item[], out: DeskEffect[]): void {
   const [first] = unproven;
-  if (first !== undefined) out.push({ kind: "look", chain: first.account.chain, wanted: unproven.map(lookFor) });
+  if (first !== undefined) out.push({ kind: "look", ...named(first.account), wanted: unproven.map(lookFor) });
 }
 
 export function takeVerdict(item: Item, verdict: Verdict | null, out: DeskEffect[]): void {
@@ -229,11 +229,12 @@ export function count(book: Book, account: Account, nowMs: number, out: DeskEffe
   const isUnderWay = counters.askedAtMs !== null && nowMs - counters.askedAtMs < countersMsMax;
   if (isUnderWay || nowMs < counters.dueAtMs || account.away !== "") return;
   counters.askedAtMs = nowMs;
-  out.push({ kind: "counters", chain: account.chain, address: account.address });
+  out.push({ kind: "counters", ...named(account), address: account.address });
 }
 
 export function takeCounters(book: Book, account: Account, answer: Counters, nowMs: number, out: DeskEffect[]): void {
-  const { chain, counters } = account;
+  const { chain, counters, address, isDeposit } = account;
+  const of = isDeposit ? { chain, address } : { chain };
   const { latest, pending, final, witnesses, isSame } = answer;
   counters.askedAtMs = null;
   counters.latest = { count: Number(latest), atMs: nowMs };
@@ -242,18 +243,18 @@ export function takeCounters(book: Book, account: Account, answer: Counters, now
   if (account.nextSlot === "" && book.locked === "") {
     if (!agree) counters.detail = `the account's counters differ: final ${final}, latest ${latest}, pending ${pending}`;
     counters.dueAtMs = nowMs + adoptRetryMs;
-    if (agree) out.push({ kind: "adopt", body: { chain, slot: `${final}`, witnesses } });
+    if (agree) out.push({ kind: "adopt", body: { ...of, slot: `${final}`, witnesses } });
     return;
   }
   // While no token was ever bound the signer may take another beginning; afterwards it keeps to its
   // own.
   const isFree = account.flight.size === 0 && book.locked === "";
   const isOther = isFree && agree && `${final}` !== account.nextSlot;
-  if (isOther) out.push({ kind: "adopt", body: { chain, slot: `${final}`, witnesses } });
+  if (isOther) out.push({ kind: "adopt", body: { ...of, slot: `${final}`, witnesses } });
   counters.detail = "";
   const laterMs = suspect(account, final, nowMs, out) ? suspectRecheckMs : accountMs;
   counters.dueAtMs = nowMs + (isBehind(account) ? adoptRetryMs : laterMs);
-  out.push({ kind: "account", body: { chain, slot: `${final}`, witnesses } });
+  out.push({ kind: "account", body: { ...of, slot: `${final}`, witnesses } });
 }
 
 export function countersFailed(account: Account, code: string, nowMs: number): void {
@@ -274,6 +275,6 @@ function suspect(account: Account, final: bigint, nowMs: number, out: DeskEffect
     if (isSure) item.verdict = { outcome: "lost", txHash, block: 0 };
   }
   const some = suspects.slice(0, confirmMax).map(lookFor);
-  out.push({ kind: "confirm", chain: account.chain, wanted: some }, { kind: "look", chain: account.chain, wanted: some });
+  out.push({ kind: "confirm", ...named(account), wanted: some }, { kind: "look", ...named(account), wanted: some });
   return true;
 }

@@ -3,7 +3,7 @@
  * reading of them, before a byte of it reaches a node.
  */
 
-import { networkOf } from "../../../chains/families.ts";
+import { families, networkOf } from "../../../chains/families.ts";
 import { readBackOf } from "../../../chains/read-back.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings } from "../../config/settings.ts";
@@ -22,10 +22,13 @@ export function createReadBack(settings: Pick<CourierSettings, "chains" | "curre
     const chain = settings.chains[withdrawal.chain];
     const currency = settings.currencies[withdrawal.currency];
     if (chain === undefined || currency === undefined) return "this courier does not know the chain or the currency";
-    const amount = parseAmount(withdrawal.amount, currency.decimal);
+    // What a top-up moves is the coin that pays the fees, whatever currency's sweep it is for.
+    const isTopUp = withdrawal.mode === "topup";
+    const { decimal } = isTopUp ? families[chain.family].fees : currency;
+    const amount = parseAmount(withdrawal.amount, decimal);
     const checks: readonly (readonly [what: string, said: unknown, expected: unknown])[] = [
       ["network", withdrawal.network, networkOf(chain)],
-      ["contract", withdrawal.contract.toLowerCase(), (currency.contract ?? "").toLowerCase()],
+      ["contract", withdrawal.contract.toLowerCase(), (isTopUp ? "" : (currency.contract ?? "")).toLowerCase()],
       ["amount", amount.ok ? amount.units : amount.code, BigInt(withdrawal.amountUnits)],
     ];
     const wrong = checks.find(([, said, expected]) => said !== expected);

@@ -7,7 +7,8 @@ import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
-import { alarm, closedToNew, lock, type Turn } from "./run.ts";
+import { isFinal } from "../state/withdrawal.ts";
+import { alarm, closedToNew, countKey, lock, type Turn } from "./run.ts";
 
 /** A chain's count ahead of ours for so long is no lagging node. */
 const aheadLockMs = 60_000;
@@ -28,6 +29,7 @@ const witnessesWanted = 2;
 export interface FirstSlot {
   readonly slot: string;
   readonly witnesses: number;
+  readonly address?: string | undefined; // for deposits; the hot account unless told
 }
 
 /**
@@ -40,20 +42,51 @@ export interface FirstSlot {
  */
 export function adopt(
   turn: Turn,
-  chain: ConfiguredChain,
-  { slot, witnesses }: FirstSlot,
+  chain: ConfiguredChain & { readonly name: string },
+  claim: FirstSlot,
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const closed = closedToNew(turn);
   if (closed !== null) return closed;
   const { core, run } = turn;
+  const { slot, witnesses } = claim;
   const network = networkOf(chain);
+  const hot = turn.accountOn(network);
+  const { address = hot } = claim;
+  if (address !== hot) return adoptDeposit(turn, chain, { slot, witnesses, address });
   run.firstSlots.set(network, { slot, witnesses });
-  const known = core.accounts.find(network, turn.accountOn(network));
+  const known = core.accounts.find(network, hot);
   if (known?.adopted === slot) return { ok: true, account: known };
   // One that is too high holds up every payment for good: only nothing at all is taken on the
   // courier's word.
   if (slot !== familyOf(network).slots.first) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}`);
-  return begin(turn, network, slot);
+  return begin(turn, network, hot, slot);
+}
+
+/**
+ * The first counter of an address for deposits that an open sweep empties: whatever enough nodes
+ * count, since it may have been swept before this ledger began. A wrong one holds up that address
+ * alone, and nothing leaves the wallet's own accounts. One that has given a slot answers as it is.
+ */
+function adoptDeposit(
+  turn: Turn,
+  chain: ConfiguredChain & { readonly name: string },
+  { slot, witnesses, address }: Required<FirstSlot> & { readonly address: string },
+): { readonly ok: true; readonly account: Account } | Refusal {
+  const network = networkOf(chain);
+  const known = turn.core.accounts.find(network, address);
+  if (known !== undefined && (isBegun(known) || known.adopted === slot)) return { ok: true, account: known };
+  if (!isSwept(turn, network, address)) return refuse("ACCOUNT_NOT_ADOPTED", address);
+  const wanted = Math.min(witnessesWanted, mostWitnesses(turn, chain.name, witnesses));
+  if (witnesses < wanted) return refuse("ACCOUNT_FIRST_SLOT", `${witnesses} nodes count ${slot}`);
+  return begin(turn, network, address, slot);
+}
+
+function isSwept({ core }: Turn, network: string, address: string): boolean {
+  for (const { job, state } of core.book.open()) {
+    if (job.mode !== "sweep" || job.network !== network || isFinal(state)) continue;
+    if (core.policy.payer(job)?.account === address) return true;
+  }
+  return false;
 }
 
 /**
@@ -74,19 +107,24 @@ export function adoptByPerson(
   const told = turn.run.firstSlots.get(network);
   if (told === undefined) return refuse("ACCOUNT_NOT_ADOPTED", "the courier's nodes have not agreed on a count yet");
   if (told.slot !== slot) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${told.slot}, not ${slot}`);
-  return begin(turn, network, slot);
+  return begin(turn, network, turn.accountOn(network), slot);
 }
 
-function begin(turn: Turn, network: string, slot: string): { readonly ok: true; readonly account: Account } | Refusal {
+function begin(
+  turn: Turn,
+  network: string,
+  address: string,
+  slot: string,
+): { readonly ok: true; readonly account: Account } | Refusal {
   const { core, run } = turn;
-  const address = turn.accountOn(network);
+  const key = countKey(turn, network, address);
   const known = core.accounts.find(network, address);
   const { compare } = familyOf(network).slots;
-  const isLater = known !== undefined && compare(slot, known.adopted) > 0 && !run.adopted.has(network);
+  const isLater = known !== undefined && compare(slot, known.adopted) > 0 && !run.adopted.has(key);
   const isFixed = known !== undefined && (isBegun(known) || isLater || run.adoptions >= adoptionsMax);
   if (isFixed) return refuse("ACCOUNT_ADOPTED", `began at ${known.adopted}`);
-  run.adoptions += 1;
-  if (known === undefined) run.adopted.add(network);
+  if (key === network || known !== undefined) run.adoptions += 1;
+  if (known === undefined) run.adopted.add(key);
   turn.commit([{ kind: "ADOPTED", network, account: address, slot }]);
   const account = core.accounts.find(network, address);
   return account === undefined ? refuse("ACCOUNT_NOT_ADOPTED", network) : { ok: true, account };
@@ -110,26 +148,29 @@ export function checkChainCount(
   chain: ConfiguredChain & { readonly name: string },
   count: string, // the slot that the chain would take next
   witnesses: number,
+  deposit?: string, // another address than the hot one
 ): { readonly ok: true } | Refusal {
   const { core, run, monotonicMs } = turn;
   const network = networkOf(chain);
-  const address = turn.accountOn(network);
+  const address = deposit ?? turn.accountOn(network);
+  const key = countKey(turn, network, address);
   const account = core.accounts.find(network, address);
+  if (key !== network && account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
   const known = mostWitnesses(turn, chain.name, witnesses);
   // What a recovery shows and takes as a floor; nothing else goes by it.
-  if (witnesses >= Math.min(witnessesWanted, known)) run.counts.set(network, count);
+  if (witnesses >= Math.min(witnessesWanted, known)) run.counts.set(key, count);
   if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   if (account === undefined || core.locked !== null || witnesses < Math.min(witnessesWanted, known)) return { ok: true };
   if (familyOf(network).slots.compare(count, account.next) <= 0) {
-    run.aheadSince.delete(network);
+    run.aheadSince.delete(key);
     return { ok: true };
   }
   const detail = `${network}: the chain counts ${count} transactions of ${address}, the ledger ${account.next}`;
   // By the clock that only goes on: ledger time may stand for minutes after another clock had
   // jumped.
-  const since = run.aheadSince.get(network);
+  const since = run.aheadSince.get(key);
   if (since === undefined) {
-    run.aheadSince.set(network, monotonicMs);
+    run.aheadSince.set(key, monotonicMs);
     alarm(turn, "CHAIN_SLOT_AHEAD", detail);
     return { ok: true };
   }

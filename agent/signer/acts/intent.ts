@@ -7,6 +7,7 @@
 import type { Description, Facts } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
 import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Approval } from "../policy/approval.ts";
 import type { Clearance } from "../policy/clearance.ts";
@@ -101,7 +102,8 @@ export function clearPayment(
   const { network, contract, address: destination, amountUnits } = approval;
   const payment = { network, account: account.account, slot, contract, destination, amountUnits };
   const unsigned = transactionsOf(network).build(payment, facts);
-  const built = { approval, unsigned, version, account: account.account, child: null, slot, tipAllowedUnits };
+  const { child = null } = turn.core.policy.payer(job) ?? {};
+  const built = { approval, unsigned, facts, version, account: account.account, child, slot, tipAllowedUnits };
   const cleared = turn.core.policy.clear(built, turn.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
@@ -116,14 +118,18 @@ export function clearCancel(
 ): Cleared | Refusal {
   const closed = closedToNew(turn);
   if (closed !== null) return closed;
-  const slot = slotOf(withdrawal);
+  const slot = slotOf(turn, withdrawal);
   const unsigned = transactionsOf(slot.network).buildCancel(slot, facts);
-  const cleared = turn.core.policy.clearCancel({ ...slot, unsigned, version, tipAllowedUnits }, turn.nowMs);
+  const cleared = turn.core.policy.clearCancel({ ...slot, unsigned, facts, version, tipAllowedUnits }, turn.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
 
-function slotOf({ transactionId, job, account, slot }: Withdrawal): Omit<BuiltCancel, "unsigned" | "version"> {
-  return { transactionId, currency: job.currency, network: job.network, account, child: null, slot };
+function slotOf(
+  { core }: Turn,
+  { transactionId, job, account, slot }: Withdrawal,
+): Omit<BuiltCancel, "unsigned" | "facts" | "version"> {
+  const { child = null } = core.policy.payer(job) ?? {};
+  return { transactionId, currency: laneOf(job), network: job.network, account, child, slot };
 }
 
 function record(
@@ -174,7 +180,8 @@ export function recorded(turn: Turn, withdrawal: Withdrawal, made: Version): Pre
   const { transactionId, account } = withdrawal;
   const { version, digest, intentSeq } = made;
   const unsigned = Uint8Array.from(Buffer.from(made.unsigned.slice(2), "hex"));
-  const built = made.isCancel ? { ...slotOf(withdrawal), unsigned, version } : paymentOf(turn, withdrawal, unsigned, version);
+  const bytes = { unsigned, facts: made.facts ?? {}, version };
+  const built = made.isCancel ? { ...slotOf(turn, withdrawal), ...bytes } : paymentOf(turn, withdrawal, bytes);
   const cleared = turn.core.policy.clearRecorded(built, digest, withdrawal.job);
   if (cleared.ok)
     return { ok: true, work: { transactionId, version, intentSeq, clearance: cleared.clearance, unsigned, account } };
@@ -183,8 +190,13 @@ export function recorded(turn: Turn, withdrawal: Withdrawal, made: Version): Pre
   return refuse("WITHDRAWAL_HELD", cleared.code);
 }
 
-function paymentOf({ core }: Turn, { transactionId, account, slot }: Withdrawal, unsigned: Uint8Array, version: number): Built {
+function paymentOf(
+  { core }: Turn,
+  { transactionId, job, account, slot }: Withdrawal,
+  bytes: Pick<Built, "unsigned" | "facts" | "version">,
+): Built {
   const approval = core.policy.approval(transactionId);
   invariant(approval !== undefined, "a bound withdrawal has its approval");
-  return { approval, unsigned, version, account, child: null, slot };
+  const { child = null } = core.policy.payer(job) ?? {};
+  return { approval, ...bytes, account, child, slot };
 }

@@ -5,6 +5,7 @@
 import { familyOf } from "../../../chains/families.ts";
 import type { Facts, Fees } from "../../../chains/family.ts";
 import { invariant, refuse } from "../../../protocol/fault.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
 import { isCancelling, isOver, type Version } from "../state/withdrawal.ts";
 import { intend, intendCancel, type Prepared, recorded } from "./intent.ts";
@@ -56,7 +57,7 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
   invariant(account !== undefined, "a bound slot has its account");
   const { fees } = familyOf(withdrawal.job.network);
   const facts = fees.read(claimed);
-  const tipAllowedUnits = tipAllowed(fees, newest, core.policy.tipMaxUnits(withdrawal.job.currency));
+  const tipAllowedUnits = tipAllowed(fees, newest, core.policy.tipMaxUnits(laneOf(withdrawal.job)));
   // A person cancelled it: the dearer version is of the cancel, and nothing is paid on this slot
   // any more.
   if (isCancel) {

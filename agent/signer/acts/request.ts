@@ -4,6 +4,7 @@
  * jobs never jams. Touches nothing: records leave through the turn.
  */
 import { transactionIdOf } from "../../../protocol/identity.ts";
+import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import { contentOf, differenceOf } from "../state/content.ts";
@@ -66,5 +67,5 @@ function decide(turn: Turn, job: Job, requestedAt: number): RecordBody {
  */
 function isOwnId({ core }: Turn, job: Job): boolean {
   const { merchant } = core.paired;
-  return job.transactionId === transactionIdOf({ merchant, operation: "withdraw", orderId: job.orderId });
+  return job.transactionId === transactionIdOf({ merchant, operation: operationOf(job.mode), orderId: job.orderId });
 }

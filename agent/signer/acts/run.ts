@@ -43,15 +43,15 @@ export interface Run {
   heardAt: number; // monotonic, when that came
   gatewayLeadMs: number; // most that a verified envelope's time was ahead of the monotonic clock: by the one least long on its way
   adoptions: number; // first counters recorded in this run
-  // network → as the courier said last
+  // network → of the hot account, as the courier said last
   readonly firstSlots: Map<string, { readonly slot: string; readonly witnesses: number }>;
-  readonly adopted: Set<string>; // networks that had no counter before this run
+  readonly adopted: Set<string>; // by `countKey`: accounts that had no counter before this run
   courier: CourierStatus | null;
   readonly alarms: Set<string>; // recorded once per run
-  readonly aheadSince: Map<string, number>; // network → monotonic time when the chain's count was first ahead
+  readonly aheadSince: Map<string, number>; // by `countKey`: monotonic time when the chain's count was first ahead
   // chain → most nodes that agreed lately
   readonly witnesses: Map<string, { readonly most: number; readonly atMs: number }>;
-  // network → the slot that the chain takes next after its final block, as nodes agreed last
+  // by `countKey`: the slot that the chain takes next after its final block, as nodes agreed last
   readonly counts: Map<string, string>;
   readonly orders: Orders;
 }
@@ -129,6 +129,14 @@ export function closedGate({ core, run }: Pick<Turn, "core" | "run">): Refusal |
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
   if (run.orders.isWhole) return refuse("RECOVERY_OFFERED");
   return run.greeted ? null : refuse("SIGNER_NOT_GREETED");
+}
+
+/**
+ * Under which name an account's count is kept: the hot account's is its network.
+ * @public
+ */
+export function countKey(turn: Pick<Turn, "accountOn">, network: string, account: string): string {
+  return account === turn.accountOn(network) ? network : `${network} ${account}`;
 }
 
 /**

@@ -8,7 +8,7 @@ import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { type Account, pendingPerAccountMax } from "../state/accounts.ts";
 import { isFinal, step, type Withdrawal } from "../state/withdrawal.ts";
 import { intend, type Prepared, recorded } from "./intent.ts";
-import { closedGate, pausedBy, type Turn } from "./run.ts";
+import { closedGate, countKey, pausedBy, type Turn } from "./run.ts";
 
 /**
  * The first version of an approved withdrawal. Twice is harmless: a bound one is never bound again,
@@ -37,7 +37,9 @@ export function prepareSign(turn: Turn, transactionId: string, facts: Facts): Pr
   const approval = core.policy.approval(transactionId);
   invariant(approval !== undefined, "an approved withdrawal has its approval");
   const isBound = withdrawal.slot !== "";
-  const account = core.accounts.find(approval.network, turn.accountOn(approval.network));
+  const payer = core.policy.payer(withdrawal.job);
+  if (payer === null) return refuse("JOB_DEPOSIT_ADDRESS");
+  const account = core.accounts.find(approval.network, payer.account);
   if (account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", approval.chain);
   // An opened ledger keeps its slot for it, and nothing was signed there.
   if (isBound) return waitingBelow(core, placeOf(withdrawal)) ?? intend(turn, approval, account, withdrawal.slot, 1, facts);
@@ -93,9 +95,9 @@ function waitingBelow({ book }: Turn["core"], { network, account, slot }: Place)
  * back to before; then what is asked for now may be paid already, and a slot above them would pay
  * it again. It locks when it stays (`checkChainCount`).
  */
-function overtaken({ run }: Turn, { network, next }: Account): Refusal | null {
+function overtaken(turn: Turn, { network, account, next }: Account): Refusal | null {
   const { first, compare } = familyOf(network).slots;
-  const count = run.counts.get(network) ?? first;
+  const count = turn.run.counts.get(countKey(turn, network, account)) ?? first;
   return compare(count, next) <= 0
     ? null
     : refuse("ACCOUNT_BEHIND", `the chain counts ${count} transactions, the ledger ${next}`);

@@ -9,7 +9,7 @@ import { invariant } from "../../../protocol/fault.ts";
 export interface ApprovedFields {
   readonly transactionId: string;
   readonly seq: number; // the APPROVED record
-  readonly currency: string;
+  readonly currency: string; // or the lane of its sweeps or top-ups
   readonly chain: string; // name in the settings
   readonly network: string; // CAIP-2
   readonly contract: string; // EIP-55, "" native

@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import { familyOf } from "../../../chains/families.ts";
 import { formatAmount } from "../../../protocol/amount.ts";
+import { assetOf } from "./asked.ts";
 import type { Limits, Rules } from "./rules.ts";
 
 type Line = ReadonlyMap<string, string>;
@@ -18,13 +19,13 @@ const feeCeilings = ["maxFee", "maxFeePerDay"];
 const meanings = ["network", "contract", "decimal"];
 
 /**
- * One line a currency that has limits, by the currency's name; amounts in base units, lists by
- * their length and hash.
+ * One line a currency that has limits, by its name, and one each for its sweeps and top-ups;
+ * amounts in base units, lists by their length and hash.
  * @public
  */
 export function canonicalLimits({ assets, limits }: Pick<Rules, "assets" | "limits">): readonly string[] {
   return [...limits.keys()].sort().flatMap((currency) => {
-    const asset = assets.get(currency);
+    const asset = assetOf({ assets }, currency);
     const own = limits.get(currency);
     if (asset === undefined || own === undefined) return [];
     const { network, contract, decimal } = asset;
@@ -50,30 +51,55 @@ export function limitsDigest(lines: readonly string[]): string {
  */
 export function loosened(before: readonly string[], now: readonly string[]): readonly string[] {
   const old = new Map(before.map((text) => [lineOf(text).get("currency") ?? "", lineOf(text)]));
-  return now.flatMap((text) => {
+  const found = new Map<string, readonly Looser[]>();
+  for (const text of now) {
     const line = lineOf(text);
-    const currency = line.get("currency") ?? "";
-    const known = old.get(currency);
-    return known === undefined ? [`${currency} is payable, and was not`] : loosenedIn(currency, known, line);
-  });
+    const lane = line.get("currency") ?? "";
+    const known = old.get(lane);
+    const looser = known === undefined ? [{ name: "", says: `${lane} is payable, and was not` }] : loosenedIn(lane, known, line);
+    found.set(lane, looser);
+  }
+  return [...found].flatMap(([lane, looser]) => looser.filter((each) => !follows(lane, each, found)).map(({ says }) => says));
 }
 
-function loosenedIn(currency: string, old: Line, now: Line): readonly string[] {
-  const found: string[] = [];
+/** A limit that lets more through than before, and the sentence on it. */
+interface Looser {
+  readonly name: string;
+  readonly says: string;
+}
+
+/**
+ * What limits the fees of withdrawals limits sweeps and top-ups too, where nothing else is said:
+ * one sentence is enough.
+ */
+const followed: Readonly<Record<string, string>> = { maxPerWithdrawal: "maxFee", maxPerDay: "maxFeePerDay" };
+
+function follows(lane: string, { name }: Looser, found: ReadonlyMap<string, readonly Looser[]>): boolean {
+  const [currency = "", kind] = lane.split(":");
+  if (kind === undefined) return false;
+  const theirs = found.get(currency) ?? [];
+  return theirs.some((each) => each.name === name || each.name === followed[name]);
+}
+
+function loosenedIn(lane: string, old: Line, now: Line): readonly Looser[] {
+  const found: Looser[] = [];
   const say = (name: string, decimal: number): void => {
     const [is, was] = [now, old].map((line) => amountWords(line.get(name), decimal));
-    found.push(`${currency} ${name} ${is}, was ${was}`);
+    found.push({ name, says: `${lane} ${name} ${is}, was ${was}` });
   };
-  for (const name of meanings) if (now.get(name) !== old.get(name)) found.push(`${currency} ${name} is another`);
+  const tell = (name: string, words: string): void => {
+    found.push({ name, says: `${lane} ${words}` });
+  };
+  for (const name of meanings) if (now.get(name) !== old.get(name)) tell(name, `${name} is another`);
   const decimal = Number(now.get("decimal"));
   const { fees } = familyOf(now.get("network") ?? "");
   for (const name of ceilings) if (isAbove(now.get(name), old.get(name))) say(name, decimal);
   for (const name of feeCeilings) if (isAbove(now.get(name), old.get(name))) say(name, fees.decimal);
   if (isAbove(now.get("maxTipGwei"), old.get("maxTipGwei"))) say("maxTipGwei", fees.tipDecimal);
-  if (isAbove(old.get("delayMs"), now.get("delayMs"))) found.push(`${currency} newDestination.delayMinutes is shorter`);
+  if (isAbove(old.get("delayMs"), now.get("delayMs"))) tell("delayMs", "newDestination.delayMinutes is shorter");
   // A list that was empty before can only have become tighter.
   for (const name of ["allow", "deny"])
-    if (old.get(name) !== "0" && now.get(name) !== old.get(name)) found.push(`${currency} ${name} is another list`);
+    if (old.get(name) !== "0" && now.get(name) !== old.get(name)) tell(name, `${name} is another list`);
   return found;
 }
 

@@ -3,7 +3,7 @@
  * the same bytes. Touches nothing.
  */
 import { familyOf } from "../../../chains/families.ts";
-import type { Described, Description } from "../../../chains/family.ts";
+import type { Described, Description, Facts } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Approval } from "./approval.ts";
@@ -16,6 +16,7 @@ import { type Clearance, type ClearedFields, makeClearance } from "./clearance.t
 export interface Built {
   readonly approval: Approval;
   readonly unsigned: Uint8Array;
+  readonly facts: Facts; // that it was built with
   readonly version: number; // 1 first
   readonly account: string; // paying address
   readonly child: number | null; // as in `ClearedFields`
@@ -32,6 +33,7 @@ export interface BuiltCancel {
   readonly currency: string;
   readonly network: string; // CAIP-2
   readonly unsigned: Uint8Array;
+  readonly facts: Facts; // that it was built with
   readonly version: number;
   readonly account: string;
   readonly child: number | null;
@@ -47,7 +49,7 @@ export interface Compared {
 }
 
 /** Refuses with POLICY_NOT_AS_APPROVED or a code of `describe`. */
-export function compare({ approval, unsigned, version, account, child, slot }: Built): Compared | Refusal {
+export function compare({ approval, unsigned, facts, version, account, child, slot }: Built): Compared | Refusal {
   const { network, contract, address, amountUnits, transactionId } = approval;
   const isSame = (said: Description): boolean =>
     said.network === network &&
@@ -55,7 +57,7 @@ export function compare({ approval, unsigned, version, account, child, slot }: B
     said.destination === address &&
     said.amountUnits === amountUnits &&
     said.slot === slot;
-  const read = likeness(transactionsOf(network).describe(unsigned), isSame, "the bytes do not say what was approved");
+  const read = likeness(transactionsOf(network).describe(unsigned, facts), isSame, "the bytes do not say what was approved");
   if (!read.ok) return read;
   const fields = { transactionId, version, account, child, isCancel: false };
   return { ...read, clearance: clearanceFor(network, unsigned, fields) };
@@ -66,13 +68,15 @@ export function compareCancel({
   transactionId,
   network,
   unsigned,
+  facts,
   version,
   account,
   child,
   slot,
 }: BuiltCancel): Compared | Refusal {
   const isSame = (said: Description): boolean => said.network === network && said.slot === slot;
-  const read = likeness(transactionsOf(network).describeCancel(unsigned, account), isSame, "the cancel is not for this slot");
+  const described = transactionsOf(network).describeCancel(unsigned, account, facts);
+  const read = likeness(described, isSame, "the cancel is not for this slot");
   if (!read.ok) return read;
   const fields = { transactionId, version, account, child, isCancel: true };
   return { ...read, clearance: clearanceFor(network, unsigned, fields) };

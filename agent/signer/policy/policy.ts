@@ -4,31 +4,25 @@
  * crash or repeat loosens a limit. Pure: state and question in, answer out. Sources:
  * docs/architecture.md sections 2 and 3.
  */
-import { familyOf } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { Code } from "../../../protocol/codes.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { noPast, type Past } from "../../ledger/past.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
 import { type Approval, makeApproval } from "./approval.ts";
+import { assetOf, destinationOf, isElsewhere, type Payer, payerOf, type Question, readQuestion, strangerAt } from "./asked.ts";
 import { canonicalLimits } from "./canonical.ts";
-import { aboveTip, belowFloor } from "./ceilings.ts";
+import { aboveTip, belowFloor, unbounded } from "./ceilings.ts";
 import { type Built, type BuiltCancel, type Compared, compare, compareCancel } from "./comparison.ts";
 import { Destinations, type Paid, type PaidEntries } from "./destinations.ts";
 import { holdReason, isAbove, likenessOf } from "./holds.ts";
-import { hotOf } from "./own.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 import { aboveWindow, dearer, Sums, type SumsEntries } from "./sums.ts";
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
-
-/**
- * The fields of a job that policy decides by.
- * @public
- */
-export type Question = Pick<Job, "transactionId" | "network" | "mode" | "currency" | "amount" | "address" | "tag" | "expiresAt">;
 
 /**
  * The answer to a question, as the record that follows.
@@ -38,14 +32,6 @@ export type Decision =
   | { readonly decision: "approve"; readonly body: ApprovedBody }
   | { readonly decision: "hold"; readonly code: Code }
   | { readonly decision: "refuse"; readonly code: Code };
-
-/** A job in the agent's own terms. */
-interface Asked {
-  readonly ok: true;
-  readonly asset: Asset;
-  readonly limits: Limits;
-  readonly units: bigint;
-}
 
 /**
  * Policy's part of the folded state, for a checkpoint.
@@ -85,9 +71,14 @@ export class Policy {
     return this.#canonical;
   }
 
-  /** The agent's own row for a currency. */
-  asset(currency: string): Asset | undefined {
-    return this.#rules.assets.get(currency);
+  /** The agent's own row for a currency, or for the lane of its sweeps or top-ups. */
+  asset(lane: string): Asset | undefined {
+    return assetOf(this.#rules, lane);
+  }
+
+  /** The account that pays for a job; null for a sweep from an address that is not the wallet's. */
+  payer(job: Pick<Job, "mode" | "network" | "depositIndex">): Payer | null {
+    return payerOf(this.#rules, job);
   }
 
   /** The recorded yes to a withdrawal that is not finished. */
@@ -95,7 +86,7 @@ export class Policy {
     return this.#approvals.get(transactionId);
   }
 
-  /** Folds one record of the ledger; `currency` is that of the record's withdrawal. */
+  /** Folds one record of the ledger; `currency` is the lane of the record's withdrawal. */
   fold(record: LedgerRecord, currency: string): void {
     this.#sums.fold(record, currency);
     switch (record.kind) {
@@ -129,7 +120,7 @@ export class Policy {
 
   /** Every currency with limits. */
   get currencies(): Iterable<readonly [string, Limits]> {
-    return this.#rules.limits;
+    return [...this.#rules.limits].filter(([lane]) => this.#rules.assets.has(lane));
   }
 
   /**
@@ -146,13 +137,13 @@ export class Policy {
    * ledger time.
    */
   judge(question: Question, requestedAt: number, nowMs: number, isBound = false): Decision {
-    const asked = this.#asked(question);
+    const asked = readQuestion(this.#rules, question);
     if (!asked.ok) return { decision: "refuse", code: asked.code };
-    const { asset, limits, units } = asked;
+    const { lane, asset, limits, units } = asked;
     if (!isBound && nowMs > question.expiresAt) return { decision: "refuse", code: "JOB_EXPIRED" };
     let address = "";
-    if (question.address !== "" || question.mode === "auto") {
-      const destination = this.#destination(question.address, question.network, limits);
+    if (question.address !== "" || question.mode !== "manual") {
+      const destination = destinationOf(this.#rules, question, question.address, limits);
       if (!destination.ok) return { decision: "refuse", code: destination.code };
       address = destination.address;
     }
@@ -160,7 +151,7 @@ export class Policy {
     const { network, mode } = question;
     const code = holdReason({ limits, units, mode, network, address, requestedAt, nowMs }, this.#paid);
     if (code !== null) return { decision: "hold", code };
-    const above = aboveWindow(this.#sums.of(asset.currency), limits, { id: question.transactionId, units }, nowMs);
+    const above = aboveWindow(this.#sums.of(lane), limits, { id: question.transactionId, units }, nowMs);
     if (above !== null) return { decision: "refuse", code: above.code };
     return { decision: "approve", body: approvedBody(question.transactionId, "", asset, address, units) };
   }
@@ -177,16 +168,16 @@ export class Policy {
     nowMs: number,
     isBound = false,
   ): { readonly ok: true; readonly body: ApprovedBody; readonly needsTwo: boolean } | Refusal {
-    const asked = this.#asked(question);
+    const asked = readQuestion(this.#rules, question);
     if (!asked.ok) return asked;
-    const { asset, limits, units } = asked;
+    const { lane, asset, limits, units } = asked;
     if (!isBound && nowMs > question.expiresAt) return refuse("JOB_EXPIRED");
-    const destination = this.#destination(address, question.network, limits);
+    const destination = destinationOf(this.#rules, question, address, limits);
     if (!destination.ok) return destination;
-    if (isElsewhere(question, destination.address)) return refuse("POLICY_NOT_AS_APPROVED", "the job names another address");
+    if (isElsewhere(this.#rules, question, destination.address))
+      return refuse("POLICY_NOT_AS_APPROVED", "the job names another address");
     if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
-    const windows = this.#sums.of(asset.currency);
-    const above = aboveWindow(windows, limits, { id: question.transactionId, units }, nowMs);
+    const above = aboveWindow(this.#sums.of(lane), limits, { id: question.transactionId, units }, nowMs);
     if (above !== null) return above;
     const body = approvedBody(question.transactionId, approver, asset, destination.address, units);
     return { ok: true, body, needsTwo: isAbove(units, limits.twoApproversAboveUnits) };
@@ -218,12 +209,11 @@ export class Policy {
   /**
    * Compares the bytes of a new version with the approval, its fee with the ceilings and, before a
    * nonce is bound, the approval with today's rules. Refuses with POLICY_NOT_AS_APPROVED,
-   * POLICY_FEE_BELOW_FLOOR, POLICY_TIP_ABOVE_MAX, POLICY_FEE_ABOVE_WITHDRAWAL,
-   * POLICY_FEE_ABOVE_DAY, POLICY_NONE, a code of `describe`, or as `judge` does.
+   * POLICY_FEE_*, POLICY_TIP_ABOVE_MAX, POLICY_NONE, a code of `describe`, or as `judge` does.
    */
   clear(built: Built, nowMs: number): Compared | Refusal {
     const { currency, transactionId, network, contract } = built.approval;
-    const asset = this.#rules.assets.get(currency);
+    const asset = this.asset(currency);
     const limits = this.#rules.limits.get(currency);
     if (asset === undefined || limits === undefined) return refuse("POLICY_NONE", currency);
     // The table may have been edited since; a yes is to the network and contract of its day.
@@ -236,6 +226,7 @@ export class Policy {
     const { description } = compared;
     return (
       belowFloor(description) ??
+      unbounded(asset, description) ??
       aboveTip(limits, description, built) ??
       this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
       compared
@@ -255,6 +246,7 @@ export class Policy {
     if (!compared.ok) return compared;
     const { description } = compared;
     return (
+      unbounded(this.asset(currency), description) ??
       aboveTip(limits, description, built) ??
       this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
       compared
@@ -263,15 +255,15 @@ export class Policy {
 
   /** Why a recorded approval is not what the job asks for under today's table, or null. */
   unlike({ network, contract, address, amountUnits }: Approval, job: Question): Refusal | null {
-    const asked = this.#asked(job);
+    const asked = readQuestion(this.#rules, job);
     if (!asked.ok) return asked;
     const { asset, units } = asked;
     const isSame = asset.network === network && asset.contract === contract && units === amountUnits;
-    if (isSame && !isElsewhere(job, address)) return null;
+    if (isSame && !isElsewhere(this.#rules, job, address)) return null;
     return refuse("POLICY_NOT_AS_APPROVED", "the job asks for something else");
   }
 
-  /** The most that a version offers the block's maker; 0 where the currency has no limits. */
+  /** The most that a version offers the block's maker; 0 where the lane has no limits. */
   tipMaxUnits(currency: string): bigint {
     return this.#rules.limits.get(currency)?.maxTipUnits ?? 0n;
   }
@@ -285,8 +277,8 @@ export class Policy {
     const compared = "approval" in built ? compare(built) : compareCancel(built);
     if (!compared.ok) return compared;
     if (compared.clearance.digest !== digest) return refuse("POLICY_NOT_AS_APPROVED", "the digest is of other bytes");
-    const limits = this.#rules.limits.get(job.currency);
-    if (limits === undefined) return refuse("POLICY_NONE", job.currency);
+    const limits = this.#rules.limits.get(laneOf(job));
+    if (limits === undefined) return refuse("POLICY_NONE", laneOf(job));
     if ("approval" in built) {
       const forbidden = this.unlike(built.approval, job) ?? this.#forbidden(built.approval, limits);
       if (forbidden !== null) return forbidden;
@@ -333,28 +325,6 @@ export class Policy {
     return isAboveDay ? refuse("POLICY_FEE_ABOVE_DAY", `${feeMaxUnits} units`) : null;
   }
 
-  /** Translates a job into the agent's own terms, or refuses it. */
-  #asked(question: Question): Asked | Refusal {
-    const asset = this.#rules.assets.get(question.currency);
-    if (asset === undefined) return refuse("POLICY_CURRENCY_UNKNOWN", question.currency);
-    const limits = this.#rules.limits.get(question.currency);
-    if (limits === undefined) return refuse("POLICY_NONE", question.currency);
-    if (question.network !== asset.network) return refuse("JOB_NETWORK", question.network);
-    if (question.tag !== "") return refuse("JOB_TAG_UNSUPPORTED");
-    const amount = parseAmount(question.amount, asset.decimal);
-    return amount.ok ? { ok: true, asset, limits, units: amount.units } : amount;
-  }
-
-  #destination(text: string, network: string, limits: Limits): { readonly ok: true; readonly address: string } | Refusal {
-    const parsed = familyOf(network).parseAddress(text);
-    if (!parsed.ok) return parsed;
-    if (parsed.address === hotOf(this.#rules.own, familyOf(network).name)) return refuse("POLICY_DENIED_OWN");
-    if (this.#rules.contracts.has(parsed.address)) return refuse("POLICY_DENIED_CONTRACT");
-    if (limits.deny.has(parsed.address)) return refuse("POLICY_DENIED");
-    if (limits.allow.size > 0 && !limits.allow.has(parsed.address)) return refuse("POLICY_NOT_ALLOWED");
-    return parsed;
-  }
-
   /**
    * The reason why an approval may not be bound now, or null: the table may have been edited since,
    * or too much is bound already.
@@ -368,22 +338,13 @@ export class Policy {
   }
 
   /** The lists and the limit of one payment. */
-  #forbidden({ network, address, amountUnits }: Approval, limits: Limits): Refusal | null {
-    const destination = this.#destination(address, network, limits);
-    if (!destination.ok) return destination;
+  #forbidden({ currency, network, address, amountUnits }: Approval, limits: Limits): Refusal | null {
+    // Of a sweep and a top-up both ends are made again from the job (`unlike`).
+    const isOwn = !this.#rules.assets.has(currency);
+    const destination = isOwn ? null : strangerAt(this.#rules, address, network, limits);
+    if (destination?.ok === false) return destination;
     return amountUnits > limits.maxPerWithdrawalUnits ? refuse("POLICY_ABOVE_WITHDRAWAL") : null;
   }
-}
-
-/**
- * Whether a job that names its destination names another one; one that names none leaves that to a
- * person.
- */
-function isElsewhere({ network, address, mode }: Question, destination: string): boolean {
-  if (address === "") return mode === "auto";
-  if (address === destination) return false;
-  const parsed = familyOf(network).parseAddress(address);
-  return !parsed.ok || parsed.address !== destination;
 }
 
 /** `approver` is the person's name, "" for policy itself. */

@@ -3,9 +3,10 @@
  * contract and decimals come from here and never from a job. Touches nothing.
  */
 import { families } from "../../../chains/families.ts";
-import type { Family } from "../../../chains/family.ts";
+import type { ConfiguredChain, Family } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { AgentError } from "../../../protocol/fault.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
 import type { PairedAccount } from "../../../protocol/messages.ts";
 import type { PolicySettings, SignerSettings } from "../../config/settings.ts";
 
@@ -16,6 +17,7 @@ import type { PolicySettings, SignerSettings } from "../../config/settings.ts";
 export interface Asset {
   readonly currency: string;
   readonly chain: string; // name in the settings
+  readonly chainSettings: ConfiguredChain;
   readonly network: string; // CAIP-2
   readonly family: Family;
   readonly contract: string; // "" native
@@ -49,7 +51,8 @@ const maxTipGweiDefault = "50";
  */
 export interface Rules {
   readonly assets: ReadonlyMap<string, Asset>; // by currency id
-  // by currency id; a currency without limits pays nothing
+  // by currency id, and by the lane of its sweeps and of its top-ups; without limits nothing is
+  // paid
   readonly limits: ReadonlyMap<string, Limits>;
   readonly own: readonly PairedAccount[]; // the accounts of the wallet; empty before its keys are there
   readonly contracts: ReadonlySet<string>; // every configured token contract, on whatever chain
@@ -74,6 +77,7 @@ export function readRules(
     assets.set(currency, {
       currency,
       chain: entry.chain,
+      chainSettings: chain,
       network,
       family,
       contract,
@@ -85,9 +89,45 @@ export function readRules(
     const asset = assets.get(currency);
     if (asset === undefined) throw wrong(`policy.${currency}`, "names no currency");
     limits.set(currency, limitsOf(policy, `policy.${currency}`, asset));
+    for (const [lane, own] of ownLimits(policy, `policy.${currency}.sweeps`, asset)) limits.set(lane, own);
   }
   const contracts = new Set([...assets.values()].map((asset) => asset.contract).filter((contract) => contract !== ""));
   return { assets, limits, own, contracts };
+}
+
+/** Above every amount that there can be: between the wallet's own accounts only fees are lost. */
+const anyUnits = 2n ** 256n;
+
+/**
+ * The limits of a currency's sweeps and top-ups; none where sweeps are not allowed. Both go to the
+ * wallet's own accounts and nowhere else, so nobody is asked and no list counts.
+ */
+function ownLimits(
+  { sweeps = {}, maxFee, maxFeePerDay, maxTipGwei }: PolicySettings,
+  path: string,
+  { currency, family }: Asset,
+): readonly (readonly [string, Limits])[] {
+  if (sweeps.allowed === false) return [];
+  const { decimal, tipDecimal } = family.fees;
+  const fees = (field: string, text: string): bigint => unitsAt(`${path}.${field}`, text, decimal);
+  const sweep: Limits = {
+    maxPerWithdrawalUnits: anyUnits,
+    maxPerHourUnits: null,
+    maxPerDayUnits: anyUnits,
+    maxFeeUnits: fees("maxFee", sweeps.maxFee ?? maxFee),
+    maxFeePerDayUnits: fees("maxFeePerDay", sweeps.maxFeePerDay ?? maxFeePerDay),
+    maxTipUnits: unitsAt(`${path}.maxTipGwei`, maxTipGwei ?? maxTipGweiDefault, tipDecimal),
+    ...{ holdAboveUnits: null, twoApproversAboveUnits: null, newDestination: null, allow: new Set(), deny: new Set() },
+  };
+  const topUp: Limits = {
+    ...sweep,
+    maxPerWithdrawalUnits: fees("maxTopUp", sweeps.maxTopUp ?? sweeps.maxFee ?? maxFee),
+    maxPerDayUnits: fees("maxTopUpPerDay", sweeps.maxTopUpPerDay ?? sweeps.maxFeePerDay ?? maxFeePerDay),
+  };
+  return [
+    [laneOf({ mode: "sweep", currency }), sweep],
+    [laneOf({ mode: "topup", currency }), topUp],
+  ];
 }
 
 function limitsOf(policy: PolicySettings, path: string, { decimal, family }: Asset): Limits {

@@ -4,12 +4,19 @@
  * the statements for the gateway. Reaches disk and keys only through ledger and vault; clock,
  * chance and sockets are passed in.
  */
-import { familyOf, networkOf } from "../../../chains/families.ts";
+import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { Refusal } from "../../../protocol/fault.ts";
 import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
 import type { RecordBody } from "../../ledger/records.ts";
-import type { CourierAnswers, CourierRequests, UnstickPlan, UnstickWish, WithdrawalView } from "../../socket/verbs.ts";
+import type {
+  AccountView,
+  CourierAnswers,
+  CourierRequests,
+  UnstickPlan,
+  UnstickWish,
+  WithdrawalView,
+} from "../../socket/verbs.ts";
 import { acknowledge } from "../acts/ack.ts";
 import { admit } from "../acts/admit.ts";
 import { adopt, checkChainCount } from "../acts/adopt.ts";
@@ -24,8 +31,9 @@ import { prepareUnstick } from "../acts/unstick.ts";
 import { hotOf } from "../policy/own.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
-import { stepOf, viewOf, withoutBytes } from "../state/view.ts";
+import { showsBytes, stepOf, viewOf, withoutBytes } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
+import { accountOn, sweptAccounts } from "./accounts.ts";
 import { Signatures } from "./signatures.ts";
 import type { SignerOptions } from "./signer-options.ts";
 import { slotOn } from "./slots.ts";
@@ -78,14 +86,11 @@ export class Signer {
     const localMs = this.#options.clock();
     const monotonicMs = this.#options.monotonic();
     return {
-      core,
-      run,
+      ...{ core, run, localMs, monotonicMs },
       // A greeting in the midst of a turn sets time going again.
       get nowMs() {
         return Math.max(core.heads.at, ledgerTime(run, localMs, monotonicMs));
       },
-      localMs,
-      monotonicMs,
       accountOn: (network) => this.#accountOn(network),
       hasRoom: () => this.ledger.hasRoom(),
       hashAt: (seq) => this.ledger.hashAt(seq),
@@ -174,12 +179,13 @@ export class Signer {
     return telling?.from ?? Math.max(this.core.heads.acked.seq, echoed ?? 0);
   }
 
+  /** The hot account on each chain. */
   accounts(): CourierAnswers["hello"]["accounts"] {
-    return Object.entries(this.#options.chains).map(([chain, configured]) => {
-      const network = networkOf(configured);
-      const address = this.#accountOn(network);
-      return { chain, network, address, nextSlot: this.core.accounts.find(network, address)?.next ?? "" };
-    });
+    return Object.keys(this.#options.chains).map((chain) => this.#viewOn(chain));
+  }
+
+  #viewOn(chain: string, address?: string): AccountView {
+    return accountOn(this.core, this.chain(chain), chain, { address, hotOn: (network) => this.#accountOn(network) });
   }
 
   #accountOn(network: string): string {
@@ -193,7 +199,8 @@ export class Signer {
     for (const withdrawal of core.book.open()) if (!isOver(withdrawal)) open.push(this.view(withdrawal));
     const answer = {
       ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: this.#heldThere },
-      ...{ nonce: run.runId, greeted: run.greeted, locked: this.#lockCode(), accounts: this.accounts(), open },
+      ...{ nonce: run.runId, greeted: run.greeted, locked: this.#lockCode(), open },
+      accounts: [...this.accounts(), ...sweptAccounts(open, (chain, address) => this.#viewOn(chain, address))],
       paused: core.paused !== null,
     };
     this.whenDurable(() => reply(answer));
@@ -301,16 +308,16 @@ export class Signer {
     this.#whenDurableLater(() => reply(answer));
   }
 
-  adopt({ chain, slot, witnesses }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
-    const known = slotOn(this.chain(chain), chain, slot);
-    const done = known.ok ? adopt(this.turn(), known.chain, { slot, witnesses }) : known;
-    const account = this.accounts().find((view) => view.chain === chain);
-    this.whenDurable(() => reply(done.ok && account !== undefined ? { ok: true, account } : (done as Refusal)));
+  adopt({ chain: name, slot, witnesses, address }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
+    const known = slotOn(this.chain(name), name, slot);
+    const done = known.ok ? adopt(this.turn(), known.chain, { slot, witnesses, address }) : known;
+    const account = this.#viewOn(name, address);
+    this.whenDurable(() => reply(done.ok ? { ok: true, account } : done));
   }
 
-  account({ chain, slot, witnesses }: CourierRequests["account"], reply: Answer<"account">): void {
-    const known = slotOn(this.chain(chain), chain, slot);
-    const weighed = known.ok ? checkChainCount(this.turn(), { ...known.chain, name: chain }, slot, witnesses) : known;
+  account({ chain: name, slot, witnesses, address }: CourierRequests["account"], reply: Answer<"account">): void {
+    const known = slotOn(this.chain(name), name, slot);
+    const weighed = known.ok ? checkChainCount(this.turn(), known.chain, slot, witnesses, address) : known;
     this.whenDurable(() => reply(weighed));
   }
 
@@ -389,12 +396,4 @@ export class Signer {
     }
     this.#statements.speak();
   }
-}
-
-/**
- * A repeated job may be of a withdrawal whose release is on its way to the disk: its bytes wait for
- * that.
- */
-function showsBytes({ versions }: WithdrawalView): boolean {
-  return versions.some(({ raw }) => raw !== undefined);
 }

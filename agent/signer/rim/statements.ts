@@ -85,7 +85,7 @@ export class Statements {
     const batches = this.#batches(from).slice(0, reportFramesMax);
     this.#statedSeq = Math.max(this.#statedSeq, batches.at(-1)?.head.seq ?? Math.min(from, ledger.durableHead.seq));
     if (batches.length > 0) return batches.map((batch) => this.#frame(batch, true));
-    const word = this.#nothingNew();
+    const word = this.#nothingNew(from);
     const greeted = this.#greetingAt(word.head);
     if (greeted === "" || greeted === this.#saidGreeting) return [];
     this.#statedSeq = Math.max(this.#statedSeq, word.head.seq);
@@ -108,14 +108,20 @@ export class Statements {
   }
 
   /**
-   * The acknowledged head once more, which every gateway holds: repeating it makes no record.
-   * Before the first, what is on disk.
+   * Once more the head up to which everything was said, which the gateway holds when it hears this:
+   * repeating it makes no record, and an older one says nothing of what came since. Before the
+   * first, what is on disk.
    */
-  #nothingNew(): Batch {
+  #nothingNew(said: number): Batch {
     const { core, ledger } = this.#options;
-    const { acked } = core.heads;
-    if (acked.seq === 0) return { after: 0, previous: zeroHash, head: ledger.durableHead, entries: [] };
-    return { after: acked.seq, previous: acked.hash, head: acked, entries: [] };
+    const seq = said > ledger.durableHead.seq ? core.heads.acked.seq : said;
+    if (seq === 0) return { after: 0, previous: zeroHash, head: ledger.durableHead, entries: [] };
+    const hash = this.#hashAt(seq) ?? zeroHash;
+    return { after: seq, previous: hash, head: { seq, hash }, entries: [] };
+  }
+
+  #hashAt(seq: number): string | null {
+    return this.#options.core.heads.hashAt(seq) ?? this.#options.ledger.hashAt(seq);
   }
 
   /**
@@ -130,7 +136,7 @@ export class Statements {
 
   #batches(after: number): readonly Batch[] {
     const { core, ledger } = this.#options;
-    return core.outbox.batches(after, ledger.durableHead, (seq) => core.heads.hashAt(seq) ?? ledger.hashAt(seq));
+    return core.outbox.batches(after, ledger.durableHead, (seq) => this.#hashAt(seq));
   }
 
   /**
@@ -142,6 +148,7 @@ export class Statements {
     const { agent, epoch } = core.paired;
     const greeted = this.#greetingAt(head);
     if (greeted !== "") this.#saidGreeting = greeted;
+    const isOpening = core.opened !== null && core.heads.acked.seq < core.opened.seq;
     const statement: Statement = {
       agent,
       epoch,
@@ -151,6 +158,7 @@ export class Statements {
       head,
       at: core.heads.at,
       ...(isAsked ? { policy: this.#policy } : {}),
+      ...(isOpening ? { opened: core.opened.order } : {}),
       entries,
     };
     return Buffer.from(sealEnvelope("statement", statement, signerKey())).toString("base64");

@@ -30,6 +30,7 @@ const figure = string({ min: 1, max: 39, pattern: /^(?:0|[1-9][0-9]*)$/ });
 const slot = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 const transactionId = hex(16);
 const chain = string({ min: 1, max: 64 });
+const address = string({ min: 1, max: 128, pattern: /^[\x21-\x7e]+$/ });
 const witnesses = integer({ min: 1, max: 64 });
 const text = string({ max: statusTextMax });
 const amount = string({ max: 128, pattern: /^[0-9.]*$/ });
@@ -64,6 +65,7 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   durableMedianUs: integer({ min: 0 }),
   configDigest: hex(32),
   notify: nullable(object({ ok: boolean(), detail: text })),
+  outOfService: list(object({ currency: chain, why: text }), 512),
   lowFunds: list(object({ currency: chain, has: amount, wanted: amount }), 512),
 });
 
@@ -99,8 +101,8 @@ export function courierVerbs(
       (body, reply) => signer.observed(body, reply),
     ),
     each: each(byName, eachMax, "sign", "observed"),
-    adopt: verb("adopt", object({ chain, slot, witnesses }), (body, reply) => signer.adopt(body, reply)),
-    account: verb("account", object({ chain, slot, witnesses }), (body, reply) => signer.account(body, reply)),
+    adopt: verb("adopt", object({ chain, slot, witnesses }, { address }), (body, reply) => signer.adopt(body, reply)),
+    account: verb("account", object({ chain, slot, witnesses }, { address }), (body, reply) => signer.account(body, reply)),
     report: verb("report", object({ after: integer() }), (body, reply) => signer.report(body, reply)),
     tell: verb("tell", object({ courier: courierStatus }), (body, reply) => {
       signer.tell(body);

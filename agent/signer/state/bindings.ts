@@ -28,7 +28,8 @@ export interface Bound {
 interface Bindings {
   readonly bound: readonly Bound[];
   /**
-   * `network slot` of what this ledger had bound, was never out and is another's or nobody's now.
+   * `network account slot` of what this ledger had bound, was never out and is another's or
+   * nobody's now.
    */
   readonly free: ReadonlySet<string>;
 }
@@ -54,13 +55,13 @@ export function bindings(
   const owners = new Map<string, string>();
   for (const item of [...withdrawals, ...ended]) {
     const { network, transactionId } = parseJob(item.job);
-    owners.set(`${network} ${item.slot}`, transactionId);
+    owners.set(`${network} ${item.account} ${item.slot}`, transactionId);
   }
   const free = new Set<string>();
   const contested = new Set<string>();
   const bound = new Map<string, Omit<Bound, "isContested">>();
-  const rivalOf = ({ job, slot, transactionId }: Withdrawal): string => {
-    const owner = owners.get(`${job.network} ${slot}`) ?? "";
+  const rivalOf = ({ job, account, slot, transactionId }: Withdrawal): string => {
+    const owner = owners.get(`${job.network} ${account} ${slot}`) ?? "";
     return owner === transactionId ? "" : owner;
   };
   for (const [id, item] of items) {
@@ -75,7 +76,7 @@ export function bindings(
   }
   for (const [id, own] of ours) {
     if (!isBoundHere(id)) continue;
-    const slot = `${own.job.network} ${own.slot}`;
+    const slot = `${own.job.network} ${own.account} ${own.slot}`;
     const rival = rivalOf(own);
     const item = items.get(id);
     const isAgreed = item?.slot === own.slot;

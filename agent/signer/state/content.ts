@@ -16,11 +16,12 @@ const fieldDigits = 16;
 
 /**
  * Hashes of currency ‖ amount ‖ address ‖ tag, 32 bytes as hex. Amounts come canonical from the
- * parser; an address counts in its checksummed form.
+ * parser; an address counts in its checksummed form, and that of a sweep or a top-up is the one for
+ * deposits.
  * @public
  */
-export function contentOf(job: Pick<Job, "currency" | "amount" | "address" | "tag">): string {
-  const fields = [job.currency, job.amount, canonicalAddress(job.address), job.tag];
+export function contentOf(job: Pick<Job, "currency" | "amount" | "address" | "tag" | "depositAddress">): string {
+  const fields = [job.currency, job.amount, canonicalAddress(job.depositAddress ?? job.address), job.tag];
   return fields.map((text) => domainHash("content", Buffer.from(text)).slice(0, fieldDigits)).join("");
 }
 

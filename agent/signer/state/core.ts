@@ -6,6 +6,7 @@
 import type { KeyObject } from "node:crypto";
 import { publicKeyFromHex } from "../../../protocol/envelope.ts";
 import { invariant } from "../../../protocol/fault.ts";
+import { isInternal, laneOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { RecoverySpend } from "../../../protocol/recovery.ts";
@@ -87,6 +88,7 @@ export interface CoreSnapshot {
  */
 export interface OpenedLedger {
   readonly seq: number; // of its OPENED record
+  readonly order: string; // the gateway's, by name
   readonly tellFrom: number; // the gateway is told again what is recorded after this and closed
   readonly isHolding: boolean; // both went back, and no person has ended it: everything new is held
   // final transactions of the account that nobody could explain
@@ -302,7 +304,7 @@ export class Core {
   #foldWithdrawal(record: WithdrawalRecord): void {
     const from = this.book.find(record.transactionId)?.state;
     const withdrawal = this.book.fold(record);
-    this.policy.fold(record, withdrawal.job.currency);
+    this.policy.fold(record, laneOf(withdrawal.job));
     if (record.kind === "INTENT") this.accounts.fold(record, withdrawal.isKept);
     if (record.kind === "OBSERVED" && record.outcome === "paid") this.#learn(withdrawal, record.at);
     if (record.kind === "OBSERVED" && from !== undefined) {
@@ -312,6 +314,7 @@ export class Core {
   }
 
   #learn({ job, address }: Withdrawal, at: number): void {
+    if (isInternal(job.mode)) return;
     const { network, amount, currency } = job;
     // What the gateway told of may have it as somebody wrote it.
     this.policy.learn(network, { address: canonicalAddress(address), at, amount, currency });

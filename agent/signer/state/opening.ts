@@ -9,6 +9,8 @@ import { familyOf, farthestSlot } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
+import { laneOf, operationOf } from "../../../protocol/job-mode.ts";
+import type { Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { Recovery } from "../../../protocol/recovery.ts";
 import type { RecoveryAccountView, RecoveryWithdrawalView } from "../../socket/recovery-plan.ts";
@@ -38,7 +40,9 @@ export interface Opening {
   readonly nowMs: number; // ledger time
   // in the ledger before, however long ago
   readonly stateOf: (transactionId: string) => State | undefined;
-  readonly decimalOf: (currency: string) => number | undefined;
+  readonly decimalOf: (lane: string) => number | undefined;
+  // whose slots a job's are: the hot address or one for deposits
+  readonly payerOf: (job: Job) => string;
 }
 
 /**
@@ -79,7 +83,10 @@ export function openState(opening: Opening): OpenedState | Refusal {
     policy: { ...old.policy, approvals: [], windows: sumsOf(opening, kept) },
     book: { open: kept, ...ended, unreleased: [], finals: [] },
     outbox: [],
-    opened: { seq: 0, tellFrom, isHolding: both || wasHolding, spends: both ? order.spends : (old.opened?.spends ?? []) },
+    opened: {
+      ...{ seq: 0, order: order.order, tellFrom, isHolding: both || wasHolding },
+      spends: both ? order.spends : (old.opened?.spends ?? []),
+    },
     heldBefore: old.heldBefore ?? 0,
   };
   const here = new Map(old.book.open.map((one) => [one.transactionId, one.state]));
@@ -94,17 +101,18 @@ export function openState(opening: Opening): OpenedState | Refusal {
 /**
  * The gateway's own rules, held against its own word: what breaks them was made by something else.
  */
-function problemOf({ old, order, accountOn }: Opening): Refusal | null {
+function problemOf({ old, order, payerOf }: Opening): Refusal | null {
   const { agent, wallet, merchant } = old.paired;
   const seen = new Set<string>();
   for (const item of [...order.withdrawals, ...order.ended]) {
-    const { transactionId, orderId, ...job } = parseJob(item.job);
+    const job = parseJob(item.job);
+    const { transactionId, orderId } = job;
     if (job.agent !== agent || job.wallet !== wallet) return refuse("RECOVERY_ORDER", `${transactionId} is another agent's`);
-    if (transactionId !== transactionIdOf({ merchant, operation: "withdraw", orderId })) {
+    if (transactionId !== transactionIdOf({ merchant, operation: operationOf(job.mode), orderId })) {
       return refuse("RECOVERY_ORDER", `${transactionId} is not its order's id`);
     }
     if (seen.has(transactionId)) return refuse("RECOVERY_ORDER", `${transactionId} stands twice`);
-    if (item.account !== accountOn(job.network)) return refuse("RECOVERY_ORDER", `${item.account} is not our account`);
+    if (item.account !== payerOf(job)) return refuse("RECOVERY_ORDER", `${item.account} is not our account`);
     if (!isSlot(job.network, item.slot)) return refuse("RECOVERY_ORDER", `slot ${item.slot} cannot be`);
     seen.add(transactionId);
   }
@@ -197,7 +205,7 @@ function sumsOf({ old, order, nowMs, decimalOf }: Opening, kept: readonly Withdr
   const bound = new Set(kept.map(({ transactionId }) => transactionId));
   for (const one of old.book.open) {
     const { transactionId, job } = one;
-    if (!bound.has(transactionId) && !isOver(one)) sums.forget(transactionId, job.currency);
+    if (!bound.has(transactionId) && !isOver(one)) sums.forget(transactionId, laneOf(job));
   }
   const ended = new Set(order.ended.map(({ job }) => parseJob(job).transactionId));
   for (const { currency, units, feesUnits } of order.spent) {
@@ -212,11 +220,11 @@ function sumsOf({ old, order, nowMs, decimalOf }: Opening, kept: readonly Withdr
     if (lost.units !== "0" || lost.feesUnits !== "0") sums.countSpent(`order ${order.order}`, lost, nowMs);
   }
   for (const { transactionId, job, amountUnits, versions } of kept) {
-    const decimal = decimalOf(job.currency);
+    const decimal = decimalOf(laneOf(job));
     const parsed = decimal === undefined ? null : parseAmount(job.amount, decimal);
     const units = amountUnits === "" ? (parsed?.ok ? parsed.units : 0n) : BigInt(amountUnits);
     const feeMaxUnits = versions.map(({ feeMax }) => BigInt(feeMax)).reduce(dearer, 0n);
-    sums.countBound(transactionId, job.currency, units, feeMaxUnits, nowMs);
+    sums.countBound(transactionId, laneOf(job), units, feeMaxUnits, nowMs);
   }
   return sums.entriesAt(nowMs);
 }
@@ -227,24 +235,26 @@ function sumsOf({ old, order, nowMs, decimalOf }: Opening, kept: readonly Withdr
  * not keep them.
  */
 function accountsOf(
-  { old, order, counts, accountOn }: Opening,
+  opening: Opening,
   kept: readonly Withdrawal[],
   free: ReadonlySet<string>,
 ): { readonly ok: true; readonly entries: AccountEntries; readonly views: readonly RecoveryAccountView[] } | Refusal {
+  const { old, order, counts, accountOn } = opening;
   const known = new Map(old.accounts.filter(([network, of]) => of === accountOn(network)).map((each) => [each[0], each]));
   const mine = order.accounts.filter(({ network, account }) => account === accountOn(network));
   const told = new Map(mine.map(({ network, next }) => [network, next]));
   const counted = [...counts].filter(([network, count]) => count !== familyOf(network).slots.first).map(([network]) => network);
-  const networks = new Set([...known.keys(), ...told.keys(), ...counted, ...kept.map(({ job }) => job.network)]);
-  const entries: AccountEntries[number][] = old.accounts.filter(([network, of]) => of !== accountOn(network));
+  const paying = kept.filter(({ job, account }) => account === accountOn(job.network));
+  const networks = new Set([...known.keys(), ...told.keys(), ...counted, ...paying.map(({ job }) => job.network)]);
+  const entries: AccountEntries[number][] = [];
   const views: RecoveryAccountView[] = [];
   for (const network of [...networks].sort()) {
     const { slots } = familyOf(network);
     const account = accountOn(network);
-    const own = kept.filter(({ job }) => job.network === network);
+    const own = paying.filter(({ job }) => job.network === network);
     const [, , adopted = slots.first, ledgerNext = ""] = known.get(network) ?? [];
     const marks = [told.get(network), counts.get(network), ...own.map(({ slot }) => slots.next(slot))];
-    const floor = withoutFree(network, ledgerNext || slots.first, free);
+    const floor = withoutFree({ network, account, mark: ledgerNext || slots.first }, free);
     const next = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);
     if (!isSlot(network, next)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
     // An account that nothing was ever bound on begins as any other does.
@@ -254,13 +264,49 @@ function accountsOf(
     const chainCount = counts.get(network) ?? "";
     views.push({ network, account, ledgerNext, gatewayNext: told.get(network) ?? "", chainCount, next });
   }
+  const swept = sweptOf(opening, kept);
+  if (!swept.ok) return swept;
+  return { ok: true, entries: [...entries, ...swept.entries], views: [...views, ...swept.views] };
+}
+
+/**
+ * Addresses for deposits. One that keeps a slot goes on above everything that ledger and order know
+ * of; any other begins anew with its next sweep, where the nodes agree on a count.
+ */
+function sweptOf(
+  { old, order, accountOn }: Opening,
+  kept: readonly Withdrawal[],
+): { readonly ok: true; readonly entries: AccountEntries; readonly views: readonly RecoveryAccountView[] } | Refusal {
+  const mine = new Map<string, Withdrawal[]>();
+  for (const one of kept) {
+    if (one.account === accountOn(one.job.network)) continue;
+    const key = `${one.job.network} ${one.account}`;
+    mine.set(key, [...(mine.get(key) ?? []), one]);
+  }
+  const entries: AccountEntries[number][] = [];
+  const views: RecoveryAccountView[] = [];
+  for (const [key, own] of [...mine].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const [network = "", address = ""] = key.split(" ");
+    const [, , , ledgerNext = ""] = old.accounts.find(([at, of]) => at === network && of === address) ?? [];
+    const gatewayNext = order.accounts.find((each) => each.network === network && each.account === address)?.next ?? "";
+    const { slots } = familyOf(network);
+    const marks = [ledgerNext, gatewayNext].filter((mark) => mark !== "");
+    const next = farthestSlot(network, [slots.first, ...marks, ...own.map(({ slot }) => slots.next(slot))]);
+    if (!isSlot(network, next)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
+    entries.push([network, address, slots.first, next, own.filter(({ state }) => isPending(state)).length]);
+    views.push({ network, account: address, ledgerNext, gatewayNext, chainCount: "", next });
+  }
   return { ok: true, entries, views };
 }
 
 /** The mark moves down over the free slots right below it. */
-function withoutFree(network: string, mark: string, free: ReadonlySet<string>): string {
+function withoutFree(
+  { network, account, mark }: { readonly network: string; readonly account: string; readonly mark: string },
+  free: ReadonlySet<string>,
+): string {
   const { slots } = familyOf(network);
-  const own = [...free].flatMap((each) => (each.startsWith(`${network} `) ? [each.slice(network.length + 1)] : []));
+  const start = `${network} ${account} `;
+  const own = [...free].flatMap((each) => (each.startsWith(start) ? [each.slice(start.length)] : []));
   let floor = mark;
   for (const slot of own.sort(slots.compare).reverse()) if (slots.next(slot) === floor) floor = slot;
   return floor;

@@ -3,6 +3,7 @@
  * released, and not while the withdrawal is quarantined, but for a cancel's. Touches nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
 import type { VersionView, WaitView, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
 import { canonicalAddress } from "./content.ts";
@@ -16,7 +17,7 @@ import { isOver, isUnjudged, type Version, type Withdrawal } from "./withdrawal.
 export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
   const { job } = withdrawal;
   const { state, code, changedAt, account, slot, versions, isOver: isDone } = stepOf(withdrawal);
-  const asset = policy.asset(job.currency);
+  const asset = policy.asset(laneOf(job));
   const amountUnits = unitsOf(withdrawal, policy);
   return {
     transactionId: withdrawal.transactionId,
@@ -37,6 +38,7 @@ export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
     requestedAt: withdrawal.requestedAt,
     changedAt,
     expiresAt: job.expiresAt,
+    payer: account || (policy.payer(job)?.account ?? ""),
     account,
     slot,
     versions,
@@ -94,13 +96,22 @@ export function withoutBytes(step: WithdrawalStep): WithdrawalStep {
 }
 
 /**
+ * A repeated job may be of a withdrawal whose release is on its way to the disk: its bytes wait for
+ * that.
+ * @public
+ */
+export function showsBytes({ versions }: WithdrawalView): boolean {
+  return versions.some(({ raw }) => raw !== undefined);
+}
+
+/**
  * Base units: of the approval when there is one, else as the table reads the job, "" when it
  * cannot.
  * @public
  */
 export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
   if (withdrawal.amountUnits !== "") return withdrawal.amountUnits;
-  const asset = policy.asset(withdrawal.job.currency);
+  const asset = policy.asset(laneOf(withdrawal.job));
   const amount = asset === undefined ? null : parseAmount(withdrawal.job.amount, asset.decimal);
   return amount?.ok ? amount.units.toString() : "";
 }

@@ -3,7 +3,7 @@
  */
 import { readBlock, readHead, readPlacedLogs, readReceipt } from "../../../chains/evm/answers.ts";
 import { readEnvelopes } from "../../../chains/evm/rpc-envelope.ts";
-import type { Seeded } from "../../../test/support/seeded.ts";
+import type { Seeded } from "../../../rig/seeded.ts";
 import { bentText } from "../bend.ts";
 import { bytes, codeOr, must, type Target, textOf } from "../target.ts";
 import { hot, receiver } from "./honest.ts";

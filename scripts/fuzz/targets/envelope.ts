@@ -13,7 +13,7 @@ import {
 import { type EnvelopeKind, envelopeKinds } from "../../../protocol/messages.ts";
 import * as payloads from "../../../protocol/payloads.ts";
 import { parseRecovery } from "../../../protocol/recovery.ts";
-import type { Seeded } from "../../../test/support/seeded.ts";
+import type { Seeded } from "../../../rig/seeded.ts";
 import { bentText } from "../bend.ts";
 import { mutate } from "../mutate.ts";
 import { bytes, codeOr, must, same, type Target, textOf } from "../target.ts";

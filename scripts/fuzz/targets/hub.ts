@@ -15,8 +15,8 @@ import { createSignals } from "../../../gateway/store/signals.ts";
 import { type Store, storeOver } from "../../../gateway/store/store.ts";
 import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../../protocol/envelope.ts";
 import { parseChallenge } from "../../../protocol/payloads.ts";
-import { type AgentKeys, askWithdrawal, pairAgent, silentLog } from "../../../test/support/gateway-database.ts";
-import type { Seeded } from "../../../test/support/seeded.ts";
+import { type AgentKeys, askWithdrawal, pairAgent, silentLog } from "../../../rig/gateway-database.ts";
+import type { Seeded } from "../../../rig/seeded.ts";
 import { bentText } from "../bend.ts";
 import { bytes, must, type Target, textOf } from "../target.ts";
 import { at, entries, hot, opened, receiver } from "./honest.ts";
@@ -84,10 +84,11 @@ function open(): World {
 /** The gateway's operator gave an order to recover: the agent's ledger goes on from record 8. */
 function order({ store }: World): void {
   store.database.run(
-    "INSERT OR IGNORE INTO recoveries (agent, epoch, at, heldSeq, heldHash) VALUES (?, 2, ?, 8, ?)",
+    "INSERT OR IGNORE INTO recoveries (agent, epoch, at, heldSeq, heldHash, mark) VALUES (?, 2, ?, 8, ?, ?)",
     agentId,
     at,
     "e".repeat(64),
+    "9".repeat(32),
   );
 }
 
@@ -155,6 +156,7 @@ const beat = { agent: agentId, head: { seq: 8, hash: "e".repeat(64) }, at };
 const helloLine = `hello ${JSON.stringify(hello)}`;
 const again = {
   ...{ ...statement, ...behind, head: { seq: 12, hash: "c".repeat(64) } },
+  opened: "9".repeat(64),
   entries: opened.map((entry) => ("transactionId" in entry ? { ...entry, transactionId: id(4) } : entry)),
 };
 const said = [statement, next, refused, again];

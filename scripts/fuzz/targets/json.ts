@@ -3,7 +3,7 @@
  * and nothing in it was lost.
  */
 import { jsonLimits, parseJson } from "../../../protocol/json.ts";
-import type { Seeded } from "../../../test/support/seeded.ts";
+import type { Seeded } from "../../../rig/seeded.ts";
 import { anything, bentText } from "../bend.ts";
 import { bytes, codeOr, must, type Shape, same, type Target } from "../target.ts";
 import { honest } from "./honest.ts";

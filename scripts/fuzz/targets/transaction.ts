@@ -6,7 +6,7 @@ import { Interface, Transaction } from "ethers";
 import { decodeRlp, encodeRlp, type RlpItem } from "../../../chains/evm/rlp.ts";
 import { buildTransfer, type Description, describe } from "../../../chains/evm/transaction.ts";
 import { codes } from "../../../protocol/codes.ts";
-import type { Seeded } from "../../../test/support/seeded.ts";
+import type { Seeded } from "../../../rig/seeded.ts";
 import { must, type Target } from "../target.ts";
 import { hot, receiver } from "./honest.ts";
 

@@ -5,7 +5,7 @@
 
 import { buildTransfer } from "../../../chains/tron/transaction.ts";
 import { codes } from "../../../protocol/codes.ts";
-import { payer, plain, token, transferBy } from "../../../test/support/tron-values.ts";
+import { payer, plain, token, transferBy } from "../../../rig/tron-values.ts";
 import { must, type Target } from "../target.ts";
 import { judgeBytes } from "../tron-judged.ts";
 import { mutateRawData } from "../tron-mutations.ts";

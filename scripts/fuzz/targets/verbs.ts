@@ -11,10 +11,10 @@ import type { Answer } from "../../../agent/socket/verbs.ts";
 import { codes } from "../../../protocol/codes.ts";
 import { sealEnvelope } from "../../../protocol/envelope.ts";
 import { recoveryNameOf } from "../../../protocol/recovery.ts";
-import { bijection, monotone, writeAhead } from "../../../test/invariants.ts";
-import { MemoryDisk } from "../../../test/support/ledger-disk.ts";
-import type { Seeded } from "../../../test/support/seeded.ts";
-import { agentId, facts, hot, Rig, wallet } from "../../../test/support/signer-rig.ts";
+import { bijection, monotone, writeAhead } from "../../../rig/invariants.ts";
+import { MemoryDisk } from "../../../rig/ledger-disk.ts";
+import type { Seeded } from "../../../rig/seeded.ts";
+import { agentId, facts, hot, Rig, wallet } from "../../../rig/signer-rig.ts";
 import { gatewayKey, tellStory } from "../../images/story.ts";
 import { bentText } from "../bend.ts";
 import { bytes, codeOr, must, type Target } from "../target.ts";
@@ -53,6 +53,7 @@ const courier = {
   durableMedianUs: 0,
   configDigest: "c0".repeat(32),
   notify: null,
+  outOfService: [],
   lowFunds: [],
 };
 
@@ -61,7 +62,7 @@ const contents = {
   ...{ agent: agentId, wallet, epoch: 2, answers: sample.nonce, part: 1, parts: 1, held: null, jobs: sample.gateway.last },
   ...{ accounts: [{ network: "eip155:31337", account: hot, next: "9" }], spent: [], withdrawals: [], ended: [] },
 };
-const order = { ...contents, order: recoveryNameOf(contents), at: sample.now };
+const order = { ...contents, order: recoveryNameOf("", contents), at: sample.now };
 
 /** Honest requests by socket; `transactionId` is filled in. */
 const requests: readonly (readonly ["c" | "o", object])[] = [

@@ -28,7 +28,7 @@ export function showRecovery(turn: Turn, both: boolean): Planned {
   const { run } = turn;
   const order = run.orders.whole;
   if (order === null) return refuse("RECOVERY_NONE");
-  const shown = { order, counts: new Map(run.counts), both };
+  const shown = { order, counts: hotCounts(run.counts), both };
   const planned = plan(turn, shown);
   if (planned.ok) run.orders.show(shown);
   return planned;
@@ -65,6 +65,13 @@ export function recover(turn: Turn, digest: string): { readonly ok: true; readon
   return { ok: true, plan: planned.plan };
 }
 
+/**
+ * Of the accounts that pay withdrawals: an address for deposits begins anew where its nodes say.
+ */
+function hotCounts(counts: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return new Map([...counts].filter(([name]) => !name.includes(" ")));
+}
+
 function plan(turn: Turn, { order, counts, both }: Shown): Planned {
   const { core, run } = turn;
   const { head } = core.heads;
@@ -77,7 +84,8 @@ function plan(turn: Turn, { order, counts, both }: Shown): Planned {
     ...{ old: core.snapshot(), order, counts, both, nowMs, tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0) },
     accountOn: (network) => turn.accountOn(network),
     stateOf: (id) => core.book.stateOf(id),
-    decimalOf: (currency) => core.policy.asset(currency)?.decimal,
+    decimalOf: (lane) => core.policy.asset(lane)?.decimal,
+    payerOf: (job) => core.policy.payer(job)?.account ?? "",
   });
   if (!opened.ok) return opened;
   const { accounts, kept, left, state } = opened;

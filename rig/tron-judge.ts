@@ -4,7 +4,7 @@
  */
 import { createRequire } from "node:module";
 import { TronWeb, utils } from "tronweb";
-import type { Transfer } from "../../chains/tron/raw-data.ts";
+import type { Transfer } from "../chains/tron/raw-data.ts";
 
 interface BinaryReader {
   nextField(): boolean;

@@ -1,8 +1,9 @@
 /**
- * Transfers on Tron for tests: fixed ones, and by chance. Addresses by tronweb, never by our code.
+ * Transfers on Tron for tests and tools: fixed ones, and by chance. Addresses by tronweb, never by
+ * our code.
  */
 import { utils } from "tronweb";
-import type { Transfer } from "../../chains/tron/raw-data.ts";
+import type { Transfer } from "../chains/tron/raw-data.ts";
 import type { Seeded } from "./seeded.ts";
 
 /** Bytes of a key by chance, never zero and below the order. */

@@ -7,12 +7,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { hotAddressOn } from "../../gateway/store/agent-accounts.ts";
-import { reserve } from "../../gateway/store/reserved.ts";
-import type { AgentRow, TransactionRow } from "../../gateway/store/rows.ts";
-import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
-import { appendJob } from "../../gateway/withdrawals/jobs.ts";
-import { publicKeyHex } from "../../protocol/envelope.ts";
+import { hotAddressOn } from "../gateway/store/agent-accounts.ts";
+import { reserve } from "../gateway/store/reserved.ts";
+import type { AgentRow, TransactionRow } from "../gateway/store/rows.ts";
+import { createStore, openStore, type Store } from "../gateway/store/store.ts";
+import { appendJob } from "../gateway/withdrawals/jobs.ts";
+import { publicKeyHex } from "../protocol/envelope.ts";
 
 export const silentLog = pino({ level: "silent" });
 

@@ -11,23 +11,23 @@ import { join } from "node:path";
 import { mnemonicToSeedSync } from "bip39";
 import type { FastifyInstance } from "fastify";
 import { type Logger, pino } from "pino";
-import { deriveAccounts, namedAccounts, proveAccounts, type WalletAccount } from "../../agent/keystore/nodes.ts";
-import { addOperations } from "../../gateway/api/routes.ts";
-import { createServer } from "../../gateway/api/server.ts";
-import { addStation } from "../../gateway/api/station.ts";
-import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
-import type { NewKey } from "../../gateway/auth/keys.ts";
-import { parseConfig } from "../../gateway/config.ts";
-import { addDescription } from "../../gateway/openapi/openapi.ts";
-import { addKey, createMerchant, type Operator } from "../../gateway/operator/people.ts";
-import { createBoard } from "../../gateway/prices/board.ts";
-import type { Service } from "../../gateway/service.ts";
-import { createSignals } from "../../gateway/store/signals.ts";
-import { createStore } from "../../gateway/store/store.ts";
-import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
-import { publicKeyHex } from "../../protocol/envelope.ts";
-import { walletFingerprintOf } from "../../protocol/identity.ts";
-import type { PairingTranscript } from "../../protocol/messages.ts";
+import { deriveAccounts, namedAccounts, proveAccounts, type WalletAccount } from "../agent/keystore/nodes.ts";
+import { addOperations } from "../gateway/api/routes.ts";
+import { createServer } from "../gateway/api/server.ts";
+import { addStation } from "../gateway/api/station.ts";
+import { createGatewayKey } from "../gateway/auth/gateway-key.ts";
+import type { NewKey } from "../gateway/auth/keys.ts";
+import { parseConfig } from "../gateway/config.ts";
+import { addDescription } from "../gateway/openapi/openapi.ts";
+import { addKey, createMerchant, type Operator } from "../gateway/operator/people.ts";
+import { createBoard } from "../gateway/prices/board.ts";
+import type { Service } from "../gateway/service.ts";
+import { createSignals } from "../gateway/store/signals.ts";
+import { createStore } from "../gateway/store/store.ts";
+import { createWaiters } from "../gateway/withdrawals/waiters.ts";
+import { publicKeyHex } from "../protocol/envelope.ts";
+import { walletFingerprintOf } from "../protocol/identity.ts";
+import type { PairingTranscript } from "../protocol/messages.ts";
 import {
   accountDigestOf,
   parseApiKey,
@@ -35,7 +35,7 @@ import {
   sealTranscript,
   signTranscript,
   type TranscriptProofs,
-} from "../../protocol/pairing.ts";
+} from "../protocol/pairing.ts";
 
 export const usdtContract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 const otherContract = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";

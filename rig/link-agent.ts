@@ -4,22 +4,11 @@
  */
 import { createHash, type KeyObject } from "node:crypto";
 import { WebSocket } from "ws";
-import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
-import { zeroHash } from "../../protocol/identity.ts";
-import type {
-  Ack,
-  Beat,
-  Challenge,
-  Entry,
-  EnvelopeKind,
-  Head,
-  Hello,
-  Jobs,
-  Statement,
-  Welcome,
-} from "../../protocol/messages.ts";
-import { parseAck, parseBeat, parseChallenge, parseJobs, parseWelcome } from "../../protocol/payloads.ts";
-import { parseRecovery, type Recovery } from "../../protocol/recovery.ts";
+import { openEnvelope, sealEnvelope } from "../protocol/envelope.ts";
+import { zeroHash } from "../protocol/identity.ts";
+import type { Ack, Beat, Challenge, Entry, EnvelopeKind, Head, Hello, Jobs, Statement, Welcome } from "../protocol/messages.ts";
+import { parseAck, parseBeat, parseChallenge, parseJobs, parseWelcome } from "../protocol/payloads.ts";
+import { parseRecovery, type Recovery } from "../protocol/recovery.ts";
 import type { AgentKeys } from "./gateway-database.ts";
 
 type Body<T> = T extends Entry ? Omit<T, "seq" | "at"> : never;

@@ -3,24 +3,24 @@
  * gateway's side of the talk, honest unless told otherwise. Time stands until the test moves it,
  * and nothing becomes durable before `settle`.
  */
-import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { createPublicKey, type KeyObject } from "node:crypto";
 import { mnemonicToSeedSync } from "bip39";
-import type { SignerSettings } from "../../agent/config/settings.ts";
-import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
-import { Secret } from "../../agent/keystore/secret.ts";
-import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
-import type { LedgerRecord } from "../../agent/ledger/records.ts";
-import { versionsApartMs } from "../../agent/signer/acts/replace.ts";
-import { beginRun } from "../../agent/signer/acts/run.ts";
-import { readRules } from "../../agent/signer/policy/rules.ts";
-import { Signer } from "../../agent/signer/rim/signer.ts";
-import type { SignerOptions } from "../../agent/signer/rim/signer-options.ts";
-import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
-import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
-import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
-import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
-import { unlockVault } from "../../agent/signer/vault/vault.ts";
-import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
+import type { SignerSettings } from "../agent/config/settings.ts";
+import { deriveAccounts, walletOf } from "../agent/keystore/nodes.ts";
+import { Secret } from "../agent/keystore/secret.ts";
+import { createLedger, openLedger } from "../agent/ledger/ledger.ts";
+import type { LedgerRecord } from "../agent/ledger/records.ts";
+import { versionsApartMs } from "../agent/signer/acts/replace.ts";
+import { beginRun } from "../agent/signer/acts/run.ts";
+import { readRules } from "../agent/signer/policy/rules.ts";
+import { Signer } from "../agent/signer/rim/signer.ts";
+import type { SignerOptions } from "../agent/signer/rim/signer-options.ts";
+import { courierVerbs } from "../agent/signer/sockets/courier.ts";
+import { operatorVerbs } from "../agent/signer/sockets/operator.ts";
+import { Core, type CoreSnapshot } from "../agent/signer/state/core.ts";
+import { ledgerTime } from "../agent/signer/state/ledger-time.ts";
+import { unlockVault } from "../agent/signer/vault/vault.ts";
+import type { FirstSlotView } from "../agent/socket/first-slot.ts";
 import type {
   AccountView,
   CourierAnswers,
@@ -29,13 +29,14 @@ import type {
   SignerStatus,
   WaitView,
   WithdrawalView,
-} from "../../agent/socket/verbs.ts";
-import { openEnvelope, publicKeyHex, sealEnvelope, signJob } from "../../protocol/envelope.ts";
-import { agentEvents } from "../../protocol/events.ts";
-import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
-import { parseJson } from "../../protocol/json.ts";
-import type { Ack, Head, Job, Jobs, Statement, Welcome } from "../../protocol/messages.ts";
-import { parseStatement } from "../../protocol/payloads.ts";
+} from "../agent/socket/verbs.ts";
+import { openEnvelope, publicKeyHex } from "../protocol/envelope.ts";
+import { agentEvents } from "../protocol/events.ts";
+import { zeroHash } from "../protocol/identity.ts";
+import { parseJson } from "../protocol/json.ts";
+import type { Job, Statement } from "../protocol/messages.ts";
+import { parseStatement } from "../protocol/payloads.ts";
+import { GatewaySide } from "./gateway-side.ts";
 import { MemoryDisk } from "./ledger-disk.ts";
 import { testSeal } from "./ledger-seal.ts";
 
@@ -80,6 +81,9 @@ export const settings: SignerSettings = {
   config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
 };
 
+/** What the gateway's side knows of this signer. */
+export const known = { agentId, wallet, merchant, receiver: shop, begun };
+
 export const facts = { gasLimit: "65000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
 
 /** Any verb's answer: the fields of all of them, of which those of its verb are there. */
@@ -101,74 +105,6 @@ export interface AnyAnswer
   readonly segments: number;
 }
 
-/**
- * What the gateway would sign, with its own memory of the chain of jobs and of the agent's ledger.
- */
-export class Gateway {
-  readonly key: KeyObject;
-  readonly texts: string[] = [];
-  /**
-   * What its own nodes call ended: all that the courier told, unless a test takes something out.
-   */
-  readonly ended = new Set<string>();
-  stored: Head | null = null;
-  last = { sequence: 0, hash: zeroHash };
-  epoch = 1;
-  #orders = 0;
-  #connections = 0;
-  readonly #clock: () => number;
-
-  constructor(clock: () => number, key: KeyObject = generateKeyPairSync("ed25519").privateKey) {
-    this.#clock = clock;
-    this.key = key;
-  }
-
-  /** Makes the next job in the chain and remembers its text. */
-  job(change: Partial<Job> = {}, at = begun): Job {
-    const orderId = change.orderId ?? `order-${++this.#orders}`;
-    const job: Job = {
-      ...{ agent: agentId, wallet, network: "eip155:31337", epoch: this.epoch, sequence: this.last.sequence + 1 },
-      ...{ previous: this.last.hash, issuedAt: at, expiresAt: at + 86_400_000, mode: "auto" },
-      transactionId: transactionIdOf({ merchant, operation: "withdraw", orderId }),
-      ...{ orderId, currency: "usdt", amount: "1.5", address: shop, tag: "" },
-      ...change,
-    };
-    const text = JSON.stringify(job);
-    this.texts.push(text);
-    this.last = { sequence: job.sequence, hash: jobHashOf(text) };
-    return job;
-  }
-
-  jobs(texts: readonly string[], change: Partial<Jobs> = {}, key = this.key): Uint8Array {
-    const signed = { signatures: texts.map((text) => signJob(text, key)) };
-    return sealEnvelope(
-      "jobs",
-      { agent: agentId, wallet, epoch: this.epoch, echo: this.stored, at: this.#clock(), jobs: texts, ...signed, ...change },
-      key,
-    );
-  }
-
-  welcome(answers: string, change: Partial<Welcome> = {}, key = this.key): Uint8Array {
-    const welcome = {
-      agent: agentId,
-      wallet,
-      epoch: this.epoch,
-      challenge: (++this.#connections).toString(16).padStart(64, "0"),
-      answers,
-      echo: this.stored,
-      jobs: this.last,
-      at: this.#clock(),
-      ...change,
-    };
-    return sealEnvelope("welcome", welcome, key);
-  }
-
-  ack(head: Head, change: Partial<Ack> = {}, key = this.key): Uint8Array {
-    const ended = [...this.ended].slice(-256);
-    return sealEnvelope("ack", { agent: agentId, epoch: this.epoch, head, ended, at: this.#clock(), ...change }, key);
-  }
-}
-
 export interface RigOptions {
   readonly settings?: SignerSettings;
   readonly segmentBytesMax?: number;
@@ -180,7 +116,7 @@ export interface RigOptions {
 }
 
 export class Rig {
-  readonly gateway: Gateway;
+  readonly gateway: GatewaySide;
   readonly pushes: Push[] = [];
   readonly logged: string[] = [];
   /** Every raw transaction that left the signer in an answer or push. */
@@ -202,7 +138,7 @@ export class Rig {
 
   constructor(options: RigOptions = {}) {
     this.#options = options;
-    this.gateway = new Gateway(() => this.now, options.gatewayKey);
+    this.gateway = new GatewaySide(known, () => this.now, options.gatewayKey);
     const gatewayKey = publicKeyHex(this.gateway.key);
     if (options.found !== undefined) this.disk = options.found;
     else

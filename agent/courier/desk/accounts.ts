@@ -1,0 +1,96 @@
+/**
+ * The paying accounts in the desk's memory: the hot one of each chain, and an address for deposits
+ * for as long as a sweep of it is open. Pure data; changed only by the desk's own steps.
+ */
+import type { OpenSlots } from "../../../protocol/messages.ts";
+import { openAccountsMax } from "../../../protocol/payloads.ts";
+import type { AccountView, WithdrawalView } from "../../socket/verbs.ts";
+import type { Account, Book, Counted } from "./item.ts";
+
+export const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: null, latest: null };
+
+/**
+ * Under which name a book has an account. `deposit` is an address for deposits, undefined for the
+ * chain's hot account.
+ */
+export function accountKey(chain: string, deposit: string | undefined): string {
+  return deposit === undefined ? chain : `${chain} ${deposit}`;
+}
+
+/** How an effect names the account that its answer is for. */
+export function named({ chain, address, isDeposit }: Account): { readonly chain: string; readonly account?: string } {
+  return isDeposit ? { chain, account: address } : { chain };
+}
+
+export function putAccount(book: Book, view: AccountView): Account {
+  const isDeposit = view.deposit === true;
+  const key = accountKey(view.chain, isDeposit ? view.address : undefined);
+  let account = book.accounts.get(key);
+  if (account === undefined) {
+    account = {
+      isDeposit,
+      chain: view.chain,
+      network: view.network,
+      address: view.address,
+      nextSlot: view.nextSlot,
+      facts: null,
+      head: -1,
+      foundLately: 0,
+      away: "",
+      queues: new Map(),
+      flight: new Set(),
+      pending: new Set(),
+      unincluded: new Set(),
+      reservedNative: 0n,
+      reservedTokens: new Map(),
+      settling: [],
+      counters: { ...uncounted },
+    };
+    book.accounts.set(key, account);
+  }
+  account.nextSlot = view.nextSlot;
+  return account;
+}
+
+/**
+ * The account that pays a withdrawal; undefined for a chain that this agent does not have. An
+ * address for deposits is known from its first sweep on, and its next slot once it was asked for.
+ */
+export function payerOf(book: Book, { mode, chain, network, payer }: WithdrawalView): Account | undefined {
+  const isSweep = mode === "sweep" && payer !== "";
+  const known = book.accounts.get(accountKey(chain, isSweep ? payer : undefined));
+  if (known !== undefined || !isSweep || !book.accounts.has(chain)) return known;
+  return putAccount(book, { chain, network, address: payer, nextSlot: "", deposit: true });
+}
+
+/** An address for deposits that nothing is open for any more is forgotten. */
+export function forgetIdle(book: Book, account: Account): void {
+  if (!account.isDeposit) return;
+  for (const item of book.items.values()) if (item.account === account) return;
+  book.accounts.delete(accountKey(account.chain, account.address));
+}
+
+/**
+ * Between which nonces of each account the ledger has something open: a gateway that recovers it
+ * says what of that has ended.
+ * @public
+ */
+export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
+  const open = new Map<string, { network: string; account: string; first: number; last: number }>();
+  const flying = [...accounts.values()].flatMap(({ network, address, flight }) =>
+    [...flight].map(({ slotNumber }) => ({ network, address, slotNumber })),
+  );
+  for (const { network, address, slotNumber } of [...flying, ...awaiting.values()]) {
+    if (slotNumber === Number.POSITIVE_INFINITY) continue;
+    const key = `${network} ${address}`;
+    const { first = slotNumber, last = slotNumber } = open.get(key) ?? {};
+    const range = { first: Math.min(first, slotNumber), last: Math.max(last, slotNumber) };
+    open.set(key, { network, account: address, ...range });
+  }
+  // The hot accounts pay others, so they come first where there is no room for all.
+  const hot = new Set([...accounts.values()].flatMap((one) => (one.isDeposit ? [] : [`${one.network} ${one.address}`])));
+  return [...open]
+    .sort(([a], [b]) => Number(hot.has(b)) - Number(hot.has(a)))
+    .slice(0, openAccountsMax)
+    .map(([, { network, account, first, last }]) => ({ network, account, first: `${first}`, last: `${last}` }));
+}

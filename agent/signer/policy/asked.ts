@@ -1,0 +1,152 @@
+/**
+ * A job in the agent's own terms: its asset, its limits, and whom it may pay from which account.
+ * Where a sweep or a top-up goes stands in no job: both ends are made again from the wallet's own
+ * accounts. Touches nothing. Source: docs/protocol.md section 5.
+ */
+import { familyOf } from "../../../chains/families.ts";
+import { parseAmount } from "../../../protocol/amount.ts";
+import { AgentError, invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
+import { isInternal, laneOf } from "../../../protocol/job-mode.ts";
+import type { Job } from "../../../protocol/messages.ts";
+import { depositsOf, hotOf } from "./own.ts";
+import type { Asset, Limits, Rules } from "./rules.ts";
+
+/**
+ * The fields of a job that policy decides by.
+ * @public
+ */
+export type Question = Pick<
+  Job,
+  | "transactionId"
+  | "network"
+  | "mode"
+  | "currency"
+  | "amount"
+  | "address"
+  | "tag"
+  | "expiresAt"
+  | "depositIndex"
+  | "depositAddress"
+>;
+
+/** A job in the agent's own terms. */
+export interface Asked {
+  readonly ok: true;
+  readonly lane: string;
+  readonly asset: Asset;
+  readonly limits: Limits;
+  readonly units: bigint;
+}
+
+/**
+ * An account that pays: the hot one, or a child of the account for deposits.
+ * @public
+ */
+export interface Payer {
+  readonly account: string;
+  readonly child: number | null; // place of an address for deposits
+}
+
+/** The asset of a lane: what a top-up moves is the coin that pays the fees. */
+export function assetOf({ assets }: Pick<Rules, "assets">, lane: string): Asset | undefined {
+  const [currency = "", kind] = lane.split(":");
+  const asset = assets.get(currency);
+  if (asset === undefined || kind !== "topup") return asset;
+  return { ...asset, contract: "", decimal: asset.family.fees.decimal };
+}
+
+/** Translates a job into the agent's own terms, or refuses it. */
+export function readQuestion(rules: Rules, question: Question): Asked | Refusal {
+  const lane = laneOf(question);
+  const asset = assetOf(rules, lane);
+  if (asset === undefined) return refuse("POLICY_CURRENCY_UNKNOWN", question.currency);
+  if (!rules.limits.has(question.currency)) return refuse("POLICY_NONE", question.currency);
+  const limits = rules.limits.get(lane);
+  if (limits === undefined) return refuse("POLICY_SWEEP_OFF", question.currency);
+  if (question.network !== asset.network) return refuse("JOB_NETWORK", question.network);
+  if (question.tag !== "") return refuse("JOB_TAG_UNSUPPORTED");
+  const amount = parseAmount(question.amount, asset.decimal);
+  return amount.ok ? { ok: true, lane, asset, limits, units: amount.units } : amount;
+}
+
+/**
+ * Where a job's money may go. Refuses with ADDRESS_*, POLICY_DENIED*, POLICY_NOT_ALLOWED,
+ * JOB_DEPOSIT_ADDRESS.
+ */
+export function destinationOf(
+  rules: Rules,
+  question: Question,
+  text: string,
+  limits: Limits,
+): { readonly ok: true; readonly address: string } | Refusal {
+  if (!isInternal(question.mode)) return strangerAt(rules, text, question.network, limits);
+  const deposit = depositOf(rules, question);
+  if (!deposit.ok) return deposit;
+  return { ok: true, address: question.mode === "sweep" ? hotOn(rules, question.network) : deposit.address };
+}
+
+/** Somebody else's address: never one of the wallet's own, nor a token's contract. */
+export function strangerAt(
+  rules: Rules,
+  text: string,
+  network: string,
+  limits: Limits,
+): { readonly ok: true; readonly address: string } | Refusal {
+  const parsed = familyOf(network).parseAddress(text);
+  if (!parsed.ok) return parsed;
+  if (parsed.address === hotOn(rules, network)) return refuse("POLICY_DENIED_OWN");
+  if (rules.contracts.has(parsed.address)) return refuse("POLICY_DENIED_CONTRACT");
+  if (limits.deny.has(parsed.address)) return refuse("POLICY_DENIED");
+  if (limits.allow.size > 0 && !limits.allow.has(parsed.address)) return refuse("POLICY_NOT_ALLOWED");
+  return parsed;
+}
+
+/** The account that pays for a job: for a sweep the address for deposits at the place it names. */
+export function payerOf(rules: Rules, question: Pick<Question, "mode" | "network" | "depositIndex">): Payer | null {
+  if (question.mode !== "sweep") return { account: hotOn(rules, question.network), child: null };
+  const account = derived(rules, question);
+  return account === null ? null : { account, child: question.depositIndex ?? 0 };
+}
+
+/**
+ * Whether a job that names its destination names another one; one that names none leaves that to a
+ * person. A sweep and a top-up never name one.
+ */
+export function isElsewhere(rules: Rules, question: Question, destination: string): boolean {
+  const { network, address, mode } = question;
+  if (isInternal(mode)) {
+    const deposit = depositOf(rules, question);
+    return !deposit.ok || destination !== (mode === "sweep" ? hotOn(rules, network) : deposit.address);
+  }
+  if (address === "") return mode === "auto";
+  if (address === destination) return false;
+  const parsed = familyOf(network).parseAddress(address);
+  return !parsed.ok || parsed.address !== destination;
+}
+
+/**
+ * The address for deposits that a job names, if its place in the account gives that very address.
+ */
+function depositOf(rules: Rules, question: Question): { readonly ok: true; readonly address: string } | Refusal {
+  const address = derived(rules, question);
+  if (address !== null && address === question.depositAddress) return { ok: true, address };
+  return refuse("JOB_DEPOSIT_ADDRESS", question.depositAddress);
+}
+
+function hotOn({ own }: Rules, network: string): string {
+  return hotOf(own, familyOf(network).name);
+}
+
+/** Null where the wallet has no account for deposits, or no child at that place. */
+function derived(rules: Rules, { network, depositIndex }: Pick<Question, "network" | "depositIndex">): string | null {
+  invariant(depositIndex !== undefined, "a sweep and a top-up name a place");
+  const family = familyOf(network);
+  const deposits = depositsOf(rules.own, family.name);
+  if (deposits === "") return null;
+  try {
+    return family.depositAddress(deposits, depositIndex);
+  } catch (error) {
+    if (error instanceof AgentError) return null;
+    throw error;
+  }
+}

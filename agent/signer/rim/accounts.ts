@@ -1,0 +1,35 @@
+/**
+ * The paying accounts as couriers and operators see them: the hot one of each chain, and every
+ * address for deposits that an open sweep empties. Touches nothing.
+ */
+import { networkOf } from "../../../chains/families.ts";
+import type { ConfiguredChain } from "../../../chains/family.ts";
+import type { AccountView, WithdrawalView } from "../../socket/verbs.ts";
+import type { Core } from "../state/core.ts";
+
+/**
+ * An account on a chain of the settings, with the slot that comes next: the hot one unless another
+ * is named.
+ */
+export function accountOn(
+  { accounts }: Pick<Core, "accounts">,
+  configured: ConfiguredChain | undefined,
+  chain: string,
+  { address, hotOn }: { readonly address: string | undefined; readonly hotOn: (network: string) => string },
+): AccountView {
+  const network = configured === undefined ? "" : networkOf(configured);
+  const hot = network === "" ? "" : hotOn(network);
+  const own = address ?? hot;
+  const view = { chain, network, address: own, nextSlot: accounts.find(network, own)?.next ?? "" };
+  return own === hot ? view : { ...view, deposit: true };
+}
+
+/** Each address that an open sweep empties, once. */
+export function sweptAccounts(
+  open: readonly WithdrawalView[],
+  accountOf: (chain: string, address: string) => AccountView,
+): readonly AccountView[] {
+  const sweeps = open.filter(({ mode }) => mode === "sweep");
+  const each = new Map(sweeps.map((one) => [`${one.chain} ${one.payer}`, one]));
+  return [...each.values()].map(({ chain, payer }) => accountOf(chain, payer));
+}

@@ -1,0 +1,122 @@
+/**
+ * Chains and currencies by name: what one line of a configuration, `"preset": NAME`, stands for.
+ * Data and nothing else; every line given beside the preset wins. Offline.
+ */
+import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import { evmChains } from "./presets/evm.ts";
+import { evmCurrencies } from "./presets/evm-currencies.ts";
+import type { ChainPreset, CurrencyPreset } from "./presets/preset.ts";
+
+/** @public */
+export const chainPresets: Readonly<Record<string, ChainPreset>> = evmChains;
+
+/** @public */
+export const currencyPresets: Readonly<Record<string, CurrencyPreset>> = evmCurrencies;
+
+/** @public */
+export function findChainPreset(name: string): ChainPreset | undefined {
+  return Object.hasOwn(chainPresets, name) ? chainPresets[name] : undefined;
+}
+
+/** @public */
+export function findCurrencyPreset(name: string): CurrencyPreset | undefined {
+  return Object.hasOwn(currencyPresets, name) ? currencyPresets[name] : undefined;
+}
+
+/**
+ * The lines that say something else than the preset.
+ * @public
+ */
+export function linesBeside(preset: JsonObject, lines: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(lines).filter(([name, value]) => preset[name] !== value));
+}
+
+/** @public */
+export interface Expanding {
+  /** The lines that the configuration's own readers know; a preset's others are left out. */
+  readonly chainLines: readonly string[];
+  readonly currencyLines: readonly string[];
+  /**
+   * A fault at a place such as `chains.bsc.preset`; `known` are the words that could stand there.
+   */
+  readonly wrong: (path: string, problem: string, known: readonly string[], given: string) => Error;
+}
+
+/** @public */
+export interface Expanded {
+  readonly chains: JsonObject;
+  readonly currencies: JsonObject;
+  /** By chain's name and by currency's id, of those that name one. */
+  readonly chainPreset: ReadonlyMap<string, string>;
+  readonly currencyPreset: ReadonlyMap<string, string>;
+}
+
+/**
+ * Lays the lines of each named preset under the lines given beside it. Whatever else is wrong with
+ * an entry is left for the configuration's reader. @throws what `wrong` makes
+ * @public
+ */
+export function expandPresets(chains: JsonObject, currencies: JsonObject, options: Expanding): Expanded {
+  const { chainLines, currencyLines, wrong } = options;
+  const chainPreset = new Map<string, string>();
+  const currencyPreset = new Map<string, string>();
+  const expandedChains = each(chains, (name, { preset, ...given }) => {
+    const path = `chains.${name}.preset`;
+    const found = named(preset, findChainPreset, Object.keys(chainPresets), path, wrong);
+    chainPreset.set(name, preset as string);
+    return { ...pick(found.lines, chainLines), ...given };
+  });
+  const expandedCurrencies = each(currencies, (id, { preset, ...given }) => {
+    const path = `currencies.${id}.preset`;
+    const found = named(preset, findCurrencyPreset, Object.keys(currencyPresets), path, wrong);
+    currencyPreset.set(id, preset as string);
+    const chain = given.chain ?? onlyChain(found, chainPreset);
+    if (chain === undefined) throw wrong(path, `is of ${found.chain}: name its chain`, [], "");
+    const isFit = typeof chain !== "string" || isFor(found, chainPreset.get(chain), expandedChains[chain]);
+    if (!isFit) throw wrong(path, `is a currency of ${found.chain}, and the chain ${JSON.stringify(chain)} is another`, [], "");
+    return { ...pick({ ...found.lines }, currencyLines), ...given, chain };
+  });
+  return { chains: expandedChains, currencies: expandedCurrencies, chainPreset, currencyPreset };
+}
+
+function each(entries: JsonObject, expand: (name: string, entry: JsonObject) => JsonObject): JsonObject {
+  const read = Object.entries(entries).map(([name, entry]) => {
+    const isNamed = isObject(entry) && entry.preset !== undefined;
+    return [name, isNamed ? expand(name, entry) : entry] as const;
+  });
+  return Object.fromEntries(read);
+}
+
+function named<T>(
+  preset: JsonValue | undefined,
+  find: (name: string) => T | undefined,
+  known: readonly string[],
+  path: string,
+  wrong: Expanding["wrong"],
+): T {
+  const found = typeof preset === "string" ? find(preset) : undefined;
+  if (found !== undefined) return found;
+  throw wrong(path, "is the name of no preset", known, typeof preset === "string" ? preset : "");
+}
+
+/** The configured chain that a currency's preset is meant for, when there is exactly one. */
+function onlyChain({ chain }: CurrencyPreset, presetOf: ReadonlyMap<string, string>): string | undefined {
+  const fitting = [...presetOf].filter(([, preset]) => preset === chain).map(([name]) => name);
+  return fitting.length === 1 ? fitting[0] : undefined;
+}
+
+/** A contract of one network is nothing on another, or somebody else's. */
+function isFor({ chain }: CurrencyPreset, preset: string | undefined, configured: JsonValue | undefined): boolean {
+  // A chain that is not there is for the reader to say.
+  if (preset === chain || configured === undefined || !isObject(configured)) return true;
+  const lines = findChainPreset(chain)?.lines;
+  return configured.family === lines?.family && configured.chainId === lines?.chainId;
+}
+
+function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function pick(lines: JsonObject, known: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(lines).filter(([name]) => known.includes(name)));
+}

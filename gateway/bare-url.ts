@@ -1,0 +1,22 @@
+/**
+ * A place that a configuration names, as the beginning of other addresses: https, or plain http on
+ * this machine alone, with nothing behind the folder.
+ */
+import { isLoopback } from "../protocol/loopback.ts";
+import { type Reader, shapeFault, string } from "../protocol/shape.ts";
+
+/** Gives it without a slash at the end. @throws AgentError JSON_SHAPE */
+export const bareUrl: Reader<string> = (value, path) => {
+  const text = string({ min: 1, max: 2048 })(value, path);
+  let parsed: URL;
+  try {
+    parsed = new URL(text);
+  } catch {
+    throw shapeFault(path, "must be a URL");
+  }
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") throw shapeFault(path, "must begin with http:// or https://");
+  if (parsed.search !== "" || parsed.hash !== "" || parsed.username !== "" || parsed.password !== "")
+    throw shapeFault(path, "must be a bare origin or folder");
+  if (parsed.protocol === "http:" && !isLoopback(parsed.hostname)) throw shapeFault(path, "must be https off loopback");
+  return text.replace(/\/+$/, "");
+};

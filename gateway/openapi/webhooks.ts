@@ -1,0 +1,138 @@
+/**
+ * What the service sends to a shop: one webhook for each type of event, with its header fields and
+ * its body. The types are those of the room that sends them, so that none can be missing here.
+ * Sources: OpenAPI 3.1.0, Webhooks; Standard Webhooks 1.0.0; docs/api.md, Callbacks.
+ */
+import { type EventType, eventTypes, testType } from "../callbacks/events.ts";
+import { schemas } from "./records.ts";
+import { decimalOrEmpty, type Json, reference, shape, text, time } from "./schema.ts";
+
+type Type = EventType | typeof testType;
+
+/** When each is sent, in the words of docs/api.md. */
+const moments: Readonly<Record<Type, string>> = {
+  "deposit.detected": "a first payment is in a block, not final",
+  "deposit.partial": "a final payment was counted, and the amount is not reached",
+  "deposit.below_minimum": "the same, and all that is final is below `minPaymentAmount`",
+  "deposit.completed": "Completed: the amount is final. So is a request that the operator credits later",
+  "deposit.overpaid": "after `deposit.completed`: more than the amount is final",
+  "deposit.expired": "Failed: not paid in time",
+  "deposit.late": "a payment became final after the request had ended",
+  "deposit.reorged": "a payment that was seen is in no block any more",
+  "deposit.unattributed": "another currency was paid to the address; `data.unattributed` has `currency`, `amount`, `txHash`",
+  "withdrawal.created": "the order is stored",
+  "withdrawal.approved": "a person approved one that waited for it",
+  "withdrawal.rejected": "a person or the merchant's own policy refused it; `withdrawal.failed` follows",
+  "withdrawal.broadcast": "it was handed to the chain's nodes",
+  "withdrawal.completed": "Completed: final on chain",
+  "withdrawal.failed": "Failed, see `data.code`",
+  "webhook.test": "`gateway callbacks test`",
+};
+
+const sequence: Json = {
+  type: "integer",
+  description: "Rises with each event of one record, not by one: keep a record's highest, leave aside what is lower.",
+  minimum: 0,
+  examples: [1767323920120],
+};
+const type = text("Which event it is.", { examples: ["withdrawal.completed"] });
+const timestamp = time("When it happened.");
+const { properties, ...recordShape } = schemas.Transaction as Json & { readonly properties: Json };
+const { mode: _mode, fee: _fee, ...depositFields } = properties; // withdrawals' own
+
+/** @public */
+export const webhookSchemas: Readonly<Record<string, Json>> = {
+  Callback: shape("An event of one record.", { type, timestamp, sequence, data: reference("Transaction") }),
+  UnattributedCallback: shape("Another currency came to the address of a deposit.", {
+    ...{ type, timestamp, sequence },
+    data: reference("UnattributedRecord"),
+  }),
+  UnattributedRecord: {
+    ...recordShape,
+    description: "A deposit, with what came besides.",
+    properties: {
+      ...depositFields,
+      unattributed: shape("What came.", {
+        currency: text("The `id` of the currency that came.", { examples: ["usdt"] }),
+        amount: decimalOrEmpty("How much of it; empty once it is no longer configured.", "7.5"),
+        txHash: text("The transaction that brought it."),
+      }),
+    },
+    required: [...(recordShape.required as readonly string[]), "unattributed"],
+  },
+  TestCallback: shape("A try of one target, by its operator.", {
+    ...{ type, timestamp, sequence },
+    data: shape("Whom it is for.", {
+      callbackId: text("The target."),
+      merchantId: text("The merchant."),
+    }),
+  }),
+};
+
+const header = (name: string, description: string, pattern: string, example: string): Json => ({
+  ...{ name, in: "header", required: true, description },
+  schema: { type: "string", pattern, examples: [example] },
+});
+
+/** @public */
+export const webhookParameters: Readonly<Record<string, Json>> = {
+  "webhook-id": header(
+    "webhook-id",
+    "Names the event: the same each time it is sent.",
+    "^msg_[0-9a-f]{32}$",
+    "msg_3f0c1d0c4f0b4f1e9a7c5d2e8b6a4c10",
+  ),
+  "webhook-timestamp": header(
+    "webhook-timestamp",
+    "When this try was sent, in seconds since 1970. Refuse one more than five minutes away.",
+    "^[0-9]{1,12}$",
+    "1767323045",
+  ),
+  "webhook-signature": header(
+    "webhook-signature",
+    "`v1,` and the base64 of HMAC-SHA256 over id, a point, timestamp, a point and the raw body; two of them, with a space between, " +
+      "while the secret is being changed.",
+    "^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)?$",
+    "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
+  ),
+};
+
+const responses: Json = {
+  "2XX": { description: "Taken: the event is not sent again." },
+  410: { description: "The target is gone: it is switched off, and what waits for it is given up." },
+  default: {
+    description: "Anything else, and no answer within 15 seconds, is a failure: the event is sent again, later each time.",
+  },
+};
+
+const idOf = (name: string): string => name.replace(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+function bodyOf(name: Type): Json {
+  if (name === testType) return { allOf: [reference("TestCallback"), narrowed({ type: { const: name } })] };
+  const whole = name === "deposit.unattributed" ? "UnattributedCallback" : "Callback";
+  const transactionType = { const: name.startsWith("deposit.") ? 1 : 2 };
+  return { allOf: [reference(whole), narrowed({ type: { const: name }, data: narrowed({ transactionType }) })] };
+}
+
+const narrowed = (properties: Json): Json => ({ type: "object", properties });
+
+/**
+ * Each type of event and what is sent for it.
+ * @public
+ */
+export const webhooks: Json = Object.fromEntries(
+  ([...eventTypes, testType] as const).map((name) => [
+    name,
+    {
+      post: {
+        operationId: idOf(name),
+        summary: moments[name],
+        tags: ["Callbacks"],
+        security: [],
+        parameters: Object.keys(webhookParameters).map((one) => ({ $ref: `#/components/parameters/${one}` })),
+        requestBody: { required: true, content: { "application/json": { schema: bodyOf(name) } } },
+        responses,
+      },
+    },
+  ]),
+);

@@ -1,0 +1,180 @@
+/**
+ * `sweeps`: what moved between a wallet's own accounts, with its fees, as a list that an accountant
+ * can read; what waits on addresses for deposits and why; and a person's word that an address is to
+ * be swept, worth it or not. A word is carried out by the gateway that runs.
+ */
+import type { Command } from "commander";
+import { familyOf } from "../../chains/families.ts";
+import { formatAmount } from "../../protocol/amount.ts";
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { csvCell } from "../answer/csv-cell.ts";
+import { nativeOf } from "../balance/funds.ts";
+import type { GatewayConfig } from "../config.ts";
+import { type Act, listActsOn, recordAct } from "../store/audit.ts";
+import { jobOf } from "../store/jobs.ts";
+import type { TransactionRow } from "../store/rows.ts";
+import { listSignatures } from "../store/signatures.ts";
+import { keepWish, listSweepableAt, listSweepNotes, listSweeps, type SweepNoteRow, topUpOf } from "../store/sweeps.ts";
+import { readTransaction } from "../store/transactions.ts";
+import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { dateOf, type Operator } from "./people.ts";
+import { amountText, describeActs, type ListOptions, listedActs, withFilters } from "./records.ts";
+import { withBoth } from "./words.ts";
+
+const states = ["Pending", "Completed", "Failed"] as const;
+
+/** The columns of the accountant's table, in this order; JSON has the same fields. */
+const columns = [
+  ...["transactionId", "kind", "sweep", "merchantId", "currency", "network", "from", "to", "amount", "asset"],
+  ...["status", "stage", "code", "fee", "feeAsset", "txHash", "block", "createdAt", "changedAt"],
+] as const;
+
+type Listed = Readonly<Record<(typeof columns)[number], string | number>>;
+
+/** What a row moves and what it cost: a top-up moves the coin that pays the fees. */
+function listed(row: TransactionRow, config: GatewayConfig): Listed {
+  const coin = nativeOf(config, row.network)?.id ?? "";
+  const isTopUp = row.operation === "topup";
+  return {
+    ...{ transactionId: row.id, kind: row.operation, sweep: isTopUp ? row.orderId : row.id, merchantId: row.merchant },
+    ...{ currency: row.currency, network: row.network, from: row.depositAddress, to: row.receiverAddress },
+    ...{ amount: row.amount, asset: isTopUp ? coin : row.currency, status: row.status, stage: row.stage, code: row.code },
+    fee: row.feeUnits === "" ? "" : formatAmount(BigInt(row.feeUnits), familyOf(row.network).fees.decimal),
+    ...{ feeAsset: coin, txHash: row.txHash, block: row.finalBlock ?? "" },
+    ...{ createdAt: dateOf(row.createdAt), changedAt: dateOf(row.changedAt) },
+  };
+}
+
+/** What stays on an address, and why. */
+const waitingOf = ({ address, network, currency, reason, detail, at }: SweepNoteRow) => ({
+  ...{ address, network, currency, reason, detail, since: dateOf(at) },
+});
+
+type SweepsOptions = ListOptions & { readonly csv?: boolean };
+
+function list(options: SweepsOptions): void {
+  asOperator(options, ({ store: { database } }, config) => {
+    const query = { merchant: options.merchant ?? null, status: options.status ?? null, most: options.limit };
+    const rows = listSweeps(database, query).map((row) => listed(row, config));
+    const waiting = listSweepNotes(database, null);
+    if (options.csv === true) {
+      print([columns.join(","), ...rows.map((row) => columns.map((name) => csvCell(row[name])).join(","))].join("\r\n"));
+      return;
+    }
+    if (options.json === true) {
+      printJson({ sweeps: rows, waiting: waiting.map(waitingOf) });
+      return;
+    }
+    print(rows.map(describe).join("\n") || "Nothing was swept.");
+    for (const one of waiting) print(describeWaiting(one));
+  });
+}
+
+function describe(row: Listed): string {
+  const code = row.code === "" ? "" : `, ${row.code}`;
+  const fee = row.fee === "" ? "" : `, fee ${row.fee} ${row.feeAsset}`;
+  const kind = row.kind === "topup" ? `top-up for ${row.sweep}` : "sweep";
+  return [
+    `${row.transactionId}  ${states[Number(row.status)]} (${row.stage}${code})  ${row.amount} ${row.asset}${fee}`,
+    `  ${kind}  ${row.from} to ${row.to}  made ${row.createdAt}`,
+  ].join("\n");
+}
+
+function describeWaiting({ address, currency, reason, detail, at }: SweepNoteRow): string {
+  return `waits: ${currency} on ${address}: ${reason}${detail === "" ? "" : ` (${detail})`} since ${dateOf(at)}`;
+}
+
+/** @public */
+export interface ShownSweep {
+  readonly ok: true;
+  readonly row: TransactionRow;
+  readonly topUp: TransactionRow | undefined;
+  readonly acts: readonly Act[];
+}
+
+/**
+ * A sweep or a top-up. Refuses GATEWAY_UNKNOWN_RECORD.
+ * @public
+ */
+export function showSweep({ store: { database } }: Operator, id: string): ShownSweep | Refusal {
+  const row = readTransaction(database, id);
+  if (row === undefined || (row.operation !== "sweep" && row.operation !== "topup")) return refuse("GATEWAY_UNKNOWN_RECORD");
+  const topUp = row.operation === "sweep" ? topUpOf(database, row) : undefined;
+  return { ok: true, row, topUp, acts: listActsOn(database, id) };
+}
+
+function show(id: string, options: JsonOption): void {
+  asOperator(options, (by, config) => {
+    const shown = showSweep(by, id);
+    if (!allowed(shown)) return;
+    const { row, topUp, acts } = shown;
+    const { database } = by.store;
+    const agentId = jobOf(database, id)?.agent ?? "";
+    const versions = listSignatures(database, id).map(({ version, account, slot, txHash, feeMax }) => ({
+      ...{ version, account, slot, txHash, feeMax: formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal) },
+    }));
+    if (options.json === true) {
+      const more = { agentId, topUp: topUp === undefined ? null : listed(topUp, config), versions, acts: listedActs(acts) };
+      printJson({ ...listed(row, config), ...more });
+      return;
+    }
+    print(describe(listed(row, config)));
+    if (topUp !== undefined) print(describe(listed(topUp, config)));
+    if (agentId !== "") print(`  agent ${agentId}`);
+    for (const one of versions) print(`  version ${one.version}, slot ${one.slot} of ${one.account}, ${one.txHash}`);
+    if (acts.length > 0) print(describeActs(acts));
+  });
+}
+
+/** @public */
+export interface Wished {
+  readonly ok: true;
+  readonly wished: readonly { readonly currency: string; readonly network: string; readonly units: string }[];
+}
+
+/**
+ * Has everything on an address swept, or one currency of it, also what its fee would hardly be
+ * worth. Refuses GATEWAY_NOTHING_HELD. Twice is harmless.
+ * @public
+ */
+export function orderSweeps(by: Operator, address: string, currency: string | undefined): Wished | Refusal {
+  return by.store.write((database) => {
+    const held = listSweepableAt(database, address).filter(
+      (row) => BigInt(row.units) > 0n && (currency === undefined || row.currency === currency),
+    );
+    if (held.length === 0) return refuse("GATEWAY_NOTHING_HELD", address);
+    for (const row of held) {
+      keepWish(database, row, by.nowMs);
+      const detail = `${row.currency} on ${address}`;
+      recordAct(database, { at: by.nowMs, actor: "operator", act: "sweep ordered", subject: row.request, detail });
+    }
+    return { ok: true, wished: held.map(({ currency: id, network, units }) => ({ currency: id, network, units })) };
+  });
+}
+
+function order(address: string, options: JsonOption & { readonly currency?: string }): void {
+  asOperator(options, (by, config) => {
+    const done = orderSweeps(by, address, options.currency);
+    if (!allowed(done)) return;
+    if (options.json === true) {
+      printJson({ address, ordered: done.wished.map(({ currency, network, units }) => ({ currency, network, units })) });
+      return;
+    }
+    for (const { currency, units } of done.wished) print(`Ordered: ${amountText(config, currency, units)} from ${address}.`);
+    print("The gateway that runs begins with the next final block; sweeps list says how it goes.");
+  });
+}
+
+/** @public */
+export function addSweepCommands(program: Command): void {
+  const sweeps = program.command("sweeps").description("what went from addresses for deposits to the paying account");
+  withFilters(sweeps.command("list").description("sweeps and top-ups with their fees, and what waits and why"))
+    .option("--csv", "the sweeps and top-ups alone, as CSV")
+    .action(list);
+  withBoth(sweeps.command("show").description("one, with its top-up and what was signed").argument("<transactionId>")).action(
+    show,
+  );
+  withBoth(sweeps.command("order").description("have what an address holds swept, worth it or not").argument("<address>"))
+    .option("--currency <id>", "this one alone")
+    .action(order);
+}

@@ -1,0 +1,149 @@
+/**
+ * What each address for deposits holds and no sweep has taken: final payments in, less what sweeps
+ * take out and cost, plus what top-ups brought. One row for each address, network and currency that
+ * holds something, kept in the transactions that change payments, sweeps and top-ups; those rows
+ * stay the truth, and a start compares both. The coin that pays the fees is the network's own
+ * (`nativeCoins`).
+ */
+import type { PaymentRow, TransactionRow } from "./rows.ts";
+import type { Statements as Database } from "./statements.ts";
+
+/**
+ * What an address holds.
+ * @public
+ */
+export interface HoldingRow {
+  readonly address: string;
+  readonly network: string;
+  readonly currency: string;
+  readonly merchant: string;
+  readonly units: string; // below zero where a fee was paid with coins that nobody saw come
+}
+
+type Place = Omit<HoldingRow, "units">;
+
+/**
+ * Names the coin that pays the fees of each network. Twice is harmless.
+ * @public
+ */
+export function keepNativeCoins(database: Database, coins: ReadonlyMap<string, string>): void {
+  database.run("DELETE FROM nativeCoins");
+  for (const [network, currency] of coins)
+    database.run("INSERT INTO nativeCoins (network, currency) VALUES (?, ?)", network, currency);
+}
+
+/** Undefined where the configuration names none: nobody counts it there. */
+function nativeOn(database: Database, network: string): string | undefined {
+  return database.get<{ currency: string }>("SELECT currency FROM nativeCoins WHERE network = ?", network)?.currency;
+}
+
+/** Not for calling twice. */
+function add(database: Database, { address, network, currency, merchant }: Place, units: bigint): void {
+  if (units === 0n) return;
+  const where = "address = ? AND network = ? AND currency = ?";
+  const row = database.get<HoldingRow>(`SELECT * FROM holdings WHERE ${where}`, address, network, currency);
+  const sum = BigInt(row?.units ?? "0") + units;
+  database.run(`DELETE FROM holdings WHERE ${where}`, address, network, currency);
+  if (sum === 0n) return;
+  database.run(
+    "INSERT INTO holdings (address, network, currency, merchant, units) VALUES (?, ?, ?, ?, ?)",
+    ...[address, network, currency, merchant, sum.toString()],
+  );
+}
+
+/** A payment is final: its address holds so much more. Not for calling twice. */
+export function hold(database: Database, payment: PaymentRow, merchant: string): void {
+  const { address, network, currency, units } = payment;
+  add(database, { address, network, currency, merchant }, BigInt(units));
+}
+
+/** What a change of a sweep or a top-up does to the address's holdings; of all others nothing. */
+type Moved = Pick<
+  TransactionRow,
+  "operation" | "merchant" | "network" | "currency" | "amountUnits" | "receiverAddress" | "depositAddress" | "status" | "feeUnits"
+>;
+
+/** What an address holds more through this row as it stands, by currency. */
+function broughtBy(database: Database, row: Moved): readonly (readonly [Place, bigint])[] {
+  const { operation, merchant, network, currency, status } = row;
+  const units = BigInt(row.amountUnits);
+  const native = nativeOn(database, network);
+  if (operation === "topup") {
+    const isThere = status === 1 && native !== undefined;
+    return isThere ? [[{ address: row.receiverAddress, network, currency: native, merchant }, units]] : [];
+  }
+  if (operation !== "sweep") return [];
+  const place = { address: row.depositAddress, network, merchant };
+  const taken = status === 2 ? 0n : -units;
+  const fee: (readonly [Place, bigint])[] =
+    native === undefined || row.feeUnits === "" ? [] : [[{ ...place, currency: native }, -BigInt(row.feeUnits)]];
+  return [[{ ...place, currency }, taken], ...fee];
+}
+
+/**
+ * A sweep or a top-up is another than before: `before` null when it is new, `after` null when it is
+ * gone. Not for calling twice.
+ */
+export function changeHoldings(database: Database, before: Moved | null, after: Moved | null): void {
+  for (const [place, units] of before === null ? [] : broughtBy(database, before)) add(database, place, -units);
+  for (const [place, units] of after === null ? [] : broughtBy(database, after)) add(database, place, units);
+}
+
+/**
+ * What an address holds in one currency.
+ * @public
+ */
+export function holdingOf(database: Database, address: string, network: string, currency: string): bigint {
+  const sql = "SELECT units FROM holdings WHERE address = ? AND network = ? AND currency = ?";
+  return BigInt(database.get<Pick<HoldingRow, "units">>(sql, address, network, currency)?.units ?? "0");
+}
+
+/**
+ * What a merchant's addresses hold in one currency, together.
+ * @public
+ */
+export function heldUnitsOf(database: Database, merchant: string, currency: string): bigint {
+  const sql = "SELECT units FROM holdings WHERE merchant = ? AND currency = ?";
+  return database
+    .all<Pick<HoldingRow, "units">>(sql, merchant, currency)
+    .map(({ units }) => BigInt(units))
+    .reduce((sum, units) => sum + (units > 0n ? units : 0n), 0n);
+}
+
+/** Final payments but those of our own top-ups, and every sweep and top-up. */
+function countedFromRows(database: Database): ReadonlyMap<string, HoldingRow> {
+  const sums = new Map<string, Place & { units: bigint }>();
+  const count = (place: Place, units: bigint): void => {
+    const name = nameOf(place);
+    const sum = sums.get(name) ?? { ...place, units: 0n };
+    sums.set(name, { ...sum, units: sum.units + units });
+  };
+  const payments = database.all<PaymentRow & { readonly merchant: string }>(
+    `SELECT p.*, t.merchant FROM payments p JOIN transactions t ON t.id = p.transactionId
+     WHERE p.final = 1 AND NOT EXISTS (SELECT 1 FROM signatures s WHERE s.txHash = p.txHash)`,
+  );
+  for (const { address, network, currency, merchant, units } of payments)
+    count({ address, network, currency, merchant }, BigInt(units));
+  const moved = database.all<Moved>("SELECT * FROM transactions WHERE operation IN ('sweep', 'topup')");
+  for (const row of moved) for (const [place, units] of broughtBy(database, row)) count(place, units);
+  const held = [...sums].filter(([, { units }]) => units !== 0n);
+  return new Map(held.map(([name, { units, ...place }]) => [name, { ...place, units: units.toString() }]));
+}
+
+const nameOf = ({ address, network, currency }: Omit<Place, "merchant">): string => `${address} ${network} ${currency}`;
+
+/**
+ * Brings the holdings to what payments, sweeps and top-ups make. Calling again is harmless.
+ * @returns how many of them were wrong
+ * @public
+ */
+export function mendHoldings(database: Database): number {
+  const counted = countedFromRows(database);
+  const kept = new Map(database.all<HoldingRow>("SELECT * FROM holdings").map((row) => [nameOf(row), row.units]));
+  const names = [...new Set([...counted.keys(), ...kept.keys()])];
+  const wrong = names.filter((name) => counted.get(name)?.units !== kept.get(name));
+  if (wrong.length === 0) return 0;
+  database.run("DELETE FROM holdings");
+  for (const { units, ...place } of counted.values()) add(database, place, BigInt(units));
+  return wrong.length;
+}

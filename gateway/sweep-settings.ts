@@ -1,0 +1,45 @@
+/**
+ * When what addresses for deposits hold is swept: the part of the configuration, with its bounds
+ * and defaults. Reads nothing but what it is given. Source: docs/api.md, Sweeps.
+ */
+import { boolean, integer, object, type Reader, string } from "../protocol/shape.ts";
+
+/**
+ * When what an address for deposits holds goes to the hot account.
+ * @public
+ */
+export interface GatewaySweep {
+  readonly isAutomatic: boolean; // else at a person's word alone
+  readonly feeMultiple: number; // of a coin that pays its own fee: so many times the fee at least
+  readonly least: string; // so much at least
+}
+
+/** As many accounts as an agent's hello has room for, beside the hot ones. */
+const sweepsAtOnceMax = 12;
+/** @public */
+export const sweepsAtOnceDefault = 8;
+const feeMultipleDefault = 20;
+
+/**
+ * As a person writes it beside a currency.
+ * @public
+ */
+export const sweepShape = object(
+  {},
+  {
+    automatic: boolean(),
+    feeMultiple: integer({ min: 1, max: 1_000_000 }),
+    least: string({ min: 1, max: 79 }),
+  },
+);
+
+/** @public */
+export const sweepsAtOnce: Reader<number> = integer({ min: 1, max: sweepsAtOnceMax });
+
+/**
+ * With the defaults; `least` is read already.
+ * @public
+ */
+export function sweepOf(entry: ReturnType<typeof sweepShape> | undefined, least: string): GatewaySweep {
+  return { isAutomatic: entry?.automatic ?? true, feeMultiple: entry?.feeMultiple ?? feeMultipleDefault, least };
+}

@@ -1,0 +1,145 @@
+/**
+ * A sweep becomes rows and a job: at once, or after the top-up that lets its address pay for it.
+ * Everything of one order in one transaction; a restart goes on from the rows. Source:
+ * docs/protocol.md section 5.
+ */
+
+import { familyOf } from "../../chains/families.ts";
+import { formatAmount } from "../../protocol/amount.ts";
+import { transactionIdOf } from "../../protocol/identity.ts";
+import type { JobMode } from "../../protocol/job-mode.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
+import { readAgent } from "../store/agents.ts";
+import { holdingOf } from "../store/holdings.ts";
+import { agentOfJob } from "../store/jobs.ts";
+import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+import {
+  countSweepsFrom,
+  dropSweepNote,
+  dropWish,
+  listSweepableAt,
+  listToppingUp,
+  type SweepableRow,
+  topUpOf,
+  writePlace,
+} from "../store/sweeps.ts";
+import { readTransaction } from "../store/transactions.ts";
+import { insertOutgoing, updateWithdrawal } from "../store/withdrawals.ts";
+import { makeJob } from "../withdrawals/jobs.ts";
+import { contentHashOfJob } from "../withdrawals/withdrawals.ts";
+import type { Measured } from "./worth.ts";
+
+/** A sweep that can be ordered. */
+export interface Wanted extends Measured {
+  readonly row: SweepableRow;
+  readonly decimal: number; // of the currency
+}
+
+/** Who orders, and until when an agent may begin. */
+export interface Ordering {
+  readonly run: string;
+  readonly nowMs: number;
+  readonly lifetimeMs: number;
+}
+
+/**
+ * Orders a sweep, and its top-up where it needs one. Looks again inside the transaction: nothing is
+ * ordered for an address that has an open sweep there, or holds less by now.
+ * @returns the agents to wake, none when nothing was ordered
+ */
+export function orderSweep(database: Database, wanted: Wanted, ordering: Ordering): readonly string[] {
+  const { row, amountUnits, topUpUnits } = wanted;
+  const { address, network, currency } = row;
+  const now = listSweepableAt(database, address).find((one) => one.network === network && one.currency === currency);
+  const agent = readAgent(database, row.agent);
+  if (agent === undefined || now === undefined || now.open !== "" || now.agent !== row.agent) return [];
+  if (holdingOf(database, address, network, currency) < amountUnits) return [];
+  const orderId = `${address}/${countSweepsFrom(database, address) + 1}`;
+  const sweep = insert(database, agent, ordering, {
+    ...{ mode: "sweep", orderId, row, units: amountUnits, decimal: wanted.decimal },
+    stage: topUpUnits > 0n ? "topping_up" : "queued",
+  });
+  const first = topUpUnits > 0n ? insertTopUp(database, agent, ordering, sweep, row, topUpUnits) : sweep;
+  makeJob(database, agent, first, ordering.run, ordering.nowMs);
+  dropWish(database, row);
+  dropSweepNote(database, row);
+  return [agent.id];
+}
+
+function insertTopUp(
+  database: Database,
+  agent: AgentRow,
+  ordering: Ordering,
+  sweep: TransactionRow,
+  row: SweepableRow,
+  units: bigint,
+): TransactionRow {
+  const { decimal } = familyOf(row.network).fees;
+  return insert(database, agent, ordering, { mode: "topup", orderId: sweep.id, row, units, decimal, stage: "queued" });
+}
+
+interface Order {
+  readonly mode: Extract<JobMode, "sweep" | "topup">;
+  readonly orderId: string;
+  readonly row: SweepableRow;
+  readonly units: bigint;
+  readonly decimal: number;
+  readonly stage: string;
+}
+
+function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Ordering, order: Order): TransactionRow {
+  const { mode, orderId, row, units, decimal, stage } = order;
+  const { currency, network, address } = row;
+  const { merchant } = agent;
+  const hotAddress = hotAddressOn(agent, network);
+  const amount = formatAmount(units, decimal);
+  const id = transactionIdOf({ merchant, operation: mode, orderId });
+  const ends = mode === "sweep" ? [hotAddress, address] : [address, hotAddress];
+  const [receiverAddress = "", depositAddress = ""] = ends;
+  insertOutgoing(database, {
+    ...{ id, merchant, operation: mode, mode: "", orderId, currency, network, amount, amountUnits: units.toString() },
+    contentHash: contentHashOfJob({ mode, currency, amount, depositAddress: address, address: "", tag: "" }),
+    ...{ receiverAddress, depositAddress, tag: "", stage, metadata: writePlace(row.addressIndex) },
+    ...{ createdAt: nowMs, changedAt: nowMs, expiresAt: nowMs + lifetimeMs },
+  });
+  return readTransaction(database, id) as TransactionRow;
+}
+
+/**
+ * Sweeps whose top-up has ended: one that is there lets its sweep begin, one that failed ends it.
+ * Twice is harmless.
+ * @returns the ids of the rows that changed, and the agents to wake
+ */
+export function goOn(
+  database: Database,
+  network: string,
+  { run, nowMs }: Pick<Ordering, "run" | "nowMs">,
+): { readonly changed: readonly string[]; readonly agents: readonly string[] } {
+  const changed: string[] = [];
+  const agents: string[] = [];
+  for (const sweep of listToppingUp(database, network)) {
+    if (sweep.topUpStatus === 0) continue;
+    changed.push(sweep.id);
+    if (sweep.topUpStatus === 2) {
+      updateWithdrawal(database, sweep.id, { status: 2, stage: "failed", code: sweep.topUpCode || "topup_failed" }, nowMs);
+      continue;
+    }
+    const holder = holderOf(database, sweep);
+    // Its job would never be taken: what was released signs nothing more.
+    if (holder === undefined || holder.releasedAt !== null) {
+      updateWithdrawal(database, sweep.id, { status: 2, stage: "failed", code: "agent_released" }, nowMs);
+      continue;
+    }
+    updateWithdrawal(database, sweep.id, { stage: "queued" }, nowMs);
+    makeJob(database, holder, readTransaction(database, sweep.id) ?? sweep, run, nowMs);
+    agents.push(holder.id);
+  }
+  return { changed, agents };
+}
+
+/** The agent that had the top-up has the sweep as well. */
+function holderOf(database: Database, sweep: TransactionRow): AgentRow | undefined {
+  const topUp = topUpOf(database, sweep);
+  return topUp === undefined ? undefined : agentOfJob(database, topUp.id);
+}

@@ -1,0 +1,184 @@
+/**
+ * Door of the sweeps: after each pass of the watcher, what addresses for deposits hold goes to the
+ * hot account where that is worth it, or where a person wants it. Decides from the database and the
+ * chain's final block, asks the chain only so much in a pass, and says of each address that stays
+ * as it is why. Sources: docs/api.md, Sweeps; docs/architecture.md, section 8.
+ */
+
+import { AgentError } from "../../protocol/fault.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
+import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
+import { readAgent } from "../store/agents.ts";
+import type { Signals } from "../store/signals.ts";
+import type { Store } from "../store/store.ts";
+import {
+  countOpenSweeps,
+  dropSweepNote,
+  keepSweepNote,
+  listSweepable,
+  listSweepNotes,
+  newestSweepFrom,
+  type SweepableRow,
+} from "../store/sweeps.ts";
+import type { Tip, WatchedChain } from "../watcher/chain.ts";
+import { pays } from "../withdrawals/checks.ts";
+import { goOn, orderSweep } from "./orders.ts";
+import { type Measured, measure, type No, smaller, standing } from "./worth.ts";
+
+/**
+ * Addresses of which the chain is asked in one pass; the others have their turn in the next ones.
+ */
+const askedPerPassMax = 16;
+const hourMs = 3_600_000;
+
+/** @public */
+export interface SweepsOptions {
+  readonly store: Store;
+  readonly signals: Signals;
+  readonly config: Pick<GatewayConfig, "currencies" | "lifetimes" | "sweepsAtOnce">;
+  readonly log: GatewayLog;
+  readonly clock: () => number;
+  readonly run: string; // names this process (store/owner.ts)
+}
+
+/** @public */
+export interface Sweeps {
+  /** For the watcher: rejects for bugs alone. */
+  onPass(chain: WatchedChain, tip: Tip): Promise<void>;
+}
+
+/** @public */
+export function createSweeps(options: SweepsOptions): Sweeps {
+  /** By chain: at which final block each candidate was last looked at. */
+  const looked = new Map<string, Map<string, string>>();
+  return {
+    async onPass(chain, tip) {
+      tell(
+        options,
+        options.store.write((database) => goOn(database, chain.network, { run: options.run, nowMs: options.clock() })),
+      );
+      const seen = looked.get(chain.name) ?? new Map<string, string>();
+      const next = new Map<string, string>();
+      looked.set(chain.name, next);
+      let left = askedPerPassMax;
+      for (const row of inOrder(chain, listSweepable(options.store.database, chain.network))) {
+        const key = `${row.address} ${row.currency} ${row.wishedAt !== null}`;
+        const done = `${tip.final.hash} ${row.units}`;
+        if (seen.get(key) === done) {
+          next.set(key, done);
+          continue;
+        }
+        if (left === 0) continue;
+        if (await look(options, chain, tip, row)) left -= 1;
+        next.set(key, done);
+      }
+      forgetNotes(options, chain);
+    },
+  };
+}
+
+/** Of one address its tokens before the coin that pays for them. */
+function inOrder(chain: WatchedChain, rows: readonly SweepableRow[]): readonly SweepableRow[] {
+  const isNative = ({ currency }: SweepableRow): boolean => currencyOf(chain, currency)?.contract === "";
+  const tokens = rows.filter((row) => !isNative(row));
+  return [...tokens, ...rows.filter(isNative)];
+}
+
+const currencyOf = (chain: WatchedChain, id: string): GatewayCurrency | undefined =>
+  chain.currencies.find((one) => one.id === id);
+
+/** Looks at one candidate, and orders its sweep. Gives whether the chain was asked. */
+async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: SweepableRow): Promise<boolean> {
+  const { store, config, clock } = options;
+  if (row.open !== "" || BigInt(row.units) <= 0n) return false;
+  const { database } = store;
+  const currency = currencyOf(chain, row.currency);
+  const agent = readAgent(database, row.agent);
+  const isPayable = agent !== undefined && currency !== undefined && pays(agent, currency);
+  const last = newestSweepFrom(database, row);
+  const isOut = chain.tokens.out.has(row.currency);
+  const stands = standing({ row, currency, isPayable, isOut, last, nowMs: clock() });
+  if (!stands.ok || currency === undefined) {
+    if (!stands.ok) note(options, row, stands);
+    return false;
+  }
+  if (agent === undefined || countOpenSweeps(database, agent.merchant) >= config.sweepsAtOnce) return false;
+  let measured: Measured | No;
+  try {
+    measured = await ask(chain, tip, row, currency, hotAddressOn(agent, row.network));
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    // The next block asks again; what the nodes said stands in the watcher's own words.
+    return true;
+  }
+  if (measured.ok && measured.topUpUnits > 0n) measured = affordable(options, row, measured) ?? measured;
+  if (!measured.ok) note(options, row, measured);
+  else order(options, row, currency, measured);
+  return true;
+}
+
+/** What lies there at the final block, and what the sweep of it would cost at the most. */
+async function ask(
+  { reader }: WatchedChain,
+  { final }: Tip,
+  row: SweepableRow,
+  currency: GatewayCurrency,
+  hot: string,
+): Promise<Measured | No> {
+  const { contract } = currency;
+  const [units, coinUnits] = await Promise.all([
+    reader.balance(row.address, contract, final.number),
+    reader.balance(row.address, "", final.number),
+  ]);
+  const amountUnits = smaller(units, BigInt(row.units));
+  if (amountUnits <= 0n) return { ok: false, reason: "not_there", detail: "" };
+  const cost = await reader.cost(row.address, { contract, destination: hot, amountUnits });
+  if (!cost.ok) return { ok: false, reason: "would_revert", detail: cost.detail ?? "" };
+  return measure(row, currency, { units, coinUnits, feeUnits: cost.feeUnits });
+}
+
+/** Null where the hot account has what the top-up takes, its own fee included. */
+function affordable({ store, config }: SweepsOptions, row: SweepableRow, { topUpUnits }: Measured): No | null {
+  const agent = readAgent(store.database, row.agent);
+  const native = nativeOf(config, row.network);
+  // Where the configuration names no such coin nobody here counts it, and the agent waits for it.
+  if (agent === undefined || native === undefined) return null;
+  const funds = fundsOf(store.database, agent, native);
+  const needed = topUpUnits + maxFeeUnits(pairedCurrencies(agent), row.currency);
+  if (funds !== null && funds.availableUnits >= needed) return null;
+  return { ok: false, reason: "no_coin", detail: `${needed}` };
+}
+
+function order(options: SweepsOptions, row: SweepableRow, { id, decimal }: GatewayCurrency, measured: Measured): void {
+  const { store, config, clock, run, log } = options;
+  const ordering = { run, nowMs: clock(), lifetimeMs: config.lifetimes.withdrawalHours * hourMs };
+  const agents = store.write((database) => orderSweep(database, { ...measured, row, decimal }, ordering));
+  if (agents.length === 0) return;
+  const { address } = row;
+  log.info({ event: "sweep-ordered", address, currency: id, isToppedUp: measured.topUpUnits > 0n }, "a sweep was ordered");
+  tell(options, { changed: [], agents });
+}
+
+function note({ store, clock }: SweepsOptions, { address, network, currency }: SweepableRow, { reason, detail }: No): void {
+  store.write((database) => keepSweepNote(database, { address, network, currency, reason, detail, at: clock() }));
+}
+
+/** Of what holds nothing any more there is nothing to say. */
+function forgetNotes({ store }: SweepsOptions, { network }: WatchedChain): void {
+  const held = new Set(listSweepable(store.database, network).map(({ address, currency }) => `${address} ${currency}`));
+  const gone = listSweepNotes(store.database, network).filter(({ address, currency }) => !held.has(`${address} ${currency}`));
+  if (gone.length === 0) return;
+  store.write((database) => {
+    for (const one of gone) dropSweepNote(database, one);
+  });
+}
+
+function tell(
+  { signals }: SweepsOptions,
+  told: { readonly changed: readonly string[]; readonly agents: readonly string[] },
+): void {
+  for (const transactionId of told.changed) signals.emit("changed", { transactionId });
+  for (const agent of told.agents) signals.emit("job", { agent });
+}

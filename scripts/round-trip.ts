@@ -1,0 +1,143 @@
+/**
+ * Money in and out again on real parts, for the demo and for whoever adds a chain: a deposit,
+ * Completed, swept to the paying account, withdrawn again to the last unit, with a `kill -9` of
+ * each process in between. Every figure is read from the chain by code of the scripts' own.
+ */
+import { randomBytes } from "node:crypto";
+import { until } from "./processes.ts";
+import type { Rig } from "./rig.ts";
+import type { Shop } from "./shop.ts";
+
+/** One currency on one chain, as the round trip plays with it. */
+export interface Trip {
+  readonly currency: string;
+  readonly network: string; // CAIP-2
+  readonly decimal: number;
+  readonly amount: string;
+  /** Pays a deposit address from outside. */
+  pay(address: string, units: bigint): Promise<void>;
+  /** By the chain itself, at its newest block. */
+  held(address: string): Promise<bigint>;
+}
+
+/** What one trip came to, as the demo's line of JSON names it. */
+export interface Shown {
+  readonly network: string;
+  readonly currency: string;
+  readonly depositId: string;
+  readonly deposited: string;
+  readonly sweepId: string;
+  readonly swept: string;
+  readonly topUp: string; // of the coin that pays the fees, "" for none
+  readonly withdrawalId: string;
+  readonly withdrawn: string;
+}
+
+/** A sweep or a top-up as `gateway sweeps list --json` has it. */
+export interface ListedSweep {
+  readonly transactionId: string;
+  readonly kind: "sweep" | "topup";
+  readonly sweep: string;
+  readonly currency: string;
+  readonly from: string;
+  readonly to: string;
+  readonly amount: string;
+  readonly status: number;
+  readonly code: string;
+  readonly fee: string;
+}
+
+const waitMs = 120_000;
+
+export async function listSweeps(rig: Rig): Promise<readonly ListedSweep[]> {
+  const said = await rig.operate("sweeps", "list", "--limit", "10000", "--json");
+  return (JSON.parse(said.slice(said.indexOf("{"))) as { readonly sweeps: readonly ListedSweep[] }).sweeps;
+}
+
+/** Waits until what an address was paid is swept. Throws when the sweep fails. */
+export async function completedSweep(rig: Rig, from: string, currency: string): Promise<ListedSweep> {
+  return until(`the sweep of ${currency} from ${from}`, waitMs, async () => {
+    const all = await listSweeps(rig);
+    const one = all.find((each) => each.kind === "sweep" && each.from === from && each.currency === currency);
+    if (one?.status === 2) throw new Error(`the sweep of ${currency} failed: ${one.code}`);
+    return one?.status === 1 ? one : undefined;
+  });
+}
+
+/** Base units of a decimal text. */
+export function unitsOf(text: string, decimal: number): bigint {
+  const [whole = "0", rest = ""] = text.split(".");
+  return BigInt(whole + rest.padEnd(decimal, "0"));
+}
+
+type Tell = (who: string, what: string) => void;
+
+/** Kills signer, courier and gateway, one after the other; the gateway is started again here. */
+async function killEach(rig: Rig, tell: Tell): Promise<void> {
+  for (const [name, pid] of [["signer", rig.signerPid()] as const, ["courier", rig.courierPid()] as const]) {
+    if (pid === undefined) throw new Error(`the ${name} does not run`);
+    process.kill(pid, "SIGKILL");
+    tell("demo", `kill -9 of the ${name} (process ${pid})`);
+  }
+  const { gateway } = rig;
+  if (gateway === null) throw new Error("the gateway does not run");
+  process.kill(gateway.pid, "SIGKILL");
+  tell("demo", `kill -9 of the gateway (process ${gateway.pid})`);
+  await gateway.ended;
+  await rig.startGateway();
+}
+
+/** All trips side by side: paid in, swept while each process is killed, paid out again. */
+export async function roundTrips(rig: Rig, shop: Shop, trips: readonly Trip[], tell: Tell): Promise<readonly Shown[]> {
+  const paid = await Promise.all(
+    trips.map(async (trip) => {
+      const { currency, amount } = trip;
+      const asked = await shop.deposit(currency, amount, `round-trip-${currency}`);
+      await trip.pay(asked.address, unitsOf(amount, trip.decimal));
+      await until(`the deposit of ${amount} ${currency}`, waitMs, async () =>
+        (await shop.transaction(asked.transactionId, 1)).status === 1 ? true : undefined,
+      );
+      tell("gateway", `deposit of ${amount} ${currency} Completed at ${asked.address}`);
+      return { trip, ...asked };
+    }),
+  );
+  await killEach(rig, tell);
+  const shown: Shown[] = [];
+  for (const { trip, address, transactionId } of paid) {
+    const sweep = await completedSweep(rig, address, trip.currency);
+    shown.push(await payOutAgain(rig, shop, { trip, address, depositId: transactionId, sweep }, tell));
+  }
+  return shown;
+}
+
+interface Swept {
+  readonly trip: Trip;
+  readonly address: string;
+  readonly depositId: string;
+  readonly sweep: ListedSweep;
+}
+
+/** Exactly what the sweep brought goes out again. */
+async function payOutAgain(rig: Rig, shop: Shop, { trip, address, depositId, sweep }: Swept, tell: Tell): Promise<Shown> {
+  const { currency, network, amount, decimal } = trip;
+  const topUp = (await listSweeps(rig)).find((one) => one.kind === "topup" && one.sweep === sweep.transactionId);
+  const swept = unitsOf(sweep.amount, decimal);
+  const fee = topUp === undefined && currency === "eth" ? unitsOf(sweep.fee, decimal) : 0n;
+  const left = await trip.held(address);
+  const paid = unitsOf(amount, decimal);
+  if (left + swept + fee !== paid) throw new Error(`${paid} ${currency} came, ${swept} were swept and ${left} are left`);
+  tell("agent", `swept ${sweep.amount} ${currency}${topUp === undefined ? "" : ` after a top-up of ${topUp.amount}`}`);
+  const receiver = `0x${randomBytes(20).toString("hex")}`;
+  const out = await until(`the withdrawal of ${sweep.amount} ${currency}`, waitMs, async () => {
+    const answer = await shop.autoWithdraw({ currency, amount: sweep.amount, receiver, orderId: `out-again-${currency}` });
+    return answer.status === 200 ? answer : undefined;
+  });
+  await until(`its end`, waitMs, async () => ((await shop.transaction(out.transactionId)).status === 1 ? true : undefined));
+  const got = await trip.held(receiver);
+  if (got !== swept) throw new Error(`the receiver holds ${got} base units of ${currency}, not ${swept}`);
+  tell("gateway", `${sweep.amount} ${currency} paid out again, to the last unit`);
+  return {
+    ...{ network, currency, depositId, deposited: amount, sweepId: sweep.transactionId, swept: sweep.amount },
+    ...{ topUp: topUp?.amount ?? "", withdrawalId: out.transactionId, withdrawn: sweep.amount },
+  };
+}

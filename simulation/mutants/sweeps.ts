@@ -1,0 +1,120 @@
+/**
+ * Mutants of sweeps and top-ups: a top-up too many, an address that is not the wallet's, a second
+ * slot, money that counts too early or twice.
+ */
+import type { Mutant } from "./mutant.ts";
+
+const orders = "gateway/sweeps/orders.ts";
+const holdings = "gateway/store/holdings.ts";
+const asked = "agent/signer/policy/asked.ts";
+const ends = '  return { ok: true, address: question.mode === "sweep" ? hotOn(rules, question.network) : deposit.address };';
+const world = "sweeps";
+
+export const sweepMutants: readonly Mutant[] = [
+  {
+    name: "topped-up-twice",
+    file: orders,
+    find: "    if (sweep.topUpStatus === 0) continue;\n",
+    replace: `    const again = sweep.id.split("").reverse().join("");
+    const agent = holderOf(database, sweep);
+    const [row] = listSweepableAt(database, sweep.depositAddress);
+    const id = transactionIdOf({ merchant: sweep.merchant, operation: "topup", orderId: again });
+    if (agent !== undefined && row !== undefined && readTransaction(database, id) === undefined) {
+      const order = { mode: "topup", orderId: again, row, units: 10n ** 12n, decimal: 18, stage: "queued" } as const;
+      makeJob(database, agent, insert(database, agent, { run, nowMs, lifetimeMs: 3_600_000 }, order), run, nowMs);
+    }
+    if (sweep.topUpStatus === 0) continue;
+`,
+    sentence: "While a top-up is on its way the gateway orders another one for the same sweep (a sweep has one top-up).",
+    world,
+    when: ({ deposits }) => deposits.some(({ currency }) => currency === "usdt"),
+  },
+  {
+    name: "sweep-to-another-address",
+    file: asked,
+    find: ends,
+    replace: "  return { ok: true, address: deposit.address };",
+    sentence: "A sweep goes to an address that is not the paying one (a sweep stays in the wallet).",
+    world,
+  },
+  {
+    name: "top-up-to-oneself",
+    file: asked,
+    find: ends,
+    replace: "  return { ok: true, address: hotOn(rules, question.network) };",
+    sentence: "A top-up goes to another address than the one that its sweep empties (a top-up stays in the wallet).",
+    world,
+    when: ({ deposits }) => deposits.some(({ currency }) => currency === "usdt"),
+  },
+  {
+    name: "sweep-of-an-address-not-derived",
+    file: asked,
+    find: "    return family.depositAddress(deposits, depositIndex);",
+    replace: "    return family.depositAddress(deposits, depositIndex + 1);",
+    sentence: "The signer derives another place than the job names, and what it refuses is never swept (liveness).",
+    world,
+  },
+  {
+    name: "sweep-from-the-hot-account",
+    file: "agent/signer/acts/sign.ts",
+    find: "  const account = core.accounts.find(approval.network, payer.account);",
+    replace: "  const account = core.accounts.find(approval.network, turn.accountOn(approval.network));",
+    sentence: "A sweep gets a slot of the paying account, which signs nothing of it (bijection).",
+    world,
+  },
+  {
+    name: "second-slot-for-a-sweep",
+    file: "gateway/store/sweeps.ts",
+    find: "    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0\n      AND s.depositAddress = h.address AND s.network = h.network LIMIT 1), '') AS open, w.at AS wishedAt",
+    replace: "    '' AS open, w.at AS wishedAt",
+    sentence: "What comes while a sweep is on its way is swept beside it, and one of the two may find nothing left (bijection).",
+    world,
+    when: ({ deposits }) => deposits.some(({ moreMs }) => moreMs > 0),
+  },
+  {
+    name: "sweep-completed-before-final",
+    file: "gateway/watcher/withdrawals.ts",
+    find: '    case "confirming":\n',
+    replace: `    case "confirming":
+      if (row.operation === "sweep") {
+        const final = { txHash: verdict.txHash, block: verdict.block, feeUnits: 0n };
+        return end(chain, database, row, { status: 1, stage: "completed", code: "", final });
+      }
+`,
+    sentence: "A sweep in a block that may vanish counts as arrived, and can be paid out (truth).",
+    world,
+  },
+  {
+    name: "top-up-taken-for-a-deposit",
+    file: "gateway/watcher/findings.ts",
+    find: "  const paid = found.filter(({ txHash }) => signedBy(chain.store.database, txHash) === undefined);",
+    replace: "  const paid = found;",
+    sentence: "What the wallet sends itself counts as paid in by somebody (no unit appears).",
+    world,
+    when: ({ deposits }) => deposits.some(({ currency }) => currency === "usdt"),
+  },
+  {
+    name: "fee-of-a-sweep-forgotten",
+    file: holdings,
+    find: '    native === undefined || row.feeUnits === "" ? []',
+    replace: '    native === undefined || row.feeUnits !== "" ? []',
+    sentence: "What a sweep cost stays in the sum of what addresses hold, and is there no more (no unit appears).",
+    world,
+  },
+  {
+    name: "sweep-counted-where-it-was",
+    file: holdings,
+    find: "  const taken = status === 2 ? 0n : -units;",
+    replace: "  const taken = status === 1 ? -units : 0n;",
+    sentence: "While a sweep is on its way its money counts as lying on the address as well (no unit appears).",
+    world,
+  },
+  {
+    name: "addresses-not-watched",
+    file: "agent/courier/run.ts",
+    find: "      if (isDeposit && !deposits.has(key)) deposits.set(key, watchDeposit(shared, chain, address));",
+    replace: "      if (isDeposit && !deposits.has(key)) deposits.set(key, null);",
+    sentence: "Nobody asks the nodes what an address for deposits has, and its sweep waits for ever (liveness).",
+    world,
+  },
+];

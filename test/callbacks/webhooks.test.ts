@@ -1,0 +1,103 @@
+/**
+ * The webhooks of /openapi.json against what a shop's receiver gets from the gateway's own rooms,
+ * in both directions: each message fits the description of its event, each described event comes
+ * with each field that the description names, and docs/api.md lists the same in the same words.
+ */
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { recordOf } from "../../gateway/answer/record.ts";
+import { startCallbacks } from "../../gateway/callbacks/callbacks.ts";
+import { createDoor } from "../../gateway/callbacks/door.ts";
+import { eventTypes, testType } from "../../gateway/callbacks/events.ts";
+import { addCallback, rotateCallback, testCallback } from "../../gateway/operator/callbacks.ts";
+import { keepFinalPayment } from "../../gateway/store/payments.ts";
+import { type Receiver, startReceiver } from "../../scripts/callback-receiver.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+import { readDescription } from "../support/described.ts";
+import { auto, db, decide, deposit, eachTestItsGateway, gateway, ready } from "../support/shop.ts";
+import { until } from "../support/until.ts";
+
+eachTestItsGateway();
+
+function change(id: string, columns: Readonly<Record<string, string | number>>): void {
+  const names = Object.keys(columns).map((name) => `${name} = ?`);
+  db().run(`UPDATE transactions SET ${names.join(", ")} WHERE id = ?`, ...Object.values(columns), id);
+}
+
+async function everyDeposit({ received }: Receiver): Promise<void> {
+  const quoted = { amount: undefined, fiatCurrency: "TRY", fiatAmount: "1000" };
+  const { transactionId: first, address } = (await deposit(quoted)).body;
+  change(first, { stage: "seen" });
+  change(first, { stage: "waiting" });
+  change(first, { stage: "partial", amountReceivedUnits: "1" });
+  const payment = { network: "eip155:31337", address, currency: "usdt", units: "7500000", logIndex: 0, final: 1 as const };
+  const place = { txHash: "0x1", block: 5, blockHash: "0xb", transactionId: first };
+  change(first, { stage: "confirming" });
+  gateway.service.store.write((database) => keepFinalPayment(database, { ...payment, ...place }));
+  gateway.service.signals.emit("changed", { transactionId: first });
+  await until(() => received.some(({ type }) => type === "deposit.unattributed")); // while blocks still come on top
+  change(first, { status: 1, stage: "completed", amountReceivedUnits: `${10n ** 20n}` });
+  const second = (await deposit({ orderId: "order-2" })).body.transactionId;
+  change(second, { status: 2, stage: "expired" });
+  change(second, { amountReceivedUnits: "5" });
+}
+
+async function everyWithdrawal(): Promise<void> {
+  const paid = (await auto({ orderId: "paid" })).body.transactionId;
+  for (const stage of ["awaiting_approval", "queued", "broadcast"]) decide(paid, { stage });
+  change(paid, { status: 1, stage: "completed" });
+  const refused = (await auto({ orderId: "refused" })).body.transactionId;
+  decide(refused, { status: 2, stage: "refused", code: "OPERATOR_REJECTED" });
+}
+
+it("each message fits its webhook, and every webhook comes with every field that it names", async () => {
+  const receiver = await startReceiver();
+  const { service, merchant, operator, clock } = gateway;
+  clock.nowMs = Date.now();
+  await ready();
+  Object.assign(service, { confirmations: () => 3 });
+  Object.assign(service.config.prices, { changedAtMs: clock.nowMs });
+  const settings = Object.assign(service.config.callbacks, { allowLoopback: true });
+  const about = await readDescription(gateway);
+  const added = addCallback(operator, { merchant: merchant.merchantId, url: receiver.url, events: [] }, settings);
+  if (!added.ok) throw new Error(added.code);
+  const door = createDoor({ settings, monotonic: () => performance.now() });
+  const recordsOf = { recordOf: (row: Parameters<typeof recordOf>[0]) => recordOf(row, service) };
+  const callbacks = startCallbacks({ ...service, ...recordsOf, random: randomBytes, sealingKey: service.key.sealingKey, door });
+  try {
+    expect(Object.keys(about.webhooks).sort()).toEqual([...eventTypes, testType].sort());
+    await everyDeposit(receiver);
+    await everyWithdrawal();
+    expect(rotateCallback(operator, added.callbackId)).toMatchObject({ ok: true }); // two signatures from here on
+    expect(await testCallback(operator, added.callbackId, door)).toMatchObject({ taken: true });
+    service.signals.emit("changed", { transactionId: "" });
+    await until(() => new Set(receiver.received.map(({ type }) => type)).size >= eventTypes.length + 1);
+  } finally {
+    callbacks.close();
+    await receiver.close();
+  }
+  for (const message of receiver.received) about.judgeMessage(message);
+  expect(receiver.received.some(({ headers }) => `${headers["webhook-signature"]}`.includes(" v1,"))).toBe(true);
+  const came = new Set(receiver.received.map(({ type }) => type));
+  expect([...came].sort()).toEqual(Object.keys(about.webhooks).sort());
+  for (const name of ["Callback", "UnattributedCallback", "UnattributedRecord", "TestCallback"]) {
+    const documented = Object.keys(about.schemas[name]?.properties ?? {}).sort();
+    expect([...(about.fields.get(name) ?? [])].sort(), name).toEqual(documented);
+  }
+  const [one] = receiver.received;
+  const bent = { ...one!, body: JSON.stringify({ ...JSON.parse(one!.body), more: 1 }) };
+  expect(() => about.judgeMessage(bent)).toThrow();
+  expect(() => about.judgeMessage({ ...one!, headers: { ...one!.headers, "webhook-id": "7" } })).toThrow();
+});
+
+it("docs/api.md lists the webhooks of /openapi.json in the same order and words", async () => {
+  const page = readFileSync(join(projectRoot, "docs", "api.md"), "utf8").split("## Callbacks")[1] ?? "";
+  const rows = [...page.matchAll(/^\| `((?:deposit|withdrawal|webhook)\.\w+)` \| (.+) \|$/gm)].map(([, type, when]) => [
+    type,
+    when,
+  ]);
+  const { webhooks } = await readDescription(gateway);
+  expect(rows).toEqual(Object.entries(webhooks).map(([type, { post }]) => [type, post.summary]));
+});

@@ -1,0 +1,83 @@
+/** Presets in gateway.config.json, in the config.json made from it, and in one written by hand. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { type Config, readConfig } from "../../agent/config/config.ts";
+import { parseConfig } from "../../gateway/config.ts";
+import { agentConfigText } from "../../gateway/operator/agent-config.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "preset-configs-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const nodes = ["https://one.example", "https://two.example"];
+const usdtOnBsc = "0x55d398326f99059fF775485246999027B3197955";
+
+const gateway = (chains: object, currencies: object) =>
+  parseConfig(JSON.stringify({ ...testConfig, chains, currencies, prices: {} }), folder, 0);
+
+function agent(change: object): Config["settings"] {
+  const path = join(folder, "config.json");
+  const fees = { maxPerWithdrawal: "1", maxPerDay: "1", maxFee: "0.01", maxFeePerDay: "0.1" };
+  const policy = { "usdt-bep20": fees };
+  writeFileSync(path, JSON.stringify({ gatewayUrl: "https://pay.example.com", policy, ...change }), { mode: 0o600 });
+  return readConfig(path, { requireSecrets: [] }).settings;
+}
+
+describe("the agent's configuration with presets", () => {
+  const chains = { bsc: { preset: "bnb-smart-chain", nodes } };
+  const currencies = { "usdt-bep20": { preset: "usdt-bep20" } };
+
+  it("a preset in a configuration reads as the lines that they stand for, USDT on BNB Smart Chain with its 18 decimals", () => {
+    const read = agent({ chains, currencies });
+    const lines = { family: "evm", chainId: 56, confirmations: "finalized", feeModel: "ethereum" };
+    expect(read.chains).toEqual({ bsc: { ...lines, nodes } });
+    expect(read.currencies).toEqual({ "usdt-bep20": { chain: "bsc", decimal: 18, contract: usdtOnBsc } });
+    expect(agent({ chains: { bsc: { ...lines, nodes } }, currencies: read.currencies })).toEqual(read);
+  });
+
+  it("a configuration's fault names a mistyped preset, a currency of another chain and a model of fees that is none", () => {
+    const codeOf = (change: object): unknown => {
+      try {
+        return agent({ chains, currencies, ...change });
+      } catch (error) {
+        return [(error as { code: string }).code, (error as { context: { hint?: string } }).context.hint];
+      }
+    };
+    expect(codeOf({ chains: { bsc: { preset: "bsc-testne", nodes } } })).toEqual(["CONFIG_PRESET", "did you mean bsc-testnet?"]);
+    expect(codeOf({ chains: { bsc: { preset: "base", nodes } } })).toMatchObject(["CONFIG_PRESET", undefined]);
+    const onBase = {
+      chains: { bsc: { preset: "base", nodes } },
+      currencies: { "usdt-bep20": { preset: "usdt-bep20", chain: "bsc" } },
+    };
+    expect(codeOf(onBase)).toMatchObject(["CONFIG_PRESET", undefined]);
+    expect(codeOf({ chains: { bsc: { ...chains.bsc, feeModel: "opstack" } } })).toEqual([
+      "CONFIG_VALUE",
+      "did you mean op-stack?",
+    ]);
+    expect(codeOf({ chains: { bsc: { ...chains.bsc, feeModel: "op-stack" } } })).toMatchObject({
+      chains: { bsc: { feeModel: "op-stack" } },
+    });
+  });
+});
+
+describe("the gateway's configuration with presets", () => {
+  it("a currency by preset has name, ticker, explorer and least amounts from them, and any line beside them wins", () => {
+    const currencies = { "usdc-base": { preset: "usdc-base", minPaymentAmount: "3" }, "eth-base": { preset: "eth-base" } };
+    const read = gateway({ mine: { preset: "base", nodes } }, currencies);
+    expect(read.chains.mine).toMatchObject({ chainId: 8453, network: "eip155:8453", feeModel: "op-stack", preset: "base" });
+    expect(read.chains.mine?.explorer).toBe("https://basescan.org/tx/");
+    expect(read.currencies["usdc-base"]).toMatchObject({ symbol: "USDC", decimal: 6, minPaymentAmount: "3", chain: "mine" });
+    expect(read.currencies["eth-base"]).toMatchObject({ symbol: "ETH", decimal: 18, contract: "", minPaymentAmount: "0.001" });
+    expect(() => gateway({ mine: { preset: "bass", nodes } }, currencies)).toThrow("config.chains.mine.preset");
+  });
+
+  it("writes presets as presets for the agent, with the lines that differ and the ceilings of fees of its chain", () => {
+    const chains = { mine: { preset: "polygon", nodes, confirmations: 64 } };
+    const text = agentConfigText(gateway(chains, { "usdc-polygon": { preset: "usdc-polygon" } }));
+    const made = JSON.parse(text) as { chains: object; currencies: object; policy: Record<string, object> };
+    expect(made.chains).toEqual({ mine: { preset: "polygon", nodes, confirmations: 64 } });
+    expect(made.currencies).toEqual({ "usdc-polygon": { preset: "usdc-polygon", chain: "mine" } });
+    expect(made.policy["usdc-polygon"]).toMatchObject({ maxFee: "0.5", maxFeePerDay: "20" });
+  });
+});

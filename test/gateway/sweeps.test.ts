@@ -1,0 +1,263 @@
+/**
+ * What addresses for deposits hold, what is on its way and what has arrived, over random histories:
+ * a unit that was paid in is in exactly one of the sums, and a start counts the same. What is worth
+ * a sweep, and why the rest waits.
+ */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { GatewayCurrency } from "../../gateway/config.ts";
+import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
+import { holdingOf, keepNativeCoins, mendHoldings } from "../../gateway/store/holdings.ts";
+import { keepFinalPayment, keepSeenPayment } from "../../gateway/store/payments.ts";
+import { mendReserved } from "../../gateway/store/reserved.ts";
+import type { TransactionRow } from "../../gateway/store/rows.ts";
+import { listSweepable, listToppingUp, type SweepableRow, sweepingUnits, topUpOf } from "../../gateway/store/sweeps.ts";
+import { endWithdrawal, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
+import { goOn, orderSweep } from "../../gateway/sweeps/orders.ts";
+import { measure, standing } from "../../gateway/sweeps/worth.ts";
+import {
+  type AgentKeys,
+  type GatewayDatabase,
+  gatewayDatabase,
+  insertTransaction,
+  pairAgent,
+} from "../../rig/gateway-database.ts";
+import { Seeded } from "../../rig/seeded.ts";
+import { takeBack } from "../support/older-database.ts";
+
+const network = "eip155:31337";
+const run = "run 1";
+const ordering = { run, nowMs: 10, lifetimeMs: 3_600_000 };
+let db: GatewayDatabase;
+let keys: AgentKeys;
+let requests = 0;
+
+beforeEach(() => {
+  db = gatewayDatabase();
+  keys = pairAgent(db.store);
+  requests = 0;
+  db.store.database.run("UPDATE agents SET heard = ?", run);
+  db.store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
+});
+afterEach(() => db.remove());
+
+/** A deposit request that has ended, with its address. */
+function address(status: 0 | 1 = 1): string {
+  requests += 1;
+  const own = `0x${requests.toString(16).padStart(40, "0")}`;
+  const id = requests.toString(16).padStart(32, "d");
+  insertTransaction(db.store, { id, operation: "deposit", orderId: `in-${requests}`, depositAddress: own, status });
+  db.store.write((database) =>
+    insertDepositAddress(database, { address: own, agent: keys.id, addressIndex: requests, transactionId: id }),
+  );
+  return own;
+}
+
+function pay(to: string, currency: string, units: bigint, hash: string, final: 0 | 1 = 1): void {
+  const transactionId = Number.parseInt(to, 16).toString(16).padStart(32, "d");
+  const payment = { network, txHash: hash, logIndex: 0, address: to, currency, block: 1, blockHash: "0x2", transactionId };
+  const keep = final === 1 ? keepFinalPayment : keepSeenPayment;
+  db.store.write((database) => keep(database, { ...payment, units: `${units}`, final }));
+}
+
+const rowOf = (at: string, currency: string): SweepableRow | undefined =>
+  listSweepable(db.store.database, network).find((row) => row.address === at && row.currency === currency);
+
+const open = (): readonly TransactionRow[] =>
+  db.store.database.all<TransactionRow>("SELECT * FROM transactions WHERE operation IN ('sweep', 'topup') AND status = 0");
+
+function order(row: SweepableRow, amountUnits: bigint, topUpUnits: bigint): void {
+  const wanted = { ok: true, row, amountUnits, topUpUnits, decimal: row.currency === "eth" ? 18 : 6 } as const;
+  db.store.write((database) => orderSweep(database, wanted, ordering));
+}
+
+function ends(row: TransactionRow, status: 1 | 2, feeUnits: bigint): void {
+  const how = { status, stage: "x", code: "", txHash: "0x1", feeUnits: `${feeUnits}`, finalBlock: 5, changedAt: 20 };
+  db.store.write((database) => endWithdrawal(database, row.id, how));
+}
+
+/** A wallet beside the database, reckoned from what happens alone. */
+class Wallet {
+  readonly lies = new Map<string, bigint>(); // by address and currency
+  readonly hot = new Map<string, bigint>();
+  fees = 0n;
+
+  add(at: string, currency: string, units: bigint): void {
+    const map = at === "hot" ? this.hot : this.lies;
+    const key = at === "hot" ? currency : `${at} ${currency}`;
+    map.set(key, (map.get(key) ?? 0n) + units);
+  }
+}
+
+describe("what was paid in", () => {
+  it.each([1, 2, 3, 4, 5])("what was paid in is in exactly one sum after each of 400 acts, seed %i", (seed) => {
+    const seeded = new Seeded(seed);
+    const wallet = new Wallet();
+    const addresses = Array.from({ length: 4 }, () => address());
+    for (let at = 0; at < 400; at += 1) {
+      const [row] = seeded.below(3) === 0 ? open().slice(seeded.below(Math.max(1, open().length))) : [];
+      if (row === undefined && seeded.below(2) === 0) {
+        const to = seeded.pick(addresses);
+        const currency = seeded.pick(["eth", "usdt"] as const);
+        const units = 1n + 10n ** BigInt(seeded.below(30)) + BigInt(seeded.below(1_000_000));
+        pay(to, currency, units, `0x${at}`, 0);
+        if (seeded.below(4) > 0) {
+          pay(to, currency, units, `0x${at}`);
+          pay(to, currency, units, `0x${at}`); // read again after a rewind
+          wallet.add(to, currency, units);
+        }
+      } else if (row === undefined) {
+        const all = listSweepable(db.store.database, network).filter(({ open: one, units }) => one === "" && BigInt(units) > 0n);
+        const found = all[seeded.below(Math.max(1, all.length))];
+        if (found !== undefined) {
+          const part = BigInt(found.units) - BigInt(seeded.below(2));
+          if (part > 0n) order(found, part, found.currency === "usdt" ? BigInt(seeded.below(3)) * 500n : 0n);
+        }
+      } else if (db.store.database.get("SELECT 1 FROM jobs WHERE transactionId = ?", row.id) === undefined) {
+        db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
+      } else if (seeded.below(5) === 0) {
+        db.store.write((database) => updateWithdrawal(database, row.id, { status: 2, stage: "refused", code: "X" }, 1));
+      } else {
+        const [status, fee] = [seeded.pick([1, 1, 1, 2] as const), BigInt(seeded.below(1_000))];
+        ends(row, status, fee);
+        const units = BigInt(row.amountUnits);
+        const currency = row.operation === "topup" ? "eth" : row.currency;
+        const from = row.operation === "topup" ? "hot" : row.depositAddress;
+        if (status === 1) wallet.add(from, currency, -units);
+        if (status === 1) wallet.add(row.operation === "topup" ? row.receiverAddress : "hot", currency, units);
+        wallet.add(from, "eth", -fee);
+        wallet.fees += fee;
+      }
+      const { database } = db.store;
+      for (const currency of ["eth", "usdt"] as const) {
+        let held = 0n;
+        for (const one of addresses) held += holdingOf(database, one, network, currency);
+        let lies = 0n;
+        for (const [key, units] of wallet.lies) if (key.endsWith(` ${currency}`)) lies += units;
+        expect(held + sweepingUnits(database, "m1", currency, 1_000)).toBe(lies);
+      }
+      if (at % 50 === 0) expect([db.store.write(mendHoldings), db.store.write(mendReserved)]).toEqual([0, 0]);
+    }
+    expect(wallet.fees).toBeGreaterThan(0n);
+    db.reopen();
+    expect(db.store.write(mendHoldings)).toBe(0);
+  });
+
+  it("what was paid in is counted in a database of an earlier version, whose rows all stay", () => {
+    const to = address();
+    pay(to, "usdt", 7n, "0x1");
+    takeBack((sql) => db.store.database.run(sql), 11);
+    db.reopen();
+    expect(holdingOf(db.store.database, to, network, "usdt")).toBe(7n);
+    expect(db.store.database.get("SELECT count(*) AS n FROM payments")).toEqual({ n: 1 });
+    expect(() => db.store.database.run("UPDATE transactions SET operation = 'gift'")).toThrow(/CHECK/);
+  });
+});
+
+describe("an order", () => {
+  it("an order of a sweep is made once: not beside an open one, not for more than is held, and twice after its end", () => {
+    const to = address();
+    pay(to, "usdt", 50n, "0x1");
+    const row = rowOf(to, "usdt")!;
+    order(row, 51n, 0n);
+    expect(open()).toHaveLength(0);
+    order(row, 30n, 0n);
+    order(row, 10n, 0n);
+    expect(open().map(({ amountUnits, orderId }) => [amountUnits, orderId])).toEqual([["30", `${to}/1`]]);
+    ends(open()[0]!, 1, 0n);
+    order(rowOf(to, "usdt")!, 20n, 0n);
+    expect(open().map(({ orderId }) => orderId)).toEqual([`${to}/2`]);
+  });
+
+  it("an order of a sweep waits for its top-up, goes on when that is there, and ends with it when it is not", () => {
+    const [first, second] = [address(), address()];
+    for (const to of [first, second]) {
+      pay(to, "usdt", 50n, to);
+      order(rowOf(to, "usdt")!, 50n, 9n);
+    }
+    expect(listToppingUp(db.store.database, network)).toHaveLength(2);
+    const waiting = [...listToppingUp(db.store.database, network)].sort((a, b) => (a.depositAddress < b.depositAddress ? -1 : 1));
+    const [one, two] = waiting.map((sweep) => topUpOf(db.store.database, sweep)!);
+    db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
+    expect(listToppingUp(db.store.database, network)).toHaveLength(2);
+    ends(one!, 1, 1n);
+    db.store.write((database) =>
+      updateWithdrawal(database, two!.id, { status: 2, stage: "refused", code: "POLICY_ABOVE_DAY" }, 1),
+    );
+    db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
+    db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
+    const sweeps = db.store.database.all<TransactionRow>(
+      "SELECT * FROM transactions WHERE operation = 'sweep' ORDER BY depositAddress",
+    );
+    expect(sweeps.map(({ status, stage, code }) => [status, stage, code])).toEqual([
+      [0, "queued", ""],
+      [2, "failed", "POLICY_ABOVE_DAY"],
+    ]);
+    expect(holdingOf(db.store.database, second, network, "usdt")).toBe(50n);
+    const jobs = db.store.database.all<{ text: string }>("SELECT text FROM jobs ORDER BY sequence");
+    expect(jobs.map(({ text }) => JSON.parse(text) as object)).toMatchObject([
+      { mode: "topup", address: "", depositAddress: first, depositIndex: 1 },
+      { mode: "topup", address: "", depositAddress: second },
+      { mode: "sweep", address: "", depositAddress: first, currency: "usdt", transactionId: sweeps[0]!.id },
+    ]);
+  });
+
+  it("an order of a sweep is not made for a merchant who only receives", () => {
+    const to = address();
+    pay(to, "usdt", 50n, "0x1");
+    expect(rowOf(to, "usdt")).toBeDefined();
+    db.store.database.run("UPDATE depositAddresses SET agent = NULL");
+    expect(rowOf(to, "usdt")).toBeUndefined();
+  });
+});
+
+const eth = {
+  ...{ id: "eth", chain: "local", network, name: "", symbol: "", decimal: 18, contract: "", minPaymentAmount: "1" },
+  ...{ minWithdrawAmount: "1", enabled: true, depositOnly: false, preset: "", market: "", listUnpriced: false },
+  sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000000000000000005" },
+} satisfies GatewayCurrency;
+
+describe("what is worth a sweep", () => {
+  const rowFor = (change: Partial<SweepableRow> = {}): SweepableRow => ({
+    ...{ address: "0xa", network, currency: "eth", merchant: "m1", units: "1000", agent: "a", addressIndex: 1 },
+    ...{ request: "r", requestStatus: 1, open: "", wishedAt: null },
+    ...change,
+  });
+  const looked = (change: Partial<SweepableRow> = {}, over: object = {}) =>
+    standing({ row: rowFor(change), currency: eth, isPayable: true, isOut: false, last: undefined, nowMs: 10, ...over });
+  const failed = (code: string, changedAt = 0) => ({ last: { status: 2, code, changedAt } as TransactionRow });
+
+  it("a sweep's worth is judged before the chain is asked, each no beside its twin", () => {
+    expect(looked()).toEqual({ ok: true });
+    expect(looked({ requestStatus: 0 })).toMatchObject({ reason: "request_open" });
+    expect(looked({}, { currency: undefined })).toMatchObject({ reason: "currency_unknown" });
+    expect(looked({}, { isPayable: false })).toMatchObject({ reason: "not_payable" });
+    expect(looked({}, { isOut: true })).toMatchObject({ reason: "out_of_service" });
+    const byHand = { ...eth, sweep: { ...eth.sweep, isAutomatic: false } };
+    expect(looked({}, { currency: byHand })).toMatchObject({ reason: "not_automatic" });
+    expect(looked({ wishedAt: 1 }, { currency: byHand })).toEqual({ ok: true });
+    expect(looked({ units: "4" })).toMatchObject({ reason: "below_least" });
+    expect(looked({ units: "4", wishedAt: 1 })).toEqual({ ok: true });
+  });
+
+  it("a sweep waits for a person after one that the chain took back, and an hour after any other that failed", () => {
+    const hour = 3_600_000;
+    expect(looked({}, { ...failed("chain_reverted"), nowMs: 99 * hour })).toMatchObject({ reason: "last_sweep_failed" });
+    expect(looked({ wishedAt: 1 }, failed("chain_reverted"))).toEqual({ ok: true });
+    expect(looked({}, { ...failed("POLICY_ABOVE_DAY"), nowMs: hour - 1 })).toMatchObject({ reason: "last_sweep_failed" });
+    expect(looked({}, { ...failed("POLICY_ABOVE_DAY"), nowMs: hour })).toEqual({ ok: true });
+  });
+
+  it("a sweep of a coin is all that is there, less what it costs in its own coin; a token asks for what is missing", () => {
+    const chain = { units: 1_000n, coinUnits: 0n, feeUnits: 50n };
+    expect(measure(rowFor(), eth, chain)).toEqual({ ok: true, amountUnits: 950n, topUpUnits: 0n });
+    expect(measure(rowFor(), eth, { ...chain, feeUnits: 51n })).toMatchObject({ reason: "below_fee" });
+    expect(measure(rowFor({ wishedAt: 1 }), eth, { ...chain, feeUnits: 51n })).toMatchObject({ amountUnits: 949n });
+    expect(measure(rowFor({ wishedAt: 1 }), eth, { ...chain, feeUnits: 1_000n })).toMatchObject({ reason: "below_fee" });
+    const usdt = { ...eth, id: "usdt", contract: "0xc" };
+    expect(measure(rowFor(), usdt, chain)).toEqual({ ok: true, amountUnits: 1_000n, topUpUnits: 50n });
+    expect(measure(rowFor(), usdt, { ...chain, coinUnits: 20n })).toMatchObject({ topUpUnits: 30n });
+    expect(measure(rowFor(), usdt, { ...chain, coinUnits: 60n })).toMatchObject({ topUpUnits: 0n });
+    expect(measure(rowFor(), usdt, { ...chain, units: 900n })).toMatchObject({ amountUnits: 900n });
+    expect(measure(rowFor(), usdt, { ...chain, units: 0n })).toMatchObject({ reason: "not_there" });
+  });
+});

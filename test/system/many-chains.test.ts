@@ -1,0 +1,172 @@
+/**
+ * Twelve chains in one configuration, nine of them presets by one line, through real processes:
+ * payouts on ten go on at the same pace while two are down, and `status` says of both why.
+ */
+import { afterAll, expect, it } from "vitest";
+import { gasPriceOracle } from "../../chains/evm/fee-model.ts";
+import { chainPresets, currencyPresets } from "../../chains/presets.ts";
+import { type Anvil, startAnvil } from "../../scripts/anvil.ts";
+import { until } from "../../scripts/processes.ts";
+import { type Rig, startRig } from "../../scripts/rig.ts";
+import { balanceWei, rpc, sendUnlocked } from "../../scripts/rpc.ts";
+import { createShop, type Shop } from "../../scripts/shop.ts";
+import { startsTheBuild } from "../support/built.ts";
+
+startsTheBuild();
+process.setMaxListeners(32); // each chain's process is ended with this one
+
+const blockTimeMs = 1_000;
+const receiver = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
+const ordersEach = 3;
+/** Every payout waits for whole blocks and their finality: a third more is no other pace. */
+const paceRatioMax = 1.34;
+/** Data of a payment on the two that bill it, in wei, and as much again for the operator. */
+const dataFeeWord = 10n ** 13n;
+
+interface Network {
+  readonly name: string;
+  readonly currency: string;
+  readonly anvil: Anvil;
+}
+
+interface ChainStatus {
+  readonly chain: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+const networks: Network[] = [];
+let rig: Rig | null = null;
+
+afterAll(async () => {
+  for (const { anvil } of networks) {
+    // SIGKILL ends one that stands still as well.
+    await anvil.stop();
+  }
+  await rig?.close();
+});
+
+async function startNetworks(): Promise<{ chains: Record<string, object>; currencies: Record<string, object> }> {
+  const chains: Record<string, object> = {};
+  const currencies: Record<string, object> = {};
+  for (const [name, { lines }] of Object.entries(chainPresets)) {
+    if (lines.family !== "evm") continue;
+    const [currency = ""] = Object.entries(currencyPresets).find(([, one]) => one.chain === name && !one.lines.contract) ?? [];
+    const anvil = await startAnvil({ chainId: Number(lines.chainId), blockTimeMs });
+    networks.push({ name, currency: currency === "eth" ? "eth-mainnet" : currency, anvil });
+    if (lines.feeModel === "op-stack") {
+      const code = `0x7f${dataFeeWord.toString(16).padStart(64, "0")}60005260206000f3`;
+      await rpc(anvil.url, "anvil_setCode", [gasPriceOracle, code]);
+    }
+    chains[name] = { preset: name, nodes: [anvil.url] };
+    // The rig's own chain has the id eth; a line beside the preset is anybody's.
+    currencies[currency === "eth" ? "eth-mainnet" : currency] = { preset: currency, minPaymentAmount: "0.001" };
+  }
+  for (const [at, name] of ["own-one", "own-two"].entries()) {
+    const anvil = await startAnvil({ chainId: 31_400 + at, blockTimeMs });
+    networks.push({ name, currency: `${name}-coin`, anvil });
+    chains[name] = { family: "evm", chainId: 31_400 + at, nodes: [anvil.url], confirmations: "finalized" };
+    const words = { name: "Coin", symbol: "COIN", market: "", minPaymentAmount: "0.001" };
+    currencies[`${name}-coin`] = { chain: name, decimal: 18, ...words };
+  }
+  return { chains, currencies };
+}
+
+/** Withdrawals by the shop's own id. */
+const ids = new Map<string, string>();
+
+async function order(shop: Shop, currency: string, orderId: string): Promise<string> {
+  const answer = await until(`an answer to ${orderId}`, 30_000, async () => {
+    const given = await shop.autoWithdraw({ currency, amount: "0.002", receiver, orderId });
+    return given.transactionId === "" ? undefined : given;
+  });
+  ids.set(orderId, answer.transactionId);
+  return answer.transactionId;
+}
+
+/** Orders on each of the chains, all at once. @returns milliseconds until the last is Completed */
+async function paceOf(shop: Shop, currencies: readonly string[], round: string): Promise<number> {
+  const beganAt = performance.now();
+  const wanted = currencies.flatMap((currency) =>
+    Array.from({ length: ordersEach }, (_, n) => [currency, `${round}-${currency}-${n}`]),
+  );
+  await Promise.all(
+    wanted.map(async ([currency = "", orderId = ""]) => {
+      const id = await order(shop, currency, orderId);
+      await until(`${orderId} Completed`, 90_000, async () => ((await shop.transaction(id)).status === 1 ? true : undefined));
+    }),
+  );
+  return performance.now() - beganAt;
+}
+
+const evmPresets = Object.values(chainPresets).filter(({ lines }) => lines.family === "evm").length;
+
+it("payouts on ten chains go on at the same pace while two are down, and status says of both why", {
+  timeout: 420_000,
+}, async () => {
+  expect(evmPresets + 3).toBe(12);
+  rig = await startRig({ blockTimeMs, alsoServes: await startNetworks() });
+  await rig.startGateway();
+  expect((await rig.pair()).code).toBe(0);
+  const { hotAddress } = rig;
+  await rig.fund(10n ** 18n, 0n);
+  for (const { anvil } of networks) await sendUnlocked(anvil.url, { to: hotAddress, value: `0x${(10n ** 18n).toString(16)}` });
+  await rig.startCrypto();
+  const shop = createShop(rig);
+  const chainsNow = async (): Promise<readonly ChainStatus[]> => {
+    const told = JSON.parse((await rig!.cli("status", "--json")).output) as {
+      status: { courier: { chains: ChainStatus[] } | null };
+    };
+    return told.status.courier?.chains ?? [];
+  };
+  const well = async (): Promise<true | undefined> => {
+    const chains = await chainsNow();
+    return chains.length === 12 && chains.every(({ ok }) => ok) ? true : undefined;
+  };
+  await until("twelve chains that are well", 60_000, well);
+
+  const downs = networks.filter(({ name }) => name === "polygon" || name === "own-two");
+  const ups = networks.filter((one) => !downs.includes(one));
+  const ten = ["eth", ...ups.map(({ currency }) => currency)];
+  expect([downs.length, ten.length]).toEqual([2, 10]);
+  await paceOf(shop, [...ten, ...downs.map(({ currency }) => currency)], "warm");
+  const allUpMs = await paceOf(shop, ten, "up");
+
+  const factsOf = async (currency: string): Promise<unknown> => {
+    const shown = await rig!.cli("show", ids.get(`up-${currency}-0`) ?? "", "--json");
+    return (JSON.parse(shown.output) as { withdrawal: { versions: { facts: unknown }[] } }).withdrawal.versions[0]?.facts;
+  };
+  expect(await factsOf("eth-base")).toMatchObject({ gasLimit: "21000", dataFee: `${4n * dataFeeWord}` });
+  expect(await factsOf("eth-arbitrum")).toMatchObject({ gasLimit: "42000", cancelGas: "42000" });
+  expect(Object.keys((await factsOf("bnb")) as object)).toEqual(["gasLimit", "maxFeePerGas", "maxPriorityFeePerGas"]);
+
+  const [polygon, ownTwo] = downs as [Network, Network];
+  process.kill(polygon.anvil.pid, "SIGSTOP"); // it hangs
+  await ownTwo.anvil.stop(); // it refuses
+  const late = await order(shop, polygon.currency, "late");
+  const twoDownMs = await paceOf(shop, ten, "down");
+  const ratio = twoDownMs / allUpMs;
+  process.stdout.write(
+    `many chains: ${Math.round(allUpMs)} ms with all up, ${Math.round(twoDownMs)} ms with two down, ratio ${ratio.toFixed(2)}\n`,
+  );
+  expect(ratio).toBeLessThan(paceRatioMax);
+
+  const notOk = await until("both named", 60_000, async () => {
+    const chains = await chainsNow();
+    expect(chains).toHaveLength(12);
+    const away = chains.filter(({ ok }) => !ok);
+    return away.length === 2 ? away : undefined;
+  });
+  expect(notOk.map(({ chain }) => chain).sort()).toEqual(["own-two", "polygon"]);
+  expect(notOk.find(({ chain }) => chain === "polygon")?.detail).toContain(`NODE_TIMEOUT; ${polygon.anvil.url}`);
+  expect(notOk.find(({ chain }) => chain === "own-two")?.detail).toContain(`NODE_UNREACHABLE; ${ownTwo.anvil.url}`);
+  const words = await rig.cli("status");
+  expect(words.output).toContain("no node of polygon can be used: NODE_TIMEOUT");
+  expect(words.output).toContain("no node of own-two can be used: NODE_UNREACHABLE");
+
+  process.kill(polygon.anvil.pid, "SIGCONT");
+  await until("the late one Completed", 90_000, async () => ((await shop.transaction(late)).status === 1 ? true : undefined));
+
+  for (const { anvil, name } of ups)
+    expect([name, await balanceWei(anvil.url, receiver)]).toEqual([name, 10_000n * 10n ** 18n + 9n * 2n * 10n ** 15n]);
+});
