@@ -290,7 +290,7 @@ export class Gateway {
     const { owner, service } = this;
     if (owner === null || service === null) return;
     kernel.scheduler.after(1, owner, () => {
-      const told = requestDeposit(service, { merchant, body }).then((answer) => {
+      const told = requestDeposit(service, { merchant, body, write: service.store.writeTogether }).then((answer) => {
         if (answer.kind === "data") answered((JSON.parse(answer.body) as { address: string }).address);
       });
       told.catch((error: unknown) => {
