@@ -10,7 +10,7 @@ export const orderMutants: readonly Mutant[] = [
   {
     name: "job-in-a-transaction-of-its-own",
     file: withdrawals,
-    find: `  return service.store.writeTogether((database) => {
+    find: `  return request.write((database) => {
     const known = withdrawalOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return { row: known, newFor: null };
     const checked = checkWithdrawal(database, service.config, request, order);
@@ -21,7 +21,7 @@ export const orderMutants: readonly Mutant[] = [
     return { row, newFor: checked.agent.id };
   });`,
     replace: `  const agents: Checked["agent"][] = [];
-  const made = service.store.writeTogether<Made | Answer>((database) => {
+  const made = request.write<Made | Answer>((database) => {
     const known = withdrawalOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return { row: known, newFor: null };
     const checked = checkWithdrawal(database, service.config, request, order);
