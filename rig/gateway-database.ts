@@ -88,7 +88,7 @@ export function askWithdrawal(store: Store, agentId: string, number: number, cha
       stage: "queued",
       ...change,
     });
-    appendJob(database, agent, row, 1_000);
+    appendJob(database, agent, row);
     return row.id;
   });
 }

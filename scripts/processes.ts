@@ -10,11 +10,14 @@ import { createServer } from "node:net";
 export interface Started {
   readonly child: ChildProcess;
   readonly pid: number;
-  /** All of stdout and stderr up to now, newest 256 KiB. */
+  /** All of stdout and stderr up to now, the newest `keptMax` of it. */
   output(): string;
   /** Resolves with the exit code (null when a signal ended it). */
   readonly ended: Promise<number | null>;
 }
+
+/** Characters of a process's output that are kept. */
+const keptMax = 262_144;
 
 /** Spawns a program; `logFile` also gets what it prints. */
 export function start(
@@ -24,11 +27,21 @@ export function start(
 ): Started {
   const child = spawn(program, args, { cwd: options.cwd, env: options.env ?? process.env, stdio: ["ignore", "pipe", "pipe"] });
   const log = createWriteStream(options.logFile, { flags: "a", mode: 0o600 });
-  let text = "";
+  // Put together when somebody asks: whoever prints much must not be slowed down by who listens.
+  let chunks: string[] = [];
+  let bytes = 0;
   const keep = (chunk: Buffer): void => {
-    text = (text + chunk.toString("utf8")).slice(-262_144);
+    chunks.push(chunk.toString("utf8"));
+    bytes += chunk.length;
+    if (bytes > 2 * keptMax) output();
     log.write(chunk);
   };
+  function output(): string {
+    const text = chunks.join("").slice(-keptMax);
+    chunks = [text];
+    bytes = text.length;
+    return text;
+  }
   child.stdout?.on("data", keep);
   child.stderr?.on("data", keep);
   const ended = new Promise<number | null>((resolve) => {
@@ -38,7 +51,7 @@ export function start(
       resolve(code);
     });
   });
-  return { child, pid: child.pid ?? 0, output: () => text, ended };
+  return { child, pid: child.pid ?? 0, output, ended };
 }
 
 /** Runs a program to its end. */

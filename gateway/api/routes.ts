@@ -9,6 +9,7 @@ import { ordersBytesMax } from "../answer/body.ts";
 import { languageOf } from "../answer/language.ts";
 import { type Caller, createDoor } from "../auth/door.ts";
 import type { Scope } from "../auth/keys.ts";
+import type { TokenUse, WriteOnce } from "../auth/seen.ts";
 import { readBalance } from "../balance/balance.ts";
 import { requestDeposit } from "../deposits/deposits.ts";
 import { listCurrencies } from "../prices/currencies.ts";
@@ -24,6 +25,8 @@ interface Call {
   readonly request: FastifyRequest;
   /** Counts further writes, which this request held beside its first. */
   readonly owe: (more: number) => void;
+  /** Writes in one transaction with the request's token. */
+  readonly write: WriteOnce;
 }
 
 /** @public */
@@ -45,8 +48,8 @@ const parameter = (request: FastifyRequest, name: string): string => (request.pa
 const queryOf = (request: FastifyRequest): Record<string, unknown> => request.query as Record<string, unknown>;
 
 function withdraw(mode: "auto" | "manual"): Operation["answer"] {
-  return (service, { caller, body, request }) =>
-    requestWithdrawal(service, { merchant: caller.merchant.id, mode, body, language: request.language });
+  return (service, { caller, body, request, write }) =>
+    requestWithdrawal(service, { merchant: caller.merchant.id, mode, body, language: request.language, write });
 }
 
 /**
@@ -58,7 +61,7 @@ export const operations: readonly Operation[] = [
     method: "POST",
     path: "/createTransactionRequest",
     scope: "deposit",
-    answer: (service, { caller, body }) => requestDeposit(service, { merchant: caller.merchant.id, body }),
+    answer: (service, { caller, body, write }) => requestDeposit(service, { merchant: caller.merchant.id, body, write }),
   },
   { method: "POST", path: "/autoWithdraw", scope: "withdraw:auto", answer: withdraw("auto") },
   {
@@ -66,9 +69,9 @@ export const operations: readonly Operation[] = [
     path: "/autoWithdraws",
     scope: "withdraw:auto",
     bodyBytesMax: ordersBytesMax,
-    answer: (service, { caller, body, request, owe }) =>
+    answer: (service, { caller, body, request, owe, write }) =>
       requestWithdrawals(service, {
-        ...{ merchant: caller.merchant.id, body, language: request.language, requestId: request.id, owe },
+        ...{ merchant: caller.merchant.id, body, language: request.language, requestId: request.id, owe, write },
         fault: (error) => answerOfError(error, service, request.id),
       }),
   },
@@ -107,6 +110,15 @@ function tokenOf(request: FastifyRequest): string | undefined {
   return typeof header === "string" ? header : undefined;
 }
 
+/** Does what the token was used for. However that ends, no answer leaves before the token is kept. */
+async function kept<T>(use: TokenUse | null, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } finally {
+    await use?.end();
+  }
+}
+
 /**
  * Puts the operations on the server.
  * @public
@@ -128,7 +140,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
   async function handle(operation: Operation, request: FastifyRequest, response: FastifyReply): Promise<FastifyReply> {
     const body = request.body instanceof Uint8Array ? request.body : empty;
     const writes = operation.method === "POST";
-    const { caller, limits } = await door.admit({
+    const { caller, limits, use } = await door.admit({
       requestId: request.id,
       ip: request.ip,
       token: tokenOf(request),
@@ -140,7 +152,8 @@ export function addOperations(server: FastifyInstance, service: Service): void {
     if (isAnswer(caller)) return reply(request, response, caller);
     request.language = languageOf(request.headers["accept-language"], caller.merchant.language);
     const owe = (more: number): void => void response.headers(door.owe(caller.key.id, more));
-    const answer = await turns.run(() => operation.answer(service, { caller, body, request, owe }));
+    const write: WriteOnce = use === null ? service.store.writeTogether : use.write;
+    const answer = await kept(use, () => turns.run(() => operation.answer(service, { caller, body, request, owe, write })));
     return reply(request, response, answer.kind === "list" ? { ...answer, parts: turns.parts(answer.parts) } : answer);
   }
 

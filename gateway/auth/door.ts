@@ -8,7 +8,7 @@
  * are counted apart from wrong ones. Source: docs/api.md, sections on the token and on limits.
  */
 import type { GatewayLog } from "../../protocol/log.ts";
-import { type Answer, say } from "../answer/answer.ts";
+import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import type { GatewayConfig } from "../config.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
@@ -16,7 +16,7 @@ import type { Store } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
 import { findKey, keyHasScope, keyProblem, type Scope } from "./keys.ts";
 import { type Allowance, addressBlock, createBuckets, createFailureCounter } from "./rate.ts";
-import { createSeen } from "./seen.ts";
+import { createSeen, type TokenUse } from "./seen.ts";
 import { kidOf, type TokenRequest, type TokenVerdict, verifyToken } from "./signature-token.ts";
 
 /** @public */
@@ -33,6 +33,14 @@ export interface Knock {
   readonly request: TokenRequest;
   readonly scope: Scope;
   readonly writes: boolean;
+}
+
+/** @public */
+export interface Admitted {
+  readonly caller: Caller | Answer;
+  readonly limits: Readonly<Record<string, string>>;
+  /** The token's, for a writing request that was let in; the caller ends it before the answer. */
+  readonly use: TokenUse | null;
 }
 
 /** @public */
@@ -55,7 +63,7 @@ export interface Door {
    * `limits` are the RateLimit headers of the answer, whatever it is. Rejects where the store takes
    * nothing.
    */
-  admit(knock: Knock): Promise<{ readonly caller: Caller | Answer; readonly limits: Readonly<Record<string, string>> }>;
+  admit(knock: Knock): Promise<Admitted>;
 }
 
 const failureWindowMs = 600_000;
@@ -132,12 +140,19 @@ export function createDoor(by: {
     return keyHasScope(key, knock.scope) ? null : say("scope_missing", { scope: knock.scope });
   }
 
+  /** Who comes in with a good token, or why not. */
+  function callerOf(knock: Knock, key: KeyRow, nowMs: number): Caller | Answer {
+    const merchant = readMerchant(store.database, key.merchant);
+    if (merchant === undefined) return refuse(knock, "no merchant");
+    return barred(knock, key, merchant, nowMs) ?? { key, merchant };
+  }
+
   return {
     turnAway(knock) {
-      const [counter, name, keyId] = countOf(knock.ip, knock.token);
+      const allowance = strangers.check(addressBlock(knock.ip), clock());
+      if (allowance.allowed) return null; // asked first: it costs less than taking a token apart
+      const [, , keyId] = countOf(knock.ip, knock.token);
       if (keyId !== "") return null;
-      const allowance = counter.check(name, clock());
-      if (allowance.allowed) return null;
       tell(knock, "", "turned away: too many wrong ones before");
       return tooMany(allowance);
     },
@@ -151,23 +166,19 @@ export function createDoor(by: {
     async admit(knock) {
       const nowMs = clock();
       const verdict = await verify(knock.token, knock.request, nowMs);
-      if (!verdict.ok) return { caller: refuse(knock, verdict.reason), limits: {} };
+      if (!verdict.ok) return { caller: refuse(knock, verdict.reason), limits: {}, use: null };
       const { key, jti, expiresAtMs } = verdict;
       const token = { keyId: key.id, jti, expiresAtMs };
       // Before the bucket: a caught token sent again and again takes nothing from the key's own
       // requests.
-      if (knock.writes && seen.has(token)) return { caller: refuseReplay(knock, key.id), limits: {} };
+      if (knock.writes && seen.has(token)) return { caller: refuseReplay(knock, key.id), limits: {}, use: null };
       const allowance = (knock.writes ? writes : reads).take(key.id, nowMs);
       const headers = limitHeaders(allowance);
-      const no = (answer: Answer) => ({ caller: answer, limits: headers });
-      if (!allowance.allowed) return no(tooMany(allowance));
-      const isFresh = knock.writes ? await seen.useUp(token, nowMs) : true;
-      if (!knock.writes) await seen.keep(token, nowMs);
-      const merchant = readMerchant(store.database, key.merchant);
-      if (merchant === undefined) return no(refuse(knock, "no merchant"));
-      const bar = barred(knock, key, merchant, nowMs);
-      if (bar !== null) return no(bar);
-      return isFresh ? { caller: { key, merchant }, limits: headers } : no(refuseReplay(knock, key.id));
+      if (!allowance.allowed) return { caller: tooMany(allowance), limits: headers, use: null };
+      const caller = callerOf(knock, key, nowMs);
+      if (knock.writes && !isAnswer(caller)) return { caller, limits: headers, use: seen.use(token, nowMs) };
+      await seen.keep(token, nowMs);
+      return { caller, limits: headers, use: null };
     },
   };
 }

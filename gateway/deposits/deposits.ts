@@ -24,6 +24,7 @@ import { type Payee, takeAddress } from "./payee.ts";
 export interface DepositRequest {
   readonly merchant: string;
   readonly body: Uint8Array;
+  readonly write: <T>(fn: (database: Database) => T) => Promise<T>; // durable when it resolves
 }
 
 const minuteMs = 60_000;
@@ -76,10 +77,15 @@ function insert(service: Service, database: Database, request: DepositRequest, o
   return readTransaction(database, id) as TransactionRow;
 }
 
-function make(service: Service, request: DepositRequest, order: Order): Promise<TransactionRow | Answer> {
-  return service.store.writeTogether((database) => {
+interface Made {
+  readonly row: TransactionRow;
+  readonly isNew: boolean;
+}
+
+function make(service: Service, request: DepositRequest, order: Order): Promise<Made | Answer> {
+  return request.write((database) => {
     const known = depositOfOrder(database, request.merchant, order.orderId);
-    if (known !== undefined) return known;
+    if (known !== undefined) return { row: known, isNew: false };
     const asked = amountOf(service, order);
     if (isAnswer(asked)) return asked;
     const amount = checkAmount(service.config, { ...order, amount: asked.amount }, "minPaymentAmount");
@@ -89,7 +95,7 @@ function make(service: Service, request: DepositRequest, order: Order): Promise<
     }
     const payee = takeAddress(database, request.merchant, amount.currency);
     if (isAnswer(payee)) return payee;
-    return insert(service, database, request, order, { payee, ...asked, ...amount });
+    return { row: insert(service, database, request, order, { payee, ...asked, ...amount }), isNew: true };
   });
 }
 
@@ -102,11 +108,11 @@ function make(service: Service, request: DepositRequest, order: Order): Promise<
 export async function requestDeposit(service: Service, request: DepositRequest): Promise<Answer> {
   const order = readOrder(request.body, { address: "none", tag: false, fiat: true });
   if (isAnswer(order)) return order;
-  const known = depositOfOrder(service.store.database, request.merchant, order.orderId);
-  const row = known ?? (await make(service, request, order));
-  if (isAnswer(row)) return row;
+  const made = await make(service, request, order);
+  if (isAnswer(made)) return made;
+  const { row, isNew } = made;
   if (row.contentHash !== contentHashOf(order)) return say("order_id_reused", { transactionId: row.id });
-  if (known === undefined) service.signals.emit("changed", { transactionId: row.id });
+  if (isNew) service.signals.emit("changed", { transactionId: row.id });
   return data({
     address: row.depositAddress,
     amount: row.amount,

@@ -185,7 +185,7 @@ export class Intake {
     const isHeard = group.some(isGreeted);
     const standings = group.map((arrival) => standingOfStatement(done.was.headSeq, arrival.statement, isGreeted(arrival)));
     const standing = keepStanding(database, done.was, last(standings), nowMs);
-    const placed = isHeard && keepHeard(database, agentId, run) ? placeJobs(database, agentId, nowMs) : 0;
+    const placed = isHeard && keepHeard(database, agentId, run) ? placeJobs(database, agentId) : 0;
     return { ...done, standing, placed };
   }
 

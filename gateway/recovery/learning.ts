@@ -14,7 +14,7 @@ import { pairedCurrencies } from "../balance/funds.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import { moveJobChain, readJobChain } from "../store/agent-state.ts";
 import { recordAlarm } from "../store/alarm.ts";
-import { insertJob, jobHashAtPlace, jobOf, replaceJob, waitingPlace } from "../store/jobs.ts";
+import { insertJob, jobHashAtPlace, jobOf, markAnswered, replaceJob, waitingPlace } from "../store/jobs.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { writePlace } from "../store/sweeps.ts";
@@ -79,9 +79,10 @@ function takeBack(database: Database, agent: AgentRow, entry: AskedEntry, isOwn:
     const place = sequence === 0 ? waitingPlace(database, agent.id) : sequence;
     const answeredAt = sequence === 0 ? nowMs : null;
     insertJob(database, { agent: agent.id, sequence: place, hash: jobHash, text, transactionId: id, answeredAt });
-  } else if (held.sequence < 0 && sequence > 0) {
+  } else if (held.sequence < 0 && (sequence > 0 || held.text === "")) {
     // The shop asked again before its agent was heard: the job that was signed then stands.
-    replaceJob(database, { sequence, hash: jobHash, text, transactionId: id });
+    replaceJob(database, { sequence: sequence || held.sequence, hash: jobHash, text, transactionId: id });
+    if (sequence === 0) markAnswered(database, id, nowMs);
   }
   return "";
 }

@@ -34,7 +34,7 @@ export interface Store {
   write<T>(fn: (database: Database) => T): T;
   /**
    * As `write`, in one transaction with whoever else asks in the same turn of the event loop;
-   * resolves once that is durable.
+   * resolves once that is durable. `fn` may run twice, the first time for nothing.
    */
   writeTogether<T>(fn: (database: Database) => T): Promise<T>;
   /** As `write`, but nothing that `fn` wrote stays when it gives a value that is not ok. */

@@ -61,7 +61,7 @@ export function orderSweep(database: Database, wanted: Wanted, ordering: Orderin
     stage: topUpUnits > 0n ? "topping_up" : "queued",
   });
   const first = topUpUnits > 0n ? insertTopUp(database, agent, ordering, sweep, row, topUpUnits) : sweep;
-  makeJob(database, agent, first, ordering.run, ordering.nowMs);
+  makeJob(database, agent, first, ordering.run);
   dropWish(database, row);
   dropSweepNote(database, row);
   return [agent.id];
@@ -132,7 +132,7 @@ export function goOn(
       continue;
     }
     updateWithdrawal(database, sweep.id, { stage: "queued" }, nowMs);
-    makeJob(database, holder, readTransaction(database, sweep.id) ?? sweep, run, nowMs);
+    makeJob(database, holder, readTransaction(database, sweep.id) ?? sweep, run);
     agents.push(holder.id);
   }
   return { changed, agents };

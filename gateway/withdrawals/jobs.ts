@@ -22,8 +22,8 @@ import { readPlace } from "../store/sweeps.ts";
  * Not for calling twice: a second job for one withdrawal breaks the table's constraint.
  * @public
  */
-export function makeJob(database: Database, agent: AgentRow, row: TransactionRow, run: string, nowMs: number): void {
-  if (agent.heard === run) appendJob(database, agent, row, nowMs);
+export function makeJob(database: Database, agent: AgentRow, row: TransactionRow, run: string): void {
+  if (agent.heard === run) appendJob(database, agent, row);
   else queueJob(database, agent, row);
 }
 
@@ -39,13 +39,13 @@ function queueJob(database: Database, { id }: AgentRow, row: TransactionRow): vo
  * @returns how many
  * @public
  */
-export function placeJobs(database: Database, agentId: string, nowMs: number): number {
+export function placeJobs(database: Database, agentId: string): number {
   const waiting = listWaiting(database, agentId);
   for (const row of waiting) {
     const agent = readAgent(database, agentId);
     invariant(agent !== undefined, "a job's agent is in the table");
     deleteJob(database, row.id);
-    appendJob(database, agent, row, nowMs);
+    appendJob(database, agent, row);
   }
   return waiting.length;
 }
@@ -64,12 +64,7 @@ export function unplaceJobs(database: Database, agentId: string): void {
  * heard.
  * @public
  */
-export function appendJob(
-  database: Database,
-  agent: AgentRow,
-  transaction: TransactionRow,
-  nowMs: number,
-): { readonly sequence: number } {
+export function appendJob(database: Database, agent: AgentRow, transaction: TransactionRow): { readonly sequence: number } {
   invariant(transaction.merchant === agent.merchant, "a withdrawal never goes to another merchant's agent");
   const sequence = agent.jobSequence + 1;
   const job: Job = {
@@ -79,8 +74,9 @@ export function appendJob(
     epoch: agent.epoch,
     sequence,
     previous: agent.jobSequence === 0 ? zeroHash : agent.jobHash,
-    // One that waited for its agent until it ran out is for the agent to call so.
-    issuedAt: Math.min(nowMs, transaction.expiresAt - 1),
+    // When the shop asked, however long the job waited for its agent: one from before a recovery's
+    // end may have been paid by what both sides forgot. Run out, it is for the agent to call so.
+    issuedAt: Math.min(transaction.createdAt, transaction.expiresAt - 1),
     expiresAt: transaction.expiresAt,
     mode: modeOf(transaction),
     transactionId: transaction.id,

@@ -30,6 +30,7 @@ export interface WithdrawalRequest {
   readonly mode: "auto" | "manual";
   readonly body: Uint8Array;
   readonly language: Language;
+  readonly write: <T>(fn: (database: Database) => T) => Promise<T>; // durable when it resolves
 }
 
 const hourMs = 3_600_000;
@@ -94,19 +95,16 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
   };
 }
 
-/**
- * Looks again inside the transaction: of two equal requests at once, one makes the row and the
- * other finds it.
- */
+/** Of two equal requests at once, one makes the row and the other finds it. */
 function make(service: Service, request: WithdrawalRequest, order: Order): Promise<Made | Answer> {
-  return service.store.writeTogether((database) => {
+  return request.write((database) => {
     const known = withdrawalOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return { row: known, newFor: null };
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
     insertWithdrawal(database, row);
-    makeJob(database, checked.agent, row, service.run, row.createdAt);
+    makeJob(database, checked.agent, row, service.run);
     return { row, newFor: checked.agent.id };
   });
 }
@@ -199,8 +197,7 @@ export async function requestWithdrawals(service: Service, request: WithdrawalsR
 
 /** Makes the withdrawal of an order, or finds it, and waits for the agent's first word. */
 async function place(service: Service, request: WithdrawalRequest, order: Order): Promise<Answer> {
-  const known = withdrawalOfOrder(service.store.database, request.merchant, order.orderId);
-  const made = known === undefined ? await make(service, request, order) : { row: known, newFor: null };
+  const made = await make(service, request, order);
   if (isAnswer(made)) return made;
   const { row, newFor } = made;
   if (row.contentHash !== contentHashOf(request.mode, order)) return say("order_id_reused", { transactionId: row.id });

@@ -19,7 +19,7 @@ const openWithdrawals = 10_000;
 const fewRecords = 1_000;
 const rounds = 7;
 const warmRounds = 3; // code that has run a while is what a gateway runs
-const postsPerRound = 300;
+const postsPerRound = 1_000;
 const postsInFlight = 16;
 const burstConnections = 64;
 const listsAtOnce = 16;
@@ -88,7 +88,7 @@ async function floorUs(folder: MeasuredFolder): Promise<{ readonly tokenUs: numb
   const store = openOf(folder.database);
   const make = createTokenMaker({ apiKey: folder.few.shopKey });
   const at = { store, sealingKey: folder.key.sealingKey, publicUrl: folder.url, nowMs: Date.now() };
-  const count = 300;
+  const count = postsPerRound;
   const tokens = Array.from({ length: count * 2 }, () => make());
   const each = async (from: number, work: (token: string) => unknown): Promise<number> => {
     const before = process.cpuUsage();

@@ -10,18 +10,18 @@ export const orderMutants: readonly Mutant[] = [
   {
     name: "job-in-a-transaction-of-its-own",
     file: withdrawals,
-    find: `  return service.store.writeTogether((database) => {
+    find: `  return request.write((database) => {
     const known = withdrawalOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return { row: known, newFor: null };
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
     insertWithdrawal(database, row);
-    makeJob(database, checked.agent, row, service.run, row.createdAt);
+    makeJob(database, checked.agent, row, service.run);
     return { row, newFor: checked.agent.id };
   });`,
     replace: `  const agents: Checked["agent"][] = [];
-  const made = service.store.writeTogether<Made | Answer>((database) => {
+  const made = request.write<Made | Answer>((database) => {
     const known = withdrawalOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return { row: known, newFor: null };
     const checked = checkWithdrawal(database, service.config, request, order);
@@ -33,7 +33,7 @@ export const orderMutants: readonly Mutant[] = [
   });
   return made.then((done) => {
     for (const agent of agents) {
-      if (!isAnswer(done)) service.store.write((database) => makeJob(database, agent, done.row, service.run, done.row.createdAt));
+      if (!isAnswer(done)) service.store.write((database) => makeJob(database, agent, done.row, service.run));
     }
     return done;
   });`,

@@ -162,13 +162,22 @@ export const recoveryMutants: readonly Mutant[] = [
     when: ({ rates }) => rates.pairedAgain > 0,
   },
   {
+    name: "issued-when-it-is-placed",
+    file: "gateway/withdrawals/jobs.ts",
+    find: "    issuedAt: Math.min(transaction.createdAt, transaction.expiresAt - 1),",
+    replace: "    issuedAt: transaction.expiresAt - 1,",
+    sentence:
+      "What waited at the gateway for its place until a recovery had ended counts as asked for after it, and is paid again (truth).",
+    world: "same-epoch",
+  },
+  {
     name: "any-ledger-of-the-epoch",
     file: "gateway/recovery/recovery.ts",
     find: "  return row !== undefined && order.startsWith(row.mark);",
-    replace: "  return row !== undefined || order !== order;",
+    replace: "  return row !== undefined && order !== row.mark;",
     sentence:
       "A database that was put back counts to the same epoch twice, and takes the ledger of the first time for the recovery that was ordered since (release).",
-    when: ({ rates, rescue }) => rescue && rates.gatewayRestored > 0,
+    world: "same-epoch",
   },
   {
     name: "signs-while-offered",

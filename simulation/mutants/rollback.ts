@@ -82,8 +82,8 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "waiting-jobs-stay-waiting",
     file: "gateway/hub/intake.ts",
-    find: "keepHeard(database, agentId, run) ? placeJobs(database, agentId, nowMs) : 0;",
-    replace: "keepHeard(database, agentId, run) ? 0 : placeJobs(database, agentId, nowMs);",
+    find: "keepHeard(database, agentId, run) ? placeJobs(database, agentId) : 0;",
+    replace: "keepHeard(database, agentId, run) ? 0 : placeJobs(database, agentId);",
     sentence: "What the shop asked for before its agent was heard is never asked of it (liveness).",
     when: ({ rates }) => rates.gatewayRestored + rates.gatewayDies > 0,
   },

@@ -21,7 +21,7 @@ export const sweepMutants: readonly Mutant[] = [
     const id = transactionIdOf({ merchant: sweep.merchant, operation: "topup", orderId: again });
     if (agent !== undefined && row !== undefined && readTransaction(database, id) === undefined) {
       const order = { mode: "topup", orderId: again, row, units: 10n ** 12n, decimal: 18, stage: "queued" } as const;
-      makeJob(database, agent, insert(database, agent, { run, nowMs, lifetimeMs: 3_600_000 }, order), run, nowMs);
+      makeJob(database, agent, insert(database, agent, { run, nowMs, lifetimeMs: 3_600_000 }, order), run);
     }
     if (sweep.topUpStatus === 0) continue;
 `,

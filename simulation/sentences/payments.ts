@@ -77,7 +77,8 @@ export class Payments {
     this.#chain = chain;
     this.sweeps = new Sweeps(chain, plan.deposits);
     this.#prices = new Prices(chain.baseFeeWei);
-    this.#isHonest = plan.rates.hostileCourier === 0;
+    // What was signed and forgotten in between makes dearer what leaves.
+    this.#isHonest = plan.rates.hostileCourier === 0 && !plan.isPutBackAgain;
     this.#isInOrder =
       plan.rates.gatewayRestored + plan.rates.bothRestored + plan.rates.folderCloned + plan.rates.pairedAgain === 0 &&
       plan.rates.ledgerRestored === 0;

@@ -25,6 +25,7 @@ export class Backups {
    */
   #feeWei = 0n;
   #used = 0;
+  #isAgain = false; // the database alone, after a recovery
 
   constructor(world: World) {
     this.#world = world;
@@ -64,6 +65,10 @@ export class Backups {
   act(strikes: Strikes): void {
     const { machines, gateway } = this.#world;
     const [machine] = machines;
+    if (machine !== undefined && this.#isRecovered(machine)) {
+      this.#restoreDatabaseAgain();
+      return;
+    }
     const isOver = this.#used >= this.#most || (this.#kind === "gatewayRestored" && this.#world.takeover.hasBegun);
     if (machine === undefined || this.#kind === null || isOver) return;
     const before = this.#used;
@@ -188,6 +193,28 @@ export class Backups {
     payments.forget(gateway.txHashes());
     const missed = people.orderAllAgain();
     rescue?.comparison.reckonsWith(missed);
+  }
+
+  /** Of the agent's ledger and the gateway's, which are of one epoch, the recovery is over. */
+  #isRecovered({ id, signer }: Machine): boolean {
+    const { gateway, plan } = this.#world;
+    if (!plan.isPutBackAgain || !this.wasUsed || this.#isAgain || gateway.isInTransaction) return false;
+    const sql =
+      "SELECT agents.epoch FROM agents JOIN recoveries ON agent = id AND recoveries.epoch = agents.epoch WHERE id = ? AND takenAt > 0";
+    const [row] = gateway.all<{ readonly epoch: number }>(sql, id);
+    return row !== undefined && row.epoch === signer?.signer.core.paired.epoch;
+  }
+
+  #restoreDatabaseAgain(): void {
+    const { gateway, payments, witness, people, machines, rescue } = this.#world;
+    if (this.#database === null) return;
+    this.#isAgain = true;
+    note("database restored once more");
+    gateway.restore(this.#database);
+    witness.forget(machines[0]?.id ?? "");
+    payments.forget(gateway.txHashes());
+    rescue?.comparison.reckonsWith(people.orderAllAgain());
+    rescue?.begin();
   }
 
   #clone(): void {

@@ -290,7 +290,7 @@ export class Gateway {
     const { owner, service } = this;
     if (owner === null || service === null) return;
     kernel.scheduler.after(1, owner, () => {
-      const told = requestDeposit(service, { merchant, body }).then((answer) => {
+      const told = requestDeposit(service, { merchant, body, write: service.store.writeTogether }).then((answer) => {
         if (answer.kind === "data") answered((JSON.parse(answer.body) as { address: string }).address);
       });
       told.catch((error: unknown) => {
@@ -303,11 +303,11 @@ export class Gateway {
   /**
    * As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile.
    */
-  request(request: WithdrawalRequest, answered: (answer: object) => void): void {
+  request(request: Omit<WithdrawalRequest, "write">, answered: (answer: object) => void): void {
     const { owner, service } = this;
     if (owner === null || service === null) return;
     kernel.scheduler.after(1, owner, () => {
-      requestWithdrawal(service, request).then(answered, (error: unknown) => {
+      requestWithdrawal(service, { ...request, write: service.store.writeTogether }).then(answered, (error: unknown) => {
         // The server answers 500 and the shop asks again: what the database did not take was never
         // promised.
         if (error instanceof AgentError) note("request failed", error.code);

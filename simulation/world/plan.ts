@@ -117,6 +117,11 @@ export interface Plan {
    * was.
    */
   readonly oldBackup: "" | "on its way" | "held";
+  /**
+   * Ledger and database were put back and recovered: then the database is put back to the same
+   * moment once more, alone.
+   */
+  readonly isPutBackAgain: boolean;
   /** Somebody writes into the ledger's folder each time the signer is down. */
   readonly isForged: boolean;
   /** How often a person replaces, cancels, pauses or resumes without need, of 10,000 looks. */
@@ -196,7 +201,7 @@ export function drawPlan(chance: Chance, seed: number): Plan {
   return { ...inWorld(drawAny(chance), seed, chance), isForged: seed % forgedOf === 7 };
 }
 
-function drawAny(chance: Chance): Omit<Plan, "isForged"> {
+function drawAny(chance: Chance): Omit<Plan, "isForged" | "isPutBackAgain"> {
   const drawn = Object.fromEntries(
     Object.entries(faultKinds).map(
       ([

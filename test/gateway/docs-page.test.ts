@@ -58,7 +58,7 @@ describe("/docs", () => {
           "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
           ...["--remote-debugging-port=0", `--user-data-dir=${profile}`, "about:blank"],
         ],
-        { stdio: ["ignore", "ignore", "pipe"] },
+        { stdio: ["ignore", "ignore", "pipe"], detached: true },
       );
       try {
         const { shown, errors, asked } = await look(browser, `${gateway.url}/docs`);
@@ -70,7 +70,8 @@ describe("/docs", () => {
         expect(shown.columns).toContain("px"); // the style sheet is in force
         expect(asked.filter((place) => place !== "data:,")).toEqual([`${gateway.url}/docs`, `${gateway.url}/docs/style.css`]);
       } finally {
-        browser.kill("SIGKILL");
+        // With its children, which would go on writing into the profile: they are of its group.
+        if (browser.pid !== undefined && browser.exitCode === null) process.kill(-browser.pid, "SIGKILL");
         await new Promise((resolve) =>
           browser.exitCode === null && browser.signalCode === null ? browser.once("exit", resolve) : resolve(0),
         );

@@ -194,6 +194,14 @@ describe("a token on POST", () => {
     expect(database.get("SELECT 1 FROM jtis WHERE key = ?", gateway.merchant.shopKeyId)).toBeDefined();
   });
 
+  it("a token on POST is used up by a request that made nothing, after a restart too", async () => {
+    const token = made();
+    expect((await post(token, "{")).status).toBe(400);
+    // as a gateway that starts now sees it
+    expect(createSeen(gateway.service.store).has(seenOf(token))).toBe(true);
+    expect(createSeen(gateway.service.store).has(seenOf(made()))).toBe(false);
+  });
+
   it("a token on POST is refused when any request carried it before, after a restart too; a GET may carry it again and writes nothing more", async () => {
     const { database } = gateway.service.store;
     const writes = (): unknown => database.get("SELECT total_changes() AS n");

@@ -29,7 +29,7 @@ eachTestItsGateway();
 
 /** The agent is heard by this run of the gateway: what waits gets its place. */
 function heard(): void {
-  gateway.service.store.write((database) => placeJobs(database, agentRow().id, gateway.clock.nowMs));
+  gateway.service.store.write((database) => placeJobs(database, agentRow().id));
 }
 
 describe("pairing", () => {

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createSeen } from "../../gateway/auth/seen.ts";
 import { keepToken } from "../../gateway/store/jtis.ts";
 import { createStore, type Database, type Store, storeOver } from "../../gateway/store/store.ts";
 
@@ -18,6 +19,7 @@ let store: Store;
 let raw: Raw;
 let said: string[] = [];
 let failing: Error | null = null;
+let held: Error | null = null;
 
 /** The store's own connection, with an ear at BEGIN and COMMIT, and a disk that can fail. */
 function heard(path: string): Raw {
@@ -30,6 +32,7 @@ function heard(path: string): Raw {
         return (sql: string) => {
           said.push(sql);
           if (sql === "COMMIT" && failing !== null) throw failing;
+          if (sql === "BEGIN IMMEDIATE" && held !== null) throw held;
           target.exec(sql);
         };
       }
@@ -44,6 +47,7 @@ beforeEach(() => {
   createStore(path, "f".repeat(16), pino({ level: "silent" })).close();
   said = [];
   failing = null;
+  held = null;
   store = storeOver(heard(path), path, pino({ level: "silent" }));
 });
 
@@ -61,7 +65,7 @@ const kept = (): readonly string[] =>
 const commits = (): number => said.filter((sql) => sql === "COMMIT").length;
 
 describe("writes that share a transaction", () => {
-  it("share one commit when they are asked for in one turn, and run in their order", async () => {
+  it("writes that share a transaction share one commit when they are asked for in one turn, and run in their order", async () => {
     const given = await Promise.all(["a", "b", "c"].map((jti) => store.writeTogether(token(jti))));
     await new Promise((resolve) => setImmediate(resolve));
     expect([given, kept(), commits()]).toEqual([["a", "b", "c"], ["a", "b", "c"], 1]);
@@ -84,7 +88,16 @@ describe("writes that share a transaction", () => {
     const ends = await Promise.allSettled(all);
     expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
     expect(ends[1]).toMatchObject({ reason: { message: "no" } });
-    expect([kept(), commits()]).toEqual([["a", "b"], 1]);
+    expect([kept(), commits()]).toEqual([["a", "b"], 2]);
+  });
+
+  it("writes that share a transaction all fail, and none is tried again, when another process holds the file", async () => {
+    const asked: string[] = [];
+    held = Object.assign(new Error("database is locked"), { errcode: 5 });
+    const writes = ["a", "b"].map((jti) => store.writeTogether((database) => asked.push(token(jti)(database))));
+    const ends = await Promise.allSettled(writes);
+    expect(ends.map((end) => (end as PromiseRejectedResult).reason.code)).toEqual(["GATEWAY_STORE_BUSY", "GATEWAY_STORE_BUSY"]);
+    expect([asked, said]).toEqual([[], ["BEGIN IMMEDIATE"]]);
   });
 
   it("writes that share a transaction refuse one that waits, and keep nothing of it", async () => {
@@ -93,7 +106,7 @@ describe("writes that share a transaction", () => {
     expect(kept()).toEqual([]);
   });
 
-  it("all learn of a commit that failed, also those that had thrown nothing", async () => {
+  it("writes that share a transaction all learn of a commit that failed, also those that had thrown nothing", async () => {
     failing = Object.assign(new Error("disk I/O error"), { errcode: 10 });
     const ends = await Promise.allSettled(["a", "b"].map((jti) => store.writeTogether(token(jti))));
     expect(ends.map((end) => (end as PromiseRejectedResult).reason.code)).toEqual([
@@ -103,24 +116,90 @@ describe("writes that share a transaction", () => {
     expect(store.poisoned).toBe(true);
   });
 
-  it("all learn of a fault that ended the transaction under one of them, and nothing stays", async () => {
+  it("writes that share a transaction stay when a full disk ended the transaction under one of them alone", async () => {
     const full = (): never => {
       raw.exec("ROLLBACK"); // as SQLite does by itself when the disk is full
       throw new Error("database or disk is full");
     };
     const all = [store.writeTogether(token("a")), store.writeTogether(full), store.writeTogether(token("b"))];
     const ends = await Promise.allSettled(all);
-    expect(ends.map((end) => String((end as PromiseRejectedResult).reason))).toEqual(
-      Array.from({ length: 3 }, () => "Error: database or disk is full"),
-    );
-    expect(kept()).toEqual([]);
-    expect(await store.writeTogether(token("c"))).toBe("c");
-    expect(kept()).toEqual(["c"]);
+    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(ends[1]).toMatchObject({ reason: { message: "database or disk is full" } });
+    expect(kept()).toEqual(["a", "b"]);
   });
 
   it("writes that share a transaction leave the rest to the next turn when there are more than one takes", async () => {
     const names = Array.from({ length: 70 }, (_, at) => `t${at}`);
     await Promise.all(names.map((jti) => store.writeTogether(token(jti))));
     expect([kept(), commits()]).toEqual([names, 3]);
+  });
+});
+
+describe("a token's one use", () => {
+  const seenToken = { keyId: "k", jti: "j".repeat(16), expiresAtMs: 1_000_000 };
+  const order = (database: Database): string => token("order")(database);
+
+  it("a token's one use writes the order and its token in one transaction, and nothing more at its end", async () => {
+    const use = createSeen(store).use(seenToken, 5);
+    expect(await use.write(order)).toBe("order");
+    await use.end();
+    expect([kept(), commits()]).toEqual([[seenToken.jti, "order"], 1]);
+  });
+
+  it("a token's one use keeps the token at its end when nothing was written, and when the order threw", async () => {
+    const use = createSeen(store).use(seenToken, 5);
+    const write = use.write((database) => {
+      order(database);
+      throw new Error("no");
+    });
+    await expect(write).rejects.toThrow("no");
+    expect(kept()).toEqual([]);
+    await use.end();
+    expect(kept()).toEqual([seenToken.jti]);
+    expect(createSeen(store).has(seenToken)).toBe(true);
+  });
+
+  it("a token's one use is taken from the moment on at which it was given, and back when the database took nothing", async () => {
+    const seen = createSeen(store);
+    const use = seen.use(seenToken, 5);
+    expect(seen.has(seenToken)).toBe(true);
+    expect(() => seen.use(seenToken, 5)).toThrow("a token is used once");
+    held = Object.assign(new Error("database is locked"), { errcode: 5 });
+    await expect(use.write(order)).rejects.toMatchObject({ code: "GATEWAY_STORE_BUSY" });
+    await expect(use.end()).rejects.toMatchObject({ code: "GATEWAY_STORE_BUSY" });
+    expect(seen.has(seenToken)).toBe(false);
+    held = null;
+    const again = seen.use(seenToken, 6);
+    expect(await again.write(order)).toBe("order");
+    await again.end();
+    await seen.keep({ ...seenToken, jti: "another" }, 7);
+    expect(kept()).toEqual([seenToken.jti, "order", "another"]);
+  });
+
+  it("a token's one use keeps token and order when a neighbour's fault has them tried again alone", async () => {
+    const use = createSeen(store).use(seenToken, 5);
+    const ends = await Promise.allSettled([
+      use.write(order),
+      store.writeTogether((): never => {
+        throw new Error("no");
+      }),
+    ]);
+    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+    expect(kept()).toEqual([seenToken.jti, "order"]);
+  });
+
+  it("a token's one use marks its key used, and forgets tokens past their time, once a second at most", async () => {
+    const seen = createSeen(store);
+    const used = (): unknown =>
+      store.database.get<{ lastUsedAt: number }>("SELECT lastUsedAt FROM keys WHERE id = 'k'")?.lastUsedAt;
+    raw.exec("INSERT INTO merchants (id, name, createdAt) VALUES ('m', 'Shop', 0)");
+    raw.exec("INSERT INTO keys (id, merchant, scopes, profile, alg, createdAt) VALUES ('k', 'm', '', 'strict', 'HS256', 0)");
+    const at = async (nowMs: number, expiresAtMs: number): Promise<unknown> => {
+      await seen.keep({ keyId: "k", jti: `token at ${nowMs}`, expiresAtMs }, nowMs);
+      return [used(), kept()];
+    };
+    expect(await at(1_000, 1_500)).toEqual([1_000, ["token at 1000"]]);
+    expect(await at(1_999, 9_000)).toEqual([1_000, ["token at 1000", "token at 1999"]]);
+    expect(await at(2_000, 9_000)).toEqual([2_000, ["token at 1999", "token at 2000"]]);
   });
 });

@@ -385,6 +385,20 @@ describe("a job that was lost", () => {
     expect(db.store.database.all("SELECT sequence FROM jobs")).toHaveLength(1);
   });
 
+  it("a lost job that the shop asked for again, and that an opened ledger keeps, stands in the next order with the text that was signed", async () => {
+    const content = { currency: "eth", network: "eip155:31337", amount: "0.5", receiverAddress: receiver };
+    const place = { id: transactionId, orderId: "lost", operation: "withdraw", mode: "auto" } as const;
+    const row = insertTransaction(db.store, { ...place, ...content });
+    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run"));
+    const kept = askedFor({}, gateway.privateKey, { sequence: 0 });
+    const agent = await telling([kept, decision(transactionId, "approved"), signed(transactionId, "7")]);
+    await agent.next("ack");
+    agent.socket.terminate();
+    begin();
+    const { withdrawals } = (await offered()).part as never as Recovery;
+    expect(withdrawals).toMatchObject([{ job: JSON.stringify(job), slot: "7" }]);
+  });
+
   const other = generateKeyPairSync("ed25519").privateKey;
   it.each<[string, EntryBody]>([
     ["with another's signature", askedFor({}, other)],
@@ -417,7 +431,7 @@ describe("a withdrawal that is asked for", () => {
       mode: "auto",
       receiverAddress: receiver,
     });
-    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run", 5_000));
+    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), row, "first run"));
     expect(db.store.database.get("SELECT sequence, text FROM jobs")).toEqual({ sequence: -1, text: "" });
     const agent = await greeted();
     expect(agent.frames.some(({ kind }) => kind === "jobs")).toBe(false);
@@ -432,7 +446,7 @@ describe("a withdrawal that is asked for", () => {
       mode: "auto",
       receiverAddress: receiver,
     });
-    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), next, "first run", 5_000));
+    db.store.write((database) => makeJob(database, readAgent(db.store, keys.id), next, "first run"));
     expect(readAgent(db.store, keys.id).jobSequence).toBe(2);
   });
 });

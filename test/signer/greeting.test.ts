@@ -44,6 +44,24 @@ describe("that the greeting was taken", () => {
     expect(rig.records()).toHaveLength(records);
   });
 
+  it("is said by the newest record that was told, and not by one acknowledged before it", () => {
+    const rig = new Rig().ready();
+    rig.pay();
+    rig.acknowledge();
+    const { acked } = rig.core.heads;
+    rig.request();
+    const told = report(rig).at(-1)?.head ?? acked;
+    expect(told.seq).toBeGreaterThan(acked.seq);
+    expect(welcomed(rig, "1").ok).toBe(true);
+    expect(report(rig, told.seq)).toMatchObject([
+      { greeted: "1".repeat(64), after: told.seq, previous: told.hash, head: told, entries: [] },
+    ]);
+    expect(welcomed(rig, "2").ok).toBe(true);
+    // Nobody was told so much: it falls back to what is acknowledged.
+    const { acked: held } = rig.core.heads;
+    expect(report(rig, rig.core.heads.head.seq + 9).at(-1)).toMatchObject({ greeted: "2".repeat(64), head: held });
+  });
+
   it("is said by the ledger's head before the first acknowledgement, and only once it is taken", () => {
     const rig = new Rig();
     expect(report(rig)).toEqual([]);

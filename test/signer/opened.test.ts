@@ -277,6 +277,24 @@ describe("a slot that only a cancel can end", () => {
     expect(cancel(ours)).toMatchObject({ code: "SLOT_CONTESTED" });
   });
 
+  it("is that of a withdrawal called ended before policy judged it: no yes stands there to sign it again", () => {
+    const { rig } = both;
+    const copy = backup(rig);
+    const lost = both.pay("lost");
+    const txHash = rig.show(lost).versions[0]?.txHash ?? "";
+    const next = both.pay("next");
+    restore(rig, copy);
+    both.connect();
+    both.sayYes();
+    rig.ask("observed", { transactionId: lost, stage: "final", outcome: "paid", txHash, block: 9 });
+    both.meet();
+    const replace = (transactionId: string) =>
+      rig.operate("unstick", { transactionId, act: "replace", facts: { ...fees, gasLimit: "65000" }, plan: null });
+    expect(rig.show(lost).state).toBe("paid");
+    expect(replace(lost)).toMatchObject({ code: "WITHDRAWAL_HELD" });
+    expect(replace(next)).toMatchObject({ ok: true });
+  });
+
   it("is cancelled where nothing was signed on it and policy says no, with fees that a person names", () => {
     const { rig } = both;
     const id = both.order("one");
@@ -370,6 +388,29 @@ describe("both sides that went back", () => {
     rig.operate("approve", { transactionId: first, digest: rig.show(first).approvalDigest, address: "" });
     expect(rig.show(first).state).toBe("approved");
     expect(slots()).toEqual(["8", "7", "6"]);
+  });
+
+  it("hold what the shop asked for before a person ended the holding, also when its job comes after that", () => {
+    const { rig } = both;
+    both.pay("before");
+    const copy = backup(rig);
+    both.keepDatabase("old");
+    both.pay("paid");
+    restore(rig, copy);
+    both.putDatabaseBack("old");
+    both.sayYes(true);
+    both.connect();
+    rig.now += 1_000;
+    // Asked for while the gateway has not heard the opened ledger: it waits there for its place.
+    const again = both.order("paid");
+    both.acknowledge();
+    rig.now += 1_000;
+    expect(rig.operate("finish")).toMatchObject({ ok: true });
+    rig.now += 1_000;
+    both.meet();
+    expect(rig.show(again)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
+    const later = both.order("later");
+    expect(rig.show(later)).toMatchObject({ state: "approved" });
   });
 
   const setEpoch = (epoch: number): void => void both.store.database.run("UPDATE agents SET epoch = ?", epoch);

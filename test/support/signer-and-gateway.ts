@@ -99,7 +99,7 @@ export class SignerAndGateway {
       this.store.write((database) => {
         const contentHash = contentHashOf("auto", { currency: "usdt", amount: "1.5", address: shop, tag: "" });
         const row = insertTransaction(this.store, { ...place, ...content, ...times, contentHash, ...change });
-        makeJob(database, this.agent, row, run, this.rig.now);
+        makeJob(database, this.agent, row, run);
       });
     }
     this.deliver();
@@ -219,7 +219,7 @@ export class SignerAndGateway {
       const applied = applyStatements(database, agentId, [statement], { isOwn, nowMs: this.rig.now });
       if (!applied.ok) return applied;
       // As the intake does: who took this greeting gets what waits.
-      if (statement.greeted !== "" && keepHeard(database, agentId, run)) placeJobs(database, agentId, this.rig.now);
+      if (statement.greeted !== "" && keepHeard(database, agentId, run)) placeJobs(database, agentId);
       return applied;
     });
     assertTaken(verdict);

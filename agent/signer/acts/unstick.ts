@@ -90,7 +90,9 @@ function find(turn: Turn, { transactionId, act }: UnstickWish): Found | Refusal 
     return refuse("SLOT_CONTESTED", `the gateway has ${saySlot(withdrawal.job.network, slot)} for ${rival}: cancel that one`);
   const isCancel = act === "cancel" || isCancelling(withdrawal);
   const isQuarantined = withdrawal.state === "quarantined";
-  if (isQuarantined && !isCancel) return refuse("WITHDRAWAL_HELD", withdrawal.code);
+  // One that an opened ledger keeps may be called ended before policy has judged it.
+  const isUnjudged = core.policy.approval(transactionId) === undefined;
+  if ((isQuarantined || isUnjudged) && !isCancel) return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const paused = isCancel ? null : pausedBy(turn);
   if (paused !== null) return paused;
   const account = core.accounts.find(withdrawal.job.network, withdrawal.account);
