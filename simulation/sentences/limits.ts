@@ -14,6 +14,7 @@ export interface Terms {
   readonly name: string;
   readonly policy: PolicySettings; // of every currency alike
   readonly decimals: Readonly<Record<string, number>>; // by currency
+  readonly coinDecimal: number; // of what fees are paid in
   /** The latest that ledger time may be now; infinity when nobody knows the time. */
   readonly atMax: () => number;
   /** The state that an opened ledger begins with. */
@@ -117,9 +118,9 @@ export class Limits {
   /** The most that one transaction may cost, and all of a day together. */
   feesWithin(feeWei: bigint, currency: string, at: number, say: () => string): void {
     const { maxFee, maxFeePerDay } = this.#terms.policy;
-    must(feeWei <= scaled(maxFee, 18), "no fee is above its ceiling", say);
+    must(feeWei <= scaled(maxFee, this.#terms.coinDecimal), "no fee is above its ceiling", say);
     const fees = this.#sum(currency, (each) => (each.nonce !== null && each.feeAt > at - dayMs ? each.feeWei : 0n));
-    must(fees <= scaled(maxFeePerDay, 18), "no day's fees are above their ceiling", say);
+    must(fees <= scaled(maxFeePerDay, this.#terms.coinDecimal), "no day's fees are above their ceiling", say);
   }
 
   /** What top-ups may take in a day is what fees may. */
@@ -136,7 +137,7 @@ export class Limits {
 
   /** A limit's text in base units. */
   unitsOf(text: string, currency: string): bigint {
-    if (currency.endsWith(":topup")) return scaled(text, 18);
+    if (currency.endsWith(":topup")) return scaled(text, this.#terms.coinDecimal);
     return scaled(text, this.#terms.decimals[currency] ?? 0);
   }
 }

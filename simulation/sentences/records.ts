@@ -9,13 +9,11 @@ import type { Withdrawal as Kept } from "../../agent/signer/state/withdrawal.ts"
 import { families } from "../../chains/families.ts";
 import { isInternal, laneOf } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";
-import { accounts, hot } from "../world/setting.ts";
+import { hot, stage } from "../world/setting.ts";
 import { Limits, type Opened, type Terms, type Version, type Withdrawal } from "./limits.ts";
 import { People } from "./people.ts";
 import { priced } from "./prices.ts";
 import { must } from "./violation.ts";
-
-const depositsId = accounts.find(({ purpose }) => purpose === "deposits")?.id ?? "";
 
 const acting: ReadonlySet<string> = new Set([
   ...[
@@ -328,7 +326,7 @@ export class RecordSentences {
   #staysOwn({ job }: Withdrawal, address: string, say: () => string): void {
     const own = job.mode === "sweep" ? hot : job.depositAddress;
     must(address === own, "a sweep and a top-up stay in the wallet", say);
-    const derived = families.evm.depositAddress(depositsId, job.depositIndex ?? 0);
+    const derived = families[stage.family].depositAddress(stage.depositsId, job.depositIndex ?? 0);
     must(job.depositAddress === derived, "only addresses of the wallet are swept", say);
   }
 
