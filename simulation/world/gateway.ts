@@ -34,7 +34,7 @@ import { Tables } from "./tables.ts";
 type Raw = InstanceType<typeof DatabaseSync>;
 
 const linkLimits = { helloMs: 3_000, beatMs: 6_000, deadMs: 14_000, resendMs: 8_000 };
-const pollMs = 5_000;
+const pollMs = { evm: 5_000, tron: 10_000 } as const;
 
 /**
  * What goes wrong with a commit: the process dies before it or after it, or the disk fails and
@@ -167,7 +167,7 @@ export class Gateway {
     const server = new EventEmitter() as EventEmitter & Server;
     startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits, run });
     const { onPass } = createSweeps({ store, signals, config, log, clock, run });
-    const watching = { store, signals, config, log, clock, pollMs };
+    const watching = { store, signals, config, log, clock, pollMs: pollMs[stage.family] };
     const watcher = startWatcher(plan.deposits.length === 0 ? watching : { ...watching, onPass });
     store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
