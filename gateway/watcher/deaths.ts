@@ -14,7 +14,7 @@ import type { Database } from "../store/store.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 
-/** So many versions share one reading of blocks, when they end within so much of each other. */
+/** So many versions of an account share one reading of blocks, when they end within so much of each other. */
 const togetherMax = 64;
 const togetherMs = 60_000;
 const questionsPerPass = 16;
@@ -43,9 +43,11 @@ export async function checkDeaths(chain: WatchedChain, { final }: Tip, memory: D
   for (let living = listLivingVersions(chain.store.database, chain.network); ; ) {
     const [first] = living;
     if (first === undefined || asking.questions >= questionsPerPass) break;
-    const group = living.filter(({ untilMs }) => untilMs <= first.untilMs + togetherMs).slice(0, togetherMax);
+    const isNear = ({ account, untilMs }: LivingVersion): boolean =>
+      account === first.account && untilMs <= first.untilMs + togetherMs;
+    const group = living.filter(isNear).slice(0, togetherMax);
     if (!(await asking.ask(group))) break;
-    living = living.slice(group.length);
+    living = living.filter((one) => !group.includes(one));
   }
   if (asking.fault !== null) throw asking.fault;
   memory.doneAt = final.hash;
@@ -72,7 +74,7 @@ class Asking {
     const untilMs = Math.max(...group.map((one) => one.untilMs));
     this.questions += 1;
     try {
-      const { isDead, chainMs, witnesses } = await this.#dead(group);
+      const { isDead, chainMs, witnesses } = await this.#dead(group[0]?.account ?? "", group);
       if (isDead) keep(this.#chain, group, { chainMs, witnesses });
       if (isDead || chainMs <= untilMs + this.#marginMs) return isDead;
     } catch (error) {

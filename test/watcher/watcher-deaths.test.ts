@@ -4,7 +4,8 @@
  * ordered.
  */
 import { describe, expect, it } from "vitest";
-import { isAllDead, listDeadHashes } from "../../gateway/store/deaths.ts";
+import { isAllDead, keepExpiry, listDeadHashes } from "../../gateway/store/deaths.ts";
+import { mendReserved } from "../../gateway/store/reserved.ts";
 import { inhabitant, payer } from "../support/tron-town.ts";
 import { until } from "../support/until.ts";
 import {
@@ -98,6 +99,37 @@ describe("a version that no block holds", () => {
   });
 });
 
+describe("a withdrawal that its agent called over before its database knew of the death", () => {
+  it("a withdrawal that its agent called over fails once each version is dead by this gateway's nodes", async () => {
+    const id = withdrawal(1);
+    const first = sign(id);
+    town.node.chain.mine(30);
+    const second = sign(id, 2);
+    db.store.write((database) => keepExpiry(database, id, "JOB_EXPIRED", 9));
+    await watch();
+    outlive(first);
+    await until(() => isDead(first.txHash));
+    await passes();
+    expect(row(id)).toMatchObject({ status: 0, stage: "signed" });
+    outlive(second);
+    await until(() => row(id).status === 2);
+    expect(row(id)).toMatchObject({ stage: "expired", code: "JOB_EXPIRED", txHash: "", finalBlock: null });
+    expect(told).toEqual(["dead 1", "dead 1", "changed 1"]);
+    expect(db.store.write(mendReserved)).toBe(0);
+  });
+
+  it("a withdrawal that its agent called over is completed all the same when a block holds a version", async () => {
+    const id = withdrawal(1);
+    const version = sign(id);
+    db.store.write((database) => keepExpiry(database, id, "JOB_EXPIRED", 9));
+    await watch();
+    await town.send(version.signed);
+    outlive(version);
+    await until(() => row(id).status === 1);
+    expect(isDead(version.txHash)).toBe(false);
+  });
+});
+
 describe("a version that a block holds", () => {
   it("a version that a block holds completes its withdrawal and is never dead", async () => {
     const id = withdrawal(1);
@@ -152,6 +184,7 @@ describe("a version that a block holds", () => {
     await passes(6);
     expect([row(id).status, isDead(version.txHash)]).toEqual([0, false]);
     for (const front of town.node.fronts) front.suffer({});
+    town.node.chain.mine(1);
     await until(() => row(id).status === 1);
   });
 });
@@ -169,6 +202,7 @@ describe("a lying node of two", () => {
     await passes(6);
     expect([row(id).status, isDead(version.txHash)]).toEqual([0, false]);
     town.node.fronts[liar]!.suffer({});
+    town.node.chain.mine(1);
     await until(() => row(id).status === 1);
     expect([isDead(version.txHash), alarms()]).toEqual([false, []]);
   });
@@ -205,7 +239,7 @@ describe("a lying node of two", () => {
     expect(audit().at(-1)?.detail).toContain("no block holds it");
   });
 
-  it("one node of three that shows a receipt of no block holds up its own version and no other", async () => {
+  it("a receipt that one node shows of no block holds up its own version and no other", async () => {
     const [shown, other] = [sign(withdrawal(1)), sign(withdrawal(2))];
     await watch();
     await town.send(shown.signed);
