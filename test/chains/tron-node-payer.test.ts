@@ -26,7 +26,15 @@ function open(urls: readonly string[]): TronPayer {
   heard.length = 0;
   const log = (event: string): void => void heard.push(event);
   const clock = (): number => performance.now();
-  return createPayer({ urls, chainId: chainId(), contracts: [usdt], clock, log, timeoutMs: 3_000, patienceMs: 6_000 });
+  return createPayer({
+    urls,
+    chainId: chainId(),
+    tokens: [{ contract: usdt, decimal: 6 }],
+    clock,
+    log,
+    timeoutMs: 3_000,
+    patienceMs: 6_000,
+  });
 }
 
 function chainId(): string {
@@ -100,7 +108,7 @@ group("facts for a payment on Tron", () => {
     nodes = createPayer({
       urls: town.node.urls,
       chainId: chainId(),
-      contracts: [holder.address],
+      tokens: [{ contract: holder.address, decimal: 6 }],
       clock: () => performance.now(),
       log: () => undefined,
     });
