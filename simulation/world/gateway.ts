@@ -167,7 +167,7 @@ export class Gateway {
     const server = new EventEmitter() as EventEmitter & Server;
     startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits, run });
     const { onPass } = createSweeps({ store, signals, config, log, clock, run });
-    const watching = { store, signals, config, log, clock, pollMs: pollMs[stage.family] };
+    const watching = { store, signals, config, log, clock, run, pollMs: pollMs[stage.family] };
     const watcher = startWatcher(plan.deposits.length === 0 ? watching : { ...watching, onPass });
     store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
