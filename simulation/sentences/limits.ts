@@ -147,3 +147,24 @@ function scaled(text: string, decimals: number): bigint {
   const [whole = "0", part = ""] = text.split(".");
   return BigInt(whole + part.padEnd(decimals, "0"));
 }
+
+/** One that was asked for just now. */
+export function begin(job: Job, requestedAt: number): Withdrawal {
+  const times = { requestedAt, feeAt: 0, boundAt: 0, approvedAt: 0 };
+  const said = { decision: "", isDelayed: false, firstYes: null, isFinal: false, isEnded: false } as const;
+  const kept = { isPersons: false, isKept: false, wasApproved: false };
+  return {
+    job,
+    ...said,
+    ...kept,
+    units: 0n,
+    account: "",
+    nonce: null,
+    address: "",
+    feeWei: 0n,
+    tipWei: 0n,
+    unstuckAt: 0,
+    ...times,
+    versions: [],
+  };
+}

@@ -35,6 +35,10 @@ export class WaitingSweeps implements MovedMoney {
     return this.#ownerOf.has(hash);
   }
 
+  transferOf(hash: string): SignedTransfer | undefined {
+    return this.#ownerOf.get(hash)?.versions.get(hash);
+  }
+
   heldBytes(): readonly SignedTransfer[] {
     return [...this.#moves.values()].flatMap(({ versions }) => [...versions.values()]);
   }

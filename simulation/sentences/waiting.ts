@@ -115,6 +115,11 @@ export class WaitingMoney implements Money {
     }
   }
 
+  /** One that left, by its hash. */
+  transferOf(hash: string): SignedTransfer | undefined {
+    return this.#ownerOf.get(hash)?.versions.get(hash) ?? this.#moved.transferOf(hash);
+  }
+
   heldBytes(): readonly SignedTransfer[] {
     return [...[...this.#fates.values()].flatMap(({ versions }) => [...versions.values()]), ...this.#moved.heldBytes()];
   }

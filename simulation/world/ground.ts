@@ -48,8 +48,8 @@ export interface Ground {
   isLeft(address: string, contract: string): boolean;
   /** Whether a block ever held it. */
   wasPlaced(txHash: string): boolean;
-  /** Whether no block can ever take these bytes. */
-  isDead(raw: string): boolean;
+  /** Whether no block can ever take these bytes, or those that left by this hash. */
+  isDead(txHash: string, raw: string): boolean;
   /** Bytes that somebody kept reach the network. @returns its answer */
   publish(raw: string): string;
   /** All that ever left is published, and time goes on until it has ended. */

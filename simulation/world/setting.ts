@@ -148,8 +148,10 @@ const rules: Readonly<Record<Plan["rules"], Partial<PolicySettings>>> = {
 /** The limits of one run. */
 export function policyOf(plan: Plan): PolicySettings {
   // Low enough for a hostile courier to reach; honest ones would have to wait for tomorrow.
-  const feePerDay = plan.rates.hostileCourier > 0 ? { maxFeePerDay: "0.012" } : {};
-  return { ...policies[plan.policy], ...stage.fees, ...feePerDay, ...rules[plan.rules] };
+  const isTaken = plan.rates.hostileCourier > 0;
+  const feePerDay = isTaken && stage.family === "evm" ? { maxFeePerDay: "0.012" } : {};
+  const resign = plan.resignAbove === "" ? {} : { resignAbove: plan.resignAbove };
+  return { ...policies[plan.policy], ...stage.fees, ...feePerDay, ...rules[plan.rules], ...resign };
 }
 
 function chainOf(): SignerSettings["chains"][string] {

@@ -185,9 +185,9 @@ export class TronGround implements Ground {
     return this.#chain.placeOf.has(txHash);
   }
 
-  isDead(raw: string): boolean {
-    const transfer = readTransfer(raw);
-    return transfer !== null && !this.#chain.canTake(transfer);
+  isDead(txHash: string, raw: string): boolean {
+    const transfer = raw === "" ? this.money.transferOf(txHash) : readTransfer(raw);
+    return transfer !== undefined && transfer !== null && !this.#chain.canTake(transfer);
   }
 
   publish(raw: string): string {

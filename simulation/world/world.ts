@@ -112,6 +112,8 @@ export class World {
       isGenuine: (job) => this.witness.isGenuine(job),
       isTrue: (end, txHashes) => this.plan.rates.hostileCourier > 0 || this.payments.isEnd(end, txHashes),
       mayBeAhead: () => this.plan.rates.hostileCourier > 0 || this.payments.foreign.size > 0 || this.weather.backups.wasUsed,
+      isDead: (txHash, raw) => this.ground.isDead(txHash, raw),
+      isHonest: this.plan.rates.hostileCourier === 0,
       isPlaced: (txHash) => this.plan.rates.hostileCourier > 0 || this.ground.wasPlaced(txHash),
       isForeign: (nonce) => this.payments.foreignNonces.includes(Number(nonce)),
     });
