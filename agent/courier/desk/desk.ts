@@ -7,7 +7,7 @@
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
 import { accountKey, putAccount } from "./accounts.ts";
-import { clearBook, closeItem, createBook, file, isAside, isToldOver, putStep, putView } from "./book.ts";
+import { bySlot, clearBook, closeItem, createBook, file, isAside, isToldOver, putStep, putView } from "./book.ts";
 import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
 import { bump, resend, revive, send, takeSent } from "./sending.ts";
@@ -243,10 +243,9 @@ function takeSteps(
   return touched;
 }
 
-/** In order of nonce, so that the nodes see them in the order in which blocks can take them. */
-function steerAll(items: Item[], nowMs: number, out: DeskEffect[]): void {
-  items.sort((a, b) => a.slotNumber - b.slotNumber || a.view.sequence - b.view.sequence);
-  for (const item of items) steer(item, nowMs, out);
+/** In order of slot, so that the nodes see them in the order in which blocks can take them. */
+function steerAll(items: readonly Item[], nowMs: number, out: DeskEffect[]): void {
+  for (const item of bySlot(items)) steer(item, nowMs, out);
 }
 
 /**

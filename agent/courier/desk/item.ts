@@ -3,6 +3,7 @@
  * of all of them.
  */
 
+import type { Slots } from "../../../chains/family.ts";
 import type { BlockFacts, Place } from "../../../chains/nodes.ts";
 import type { WithdrawalView } from "../../socket/verbs.ts";
 import type { DeskVerb } from "./events.ts";
@@ -28,7 +29,6 @@ export interface Ask {
 /** One open withdrawal. */
 export interface Item {
   view: WithdrawalView;
-  slotNumber: number; // the bound token, infinity before INTENT
   readonly account: Account;
   readonly amountUnits: bigint;
   readonly openedAtMs: number;
@@ -85,6 +85,7 @@ export interface Account {
   readonly chain: string;
   readonly network: string;
   readonly address: string;
+  readonly slots: Slots; // of its family
   nextSlot: string; // "" until adopted
   facts: BlockFacts | null;
   /** The newest block heard of; at times the facts are of the one before. */
@@ -118,10 +119,10 @@ export interface Counted {
   askedAtMs: number | null;
   dueAtMs: number;
   detail: string;
-  /** In a block or in a pool, by the last answer; null before the first. */
-  highest: bigint | null;
-  /** In a block, by the last answer, and when that came; null when there is none. */
-  latest: { readonly count: number; readonly atMs: number } | null;
+  /** The first that is in no block and in no pool, by the last answer; "" before the first. */
+  highest: string;
+  /** The first that is in no block, by the last answer, and when that came; null when there is none. */
+  latest: { readonly slot: string; readonly atMs: number } | null;
 }
 
 export interface Book {
@@ -136,7 +137,7 @@ export interface Book {
    * Whose end the signer was told, and the gateway has not confirmed: they count as open at the
    * next hello.
    */
-  readonly awaiting: Map<string, { readonly network: string; readonly address: string; readonly slotNumber: number }>;
+  readonly awaiting: Map<string, { readonly account: Account; readonly slot: string }>;
   refreshDueAtMs: number; // not asked before
   helloAtMs: number; // the last answer
 }

@@ -3,7 +3,6 @@
  * the same nonce for the one at the head of the line. Only bytes the signer released are ever sent,
  * and only the same ones again.
  */
-import { saySlot } from "../../../chains/families.ts";
 import type { Facts } from "../../../chains/family.ts";
 import type { VersionView } from "../../socket/verbs.ts";
 import { named } from "./accounts.ts";
@@ -126,7 +125,7 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   if (item.isDoubtful) return;
   const gap = gapBelow(item);
   if (gap !== null) {
-    item.waiting = `${saySlot(account.network, `${gap}`)} of the account comes first`;
+    item.waiting = `${account.slots.say(gap)} of the account comes first`;
     return;
   }
   if (newest.version >= versionsMax) {
@@ -166,19 +165,19 @@ function askGas(item: Item, nowMs: number, out: DeskEffect[]): void {
 }
 
 /**
- * A lower nonce that nobody here can send and the chain waits for, null when there is none: no fee
+ * A lower slot that nobody here can send and the chain waits for, null when there is none: no fee
  * helps above one. Nodes may count late what is ours and in a block, so it is one that none of ours
- * has; the count is asked for again. A nonce that is used already is no reason: a ledger that was
+ * has; the count is asked for again. A slot that is used already is no reason: a ledger that was
  * put back makes the version that it forgot once more, byte for byte where prices stood still, and
  * so learns who used it.
  */
-function gapBelow({ account, slotNumber }: Item): number | null {
-  const { counters, flight } = account;
-  if (counters.latest === null || counters.latest.count >= slotNumber) return null;
-  const own = new Set([...flight].map((item) => item.slotNumber));
-  let next = counters.latest.count;
-  while (next < slotNumber && own.has(next)) next += 1;
-  if (next >= slotNumber) return null;
+function gapBelow({ account, view: { slot } }: Item): string | null {
+  const { counters, flight, slots } = account;
+  if (counters.latest === null || slots.compare(counters.latest.slot, slot) >= 0) return null;
+  const own = new Set([...flight].map((item) => item.view.slot));
+  let next = counters.latest.slot;
+  while (own.has(next) && slots.compare(next, slot) < 0) next = slots.next(next);
+  if (slots.compare(next, slot) >= 0) return null;
   counters.dueAtMs = Math.min(counters.dueAtMs, counters.latest.atMs + gapRecheckMs);
   return next;
 }

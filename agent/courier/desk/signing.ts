@@ -48,7 +48,7 @@ export function standstill(book: Book, account: Account): string {
   if (account.facts === null) return "nodes";
   if (account.facts.accountHasCode) return "COURIER_ACCOUNT_CODE";
   if (account.nextSlot === "") return `first slot ${account.counters.detail}`.trim();
-  if (account.counters.highest === null) return `the account's counters ${account.counters.detail}`.trim();
+  if (account.counters.highest === "") return `the account's counters ${account.counters.detail}`.trim();
   return isBehind(account) ? "ACCOUNT_BEHIND" : "";
 }
 

@@ -237,8 +237,9 @@ export function takeCounters(book: Book, account: Account, answer: Counters, now
   const of = isDeposit ? { chain, address } : { chain };
   const { latest, pending, final, witnesses, isSame } = answer;
   counters.askedAtMs = null;
-  counters.latest = { count: Number(latest), atMs: nowMs };
-  counters.highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
+  counters.latest = { slot: `${latest}`, atMs: nowMs };
+  const highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
+  counters.highest = highest.toString();
   const agree = isSame && latest === pending && pending === final;
   if (account.nextSlot === "" && book.locked === "") {
     if (!agree) counters.detail = `the account's counters differ: final ${final}, latest ${latest}, pending ${pending}`;
@@ -261,10 +262,14 @@ export function countersFailed(account: Account, code: string, nowMs: number): v
   account.counters = { ...account.counters, askedAtMs: null, dueAtMs: nowMs + adoptRetryMs, detail: code, latest: null };
 }
 
-/** Nonces that are consumed for good although no version of ours is known to be in a block. */
+function isBefore({ account: { slots }, view: { slot } }: Item, bound: string): boolean {
+  return slot !== "" && slots.compare(slot, bound) < 0;
+}
+
+/** Slots that are consumed for good although no version of ours is known to be in a block. */
 function suspect(account: Account, final: bigint, nowMs: number, out: DeskEffect[]): boolean {
   const suspects = [...account.pending].filter(
-    (item) => item.slotNumber < final && item.verdict === null && outVersions(item.view).length > 0,
+    (item) => isBefore(item, `${final}`) && item.verdict === null && outVersions(item.view).length > 0,
   );
   if (suspects.length === 0) return false;
   for (const item of suspects) {
