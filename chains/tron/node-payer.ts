@@ -12,12 +12,14 @@ import type {
   Found,
   NodeLog,
   PaidFrom,
+  PaidToken,
   PayerNodes,
   SignedVersion,
   Verdict,
   WantedPayment,
 } from "../nodes.ts";
 import { firstGood } from "../providers/broadcasts.ts";
+import { createDecimals, type Decimals } from "../providers/decimals.ts";
 import { disagreement } from "../providers/node-pool.ts";
 import type { BlockHead, Trial } from "./answers.ts";
 import { readBroadcast } from "./broadcast.ts";
@@ -26,7 +28,7 @@ import { txHashOf } from "./hash.ts";
 import { type Blocks, blockQuestion, createBlocks, idOf, type Shown } from "./node-blocks.ts";
 import { createDead, type DeadQuestion, type Death } from "./node-dead.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
-import { accountQuestion, pricesQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
+import { accountQuestion, namedDecimalsQuestion, pricesQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
 import { decodeMessage } from "./protobuf.ts";
 import { encodeTransferCall } from "./trc20.ts";
 import { outcomeOf } from "./verdict.ts";
@@ -35,7 +37,7 @@ import { outcomeOf } from "./verdict.ts";
 export interface PayerOptions {
   readonly urls: readonly string[];
   readonly chainId: string; // as readChainId spells it
-  readonly contracts: readonly string[]; // the tokens whose balances count
+  readonly tokens: readonly PaidToken[]; // whose balances count
   readonly clock: () => number; // milliseconds, never running back
   readonly log: NodeLog;
   readonly timeoutMs?: number; // of one exchange, default 5000
@@ -43,12 +45,10 @@ export interface PayerOptions {
 }
 
 /**
- * As the doors have it, but for the decimals of tokens, which nobody asks here; and `dead`, which
- * families without slots have.
+ * As the doors have it, and `dead`, which families without slots have.
  * @public
  */
-export interface TronPayer extends Omit<PayerNodes, "facts"> {
-  facts(account: string): Promise<Omit<BlockFacts, "unfit">>;
+export interface TronPayer extends PayerNodes {
   dead(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
 }
 
@@ -61,16 +61,17 @@ const graceMs = 500;
 
 /** Opens no connection before the first question. @throws NODE_URL @public */
 export function createPayer(options: PayerOptions): TronPayer {
-  const { urls, chainId, contracts, clock, log } = options;
+  const { urls, chainId, tokens, clock, log } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
   const pool = createPool({ urls, chainId, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
   const blocks = createBlocks(pool);
   const dead = createDead(blocks, pool.witnessesMin);
+  const decimals = createDecimals((contract) => decimalsOf(pool, contract), clock);
   return {
     status: pool.status,
     close: pool.close,
     tip: async () => idOf(await blocks.head()),
-    facts: (account) => factsOf(pool, blocks, contracts, account),
+    facts: (account) => factsOf({ pool, blocks, tokens, decimals }, account),
     work: (account, payment) => workOf(pool, account, payment),
     places: (_, wanted) => Promise.all(wanted.map(({ txHashes }) => placeOf(pool, blocks, txHashes).catch(unanswered))),
     verdict: (payment, versions) => verdictOf(blocks, payment, versions),
@@ -93,16 +94,25 @@ function uncounted(witnesses: number): Counters {
   return { latest: 0n, pending: 0n, final: 0n, witnesses, isSame: true };
 }
 
-async function factsOf(
-  pool: NodePool,
-  blocks: Blocks,
-  contracts: readonly string[],
-  account: string,
-): ReturnType<TronPayer["facts"]> {
+interface FactsAsked {
+  readonly pool: NodePool;
+  readonly blocks: Blocks;
+  readonly tokens: readonly PaidToken[];
+  readonly decimals: Decimals;
+}
+
+/**
+ * Nodes tell balances of their newest solidified block alone, so those are asked for after it: they
+ * are of that block or a later one, and what it holds is off them.
+ */
+async function factsOf({ pool, blocks, tokens, decimals }: FactsAsked, account: string): Promise<BlockFacts> {
   const [head, { solid, price }] = await Promise.all([blocks.head(), marketOf(pool, blocks)]);
   const balances = new Map<string, bigint>();
-  const readToken = async (contract: string): Promise<void> => {
+  const readToken = async (token: PaidToken): Promise<void> => {
+    const { contract } = token;
     try {
+      // A token that counts otherwise than configured has no funds here: nothing of it is signed.
+      if (!(await decimals.confirmed(token))) return;
       const ask = (node: PoolNode) => pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
       balances.set(contract, await pool.agree(ask, String, "balance"));
     } catch (error) {
@@ -114,8 +124,15 @@ async function factsOf(
     const ask = (node: PoolNode) => pool.ask(node, accountQuestion("/walletsolidity", account));
     balances.set("", (await pool.agree(ask, ({ balanceSun }) => `${balanceSun}`, "balance")).balanceSun);
   };
-  await Promise.all([readCoins(), ...contracts.map(readToken)]);
-  return { number: head.number, finalNumber: solid.number, price, balances, accountHasCode: false };
+  await Promise.all([readCoins(), ...tokens.map(readToken)]);
+  const { number: finalNumber } = solid;
+  return { number: head.number, finalNumber, price, balances, unfit: decimals.unfit(), accountHasCode: false };
+}
+
+/** On the word of enough nodes; null where no contract of a token stands. */
+function decimalsOf(pool: NodePool, contract: string): Promise<bigint | null> {
+  const ask = (node: PoolNode): Promise<bigint | null> => pool.ask(node, namedDecimalsQuestion("/walletsolidity", contract));
+  return pool.agree(ask, String, `decimals of ${contract}`);
 }
 
 /**

@@ -13,6 +13,7 @@ import type { Lie } from "../../scripts/tron-node/lies.ts";
 import type { TronNodeOptions } from "../../scripts/tron-node/tron-node.ts";
 import { inhabitant, paused, payer, type Sending, startTown, type Town, usdt } from "../support/tron-town.ts";
 
+const tether = { contract: usdt, decimal: 6 };
 let town: Town;
 let nodes: TronPayer;
 const heard: string[] = [];
@@ -26,7 +27,7 @@ function open(urls: readonly string[]): TronPayer {
   heard.length = 0;
   const log = (event: string): void => void heard.push(event);
   const clock = (): number => performance.now();
-  return createPayer({ urls, chainId: chainId(), contracts: [usdt], clock, log, timeoutMs: 3_000, patienceMs: 6_000 });
+  return createPayer({ urls, chainId: chainId(), tokens: [tether], clock, log, timeoutMs: 3_000, patienceMs: 6_000 });
 }
 
 function chainId(): string {
@@ -51,6 +52,7 @@ group("facts for a payment on Tron", () => {
       number: 25,
       finalNumber: 6,
       accountHasCode: false,
+      unfit: new Map(),
       balances: new Map([
         ["", 100_000_000_000n],
         [usdt, 1_000_000_000_000n],
@@ -94,17 +96,48 @@ group("facts for a payment on Tron", () => {
     expect((await nodes.facts(payer.address)).finalNumber).toBe(9);
   });
 
-  it("a token that does not answer leaves the coins' balance known", async () => {
+  it("a contract that is no token's, and a token that counts otherwise than configured, are out of service alone", async () => {
     await begin();
-    nodes.close();
-    nodes = createPayer({
-      urls: town.node.urls,
-      chainId: chainId(),
-      contracts: [holder.address],
-      clock: () => performance.now(),
-      log: () => undefined,
-    });
-    expect([...(await nodes.facts(payer.address)).balances.keys()]).toEqual([""]);
+    const other = inhabitant("a token of 18 decimals").address;
+    town.node.deploy({ address: other, kind: "plain", name: "Other", symbol: "OTH", decimals: 18 });
+    town.node.mint(other, payer.address, 7n);
+    const open = (decimal: number): TronPayer => {
+      nodes.close();
+      const tokens = [tether, { contract: other, decimal }, { contract: holder.address, decimal: 6 }];
+      nodes = createPayer({
+        urls: town.node.urls,
+        chainId: chainId(),
+        tokens,
+        clock: () => performance.now(),
+        log: () => undefined,
+      });
+      return nodes;
+    };
+    const wrong = await open(6).facts(payer.address);
+    expect([...wrong.balances.keys()].sort()).toEqual(["", usdt].sort());
+    expect(wrong.unfit).toEqual(
+      new Map([
+        [other, "the contract has 18 decimals, and config.json says 6 decimals"],
+        [holder.address, "the contract is no token's, and config.json says 6 decimals"],
+      ]),
+    );
+    const right = await open(18).facts(payer.address);
+    expect(right.balances.get(other)).toBe(7n);
+    expect([...right.unfit.keys()]).toEqual([holder.address]);
+  });
+
+  it("of two providers, one that lies of a token's decimals stops its currency, and of three it changes nothing", async () => {
+    for (const fronts of [2, 3]) {
+      await begin(fronts);
+      town.node.fronts[0]!.suffer({ lies: [{ kind: "decimals", decimals: 18 }] });
+      const { balances, unfit } = await nodes.facts(payer.address);
+      expect(balances.get(usdt)).toBe(fronts === 2 ? undefined : 1_000_000_000_000n);
+      expect(unfit).toEqual(new Map());
+      if (fronts === 2) {
+        nodes.close();
+        await town.node.close();
+      }
+    }
   });
 });
 
