@@ -5,7 +5,7 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Found, PaidFrom, PaidToken, PayerNodes, SignedVersion, Verdict, WantedPayment } from "../nodes.ts";
-import { createDecimals } from "../providers/decimals.ts";
+import { createDecimals } from "../providers/node-decimals.ts";
 import { decimalsCall, encodeTransferCall } from "./erc20.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
 import type { EvmNodes } from "./node.ts";

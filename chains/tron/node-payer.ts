@@ -19,7 +19,7 @@ import type {
   WantedPayment,
 } from "../nodes.ts";
 import { firstGood } from "../providers/broadcasts.ts";
-import { createDecimals, type Decimals } from "../providers/decimals.ts";
+import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
 import { disagreement } from "../providers/node-pool.ts";
 import type { BlockHead, Trial } from "./answers.ts";
 import { readBroadcast } from "./broadcast.ts";

@@ -1,15 +1,14 @@
 /**
  * Whether the tokens of a payer count their units as configured: USDT has 6 decimals on one chain
  * and 18 on another, and a wrong figure pays a millionfold. Asked once until a contract has
- * answered as configured; one that answers otherwise is asked again later. How to ask is the
- * family's: its contracts name their decimals all the same. Source: EIP-20, decimals().
+ * answered as configured; one that answers otherwise is asked again later. Source: EIP-20,
+ * decimals(), which TRC-20 takes over.
  */
 import type { PaidToken } from "../nodes.ts";
 
 /** Milliseconds between two questions to a contract that did not answer as configured. */
 const askAgainMs = 30_000;
 
-/** @public */
 export interface Decimals {
   /** False for a token that counts otherwise. @throws AgentError NODE_* while nobody can say */
   confirmed(token: PaidToken): Promise<boolean>;
@@ -18,17 +17,15 @@ export interface Decimals {
 }
 
 /**
- * `ask`: the decimals that a contract names, on the word of enough nodes; null where no contract of
- * a token stands. `clock` in milliseconds, never running back.
- * @public
+ * `decimalsOf` on the word of enough nodes; null where no contract of a token stands.
  */
-export function createDecimals(ask: (contract: string) => Promise<bigint | null>, clock: () => number): Decimals {
+export function createDecimals(decimalsOf: (contract: string) => Promise<bigint | null>, clock: () => number): Decimals {
   const fit = new Set<string>();
   const unfit = new Map<string, string>();
   const askedAtMs = new Map<string, number>();
 
-  async function compare({ contract, decimal }: PaidToken): Promise<boolean> {
-    const answered = await ask(contract);
+  async function ask({ contract, decimal }: PaidToken): Promise<boolean> {
+    const answered = await decimalsOf(contract);
     if (answered === BigInt(decimal)) {
       fit.add(contract);
       unfit.delete(contract);
@@ -45,7 +42,7 @@ export function createDecimals(ask: (contract: string) => Promise<bigint | null>
       const atMs = askedAtMs.get(token.contract);
       if (unfit.has(token.contract) && atMs !== undefined && clock() - atMs < askAgainMs) return false;
       askedAtMs.set(token.contract, clock());
-      return compare(token);
+      return ask(token);
     },
     unfit: () => new Map(unfit),
   };
