@@ -125,8 +125,8 @@ async function factsOf({ pool, blocks, tokens, decimals }: FactsAsked, account: 
     balances.set("", (await pool.agree(ask, ({ balanceSun }) => `${balanceSun}`, "balance")).balanceSun);
   };
   await Promise.all([readCoins(), ...tokens.map(readToken)]);
-  const { number: finalNumber } = solid;
-  return { number: head.number, finalNumber, price, balances, unfit: decimals.unfit(), accountHasCode: false };
+  const { number: finalNumber, timestampMs: chainMs } = solid;
+  return { number: head.number, finalNumber, chainMs, price, balances, unfit: decimals.unfit(), accountHasCode: false };
 }
 
 /** On the word of enough nodes; null where no contract of a token stands. */

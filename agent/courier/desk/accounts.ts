@@ -2,7 +2,7 @@
  * The paying accounts in the desk's memory: the hot one of each chain, and an address for deposits
  * for as long as a sweep of it is open. Pure data; changed only by the desk's own steps.
  */
-import { familyOf } from "../../../chains/families.ts";
+import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { OpenSlots } from "../../../protocol/messages.ts";
 import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, WithdrawalView } from "../../socket/verbs.ts";
@@ -34,6 +34,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       network: view.network,
       address: view.address,
       slots: familyOf(view.network).slots,
+      waiting: waitingOf(view.network),
       nextSlot: view.nextSlot,
       facts: null,
       head: -1,
@@ -47,6 +48,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       reservedTokens: new Map(),
       settling: [],
       counters: { ...uncounted },
+      burying: null,
     };
     book.accounts.set(key, account);
   }

@@ -59,6 +59,7 @@ export function clearBook(book: Book): void {
     account.reservedNative = 0n;
     account.settling = [];
     account.counters = { ...uncounted };
+    account.burying = null;
   }
 }
 
@@ -139,7 +140,7 @@ export function file(item: Item): void {
  * already.
  */
 function isToldOut({ asking }: Item): boolean {
-  return asking?.verb === "observed" && !asking.key.startsWith("broadcast ");
+  return asking?.verb === "observed" && !asking.key.startsWith("broadcast ") && !isDeath(asking.key);
 }
 
 export function closeItem(book: Book, item: Item, nowMs: number): void {
@@ -196,6 +197,9 @@ function createItem(view: WithdrawalView, account: Account, openedAtMs: number):
     verdict: null,
     foreign: { count: 0, firstAtMs: 0 },
     told: toldAtStart(view),
+    dead: new Map(),
+    buryDueAtMs: 0,
+    buryTrouble: "",
     stopped: "",
   };
 }
@@ -215,6 +219,11 @@ export function ask(verb: DeskVerb, sinceMs: number, key = ""): Ask {
 
 export function observationKey(stage: string, txHash: string, block: number): string {
   return `${stage} ${txHash} ${block}`;
+}
+
+/** Whether a telling is of a version that is dead: it moves the withdrawal to no other stage. */
+export function isDeath(key: string): boolean {
+  return key.startsWith("dead ");
 }
 
 /** Versions whose bytes the signer has let out, oldest first. */

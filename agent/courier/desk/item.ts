@@ -3,8 +3,8 @@
  * of all of them.
  */
 
-import type { Slots } from "../../../chains/family.ts";
-import type { BlockFacts, Place } from "../../../chains/nodes.ts";
+import type { Slots, Waiting } from "../../../chains/family.ts";
+import type { BlockFacts, Death, Place } from "../../../chains/nodes.ts";
 import type { WithdrawalView } from "../../socket/verbs.ts";
 import type { DeskVerb } from "./events.ts";
 
@@ -16,6 +16,7 @@ export interface Sent {
   readonly firstAtMs: number; // of this version
   readonly firstBlock: number | null; // newest block at that time; null when none was known yet
   readonly isUnderpriced: boolean; // a node said so
+  readonly isExpired: boolean; // likewise: its end is past
 }
 
 /** A request to the signer that has no answer yet. */
@@ -58,6 +59,10 @@ export interface Item {
   verdict: Final | null;
   foreign: { count: number; firstAtMs: number };
   told: string; // the last observation the signer accepted
+  /** Versions that the nodes have called dead, by hash, and how. */
+  readonly dead: Map<string, Pick<Death, "block" | "witnesses">>;
+  buryDueAtMs: number; // they are not asked before
+  buryTrouble: string; // the fault of the last asking, "" where there was none
   stopped: string; // a code: a person must look, and no byte of it is sent any more
 }
 
@@ -86,6 +91,7 @@ export interface Account {
   readonly network: string;
   readonly address: string;
   readonly slots: Slots; // of its family
+  readonly waiting: Waiting | null; // how it excludes, null where a slot does
   nextSlot: string; // "" until adopted
   facts: BlockFacts | null;
   /** The newest block heard of; at times the facts are of the one before. */
@@ -98,7 +104,7 @@ export interface Account {
   away: string; // code of the nodes' fault, "" when they answer
   /** Approved and waiting for `sign`, by lane, in order of sequence. */
   readonly queues: Map<string, Item[]>;
-  /** Bound to a nonce or about to be. */
+  /** Bound to a slot or about to be. */
   readonly flight: Set<Item>;
   /** Those of the flight that are in no block, as far as this desk has seen. */
   readonly pending: Set<Item>;
@@ -112,6 +118,7 @@ export interface Account {
   /** Final, but younger than the balances at hand: still bound until those include it. */
   settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
   counters: Counted;
+  burying: number | null; // since when the nodes are being asked for dead versions
 }
 
 /** What the nodes count of the account's transactions. */

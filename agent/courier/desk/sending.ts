@@ -9,12 +9,13 @@ import { named } from "./accounts.ts";
 import { ask, bySlot, file, freeUnits, isAside, lowest, outVersions, releasedVersions } from "./book.ts";
 import type { DeskEffect, DeskEvent } from "./events.ts";
 import type { Account, Item } from "./item.ts";
-import { feesOf, gasOf } from "./signing.ts";
+import { askGas, feesOf, gasOf, versionsMax } from "./signing.ts";
+import { byPatience, isPastSending } from "./waiting.ts";
 
 /** The same bytes again after this long, for nodes that forgot them. */
 const resendMs = 30_000;
 /**
- * At most this many again at a time, the lowest nonces: those behind them wait for these anyway.
+ * At most this many again at a time: those behind the lowest nonces wait for these anyway.
  */
 const resendMax = 16;
 /** Without an answer from the nodes for this long, the sending counts as lost. */
@@ -28,12 +29,10 @@ const unsentRetryMsMax = 15_000;
 const bumpBlocks = 6;
 const bumpMs = 60_000;
 /**
- * Never sooner than this after the one before, whatever a node says of the fee, and no more than
- * these of the twenty there may be: the signer holds to the same (agent/signer/acts/replace.ts) and
- * keeps the last ones for a person.
+ * Never sooner than this after the one before, whatever a node says of the fee: the signer holds to
+ * the same (agent/signer/acts/replace.ts).
  */
 const versionsApartMs = 30_000;
-const versionsMax = 14;
 /**
  * How old a count is that says of a lower nonce that it comes first, before it is asked for again.
  */
@@ -46,7 +45,7 @@ const gapRecheckMs = 15_000;
 export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffect[]): void {
   if (item.stopped !== "" || item.place !== null || item.verdict !== null) return;
   const newest = releasedVersions(item.view).at(-1);
-  if (newest === undefined) return;
+  if (newest === undefined || isPastSending(item, newest)) return;
   if (item.sendingSinceMs !== null && nowMs - item.sendingSinceMs < sendingMsMax) return;
   if (nowMs < item.sendNotBeforeMs) return;
   const isNew = item.sent?.version !== newest.version;
@@ -55,9 +54,11 @@ export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffe
   out.push({ kind: "send", chain: item.account.chain, withdrawal: item.view, version: newest.version });
 }
 
-/** The lowest nonces that are in no block, again. */
+/** The lowest slots that are in no block, again; where none stands in front, those sent longest ago. */
 export function resend(account: Account, nowMs: number, out: DeskEffect[]): void {
-  for (const item of bySlot(account.pending).slice(0, resendMax)) send(item, true, nowMs, out);
+  const { pending, slots } = account;
+  const some = slots.blocksLater ? bySlot(pending) : byPatience(pending, ({ sent }) => sent?.atMs ?? 0);
+  for (const item of some.slice(0, resendMax)) send(item, true, nowMs, out);
 }
 
 type SentEvent = Extract<DeskEvent, { kind: "sent" }>;
@@ -86,7 +87,8 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
   const firstAtMs = isSame && item.sent !== null ? item.sent.firstAtMs : nowMs;
   const firstBlock = isSame && item.sent !== null ? item.sent.firstBlock : (item.account.facts?.number ?? null);
   const isUnderpriced = event.outcome === "underpriced";
-  item.sent = { version: event.version, txHash: version.txHash, atMs: nowMs, firstAtMs, firstBlock, isUnderpriced };
+  const isExpired = event.outcome === "expired";
+  item.sent = { version: event.version, txHash: version.txHash, atMs: nowMs, firstAtMs, firstBlock, isUnderpriced, isExpired };
   item.unsent = 0;
   item.waiting = "";
   if (event.outcome === "slot-consumed") {
@@ -105,6 +107,7 @@ export function lookFor(item: Item): { readonly withdrawal: Item["view"]; readon
  */
 export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   const { facts } = account;
+  if (feesOf(account).bidding === null) return;
   const item = lowest(account.pending);
   if (facts === null || item === undefined || item.sent === null || item.stopped !== "" || item.asking !== null) return;
   // What is over on chain is only told: a replacement refused at each block would keep that waiting
@@ -157,13 +160,6 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   });
 }
 
-function askGas(item: Item, nowMs: number, out: DeskEffect[]): void {
-  if (item.gasAskedAtMs !== null) return;
-  item.gasAskedAtMs = nowMs;
-  const { account, view } = item;
-  out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view });
-}
-
 /**
  * A lower slot that nobody here can send and the chain waits for, null when there is none: no fee
  * helps above one. Nodes may count late what is ours and in a block, so it is one that none of ours
@@ -188,6 +184,7 @@ function gapBelow({ account, view: { slot } }: Item): string | null {
  * only one of them all can ever be in a block.
  */
 export function revive(account: Account, nowMs: number, out: DeskEffect[]): void {
+  if (feesOf(account).bidding === null) return;
   for (const item of bySlot(account.pending)) {
     const newest = item.view.versions.at(-1);
     const isApproved = item.view.state === "released" || item.view.state === "broadcast";
@@ -214,6 +211,7 @@ export function revive(account: Account, nowMs: number, out: DeskEffect[]): void
 
 /** By the signer's own rule, or to the market where that is higher. */
 function dearer({ account, isTipLow, view: { versions } }: Item, newest: VersionView, work: bigint): Facts | null {
-  if (account.facts === null) return null;
-  return feesOf(account).dearerAt(account.facts.price, versions, work, newest.version, isTipLow);
+  const { bidding } = feesOf(account);
+  if (account.facts === null || bidding === null) return null;
+  return bidding.dearerAt(account.facts.price, versions, work, newest.version, isTipLow);
 }
