@@ -32,6 +32,7 @@ export interface PolicySettings {
   readonly maxTipGwei?: string; // most that a version offers the block's maker, a unit of gas; 50 unless told
   readonly holdAbove?: string;
   readonly twoApproversAbove?: string;
+  readonly resignAbove?: string;
   /** Of destinations that this agent has never paid; one of the two at least, 1 … 10080 minutes. */
   readonly newDestination?: { readonly holdAbove?: string; readonly delayMinutes?: number };
   readonly allow?: readonly string[]; // when not empty, only these destinations

@@ -23,7 +23,7 @@ const currencyKeys = ["chain", "decimal", "contract"];
 const presetKey = "preset";
 const feeKeys = ["maxFee", "maxFeePerDay"] as const;
 const tipKey = "maxTipGwei";
-const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove"] as const;
+const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove", "resignAbove"] as const;
 const sweepAmountKeys = ["maxFee", "maxFeePerDay", "maxTopUp", "maxTopUpPerDay"] as const;
 const newDestinationKeys = ["holdAbove", "delayMinutes"];
 const listKeys = ["allow", "deny"] as const;
@@ -102,7 +102,7 @@ function readGatewayUrl(value: JsonValue): string {
 function readChain(value: JsonValue, path: string): ChainSettings {
   const chain = asObject(value, path, [...chainKeys, presetKey]);
   const family = needed(chain, "family", path);
-  if (typeof family === "string" && familyNamed(family)?.exclusion === "waiting") {
+  if (typeof family === "string" && familyNamed(family)?.exclusion.kind === "waiting") {
     throw fault("CONFIG_VALUE", `${path}: payouts on this chain are not offered yet; its deposits work at the gateway`);
   }
   if (family !== "evm") throw fault("CONFIG_VALUE", `${path}.family must be "evm"`);

@@ -181,7 +181,7 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalSt
   if (effect.verb === "decline") metrics.count("declined");
   if (effect.verb === "observed" && withdrawal.state === "included") metrics.count("included");
   if (effect.verb === "observed" && effect.body.stage === "final") metrics.count("final");
-  if (effect.verb === "observed" && (effect.body.stage === "included" || effect.body.stage === "final"))
+  if (effect.verb === "observed" && effect.body.stage !== "broadcast" && effect.body.stage !== "dead")
     metrics.reached(effect.body.transactionId, effect.body.stage);
 }
 
@@ -196,7 +196,13 @@ function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalSte
     const newest = withdrawal.versions.at(-1);
     const fields = { transactionId, txHash: newest?.txHash, version: newest?.version, slot, amount, currency };
     if (effect.verb === "sign") log.info({ event: "withdrawal-signed", ...fields }, "a withdrawal was signed");
-    else log.info({ event: "withdrawal-replaced", ...fields }, waitingOf(network) === null ? "a withdrawal was signed again with a higher fee" : "a withdrawal was signed again: those before are dead");
+    else
+      log.info(
+        { event: "withdrawal-replaced", ...fields },
+        waitingOf(network) === null
+          ? "a withdrawal was signed again with a higher fee"
+          : "a withdrawal was signed again: those before are dead",
+      );
   } else if (effect.verb === "decline" || effect.body.stage === "final") {
     const txHash = effect.verb === "observed" ? effect.body.txHash : "";
     log.info({ event: "withdrawal-final", transactionId, state, txHash, amount, currency }, "a withdrawal is final");

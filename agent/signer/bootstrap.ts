@@ -34,6 +34,7 @@ const policy: Reader<PolicySettings> = object(
     holdAbove: amount,
     maxTipGwei: amount,
     twoApproversAbove: amount,
+    resignAbove: amount,
     newDestination,
     allow: addresses,
     deny: addresses,

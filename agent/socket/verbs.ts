@@ -30,6 +30,10 @@ export interface VersionView {
   readonly feeMax: string; // the most it may cost, in units of the fee coin
   readonly signedAt: number;
   readonly raw?: string;
+  /** Chain time, milliseconds since 1970: as `SignedEntry.until`. */
+  readonly until?: number;
+  /** Who has said that it is dead; absent while nobody has. Another version needs both. */
+  readonly dead?: "gateway" | "courier" | "both";
   /** Pays nothing, to the paying account itself. */
   readonly isCancel?: true;
   /**
@@ -104,8 +108,8 @@ export interface CourierRequests {
   admit: { readonly frame: string };
   sign: { readonly transactionId: string; readonly facts: Facts };
   /**
-   * Same token, higher fee. `above` is the version being replaced; a repeat answers the version
-   * already made.
+   * Same token, higher fee; where versions end by waiting, the next one once all before are dead.
+   * `above` is the version being replaced; a repeat answers the version already made.
    */
   replace: { readonly transactionId: string; readonly above: number; readonly facts: Facts };
   /** An ack envelope, whole, base64. */
@@ -113,10 +117,12 @@ export interface CourierRequests {
   decline: { readonly transactionId: string; readonly code: string };
   observed: {
     readonly transactionId: string;
-    readonly stage: "broadcast" | "included" | "final";
+    readonly stage: "broadcast" | "included" | "final" | "dead";
     readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
     readonly txHash: string;
-    readonly block: number; // 0 when not in a block
+    // 0 when not in a block; of one that is dead the final block seen past its end
+    readonly block: number;
+    readonly witnesses?: number; // with dead and nothing else: nodes that said so
   };
   each: EachRequest<CourierRequests[EachVerb]>;
   adopt: CountRequest;

@@ -9,6 +9,7 @@ import type { PaidToken } from "../nodes.ts";
 /** Milliseconds between two questions to a contract that did not answer as configured. */
 const askAgainMs = 30_000;
 
+/** @public */
 export interface Decimals {
   /** False for a token that counts otherwise. @throws AgentError NODE_* while nobody can say */
   confirmed(token: PaidToken): Promise<boolean>;
@@ -18,6 +19,7 @@ export interface Decimals {
 
 /**
  * `decimalsOf` on the word of enough nodes; null where no contract of a token stands.
+ * @public
  */
 export function createDecimals(decimalsOf: (contract: string) => Promise<bigint | null>, clock: () => number): Decimals {
   const fit = new Set<string>();

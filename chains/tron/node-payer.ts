@@ -26,7 +26,7 @@ import { readBroadcast } from "./broadcast.ts";
 import { workActivation, workCoin } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
 import { type Blocks, blockQuestion, createBlocks, idOf, type Shown } from "./node-blocks.ts";
-import { createDead, type DeadQuestion, type Death } from "./node-dead.ts";
+import { createDead } from "./node-dead.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import { accountQuestion, namedDecimalsQuestion, pricesQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
 import { decodeMessage } from "./protobuf.ts";
@@ -45,12 +45,10 @@ export interface PayerOptions {
 }
 
 /**
- * As the doors have it, and `dead`, which families without slots have.
+ * As the doors have it, with `dead`.
  * @public
  */
-export interface TronPayer extends PayerNodes {
-  dead(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
-}
+export type TronPayer = PayerNodes & Required<Pick<PayerNodes, "dead">>;
 
 const timeoutMsDefault = 5_000;
 const patienceMsDefault = 15_000;
@@ -59,7 +57,10 @@ const energySpread = 2n;
 /** A slow provider does not hold up what the others say. */
 const graceMs = 500;
 
-/** Opens no connection before the first question. @throws NODE_URL @public */
+/**
+ * Opens no connection before the first question. @throws NODE_URL
+ * @public
+ */
 export function createPayer(options: PayerOptions): TronPayer {
   const { urls, chainId, tokens, clock, log } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;

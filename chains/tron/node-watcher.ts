@@ -21,7 +21,7 @@ import type { Block, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 import { first, most } from "./fees.ts";
 import { type Blocks, createBlocks, headQuestion, idOf } from "./node-blocks.ts";
-import { createDead, type DeadQuestion, type Death } from "./node-dead.ts";
+import { createDead } from "./node-dead.ts";
 import { marketOf, workOf } from "./node-payer.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
 import { accountQuestion, decimalsQuestion, tokenBalanceQuestion } from "./node-questions.ts";
@@ -38,10 +38,11 @@ export interface WatcherOptions {
   readonly patienceMs?: number; // of one question to a provider that is asked too much, default 60000
 }
 
-/** As the doors have it, and `dead`, which families without slots have. @public */
-export interface TronWatcher extends WatcherNodes {
-  dead(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
-}
+/**
+ * As the doors have it, with `dead`.
+ * @public
+ */
+export type TronWatcher = WatcherNodes & Required<Pick<WatcherNodes, "dead">>;
 
 const timeoutMsDefault = 15_000;
 const patienceMsDefault = 60_000;

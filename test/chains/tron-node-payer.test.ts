@@ -51,6 +51,7 @@ group("facts for a payment on Tron", () => {
     expect(facts).toEqual({
       number: 25,
       finalNumber: 6,
+      chainMs: solid.timestampMs,
       accountHasCode: false,
       unfit: new Map(),
       balances: new Map([
@@ -301,12 +302,19 @@ group("what a provider's answer to signed bytes is worth", () => {
     expect(await nodes.broadcast(hexOf(town.coins(holder, payer.address, 700)))).toMatchObject({ outcome: "funds" });
   });
 
-  it.each([
-    ["expired", () => ({ expirationMs: town.node.chain.head.timestampMs })],
-    ["with a reference that the chain does not have", () => ({ reference: { refBytes: "0001", refHash: "00".repeat(8) } })],
-  ])("%s is unknown: another node may have it", async (_, sending) => {
+  it("with a reference that the chain does not have is unknown: another node may have it", async () => {
     await begin(1);
-    expect(await nodes.broadcast(hexOf(town.coins(payer, holder.address, 7, sending())))).toMatchObject({ outcome: "unknown" });
+    const reference = { refBytes: "0001", refHash: "00".repeat(8) };
+    const signed = hexOf(town.coins(payer, holder.address, 7, { reference }));
+    expect(await nodes.broadcast(signed)).toMatchObject({ outcome: "unknown" });
+  });
+
+  it("past its end is expired, unless some provider leaves it open", async () => {
+    await begin(2);
+    const late = (): string => hexOf(town.coins(payer, holder.address, 7, { expirationMs: town.node.chain.head.timestampMs }));
+    expect(await nodes.broadcast(late())).toMatchObject({ outcome: "expired" });
+    town.node.fronts[1]!.suffer({ isGarbage: true, paths: "broadcast" });
+    expect(await nodes.broadcast(late())).toMatchObject({ outcome: "unknown" });
   });
 
   it("one provider's yes is enough, and another's no changes nothing", async () => {

@@ -10,8 +10,8 @@ import {
   type DeskState,
   step,
 } from "../../agent/courier/desk/desk.ts";
-import { familyOf } from "../../chains/families.ts";
 import type { CourierAnswers, VersionView, WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { familyOf } from "../../chains/families.ts";
 
 export const account = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
 export const destination = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";

@@ -30,6 +30,7 @@ export class WaitingChain {
   readonly #luck: Luck;
   readonly #blocks: Block[] = [{ number: 0, hash: "genesis", atMs: startMs, incomeSun: 0n, taken: [] }];
   readonly #mempool = new Map<string, Offered>();
+  readonly #everTaken = new Set<string>();
   #final = 0;
   #haltedUntilMs = 0;
 
@@ -71,6 +72,11 @@ export class WaitingChain {
     return null;
   }
 
+  /** Also in a block that a reorganisation took away. */
+  hasTaken(txHash: string): boolean {
+    return this.#everTaken.has(txHash);
+  }
+
   /** So many transactions of a withdrawal are in blocks. */
   payments(id: string): number {
     return this.#blocks.flatMap(({ taken }) => taken).filter((one) => one.id === id).length;
@@ -97,6 +103,7 @@ export class WaitingChain {
       if (before.atMs > one.untilMs) this.#mempool.delete(txHash);
       else if (this.placed([txHash]) === null && this.#luck.random() < 0.7) {
         taken.push(one);
+        this.#everTaken.add(txHash);
         this.#mempool.delete(txHash);
       }
     }

@@ -6,9 +6,9 @@ import type { DeskEffect } from "../../agent/courier/desk/desk.ts";
 import type { VersionView, WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { families, waitingOf } from "../../chains/families.ts";
 import type { Facts, Waiting } from "../../chains/family.ts";
-import type { Luck } from "./desk-world-chain.ts";
 import { helloOf, viewOf } from "./desk-views.ts";
 import { payingAccount, waitingNetwork } from "./desk-waiting-views.ts";
+import type { Luck } from "./desk-world-chain.ts";
 
 type Ask = Extract<DeskEffect, { kind: "ask" }>;
 
@@ -115,7 +115,8 @@ export class WaitingSigner {
   expire(): void {
     for (const payment of this.open) {
       const { versions, endsAtMs, view } = payment;
-      const isOut = versions.length === 0 ? view.state === "approved" : versions.every(({ dead }) => dead === "both");
+      const isMoving = view.state === "released" || view.state === "broadcast";
+      const isOut = versions.length === 0 ? view.state === "approved" : isMoving && versions.every(({ dead }) => dead === "both");
       if (!isOut || this.#world.nowMs < endsAtMs) continue;
       this.#set(payment, { state: "expired", code: "JOB_EXPIRED", isOver: true });
       this.#world.push(payment.view);

@@ -58,8 +58,7 @@ class WaitingWorld implements WaitingSurroundings {
   run(): WaitingOutcome {
     this.begin();
     const count = 3 + Math.floor(this.random() * 15);
-    for (let sequence = 1; sequence <= count; sequence++)
-      this.later(this.random() * 1_500_000, () => this.request(sequence));
+    for (let sequence = 1; sequence <= count; sequence++) this.later(this.random() * 1_500_000, () => this.request(sequence));
     this.every(1000, () => this.feed({ kind: "tick" }));
     this.every(slotMs, () => this.chain.mine(this.nowMs));
     this.every(1500, () => this.poll());
@@ -192,6 +191,10 @@ class WaitingWorld implements WaitingSurroundings {
         break;
       case "bury":
         this.bury(effect);
+        break;
+      case "alarm":
+        // An answer from before a reorganisation may come after everybody's word.
+        this.rule(this.chain.hasTaken(effect.detail), `an alarm without a cause: ${effect.code}`);
         break;
       default:
         this.rule(false, `${effect.kind} has no place here`);

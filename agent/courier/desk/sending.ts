@@ -57,8 +57,17 @@ export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffe
 /** The lowest slots that are in no block, again; where none stands in front, those sent longest ago. */
 export function resend(account: Account, nowMs: number, out: DeskEffect[]): void {
   const { pending, slots } = account;
-  const some = slots.blocksLater ? bySlot(pending) : byPatience(pending, ({ sent }) => sent?.atMs ?? 0);
+  const some = slots.blocksLater ? bySlot(pending) : byPatience([...pending].filter(isSendable), handedAtMs);
   for (const item of some.slice(0, resendMax)) send(item, true, nowMs, out);
+}
+
+function isSendable(item: Item): boolean {
+  const newest = releasedVersions(item.view).at(-1);
+  return newest !== undefined && !isPastSending(item, newest);
+}
+
+function handedAtMs({ sent, sendingSinceMs }: Item): number {
+  return Math.max(sent?.atMs ?? 0, sendingSinceMs ?? 0);
 }
 
 type SentEvent = Extract<DeskEvent, { kind: "sent" }>;

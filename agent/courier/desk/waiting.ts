@@ -118,7 +118,10 @@ export function death({ view, dead, place }: Item) {
   if (place !== null) return null;
   for (const { txHash, dead: said } of outVersions(view)) {
     const found = dead.get(txHash);
-    if (found !== undefined && !isTold(said)) return { stage: "dead", outcome: "", txHash, ...found } as const;
+    if (found === undefined || isTold(said)) continue;
+    // It was in a block, and is out of it again: first the signer has to hear of that.
+    if (view.state === "included") return { stage: "broadcast", outcome: "", txHash, block: 0 } as const;
+    return { stage: "dead", outcome: "", txHash, ...found } as const;
   }
   return null;
 }
