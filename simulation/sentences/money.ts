@@ -10,7 +10,6 @@ import type { Books, MovedRow } from "./sweeps.ts";
 export interface Whose {
   readonly transactionId: string;
   readonly mode: string;
-  readonly orderId: string;
 }
 
 export interface Money {

@@ -16,13 +16,13 @@ const restSun = 2_000_000n;
 
 interface Move {
   readonly mode: "sweep" | "topup";
-  readonly orderId: string;
+  readonly id: string;
   readonly versions: Map<string, SignedTransfer>;
 }
 
 export class WaitingSweeps implements MovedMoney {
   readonly #chain: TronChain;
-  readonly #moves = new Map<string, Move>(); // by order
+  readonly #moves = new Map<string, Move>(); // by id
   readonly #ownerOf = new Map<string, Move>(); // by hash
   readonly #hot = addressHex(hot);
   readonly #derived = new Set(derivedAddresses().map(addressHex));
@@ -43,15 +43,15 @@ export class WaitingSweeps implements MovedMoney {
     return [...this.#moves.values()].flatMap(({ versions }) => [...versions.values()]);
   }
 
-  left(transfer: SignedTransfer, orderId: string, mode: Move["mode"]): void {
+  left(transfer: SignedTransfer, id: string, mode: Move["mode"]): void {
     const { hash, owner, receiver, contract: token } = transfer;
     const [from, to] = mode === "sweep" ? [owner, receiver] : [receiver, owner];
     must(this.#derived.has(from), "only addresses of the wallet are swept", () => from);
     must(to === this.#hot, "a sweep goes to the hot address alone", () => `${from} to ${to}`);
     must(mode === "sweep" || token === "", "a top-up is of the coin that pays the fees", () => hash);
-    const key = `${mode} ${orderId}`;
-    const move = this.#moves.get(key) ?? { mode, orderId, versions: new Map() };
-    this.#moves.set(key, move);
+    const key = `${mode} ${id}`;
+    const move = this.#moves.get(id) ?? { mode, id, versions: new Map() };
+    this.#moves.set(id, move);
     must((this.#ownerOf.get(hash) ?? move) === move, "an id is of one payment", () => `${hash}: ${key}`);
     const living = [...move.versions.values()].find((one) => one.hash !== hash && this.#chain.canTake(one));
     must(living === undefined, "another version leaves when no block can take the one before", () => `${key}: ${living?.hash}`);
@@ -64,7 +64,7 @@ export class WaitingSweeps implements MovedMoney {
       const move = this.#ownerOf.get(transfer.hash);
       if (move === undefined || ret !== "SUCCESS") continue;
       const paid = [...move.versions.keys()].filter((hash) => this.#chain.doneOf(hash)?.ret === "SUCCESS");
-      must(paid.length <= 1, "no sweep and no top-up moves money twice", () => `${move.mode} ${move.orderId}`);
+      must(paid.length <= 1, "no sweep and no top-up moves money twice", () => `${move.mode} ${move.id}`);
     }
   }
 

@@ -4,8 +4,9 @@
  * first, whatever branch comes; no id is of two payments; nothing is paid twice; what failed can
  * never be paid.
  */
+import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Order, Plan } from "../world/plan.ts";
-import { contract, currencies, hot } from "../world/setting.ts";
+import { contract, currencies, hot, merchant } from "../world/setting.ts";
 import type { TronBlock, TronChain } from "../world/tron-chain.ts";
 import { addressHex, readTransfer, type SignedTransfer } from "../world/tron-raw.ts";
 import type { Money, MovedMoney, Whose } from "./money.ts";
@@ -28,6 +29,7 @@ export class WaitingMoney implements Money {
   readonly #moved: WaitingSweeps;
   readonly #chain: TronChain;
   readonly #fates = new Map<string, Fate>(); // by order
+  readonly #byId = new Map<string, Fate>(); // as everybody calls them
   readonly #ownerOf = new Map<string, Fate>(); // by hash
 
   constructor(chain: TronChain, plan: Plan) {
@@ -38,7 +40,9 @@ export class WaitingMoney implements Money {
   }
 
   expect(order: Order): void {
-    this.#fates.set(order.orderId, { order, units: [order.units], versions: new Map(), hasFailed: false });
+    const fate = { order, units: [order.units], versions: new Map(), hasFailed: false };
+    this.#fates.set(order.orderId, fate);
+    this.#byId.set(transactionIdOf({ merchant, operation: "withdraw", orderId: order.orderId }), fate);
   }
 
   allow(order: Order, amount: string): void {
@@ -62,18 +66,19 @@ export class WaitingMoney implements Money {
   helped(): void {}
   cancelled(): void {}
 
-  left(raw: string, { orderId, mode }: Whose): { readonly hash: string; readonly nonce: string } {
+  left(raw: string, { transactionId, mode }: Whose): { readonly hash: string; readonly nonce: string } {
     const transfer = readTransfer(raw);
     if (transfer === null) throw new Violation("only a payment leaves", "bytes that are no transfer");
     const { hash, owner, signer } = transfer;
     must(owner === signer, "only the own account pays", () => `${owner} by ${signer}`);
     const short = { hash, nonce: hash.slice(0, 8) };
     if (mode === "sweep" || mode === "topup") {
-      this.#moved.left(transfer, orderId, mode);
+      this.#moved.left(transfer, transactionId, mode);
       return short;
     }
-    const fate = this.#fates.get(orderId);
-    if (fate === undefined || !isFor(transfer, fate)) throw new Violation("only what was ordered is paid", `${orderId} by ${hash}`);
+    const fate = this.#byId.get(transactionId);
+    if (fate === undefined || !isFor(transfer, fate)) throw new Violation("only what was ordered is paid", transactionId);
+    const { orderId } = fate.order;
     must(owner === addressHex(hot), "only the own account pays", () => owner);
     must((this.#ownerOf.get(hash) ?? fate) === fate, "an id is of one payment", () => `${hash}: ${orderId}`);
     must(!fate.hasFailed, "what failed can never be paid", () => `${orderId} was released after it had failed`);
