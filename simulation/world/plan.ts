@@ -49,6 +49,7 @@ export const faultKinds = {
   feeSpikes: { percent: 12, rates: [300, 2000] },
   // Of a chain on which nothing but time excludes a payment: drawn in its own world alone.
   chainHalts: { percent: 0, rates: [100, 1000] },
+  chainJams: { percent: 0, rates: [100, 1000] }, // blocks come, and take nothing
   sleeps: { percent: 0, rates: [500, 2500] }, // machines sleep, and the chain goes on
   branchesOld: { percent: 0, rates: [1000, 8000] }, // a branch takes what had expired on the other
   receiptsMissing: { percent: 0, rates: [500, 4000] },

@@ -83,6 +83,8 @@ export class TronChain {
   topEver = 0;
   /** No block before this; simulated time. */
   haltedUntilMs = 0;
+  /** Blocks take nothing before this; simulated time. */
+  jammedUntilMs = 0;
   /** Called for each block that is added, and with `null` when blocks are taken away. */
   onBlock: (block: TronBlock | null) => void = () => {};
   #salt = 0;
@@ -181,11 +183,13 @@ export class TronChain {
       done.push({ transfer, ret: "SUCCESS", feeSun: 0n });
       receive(purses, transfer);
     }
+    const isJammed = timestampMs < this.options.startedAt + this.jammedUntilMs;
     for (const transfer of [...this.pool.values()]) {
       if (this.#refusal(transfer, parent) !== null) {
         this.pool.delete(transfer.hash);
         continue;
       }
+      if (isJammed) continue;
       if (this.skipRate > 0 && kernel.chance.fault("block without it", this.skipRate)) continue;
       const one = this.#carryOut(transfer, purses, true);
       this.pool.delete(transfer.hash);

@@ -15,6 +15,7 @@ import type { World } from "./world.ts";
 
 const minuteMs = 60_000;
 const haltsMs = [5_000, 20_000, minuteMs, 4 * minuteMs, 6 * minuteMs, 9 * minuteMs, 3 * 60 * minuteMs] as const;
+const jamsMs = [minuteMs, 4 * minuteMs, 5 * minuteMs, 6 * minuteMs, 9 * minuteMs, 15 * minuteMs] as const;
 /** Of a halt the machines live through so much; the rest they sleep. */
 const awakeMs = 30_000;
 const sleepsMs = [30_000, minuteMs, 3 * minuteMs, 5 * minuteMs, 8 * minuteMs] as const;
@@ -125,6 +126,8 @@ export class TronGround implements Ground {
       faults.receiptsLag = chance.pick("receipts come late by", [0, 1, 3, chain.options.solidLag + 3]);
       faults.hasNoIndex = chance.below("an index is gone", 4) === 0;
     }
+    if (strikes("chainJams", "blocks take nothing"))
+      chain.jammedUntilMs = kernel.scheduler.nowMs + chance.pick("jam", jamsMs);
     if (strikes("sleeps", "machines sleep")) this.#sleep(chance.pick("sleep", sleepsMs));
     if (strikes("chainHalts", "the chain halts")) this.#halt(chance.pick("halt", haltsMs));
   }
@@ -158,6 +161,7 @@ export class TronGround implements Ground {
     this.#chain.skipRate = 0;
     this.#chain.energySun = energySunUsual;
     this.#chain.haltedUntilMs = 0;
+    this.#chain.jammedUntilMs = 0;
   }
 
   market(before: bigint | null): bigint {

@@ -125,6 +125,7 @@ function waiting<P extends Drawn>(plan: P, chance: Chance): P {
   const rates: Rates = {
     ...drawn,
     chainHalts: of("chainHalts", 3, 50, 300),
+    chainJams: of("chainJams", 2, 100, 800),
     sleeps: of("sleeps", 2, 200, 900),
     branchesOld: of("branchesOld", 2, 1_000, 8_000),
     receiptsMissing: of("receiptsMissing", 3, 300, 2_000),
