@@ -19,9 +19,10 @@ const jamsMs = [minuteMs, 4 * minuteMs, 5 * minuteMs, 6 * minuteMs, 9 * minuteMs
 /** Of a halt the machines live through so much; the rest they sleep. */
 const awakeMs = 30_000;
 const sleepsMs = [30_000, minuteMs, 3 * minuteMs, 5 * minuteMs, 8 * minuteMs] as const;
-/** Once nothing goes wrong any more machines sleep most of the time that the chain needs. */
+/** Machines sleep most of the time that such a chain needs, so that runs of an hour are told fast. */
+const awakeAtOnceMs = 12_000;
 const calmSleepMs = 45_000;
-const calmAwakeMs = 12_000;
+const naps = [0, 0, 15_000, 45_000, 45_000, 90_000, 150_000] as const;
 const lifeMs = 300_000;
 /** What a sweep of coins may leave. */
 const restSun = 2_000_000n;
@@ -90,8 +91,8 @@ export class TronGround implements Ground {
       if (block !== null) world.holds(() => this.money.added(block));
     };
     scheduler.every(world.plan.blockMs, scheduler.world, () => this.#chain.tick(scheduler.nowMs));
-    scheduler.every(calmAwakeMs, scheduler.world, () => {
-      if (!world.isFaulty) this.#sleep(calmSleepMs);
+    scheduler.every(awakeAtOnceMs, scheduler.world, () => {
+      this.#sleep(world.isFaulty ? kernel.chance.pick("nap", naps) : calmSleepMs);
     });
   }
 
@@ -147,6 +148,7 @@ export class TronGround implements Ground {
   /** The machines stand still, and blocks come. */
   #sleep(ms: number): void {
     const { scheduler } = kernel;
+    if (ms === 0) return;
     const { slotMs } = this.#chain.options;
     for (let at = slotMs; at <= ms; at += slotMs) this.#chain.tick(scheduler.nowMs + at);
     this.#world?.leap(ms, "machines sleep");

@@ -125,8 +125,8 @@ function waiting<P extends Drawn>(plan: P, chance: Chance): P {
   const rates: Rates = {
     ...drawn,
     chainHalts: of("chainHalts", 3, 50, 300),
-    chainJams: of("chainJams", 2, 100, 800),
-    sleeps: of("sleeps", 2, 200, 900),
+    chainJams: of("chainJams", 2, 200, 1_500),
+    sleeps: of("sleeps", 4, 200, 900),
     branchesOld: of("branchesOld", 2, 1_000, 8_000),
     receiptsMissing: of("receiptsMissing", 3, 300, 2_000),
     reorganisation: drawn.reorganisation || of("reorganisation", 3, 300, 2_000),
@@ -144,7 +144,7 @@ function waiting<P extends Drawn>(plan: P, chance: Chance): P {
     rescue: plan.rescue && rates.ledgerRestored + rates.gatewayRestored > 0,
     refusing: plan.refusing === "" ? "" : receivers[1],
     resignAbove: chance.pick("signs anew above", ["", "", "0.2"]),
-    faultsMs: chance.between("faults last while it waits", 10, 60) * 1_000,
+    faultsMs: chance.pick("faults last for minutes", [1, 2, 4, 8, 12, 16, 22]) * 60_000,
   };
 }
 
