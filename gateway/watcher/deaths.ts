@@ -5,7 +5,7 @@
  * that a block holds all the same is an alarm: nodes lied, or a program is wrong. Source:
  * docs/architecture.md section 8.
  */
-import { familyOf } from "../../chains/families.ts";
+import { waitingOf } from "../../chains/families.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { recordAct } from "../store/audit.ts";
 import { deadSince, isAllDead, type LivingVersion, listLivingVersions, markDead, takeExpiry } from "../store/deaths.ts";
@@ -37,9 +37,9 @@ type Dead = NonNullable<WatchedChain["reader"]["dead"]>;
  */
 export async function checkDeaths(chain: WatchedChain, { final }: Tip, memory: DeathMemory): Promise<void> {
   const { dead } = chain.reader;
-  const { exclusion } = familyOf(chain.network);
-  if (dead === undefined || exclusion.kind !== "waiting" || memory.doneAt === final.hash) return;
-  const asking = new Asking(chain, dead, exclusion.marginMs);
+  const waiting = waitingOf(chain.network);
+  if (dead === undefined || waiting === null || memory.doneAt === final.hash) return;
+  const asking = new Asking(chain, dead, waiting.marginMs);
   for (let living = listLivingVersions(chain.store.database, chain.network); ; ) {
     const [first] = living;
     if (first === undefined || asking.questions >= questionsPerPass) break;

@@ -14,7 +14,19 @@ import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
 import { deadPerAckMax } from "../../protocol/payloads.ts";
 import { askWithdrawal, readAgent, readTransaction } from "../../rig/gateway-database.ts";
 import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
-import { audit, connect, db, decision, eachTestItsHub, greeted, keys, signals, signed, start, stop } from "../support/hub-server.ts";
+import {
+  audit,
+  connect,
+  db,
+  decision,
+  eachTestItsHub,
+  greeted,
+  keys,
+  signals,
+  signed,
+  start,
+  stop,
+} from "../support/hub-server.ts";
 import { inhabitant } from "../support/tron-town.ts";
 
 eachTestItsHub();
@@ -50,7 +62,8 @@ const version = (id: string, number = 1, change: Partial<SignedEntry> = {}): Ent
 const word = (id: string, verdict: DecisionEntry["decision"], code = ""): EntryBody => ({
   ...{ kind: "decision", transactionId: id, decision: verdict, code, address: receiver },
 });
-const signatures = (): readonly SignatureRow[] => db.store.database.all("SELECT * FROM signatures ORDER BY transactionId, version");
+const signatures = (): readonly SignatureRow[] =>
+  db.store.database.all("SELECT * FROM signatures ORDER BY transactionId, version");
 
 /** What the watcher does once its nodes say so. */
 function dies(id: string, number = 1): void {
@@ -194,7 +207,12 @@ describe("a signed withdrawal that is over", () => {
     states(agent, 4, [word(ids[0]!, "expired", "JOB_EXPIRED")]);
     const ack = await agent.next("ack");
     expect(ack.head).toEqual(headAt(5));
-    expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 2, stage: "expired", code: "JOB_EXPIRED", finalBlock: null });
+    expect(readTransaction(db.store, ids[0]!)).toMatchObject({
+      status: 2,
+      stage: "expired",
+      code: "JOB_EXPIRED",
+      finalBlock: null,
+    });
     expect(funds().reservedUnits).toBe(7_000_000n);
     expect(db.store.write(mendReserved)).toBe(0);
     // Nothing of it may come back.

@@ -190,22 +190,25 @@ describe("a version that a block holds", () => {
 });
 
 describe("a lying node of two", () => {
-  it.each([0, 1])("node %i of two that hides a paid version brings no death, and the truth comes out when it stops", async (liar) => {
-    const id = withdrawal(1);
-    const version = sign(id);
-    await watch();
-    await town.send(version.signed);
-    town.node.chain.mine(1);
-    town.node.fronts[liar]!.suffer({ lies: [{ kind: "hides", txIds: [version.txHash] }] });
-    outlive(version);
-    await until(() => !watcher!.ready());
-    await passes(6);
-    expect([row(id).status, isDead(version.txHash)]).toEqual([0, false]);
-    town.node.fronts[liar]!.suffer({});
-    town.node.chain.mine(1);
-    await until(() => row(id).status === 1);
-    expect([isDead(version.txHash), alarms()]).toEqual([false, []]);
-  });
+  it.each([0, 1])(
+    "node %i of two that hides a paid version brings no death, and the truth comes out when it stops",
+    async (liar) => {
+      const id = withdrawal(1);
+      const version = sign(id);
+      await watch();
+      await town.send(version.signed);
+      town.node.chain.mine(1);
+      town.node.fronts[liar]!.suffer({ lies: [{ kind: "hides", txIds: [version.txHash] }] });
+      outlive(version);
+      await until(() => !watcher!.ready());
+      await passes(6);
+      expect([row(id).status, isDead(version.txHash)]).toEqual([0, false]);
+      town.node.fronts[liar]!.suffer({});
+      town.node.chain.mine(1);
+      await until(() => row(id).status === 1);
+      expect([isDead(version.txHash), alarms()]).toEqual([false, []]);
+    },
+  );
 
   it("a node of two that claims later times, or everything solidified, ends a living version not a block sooner", async () => {
     const version = sign(withdrawal(1));
@@ -295,7 +298,8 @@ describe("a dead version in a block", () => {
 });
 
 describe("a transaction that nobody here ordered", () => {
-  const spends = (): unknown[] => db.store.database.all("SELECT slot, txHash, receiver, units, untold FROM spends ORDER BY block");
+  const spends = (): unknown[] =>
+    db.store.database.all("SELECT slot, txHash, receiver, units, untold FROM spends ORDER BY block");
 
   it("a transaction that nobody here ordered is an alarm once, and no withdrawal's is one", async () => {
     const id = withdrawal(1);
@@ -315,7 +319,10 @@ describe("a transaction that nobody here ordered", () => {
         detail: expect.stringContaining(`${payer.address} paid 3000000 units of the coin to ${stranger.address}`) as string,
       },
     ]);
-    db.store.database.run("UPDATE cursors SET block = block - 8, hash = ?", town.node.chain.blocks[town.node.chain.solid - 8]!.id);
+    db.store.database.run(
+      "UPDATE cursors SET block = block - 8, hash = ?",
+      town.node.chain.blocks[town.node.chain.solid - 8]!.id,
+    );
     await readsAll();
     await passes();
     expect([spends().length, alarms().length]).toEqual([2, 1]);
@@ -336,7 +343,11 @@ describe("a transaction that nobody here ordered", () => {
     db.store.database.run("UPDATE agents SET heard = 'this run'");
     await until(() => alarms().length > 0);
     await passes();
-    expect(audit().filter(({ act }) => act.startsWith("alarm")).map(({ subject }) => subject)).toEqual([foreign.txID]);
+    expect(
+      audit()
+        .filter(({ act }) => act.startsWith("alarm"))
+        .map(({ subject }) => subject),
+    ).toEqual([foreign.txID]);
   });
 
   it("a transaction of somebody else, or one that failed, is no spend", async () => {
