@@ -30,7 +30,11 @@ export function listLivingVersions(database: Database, network: string): readonl
  * @returns whether it is news
  * @public
  */
-export function markDead(database: Database, { txHash, untilMs }: Pick<LivingVersion, "txHash" | "untilMs">, nowMs: number): boolean {
+export function markDead(
+  database: Database,
+  { txHash, untilMs }: Pick<LivingVersion, "txHash" | "untilMs">,
+  nowMs: number,
+): boolean {
   const sql = "UPDATE signatures SET deadAt = ? WHERE txHash = ? AND untilMs = ? AND untilMs > 0 AND deadAt IS NULL";
   return database.run(sql, nowMs, txHash, untilMs).changes > 0;
 }
@@ -40,7 +44,8 @@ export function markDead(database: Database, { txHash, untilMs }: Pick<LivingVer
  * @public
  */
 export function deadSince(database: Database, txHash: string): number | undefined {
-  return database.get<{ deadAt: number }>("SELECT deadAt FROM signatures WHERE txHash = ? AND deadAt IS NOT NULL", txHash)?.deadAt;
+  return database.get<{ deadAt: number }>("SELECT deadAt FROM signatures WHERE txHash = ? AND deadAt IS NOT NULL", txHash)
+    ?.deadAt;
 }
 
 /**

@@ -44,10 +44,7 @@ export function listUnexplainedSpends(database: Database, account: string, most:
  * signature does by now.
  * @public
  */
-export function listUntoldSpends(
-  database: Database,
-  network: string,
-): readonly (SpendRow & { readonly isExplained: 0 | 1 })[] {
+export function listUntoldSpends(database: Database, network: string): readonly (SpendRow & { readonly isExplained: 0 | 1 })[] {
   return database.all(
     `SELECT spends.*, EXISTS (SELECT 1 FROM signatures WHERE signatures.txHash = spends.txHash) AS isExplained
      FROM spends WHERE network = ? AND untold = 1 ORDER BY block, txHash`,

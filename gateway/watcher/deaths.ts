@@ -5,7 +5,7 @@
  * that a block holds all the same is an alarm: nodes lied, or a program is wrong. Source:
  * docs/architecture.md section 8.
  */
-import { familyOf } from "../../chains/families.ts";
+import { waitingOf } from "../../chains/families.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { recordAct } from "../store/audit.ts";
 import { deadSince, isAllDead, type LivingVersion, listLivingVersions, markDead, takeExpiry } from "../store/deaths.ts";
@@ -37,9 +37,9 @@ type Dead = NonNullable<WatchedChain["reader"]["dead"]>;
  */
 export async function checkDeaths(chain: WatchedChain, { final }: Tip, memory: DeathMemory): Promise<void> {
   const { dead } = chain.reader;
-  const { exclusion } = familyOf(chain.network);
-  if (dead === undefined || exclusion.kind !== "waiting" || memory.doneAt === final.hash) return;
-  const asking = new Asking(chain, dead, exclusion.marginMs);
+  const waiting = waitingOf(chain.network);
+  if (dead === undefined || waiting === null || memory.doneAt === final.hash) return;
+  const asking = new Asking(chain, dead, waiting.marginMs);
   for (let living = listLivingVersions(chain.store.database, chain.network); ; ) {
     const [first] = living;
     if (first === undefined || asking.questions >= questionsPerPass) break;
@@ -136,8 +136,9 @@ function endExpired(database: Database, transactionId: string, nowMs: number): b
 }
 
 /**
- * Raises the alarm for a dead version that a final block holds. It stays dead in the tables: what
- * was told of it cannot be taken back.
+ * Raises the alarm for a version that a final block holds although it was called dead, here or by
+ * an agent that tells it again. It stays dead in the tables: what was told of it cannot be taken
+ * back.
  */
 export function checkIncluded(
   chain: WatchedChain,
@@ -145,6 +146,8 @@ export function checkIncluded(
   { id, txHash, block }: { readonly id: string; readonly txHash: string; readonly block: number },
 ): void {
   const since = deadSince(database, txHash);
-  if (since === undefined) return;
-  raiseAlarm(chain, database, "WATCHER_DEAD_INCLUDED", id, `${txHash} is in block ${block}, and was called dead at ${since}`);
+  const isOver = takeExpiry(database, id) !== undefined;
+  if (since === undefined && !isOver) return;
+  const words = since === undefined ? "its agent called the withdrawal over" : `it was called dead at ${since}`;
+  raiseAlarm(chain, database, "WATCHER_DEAD_INCLUDED", id, `${txHash} is in block ${block}, and ${words}`);
 }

@@ -4,7 +4,7 @@
  * have both forgotten shows here, beside what it paid. Where the chain has no slots, a foreign one
  * takes none away and shows nowhere else: a person hears of it. Source: docs/protocol.md section 8.
  */
-import { familyOf } from "../../chains/families.ts";
+import { waitingOf } from "../../chains/families.ts";
 import type { WatchedBlock } from "../../chains/nodes.ts";
 import { inWaves } from "../../chains/waves.ts";
 import { listAccountsEver, listPayersFrom } from "../store/agents.ts";
@@ -19,7 +19,7 @@ import { checkIncluded } from "./deaths.ts";
 const questionsAtOnce = 32;
 
 function waits({ network }: WatchedChain): boolean {
-  return familyOf(network).exclusion.kind === "waiting";
+  return waitingOf(network) !== null;
 }
 
 /**
@@ -68,7 +68,8 @@ export function tellForeign(chain: WatchedChain): void {
   const { store, network, run } = chain;
   const untold = listUntoldSpends(store.database, network);
   if (untold.length === 0) return;
-  const isHeard = (account: string): boolean => listPayersFrom(store.database, account, network).every(({ heard }) => heard === run);
+  const isHeard = (account: string): boolean =>
+    listPayersFrom(store.database, account, network).every(({ heard }) => heard === run);
   const ripe = untold.filter(({ account, isExplained }) => isExplained === 1 || isHeard(account));
   if (ripe.length === 0) return;
   store.write((database) => {

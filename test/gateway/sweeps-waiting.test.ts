@@ -13,7 +13,6 @@ import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
 import { silentLog } from "../../rig/gateway-database.ts";
 import { type Inhabitant, inhabitant, payer, usdt } from "../support/tron-town.ts";
-import { until } from "../support/until.ts";
 import {
   alarms,
   clock,
@@ -30,6 +29,7 @@ import {
   run,
   sign,
   town,
+  until,
   watch,
 } from "../support/waiting-gateway.ts";
 
@@ -100,7 +100,12 @@ describe("a sweep of a token", () => {
       ...["topping_up", "50000000"],
       [topUp.id],
     ]);
-    expect(topUp).toMatchObject({ depositAddress: payer.address, receiverAddress: at.address, orderId: sweep.id, currency: "usdt" });
+    expect(topUp).toMatchObject({
+      depositAddress: payer.address,
+      receiverAddress: at.address,
+      orderId: sweep.id,
+      currency: "usdt",
+    });
     const before = town.node.balance(payer.address);
     await carriesOut(topUp.id);
     // A new account costs its maker 1 TRX, and bandwidth that no free bytes pay.
@@ -125,11 +130,11 @@ describe("a sweep of a token", () => {
 
   it("a sweep of a token is not ordered while the hot account cannot pay the top-up, and its own fee beside it", async () => {
     const at = depositAddress("an address for deposits");
-    db.store.database.run("UPDATE agents SET currencies = replace(currencies, '\"maxFee\":\"40\"', '\"maxFee\":\"100000\"')");
+    db.store.database.run('UPDATE agents SET currencies = replace(currencies, \'"maxFee":"40"\', \'"maxFee":"100000"\')');
     await pays(at, 50_000_000n);
     await comesTo(() => listSweepNotes(db.store.database, network).length > 0);
     expect(listSweepNotes(db.store.database, network)).toMatchObject([{ reason: "no_coin", currency: "usdt" }]);
-    db.store.database.run("UPDATE agents SET currencies = replace(currencies, '\"maxFee\":\"100000\"', '\"maxFee\":\"40\"')");
+    db.store.database.run('UPDATE agents SET currencies = replace(currencies, \'"maxFee":"100000"\', \'"maxFee":"40"\')');
     await comesTo(() => ordered("topup").length > 0);
   });
 });

@@ -6,15 +6,31 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { fundsOf } from "../../gateway/balance/funds.ts";
 import type { GatewayCurrency } from "../../gateway/config.ts";
+import { recoveryOrder } from "../../gateway/recovery/order.ts";
+import { beginRecovery, recoveryOf } from "../../gateway/recovery/recovery.ts";
 import { keepBalance } from "../../gateway/store/balances.ts";
 import { markDead, takeExpiry } from "../../gateway/store/deaths.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
 import type { SignatureRow } from "../../gateway/store/rows.ts";
+import { keepSpend } from "../../gateway/store/spends.ts";
 import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
 import { deadPerAckMax } from "../../protocol/payloads.ts";
+import { parseRecovery } from "../../protocol/recovery.ts";
 import { askWithdrawal, readAgent, readTransaction } from "../../rig/gateway-database.ts";
 import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
-import { audit, connect, db, decision, eachTestItsHub, greeted, keys, signals, signed, start, stop } from "../support/hub-server.ts";
+import {
+  audit,
+  connect,
+  db,
+  decision,
+  eachTestItsHub,
+  greeted,
+  keys,
+  signals,
+  signed,
+  start,
+  stop,
+} from "../support/hub-server.ts";
 import { inhabitant } from "../support/tron-town.ts";
 
 eachTestItsHub();
@@ -50,7 +66,8 @@ const version = (id: string, number = 1, change: Partial<SignedEntry> = {}): Ent
 const word = (id: string, verdict: DecisionEntry["decision"], code = ""): EntryBody => ({
   ...{ kind: "decision", transactionId: id, decision: verdict, code, address: receiver },
 });
-const signatures = (): readonly SignatureRow[] => db.store.database.all("SELECT * FROM signatures ORDER BY transactionId, version");
+const signatures = (): readonly SignatureRow[] =>
+  db.store.database.all("SELECT * FROM signatures ORDER BY transactionId, version");
 
 /** What the watcher does once its nodes say so. */
 function dies(id: string, number = 1): void {
@@ -182,6 +199,23 @@ describe("a death that the gateway tells", () => {
   });
 });
 
+describe("a recovery where versions end", () => {
+  it("a recovery's order says until when each version lives, and names spends that have no slot", async () => {
+    const { ids } = await paying();
+    const foreign = { txHash: "cd".repeat(32), block: 9, receiver, contract: "", units: "5" };
+    keepSpend(db.store.database, { network, account: hot, slot: "", ...foreign, untold: 0 });
+    keepSpend(db.store.database, { network, account: hot, slot: "", ...foreign, txHash: hashOf(ids[0]!), untold: 0 });
+    db.store.write((database) => beginRecovery(database, readAgent(db.store, keys.id), 0, 1));
+    const agent = readAgent(db.store, keys.id);
+    const asking = { hello: { nonce: "07".repeat(32), open: [] }, sign: () => "ab".repeat(64), nowMs: 9 };
+    const [part] = recoveryOrder(db.store.database, agent, recoveryOf(db.store.database, agent)!, asking);
+    const read = parseRecovery(JSON.stringify(part));
+    expect(read.withdrawals[0]?.versions).toEqual([{ txHash: hashOf(ids[0]!), feeMax: "1377000", until: until + 1 }]);
+    expect(read.spends).toEqual([{ network, account: hot, slot: "", ...foreign }]);
+    expect(read.accounts).toEqual([{ network, account: hot, next: "2" }]);
+  });
+});
+
 describe("a signed withdrawal that is over", () => {
   const funds = () => fundsOf(db.store.database, readAgent(db.store, keys.id), trx)!;
 
@@ -194,7 +228,12 @@ describe("a signed withdrawal that is over", () => {
     states(agent, 4, [word(ids[0]!, "expired", "JOB_EXPIRED")]);
     const ack = await agent.next("ack");
     expect(ack.head).toEqual(headAt(5));
-    expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 2, stage: "expired", code: "JOB_EXPIRED", finalBlock: null });
+    expect(readTransaction(db.store, ids[0]!)).toMatchObject({
+      status: 2,
+      stage: "expired",
+      code: "JOB_EXPIRED",
+      finalBlock: null,
+    });
     expect(funds().reservedUnits).toBe(7_000_000n);
     expect(db.store.write(mendReserved)).toBe(0);
     // Nothing of it may come back.
