@@ -116,7 +116,9 @@ function find(turn: Turn, { transactionId, act }: UnstickWish): Found | Refusal 
   if (isUnsigned && (newest.version > 1 || newest.isCancel) && newest.isCancel === isCancel) return { ...found, made: newest };
   const isOut = newest?.released === true || (isUnsigned && withdrawal.versions.some(({ released }) => released));
   if (!isOut && !isQuarantined) return refuse("WITHDRAWAL_NOT_RELEASED");
-  if (withdrawal.versions.length >= versionsMax) return refuse("WITHDRAWAL_TOO_MANY_VERSIONS");
+  // Where versions end by waiting a cancel makes none.
+  const isLast = withdrawal.versions.length >= versionsMax && (biddingOf(withdrawal) !== null || !isCancel);
+  if (isLast) return refuse("WITHDRAWAL_TOO_MANY_VERSIONS");
   return { ...found, made: null };
 }
 

@@ -33,13 +33,15 @@
  * cancelled  .         .     .        .        cancelled  cancelled  cancelled  .          .         paid  reverted  lost  cancelled
  */
 import { waitingOf } from "../../../chains/families.ts";
-import type { Facts } from "../../../chains/family.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine, WithdrawalState } from "../../socket/verbs.ts";
 import { canonicalAddress } from "./content.ts";
 import { lineOf } from "./history.ts";
+import type { Confirmation, Version } from "./version.ts";
+
+export type { Confirmation, Dead, Version } from "./version.ts";
 
 /**
  * `requested` lasts from a job's record to the decision in the same write; a crash between the two
@@ -149,44 +151,6 @@ export function endsUnpaid(withdrawal: Pick<Withdrawal, "state" | "job" | "versi
  */
 export function isUnfinished(state: State): boolean {
   return bound.has(state);
-}
-
-/**
- * One version: every one of a withdrawal carries the same nonce. Counters as decimal strings, bytes
- * as 0x hex.
- * @public
- */
-export interface Version {
-  readonly version: number;
-  readonly intentSeq: number;
-  readonly digest: string;
-  readonly unsigned: string;
-  readonly facts: Facts | null; // null for one that the gateway told of
-  readonly feeMax: string; // the most it may cost, in units of the fee coin
-  readonly txHash: string; // "" until signed
-  readonly raw: string; // "" until signed
-  readonly signedAt: number;
-  readonly released: boolean;
-  readonly isCancel: boolean; // pays nothing, to the account itself
-  readonly until?: number; // chain time, milliseconds, where versions end by waiting
-  readonly dead?: Dead; // who has said so
-}
-
-/**
- * Whose word it is that a version is dead.
- * @public
- */
-export type Dead = "gateway" | "courier" | "both";
-
-/**
- * The first yes of two.
- * @public
- */
-export interface Confirmation {
-  readonly approver: string;
-  readonly digest: string; // of what they saw
-  readonly address: string; // EIP-55
-  readonly at: number;
 }
 
 /**
