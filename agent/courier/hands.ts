@@ -201,7 +201,7 @@ function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalSte
         { event: "withdrawal-replaced", ...fields },
         waitingOf(network) === null
           ? "a withdrawal was signed again with a higher fee"
-          : "a withdrawal was signed again: those before are dead",
+          : "a withdrawal was signed again, since all versions before are dead",
       );
   } else if (effect.verb === "decline" || effect.body.stage === "final") {
     const txHash = effect.verb === "observed" ? effect.body.txHash : "";

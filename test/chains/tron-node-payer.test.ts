@@ -317,14 +317,6 @@ group("what a provider's answer to signed bytes is worth", () => {
     expect(await nodes.broadcast(late())).toMatchObject({ outcome: "unknown" });
   });
 
-  it("expired is said as that, and as unknown where another provider may have taken it", async () => {
-    await begin(2);
-    const raw = (): string => hexOf(town.coins(payer, holder.address, 7, { expirationMs: town.node.chain.head.timestampMs }));
-    expect(await nodes.broadcast(raw())).toMatchObject({ outcome: "expired" });
-    town.node.fronts[0]!.suffer({ isGarbage: true, paths: "broadcast" });
-    expect(await nodes.broadcast(raw())).toMatchObject({ outcome: "unknown" });
-  });
-
   it("one provider's yes is enough, and another's no changes nothing", async () => {
     await begin(3);
     town.node.fronts[0]!.suffer({ status: 500 });
