@@ -58,8 +58,8 @@ export class OnCall {
 
   /** Whether the courier and its nodes alone could not be trusted to bring everything to an end. */
   get #isNeeded(): boolean {
-    const { rates, helps, rescue } = this.#world.plan;
-    return rates.hostileCourier + rates.nodeLies + helps > 0 || rescue || this.#world.weather.mayLock;
+    const { rates, helps, rescue, resignAbove } = this.#world.plan;
+    return resignAbove !== "" || rates.hostileCourier + rates.nodeLies + helps > 0 || rescue || this.#world.weather.mayLock;
   }
 
   /**
@@ -76,7 +76,9 @@ export class OnCall {
       // What a recovery has quarantined is for whoever carries that out; what has left nowhere
       // waits for something else.
       if (stuck === null || !this.#isNeeded || waiting.has(stuck.state) || this.#followed.has(stuck.transactionId)) return;
-      this.#unstick(machine, "replace", stuck.transactionId, () => this.#followed.add(stuck.transactionId));
+      // Where nobody bids a person lets one version more be made, and each time anew.
+      const isOnce = this.#world.plan.family === "evm";
+      this.#unstick(machine, "replace", stuck.transactionId, () => isOnce && this.#followed.add(stuck.transactionId));
     });
   }
 
@@ -92,7 +94,7 @@ export class OnCall {
     machine: Machine,
     act: "replace" | "cancel",
     transactionId: string,
-    done = (): void => {},
+    done: () => unknown = () => {},
     facts: Facts = this.#world.ground.openFacts,
   ): void {
     const asked = { transactionId, act, approver, facts };
