@@ -239,7 +239,11 @@ export class RecordSentences {
     const isOfSlot = record.kind === "INTENT" || record.kind === "SIGNED" || record.kind === "UNSTUCK";
     const isEnd = record.kind === "OBSERVED" && record.stage === "final";
     const isDeath = record.kind === "OBSERVED" && record.stage === "dead";
-    must(!one.isFinal || isOfSlot || isEnd || isDeath, "an end that was told is followed by another or by versions of the slot", say);
+    must(
+      !one.isFinal || isOfSlot || isEnd || isDeath,
+      "an end that was told is followed by another or by versions of the slot",
+      say,
+    );
     switch (record.kind) {
       case "APPROVED":
         this.#approved(one, record, say);
@@ -262,38 +266,14 @@ export class RecordSentences {
         return;
       case "REFUSED":
       case "EXPIRED":
-        if (record.kind === "EXPIRED" && one.nonce !== null && this.#waits !== null) {
-          this.#waits.expires(one, record, say);
-          one.decision = "ended";
-          return;
-        }
-        must(one.nonce === null, "what is bound is never called unsigned", say);
-        must(
-          !one.isPersons || one.decision === "approved" || (record.kind === "REFUSED" && record.by === "operator"),
-          "what is held because both went back ends by a person alone",
-          say,
-        );
-        must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
-        must(record.kind === "REFUSED" || record.at > one.job.expiresAt, "nothing runs out before its time", say);
-        one.decision = "ended";
+        this.#endsUnpaid(one, record, say);
         return;
       case "INTENT":
         this.#intends(one, record, say);
         return;
-      case "SIGNED": {
-        const version = one.versions[record.version - 1];
-        must(
-          version?.digest === record.digest && version.signedSeq === 0,
-          "what is signed was intended, and is signed once",
-          say,
-        );
-        if (version !== undefined) Object.assign(version, { signedSeq: record.seq, txHash: record.txHash });
-        this.#waits?.signed(record);
-        const isPayment = version?.isCancel !== true;
-        must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
-        must(!isPayment || !isCancelling(one), "nothing that pays is signed after a cancel", say);
+      case "SIGNED":
+        this.#signs(one, record, say);
         return;
-      }
       case "OBSERVED":
         if (isDeath) {
           this.#waits?.called(record, say);
@@ -314,6 +294,34 @@ export class RecordSentences {
         return;
       default:
     }
+  }
+
+  #endsUnpaid(one: Withdrawal, record: Extract<LedgerRecord, { kind: "REFUSED" | "EXPIRED" }>, say: () => string): void {
+    if (record.kind === "EXPIRED" && one.nonce !== null && this.#waits !== null) {
+      this.#waits.expires(one, record, say);
+      one.decision = "ended";
+      return;
+    }
+    must(one.nonce === null, "what is bound is never called unsigned", say);
+    const isPersonsNo = record.kind === "REFUSED" && record.by === "operator";
+    must(
+      !one.isPersons || one.decision === "approved" || isPersonsNo,
+      "what is held because both went back ends by a person alone",
+      say,
+    );
+    must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
+    must(record.kind === "REFUSED" || record.at > one.job.expiresAt, "nothing runs out before its time", say);
+    one.decision = "ended";
+  }
+
+  #signs(one: Withdrawal, record: Extract<LedgerRecord, { kind: "SIGNED" }>, say: () => string): void {
+    const version = one.versions[record.version - 1];
+    must(version?.digest === record.digest && version.signedSeq === 0, "what is signed was intended, and is signed once", say);
+    if (version !== undefined) Object.assign(version, { signedSeq: record.seq, txHash: record.txHash });
+    this.#waits?.signed(record);
+    const isPayment = version?.isCancel !== true;
+    must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
+    must(!isPayment || !isCancelling(one), "nothing that pays is signed after a cancel", say);
   }
 
   #approved(one: Withdrawal, record: Extract<LedgerRecord, { kind: "APPROVED" }>, say: () => string): void {

@@ -83,7 +83,11 @@ export class WaitingMoney implements Money {
     must((this.#ownerOf.get(hash) ?? fate) === fate, "an id is of one payment", () => `${hash}: ${orderId}`);
     must(!fate.hasFailed, "what failed can never be paid", () => `${orderId} was released after it had failed`);
     const living = [...fate.versions.values()].find((one) => one.hash !== hash && this.#chain.canTake(one));
-    must(living === undefined, "another version leaves when no block can take the one before", () => `${orderId}: ${living?.hash}`);
+    must(
+      living === undefined,
+      "another version leaves when no block can take the one before",
+      () => `${orderId}: ${living?.hash}`,
+    );
     fate.versions.set(hash, transfer);
     this.#ownerOf.set(hash, fate);
     return short;

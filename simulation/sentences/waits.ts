@@ -101,7 +101,9 @@ export class Waits {
       const known = before?.versions.find((one) => one.txHash === txHash);
       const newest = this.#stamps.get(account) ?? -1n;
       if (BigInt(until) > newest && known === undefined) this.#stamps.set(account, BigInt(until));
-      return known ?? { txHash, byGateway: dead === "gateway" || dead === "both", byCourier: dead === "courier" || dead === "both" };
+      return (
+        known ?? { txHash, byGateway: dead === "gateway" || dead === "both", byCourier: dead === "courier" || dead === "both" }
+      );
     });
     for (const version of kept) this.#ownerOf.set(version.txHash, version);
     this.#waiting.set(transactionId, { versions: kept, ordered: before?.ordered ?? "" });

@@ -1,7 +1,8 @@
 /** The ground of a run on a chain that counts an account's transactions. */
-import { Payments } from "../sentences/payments.ts";
+
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
+import { Payments } from "../sentences/payments.ts";
 import { Chain } from "./chain.ts";
 import type { Ground, Hostilities, Strikes } from "./ground.ts";
 import { Node, noFaults } from "./node.ts";

@@ -86,7 +86,8 @@ export class Hostile {
       this.#views = open as readonly WithdrawalView[];
       const frames = this.#world.net.remembered.down.map((frame) => frame.toString("base64"));
       for (const frame of frames.slice(0, rushedFramesMax)) send("admit", { frame }).catch(drop);
-      for (const { transactionId } of this.#views) send("sign", { transactionId, facts: this.#world.ground.hostilities.fair() }).catch(drop);
+      for (const { transactionId } of this.#views)
+        send("sign", { transactionId, facts: this.#world.ground.hostilities.fair() }).catch(drop);
     }, drop);
   }
 

@@ -3,8 +3,9 @@
  * rate. Each seed draws its own mix, most kinds being off in most runs, so that a rare pair of
  * faults meets somewhere without being drowned by all the others.
  */
-import { Chance, rateParts } from "../kernel/chance.ts";
+
 import type { FamilyName } from "../../chains/family.ts";
+import { Chance, rateParts } from "../kernel/chance.ts";
 import { type CurrencyId, unitsOf } from "./units.ts";
 import { inWorld } from "./worlds.ts";
 

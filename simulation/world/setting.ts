@@ -9,14 +9,14 @@ import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/no
 import { Secret } from "../../agent/keystore/secret.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
+import { networkOf } from "../../chains/families.ts";
+import type { ChainId, FamilyName } from "../../chains/family.ts";
 import type { GatewayKey } from "../../gateway/auth/gateway-key.ts";
 import type { GatewayConfig } from "../../gateway/config.ts";
 import { priceSettings } from "../../gateway/price-settings.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
 import { gatewayFingerprintOf } from "../../protocol/pairing.ts";
-import type { ChainId, FamilyName } from "../../chains/family.ts";
-import { networkOf } from "../../chains/families.ts";
 import type { Plan } from "./plan.ts";
 
 export const merchant = "m1";

@@ -93,8 +93,7 @@ export class TronChain {
     this.options = options;
     const { solidLag, slotMs, startedAt, account } = options;
     const count = solidLag + earlierBlocks;
-    for (let back = count; back >= 0; back -= 1)
-      this.#add([], new Map([[account, firstPurse]]), startedAt - back * slotMs);
+    for (let back = count; back >= 0; back -= 1) this.#add([], new Map([[account, firstPurse]]), startedAt - back * slotMs);
   }
 
   get top(): TronBlock {
@@ -129,8 +128,7 @@ export class TronChain {
   /** Somebody pays an address for deposits, with the next block. */
   payIn(hash: string, receiver: string, contract: string, units: bigint): void {
     this.outside.add(hash);
-    const data =
-      contract === "" ? "" : `a9059cbb${receiver.slice(2).padStart(64, "0")}${units.toString(16).padStart(64, "0")}`;
+    const data = contract === "" ? "" : `a9059cbb${receiver.slice(2).padStart(64, "0")}${units.toString(16).padStart(64, "0")}`;
     this.#incoming.push({
       ...{ hash, bytes: 0, owner: `41${"0d".repeat(20)}`, signer: "", refBlockBytes: "", refBlockHash: "" },
       ...{ expirationMs: Number.MAX_SAFE_INTEGER, timestampMs: 0, feeLimitSun: 0n, contract, receiver, units, data },
@@ -278,7 +276,8 @@ export class TronChain {
     const number = this.blocks.length;
     const parentId = number === 0 ? "0".repeat(64) : this.top.id;
     const text = `${number} ${parentId} ${timestampMs} ${this.#salt} ${done.map((one) => one.transfer.hash + one.ret).join()}`;
-    const body = number === 0 ? this.options.genesis.padStart(48, "0") : createHash("sha256").update(text).digest("hex").slice(16);
+    const body =
+      number === 0 ? this.options.genesis.padStart(48, "0") : createHash("sha256").update(text).digest("hex").slice(16);
     const block: TronBlock = {
       ...{ number, id: number.toString(16).padStart(16, "0") + body, parentId, timestampMs, done },
       purses: done.length === 0 && number > 0 ? this.top.purses : purses,

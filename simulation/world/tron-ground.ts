@@ -24,6 +24,8 @@ const awakeAtOnceMs = 12_000;
 const calmSleepMs = 45_000;
 const naps = [0, 0, 15_000, 45_000, 45_000, 90_000, 150_000] as const;
 const lifeMs = 300_000;
+/** So far past its end, in solidified time, nobody calls a version dead. */
+const marginMs = 120_000;
 /** What a sweep of coins may leave. */
 const restSun = 2_000_000n;
 const openFacts = Object.fromEntries(
@@ -65,7 +67,9 @@ export class TronGround implements Ground {
     facts: () => {
       const { chance } = kernel;
       const fair = this.#fair(chance.pick("hostile stamp", [0, 0, 0, -lifeMs, 1, 3_600_000, 20 * 3_600_000]));
-      const lives = { expirationMs: `${Number(fair.timestampMs) + chance.pick("hostile life", [lifeMs, lifeMs, 600_000, 1, 86_400_000])}` };
+      const lives = {
+        expirationMs: `${Number(fair.timestampMs) + chance.pick("hostile life", [lifeMs, lifeMs, 600_000, 1, 86_400_000])}`,
+      };
       const limits = { feeLimitSun: chance.pick("hostile limit", ["0", "1000000", "16285625", "59000000", "15000000000", "07"]) };
       return { ...fair, ...lives, ...(chance.below("names a limit", 2) === 0 ? limits : {}) };
     },
@@ -79,7 +83,11 @@ export class TronGround implements Ground {
     const stamp = timestampMs + laterMs;
     return {
       ...{ refBlockBytes: `${number % 65_536}`, refBlockHash: `${BigInt(`0x${id.slice(16, 32)}`)}` },
-      ...{ timestampMs: `${stamp}`, expirationMs: `${stamp + lifeMs}`, feeLimitSun: `${(energyOfNew * energySunUsual * 5n) / 4n}` },
+      ...{
+        timestampMs: `${stamp}`,
+        expirationMs: `${stamp + lifeMs}`,
+        feeLimitSun: `${(energyOfNew * energySunUsual * 5n) / 4n}`,
+      },
       ...{ energy: `${energyOfNew}`, byteSun: "1000", activationSun: "0" },
     };
   }
@@ -127,8 +135,7 @@ export class TronGround implements Ground {
       faults.receiptsLag = chance.pick("receipts come late by", [0, 1, 3, chain.options.solidLag + 3]);
       faults.hasNoIndex = chance.below("an index is gone", 4) === 0;
     }
-    if (strikes("chainJams", "blocks take nothing"))
-      chain.jammedUntilMs = kernel.scheduler.nowMs + chance.pick("jam", jamsMs);
+    if (strikes("chainJams", "blocks take nothing")) chain.jammedUntilMs = kernel.scheduler.nowMs + chance.pick("jam", jamsMs);
     if (strikes("sleeps", "machines sleep")) this.#sleep(chance.pick("sleep", sleepsMs));
     if (strikes("chainHalts", "the chain halts")) this.#halt(chance.pick("halt", haltsMs));
   }
@@ -193,7 +200,8 @@ export class TronGround implements Ground {
 
   isDead(txHash: string, raw: string): boolean {
     const transfer = raw === "" ? this.money.transferOf(txHash) : readTransfer(raw);
-    return transfer !== undefined && transfer !== null && !this.#chain.canTake(transfer);
+    if (transfer === undefined || transfer === null || this.#chain.canTake(transfer)) return false;
+    return this.#chain.solid.timestampMs > transfer.expirationMs + marginMs;
   }
 
   publish(raw: string): string {

@@ -208,7 +208,9 @@ export class TronNode implements RpcDoor {
     if (honest.id === undefined) {
       const waiting = this.#chain.pool.get(hash);
       const block = this.#top(turn < 2 ? "wallet" : "walletsolidity");
-      return waiting === undefined ? invented(hash, block) : receiptJson(block, { transfer: waiting, ret: "SUCCESS", feeSun: 1n });
+      return waiting === undefined
+        ? invented(hash, block)
+        : receiptJson(block, { transfer: waiting, ret: "SUCCESS", feeSun: 1n });
     }
     if (turn === 0) return {};
     if (turn === 1) return { ...honest, blockNumber: Number(honest.blockNumber) - 1 };

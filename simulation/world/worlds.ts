@@ -3,8 +3,8 @@
  * longer. A world is a range of seeds, so that a seed alone tells a run again. Touches nothing.
  */
 import type { Chance } from "../kernel/chance.ts";
-import { unitsOf } from "./units.ts";
 import type { DepositOrder, FaultKind, Order, Plan, Rates } from "./plan.ts";
+import { unitsOf } from "./units.ts";
 
 /** The seed before the first of each world. */
 export const worlds = {
