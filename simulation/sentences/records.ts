@@ -17,21 +17,8 @@ import { must } from "./violation.ts";
 import { Waits } from "./waits.ts";
 
 const acting: ReadonlySet<string> = new Set([
-  ...[
-    "REQUESTED",
-    "REPEATED",
-    "POLICY",
-    "APPROVED",
-    "HELD",
-    "CONFIRMED",
-    "REFUSED",
-    "EXPIRED",
-    "INTENT",
-    "SIGNED",
-    "RELEASED",
-    "ENDED",
-    "ADOPTED",
-  ],
+  ...["REQUESTED", "REPEATED", "POLICY", "APPROVED", "HELD", "CONFIRMED", "REFUSED", "EXPIRED"],
+  ...["INTENT", "SIGNED", "RELEASED", "ENDED", "ADOPTED"],
 ]);
 
 const ruled: ReadonlySet<string> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
