@@ -29,7 +29,7 @@ export interface PolicySettings {
   readonly maxPerDay: string;
   readonly maxFee: string; // for one withdrawal, its dearest version
   readonly maxFeePerDay: string;
-  readonly maxTipGwei?: string; // most that a version offers the block's maker, a unit of gas; 50 unless told
+  readonly maxTip?: string; // most that a version offers the block's maker a unit of work, in the family's unit for tips
   readonly holdAbove?: string;
   readonly twoApproversAbove?: string;
   /** Of destinations that this agent has never paid; one of the two at least, 1 … 10080 minutes. */

@@ -32,7 +32,7 @@ const policy: Reader<PolicySettings> = object(
   {
     maxPerHour: amount,
     holdAbove: amount,
-    maxTipGwei: amount,
+    maxTip: amount,
     twoApproversAbove: amount,
     newDestination,
     allow: addresses,

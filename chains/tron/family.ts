@@ -43,6 +43,8 @@ function dearer(): never {
 const offers = {
   decimal: nativeDecimal,
   tipDecimal: 0,
+  tipUnit: "",
+  tipMax: "0",
   workMin: fees.workCoin,
   workUnknown: fees.workUnknown,
   read: fees.read,
