@@ -210,7 +210,7 @@ export class CallbacksWorld {
     const ids = new Map<string, Ending>();
     const depositor = new Depositor(this.#agent.chain, () => live.receiver.messages, this.#faults.untilExpired);
     const turning = this.#turn([moody, leaving], () => isWorking);
-    const paying = setInterval(() => depositor.turn(this.#payments.splice(0)), turnMs).unref();
+    const paying = setInterval(() => depositor.turn(this.#payments), turnMs).unref();
     const crediting = this.#credit(depositor, () => isOpen);
     const ordering = this.#orderAll(records, ids, depositor);
     for (let killed = 0; killed < kills; killed++) {

@@ -70,14 +70,18 @@ interface Asked {
   readonly patientUntil: number; // by the monotonic clock
   paid: number; // payments made
   wasLost: boolean;
+  held: { readonly block: number; readonly until: number } | null; // the chain stands for it
   isCredited: boolean;
 }
 
+/** Blocks from a payment's own on until it is final. */
+export const depositConfirmations = 12;
 /**
- * Blocks from a payment's own on until it is final: a gateway under kills is up for long enough
- * meanwhile to see it.
+ * The chain stands still for so long before the first few payments that it is to lose become
+ * final, since a gateway under kills may see them later than that.
  */
-export const depositConfirmations = 20;
+const standingMs = 10_000;
+const heldMost = 3;
 /** The currency that nobody asks for. */
 export const strayContract = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 
@@ -85,7 +89,7 @@ export const depositMinutes = 1;
 const patienceMs = (depositMinutes * 60_000) / 3;
 const payer = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 
-const begun = { paid: 0, wasLost: false, isCredited: false };
+const begun = { paid: 0, wasLost: false, held: null, isCredited: false };
 
 /** Nothing ends such a plan but the request's own time. */
 function isByTime({ payments }: Plan): boolean {
@@ -105,6 +109,7 @@ export class Depositor {
   readonly #asked: Asked[] = [];
   readonly #types = new Map<string, Set<string>>();
   #read = 0;
+  #held = 0;
 
   /** Without `untilExpired` no plan is taken that ends by time. */
   constructor(chain: FakeChain, told: () => Receiver["received"], untilExpired: boolean) {
@@ -121,21 +126,34 @@ export class Depositor {
     return plan;
   }
 
-  /** Lets the chain go on by one block, with what is due now and `others`. */
-  turn(others: readonly FakeTransaction[]): void {
+  /** Lets the chain go on by one block, with what is due now and all of `pool`. */
+  turn(pool: FakeTransaction[]): void {
     for (const { data, type } of this.#told().slice(this.#read)) {
       const id = String(data.transactionId);
       this.#types.set(id, (this.#types.get(id) ?? new Set()).add(type));
       this.#read += 1;
     }
     for (const one of this.#asked) this.#lose(one);
+    if (this.#asked.some((one) => this.#isStandingFor(one))) return;
     const due = this.#asked.flatMap((one) => {
       const next = one.plan.payments[one.paid];
       if (next === undefined || !this.#isDue(one, one.wasLost ? "deposit.reorged" : next.after)) return [];
       one.paid += 1;
+      if (next.isLost && one.held === null && this.#held < heldMost) this.#hold(one);
       return [paymentOf(one, next)];
     });
-    this.#chain.mine(...due, ...others);
+    this.#chain.mine(...due, ...pool.splice(0));
+  }
+
+  #hold(one: Asked): void {
+    this.#held += 1;
+    one.held = { block: this.#chain.top + 1, until: performance.now() + standingMs };
+  }
+
+  /** The next block would make the payment final, and nobody was told that it is there. */
+  #isStandingFor({ id, held, wasLost }: Asked): boolean {
+    if (held === null || wasLost || performance.now() >= held.until || this.#has(id, "deposit.detected")) return false;
+    return this.#chain.top - held.block >= depositConfirmations - 2;
   }
 
   /** What the operator has to credit now, once each; `credited` says that one was. */
