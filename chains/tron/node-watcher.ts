@@ -21,10 +21,10 @@ import type { Block, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 import { first, most } from "./fees.ts";
 import { type Blocks, createBlocks, headQuestion, idOf } from "./node-blocks.ts";
-import { createDead, type DeadQuestion, type Death } from "./node-dead.ts";
-import { marketOf, workOf } from "./node-payer.ts";
+import { createDead } from "./node-dead.ts";
+import { decimalsOf, marketOf, workOf } from "./node-payer.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
-import { accountQuestion, decimalsQuestion, tokenBalanceQuestion } from "./node-questions.ts";
+import { accountQuestion, tokenBalanceQuestion } from "./node-questions.ts";
 import { decodeTransferCall } from "./trc20.ts";
 import { judgePayout, type VersionEvidence } from "./verdict.ts";
 
@@ -38,10 +38,11 @@ export interface WatcherOptions {
   readonly patienceMs?: number; // of one question to a provider that is asked too much, default 60000
 }
 
-/** As the doors have it, and `dead`, which families without slots have. @public */
-export interface TronWatcher extends WatcherNodes {
-  dead(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
-}
+/**
+ * As the doors have it, with `dead`.
+ * @public
+ */
+export type TronWatcher = WatcherNodes & Required<Pick<WatcherNodes, "dead">>;
 
 const timeoutMsDefault = 15_000;
 const patienceMsDefault = 60_000;
@@ -72,8 +73,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       return Math.floor((head?.timestampMs ?? 0) / 1000);
     },
     balance: (account, contract, block) => balanceAt(pool, account, contract, block),
-    decimals: (contract) =>
-      pool.agree((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)), String, `decimals of ${contract}`),
+    decimals: (contract) => decimalsOf(pool, contract),
     payments: (some, contracts, addresses, isAgreed) => paymentsIn(blocks, some, contracts, addresses, isAgreed),
     spends: (some, accounts) => some.flatMap((one) => spendsIn(one, accounts)),
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,

@@ -29,7 +29,7 @@ export function takeAddress(database: Database, merchant: string, currency: Gate
   const family = familyOf(currency.network);
   const agent = liveAgent(database, merchant, "deposits_not_ready");
   // No agent has accounts of a family whose payouts are not offered.
-  if (!isAnswer(agent) && family.exclusion === "slot") return underAgent(database, agent, currency);
+  if (!isAnswer(agent) && family.exclusion.kind === "slot") return underAgent(database, agent, currency);
   const key = receivingKeyOf(database, merchant, family.name);
   if (key === undefined) {
     const isReady = !isAnswer(agent) || hasReceivingKey(database, merchant);

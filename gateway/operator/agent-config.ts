@@ -89,7 +89,7 @@ function currencyLines({ chain, decimal, contract, preset }: GatewayCurrency): J
  * @public
  */
 export function agentConfigText(config: GatewayConfig): string {
-  const isPayable = (network: string): boolean => familyOf(network).exclusion === "slot";
+  const isPayable = (network: string): boolean => familyOf(network).exclusion.kind === "slot";
   const currencies = Object.values(config.currencies).filter(({ enabled, network }) => enabled && isPayable(network));
   const payable = Object.entries(config.chains).filter(([, { network }]) => isPayable(network));
   const chains = payable.map(([name, chain]) => [name, chainLines(chain)] as const);

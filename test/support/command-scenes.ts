@@ -31,7 +31,7 @@ const limits: LimitView = {
     tipUnit: "gwei",
   },
   ...{ allow: 2, deny: 1, usedInHour: "0.25", usedInDay: "1.75", usedFeesInDay: "0.004" },
-  ...{ twoApproversAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
+  ...{ twoApproversAbove: "", resignAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
   sweeps: {
     maxFee: "0.01",
     maxFeePerDay: "0.05",

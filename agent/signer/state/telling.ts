@@ -4,6 +4,7 @@
  * before this ledger was opened only what has ended: the rest is told with its new decision, or
  * comes as a job. Reads through the caller and changes nothing. Source: docs/protocol.md section 8.
  */
+import { waitingOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { Entry } from "../../../protocol/messages.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
@@ -91,15 +92,16 @@ function openedEntries({ paused }: Core, record: LedgerRecord, told: Told | unde
 }
 
 /**
- * Of the ledger before this one was opened. A yes that came to nothing would come after an end that
- * the gateway knows already.
+ * Of the ledger before this one was opened. A yes that came to nothing, and what was signed and is
+ * dead, would come after an end that the gateway knows already.
  */
 function entriesBefore(core: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
   if (!("transactionId" in record)) return [];
   const state = core.book.stateOf(record.transactionId);
   if (state === undefined || !isFinal(state)) return [];
   if (record.kind === "REQUESTED") return askedEntries(core, record, 0);
-  const isVoid = (record.kind === "APPROVED" || record.kind === "HELD") && (state === "refused" || state === "expired");
+  const isEnd = record.kind === "REFUSED" || record.kind === "EXPIRED";
+  const isVoid = !isEnd && (state === "refused" || state === "expired");
   const entry = isVoid || record.kind === "REPEATED" ? null : entryOf(record, told);
   return entry === null ? [] : [entry];
 }
@@ -124,8 +126,9 @@ function toldOf(record: LedgerRecord, intentOf: (signed: Signed) => Intent): Tol
   if (record.kind === "APPROVED") return { address: record.address, job: record, account: "", slot: "", versions: [] };
   if (record.kind !== "SIGNED") return undefined;
   const intent = intentOf(record);
-  const { address, account, slot, version } = intent;
-  const versions = Array.from({ length: version }, () => intent);
+  const { address, account, slot, version, network, facts, feeMax } = intent;
+  const until = waitingOf(network)?.untilMs(facts);
+  const versions = Array.from({ length: version }, () => (until === undefined ? { feeMax } : { feeMax, until }));
   return { address, job: intent, account, slot, versions };
 }
 
