@@ -98,22 +98,16 @@ function contentOf({ content }: WatchedBlock): Block {
 }
 
 /**
- * Nodes tell balances of the newest solidified block alone, so one counts only when that was the
- * block asked for both before and after. @throws NODE_NO_BLOCK when the chain has moved on
+ * Nodes tell balances of the newest solidified block alone: what was there at the block asked for
+ * or at a later one, by nodes that may stand at two of them. @throws NODE_NO_BLOCK when a node has
+ * not come so far
  */
 function balanceAt(pool: NodePool, account: string, contract: string, block: number): Promise<bigint> {
-  const stand = async (node: PoolNode): Promise<void> => {
-    const { number } = await pool.ask(node, headQuestion("/walletsolidity", null));
-    if (number !== block) throw new AgentError("NODE_NO_BLOCK", "none", "the node stands at another block", { number });
-  };
   const ask = async (node: PoolNode): Promise<bigint> => {
-    await stand(node);
-    const units =
-      contract === ""
-        ? (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun
-        : await pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
-    await stand(node);
-    return units;
+    const { number } = await pool.ask(node, headQuestion("/walletsolidity", null));
+    if (number < block) throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
+    if (contract !== "") return pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
+    return (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun;
   };
   return pool.agree(ask, String, `balance of ${account}`);
 }
