@@ -85,7 +85,7 @@ export const codes = {
   POLICY_NOT_AS_APPROVED: ["refusal", "none", "operator", "what was built is not what was approved", "look whether the currency's chain or contract was changed in config.json"],
   POLICY_FEE_ABOVE_WITHDRAWAL: ["refusal", "none", "operator", "the fee could be above maxFee; it waits for lower fees", "wait, or raise maxFee"],
   POLICY_FEE_ABOVE_DAY: ["refusal", "none", "operator", "with this fee those of the last 24 hours could be above maxFeePerDay; it waits", "wait, or raise maxFeePerDay"],
-  POLICY_TIP_ABOVE_MAX: ["refusal", "none", "operator", "the tip for the block's maker could be above maxTipGwei; it waits", "compare what the nodes propose with a block explorer; wait, or raise maxTipGwei"],
+  POLICY_TIP_ABOVE_MAX: ["refusal", "none", "operator", "the tip for the block's maker could be above maxTip; it waits", "compare what the nodes propose with a block explorer; wait, or raise maxTip"],
   POLICY_FEE_BELOW_FLOOR: ["refusal", "none", "operator", "its work is below what such a transaction needs at the least, so no block would carry it out", "none: the courier asks the nodes again; a person names more work"],
   POLICY_FEE_UNBOUNDED: ["refusal", "none", "operator", "the chain bills data beside the work, and nothing says up to how much", "none: the courier asks the nodes again; a person names --data-fee"],
   // admission, ledger, keystore, vault, sockets (signer)
@@ -220,6 +220,7 @@ export const codes = {
   COURIER_OTHER_AGENT: ["fault", "none", "operator", "link.json and the ledger belong to two agents", "put the state folder back together from one backup"],
   COURIER_READ_BACK: ["alarm", "none", "operator", "independent code read a signed transaction differently; it is not broadcast", "stop crypto, keep the ledger, report it"],
   COURIER_TOKEN_MOVED: ["alarm", "done", "operator", "a final token transaction did not move exactly the amount to the destination", "look at the transaction; the contract may take a fee"],
+  COURIER_DEAD_PLACED: ["alarm", "done", "operator", "a block has a transaction that was called dead; the block is believed", "find out which nodes lied, and whether a later version of the withdrawal was paid as well"],
   COURIER_ACCOUNT_CODE: ["alarm", "none", "operator", "the paying address carries code (EIP-7702); nothing is signed there", "find out who delegated it, and move the funds"],
   CHAIN_WOULD_REVERT: ["refusal", "none", "merchant", "the chain would not carry out this payment", "check that the destination can receive this currency"],
   // files (agent, cli)

@@ -27,10 +27,20 @@ const limits: LimitView = {
     holdAbove: "0.5",
     maxFee: "0.02",
     maxFeePerDay: "1",
-    maxTipGwei: "50",
+    maxTip: "50",
+    tipUnit: "gwei",
   },
   ...{ allow: 2, deny: 1, usedInHour: "0.25", usedInDay: "1.75", usedFeesInDay: "0.004" },
   ...{ twoApproversAbove: "", resignAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
+  sweeps: {
+    maxFee: "0.01",
+    maxFeePerDay: "0.05",
+    usedFeesInDay: "0.002",
+    maxTopUp: "0.003",
+    maxTopUpPerDay: "0.03",
+    usedTopUpsInDay: "0.0021",
+    usedTopUpFeesInDay: "0.0004",
+  },
 };
 
 function linkDown(linkDetail: string): void {
@@ -101,6 +111,14 @@ export const states: Readonly<Record<string, () => void>> = {
   "broadcast long ago": shown({ state: "broadcast", ...bound, ...long }),
   "broadcast behind a gap": shown({ state: "broadcast", ...bound }, waits("nonce 40 of the account comes first")),
   "broadcast too cheap": shown({ state: "broadcast", ...bound }, waits("funds for a higher fee")),
+  "broadcast that ends by waiting": shown({ state: "broadcast", ...bound }, waits("waits for chain time 12:05:30 (UTC) + 2 min")),
+  "broadcast that nodes do not agree to be dead": shown(
+    { state: "broadcast", ...bound },
+    waits("waits for chain time 12:05:30 (UTC) + 2 min; NODE_DISAGREE: receipt"),
+  ),
+  "dead without funds": shown({ state: "broadcast", ...bound }, waits("funds for another version")),
+  "broadcast where none bids": shown({ state: "broadcast", network: "tron:0x2b6653dc", slot: "7" }),
+  "broadcast where none bids, long ago": shown({ state: "broadcast", network: "tron:0x2b6653dc", slot: "7", ...long }),
   included: shown({ state: "included", ...bound }),
   "included and read back differently": shown({ state: "included", ...bound }, waits("COURIER_TOKEN_MOVED")),
   paid: shown({ state: "paid", ...bound }),
