@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { waitingOf } from "../../chains/families.ts";
 import { transactionsOf } from "../../chains/transactions.ts";
 import { readBack } from "../../chains/tron/node-read-back.ts";
+import { Rig } from "../../rig/signer-rig.ts";
 import { token } from "../../rig/tron-values.ts";
 import { network, offerAt, payer, receiver, type WaitingRig, waitingRig, waitingSettings } from "../support/waiting-rig.ts";
 
@@ -200,8 +201,15 @@ describe("a second version", () => {
     expect(rig.records().find(({ kind }) => kind === "ALARM")).toMatchObject({ code: "CHAIN_DEAD_INCLUDED" });
   });
 
-  it("is called dead where a slot excludes by nobody", () => {
-    expect(waitingOf("eip155:1")).toBeNull();
+  it("is said to be dead with witnesses alone, and never where a slot excludes", () => {
+    const slots = new Rig().ready();
+    const { transactionId } = slots.pay();
+    const { txHash } = slots.show(transactionId).versions[0]!;
+    const said = slots.ask("observed", { transactionId, stage: "dead", outcome: "", txHash, block: 9, witnesses: 2 });
+    expect(said.code).toBe("WITHDRAWAL_OBSERVATION");
+    slots.release(slots.gateway.ack(slots.gateway.stored!, { at: slots.now, dead: [txHash] }));
+    expect(slots.kinds()).not.toContain("DEAD");
+    expect(slots.show(transactionId).versions[0]).not.toHaveProperty("until");
     const { rig, id } = released();
     const claim = { transactionId: id, stage: "dead", outcome: "", txHash: rig.hashOf(id), block: 900 };
     expect(rig.ask("observed", claim).code).toBe("WITHDRAWAL_OBSERVATION");
