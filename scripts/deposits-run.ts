@@ -51,7 +51,7 @@ function tell(report: DepositReport): void {
 
 const reports: DepositReport[] = [];
 for (const name of isFamily(family) ? [family] : familyNames) {
-  const report = await playFamily(name, { deposits, kills, seed, say });
+  const report = await playFamily(name, { deposits, kills, seed, untilExpired: true, say });
   reports.push(report);
   if (!values.json) tell(report);
 }

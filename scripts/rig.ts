@@ -66,7 +66,8 @@ export interface Rig {
   hotAddress: string;
   gateway: Started | null;
   crypto: Started | null;
-  startGateway(): Promise<void>;
+  /** Resolves when it has read every chain; `withinMs` is for one that is far behind, 20 seconds unless told. */
+  startGateway(withinMs?: number): Promise<void>;
   pair(): Promise<{ code: number | null; output: string }>;
   startCrypto(): Promise<void>;
   /** Process ids of the running signer and courier. */
@@ -215,14 +216,14 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     hotAddress: "",
     gateway: null,
     crypto: null,
-    async startGateway() {
+    async startGateway(withinMs = 20_000) {
       const started = start(node, [gatewayJs, "start", "--config", gatewayConfigPath], { cwd: dir, logFile: log("gateway") });
       rig.gateway = started;
       const ready = async (): Promise<true | undefined> => {
         if (started.child.exitCode !== null) throw new Error(`the gateway ended with ${started.child.exitCode}`);
         return (await fetch(`${rig.gatewayUrl}/ready`)).ok ? true : undefined;
       };
-      await until("gateway ready", 20_000, ready, started.output);
+      await until("gateway ready", withinMs, ready, started.output);
     },
     async pair() {
       const args = [join(root, "pair.js"), "--config", configPath, "--state", stateDir, "--yes", "--json"];

@@ -18,6 +18,9 @@ const confirmations = 8;
 const depthMax = 5;
 const chainId = 31_337;
 const payersCount = 6;
+/** Of a dropped payment's chance: from here on it is another transaction, from there on none. */
+const anewFrom = 0.5;
+const lostFrom = 0.9;
 const milli = 10n ** 15n; // of the coin
 const gwei = 10n ** 9n;
 const words = "test test test test test test test test test test test junk";
@@ -201,7 +204,7 @@ export class EvmTown implements Town {
     return Number(await rpc(this.#url, "eth_blockNumber"));
   }
 
-  async reorganise(random: Random): Promise<Reorganised> {
+  async reorganise(random: Random, loses: boolean): Promise<Reorganised> {
     const blocks = 1 + Math.floor(random() * depthMax);
     const done = { blocks, again: 0, anew: 0, lost: 0 };
     if ((await this.#height()) <= blocks) return { ...done, blocks: 0 };
@@ -212,7 +215,7 @@ export class EvmTown implements Town {
       const at = await this.#placed(sent.hash);
       if (at !== null && (at < 0 || at > final)) continue;
       this.#sent.splice(this.#sent.indexOf(sent), 1);
-      if (at === null) await this.#again(sent, random(), done);
+      if (at === null) await this.#again(sent, loses ? random() : random() * lostFrom, done);
     }
     return done;
   }
@@ -220,11 +223,11 @@ export class EvmTown implements Town {
   /** What a reorganisation dropped: half as it was, of the rest most with another hash. */
   async #again(sent: Sent, chance: number, done: { again: number; anew: number; lost: number }): Promise<void> {
     const { payer, nonce, transaction } = sent;
-    if (chance < 0.5 || transaction.pays.length === 0) {
+    if (chance < anewFrom || transaction.pays.length === 0) {
       done.again += 1;
       this.#sent.push(sent);
       await rpc(this.#url, "eth_sendRawTransaction", [sent.raw]);
-    } else if (chance < 0.9) {
+    } else if (chance < lostFrom) {
       done.anew += 1;
       await this.#hand(payer, nonce, transaction, 3n * gwei + BigInt(this.#turn++));
     } else {

@@ -55,7 +55,7 @@ export async function judge({ town, rig, records, requests }: Case): Promise<Fig
   const moves = rows.filter(({ operation, status }) => operation !== "deposit" && status === 1);
   const sweeps = moves.filter(({ operation }) => operation === "sweep");
   if (town.isSwept) compareSweeps(town, chain, rows, rig, violations);
-  const available = await compareBalances(town, chain, rig, violations);
+  const available = town.isSwept ? await compareBalances(town, chain, rig, violations) : {};
   const ends: Record<string, number> = {};
   const deposits = rows.filter(({ operation }) => operation === "deposit");
   for (const { stage } of deposits) ends[stage] = (ends[stage] ?? 0) + 1;
@@ -172,7 +172,7 @@ async function compareBalances(town: Town, chain: FinalChain, rig: Rig, violatio
     const pairs: readonly (readonly [string, string, string])[] = [
       ["pending", said.pending, text(lies)],
       ["sweeping", said.sweeping, "0"],
-      ...(town.isSwept ? ([["available", said.available, text(hot)]] as const) : []),
+      ["available", said.available, text(hot)],
       ["total", said.total, text(hot + lies)],
     ];
     for (const [name, told, true_] of pairs)

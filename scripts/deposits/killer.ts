@@ -14,6 +14,8 @@ const targets: readonly Target[] = ["gateway", "gateway", "gateway", "signer", "
 /** Where nothing moved for so long, the next kill comes all the same. */
 const stillMs = 8_000;
 const lookMs = 200;
+/** A start amid reorganisations has not read its chain whole for a while. */
+const readyMs = 120_000;
 
 export class Killer {
   readonly killed: Record<Target, number> = { gateway: 0, signer: 0, courier: 0, agent: 0 };
@@ -54,7 +56,7 @@ export class Killer {
       if (gateway === null) throw new Error("the gateway does not run");
       gateway.child.kill("SIGKILL");
       await gateway.ended;
-      await rig.startGateway();
+      await rig.startGateway(readyMs);
     } else if (target === "agent") await this.#killAgent();
     else {
       const find = async (): Promise<number | undefined> => (target === "signer" ? rig.signerPid() : rig.courierPid());

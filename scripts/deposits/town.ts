@@ -61,8 +61,11 @@ export interface Town {
   readonly sweptFrom: Readonly<Record<string, bigint>>;
   /** Hands a transaction to the chain. */
   send(transaction: Transaction): Promise<void>;
-  /** Another branch takes the place of the newest blocks that are not final. */
-  reorganise(random: Random): Promise<Reorganised>;
+  /**
+   * Another branch takes the place of the newest blocks that are not final; some payments never
+   * come again where `loses` says so.
+   */
+  reorganise(random: Random, loses: boolean): Promise<Reorganised>;
   /** Addresses that a reorganisation took a payment from for ever. */
   readonly robbed: ReadonlySet<string>;
   newAddress(): string;

@@ -5,10 +5,12 @@
  * end comes from the node's own answers about solidified blocks.
  */
 import { createHash, randomBytes } from "node:crypto";
+import { join } from "node:path";
 import { TronWeb } from "tronweb";
 import { type Inhabitant, inhabitant, signedBy } from "../../rig/tron-payer.ts";
 import type { Random } from "../faults/tally.ts";
 import { until } from "../processes.ts";
+import { projectRoot } from "../rig.ts";
 import { encodeDisperse, encodeTransfer } from "../tron-node/contracts.ts";
 import { startTronProcess, type TronProcess } from "../tron-node/process.ts";
 import type { Asset } from "./shapes.ts";
@@ -18,6 +20,9 @@ const solidLag = 9;
 const depthMax = 6;
 const slotMs = 400;
 const payersCount = 6;
+/** Of a dropped payment's chance: from here on it is another transaction, from there on none. */
+const anewFrom = 0.6;
+const lostFrom = 0.9;
 const lifeMs = 300_000;
 const trx = 1_000_000n;
 const trc10 = "1000001";
@@ -88,7 +93,8 @@ export class TronTown implements Town {
 
   /** Two providers of one chain; of the second every twentieth answer is a refusal with 429. */
   static async open(): Promise<TronTown> {
-    const node = await startTronProcess({ fronts: [{}, {}], isPaced: true, slotMs, solidLag });
+    const command = join(projectRoot, "dist", "scripts", "tron-node", "command.js");
+    const node = await startTronProcess({ fronts: [{}, {}], isPaced: true, slotMs, solidLag }, command);
     const town = new TronTown(node);
     const usual = { name: "Tether USD", symbol: "USDT", decimals: 6 };
     await node.control("deploy", { address: contracts.token.address, kind: "usdt", ...usual });
@@ -181,7 +187,7 @@ export class TronTown implements Town {
     return asset === "coin" ? "" : contracts[asset].hex;
   }
 
-  async reorganise(random: Random): Promise<Reorganised> {
+  async reorganise(random: Random, loses: boolean): Promise<Reorganised> {
     const blocks = 1 + Math.floor(random() * depthMax);
     const done = { blocks, again: 0, anew: 0, lost: 0 };
     await this.node.control("pace", { isPaced: false });
@@ -196,14 +202,14 @@ export class TronTown implements Town {
       const { transactions = [] } = await this.#ask<BlockJson>("wallet/getblockbynum", { num: number });
       for (const { txID } of transactions) {
         const sent = this.#sent.get(txID);
-        const chance = random();
-        if (chance < 0.6 || sent === undefined) {
+        const chance = loses ? random() : random() * lostFrom;
+        if (chance < anewFrom || sent === undefined) {
           kept.push(txID);
           done.again += 1;
           continue;
         }
         this.#sent.delete(txID);
-        if (chance < 0.9) anew.push(sent);
+        if (chance < lostFrom) anew.push(sent);
         else {
           done.lost += 1;
           for (const { to } of sent.pays) this.robbed.add(this.nameOf(to));

@@ -11,14 +11,15 @@ import { createShop } from "../shop.ts";
 import { type Figures, judge, type Request } from "./judge.ts";
 import { Killer } from "./killer.ts";
 import { GatewayRecords, type RecordRow } from "./records.ts";
-import { type Due, type Item, type Pay, planOf, type Shape, shapes, shareOf } from "./shapes.ts";
+import { type Due, type Item, type Pay, planOf, shapes, shareOf, untimed } from "./shapes.ts";
 import { decimalText, type Paying, type Town } from "./town.ts";
 
 export interface DepositFaults {
   readonly deposits: number;
   readonly kills: number;
   readonly seed: string;
-  readonly shapes?: readonly Shape[]; // all unless told
+  /** Else only what completes by itself, so that nobody waits for the end of a request's time. */
+  readonly untilExpired: boolean;
   readonly say: (line: string) => void;
 }
 
@@ -70,7 +71,7 @@ export class DepositsWorld {
   async play(): Promise<DepositReport> {
     const { deposits, kills, seed, say } = this.#faults;
     const startedAt = performance.now();
-    const items = planOf(this.#random, deposits, this.#town.asked, this.#faults.shapes ?? shapes);
+    const items = planOf(this.#random, deposits, this.#town.asked, this.#faults.untilExpired ? shapes : untimed);
     const total = items.reduce((sum, { shape }) => sum + (shape.requests ?? 1), 0);
     // What is on the chain by now stays there, whatever is replaced.
     await this.#town.settled();
@@ -126,7 +127,7 @@ export class DepositsWorld {
     const random = seeded(`${this.#faults.seed}/${this.#family}/reorganisations`);
     while (!this.#isOver) {
       await sleep(1_500 + random() * 2_500);
-      const { blocks, again, anew, lost } = await this.#town.reorganise(random);
+      const { blocks, again, anew, lost } = await this.#town.reorganise(random, this.#faults.untilExpired);
       const before = this.#reorganised;
       this.#reorganised = {
         ...{ times: before.times + (blocks > 0 ? 1 : 0), blocks: before.blocks + blocks },
@@ -192,7 +193,7 @@ export class DepositsWorld {
   }
 
   /** Of another currency than what was asked for, an amount of that one's own size. */
-  #unitsOf({ asset, permille = 1_000, units }: Pay, shape: Shape, askedUnits: bigint): bigint {
+  #unitsOf({ asset, permille = 1_000, units }: Pay, shape: Item["shape"], askedUnits: bigint): bigint {
     if (units !== undefined) return units;
     const isOther = asset !== "lookAlike" && asset !== shape.asked;
     return shareOf(isOther ? this.#town.asked[asset].least * 3n : askedUnits, permille);
