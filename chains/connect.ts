@@ -2,8 +2,6 @@
  * Opens the doors to the nodes of a configured chain, by its family. Opens no connection before the
  * first question.
  */
-
-import { invariant } from "../protocol/fault.ts";
 import { feeModelOf } from "./evm/fee-model.ts";
 import { createEvmNodes } from "./evm/node.ts";
 import { blockHashAt as evmBlockHashAt, lookAtNode as lookAtEvmNode } from "./evm/node-check.ts";
@@ -12,6 +10,7 @@ import { createWatcher } from "./evm/node-watcher.ts";
 import type { ConfiguredChain, FamilyName } from "./family.ts";
 import type { NodeLog, NodeQuestion, NodeView, PaidToken, PayerNodes, WatcherNodes } from "./nodes.ts";
 import { lookAtNode as lookAtTronNode, blockHashAt as tronBlockHashAt } from "./tron/node-check.ts";
+import { createPayer as createTronPayer } from "./tron/node-payer.ts";
 import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
 
 /** @public */
@@ -23,8 +22,7 @@ export interface NodesOptions {
 }
 
 interface Doors {
-  /** Null where payouts are not offered. */
-  readonly payer: ((options: NodesOptions) => PayerNodes) | null;
+  payer(options: NodesOptions): PayerNodes;
   watcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes;
   lookAtNode(question: NodeQuestion): Promise<NodeView>;
   blockHashAt(question: Omit<NodeQuestion, "contracts">, number: number): Promise<string>;
@@ -43,7 +41,8 @@ const doors: Readonly<Record<FamilyName, Doors>> = {
       evmBlockHashAt({ ...question, chainId: Number(chainId) }, number),
   },
   tron: {
-    payer: null,
+    payer: ({ chain: { chainId, nodes: urls }, tokens, clock, log }) =>
+      createTronPayer({ urls, chainId: String(chainId), tokens, clock, log }),
     watcher: ({ chain: { chainId, nodes: urls }, log }) => createTronWatcher({ urls, chainId: String(chainId), log }),
     lookAtNode: ({ chain: { chainId }, ...question }) => lookAtTronNode({ ...question, chainId: String(chainId) }),
     blockHashAt: ({ chain: { chainId }, ...question }, number) =>
@@ -56,9 +55,7 @@ const doors: Readonly<Record<FamilyName, Doors>> = {
  * @public
  */
 export function openPayer(options: NodesOptions): PayerNodes {
-  const { payer } = doors[options.chain.family];
-  invariant(payer !== null, "nobody pays on a family whose payouts are not offered");
-  return payer(options);
+  return doors[options.chain.family].payer(options);
 }
 
 /**

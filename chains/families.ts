@@ -4,7 +4,7 @@
  */
 import { invariant, type Refusal, refuse } from "../protocol/fault.ts";
 import { evm } from "./evm/family.ts";
-import { type ConfiguredChain, type Family, type FamilyName, familyNames } from "./family.ts";
+import { type ConfiguredChain, type Family, type FamilyName, familyNames, type Waiting } from "./family.ts";
 import { tron } from "./tron/family.ts";
 
 /** @public */
@@ -28,6 +28,15 @@ export function familyOf(network: string): Family {
   const family = findFamily(network);
   invariant(family !== undefined, "a network of our own has its family");
   return family;
+}
+
+/**
+ * How a network's family excludes a second payment by waiting; null where a slot does.
+ * @public
+ */
+export function waitingOf(network: string): Waiting | null {
+  const { exclusion } = familyOf(network);
+  return exclusion.kind === "waiting" ? exclusion : null;
 }
 
 /**

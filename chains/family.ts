@@ -57,11 +57,22 @@ export interface Payment {
 }
 
 /**
- * Unsigned bytes as they read; `feeMaxUnits` is the most that they can cost, in units of the fee
+ * Unsigned bytes as they read; `account` is "" where the bytes name no payer; `feeMaxUnits` is the most that they can cost, in units of the fee
  * coin.
  * @public
  */
-export type Description = Omit<Payment, "account"> & { readonly facts: Facts; readonly feeMaxUnits: bigint };
+export type Description = Payment & { readonly facts: Facts; readonly feeMaxUnits: bigint };
+
+/**
+ * What was recorded beside unsigned bytes: of it `describe` takes what no byte says.
+ * @public
+ */
+export interface Told {
+  readonly network: string; // CAIP-2
+  readonly account: string; // paying address
+  readonly slot: string;
+  readonly facts: Facts;
+}
 
 /** @public */
 export type Described = { readonly ok: true; readonly description: Description } | Refusal;
@@ -94,10 +105,43 @@ export interface Slots {
   compare(a: string, b: string): number;
   /** How many there are from one on and before another; 0 where it does not come later. */
   between(from: string, before: string): bigint;
+  /** Whether no block takes a slot before all that come before it. */
+  readonly blocksLater: boolean;
+  /** Whether the chain counts an account's slots; else the signer alone gives them out. */
+  readonly isCounted: boolean;
   /** For a person, in the chain's own word. */
   say(slot: string): string;
   readonly word: string;
 }
+
+/**
+ * What keeps a second payment out where no slot does: the first one is dead once the chain's own
+ * time is past its end, and no block has it. Times are milliseconds since 1970, all by the chain.
+ * @public
+ */
+export interface Waiting {
+  readonly kind: "waiting";
+  /** So far past its end, in final chain time, before anybody calls a version dead. */
+  readonly marginMs: number;
+  /** The longest life that a version may have, from its stamp on. */
+  readonly lifeMsMax: number;
+  /** No block takes the version once the chain is past this. */
+  untilMs(facts: Facts): number;
+  /**
+   * Rises strictly from one version of an account to the next, so that no two payments are one
+   * transaction. Never after `untilMs`.
+   */
+  stamp(facts: Facts): bigint;
+  /** The same offer with a stamp above `last`; its end moves as far. */
+  stamped(facts: Facts, last: bigint): Facts;
+}
+
+/**
+ * What keeps a second payment out: a slot, which the chain gives to one transaction alone; or
+ * waiting until the first one is dead.
+ * @public
+ */
+export type Exclusion = { readonly kind: "slot" } | Waiting;
 
 /**
  * What a person types of fees, each in the chain's own unit: the most per unit of work, the tip,
@@ -134,6 +178,22 @@ export interface Fees {
   workOf(facts: Facts): bigint;
   /** The offer of a first version. */
   first(price: Price, work: bigint): Facts;
+  /** Null where nobody bids for a place in a block: there no version is dearer than another. */
+  readonly bidding: Bidding | null;
+  /** Why the bytes can never do what they say for so little, or null. */
+  tooLittle(description: Description): string | null;
+  /** Why facts leave open what a version may cost on such a chain, or null. */
+  unbounded(chain: ConfiguredChain, facts: Facts): string | null;
+  /** The offer for a person, in a line and in rows beside that of an earlier version. */
+  say(facts: Facts): string;
+  rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[];
+}
+
+/**
+ * How a version comes before others of its slot: by offering more.
+ * @public
+ */
+export interface Bidding {
   /**
    * The rule for a dearer version, which nodes take in the place of all before: at least the least
    * step above the newest, more where `asked` is. The same again for its own result.
@@ -152,13 +212,6 @@ export interface Fees {
     isCancel: boolean,
     wish: Facts,
   ): { readonly ok: true; readonly facts: readonly Facts[] } | Refusal;
-  /** Why the bytes can never do what they say for so little, or null. */
-  tooLittle(description: Description): string | null;
-  /** Why facts leave open what a version may cost on such a chain, or null. */
-  unbounded(chain: ConfiguredChain, facts: Facts): string | null;
-  /** The offer for a person, in a line and in rows beside that of an earlier version. */
-  say(facts: Facts): string;
-  rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[];
 }
 
 /**
@@ -179,12 +232,7 @@ export interface PaymentLink {
 export interface Family {
   readonly name: FamilyName;
   readonly namespace: string; // of its networks' names, CAIP-2
-  /**
-   * What keeps a second payment out: a slot, which the chain gives to one transaction alone; or
-   * waiting until the first one is dead. Payouts of a family that waits are not offered yet: an
-   * agent's configuration takes no chain of it, and its deposits work.
-   */
-  readonly exclusion: "slot" | "waiting";
+  readonly exclusion: Exclusion;
   /** Whether a configuration may count blocks until one is final; else the chain alone says so. */
   readonly countsConfirmations: boolean;
   /**
@@ -256,14 +304,13 @@ export interface PublicNode {
 export interface Transactions {
   /** Unsigned bytes. @throws TRANSACTION_FIELD, or ADDRESS_*, when a field is out of range */
   build(payment: Payment, facts: Facts): Uint8Array;
-  /** Unsigned bytes that use the slot up and pay nothing. @throws as `build` */
-  buildCancel(slot: Pick<Payment, "network" | "account" | "slot">, facts: Facts): Uint8Array;
   /**
-   * Read back from the bytes; refuses whatever `build` does not make. Of the version's `facts` it
-   * takes those that no byte says, such as a fee that the chain bills beside the transaction's own.
+   * Read back from the bytes; refuses whatever `build` does not make. Of `told` it takes what no
+   * byte says, such as a fee that the chain bills beside the transaction's own.
    */
-  describe(unsigned: Uint8Array, facts: Facts): Described;
-  describeCancel(unsigned: Uint8Array, account: string, facts: Facts): Described;
+  describe(unsigned: Uint8Array, told: Told): Described;
+  /** Null where no transaction uses a slot up. */
+  readonly cancels: Cancels | null;
   /** What gets signed, 32 bytes each. */
   digests(unsigned: Uint8Array): readonly Uint8Array[];
   /** One signature a digest, in their order. @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER */
@@ -272,6 +319,16 @@ export interface Transactions {
     signatures: readonly Uint8Array[],
     account: string,
   ): { readonly raw: Uint8Array; readonly txHash: string };
+}
+
+/**
+ * Transactions that use a slot up and pay nothing.
+ * @public
+ */
+export interface Cancels {
+  /** @throws as `build` */
+  build(slot: Pick<Payment, "network" | "account" | "slot">, facts: Facts): Uint8Array;
+  describe(unsigned: Uint8Array, told: Told): Described;
 }
 
 /**

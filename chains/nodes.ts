@@ -142,11 +142,19 @@ export interface Counters {
 /**
  * A node's answer to signed bytes. accepted: it took them now · known: it has them already ·
  * slot-consumed: the slot is used, by this transaction or another · underpriced: the fee is too low
- * · funds: the account cannot pay for it · unsent: surely no node has seen them · unknown: anything
- * else.
+ * · funds: the account cannot pay for it · expired: the version's end is past, as this node's chain
+ * tells the time · unsent: surely no node has seen them · unknown: anything else.
  * @public
  */
-export type BroadcastOutcome = "accepted" | "known" | "slot-consumed" | "underpriced" | "funds" | "unsent" | "unknown";
+export type BroadcastOutcome =
+  | "accepted"
+  | "known"
+  | "slot-consumed"
+  | "underpriced"
+  | "funds"
+  | "expired"
+  | "unsent"
+  | "unknown";
 
 /** @public */
 export interface BroadcastAnswer {
@@ -192,8 +200,31 @@ export interface PayerNodes extends Watched {
   /** Whether the chain has this block. */
   holds(block: number, blockHash: string): Promise<boolean>;
   closed(account: string): Promise<Counters>;
+  /** Of all these versions together; there where versions end by waiting. */
+  dead?(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
   /** Signed bytes to every node; never rejects. Only the same bytes are ever sent again. */
   broadcast(raw: string): Promise<BroadcastAnswer>;
+}
+
+/**
+ * A version that may be dead: no block takes it once the chain is past `untilMs`.
+ * @public
+ */
+export interface DeadQuestion {
+  readonly txHash: string;
+  readonly untilMs: number; // chain time, milliseconds since 1970
+}
+
+/**
+ * Dead: no block can take any of the versions asked for any more, and none has one of them, as
+ * `witnesses` nodes say. By the chain's own time alone.
+ * @public
+ */
+export interface Death {
+  readonly isDead: boolean;
+  readonly chainMs: number; // of the newest final block that enough nodes have
+  readonly block: number; // that block's number
+  readonly witnesses: number;
 }
 
 /**
@@ -284,7 +315,7 @@ export interface SeenPayment {
  */
 export interface Spend {
   readonly account: string;
-  readonly slot: string;
+  readonly slot: string; // "" where the chain knows none
   readonly txHash: string;
   readonly block: number;
   readonly receiver: string;
@@ -304,7 +335,10 @@ export interface WatcherNodes extends Watched {
   block(number: number, isAgreed: boolean): Promise<WatchedBlock>;
   /** Seconds since 1970 of a block, one node's word. */
   timestamp(number: number): Promise<number>;
-  /** At the end of a block, agreed. */
+  /**
+   * At the end of a block, agreed; where nodes tell of their newest final block alone, of it or of a
+   * later one.
+   */
   balance(account: string, contract: string, block: number): Promise<bigint>;
   /** The decimals that a token names, agreed. */
   decimals(contract: string): Promise<bigint>;
@@ -328,6 +362,8 @@ export interface WatcherNodes extends Watched {
   cost(account: string, payment: WantedPayment): Promise<{ readonly ok: true; readonly feeUnits: bigint } | Refusal>;
   /** Judges a withdrawal by a final spend of its slot that is none of its versions. */
   judgeSpend(payment: Payment, spend: Spend): Promise<Judgement>;
+  /** Of all these versions together; there where versions end by waiting. */
+  dead?(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
   /** For the withdrawals of one pass: questions that several of them share are asked once. */
   pass(final: BlockId): WatcherPass;
 }

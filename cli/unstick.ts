@@ -7,7 +7,7 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { UnstickPlan, WithdrawalView } from "../agent/socket/verbs.ts";
-import { familyOf, saySlot } from "../chains/families.ts";
+import { familyOf, saySlot, waitingOf } from "../chains/families.ts";
 import type { TypedFees } from "../chains/family.ts";
 import { formatAmount } from "../protocol/amount.ts";
 import { AgentError } from "../protocol/fault.ts";
@@ -45,9 +45,10 @@ export async function unstick(
   const wish = { transactionId, act, approver, facts: typedFees.facts };
   const { withdrawal, plan } = await askOperator(state, "unstick", { ...wish, plan: null });
   if (options.json !== true) terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan)}`);
-  await confirmed(act, transactionId, options, terminal);
+  await confirmed(act, transactionId, options, terminal, isOrder(withdrawal) ? `${act} it?` : "sign it?");
   const done = await askOperator(state, "unstick", { ...wish, plan });
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, ...done })}\n`);
+  else if (isOrder(withdrawal)) terminal.out(`${orderedWords(done.withdrawal, plan)}\n`);
   else {
     const made = done.withdrawal.versions.find(({ version }) => version === plan.version);
     terminal.out(`signed version ${plan.version}${made === undefined ? "" : `, ${made.txHash}`}\n${afterWords[plan.act]}\n`);
@@ -60,19 +61,33 @@ const afterWords = {
   cancel: "it leaves as soon as the gateway has confirmed it; show says which of the versions the chain takes",
 } as const;
 
-async function confirmed(act: string, id: string, options: UnstickOptions, terminal: Terminal): Promise<void> {
+/** Where versions end by waiting a person's word signs nothing: the courier has another one made, or nobody has. */
+function isOrder({ network }: WithdrawalView): boolean {
+  return waitingOf(network) !== null;
+}
+
+function orderedWords({ state }: WithdrawalView, { act, version }: UnstickPlan): string {
+  if (act === "replace")
+    return `ordered: the courier has version ${version} made with its next look at the chain; show follows it`;
+  return state === "expired"
+    ? "cancelled: nothing was paid, and the order ends as failed"
+    : "ordered: no other version is made; the withdrawal ends when the last one is dead, unless that one is paid; show follows it";
+}
+
+async function confirmed(act: string, id: string, options: UnstickOptions, terminal: Terminal, question: string): Promise<void> {
   if (options.yes === true) return;
   if (!terminal.isInteractive) {
     throw new AgentError("COMMAND_USAGE", "none", `${act} asks for a yes on a terminal, and this is none`, {
       hint: `when all of it is right: ${typed(`${act} ${id} --yes`)}`,
     });
   }
-  if (!(await terminal.confirm("sign it? (yes/no) ")))
+  if (!(await terminal.confirm(`${question} (yes/no) `)))
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
 /** Everything that a yes is a yes to, and the meaning of it on chain. */
 function planWords(withdrawal: WithdrawalView, plan: UnstickPlan): string {
+  if (isOrder(withdrawal)) return orderWords(withdrawal, plan);
   const before = withdrawal.versions.at(-1);
   const { fees } = familyOf(withdrawal.network);
   const rows: (readonly [string, string])[] = [
@@ -83,6 +98,27 @@ function planWords(withdrawal: WithdrawalView, plan: UnstickPlan): string {
   ];
   const lines = wrapped(onChain(withdrawal, plan), wordsWidth);
   return `\n${fields([...rows, ...lines.map((line, at) => [at === 0 ? "on chain" : "", line] as const)])}\n`;
+}
+
+/** What a person's word does where no version takes the place of another. */
+function orderWords({ amount, currency, versions }: WithdrawalView, { act, version }: UnstickPlan): string {
+  const isDead = versions.every(({ dead }) => dead === "both");
+  const does =
+    act === "replace"
+      ? `the courier has version ${version} made, by the market of that moment and within the limits`
+      : "no other version is made, whatever comes";
+  const means =
+    act === "replace"
+      ? `every version so far is dead, as the gateway and the courier have said: no block takes one of them any more, ` +
+        `so ${amount} ${currency} is paid once`
+      : isDead
+        ? `every version is dead: nothing is paid, and the order ends as failed now`
+        : `a version may still come into a block, and then ${amount} ${currency} is paid; when the last one is dead, ` +
+          `nothing is paid and the order ends as failed`;
+  const lines = [["does", does] as const, ["on chain", means] as const].flatMap(([name, text]) =>
+    wrapped(text, wordsWidth).map((line, at) => [at === 0 ? name : "", line] as const),
+  );
+  return `\n${fields(lines)}\n`;
 }
 
 function onChain({ network, slot, state, versions, amount, currency }: WithdrawalView, { act }: UnstickPlan): string {

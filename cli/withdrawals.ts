@@ -218,13 +218,21 @@ function expiresWords({ state, code, network, expiresAt }: WithdrawalView): stri
 
 function versionsOf({ network, versions }: WithdrawalView, columns: number | undefined): string {
   if (versions.length === 0) return "";
+  const waits = versions.some(({ until }) => until !== undefined);
   const rows = versions.map((one) => [
     `${one.version}${one.isCancel === true ? " cancel" : ""}`,
     one.txHash,
     feeMaxOf(one, network),
     moment(one.signedAt),
+    ...(waits ? [endOf(one)] : []),
   ]);
-  return `\n${table(["version", "txHash", "highest fee", "signed"], rows, columns)}\n`;
+  return `\n${table(["version", "txHash", "highest fee", "signed", ...(waits ? ["ends"] : [])], rows, columns)}\n`;
+}
+
+/** When no block takes the version any more, by the chain's own time; and who has called it dead. */
+function endOf({ until = 0, dead }: VersionView): string {
+  if (dead === "both") return "dead";
+  return `${moment(until)}${dead === undefined ? "" : `, dead by the ${dead} alone`}`;
 }
 
 /** The most a version can cost, in the coin that fees are paid in. */

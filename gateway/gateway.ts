@@ -196,7 +196,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     telling = startTelling({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times });
     const port = await listen(server, config);
     const { onPass } = createSweeps({ store, signals, config, log, clock, run });
-    watcher = startWatcher({ store, signals, config, log, clock, onPass });
+    watcher = startWatcher({ store, signals, config, log, clock, run, onPass });
     callbacks = startCallbacks({
       ...{ store, signals, config, log, clock, random: randomBytes, sealingKey: key.sealingKey },
       recordOf: (row) => recordOf(row, service),

@@ -36,6 +36,20 @@ export const gatewayCodes = {
     "a withdrawal ended as Failed by final evidence on chain",
     "nothing was paid; look why the transaction reverted or was replaced",
   ],
+  WATCHER_DEAD_INCLUDED: [
+    "alarm",
+    "unknown",
+    "operator",
+    "a block holds a version that the nodes said no block could hold any more",
+    "find out which node was wrong, and whether this order was paid twice, before anything else; take that node out of the configuration",
+  ],
+  WATCHER_SPEND_FOREIGN: [
+    "alarm",
+    "unknown",
+    "operator",
+    "an account of an agent paid by a transaction that nobody here ordered",
+    "find out who else signs with the account's key; what its owner did by another wallet shows here as well, once",
+  ],
   WATCHER_FINAL_REORG: [
     "alarm",
     "unknown",

@@ -192,6 +192,7 @@ export const gatewayEvents = table({
   "token-refused": ["gateway", "info", "a signatureToken was refused, see `reason`", "nothing, unless the shop complains"],
   "agent-paired": ["gateway", "info", "an agent paired", "compare the short code with the one that pair printed"],
   "withdrawal-made": ["gateway", "info", "a withdrawal was taken from a shop", nothing],
+  "version-dead": ["gateway", "info", "no block can take this version of a withdrawal any more, as enough nodes say", nothing],
   "withdrawal-ended": ["gateway", "info", "a withdrawal ended, by what the chain shows", nothing],
   "deposit-changed": ["gateway", "info", "a deposit moved on", nothing],
   "deposit-late": ["gateway", "info", "a deposit was paid after its end", "settle it with the customer"],

@@ -141,7 +141,9 @@ export interface Job {
 /**
  * The gateway's database durably holds the ledger's entries up to this head. Opens the release
  * gate. `ended`: withdrawals that the chain has ended for good, as the gateway's own nodes agree;
- * the signer forgets their bytes on this word alone.
+ * the signer forgets their bytes on this word alone. `dead`: signed transactions that no block can
+ * take any more and none has, as the gateway's own nodes agree; left out where there is none, as it
+ * always is where a slot excludes.
  * @public
  */
 export interface Ack {
@@ -149,6 +151,7 @@ export interface Ack {
   readonly epoch: number;
   readonly head: Head;
   readonly ended: readonly string[]; // transaction ids
+  readonly dead?: readonly string[]; // hashes of transactions, as the signed entry has them
   readonly at: number;
 }
 
@@ -225,6 +228,11 @@ export interface SignedEntry {
   readonly slot: string; // exclusion token, EVM: the nonce as a decimal string
   readonly txHash: string;
   readonly feeMax: string; // the most this version can cost, base units of the native coin
+  /**
+   * Chain time, milliseconds since 1970, at whose passing no block takes it any more. There exactly
+   * where the chain's family excludes a second payment by waiting.
+   */
+  readonly until?: number;
 }
 
 /**
@@ -236,7 +244,8 @@ export interface ObservedEntry {
   readonly seq: number;
   readonly at: number;
   readonly transactionId: string;
-  readonly stage: "broadcast" | "included" | "final";
+  /** dead: no block can take this transaction any more, and none has it. */
+  readonly stage: "broadcast" | "included" | "final" | "dead";
   /**
    * Set when final. lost: another transaction consumed the token; cancelled: a payment of nothing
    * to oneself did, of the agent's own.

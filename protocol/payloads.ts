@@ -42,6 +42,12 @@ export const entriesPerStatementMax = 512;
 export const endedPerAckMax = 256;
 
 /**
+ * Most signed transactions that one acknowledgement calls dead.
+ * @public
+ */
+export const deadPerAckMax = 256;
+
+/**
  * Most versions of one withdrawal, the first included: the signer makes no more, and the gateway
  * takes no more.
  * @public
@@ -112,13 +118,16 @@ const job: Reader<Job> = object(
   { depositIndex: fields.depositIndex, depositAddress: fields.account },
 );
 
-const ack: Reader<Ack> = object({
-  agent: fields.agent,
-  epoch: fields.epoch,
-  head: fields.head,
-  ended: list(fields.transactionId, endedPerAckMax),
-  at: fields.time,
-});
+const ack: Reader<Ack> = object(
+  {
+    agent: fields.agent,
+    epoch: fields.epoch,
+    head: fields.head,
+    ended: list(fields.transactionId, endedPerAckMax),
+    at: fields.time,
+  },
+  { dead: list(fields.txHash, deadPerAckMax) },
+);
 
 const beat: Reader<Beat> = object({ agent: fields.agent, head: nullable(fields.head), at: fields.time });
 
@@ -132,24 +141,27 @@ const entryReaders = {
     code: fields.code,
     address: fields.destination,
   }),
-  signed: object({
-    kind: oneOf("signed"),
-    seq: fields.ordinal,
-    at: fields.time,
-    transactionId: fields.transactionId,
-    version: fields.ordinal,
-    network: fields.network,
-    account: fields.account,
-    slot: fields.slot,
-    txHash: fields.txHash,
-    feeMax: fields.units,
-  }),
+  signed: object(
+    {
+      kind: oneOf("signed"),
+      seq: fields.ordinal,
+      at: fields.time,
+      transactionId: fields.transactionId,
+      version: fields.ordinal,
+      network: fields.network,
+      account: fields.account,
+      slot: fields.slot,
+      txHash: fields.txHash,
+      feeMax: fields.units,
+    },
+    { until: fields.ordinal },
+  ),
   observed: object({
     kind: oneOf("observed"),
     seq: fields.ordinal,
     at: fields.time,
     transactionId: fields.transactionId,
-    stage: oneOf("broadcast", "included", "final"),
+    stage: oneOf("broadcast", "included", "final", "dead"),
     outcome: oneOf("", "paid", "reverted", "lost", "cancelled"),
     txHash: fields.optionalTxHash,
   }),

@@ -63,8 +63,17 @@ export interface RecoveryWithdrawal {
   readonly address: string; // destination in force
   readonly account: string; // paying address
   readonly slot: string;
-  // version 1 first
-  readonly versions: readonly { readonly txHash: string; readonly feeMax: string }[];
+  readonly versions: readonly RecoveryVersion[]; // version 1 first
+}
+
+/**
+ * A signed version. `until` as its signed entry had it.
+ * @public
+ */
+export interface RecoveryVersion {
+  readonly txHash: string;
+  readonly feeMax: string;
+  readonly until?: number;
 }
 
 /**
@@ -118,7 +127,7 @@ const withdrawal: Reader<RecoveryWithdrawal> = object({
   address: fields.destination,
   account: fields.account,
   slot: fields.counter,
-  versions: list(object({ txHash: fields.txHash, feeMax: fields.units }), versionsMax),
+  versions: list(object({ txHash: fields.txHash, feeMax: fields.units }, { until: fields.ordinal }), versionsMax),
 });
 
 const spend: Reader<RecoverySpend> = object({

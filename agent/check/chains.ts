@@ -4,6 +4,7 @@
  * the judgement is pure.
  */
 import { blockHashAt, lookAtNode } from "../../chains/connect.ts";
+import type { ChainId } from "../../chains/family.ts";
 import type { NodeView } from "../../chains/nodes.ts";
 import { type Finding, finding } from "../../protocol/finding.ts";
 import { isLoopback } from "../../protocol/loopback.ts";
@@ -16,7 +17,7 @@ import type { AgentSettings } from "../config/settings.ts";
  */
 export interface ChainView {
   readonly chain: string;
-  readonly chainId: number;
+  readonly chainId: ChainId;
   readonly nodes: readonly NodeView[];
   readonly hashes: readonly string[]; // one a node, "" where it did not answer
 }

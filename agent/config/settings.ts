@@ -1,11 +1,12 @@
 /**
  * config.json as types: what the agent reads, without its three secrets. Parsing is `config.ts`.
  */
+import type { ChainId, FamilyName } from "../../chains/family.ts";
 
 /** @public */
 export interface ChainSettings {
-  readonly family: "evm";
-  readonly chainId: number; // 1 … 2^53-1
+  readonly family: FamilyName;
+  readonly chainId: ChainId; // in the family's one spelling
   readonly nodes: readonly string[]; // 1 … 8 http or https addresses
   readonly confirmations: number | "finalized"; // 1 … 10000
   readonly feeModel?: string; // one of the family's; by the chain's id unless told
@@ -15,7 +16,7 @@ export interface ChainSettings {
 export interface CurrencySettings {
   readonly chain: string; // a key of chains
   readonly decimal: number; // 0 … 36
-  readonly contract?: string; // EIP-55; absent for the native coin
+  readonly contract?: string; // canonical; absent for the native coin
 }
 
 /**
@@ -32,6 +33,7 @@ export interface PolicySettings {
   readonly maxTipGwei?: string; // most that a version offers the block's maker, a unit of gas; 50 unless told
   readonly holdAbove?: string;
   readonly twoApproversAbove?: string;
+  readonly resignAbove?: string; // above it only a person has a dead version followed by another
   /** Of destinations that this agent has never paid; one of the two at least, 1 … 10080 minutes. */
   readonly newDestination?: { readonly holdAbove?: string; readonly delayMinutes?: number };
   readonly allow?: readonly string[]; // when not empty, only these destinations

@@ -3,8 +3,8 @@
  * each mistake has its own code and names its place. Pure: value in, settings out. Sources: EIP-55,
  * EIP-155, CAIP-2.
  */
-import { families, familyNamed, networkOf } from "../../chains/families.ts";
-import type { Family } from "../../chains/family.ts";
+import { families, familyNamed, networkOf, waitingOf } from "../../chains/families.ts";
+import { type ChainId, type Family, familyNames } from "../../chains/family.ts";
 import { expandPresets } from "../../chains/presets.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
@@ -23,7 +23,7 @@ const currencyKeys = ["chain", "decimal", "contract"];
 const presetKey = "preset";
 const feeKeys = ["maxFee", "maxFeePerDay"] as const;
 const tipKey = "maxTipGwei";
-const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove"] as const;
+const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove", "resignAbove"] as const;
 const sweepAmountKeys = ["maxFee", "maxFeePerDay", "maxTopUp", "maxTopUpPerDay"] as const;
 const newDestinationKeys = ["holdAbove", "delayMinutes"];
 const listKeys = ["allow", "deny"] as const;
@@ -63,6 +63,7 @@ export function readSettings(value: JsonValue): AgentSettings {
     if (other !== undefined) throw fault("CONFIG_CHAIN_TWICE", `chains ${other} and ${name} have the same chainId`);
     networks.set(network, name);
   }
+  oneOfEachWaiting(chains);
   const currencies = readEach(expanded.currencies, "currencies", (entry, path) => readCurrency(entry, path, chains));
   const assets = new Map<string, string>();
   for (const [id, currency] of Object.entries(currencies)) {
@@ -101,12 +102,8 @@ function readGatewayUrl(value: JsonValue): string {
 
 function readChain(value: JsonValue, path: string): ChainSettings {
   const chain = asObject(value, path, [...chainKeys, presetKey]);
-  const family = needed(chain, "family", path);
-  if (typeof family === "string" && familyNamed(family)?.exclusion === "waiting") {
-    throw fault("CONFIG_VALUE", `${path}: payouts on this chain are not offered yet; its deposits work at the gateway`);
-  }
-  if (family !== "evm") throw fault("CONFIG_VALUE", `${path}.family must be "evm"`);
-  const chainId = asInteger(needed(chain, "chainId", path), `${path}.chainId`, 1, Number.MAX_SAFE_INTEGER);
+  const family = readFamily(needed(chain, "family", path), path);
+  const chainId = readChainId(family, needed(chain, "chainId", path), `${path}.chainId`);
   const nodes = asList(needed(chain, "nodes", path), `${path}.nodes`, nodesMax).map((node, index) => {
     const text = asText(node, `${path}.nodes[${index}]`);
     if (parseUrl(text) === null) throw fault("CONFIG_NODE_URL", `${path}.nodes[${index}] is not an http or https address`);
@@ -118,10 +115,44 @@ function readChain(value: JsonValue, path: string): ChainSettings {
   if (typeof wanted === "string" && wanted !== "finalized") {
     throw fault("CONFIG_VALUE", `${path}.confirmations must be a whole number or "finalized"`);
   }
+  if (wanted !== "finalized" && !family.countsConfirmations) {
+    throw fault("CONFIG_VALUE", `${path}.confirmations must be "finalized": this chain says by itself which blocks are final`);
+  }
   const confirmations = wanted === "finalized" ? wanted : asInteger(wanted, `${path}.confirmations`, 1, confirmationsMax);
-  const feeModel =
-    chain.feeModel === undefined ? {} : { feeModel: readFeeModel(chain.feeModel, `${path}.feeModel`, families.evm) };
-  return { family: "evm", chainId, nodes, confirmations, ...feeModel };
+  const feeModel = chain.feeModel === undefined ? {} : { feeModel: readFeeModel(chain.feeModel, `${path}.feeModel`, family) };
+  return { family: family.name, chainId, nodes, confirmations, ...feeModel };
+}
+
+function readFamily(value: JsonValue, path: string): Family {
+  const family = typeof value === "string" ? familyNamed(value) : undefined;
+  if (family !== undefined) return family;
+  throw fault("CONFIG_VALUE", `${path}.family must be one of ${familyNames.map(quoted).join(", ")}`);
+}
+
+/** Where ids are numbers, a mistake is named in numbers. */
+function readChainId(family: Family, value: JsonValue, path: string): ChainId {
+  const id = family.readChainId(value);
+  if (id !== null) return id;
+  if (typeof family.readChainId(1) === "number") asInteger(value, path, 1, Number.MAX_SAFE_INTEGER);
+  throw fault("CONFIG_VALUE", `${path} is the id of no chain of this family`);
+}
+
+/**
+ * Bytes of a family whose versions end by waiting name no network: signed for one, they might be
+ * taken by another of the wallet's own.
+ */
+function oneOfEachWaiting(chains: Readonly<Record<string, ChainSettings>>): void {
+  const known = new Map<string, string>();
+  for (const [name, chain] of Object.entries(chains)) {
+    if (waitingOf(networkOf(chain)) === null) continue;
+    const other = known.get(chain.family);
+    if (other !== undefined)
+      throw fault(
+        "CONFIG_VALUE",
+        `chains ${other} and ${name} are of one family whose transactions name no network: a wallet takes one of them`,
+      );
+    known.set(chain.family, name);
+  }
 }
 
 function readFeeModel(value: JsonValue, path: string, { feeModels }: Family): string {
@@ -207,9 +238,9 @@ function asAmount(given: JsonValue, at: string, decimal: number): string {
 function readAddress(family: Family, value: JsonValue, path: string, code: "CONFIG_CONTRACT" | "CONFIG_ADDRESS"): string {
   const parsed = family.parseAddress(asText(value, path));
   if (parsed.ok) return parsed.address;
-  if (parsed.code === "ADDRESS_CHECKSUM") throw fault(code, `${path} is mistyped: its upper and lower case do not fit (EIP-55)`);
+  if (parsed.code === "ADDRESS_CHECKSUM") throw fault(code, `${path} is mistyped: its checksum does not fit`);
   if (parsed.code === "ADDRESS_ZERO") throw fault(code, `${path} is the zero address`);
-  throw fault(code, `${path} is not an address: 0x and 40 hex digits`);
+  throw fault(code, `${path} is not an address of this chain: ${parsed.detail ?? "0x and 40 hex digits"}`);
 }
 
 function readEach<T>(

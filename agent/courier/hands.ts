@@ -178,7 +178,7 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalSt
   if (effect.verb === "decline") metrics.count("declined");
   if (effect.verb === "observed" && withdrawal.state === "included") metrics.count("included");
   if (effect.verb === "observed" && effect.body.stage === "final") metrics.count("final");
-  if (effect.verb === "observed" && effect.body.stage !== "broadcast")
+  if (effect.verb === "observed" && effect.body.stage !== "broadcast" && effect.body.stage !== "dead")
     metrics.reached(effect.body.transactionId, effect.body.stage);
 }
 

@@ -47,6 +47,7 @@ const isSlot: Check = text(1, 160, /^[\x21-\x7e]+$/);
 const isBoolean: Check = (value) => typeof value === "boolean";
 const isPayload: Check = text(2, textMax, /^(?:0x)?(?:[0-9a-f]{2})+$/);
 const isTxHash: Check = text(0, 130, /^[0-9A-Za-z]*$/);
+const isHashText: Check = text(1, 130, /^[0-9A-Za-z]+$/);
 const isName: Check = text(1, approverMax, /^[\x21-\x7e]+$/);
 const isOptionalName: Check = text(0, approverMax, /^[\x21-\x7e]*$/);
 const isDetail: Check = anyText(0, 4096, "");
@@ -94,12 +95,13 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   RELEASED: { acked: isHead, released: isReleased },
   OBSERVED: {
     transactionId: isId,
-    stage: oneOf("broadcast", "included", "final"),
+    stage: oneOf("broadcast", "included", "final", "dead"),
     outcome: oneOf("", "paid", "reverted", "lost", "cancelled"),
     txHash: isTxHash,
     block: isTime,
   },
   ENDED: { ended: (value) => Array.isArray(value) && value.length <= listMax && value.every(isId) },
+  DEAD: { txHashes: (value) => Array.isArray(value) && value.length <= listMax && value.every(isHashText) },
   UNSTUCK: { transactionId: isId, act: oneOf("replace", "cancel"), approver: isName },
   PAUSED: { paused: isBoolean, approver: isName },
   REPORTED: { acked: isHead },

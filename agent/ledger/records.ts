@@ -141,7 +141,7 @@ export type RecordBody =
   | {
       readonly kind: "OBSERVED";
       readonly transactionId: string;
-      readonly stage: "broadcast" | "included" | "final";
+      readonly stage: "broadcast" | "included" | "final" | "dead"; // dead: of this transaction alone
       readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
       readonly txHash: string;
       readonly block: number;
@@ -151,7 +151,15 @@ export type RecordBody =
    * forgotten.
    */
   | { readonly kind: "ENDED"; readonly ended: readonly string[] }
-  /** A person has the INTENT that follows made, by the verb that `act` names. */
+  /**
+   * The gateway's signed word that no block can take these transactions any more, and none has one
+   * of them.
+   */
+  | { readonly kind: "DEAD"; readonly txHashes: readonly string[] }
+  /**
+   * A person has the INTENT that follows made, by the verb that `act` names. Where versions end by
+   * waiting none follows: the next version may be made, or none any more.
+   */
   | { readonly kind: "UNSTUCK"; readonly transactionId: string; readonly act: "replace" | "cancel"; readonly approver: string }
   /** A person stopped new signatures, or lets them go on. */
   | { readonly kind: "PAUSED"; readonly paused: boolean; readonly approver: string }

@@ -4,10 +4,11 @@
  * came in is wiped. Pure; the stream is main.ts's.
  */
 import { families } from "../../chains/families.ts";
+import { type ChainId, familyNames } from "../../chains/family.ts";
 import { decimalMax } from "../../protocol/amount.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
-import { boolean, hex, integer, list, object, oneOf, type Reader, record, string } from "../../protocol/shape.ts";
+import { boolean, hex, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../../protocol/shape.ts";
 import type { CurrencySettings, PolicySettings, SignerSettings } from "../config/settings.ts";
 
 const settingsBytesMax = 1_048_576;
@@ -34,17 +35,27 @@ const policy: Reader<PolicySettings> = object(
     holdAbove: amount,
     maxTipGwei: amount,
     twoApproversAbove: amount,
+    resignAbove: amount,
     newDestination,
     allow: addresses,
     deny: addresses,
     sweeps,
   },
 );
+/** As config.json's reader spelled it: some family's id in its one spelling. */
+const chainId: Reader<ChainId> = (value, path) => {
+  const isOne = Object.values(families).some(({ readChainId }) => readChainId(value) === value);
+  if (!isOne) throw shapeFault(path, "must be a chain's id");
+  return value as ChainId;
+};
 const named = { keysMax: 256, keyPattern: /^[A-Za-z0-9_-]{1,64}$/ };
 
 const settings: Reader<SignerSettings> = object({
   chains: record(
-    object({ family: oneOf("evm"), chainId: integer({ min: 1 }) }, { feeModel: oneOf(...families.evm.feeModels) }),
+    object(
+      { family: oneOf(...familyNames), chainId },
+      { feeModel: oneOf(...Object.values(families).flatMap((one) => one.feeModels)) },
+    ),
     named,
   ),
   currencies: record(currency, named),

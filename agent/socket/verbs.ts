@@ -13,11 +13,13 @@ import type { EachAnswers, EachRequest, EachVerb } from "./each.ts";
 import type { CountRequest, FirstSlotView } from "./first-slot.ts";
 import type { RecoveryPlan, SpendView } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
+import type { ResignView, StuckView } from "./stuck.ts";
 import type { SignerSummary } from "./summary.ts";
 
 export type { CourierStatus, WaitView } from "./courier-status.ts";
 export type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView, SpendView } from "./recovery-plan.ts";
 export type { WithdrawalState } from "./states.ts";
+export type { ResignView, StuckView } from "./stuck.ts";
 
 /**
  * One signed version of a withdrawal. `raw` is present only once released.
@@ -30,6 +32,10 @@ export interface VersionView {
   readonly feeMax: string; // the most it may cost, in units of the fee coin
   readonly signedAt: number;
   readonly raw?: string;
+  /** Chain time, milliseconds since 1970: as `SignedEntry.until`. */
+  readonly until?: number;
+  /** Who has said that it is dead; absent while nobody has. Another version needs both. */
+  readonly dead?: "gateway" | "courier" | "both";
   /** Pays nothing, to the paying account itself. */
   readonly isCancel?: true;
   /**
@@ -104,8 +110,8 @@ export interface CourierRequests {
   admit: { readonly frame: string };
   sign: { readonly transactionId: string; readonly facts: Facts };
   /**
-   * Same token, higher fee. `above` is the version being replaced; a repeat answers the version
-   * already made.
+   * Same token, higher fee; where versions end by waiting, the next one once all before are dead.
+   * `above` is the version being replaced; a repeat answers the version already made.
    */
   replace: { readonly transactionId: string; readonly above: number; readonly facts: Facts };
   /** An ack envelope, whole, base64. */
@@ -113,10 +119,12 @@ export interface CourierRequests {
   decline: { readonly transactionId: string; readonly code: string };
   observed: {
     readonly transactionId: string;
-    readonly stage: "broadcast" | "included" | "final";
+    readonly stage: "broadcast" | "included" | "final" | "dead";
     readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
     readonly txHash: string;
-    readonly block: number; // 0 when not in a block
+    // 0 when not in a block; of one that is dead the final block seen past its end
+    readonly block: number;
+    readonly witnesses?: number; // with dead and nothing else: nodes that said so
   };
   each: EachRequest<CourierRequests[EachVerb]>;
   adopt: CountRequest;
@@ -204,6 +212,8 @@ export interface SignerStatus {
    * whose slot comes first.
    */
   readonly stuck: StuckView | null;
+  /** Absent when nobody's word is wanted for another version. */
+  readonly resign?: ResignView;
   readonly ledgerWritable: boolean;
   readonly isolation: string; // L0 … L3 with the reason, e.g. "L0 one user"
   readonly encKeyFrom: string; // credential | file | terminal | config
@@ -238,17 +248,6 @@ export interface PausedView {
   readonly approver: string;
 }
 
-/** @public */
-export interface StuckView {
-  readonly transactionId: string;
-  readonly state: WithdrawalState;
-  readonly network: string; // CAIP-2
-  readonly slot: string; // "" while nothing is bound
-  readonly since: number; // ledger time
-  readonly afterMinutes: number; // as in config.json
-  readonly isCancelling: boolean;
-}
-
 /**
  * What a person wants of a withdrawal that does not go on. Figures as the family spells them, ""
  * for the signer's own choice.
@@ -267,6 +266,7 @@ export interface UnstickWish {
 export interface UnstickPlan {
   readonly act: "replace" | "cancel"; // a dearer version of what was cancelled is a cancel
   readonly version: number;
+  // empty where versions end by waiting: the order only says that there may be another, or none
   readonly facts: Facts;
 }
 
@@ -283,6 +283,7 @@ export interface LimitView {
   readonly maxPerDay: string;
   readonly holdAbove: string;
   readonly twoApproversAbove: string;
+  readonly resignAbove: string;
   // 0 for no delay
   readonly newDestination: { readonly holdAbove: string; readonly delayMinutes: number };
   readonly maxFee: string;

@@ -26,6 +26,8 @@ const slots: Slots = {
   // Two texts without a leading zero: the longer number is the larger.
   compare: (a, b) => (a.length === b.length ? (a < b ? -1 : Number(a > b)) : a.length - b.length),
   between: (from, before) => (BigInt(before) > BigInt(from) ? BigInt(before) - BigInt(from) : 0n),
+  blocksLater: true,
+  isCounted: true,
   say: (slot) => `nonce ${slot}`,
   word: "nonce",
 };
@@ -37,7 +39,7 @@ export const evm: Family = {
   slots,
   fees,
   feeModels,
-  exclusion: "slot",
+  exclusion: { kind: "slot" },
   countsConfirmations: true,
   namesEveryPayment: false, // coins that a contract sends on have no transaction to the address
   readChainId: (value) => (Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : null),

@@ -5,10 +5,10 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Found, PaidFrom, PaidToken, PayerNodes, SignedVersion, Verdict, WantedPayment } from "../nodes.ts";
-import { encodeTransferCall } from "./erc20.ts";
+import { createDecimals } from "../providers/node-decimals.ts";
+import { decimalsCall, encodeTransferCall } from "./erc20.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
 import type { EvmNodes } from "./node.ts";
-import { createDecimals } from "./node-decimals.ts";
 import { outcomeOf, type Sent } from "./verdict.ts";
 
 /**
@@ -33,7 +33,7 @@ const countedFrom = 4;
  * @public
  */
 export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock: () => number): PayerNodes {
-  const decimals = createDecimals(nodes, clock);
+  const decimals = createDecimals((contract) => decimalsOf(nodes, contract), clock);
   const workOf = createWork(nodes, clock);
   const codes = new Map<string, { readonly atMs: number; readonly has: boolean }>();
   const balances = new Map<string, { readonly key: string; readonly units: ReadonlyMap<string, bigint> }>();
@@ -146,6 +146,13 @@ export function createWork(
  */
 function withRoom(gas: bigint, isDataInGas: boolean): bigint {
   return isDataInGas ? gas * 2n : (gas * 5n + 3n) / 4n;
+}
+
+/** On the word of enough nodes; null where no contract of a token stands. */
+async function decimalsOf(nodes: EvmNodes, contract: string): Promise<bigint | null> {
+  const answer = await nodes.agreedCall(contract, decimalsCall);
+  if (answer === null || !/^0x[0-9a-f]{64}$/.test(answer)) return null;
+  return BigInt(answer);
 }
 
 /** The gas of a call, with room. */

@@ -8,9 +8,11 @@ import * as transactions from "./transaction.ts";
 export const evmTransactions: Transactions = {
   build: ({ contract, destination, amountUnits, ...slot }, facts) =>
     transactions.buildTransfer({ ...numbersOf(slot, facts), contract, destination, amountUnits }),
-  buildCancel: (slot, facts) => transactions.buildCancel({ ...numbersOf(slot, facts), account: slot.account }),
-  describe: (unsigned, facts) => described(transactions.describe(unsigned), facts),
-  describeCancel: (unsigned, account, facts) => described(transactions.describeCancel(unsigned, account), facts),
+  describe: (unsigned, { facts }) => described(transactions.describe(unsigned), facts),
+  cancels: {
+    build: (slot, facts) => transactions.buildCancel({ ...numbersOf(slot, facts), account: slot.account }),
+    describe: (unsigned, { account, facts }) => described(transactions.describeCancel(unsigned, account), facts),
+  },
   digests: (unsigned) => [transactions.digestOf(unsigned)],
   attach: (unsigned, signatures, account) =>
     transactions.attachSignature(unsigned, signatures.length === 1 ? (signatures[0] as Uint8Array) : new Uint8Array(0), account),
@@ -39,7 +41,7 @@ function described(read: ReturnType<typeof transactions.describe>, facts: Facts)
   const beside = feesBeside(facts);
   const inBytes = { gasLimit: `${gasLimit}`, maxFeePerGas: `${maxFeePerGas}`, maxPriorityFeePerGas: `${maxPriorityFeePerGas}` };
   const description: Description = {
-    ...{ network: networkOf(chainId), slot: `${nonce}`, contract, destination, amountUnits },
+    ...{ network: networkOf(chainId), account: "", slot: `${nonce}`, contract, destination, amountUnits },
     facts: { ...inBytes, ...beside.facts },
     feeMaxUnits: feeMaxWei + beside.dataFeeWei,
   };

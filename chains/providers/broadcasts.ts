@@ -1,8 +1,10 @@
 /** One answer to signed bytes out of those of several nodes. Pure. */
 import type { BroadcastAnswer, BroadcastOutcome } from "../nodes.ts";
 
-/** The most useful outcome first; unsent only when every node says so. */
-const order: readonly BroadcastOutcome[] = ["accepted", "known", "slot-consumed", "underpriced", "funds", "unknown", "unsent"];
+/** The most useful outcome first; expired and unsent only when no node may have taken the bytes. */
+const order: readonly BroadcastOutcome[] = [
+  ...(["accepted", "known", "slot-consumed", "underpriced", "funds", "unknown", "expired", "unsent"] as const),
+];
 
 /**
  * One answer out of those of all nodes. Of none: unsent.

@@ -9,6 +9,7 @@ import { readFields, wordsOf } from "./answers.ts";
 
 const outcomes: Readonly<Record<string, BroadcastOutcome>> = {
   DUP_TRANSACTION_ERROR: "known",
+  TRANSACTION_EXPIRATION_ERROR: "expired",
   BANDWITH_ERROR: "funds", // spelled so by the node: no coins for its bandwidth
 };
 const lackOfFunds = /balance is not sufficient|not enough energy|insufficient (?:fee|balance)/i;

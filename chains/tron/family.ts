@@ -1,18 +1,18 @@
 /**
  * The Tron family behind the offline door: the chain counts no payments of an account, so a slot is
- * an ordinal that the signer gives out, and a second payment is excluded by waiting (waiting.ts),
- * which nobody offers yet. Wallets agree
- * on no payment link: several read `tron:` with an amount of TRX alone, some refuse it, and none
- * names the token and its exact amount. Sources: CAIP-2, SLIP-44; TIP-17 for what a link would be.
+ * an ordinal that the signer gives out, and a second payment is excluded by waiting (waiting.ts).
+ * Wallets agree on no payment link: several read `tron:` with an amount of TRX alone, some refuse
+ * it, and none names the token and its exact amount. Sources: CAIP-2, SLIP-44; TIP-17 for what a
+ * link would be.
  */
 
-import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import { pathsOf } from "../curve/account-node.ts";
 import { accountsBy } from "../curve/account-proof.ts";
 import type { Description, Family } from "../family.ts";
 import { addressOfPublicKey, depositAddressOf, parseAddress } from "./address.ts";
 import * as fees from "./fees.ts";
 import { coinType, namespace, nativeDecimal, networkOf, readChainId } from "./network.ts";
+import { lifeMsMax, marginMs, stamp, stamped, untilMs } from "./waiting.ts";
 
 const ordinalForm = /^(?:0|[1-9][0-9]{0,15})$/;
 const ordinalMax = BigInt(Number.MAX_SAFE_INTEGER);
@@ -33,13 +33,6 @@ const slots = {
   say: (slot: string): string => `payment ${slot}`,
 };
 
-const noBidding = "nobody bids for a place on this chain";
-
-/** Of a version that waits there is no dearer one. */
-function dearer(): never {
-  throw new AgentError("UNSTICK_FEES", "none", noBidding);
-}
-
 const offers = {
   decimal: nativeDecimal,
   tipDecimal: 0,
@@ -52,10 +45,7 @@ const offers = {
   tipOf: (): bigint => 0n,
   workOf: fees.workOf,
   first: fees.first,
-  dearer,
-  dearerAt: dearer,
-  leastTip: (): bigint => 0n,
-  unstick: (): Refusal => refuse("UNSTICK_FEES", noBidding),
+  bidding: null,
   tooLittle: ({ contract, facts }: Pick<Description, "contract" | "facts">): string | null => fees.tooLittle(contract, facts),
   unbounded: (): string | null => null,
   say: fees.say,
@@ -69,7 +59,7 @@ export const tron = {
   slots,
   fees: offers,
   feeModels: [],
-  exclusion: "waiting",
+  exclusion: { kind: "waiting", marginMs, lifeMsMax, untilMs, stamp, stamped },
   countsConfirmations: false,
   namesEveryPayment: true, // those that contracts send on stand in their receipts
   readChainId,

@@ -8,29 +8,17 @@
  * Manager.validateCommon (expiration is held against the time of the block before).
  */
 import { AgentError } from "../../protocol/fault.ts";
+import type { DeadQuestion, Death } from "../nodes.ts";
 import { inWaves } from "../waves.ts";
 import type { BlockHead } from "./answers.ts";
 import { type Blocks, notTogether } from "./node-blocks.ts";
-import { marginMs } from "./waiting.ts";
-
-/** @public */
-export interface DeadQuestion {
-  readonly txHash: string;
-  readonly untilMs: number; // its expiration
-}
-
-/** @public */
-export interface Death {
-  readonly isDead: boolean;
-  readonly chainMs: number; // of the newest solidified block that enough nodes have
-  readonly witnesses: number;
-}
+import { lifeMsMax, marginMs } from "./waiting.ts";
 
 /**
  * The longest life of a transaction of ours, and a minute more: none is signed to live longer, and
  * none can be in a block before the one it refers to.
  */
-const lifeMsMax = 660_000;
+const lookBackMs = lifeMsMax + 60_000;
 const blocksAtOnce = 4;
 const blocksPerCall = 600;
 const runsMax = 64;
@@ -56,12 +44,12 @@ export function createDead(blocks: Blocks, witnesses: number): (versions: readon
 
   return async (versions) => {
     const head = await blocks.solidHead();
-    const alive: Death = { isDead: false, chainMs: head.timestampMs, witnesses };
+    const alive: Death = { isDead: false, chainMs: head.timestampMs, block: head.number, witnesses };
     const untilMs = Math.max(...versions.map((one) => one.untilMs)) + marginMs;
     if (versions.length === 0 || head.timestampMs <= untilMs) return alive;
     const ids = new Set(versions.map(({ txHash }) => txHash));
     const key = JSON.stringify(versions.map(({ txHash, untilMs: until }) => [txHash, until]));
-    const fromMs = Math.min(...versions.map((one) => one.untilMs)) - lifeMsMax;
+    const fromMs = Math.min(...versions.map((one) => one.untilMs)) - lookBackMs;
     const run = runs.get(key) ?? keepRun(key, await begin(blocks, head, fromMs));
     const found = await readOn(blocks, run, head.number, untilMs, ids);
     if (found === "torn") {

@@ -12,21 +12,23 @@ import type {
   Found,
   NodeLog,
   PaidFrom,
+  PaidToken,
   PayerNodes,
   SignedVersion,
   Verdict,
   WantedPayment,
 } from "../nodes.ts";
 import { firstGood } from "../providers/broadcasts.ts";
+import { createDecimals, type Decimals } from "../providers/node-decimals.ts";
 import { disagreement } from "../providers/node-pool.ts";
 import type { BlockHead, Trial } from "./answers.ts";
 import { readBroadcast } from "./broadcast.ts";
 import { workActivation, workCoin } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
 import { type Blocks, blockQuestion, createBlocks, idOf, type Shown } from "./node-blocks.ts";
-import { createDead, type DeadQuestion, type Death } from "./node-dead.ts";
+import { createDead } from "./node-dead.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
-import { accountQuestion, pricesQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
+import { accountQuestion, decimalsQuestion, pricesQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
 import { decodeMessage } from "./protobuf.ts";
 import { encodeTransferCall } from "./trc20.ts";
 import { outcomeOf } from "./verdict.ts";
@@ -35,7 +37,7 @@ import { outcomeOf } from "./verdict.ts";
 export interface PayerOptions {
   readonly urls: readonly string[];
   readonly chainId: string; // as readChainId spells it
-  readonly contracts: readonly string[]; // the tokens whose balances count
+  readonly tokens: readonly PaidToken[]; // whose balances count
   readonly clock: () => number; // milliseconds, never running back
   readonly log: NodeLog;
   readonly timeoutMs?: number; // of one exchange, default 5000
@@ -43,14 +45,10 @@ export interface PayerOptions {
 }
 
 /**
- * As the doors have it, but for the decimals of tokens, which nobody asks here; and `dead`, which
- * families without slots have.
+ * As the doors have it, with `dead`.
  * @public
  */
-export interface TronPayer extends Omit<PayerNodes, "facts"> {
-  facts(account: string): Promise<Omit<BlockFacts, "unfit">>;
-  dead(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
-}
+export type TronPayer = PayerNodes & Required<Pick<PayerNodes, "dead">>;
 
 const timeoutMsDefault = 5_000;
 const patienceMsDefault = 15_000;
@@ -59,18 +57,22 @@ const energySpread = 2n;
 /** A slow provider does not hold up what the others say. */
 const graceMs = 500;
 
-/** Opens no connection before the first question. @throws NODE_URL @public */
+/**
+ * Opens no connection before the first question. @throws NODE_URL
+ * @public
+ */
 export function createPayer(options: PayerOptions): TronPayer {
-  const { urls, chainId, contracts, clock, log } = options;
+  const { urls, chainId, tokens, clock, log } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
   const pool = createPool({ urls, chainId, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
   const blocks = createBlocks(pool);
   const dead = createDead(blocks, pool.witnessesMin);
+  const decimals = createDecimals((contract) => decimalsOf(pool, contract), clock);
   return {
     status: pool.status,
     close: pool.close,
     tip: async () => idOf(await blocks.head()),
-    facts: (account) => factsOf(pool, blocks, contracts, account),
+    facts: (account) => factsOf(pool, blocks, { tokens, decimals }, account),
     work: (account, payment) => workOf(pool, account, payment),
     places: (_, wanted) => Promise.all(wanted.map(({ txHashes }) => placeOf(pool, blocks, txHashes).catch(unanswered))),
     verdict: (payment, versions) => verdictOf(blocks, payment, versions),
@@ -88,6 +90,12 @@ export function createPayer(options: PayerOptions): TronPayer {
   };
 }
 
+/** On the word of enough nodes. For the watcher as well. */
+export function decimalsOf(pool: NodePool, contract: string): Promise<bigint> {
+  const ask = (node: PoolNode) => pool.ask(node, decimalsQuestion("/walletsolidity", contract));
+  return pool.agree(ask, String, `decimals of ${contract}`);
+}
+
 /** The chain counts no transactions of an account. */
 function uncounted(witnesses: number): Counters {
   return { latest: 0n, pending: 0n, final: 0n, witnesses, isSame: true };
@@ -96,13 +104,16 @@ function uncounted(witnesses: number): Counters {
 async function factsOf(
   pool: NodePool,
   blocks: Blocks,
-  contracts: readonly string[],
+  { tokens, decimals }: { readonly tokens: readonly PaidToken[]; readonly decimals: Decimals },
   account: string,
-): ReturnType<TronPayer["facts"]> {
+): Promise<BlockFacts> {
   const [head, { solid, price }] = await Promise.all([blocks.head(), marketOf(pool, blocks)]);
   const balances = new Map<string, bigint>();
-  const readToken = async (contract: string): Promise<void> => {
+  const readToken = async (token: PaidToken): Promise<void> => {
+    const { contract } = token;
     try {
+      // A token that counts otherwise than configured has no funds here: nothing of it is signed.
+      if (!(await decimals.confirmed(token))) return;
       const ask = (node: PoolNode) => pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
       balances.set(contract, await pool.agree(ask, String, "balance"));
     } catch (error) {
@@ -114,8 +125,9 @@ async function factsOf(
     const ask = (node: PoolNode) => pool.ask(node, accountQuestion("/walletsolidity", account));
     balances.set("", (await pool.agree(ask, ({ balanceSun }) => `${balanceSun}`, "balance")).balanceSun);
   };
-  await Promise.all([readCoins(), ...contracts.map(readToken)]);
-  return { number: head.number, finalNumber: solid.number, price, balances, accountHasCode: false };
+  await Promise.all([readCoins(), ...tokens.map(readToken)]);
+  const unfit = decimals.unfit();
+  return { number: head.number, finalNumber: solid.number, price, balances, unfit, accountHasCode: false };
 }
 
 /**

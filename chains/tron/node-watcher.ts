@@ -21,10 +21,10 @@ import type { Block, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 import { first, most } from "./fees.ts";
 import { type Blocks, createBlocks, headQuestion, idOf } from "./node-blocks.ts";
-import { createDead, type DeadQuestion, type Death } from "./node-dead.ts";
-import { marketOf, workOf } from "./node-payer.ts";
+import { createDead } from "./node-dead.ts";
+import { decimalsOf, marketOf, workOf } from "./node-payer.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
-import { accountQuestion, decimalsQuestion, tokenBalanceQuestion } from "./node-questions.ts";
+import { accountQuestion, tokenBalanceQuestion } from "./node-questions.ts";
 import { decodeTransferCall } from "./trc20.ts";
 import { judgePayout, type VersionEvidence } from "./verdict.ts";
 
@@ -38,10 +38,11 @@ export interface WatcherOptions {
   readonly patienceMs?: number; // of one question to a provider that is asked too much, default 60000
 }
 
-/** As the doors have it, and `dead`, which families without slots have. @public */
-export interface TronWatcher extends WatcherNodes {
-  dead(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
-}
+/**
+ * As the doors have it, with `dead`.
+ * @public
+ */
+export type TronWatcher = WatcherNodes & Required<Pick<WatcherNodes, "dead">>;
 
 const timeoutMsDefault = 15_000;
 const patienceMsDefault = 60_000;
@@ -72,8 +73,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       return Math.floor((head?.timestampMs ?? 0) / 1000);
     },
     balance: (account, contract, block) => balanceAt(pool, account, contract, block),
-    decimals: (contract) =>
-      pool.agree((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)), String, `decimals of ${contract}`),
+    decimals: (contract) => decimalsOf(pool, contract),
     payments: (some, contracts, addresses, isAgreed) => paymentsIn(blocks, some, contracts, addresses, isAgreed),
     spends: (some, accounts) => some.flatMap((one) => spendsIn(one, accounts)),
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,
@@ -98,22 +98,16 @@ function contentOf({ content }: WatchedBlock): Block {
 }
 
 /**
- * Nodes tell balances of the newest solidified block alone, so one counts only when that was the
- * block asked for both before and after. @throws NODE_NO_BLOCK when the chain has moved on
+ * Nodes tell balances of the newest solidified block alone: what was there at the block asked for
+ * or at a later one, by nodes that may stand at two of them. @throws NODE_NO_BLOCK when a node has
+ * not come so far
  */
 function balanceAt(pool: NodePool, account: string, contract: string, block: number): Promise<bigint> {
-  const stand = async (node: PoolNode): Promise<void> => {
-    const { number } = await pool.ask(node, headQuestion("/walletsolidity", null));
-    if (number !== block) throw new AgentError("NODE_NO_BLOCK", "none", "the node stands at another block", { number });
-  };
   const ask = async (node: PoolNode): Promise<bigint> => {
-    await stand(node);
-    const units =
-      contract === ""
-        ? (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun
-        : await pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
-    await stand(node);
-    return units;
+    const { number } = await pool.ask(node, headQuestion("/walletsolidity", null));
+    if (number < block) throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
+    if (contract !== "") return pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
+    return (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun;
   };
   return pool.agree(ask, String, `balance of ${account}`);
 }

@@ -11,14 +11,10 @@ import { addressBytes, parseAddress } from "./address.ts";
 import { sha256, txHashOf } from "./hash.ts";
 import { encodeMessage } from "./protobuf.ts";
 import { decodeRawData, encodeRawData, type Transfer } from "./raw-data.ts";
+import { lifeMsMax } from "./waiting.ts";
 
 /** The chain's own bound of a fee limit, 15,000 TRX (getMaxFeeLimit). */
 const feeLimitMax = 15_000_000_000n;
-/**
- * A payment that is not in a block by then is dead. The chain takes up to a day; a payment that
- * waits for its end waits no longer than this.
- */
-const lifeMsMax = 600_000n;
 /** Times stay exact integers wherever they are numbers. */
 const timeMax = BigInt(Number.MAX_SAFE_INTEGER);
 const word63Max = 2n ** 63n - 1n;
@@ -116,8 +112,8 @@ function rangeRefusal(transfer: Transfer): Refusal | null {
     ["amountUnits", transfer.amountUnits, 1n, isCoin ? word63Max : word256Max],
     ["refBlockBytes", transfer.refBlockBytes, 0n, 0xffffn],
     ["refBlockHash", transfer.refBlockHash, 0n, word64Max],
-    ["timestampMs", timestampMs, 1n, timeMax - lifeMsMax],
-    ["expirationMs", expirationMs, timestampMs + 1n, timestampMs + lifeMsMax],
+    ["timestampMs", timestampMs, 1n, timeMax - BigInt(lifeMsMax)],
+    ["expirationMs", expirationMs, timestampMs + 1n, timestampMs + BigInt(lifeMsMax)],
     ["feeLimitSun", transfer.feeLimitSun, isCoin ? 0n : 1n, isCoin ? 0n : feeLimitMax],
   ];
   for (const [name, value, min, max] of bounds) {

@@ -3,39 +3,21 @@
  * network, no slot and no prices: those are told beside them, by whoever recorded them.
  */
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
-import type { Facts, Payment } from "../family.ts";
+import type { Described, Facts, Payment, Told, Transactions } from "../family.ts";
 import { type Figures, factsOf, figuresOf, most, read, unfit } from "./fees.ts";
 import { chainIdOf } from "./network.ts";
 import type { Transfer } from "./raw-data.ts";
 import * as transactions from "./transaction.ts";
 
-/**
- * What was recorded beside the bytes.
- * @public
- */
-export interface Told {
-  readonly network: string; // CAIP-2
-  readonly slot: string;
-  readonly facts: Facts;
-}
-
-/** @public */
-export type Described =
-  | {
-      readonly ok: true;
-      readonly description: Payment & { readonly facts: Facts; readonly feeMaxUnits: bigint };
-    }
-  | Refusal;
-
 /** The facts that the bytes carry. */
 const carried = ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun"] as const;
 
 /** @public */
-export const tronTransactions = {
+export const tronTransactions: Transactions = {
   build,
   describe,
-  digests: (unsigned: Uint8Array): readonly Uint8Array[] => [transactions.digestOf(unsigned)],
-  attach: (unsigned: Uint8Array, signatures: readonly Uint8Array[], account: string) =>
+  digests: (unsigned) => [transactions.digestOf(unsigned)],
+  attach: (unsigned, signatures, account) =>
     transactions.attachSignature(unsigned, signatures.length === 1 ? (signatures[0] as Uint8Array) : new Uint8Array(0), account),
   cancels: null,
 };

@@ -15,6 +15,13 @@ import { factsOf, figuresOf } from "./fees.ts";
 export const marginMs = 120_000;
 
 /**
+ * A payment that is not in a block so long after its stamp is dead. The chain takes up to a day; a
+ * payment that waits for its end waits no longer than this.
+ * @public
+ */
+export const lifeMsMax = 600_000;
+
+/**
  * Chain time, milliseconds since 1970: no block whose parent is past it takes the version.
  * @public
  */

@@ -55,6 +55,7 @@ export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[]
   const findings = new Findings();
   signerProblems(status, findings);
   stuckProblem(status, findings);
+  resignProblem(status, findings);
   roomProblems(status, findings);
   configProblems(status, seen, findings);
   const { courier } = status;
@@ -115,6 +116,17 @@ function stuckHint(id: string, state: WithdrawalState, isCancelling: boolean): s
   if (state === "quarantined") return `${typed(`approve ${id}`)}, or cancel in its place`;
   if (state === "approved" || state === "intent" || state === "signed") return typed(`show ${id}`);
   return isCancelling ? typed(`replace ${id}`) : `${typed(`replace ${id}`)}, or cancel in its place`;
+}
+
+function resignProblem({ resign }: SignerStatus, findings: Findings): void {
+  if (resign === undefined) return;
+  const { transactionId, network, slot, versions } = resign;
+  const made = versions === 1 ? "its version is dead" : `its ${versions} versions are dead`;
+  findings.found(
+    "WITHDRAWAL_WAITS_FOR_PERSON",
+    `withdrawal ${transactionId} (${saySlot(network, slot)}) is not paid and ${made}: a person decides on another one`,
+    `${typed(`replace ${transactionId}`)}, or cancel in its place`,
+  );
 }
 
 const recoveryWords: Readonly<Record<string, string>> = {

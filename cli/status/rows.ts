@@ -91,6 +91,7 @@ function amountWords(one: LimitView): string {
   const hour = one.maxPerHour === "" ? [] : [`hour ${one.usedInHour} of ${one.maxPerHour}`];
   const held = one.holdAbove === "" ? [] : [`held above ${one.holdAbove}`];
   if (one.twoApproversAbove !== "") held.push(`two people above ${one.twoApproversAbove}`);
+  if (one.resignAbove !== "") held.push(`another version by a person above ${one.resignAbove}`);
   const { holdAbove, delayMinutes } = one.newDestination;
   if (holdAbove !== "") held.push(`a new destination held above ${holdAbove}`);
   if (delayMinutes > 0) held.push(`a new destination waits ${delayMinutes} min`);

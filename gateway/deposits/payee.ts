@@ -1,7 +1,7 @@
 /**
- * Whose account takes a merchant's next deposit: that of its paired agent, else the one of the
- * chain's family that the merchant was created with to receive alone. Each place in an account is
- * taken inside the transaction that makes the request. Sources: docs/api.md, Deposit request;
+ * Whose account takes a merchant's next deposit: that of its paired agent where it has one of the
+ * chain's family, else the one of that family that the merchant was created with to receive alone.
+ * Each place in an account is taken inside the transaction that makes the request. Sources: docs/api.md, Deposit request;
  * docs/keystore.md section 1.
  */
 import { familyOf } from "../../chains/families.ts";
@@ -28,8 +28,8 @@ export interface Payee {
 export function takeAddress(database: Database, merchant: string, currency: GatewayCurrency): Payee | Answer {
   const family = familyOf(currency.network);
   const agent = liveAgent(database, merchant, "deposits_not_ready");
-  // No agent has accounts of a family whose payouts are not offered.
-  if (!isAnswer(agent) && family.exclusion === "slot") return underAgent(database, agent, currency);
+  // An agent has accounts of the families of its own chains alone.
+  if (!isAnswer(agent) && depositsIdOn(agent, currency.network) !== "") return underAgent(database, agent, currency);
   const key = receivingKeyOf(database, merchant, family.name);
   if (key === undefined) {
     const isReady = !isAnswer(agent) || hasReceivingKey(database, merchant);

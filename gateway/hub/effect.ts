@@ -24,6 +24,12 @@ export interface Around {
   readonly known: SignatureRow | null; // the version that a signed entry speaks of
   readonly slotOwner: string | null; // which withdrawal holds a signed entry's slot
   readonly hashOwner: string | null; // which withdrawal a signed entry's txHash belongs to
+  readonly isDead: boolean; // it was signed, and every version but the one spoken of is dead
+  /**
+   * Whether the agent took the greeting of the connection that it speaks over, so that this
+   * database is whole. Else it may tell again what a database that was put back has forgotten.
+   */
+  readonly isGreeted: boolean;
 }
 
 /** Columns of the withdrawal's row that change. */
@@ -40,6 +46,11 @@ export type Effect =
   | { readonly kind: "answer"; readonly change: Change }
   | { readonly kind: "sign"; readonly change: Change; readonly newVersion: boolean; readonly newSlot: boolean }
   | { readonly kind: "advance"; readonly change: Change }
+  /**
+   * Over by the agent's word, told again: it counts once this database says that all versions are
+   * dead.
+   */
+  | { readonly kind: "expire"; readonly code: string }
   | { readonly kind: "alarm"; readonly code: string; readonly locked: boolean }
   /**
    * The agent's operator stopped new signatures, or lets them go on: orders are taken as before and
@@ -90,6 +101,7 @@ export function effectOf(entry: Entry, around: Around): Effect {
 
 function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Around): Effect {
   const { isSigned } = around;
+  const isOver = entry.decision === "expired" && waits(row.network);
   if (entry.address !== "" && row.receiverAddress !== "" && entry.address !== row.receiverAddress) {
     return contradiction(`transaction ${row.id} was decided for ${entry.address}, asked for ${row.receiverAddress}`);
   }
@@ -102,7 +114,12 @@ function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Aroun
     const moves = row.status === 0 && unsignedStages.has(row.stage);
     return { kind: "answer", change: moves ? { stage, code: entry.code, ...address } : address };
   }
-  if (isSigned) return contradiction(`transaction ${row.id} was ${entry.decision} after it had been signed`);
+  if (isSigned && !isOver) return contradiction(`transaction ${row.id} was ${entry.decision} after it had been signed`);
+  if (isSigned && row.status === 1) return contradiction(`transaction ${row.id} was expired after the chain had paid it`);
+  if (isSigned && !around.isDead) {
+    if (row.status === 0 && !around.isGreeted) return { kind: "expire", code: entry.code || entry.decision };
+    return contradiction(`transaction ${row.id} was expired while a version of it is not dead`);
+  }
   if (row.status !== 0) return { kind: "answer", change: {} };
   return { kind: "answer", change: { status: 2, stage: entry.decision, code: entry.code || entry.decision } };
 }
@@ -136,8 +153,17 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
       `version ${entry.version} of transaction ${row.id} was signed as ${known.txHash} and as ${entry.txHash}`,
     );
   }
+  const { until = 0 } = entry;
+  if (waits(entry.network) !== until > 0 || (known !== null && known.untilMs !== until)) {
+    return contradiction(`version ${entry.version} of transaction ${row.id} was signed until ${until}`);
+  }
   if (known === null && around.hashOwner !== null) {
     return contradiction(`${entry.txHash} of transaction ${row.id} is known as a version of ${around.hashOwner}`);
+  }
+  // One version at a time: nothing but waiting keeps the earlier one out of a block.
+  const isAlone = row.status === 0 && (!around.isSigned || around.isDead);
+  if (known === null && waits(entry.network) && !isAlone && around.isGreeted) {
+    return contradiction(`version ${entry.version} of transaction ${row.id} was signed while another is not dead`);
   }
   const moves = row.status === 0 && unsignedStages.has(row.stage);
   const change = moves ? { stage: "signed" } : {};
@@ -145,12 +171,17 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
 }
 
 /**
- * Only the own watcher's reading of the chain says included, paid or lost; an agent's word for it
- * moves nothing.
+ * Only the own watcher's reading of the chain says included, paid, lost or dead; an agent's word for
+ * it moves nothing.
  */
 function observedEffect(entry: ObservedEntry, row: TransactionRow): Effect {
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";
   return moves ? { kind: "advance", change: { stage: "broadcast" } } : { kind: "none" };
+}
+
+/** Whether waiting alone keeps a second payment out there. */
+function waits(network: string): boolean {
+  return findFamily(network)?.exclusion.kind === "waiting";
 }
 
 function contradiction(detail: string): Effect {

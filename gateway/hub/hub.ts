@@ -15,7 +15,7 @@ import { linkPath } from "../../protocol/messages.ts";
 import { addressBlock } from "../auth/rate.ts";
 import type { GatewayConfig } from "../config.ts";
 import { isLinkBlock, keepHello, markAgentSeen } from "../store/agent-state.ts";
-import { agentOfEnded } from "../store/jobs.ts";
+import { agentOfEnded, holderOfJob } from "../store/jobs.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { addressReader } from "./address.ts";
@@ -155,13 +155,17 @@ export function startHub(options: HubOptions): Hub {
   };
 }
 
-/** A new job is sent, and an end is told, to the agent that it concerns. */
+/** A new job is sent, an end and a death are told, to the agent that it concerns. */
 function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Session>): () => void {
   const stops = [
     signals.on("job", ({ agent }) => live.get(agent)?.pump()),
     signals.on("changed", ({ transactionId }) => {
       const agent = live.size === 0 ? undefined : agentOfEnded(store.database, transactionId);
       if (agent !== undefined) live.get(agent)?.tellEnded([transactionId]);
+    }),
+    signals.on("dead", ({ transactionId }) => {
+      const agent = live.size === 0 ? undefined : holderOfJob(store.database, transactionId);
+      if (agent !== undefined) live.get(agent)?.tellDead();
     }),
   ];
   return () => {

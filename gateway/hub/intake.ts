@@ -179,7 +179,10 @@ export class Intake {
     const nowMs = this.#rooms.clock();
     const agentId = group[0]?.agentId ?? "";
     const statements = group.map((arrival) => arrival.statement);
-    const done = applyStatements(database, agentId, statements, { isOwn: this.#isOwn, nowMs });
+    const heard = group.filter(({ session, statement }) => statement.greeted === session.nonce);
+    const told = new Set(heard.map(({ statement }) => statement));
+    const tellsGreeting = (statement: Statement): boolean => told.has(statement);
+    const done = applyStatements(database, agentId, statements, { isOwn: this.#isOwn, tellsGreeting, nowMs });
     if (!done.ok) return done;
     const isGreeted = ({ session, statement }: Arrival): boolean => tellsGreeted(statement, session.nonce, done.head);
     const isHeard = group.some(isGreeted);

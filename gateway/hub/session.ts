@@ -23,11 +23,12 @@ import type {
   Statement,
   Welcome,
 } from "../../protocol/messages.ts";
-import { endedPerAckMax, parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
+import { deadPerAckMax, endedPerAckMax, parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
 import { endedIds, recoveryOrder } from "../recovery/order.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import { readAgent } from "../store/agents.ts";
+import { listDeadHashes } from "../store/deaths.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
 import { type CloseReason, closeCodes, type LinkLimits } from "./link-limits.ts";
@@ -82,6 +83,7 @@ export class Session {
   readonly #untold = new Set<string>(); // ended; to be told with the next acknowledgements
   #told: string[] = []; // said once
   readonly #repeated = new Set<string>(); // being said once more
+  readonly #dead = new Set<string>(); // hashes; to be told with the next acknowledgements
   #beatCount = 0;
   #telling: NodeJS.Timeout | null = null;
 
@@ -127,8 +129,11 @@ export class Session {
       this.#untold.delete(id);
       if (!this.#repeated.delete(id)) this.#told.push(id);
     }
-    this.#send("ack", { agent: live.id, epoch: live.epoch, head, ended, at: this.#rooms.clock() } satisfies Ack);
-    if (this.#untold.size > 0) this.#tellEndedSoon();
+    const hashes = [...this.#dead].slice(0, deadPerAckMax);
+    for (const txHash of hashes) this.#dead.delete(txHash);
+    const dead = hashes.length === 0 ? {} : { dead: hashes };
+    this.#send("ack", { agent: live.id, epoch: live.epoch, head, ended, ...dead, at: this.#rooms.clock() } satisfies Ack);
+    this.#tellRestSoon();
   }
 
   /**
@@ -137,16 +142,32 @@ export class Session {
    */
   tellEnded(ids: readonly string[]): void {
     for (const id of ids) this.#untold.add(id);
-    if (this.#untold.size > 0) this.#tellEndedSoon();
+    this.#tellRestSoon();
+  }
+
+  /**
+   * No block takes a version of these withdrawals any more, as this database holds: said at once, at
+   * each greeting, and now and then while the withdrawal is open.
+   */
+  tellDead(): void {
+    const agent = this.#live === null ? null : this.#served(this.#live);
+    if (agent === null || agent.headSeq === 0) return;
+    for (const txHash of listDeadHashes(this.#rooms.store.database, agent.id)) this.#dead.add(txHash);
+    this.#tellRestSoon();
+  }
+
+  get #hasMore(): boolean {
+    return this.#untold.size + this.#dead.size > 0;
   }
 
   /** One pass of the watcher ends many at once. */
-  #tellEndedSoon(): void {
+  #tellRestSoon(): void {
+    if (!this.#hasMore) return;
     this.#telling ??= setTimeout(() => {
       this.#telling = null;
       const agent = this.#live === null ? null : this.#served(this.#live);
       const head = agent === null ? null : headOf(agent);
-      if (head !== null && this.#untold.size > 0) this.acknowledge(head);
+      if (head !== null && this.#hasMore) this.acknowledge(head);
     }, endedMs);
   }
 
@@ -186,6 +207,7 @@ export class Session {
     this.#answered = answeredUpTo(this.#rooms.store.database, agent);
     this.#sentSequence = this.#answered;
     this.tellEnded(endedIds(this.#rooms.store.database, agent, this.#open));
+    this.tellDead();
     this.pump();
   }
 
@@ -313,6 +335,7 @@ export class Session {
     this.#open = hello.open;
     // An agent that is recovered, or has stated nothing yet, is told when it has.
     if (agent.headSeq > 0) this.tellEnded(endedIds(this.#rooms.store.database, agent, this.#open));
+    this.tellDead();
     this.pump();
   }
 
@@ -323,6 +346,7 @@ export class Session {
   #repeatEnded(): void {
     this.#beatCount += 1;
     if (this.#beatCount % beatsToRepeat !== 0) return;
+    this.tellDead();
     const again = this.#told;
     this.#told = [];
     for (const id of again) this.#repeated.add(id);

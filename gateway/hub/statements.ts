@@ -14,6 +14,7 @@ import { keepPause, keepPolicyDigest, lockAgent, moveHead } from "../store/agent
 import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import { recordAct } from "../store/audit.ts";
+import { isAllDead, keepExpiry } from "../store/deaths.ts";
 import { holderOfJob, markAnswered } from "../store/jobs.ts";
 import type { AgentRow, SignatureRow } from "../store/rows.ts";
 import { insertSignature, isSigned, readSignature, signedBy } from "../store/signatures.ts";
@@ -64,6 +65,8 @@ interface Progress {
   readonly database: Database;
   readonly agent: AgentRow;
   readonly isOwn: IsOwnJob;
+  /** Whether its signer took the greeting of the connection that a statement came over. */
+  readonly tellsGreeting: (statement: Statement) => boolean;
   readonly nowMs: number;
   awaits: boolean; // a new ledger, which no entry has opened yet
   readonly decided: Set<string>;
@@ -81,7 +84,7 @@ export function applyStatements(
   database: Database,
   agentId: string,
   statements: readonly Statement[],
-  { isOwn, nowMs }: Pick<Progress, "isOwn" | "nowMs">,
+  { isOwn, tellsGreeting, nowMs }: Pick<Progress, "isOwn" | "tellsGreeting" | "nowMs">,
 ): Applied | Refused {
   const agent = readAgent(database, agentId);
   invariant(agent !== undefined, "a live link belongs to a paired agent");
@@ -91,7 +94,7 @@ export function applyStatements(
   if (statements.some(({ epoch }) => epoch !== agent.epoch)) return outdated("epoch");
   const awaits = awaitsRecovery(database, agent);
   const progress: Progress = {
-    ...{ database, agent, isOwn, nowMs, awaits },
+    ...{ database, agent, isOwn, tellsGreeting, nowMs, awaits },
     ...{ decided: new Set(), changed: new Set(), alarms: new Map() },
   };
   let head: Head | null = agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
@@ -137,7 +140,8 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
     return halt("HUB_LEDGER_FORKED", detail);
   }
   for (const entry of statement.entries) {
-    const refused = applyEntry(progress, entry, statement.head);
+    const isGreeted = !progress.awaits && progress.tellsGreeting(statement);
+    const refused = applyEntry(progress, entry, statement.head, isGreeted);
     if (refused !== null) return refused;
   }
   return statement.head;
@@ -152,10 +156,10 @@ function open(progress: Progress, entry: OpenedEntry, head: Head): Refused | nul
   return null;
 }
 
-function applyEntry(progress: Progress, entry: Entry, head: Head): Refused | null {
+function applyEntry(progress: Progress, entry: Entry, head: Head, isGreeted: boolean): Refused | null {
   const { database, agent, nowMs } = progress;
   if (entry.kind === "opened" && progress.awaits) return open(progress, entry, head);
-  const effect = effectOf(entry, readAround(database, agent, entry));
+  const effect = effectOf(entry, { ...readAround(database, agent, entry), isGreeted });
   switch (effect.kind) {
     case "none":
       return null;
@@ -175,6 +179,9 @@ function applyEntry(progress: Progress, entry: Entry, head: Head): Refused | nul
       progress.changed.add(transactionOf(entry));
       return null;
     }
+    case "expire":
+      keepExpiry(database, transactionOf(entry), effect.code, nowMs);
+      return null;
     case "answer":
     case "sign":
     case "advance": {
@@ -210,14 +217,14 @@ function transactionOf(entry: Entry): string {
 }
 
 const unsigned = {
-  ...{ isSigned: false, slot: null, known: null, slotOwner: null, hashOwner: null },
+  ...{ isSigned: false, slot: null, known: null, slotOwner: null, hashOwner: null, isDead: false },
 } as const;
 
 /**
  * Only what this kind of entry asks for, each by an index: an agent may have a great many entries,
  * and all wait for them.
  */
-function readAround(database: Database, agent: AgentRow, entry: Entry): Around {
+function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Around, "isGreeted"> {
   if (!("transactionId" in entry)) {
     return { agent, row: null, jobAgent: null, ...unsigned };
   }
@@ -228,7 +235,8 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Around {
     jobAgent: holderOfJob(database, id) ?? null,
   };
   if (entry.kind === "observed" || entry.kind === "asked") return { ...unsigned, ...base };
-  const around = { ...base, isSigned: isSigned(database, id) };
+  const isDead = isAllDead(database, id, entry.kind === "signed" ? entry.txHash : "");
+  const around = { ...base, isSigned: isSigned(database, id), isDead };
   if (entry.kind === "decision") return { ...unsigned, ...around };
   return {
     ...around,
@@ -239,9 +247,9 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Around {
   };
 }
 
-function versionOf(agent: AgentRow, entry: SignedEntry): SignatureRow {
-  const { transactionId, version, network, account, slot, txHash, feeMax, seq } = entry;
-  return { transactionId, version, agent: agent.id, network, account, slot, txHash, feeMax, seq };
+function versionOf(agent: AgentRow, entry: SignedEntry): Omit<SignatureRow, "deadAt"> {
+  const { transactionId, version, network, account, slot, txHash, feeMax, seq, until = 0 } = entry;
+  return { transactionId, version, agent: agent.id, network, account, slot, txHash, feeMax, seq, untilMs: until };
 }
 
 function changeWithdrawal(database: Database, transactionId: string, change: Change, nowMs: number): boolean {

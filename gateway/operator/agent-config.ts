@@ -3,7 +3,7 @@
  * complete but for the three secrets. Limits are worth a fixed sum of dollars where a price is
  * known, else multiples of the smallest withdrawal. Source: docs/api.md, section on running it.
  */
-import { familyOf } from "../../chains/families.ts";
+import { familyOf, waitingOf } from "../../chains/families.ts";
 import { findChainPreset, findCurrencyPreset, linesBeside } from "../../chains/presets.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { JsonObject } from "../../protocol/json.ts";
@@ -84,15 +84,28 @@ function currencyLines({ chain, decimal, contract, preset }: GatewayCurrency): J
 }
 
 /**
+ * Networks that one wallet may pay on: all of them, but one alone of each family whose transactions
+ * name no network, the first.
+ */
+function payableNetworks({ chains }: GatewayConfig): ReadonlySet<string> {
+  const networks = Object.values(chains).map(({ network }) => network);
+  const isFirst = (network: string): boolean => {
+    const { name } = familyOf(network);
+    return networks.find((other) => familyOf(other).name === name) === network;
+  };
+  return new Set(networks.filter((network) => waitingOf(network) === null || isFirst(network)));
+}
+
+/**
  * The text of config.json for an agent of this gateway, without the currencies that are switched
- * off, and without the chains whose payouts are not offered yet.
+ * off, and without the networks that no wallet may have beside another.
  * @public
  */
 export function agentConfigText(config: GatewayConfig): string {
-  const isPayable = (network: string): boolean => familyOf(network).exclusion === "slot";
-  const currencies = Object.values(config.currencies).filter(({ enabled, network }) => enabled && isPayable(network));
-  const payable = Object.entries(config.chains).filter(([, { network }]) => isPayable(network));
-  const chains = payable.map(([name, chain]) => [name, chainLines(chain)] as const);
+  const payable = payableNetworks(config);
+  const currencies = Object.values(config.currencies).filter(({ enabled, network }) => enabled && payable.has(network));
+  const kept = Object.entries(config.chains).filter(([, { network }]) => payable.has(network));
+  const chains = kept.map(([name, chain]) => [name, chainLines(chain)] as const);
   const file = {
     gatewayUrl: config.publicUrl,
     mnemonic: "<MNEMONIC>",

@@ -117,7 +117,7 @@ function withdrawalOf(database: Database, row: AskedWithdrawal, sign: Asking["si
   return {
     ...{ job: row.text, signature: sign(row.text), address: row.receiverAddress },
     ...{ account: first.account, slot: first.slot },
-    versions: signed.map(({ txHash, feeMax }) => ({ txHash, feeMax })),
+    versions: signed.map(({ txHash, feeMax, untilMs }) => ({ txHash, feeMax, ...(untilMs > 0 ? { until: untilMs } : {}) })),
   };
 }
 
@@ -134,7 +134,10 @@ export function jobHashAt(database: Database, agent: AgentRow, sequence: number)
 /** The newest of all accounts. */
 function unexplainedSpends(database: Database, agent: AgentRow): readonly RecoverySpend[] {
   const all = hotAddresses(agent).flatMap((account) => listUnexplainedSpends(database, account, recoverySpendsMax));
-  return all.sort((a, b) => b.block - a.block).slice(0, recoverySpendsMax);
+  const named = all.map(({ network, account, slot, txHash, block, receiver, contract, units }) => ({
+    ...{ network, account, slot, txHash, block, receiver, contract, units },
+  }));
+  return named.sort((a, b) => b.block - a.block).slice(0, recoverySpendsMax);
 }
 
 /**

@@ -110,6 +110,24 @@ export function listAccountsNow(database: Database, network: string): readonly s
 }
 
 /**
+ * The agents that are paired now and may pay from an account on a network: a hot account's own, or
+ * the one under whose key an address for deposits lies.
+ * @public
+ */
+export function listPayersFrom(database: Database, account: string, network: string): readonly Pick<AgentRow, "id" | "heard">[] {
+  const live = database.all<Payer & Pick<AgentRow, "id" | "heard">>(
+    "SELECT id, heard, accounts, networks FROM agents WHERE releasedAt IS NULL",
+  );
+  const hot = live.filter((agent) => payingOn([agent], network).includes(account));
+  if (hot.length > 0) return hot;
+  return database.all(
+    `SELECT l.id, l.heard FROM depositAddresses d JOIN agents a ON a.id = d.agent
+       JOIN agents l ON l.merchant = a.merchant AND l.releasedAt IS NULL WHERE d.address = ?`,
+    account,
+  );
+}
+
+/**
  * @public
  */
 export type ListedAgent = AgentRow & {

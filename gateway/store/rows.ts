@@ -135,6 +135,8 @@ export interface SignatureRow {
   readonly txHash: string;
   readonly feeMax: string;
   readonly seq: number;
+  readonly untilMs: number; // past it in chain time no block takes it; 0 where a slot keeps others out
+  readonly deadAt: number | null; // since when this database says that no block ever will
 }
 
 /**
@@ -153,7 +155,7 @@ export interface RecoveryRow {
 }
 
 /**
- * A final transaction of a paying account, by its slot.
+ * A final transaction of a paying account, by its slot, or without one where the chain has none.
  * @public
  */
 export interface SpendRow {
@@ -165,6 +167,7 @@ export interface SpendRow {
   readonly receiver: string;
   readonly contract: string; // "" native
   readonly units: string;
+  readonly untold: 0 | 1; // nothing here explained it, and no person was told
 }
 
 /**

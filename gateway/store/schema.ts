@@ -11,7 +11,7 @@ import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers 
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 15;
+export const schemaVersion = 16;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -27,10 +27,37 @@ const recoveryMark = "ALTER TABLE recoveries ADD COLUMN mark TEXT NOT NULL DEFAU
  * What version 8 added: every final transaction of a paying account, as the watcher reads it, also
  * those that nobody asked for.
  */
-const spends = `
+const oldSpends = `
 CREATE TABLE spends (
   network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL,
   receiver TEXT NOT NULL, contract TEXT NOT NULL, units TEXT NOT NULL, PRIMARY KEY (network, account, slot)) STRICT;
+`;
+
+/**
+ * What version 16 made of it: where a chain has no slots an account has many spends without one,
+ * and those that nothing here explains are to be told to a person. A slot is spent once, as before.
+ */
+const spendColumns = "network, account, slot, txHash, block, receiver, contract, units";
+const spends = `
+CREATE TABLE spends (
+  network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL,
+  receiver TEXT NOT NULL, contract TEXT NOT NULL, units TEXT NOT NULL, untold INTEGER NOT NULL DEFAULT 0 CHECK (untold IN (0,1)),
+  PRIMARY KEY (network, account, slot, txHash)) STRICT;
+CREATE UNIQUE INDEX spendsBySlot ON spends (network, account, slot) WHERE slot <> '';
+CREATE INDEX spendsByHash ON spends (txHash);
+CREATE INDEX spendsUntold ON spends (network) WHERE untold = 1;
+`;
+
+/**
+ * What version 16 added: until when chain time lets a version into a block (0 where a slot keeps
+ * others out), since when this database calls it dead, and which withdrawals their agents called
+ * expired while this database did not hold that all their versions are dead.
+ */
+const untilMs = "untilMs INTEGER NOT NULL DEFAULT 0";
+const deadAt = "deadAt INTEGER";
+const expiries = `
+CREATE TABLE expiries (
+  transactionId TEXT PRIMARY KEY REFERENCES transactions(id), code TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
 `;
 
 /**
@@ -168,7 +195,7 @@ export const upgrades: Readonly<Record<number, string>> = {
   4: `ALTER TABLE agents ADD COLUMN ${linkBlock}; ${agentsByLinkBlock}`,
   5: `ALTER TABLE agents ADD COLUMN ${pausedAt};`,
   6: `ALTER TABLE agents ADD COLUMN ${policy};`,
-  7: spends,
+  7: oldSpends,
   8: `ALTER TABLE keys ADD COLUMN ${keyEnds}; ALTER TABLE keys ADD COLUMN ${keyAddresses};
     ALTER TABLE merchants ADD COLUMN ${disabledAt}; ALTER TABLE transactions ADD COLUMN ${late}; ${oneReceivingKey}
     ${depositAddresses("newAddresses")}
@@ -190,6 +217,9 @@ export const upgrades: Readonly<Record<number, string>> = {
     INSERT INTO receivingKeys (merchant, family, xpub, firstDepositAddress, nextDepositIndex, createdAt)
       SELECT merchant, 'evm', xpub, firstDepositAddress, nextDepositIndex, createdAt FROM oldReceivingKeys;
     DROP TABLE oldReceivingKeys;`,
+  15: `ALTER TABLE signatures ADD COLUMN ${untilMs}; ALTER TABLE signatures ADD COLUMN ${deadAt}; ${expiries}
+    ALTER TABLE spends RENAME TO oldSpends; ${spends}
+    INSERT INTO spends (${spendColumns}) SELECT ${spendColumns} FROM oldSpends; DROP TABLE oldSpends;`,
 };
 
 /** @public */
@@ -224,7 +254,7 @@ CREATE INDEX jobsUnanswered ON jobs (agent, sequence) WHERE answeredAt IS NULL;
 CREATE TABLE signatures (
   transactionId TEXT NOT NULL REFERENCES transactions(id), version INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
   account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL UNIQUE, feeMax TEXT NOT NULL, seq INTEGER NOT NULL,
-  PRIMARY KEY (transactionId, version)) STRICT;
+  ${untilMs}, ${deadAt}, PRIMARY KEY (transactionId, version)) STRICT;
 CREATE TABLE slots (
   network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id),
   PRIMARY KEY (network, account, slot)) STRICT;
@@ -242,4 +272,4 @@ CREATE TABLE balances (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
-${recoveries}${recoveryMark}${spends}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}`;
+${recoveries}${recoveryMark}${spends}${expiries}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}`;

@@ -12,6 +12,8 @@ export interface Signal {
   readonly decided: { readonly transactionId: string };
   /** This transaction's row changed. */
   readonly changed: { readonly transactionId: string };
+  /** A version of this withdrawal is dead. */
+  readonly dead: { readonly transactionId: string };
   /** The agent's link opened or closed. */
   readonly agent: { readonly agent: string; readonly online: boolean };
 }
@@ -30,7 +32,7 @@ type Listeners = { readonly [Name in keyof Signal]: Set<(signal: Signal[Name]) =
 
 /** @public */
 export function createSignals(): Signals {
-  const listeners: Listeners = { job: new Set(), decided: new Set(), changed: new Set(), agent: new Set() };
+  const listeners: Listeners = { job: new Set(), decided: new Set(), changed: new Set(), dead: new Set(), agent: new Set() };
   return {
     on(name, listener) {
       const set = listeners[name];

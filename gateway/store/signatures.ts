@@ -7,11 +7,12 @@ import type { Database } from "./store.ts";
  * (`isConflict`).
  * @public
  */
-export function insertSignature(database: Database, row: SignatureRow): void {
+export function insertSignature(database: Database, row: Omit<SignatureRow, "deadAt">): void {
   database.run(
-    `INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq, untilMs)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...[row.transactionId, row.version, row.agent, row.network, row.account, row.slot, row.txHash, row.feeMax, row.seq],
+    row.untilMs,
   );
 }
 

@@ -1,17 +1,29 @@
-/** Final transactions of paying accounts, each by its slot. */
+/**
+ * Final transactions of paying accounts, each by its slot; where the chain has no slots, by its
+ * hash alone.
+ */
 import type { SpendRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * Twice is harmless: a slot is spent once.
+ * Twice is harmless: a slot is spent once, and so is a hash. One that was told stays told.
  * @public
  */
 export function keepSpend(database: Database, spend: SpendRow): void {
-  const { network, account, slot, txHash, block, receiver, contract, units } = spend;
+  const { network, account, slot, txHash, block, receiver, contract, units, untold } = spend;
+  const others = "DELETE FROM spends WHERE network = ? AND account = ? AND slot = ? AND slot <> '' AND txHash <> ?";
+  database.run(others, network, account, slot, txHash);
   database.run(
-    "INSERT OR REPLACE INTO spends (network, account, slot, txHash, block, receiver, contract, units) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    ...[network, account, slot, txHash, block, receiver, contract, units],
+    `INSERT INTO spends (network, account, slot, txHash, block, receiver, contract, units, untold) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (network, account, slot, txHash) DO UPDATE SET block = excluded.block, receiver = excluded.receiver,
+       contract = excluded.contract, units = excluded.units`,
+    ...[network, account, slot, txHash, block, receiver, contract, units, untold],
   );
+}
+
+/** @public */
+export function spendOf(database: Database, network: string, txHash: string): SpendRow | undefined {
+  return database.get<SpendRow>("SELECT * FROM spends WHERE txHash = ? AND network = ?", txHash, network);
 }
 
 /**
@@ -20,9 +32,27 @@ export function keepSpend(database: Database, spend: SpendRow): void {
  */
 export function listUnexplainedSpends(database: Database, account: string, most: number): readonly SpendRow[] {
   return database.all<SpendRow>(
-    `SELECT network, account, slot, txHash, block, receiver, contract, units FROM spends
+    `SELECT * FROM spends
      WHERE account = ? AND NOT EXISTS (SELECT 1 FROM signatures WHERE signatures.txHash = spends.txHash)
-     ORDER BY block DESC, length(slot) DESC, slot DESC LIMIT ?`,
+     ORDER BY block DESC, length(slot) DESC, slot DESC, txHash LIMIT ?`,
     ...[account, most],
   );
+}
+
+/**
+ * Spends on a network that nothing explained when they were read, the oldest first, with whether a
+ * signature does by now.
+ * @public
+ */
+export function listUntoldSpends(database: Database, network: string): readonly (SpendRow & { readonly isExplained: 0 | 1 })[] {
+  return database.all(
+    `SELECT spends.*, EXISTS (SELECT 1 FROM signatures WHERE signatures.txHash = spends.txHash) AS isExplained
+     FROM spends WHERE network = ? AND untold = 1 ORDER BY block, txHash`,
+    network,
+  );
+}
+
+/** @public */
+export function markSpendTold(database: Database, { network, txHash }: Pick<SpendRow, "network" | "txHash">): void {
+  database.run("UPDATE spends SET untold = 0 WHERE txHash = ? AND network = ?", txHash, network);
 }

@@ -35,6 +35,7 @@ export interface WatchedChain {
   readonly signals: Signals;
   readonly log: GatewayLog;
   readonly clock: () => number;
+  readonly run: string; // names this process (store/owner.ts)
 }
 
 /**

@@ -12,13 +12,12 @@ import { moveCursor, readCursor } from "../store/cursors.ts";
 import { listOverdueDeposits, listPendingDeposits, oldestDepositAt } from "../store/deposits.ts";
 import { finalUnitsOf, forgetSeenPayments, keepSeenPayment } from "../store/payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
-import { keepSpend } from "../store/spends.ts";
 import type { Database } from "../store/store.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { checkDecimals } from "./decimals.ts";
 import { findConsumptions, findPayments, WatchList } from "./findings.ts";
 import { internalHash, judgeRequests, keepFinal, nativeLogIndex, unjudged } from "./payments.ts";
-import { findSpends, hasPayers } from "./spends.ts";
+import { findSpends, hasPayers, keepSpends } from "./spends.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
 const blocksAtOnce = 32;
@@ -124,7 +123,7 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
   ]);
   const reached = blocks.at(-1) as WatchedBlock;
   return keepReached(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) => {
-    for (const spend of spends) keepSpend(inside, spend);
+    keepSpends(chain, inside, spends);
     return consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
   });
 }

@@ -1,7 +1,8 @@
 /**
  * Door of the watcher: the gateway's own reading of the chains, without which nothing is Completed.
- * One loop per chain; a pass looks at withdrawals, balances and deposits in this order, and what
- * one of them cannot learn does not hold up the others. Sources: docs/architecture.md sections 2
+ * One loop per chain; a pass looks at withdrawals, balances, deposits and deaths in this order, and
+ * what one of them cannot learn does not hold up the others, but that nothing is dead while blocks
+ * wait to be read. Sources: docs/architecture.md sections 2
  * and 8.
  */
 
@@ -13,9 +14,11 @@ import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { type BalanceMemory, readBalances } from "./balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
+import { checkDeaths, type DeathMemory, newDeathMemory } from "./deaths.ts";
 import { newTokenMemory } from "./decimals.ts";
 import { checkTokens, type DepositMemory, newDepositMemory, scanDeposits } from "./deposits.ts";
 import { nodeLog } from "./node-log.ts";
+import { tellForeign } from "./spends.ts";
 import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./withdrawals.ts";
 
 const pollMsDefault = 1000;
@@ -31,6 +34,7 @@ export interface WatcherOptions {
   readonly config: Pick<GatewayConfig, "chains" | "currencies">;
   readonly log: GatewayLog;
   readonly clock: () => number;
+  readonly run: string; // names this process (store/owner.ts)
   readonly pollMs?: number; // pause between two passes, 1000 unless told
   /**
    * Called at the end of each pass that could name the tip, and waited for; rejects for bugs alone.
@@ -103,6 +107,7 @@ class ChainWatch {
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
   readonly #deposits: DepositMemory;
   readonly #balances: BalanceMemory = { doneKey: "" };
+  readonly #deaths: DeathMemory = newDeathMemory();
   #tip: Tip | null = null;
   #detail = "not read yet";
   #completeAt: number | null = null;
@@ -114,7 +119,7 @@ class ChainWatch {
   #closed = false;
 
   constructor(name: string, chain: GatewayChain, options: WatcherOptions, currencies: GatewayConfig["currencies"]) {
-    const { store, signals, log, clock } = options;
+    const { store, signals, log, clock, run } = options;
     const reader = openWatcher({ chain, log: nodeLog(log, name) });
     this.#chain = {
       name,
@@ -126,6 +131,7 @@ class ChainWatch {
       signals,
       log,
       clock,
+      run,
     };
     this.#deposits = newDepositMemory(chain.network);
     this.#pollMs = options.pollMs ?? pollMsDefault;
@@ -185,7 +191,10 @@ class ChainWatch {
       await attempt(faults, () => checkTokens(chain));
       await attempt(faults, () => checkWithdrawals(chain, tip, this.#withdrawals));
       await attempt(faults, () => readBalances(chain, tip.final, this.#balances));
-      isAllRead = (await attempt(faults, () => scanDeposits(chain, tip, this.#deposits))) ?? true;
+      const isScanned = await attempt(faults, () => scanDeposits(chain, tip, this.#deposits));
+      isAllRead = isScanned ?? true;
+      if (isScanned === true) await attempt(faults, () => checkDeaths(chain, tip, this.#deaths));
+      tellForeign(chain);
     }
     this.#note(faults[0] ?? null, isAllRead);
     // What is not all read yet says nothing of what an address holds.

@@ -14,6 +14,7 @@ import { listPendingVersions, type SignedWithdrawal } from "../store/signatures.
 import type { Database } from "../store/store.ts";
 import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
+import { checkIncluded } from "./deaths.ts";
 import { Turns } from "./turns.ts";
 
 interface OpenWithdrawal {
@@ -175,6 +176,7 @@ interface Closing {
 
 function end(chain: WatchedChain, database: Database, row: TransactionRow, closing: Closing): boolean {
   const { status, stage, code, final } = closing;
+  checkIncluded(chain, database, { id: row.id, txHash: final.txHash, block: final.block });
   const { txHash, block: finalBlock } = final;
   const feeUnits = final.feeUnits.toString();
   const isEnded = endWithdrawal(database, row.id, {

@@ -121,8 +121,6 @@ export function checkWithdrawal(
   if ("kind" in amount) return amount;
   const { currency, amountUnits } = amount;
   if (order.tag !== "") return say("tag_not_supported", { field: "tag" });
-  // No agent has accounts of a family whose payouts are not offered.
-  if (familyOf(currency.network).exclusion === "waiting") return say("currency_not_payable", { field: "currency" });
   const agent = liveAgent(database, request.merchant, "agent_not_paired");
   if ("kind" in agent) return agent;
   const address = checkAddress(database, config, agent, order, currency.network);

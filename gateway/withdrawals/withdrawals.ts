@@ -15,6 +15,7 @@ import type { Language } from "../answer/language.ts";
 import { messageOf } from "../answer/messages.ts";
 import type { Service } from "../service.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
+import { isAllDead } from "../store/deaths.ts";
 import { agentOfJob } from "../store/jobs.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
@@ -137,7 +138,8 @@ const passing: ReadonlySet<string> = new Set<Code>(["JOB_EXPIRED", "POLICY_ABOVE
 function answerOf(database: Database, row: TransactionRow, language: Language): Answer {
   if (row.status === 2) {
     const signed = isSigned(database, row.id);
-    const retryable = !signed && passing.has(row.code);
+    // What was signed and ran out all the same is dead in every version: nothing of it can be paid.
+    const retryable = passing.has(row.code) && (!signed || isAllDead(database, row.id));
     return say("withdrawal_failed", { transactionId: row.id, reason: row.code, signed, retryable });
   }
   const code = row.status === 0 && row.stage === "awaiting_approval" ? "withdrawal_awaits_approval" : "withdrawal_requested";

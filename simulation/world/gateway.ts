@@ -165,7 +165,7 @@ export class Gateway {
     const server = new EventEmitter() as EventEmitter & Server;
     startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits, run });
     const { onPass } = createSweeps({ store, signals, config, log, clock, run });
-    const watching = { store, signals, config, log, clock, pollMs };
+    const watching = { store, signals, config, log, clock, run, pollMs };
     const watcher = startWatcher(plan.deposits.length === 0 ? watching : { ...watching, onPass });
     store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);

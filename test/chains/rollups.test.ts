@@ -112,31 +112,31 @@ describe("the fees of a rollup", () => {
 
   it("keep the highest figure for data of all versions, since one of them comes into the block", () => {
     const versions = [version(offer({ dataFee: "900" })), version(offer({ dataFee: "500" }))];
-    expect(fees.dearer(versions, offer({ dataFee: "700" }), false).dataFee).toBe("900");
-    expect(fees.dearer(versions, offer({ dataFee: "1000" }), false).dataFee).toBe("1000");
-    expect(fees.dearer([version(offer())], offer(), false).dataFee).toBeUndefined();
-    const next = fees.dearer(versions, offer({ dataFee: "700" }), false);
-    expect(fees.dearer(versions, next, false)).toEqual(next);
+    expect(fees.bidding!.dearer(versions, offer({ dataFee: "700" }), false).dataFee).toBe("900");
+    expect(fees.bidding!.dearer(versions, offer({ dataFee: "1000" }), false).dataFee).toBe("1000");
+    expect(fees.bidding!.dearer([version(offer())], offer(), false).dataFee).toBeUndefined();
+    const next = fees.bidding!.dearer(versions, offer({ dataFee: "700" }), false);
+    expect(fees.bidding!.dearer(versions, next, false)).toEqual(next);
   });
 
   it("give a cancel the gas that its chain asks for one, and 21,000 elsewhere", () => {
     const wish = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
     const gasOf = (facts: Facts): unknown => {
-      const found = fees.unstick([version(facts)], true, wish);
+      const found = fees.bidding!.unstick([version(facts)], true, wish);
       return found.ok ? found.facts.map(({ gasLimit }) => gasLimit) : found.code;
     };
     expect(gasOf(offer({ cancelGas: "90000" }))).toEqual(["90000", "90000"]);
     expect(gasOf(offer())).toEqual(["21000", "21000"]);
     // A dearer version of a cancel takes what is asked now, and never less than before.
     const cancel = offer({ gasLimit: "90000", cancelGas: "90000" });
-    expect(fees.dearer([version(cancel)], offer({ cancelGas: "120000" }), true).gasLimit).toBe("120000");
-    expect(fees.dearer([version(cancel)], offer({ cancelGas: "70000" }), true).gasLimit).toBe("90000");
+    expect(fees.bidding!.dearer([version(cancel)], offer({ cancelGas: "120000" }), true).gasLimit).toBe("120000");
+    expect(fees.bidding!.dearer([version(cancel)], offer({ cancelGas: "70000" }), true).gasLimit).toBe("90000");
   });
 
   it("let a person name the figure for data, and take the highest known one otherwise", () => {
     const wish = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
     const dataOf = (over: Facts): unknown => {
-      const found = fees.unstick([version(offer({ dataFee: "900" }))], false, { ...wish, ...over });
+      const found = fees.bidding!.unstick([version(offer({ dataFee: "900" }))], false, { ...wish, ...over });
       return found.ok ? found.facts[0]?.dataFee : found.code;
     };
     expect(dataOf({})).toBe("900");

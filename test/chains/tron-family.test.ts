@@ -25,7 +25,7 @@ const inCoins: Payment = {
   amountUnits: 5n,
 };
 const inTokens: Payment = { ...inCoins, contract: token.contract };
-const told = (facts: Facts, slot = "7") => ({ network, slot, facts });
+const told = (facts: Facts, slot = "7") => ({ network, account: inCoins.account, slot, facts });
 
 describe("networks of Tron", () => {
   it("a chain's id has one spelling, from a number or from text", () => {

@@ -21,7 +21,7 @@ async function begin(fronts = 2, options: TronNodeOptions = {}): Promise<void> {
   const log = (): void => undefined;
   const chainId = town.node.chainId;
   const times = { timeoutMs: 5_000, patienceMs: 5_000 };
-  nodes = createPayer({ urls: town.node.urls, chainId, contracts: [], clock: () => performance.now(), log, ...times });
+  nodes = createPayer({ urls: town.node.urls, chainId, tokens: [], clock: () => performance.now(), log, ...times });
 }
 
 afterEach(async () => {

@@ -139,7 +139,17 @@ group("what a deposit on Tron is", () => {
     town.node.fund(one, 2n ** 60n + 1n);
     const { number } = await watcher.finalTip();
     expect(await watcher.balance(one, "", number)).toBe(2n ** 60n + 1n);
-    await expect(watcher.balance(one, "", number - 1)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
+    await expect(watcher.balance(one, "", number + 1)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
+  });
+
+  it("a balance is of the block asked for or a later one, also by nodes that stand apart", async () => {
+    await begin(2);
+    await mined(town.token(payer, usdt, one, 1_000n));
+    const { number } = await watcher.finalTip();
+    expect(await watcher.balance(one, usdt, number - 1)).toBe(1_000n);
+    town.node.fronts[0]!.suffer({ lagBlocks: 1 });
+    expect(await watcher.balance(one, usdt, number - 1)).toBe(1_000n);
+    await expect(watcher.balance(one, usdt, number)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
   });
 
   it("decimals are those of the contract; what is no token does not say", async () => {

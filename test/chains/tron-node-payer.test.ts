@@ -26,7 +26,15 @@ function open(urls: readonly string[]): TronPayer {
   heard.length = 0;
   const log = (event: string): void => void heard.push(event);
   const clock = (): number => performance.now();
-  return createPayer({ urls, chainId: chainId(), contracts: [usdt], clock, log, timeoutMs: 3_000, patienceMs: 6_000 });
+  return createPayer({
+    urls,
+    chainId: chainId(),
+    tokens: [{ contract: usdt, decimal: 6 }],
+    clock,
+    log,
+    timeoutMs: 3_000,
+    patienceMs: 6_000,
+  });
 }
 
 function chainId(): string {
@@ -50,6 +58,7 @@ group("facts for a payment on Tron", () => {
     expect(facts).toEqual({
       number: 25,
       finalNumber: 6,
+      unfit: new Map(),
       accountHasCode: false,
       balances: new Map([
         ["", 100_000_000_000n],
@@ -100,7 +109,7 @@ group("facts for a payment on Tron", () => {
     nodes = createPayer({
       urls: town.node.urls,
       chainId: chainId(),
-      contracts: [holder.address],
+      tokens: [{ contract: holder.address, decimal: 6 }],
       clock: () => performance.now(),
       log: () => undefined,
     });
@@ -269,11 +278,18 @@ group("what a provider's answer to signed bytes is worth", () => {
   });
 
   it.each([
-    ["expired", () => ({ expirationMs: town.node.chain.head.timestampMs })],
     ["with a reference that the chain does not have", () => ({ reference: { refBytes: "0001", refHash: "00".repeat(8) } })],
   ])("%s is unknown: another node may have it", async (_, sending) => {
     await begin(1);
     expect(await nodes.broadcast(hexOf(town.coins(payer, holder.address, 7, sending())))).toMatchObject({ outcome: "unknown" });
+  });
+
+  it("expired is said as that, and as unknown where another provider may have taken it", async () => {
+    await begin(2);
+    const raw = (): string => hexOf(town.coins(payer, holder.address, 7, { expirationMs: town.node.chain.head.timestampMs }));
+    expect(await nodes.broadcast(raw())).toMatchObject({ outcome: "expired" });
+    town.node.fronts[0]!.suffer({ isGarbage: true, paths: "broadcast" });
+    expect(await nodes.broadcast(raw())).toMatchObject({ outcome: "unknown" });
   });
 
   it("one provider's yes is enough, and another's no changes nothing", async () => {

@@ -18,7 +18,15 @@ const dir = mkdtempSync(join(tmpdir(), "aw-json-"));
 const page = readFileSync(join(projectRoot, "docs", "cli-json.md"), "utf8");
 
 const limit: LimitView = {
-  ...{ currency: "eth", maxPerWithdrawal: "1", maxPerHour: "2", maxPerDay: "5", holdAbove: "0.5", twoApproversAbove: "0.8" },
+  ...{
+    currency: "eth",
+    maxPerWithdrawal: "1",
+    maxPerHour: "2",
+    maxPerDay: "5",
+    holdAbove: "0.5",
+    twoApproversAbove: "0.8",
+    resignAbove: "0.4",
+  },
   newDestination: { holdAbove: "0.1", delayMinutes: 60 },
   ...{
     maxFee: "0.01",

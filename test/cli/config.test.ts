@@ -269,6 +269,13 @@ describe("a value", () => {
     ["CONFIG_VALUE", "chains", {}],
     ["CONFIG_VALUE", "chains/ethereum/family", "bitcoin"],
     ["CONFIG_VALUE", "chains/ethereum/family", "tron"],
+    [
+      "CONFIG_VALUE",
+      "chains/tron",
+      { family: "tron", chainId: "0x2B6653DC", nodes: ["https://x.example"], confirmations: "finalized" },
+    ],
+    ["CONFIG_VALUE", "chains/tron", { family: "tron", chainId: "0x2b6653dc", nodes: ["https://x.example"], confirmations: 19 }],
+    ["CONFIG_AMOUNT", "policy/usdt-erc20/resignAbove", "1.0000001"],
     ["CONFIG_VALUE", "chains/ethereum/chainId", 0],
     ["CONFIG_VALUE", "chains/ethereum/nodes", []],
     ["CONFIG_VALUE", "chains/ethereum/nodes", Array.from({ length: 9 }, (_, index) => `https://n${index}.example`)],

@@ -50,8 +50,8 @@ const told = ({ status, body }: Answered) => [status, body.code];
 
 beforeEach(() => anotherGateway({ ...many, chains, currencies: { ...testConfig.currencies, trx } }));
 
-describe("a deposit on a chain whose payouts are not offered", () => {
-  it("a deposit where payouts are not offered goes to the account that the merchant named, whether a server is paired or not, and each family counts its own places", async () => {
+describe("a deposit on a chain of another family than the paired server's", () => {
+  it("a deposit where the server has no account goes to the one that the merchant named, whether a server is paired or not, and each family counts its own places", async () => {
     const made = receives(onTron);
     expect((await pay(made.shopKey, "trx", "in-1")).body.address).toBe(addressAt(0));
     expect(told(await pay(made.shopKey, "eth", "in-2"))).toEqual([400, "currency_not_payable"]);
@@ -67,7 +67,7 @@ describe("a deposit on a chain whose payouts are not offered", () => {
     ]);
   });
 
-  it("a deposit where payouts are not offered is refused to a merchant who named no account there, in words that fit whether a server is paired", async () => {
+  it("a deposit where the server has no account is refused to a merchant who named none there, in words that fit whether a server is paired", async () => {
     const other = createMerchant(gateway.operator, { name: "Other", language: "en" });
     expect(told(await pay(other.shopKey, "trx", "in-1"))).toEqual([400, "deposits_not_ready"]);
     expect((await gateway.pair({}, other.apiKey)).status).toBe(200);
@@ -75,11 +75,11 @@ describe("a deposit on a chain whose payouts are not offered", () => {
     expect((await pay(other.shopKey, "eth", "in-2")).status).toBe(200);
   });
 
-  it("a withdrawal where payouts are not offered is refused, with a server or without", async () => {
+  it("a withdrawal where the server has no account is refused, with a server or without", async () => {
     const made = receives(onTron);
     const out = { currency: "trx", amount: "1", address: addressAt(0), orderId: "out-1" };
     for (const path of ["autoWithdraw", "manualWithdraw"])
-      expect(told(await post(made.shopKey, path, { ...out, orderId: path }))).toEqual([400, "currency_not_payable"]);
+      expect(told(await post(made.shopKey, path, { ...out, orderId: path }))).toEqual([400, "agent_not_paired"]);
     const onSlots = { currency: "eth", amount: "1", address: receiver, orderId: "out-2" };
     expect(told(await post(made.shopKey, "autoWithdraw", onSlots))).toEqual([400, "agent_not_paired"]);
     expect((await gateway.pair({}, made.apiKey)).status).toBe(200);

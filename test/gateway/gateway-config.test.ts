@@ -109,18 +109,22 @@ describe("configuration", () => {
     expect(tls.mayComePlain("192.0.2.1")).toBe(true);
   });
 
-  it("configuration leaves chains whose payouts are not offered out of the agent's file, which takes none", () => {
-    const path = join(folder, "slots-alone.json");
-    const both = parse({ chains: { ...chains, tron }, currencies: { ...currencies, trx: { ...trc20, symbol: "TRX" } } });
-    const text = agentConfigText(both);
+  it("configuration names one network of Tron in the agent's file, which takes no second one beside it", () => {
+    const path = join(folder, "both-families.json");
+    const trx = { ...trc20, symbol: "TRX" };
+    const nile = { ...tron, chainId: "0xcd8690dc" };
+    const more = { ...currencies, trx, "nile-trx": { ...trx, chain: "nile" } };
+    const text = agentConfigText(parse({ chains: { ...chains, tron, nile }, currencies: more }));
     writeOwnFile(path, text);
     const { settings } = readAgentConfig(path, { requireSecrets: [] });
-    expect([Object.keys(settings.chains), Object.keys(settings.currencies)]).toEqual([["local"], ["eth", "usdt"]]);
+    expect([Object.keys(settings.chains), Object.keys(settings.currencies)]).toEqual([
+      ["local", "tron"],
+      ["eth", "usdt", "trx"],
+    ]);
     const file = JSON.parse(text);
     const added = join(folder, "one-more.json");
-    writeOwnFile(added, JSON.stringify({ ...file, chains: { ...file.chains, tron } }));
-    const words = /payouts on this chain are not offered yet; its deposits work at the gateway/;
-    expect(() => readAgentConfig(added, { requireSecrets: [] })).toThrow(words);
+    writeOwnFile(added, JSON.stringify({ ...file, chains: { ...file.chains, nile } }));
+    expect(() => readAgentConfig(added, { requireSecrets: [] })).toThrow(expect.objectContaining({ code: "CONFIG_VALUE" }));
   });
 
   it("configuration makes the agent's own file, which the agent takes but for the three secrets", () => {

@@ -120,7 +120,7 @@ describe("the order", () => {
       ["3", "0xcd", 9],
     ] as const) {
       const values = ["eip155:31337", keys.hotAddress, token, hash, block, receiver, "", "5"] as const;
-      db.store.database.run("INSERT INTO spends VALUES (?, ?, ?, ?, ?, ?, ?, ?)", ...values);
+      db.store.database.run("INSERT INTO spends VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)", ...values);
     }
     begin();
     const { spends } = (await offered()).part as never as Recovery;

@@ -318,6 +318,7 @@ describe("effect of an entry", () => {
     known: null,
     slotOwner: null,
     hashOwner: null,
+    ...{ isDead: false, isGreeted: true },
     ...change,
   });
   const entry = (body: EntryBody): never => ({ ...body, seq: 1, at: 1 }) as never;

@@ -7,7 +7,14 @@ import { codeOf } from "../support/memory-ledger.ts";
 
 const everyRule: Required<PolicySettings> = {
   ...{ maxPerWithdrawal: "5", maxPerHour: "6", maxPerDay: "7", maxFee: "0.1", maxFeePerDay: "1", maxTipGwei: "50" },
-  ...{ holdAbove: "2", twoApproversAbove: "3", newDestination: { holdAbove: "1", delayMinutes: 5 }, allow: [], deny: [] },
+  ...{
+    holdAbove: "2",
+    twoApproversAbove: "3",
+    resignAbove: "2",
+    newDestination: { holdAbove: "1", delayMinutes: 5 },
+    allow: [],
+    deny: [],
+  },
   sweeps: { allowed: true, maxFee: "0.1", maxFeePerDay: "1", maxTopUp: "0.1", maxTopUpPerDay: "1" },
 };
 

@@ -20,10 +20,16 @@ describe("limits in force", () => {
   it("stand in the order of config.json, with nothing where there is no such limit", () => {
     const all = {
       ...bare,
-      ...{ maxPerHour: "5", holdAbove: "0", twoApproversAbove: "3.5", allow: [shop, other], deny: [hot] },
+      ...{ maxPerHour: "5", holdAbove: "0", twoApproversAbove: "3.5", resignAbove: "2", allow: [shop, other], deny: [hot] },
       newDestination: { holdAbove: "1.25", delayMinutes: 90 },
     };
-    const none = { maxPerHour: "", holdAbove: "", twoApproversAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } };
+    const none = {
+      maxPerHour: "",
+      holdAbove: "",
+      twoApproversAbove: "",
+      resignAbove: "",
+      newDestination: { holdAbove: "", delayMinutes: 0 },
+    };
     const used = { usedInHour: "0", usedInDay: "0", usedFeesInDay: "0" };
     expect(shownOf({ usdt: all, eth: bare })).toEqual([
       { currency: "usdt", ...all, maxTipGwei: "50", allow: 2, deny: 1, ...used },

@@ -30,7 +30,7 @@ const limits: LimitView = {
     maxTipGwei: "50",
   },
   ...{ allow: 2, deny: 1, usedInHour: "0.25", usedInDay: "1.75", usedFeesInDay: "0.004" },
-  ...{ twoApproversAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
+  ...{ twoApproversAbove: "", resignAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
 };
 
 function linkDown(linkDetail: string): void {

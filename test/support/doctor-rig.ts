@@ -250,6 +250,7 @@ function limitOf(currency: string): LimitView {
       usedInDay: "0",
       usedFeesInDay: "0",
       twoApproversAbove: "",
+      resignAbove: "",
       newDestination: { holdAbove: "", delayMinutes: 0 },
     },
   };

@@ -4,6 +4,18 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  15: [
+    "ALTER TABLE signatures DROP COLUMN untilMs",
+    "ALTER TABLE signatures DROP COLUMN deadAt",
+    "DROP TABLE expiries",
+    ...["spendsBySlot", "spendsByHash", "spendsUntold"].map((name) => `DROP INDEX ${name}`),
+    "ALTER TABLE spends RENAME TO newSpends",
+    `CREATE TABLE spends (
+      network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, block INTEGER NOT NULL,
+      receiver TEXT NOT NULL, contract TEXT NOT NULL, units TEXT NOT NULL, PRIMARY KEY (network, account, slot)) STRICT`,
+    "INSERT INTO spends SELECT network, account, slot, txHash, block, receiver, contract, units FROM newSpends",
+    "DROP TABLE newSpends",
+  ],
   14: [
     "ALTER TABLE receivingKeys RENAME TO newReceivingKeys",
     `CREATE TABLE receivingKeys (

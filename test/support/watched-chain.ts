@@ -108,7 +108,7 @@ export async function start(nodeCount = 1, confirmations = 3): Promise<void> {
 export function watch(config: Pick<GatewayConfig, "chains" | "currencies">, pollMs = 5): void {
   const signals = createSignals();
   signals.on("changed", ({ transactionId }) => told.push(transactionId));
-  watcher = startWatcher({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, pollMs });
+  watcher = startWatcher({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run: "", pollMs });
 }
 
 /** Returns once the watcher has read the chain as it stands now, whatever it made of it. */
@@ -135,7 +135,7 @@ export function signedWithdrawal(number: number, change: Partial<TransactionRow>
 
 export function addVersion(id: string, version: number, nonce: number): void {
   const hash = versionHash(id, version);
-  const sql = "INSERT INTO signatures VALUES (?, ?, ?, ?, ?, ?, ?, '21000', ?)";
+  const sql = "INSERT INTO signatures VALUES (?, ?, ?, ?, ?, ?, ?, '21000', ?, 0, NULL)";
   db.store.database.run(sql, id, version, keys.id, network, keys.hotAddress, `${nonce}`, hash, version);
 }
 

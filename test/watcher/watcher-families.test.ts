@@ -48,7 +48,7 @@ function watched(network: string): WatchedChain {
   } as unknown as WatcherNodes;
   return {
     ...{ name: "one", network, reader, currencies: [{ ...currency("eth", ""), network }], tokens: newTokenMemory() },
-    ...{ store: db.store, signals: createSignals(), log: silentLog, clock: () => 5_000 },
+    ...{ store: db.store, signals: createSignals(), log: silentLog, clock: () => 5_000, run: "" },
   };
 }
 

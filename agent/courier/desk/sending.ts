@@ -215,6 +215,7 @@ export function revive(account: Account, nowMs: number, out: DeskEffect[]): void
 
 /** By the signer's own rule, or to the market where that is higher. */
 function dearer({ account, isTipLow, view: { versions } }: Item, newest: VersionView, work: bigint): Facts | null {
-  if (account.facts === null) return null;
-  return feesOf(account).dearerAt(account.facts.price, versions, work, newest.version, isTipLow);
+  const { bidding } = feesOf(account);
+  if (account.facts === null || bidding === null) return null;
+  return bidding.dearerAt(account.facts.price, versions, work, newest.version, isTipLow);
 }

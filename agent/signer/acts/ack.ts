@@ -1,7 +1,7 @@
 /**
  * The gateway acknowledges our ledger: its database durably holds it up to a head, and so the
  * signed bytes below may leave. Beside it the gateway says which withdrawals the chain has ended:
- * bytes are forgotten on that word and on nobody else's. Touches nothing: records leave through the
+ * bytes are forgotten on that word and on nobody else's; and which transactions are dead. Touches nothing: records leave through the
  * turn. Source: docs/protocol.md section 7.
  */
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
@@ -11,6 +11,7 @@ import { parseAck } from "../../../protocol/payloads.ts";
 import { foreignTo, holdEcho, skewOf } from "./echo.ts";
 import { release } from "./release.ts";
 import { type Admitted, closedGate, hearTime, type Telling, type Turn } from "./run.ts";
+import { bury } from "./waiting.ts";
 import { greet } from "./welcome.ts";
 
 /**
@@ -33,7 +34,9 @@ export function acknowledge(turn: Turn, frame: Uint8Array): Admitted {
   if (held === null) hearTime(turn, ack.at);
   const ended = end(turn, ack.ended);
   const released = held === null ? release(turn, ack.head) : [];
-  return { ok: true, touched: [...new Set([...released, ...ended])] };
+  // What this very word lets out may be dead already.
+  const dead = bury(turn, ack.dead ?? []);
+  return { ok: true, touched: [...new Set([...released, ...ended, ...dead])] };
 }
 
 /** Records what is open here, has a slot and is called ended for the first time. */

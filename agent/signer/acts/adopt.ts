@@ -20,7 +20,7 @@ const adoptionsMax = 100;
  */
 const witnessesMs = 120_000;
 /** Witnesses enough for a claim about the chain, where so many are known. */
-const witnessesWanted = 2;
+export const witnessesWanted = 2;
 
 /**
  * What the courier says that so many nodes count.
@@ -73,6 +73,8 @@ function adoptDeposit(
   { slot, witnesses, address }: Required<FirstSlot> & { readonly address: string },
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const network = networkOf(chain);
+  const { isCounted, first } = familyOf(network).slots;
+  if (!isCounted && slot !== first) return refuse("ACCOUNT_FIRST_SLOT", "the chain counts none");
   const known = turn.core.accounts.find(network, address);
   if (known !== undefined && (isBegun(known) || known.adopted === slot)) return { ok: true, account: known };
   if (!isSwept(turn, network, address)) return refuse("ACCOUNT_NOT_ADOPTED", address);
@@ -130,8 +132,20 @@ function begin(
   return account === undefined ? refuse("ACCOUNT_NOT_ADOPTED", network) : { ok: true, account };
 }
 
+/**
+ * The account that pays, begun here where the chain counts none: nobody but this ledger gives such
+ * an account's slots, so nobody is asked where they begin.
+ */
+export function begunAccount(turn: Turn, network: string, address: string): Account | undefined {
+  const known = turn.core.accounts.find(network, address);
+  const { isCounted, first } = familyOf(network).slots;
+  if (known !== undefined || isCounted) return known;
+  turn.commit([{ kind: "ADOPTED", network, account: address, slot: first }]);
+  return turn.core.accounts.find(network, address);
+}
+
 /** The most nodes that agreed lately, these among them. */
-function mostWitnesses({ run, monotonicMs }: Turn, chain: string, witnesses: number): number {
+export function mostWitnesses({ run, monotonicMs }: Turn, chain: string, witnesses: number): number {
   const heard = run.witnesses.get(chain);
   if (heard !== undefined && heard.most > witnesses && monotonicMs - heard.atMs < witnessesMs) return heard.most;
   run.witnesses.set(chain, { most: witnesses, atMs: monotonicMs });
@@ -152,6 +166,7 @@ export function checkChainCount(
 ): { readonly ok: true } | Refusal {
   const { core, run, monotonicMs } = turn;
   const network = networkOf(chain);
+  if (!familyOf(network).slots.isCounted) return { ok: true };
   const address = deposit ?? turn.accountOn(network);
   const key = countKey(turn, network, address);
   const account = core.accounts.find(network, address);

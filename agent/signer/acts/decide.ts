@@ -8,6 +8,7 @@ import type { Decision } from "../policy/policy.ts";
 import { isFinal, isHeldByRecovery, step, type Withdrawal } from "../state/withdrawal.ts";
 import { judgeKept } from "./kept.ts";
 import { closedGate, type Turn } from "./run.ts";
+import { hasRunOut } from "./waiting.ts";
 
 /**
  * What policy decided, as the record that follows.
@@ -25,18 +26,21 @@ export function decisionBody(transactionId: string, decision: Decision): RecordB
 }
 
 /**
- * Ends what ran out before a token was bound, held or approved alike, and gives what it ended. Time
+ * Ends what ran out before a token was bound, held or approved alike, or after every version was
+ * dead (`hasRunOut`), and gives what it ended. Time
  * ends nothing in a recovery, nor what one has held: ledger and gateway may both have forgotten
  * that it was paid, and its end would say that it never will be.
  * @public
  */
 export function expire(turn: Turn): readonly Withdrawal[] {
-  if (closedGate(turn) !== null || turn.core.isHolding) return [];
+  if (closedGate(turn) !== null) return [];
   const { nowMs } = turn;
+  const { isHolding } = turn.core;
   const ended: Withdrawal[] = [];
   for (const withdrawal of turn.core.book.open()) {
     if (isHeldByRecovery(withdrawal)) continue;
-    if (nowMs > withdrawal.job.expiresAt && step(withdrawal.state, "expired") !== null) ended.push(withdrawal);
+    if (hasRunOut(turn, withdrawal)) ended.push(withdrawal);
+    if (nowMs > withdrawal.job.expiresAt && !isHolding && step(withdrawal.state, "expired") !== null) ended.push(withdrawal);
   }
   if (ended.length > 0) turn.commit(ended.map(({ transactionId }) => ({ kind: "EXPIRED", transactionId }) as const));
   return ended;

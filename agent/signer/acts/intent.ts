@@ -119,7 +119,9 @@ export function clearCancel(
   const closed = closedToNew(turn);
   if (closed !== null) return closed;
   const slot = slotOf(turn, withdrawal);
-  const unsigned = transactionsOf(slot.network).buildCancel(slot, facts);
+  const { cancels } = transactionsOf(slot.network);
+  invariant(cancels !== null, "a version that ends by waiting is cancelled without another one");
+  const unsigned = cancels.build(slot, facts);
   const cleared = turn.core.policy.clearCancel({ ...slot, unsigned, facts, version, tipAllowedUnits }, turn.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }

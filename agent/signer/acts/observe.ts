@@ -2,12 +2,13 @@
  * The courier tells of a transaction on chain. The signer takes it as a claim: it moves a state
  * forward, never a slot or an amount. Touches nothing: records leave through the turn.
  */
-import { saySlot } from "../../../chains/families.ts";
+import { saySlot, waitingOf } from "../../../chains/families.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import { contestedCode } from "../state/bindings.ts";
 import { isFinal, isOver, observedStep, step, type Withdrawal } from "../state/withdrawal.ts";
 import { alarm, type Done, lock, type Turn } from "./run.ts";
+import { observeDead, warnOfRisen } from "./waiting.ts";
 
 /**
  * Observations of one withdrawal beside its first end; a chain that moves it more often is a
@@ -26,7 +27,11 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
   const { transactionId, stage, outcome, txHash, block } = claim;
   const withdrawal = core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
+  if (stage === "dead") return observeDead(turn, withdrawal, claim);
+  if (claim.witnesses !== undefined) return refuse("WITHDRAWAL_OBSERVATION", "witnesses belong to what is dead");
   if ((stage === "final") === (outcome === "")) return refuse("WITHDRAWAL_OBSERVATION", "an outcome belongs to a final stage");
+  if ((outcome === "lost" || outcome === "cancelled") && waitingOf(withdrawal.job.network) !== null)
+    return refuse("WITHDRAWAL_OBSERVATION", "no other transaction takes the place of this one there");
   const isSame = stage === "final" && outcome === withdrawal.state && txHash === withdrawal.observed?.txHash;
   if (isSame) return { ok: true, withdrawal };
   // An end may be told anew until the gateway has said that it is one: whoever told of it before
@@ -48,6 +53,7 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
   if (!isFirstEnd && withdrawal.observations >= observationsMax) return refuse("WITHDRAWAL_TOO_MANY_OBSERVATIONS");
   const unheard = outcome === "lost" && withdrawal.code !== contestedCode ? stopForLoss(turn, withdrawal) : null;
   if (unheard !== null) return unheard;
+  if (stage !== "broadcast") warnOfRisen(turn, withdrawal, txHash);
   turn.commit([{ kind: "OBSERVED", transactionId, stage, outcome, txHash, block }]);
   return { ok: true, withdrawal };
 }

@@ -1,15 +1,16 @@
 /**
- * A dearer version on the slot that a withdrawal has: built from the same approval. Touches
- * nothing: the INTENT record and the work for the vault leave through the turn.
+ * A dearer version on the slot that a withdrawal has: built from the same approval. Where versions
+ * end by waiting, the next one after all before are dead (waiting.ts). Touches nothing: the INTENT record and the work for the vault leave through the turn.
  */
-import { familyOf } from "../../../chains/families.ts";
-import type { Facts, Fees } from "../../../chains/family.ts";
+import { familyOf, waitingOf } from "../../../chains/families.ts";
+import type { Bidding, Facts, Fees } from "../../../chains/family.ts";
 import { invariant, refuse } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
 import { isCancelling, isOver, type Version } from "../state/withdrawal.ts";
 import { intend, intendCancel, type Prepared, recorded } from "./intent.ts";
 import { closedGate, pausedBy, type Turn } from "./run.ts";
+import { prepareNext } from "./waiting.ts";
 
 /**
  * A courier makes no more than these; the rest of the twenty are a person's, so that no courier and
@@ -49,6 +50,8 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
   if (!newest.released) return refuse("WITHDRAWAL_NOT_RELEASED");
   if (withdrawal.state === "included") return refuse("WITHDRAWAL_INCLUDED");
   if (above >= versionsMax) return refuse("WITHDRAWAL_TOO_MANY_VERSIONS");
+  if (waitingOf(withdrawal.job.network) !== null)
+    return prepareNext(turn, withdrawal, above, claimed, above < courierVersionsMax);
   if (above >= courierVersionsMax) return refuse("WITHDRAWAL_WAITS_FOR_PERSON", `${above} versions are made`);
   // Of a version that a recovery took over nobody knows when it was signed: long ago.
   const ageMs = turn.nowMs - newest.signedAt;
@@ -56,17 +59,19 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
   const account = core.accounts.find(withdrawal.job.network, withdrawal.account);
   invariant(account !== undefined, "a bound slot has its account");
   const { fees } = familyOf(withdrawal.job.network);
+  const { bidding } = fees;
+  invariant(bidding !== null, "whose slot excludes bids for its place");
   const facts = fees.read(claimed);
-  const tipAllowedUnits = tipAllowed(fees, newest, core.policy.tipMaxUnits(laneOf(withdrawal.job)));
+  const tipAllowedUnits = tipAllowed(fees, bidding, newest, core.policy.tipMaxUnits(laneOf(withdrawal.job)));
   // A person cancelled it: the dearer version is of the cancel, and nothing is paid on this slot
   // any more.
   if (isCancel) {
-    const dearer = fees.dearer(withdrawal.versions, facts, true);
+    const dearer = bidding.dearer(withdrawal.versions, facts, true);
     return intendCancel(turn, withdrawal, account, above + 1, dearer, { tipAllowedUnits });
   }
   const approval = core.policy.approval(transactionId);
   invariant(approval !== undefined, "a withdrawal that is not over has its approval");
-  const dearer = fees.dearer(withdrawal.versions, facts, false);
+  const dearer = bidding.dearer(withdrawal.versions, facts, false);
   return intend(turn, approval, account, withdrawal.slot, above + 1, dearer, { tipAllowedUnits });
 }
 
@@ -74,6 +79,6 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
  * A tip above the ceiling is a person's. The next version must be dearer still, by the least step,
  * or there could be none.
  */
-function tipAllowed(fees: Fees, newest: Version, maxUnits: bigint): bigint {
-  return newest.facts !== null && fees.tipOf(newest.facts) > maxUnits ? fees.leastTip([newest]) : 0n;
+function tipAllowed(fees: Fees, bidding: Bidding, newest: Version, maxUnits: bigint): bigint {
+  return newest.facts !== null && fees.tipOf(newest.facts) > maxUnits ? bidding.leastTip([newest]) : 0n;
 }

@@ -7,8 +7,10 @@ import type { Facts } from "../../../chains/family.ts";
 import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { type Account, pendingPerAccountMax } from "../state/accounts.ts";
 import { isFinal, step, type Withdrawal } from "../state/withdrawal.ts";
+import { begunAccount } from "./adopt.ts";
 import { intend, type Prepared, recorded } from "./intent.ts";
 import { closedGate, countKey, pausedBy, type Turn } from "./run.ts";
+import { offered } from "./waiting.ts";
 
 /**
  * The first version of an approved withdrawal. Twice is harmless: a bound one is never bound again,
@@ -39,14 +41,16 @@ export function prepareSign(turn: Turn, transactionId: string, facts: Facts): Pr
   const isBound = withdrawal.slot !== "";
   const payer = core.policy.payer(withdrawal.job);
   if (payer === null) return refuse("JOB_DEPOSIT_ADDRESS");
-  const account = core.accounts.find(approval.network, payer.account);
+  const account = begunAccount(turn, approval.network, payer.account);
   if (account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", approval.chain);
+  const offer = offered(turn, account, facts);
+  if (!offer.ok) return offer;
   // An opened ledger keeps its slot for it, and nothing was signed there.
-  if (isBound) return waitingBelow(core, placeOf(withdrawal)) ?? intend(turn, approval, account, withdrawal.slot, 1, facts);
+  if (isBound) return waitingBelow(core, placeOf(withdrawal)) ?? intend(turn, approval, account, withdrawal.slot, 1, offer.facts);
   const behind = waitingBelow(core, { ...account, slot: account.next }) ?? overtaken(turn, account);
   if (behind !== null) return behind;
   if (account.pending >= pendingPerAccountMax) return refuse("ACCOUNT_FULL", `${account.pending} in no block yet`);
-  return intend(turn, approval, account, account.next, 1, facts);
+  return intend(turn, approval, account, account.next, 1, offer.facts);
 }
 
 /**
@@ -78,7 +82,7 @@ export function prepareBound(turn: Turn): readonly { readonly transactionId: str
  * gateway knows, and a ledger put back to before them would forget the one below for good.
  */
 function waitingBelow({ book }: Turn["core"], { network, account, slot }: Place): Refusal | null {
-  if (book.count("quarantined") + book.count("intent") === 0) return null;
+  if (book.count("quarantined") + book.count("intent") === 0 || !familyOf(network).slots.blocksLater) return null;
   for (const one of book.open()) {
     const isUnsigned =
       one.state === "quarantined" ? one.versions.every(({ txHash }) => txHash === "") : one.versions.length === 0;
@@ -96,7 +100,8 @@ function waitingBelow({ book }: Turn["core"], { network, account, slot }: Place)
  * it again. It locks when it stays (`checkChainCount`).
  */
 function overtaken(turn: Turn, { network, account, next }: Account): Refusal | null {
-  const { first, compare } = familyOf(network).slots;
+  const { first, compare, isCounted } = familyOf(network).slots;
+  if (!isCounted) return null;
   const count = turn.run.counts.get(countKey(turn, network, account)) ?? first;
   return compare(count, next) <= 0
     ? null

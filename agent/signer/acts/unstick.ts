@@ -1,11 +1,12 @@
 /**
  * A person helps a withdrawal whose slot does not come into a block: a dearer version of it
  * (`replace`), or a payment of nothing to oneself on the same slot (`cancel`). The chain takes one
- * of all versions, so no verb here can pay twice. Whoever asks is shown the plan first and then
+ * of all versions, so no verb here can pay twice. Where versions end by waiting, a person's word is
+ * recorded and nothing is signed by it (waiting.ts). Whoever asks is shown the plan first and then
  * orders exactly that. Touches nothing: records and the work for the vault leave through the turn.
  */
 import { familyOf, saySlot } from "../../../chains/families.ts";
-import type { Facts, Fees } from "../../../chains/family.ts";
+import type { Bidding, Facts, Fees } from "../../../chains/family.ts";
 import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
 import type { UnstickPlan, UnstickWish } from "../../socket/verbs.ts";
@@ -13,6 +14,7 @@ import type { Account } from "../state/accounts.ts";
 import { isCancelling, isOver, type Version, type Withdrawal } from "../state/withdrawal.ts";
 import { type Cleared, clearCancel, clearPayment, intend, intendCancel, type Prepared, recorded } from "./intent.ts";
 import { closedGate, pausedBy, type Turn } from "./run.ts";
+import { cannotOrder, order } from "./waiting.ts";
 
 /** What a plan is made of; `made` is a version that was recorded and not signed yet. */
 interface Found {
@@ -38,7 +40,13 @@ export function planUnstick(
   if (!found.ok) return found;
   const { withdrawal, made, act } = found;
   if (made !== null) return { ok: true, withdrawal, plan: planOf(found, made.version, made.facts ?? {}) };
-  const facts = feesOf(withdrawal).unstick(withdrawal.versions, act === "cancel", readWish(withdrawal, wish.facts));
+  const bidding = biddingOf(withdrawal);
+  if (bidding === null) {
+    readWish(withdrawal, wish.facts);
+    const refused = cannotOrder(withdrawal, wish.act);
+    return refused ?? { ok: true, withdrawal, plan: { act: wish.act, version: withdrawal.versions.length + 1, facts: {} } };
+  }
+  const facts = bidding.unstick(withdrawal.versions, act === "cancel", readWish(withdrawal, wish.facts));
   if (!facts.ok) return facts;
   let first: Refusal | null = null;
   for (const each of facts.facts) {
@@ -64,9 +72,15 @@ export function prepareUnstick(turn: Turn, wish: UnstickWish, plan: UnstickPlan,
   if (!found.ok) return found;
   const { withdrawal, account, made, act } = found;
   const version = withdrawal.versions.length + (made === null ? 1 : 0);
+  const bidding = biddingOf(withdrawal);
+  if (bidding === null && made === null) {
+    if (version !== plan.version || wish.act !== plan.act) return refuse("UNSTICK_OTHER_PLAN");
+    return cannotOrder(withdrawal, wish.act) ?? order(turn, withdrawal, wish.act, approver);
+  }
   if (act !== plan.act || version !== plan.version) return refuse("UNSTICK_OTHER_PLAN");
   if (made !== null) return recorded(turn, withdrawal, made);
-  const facts = feesOf(withdrawal).unstick(withdrawal.versions, act === "cancel", feesOf(withdrawal).read(plan.facts));
+  invariant(bidding !== null, "what ends by waiting was ordered above");
+  const facts = bidding.unstick(withdrawal.versions, act === "cancel", feesOf(withdrawal).read(plan.facts));
   if (!facts.ok) return facts;
   const before = [{ kind: "UNSTUCK", transactionId: wish.transactionId, act, approver } as const];
   const beside = { before, tipAllowedUnits: tipAllowed(withdrawal) };
@@ -102,7 +116,9 @@ function find(turn: Turn, { transactionId, act }: UnstickWish): Found | Refusal 
   if (isUnsigned && (newest.version > 1 || newest.isCancel) && newest.isCancel === isCancel) return { ...found, made: newest };
   const isOut = newest?.released === true || (isUnsigned && withdrawal.versions.some(({ released }) => released));
   if (!isOut && !isQuarantined) return refuse("WITHDRAWAL_NOT_RELEASED");
-  if (withdrawal.versions.length >= versionsMax) return refuse("WITHDRAWAL_TOO_MANY_VERSIONS");
+  // Where versions end by waiting a cancel makes none.
+  const isLast = withdrawal.versions.length >= versionsMax && (biddingOf(withdrawal) !== null || !isCancel);
+  if (isLast) return refuse("WITHDRAWAL_TOO_MANY_VERSIONS");
   return { ...found, made: null };
 }
 
@@ -118,7 +134,12 @@ function clear(turn: Turn, { withdrawal, account, act }: Found, facts: Facts): C
  * help any more.
  */
 function tipAllowed(withdrawal: Withdrawal): bigint {
-  return feesOf(withdrawal).leastTip(withdrawal.versions);
+  return biddingOf(withdrawal)?.leastTip(withdrawal.versions) ?? 0n;
+}
+
+/** Null where versions end by waiting: nobody bids for a place there. */
+function biddingOf(withdrawal: Withdrawal): Bidding | null {
+  return feesOf(withdrawal).bidding;
 }
 
 function feesOf({ job }: Withdrawal): Fees {

@@ -13,7 +13,15 @@ type Line = ReadonlyMap<string, string>;
 
 const none = "none";
 /** A higher one lets more through; none lets everything through. */
-const ceilings = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove", "newDestinationAbove"];
+const ceilings = [
+  "maxPerWithdrawal",
+  "maxPerHour",
+  "maxPerDay",
+  "holdAbove",
+  "twoApproversAbove",
+  "resignAbove",
+  "newDestinationAbove",
+];
 const feeCeilings = ["maxFee", "maxFeePerDay"];
 /** Another one means another thing, so that nobody can call it tighter. */
 const meanings = ["network", "contract", "decimal"];
@@ -113,6 +121,8 @@ function fieldsOf(limits: Limits): readonly (readonly [string, string | bigint |
     ["maxTipGwei", limits.maxTipUnits],
     ["holdAbove", limits.holdAboveUnits],
     ["twoApproversAbove", limits.twoApproversAboveUnits],
+    // Left out where there is none, so that a ledger of before says what it said.
+    ...(limits.resignAboveUnits === null ? [] : ([["resignAbove", limits.resignAboveUnits]] as const)),
     ["newDestinationAbove", limits.newDestination?.holdAboveUnits ?? null],
     ["delayMs", limits.newDestination?.delayMs ?? 0],
     ["allow", listText(limits.allow)],

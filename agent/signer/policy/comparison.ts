@@ -53,11 +53,13 @@ export function compare({ approval, unsigned, facts, version, account, child, sl
   const { network, contract, address, amountUnits, transactionId } = approval;
   const isSame = (said: Description): boolean =>
     said.network === network &&
+    (said.account === "" || said.account === account) &&
     said.contract === contract &&
     said.destination === address &&
     said.amountUnits === amountUnits &&
     said.slot === slot;
-  const read = likeness(transactionsOf(network).describe(unsigned, facts), isSame, "the bytes do not say what was approved");
+  const told = { network, account, slot, facts };
+  const read = likeness(transactionsOf(network).describe(unsigned, told), isSame, "the bytes do not say what was approved");
   if (!read.ok) return read;
   const fields = { transactionId, version, account, child, isCancel: false };
   return { ...read, clearance: clearanceFor(network, unsigned, fields) };
@@ -75,7 +77,9 @@ export function compareCancel({
   slot,
 }: BuiltCancel): Compared | Refusal {
   const isSame = (said: Description): boolean => said.network === network && said.slot === slot;
-  const described = transactionsOf(network).describeCancel(unsigned, account, facts);
+  const { cancels } = transactionsOf(network);
+  if (cancels === null) return refuse("POLICY_NOT_AS_APPROVED", "no transaction cancels a payment there");
+  const described = cancels.describe(unsigned, { network, account, slot, facts });
   const read = likeness(described, isSame, "the cancel is not for this slot");
   if (!read.ok) return read;
   const fields = { transactionId, version, account, child, isCancel: true };

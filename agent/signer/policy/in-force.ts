@@ -23,6 +23,7 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
       maxPerDay: amount(limits.maxPerDayUnits),
       holdAbove: amount(limits.holdAboveUnits),
       twoApproversAbove: amount(limits.twoApproversAboveUnits),
+      resignAbove: amount(limits.resignAboveUnits),
       newDestination: {
         holdAbove: amount(limits.newDestination?.holdAboveUnits ?? null),
         delayMinutes: (limits.newDestination?.delayMs ?? 0) / 60_000,

@@ -263,6 +263,11 @@ export class Policy {
     return refuse("POLICY_NOT_AS_APPROVED", "the job asks for something else");
   }
 
+  /** Whether only a person has another version of it made, once those before are dead. */
+  isPersonsToResign({ currency, amountUnits }: Approval): boolean {
+    return isAbove(amountUnits, this.#rules.limits.get(currency)?.resignAboveUnits ?? null);
+  }
+
   /** The most that a version offers the block's maker; 0 where the lane has no limits. */
   tipMaxUnits(currency: string): bigint {
     return this.#rules.limits.get(currency)?.maxTipUnits ?? 0n;

@@ -34,6 +34,7 @@ export interface Limits {
   readonly maxTipUnits: bigint;
   readonly holdAboveUnits: bigint | null;
   readonly twoApproversAboveUnits: bigint | null;
+  readonly resignAboveUnits: bigint | null; // null: the courier may, whatever the amount
   readonly newDestination: { readonly holdAboveUnits: bigint | null; readonly delayMs: number } | null;
   readonly allow: ReadonlySet<string>; // when not empty, only these
   readonly deny: ReadonlySet<string>;
@@ -117,7 +118,14 @@ function ownLimits(
     maxFeeUnits: fees("maxFee", sweeps.maxFee ?? maxFee),
     maxFeePerDayUnits: fees("maxFeePerDay", sweeps.maxFeePerDay ?? maxFeePerDay),
     maxTipUnits: unitsAt(`${path}.maxTipGwei`, maxTipGwei ?? maxTipGweiDefault, tipDecimal),
-    ...{ holdAboveUnits: null, twoApproversAboveUnits: null, newDestination: null, allow: new Set(), deny: new Set() },
+    ...{
+      holdAboveUnits: null,
+      twoApproversAboveUnits: null,
+      resignAboveUnits: null,
+      newDestination: null,
+      allow: new Set(),
+      deny: new Set(),
+    },
   };
   const topUp: Limits = {
     ...sweep,
@@ -143,6 +151,7 @@ function limitsOf(policy: PolicySettings, path: string, { decimal, family }: Ass
     maxTipUnits: unitsAt(`${path}.maxTipGwei`, policy.maxTipGwei ?? maxTipGweiDefault, family.fees.tipDecimal),
     holdAboveUnits: policy.holdAbove === undefined ? null : units("holdAbove", policy.holdAbove),
     twoApproversAboveUnits: policy.twoApproversAbove === undefined ? null : units("twoApproversAbove", policy.twoApproversAbove),
+    resignAboveUnits: policy.resignAbove === undefined ? null : units("resignAbove", policy.resignAbove),
     newDestination:
       newDestination === undefined
         ? null

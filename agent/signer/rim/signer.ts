@@ -22,6 +22,7 @@ import { admit } from "../acts/admit.ts";
 import { adopt, checkChainCount } from "../acts/adopt.ts";
 import { expire, reconsider } from "../acts/decide.ts";
 import { decline } from "../acts/decline.ts";
+import type { Prepared } from "../acts/intent.ts";
 import { observe } from "../acts/observe.ts";
 import { pause } from "../acts/pause.ts";
 import { prepareReplace } from "../acts/replace.ts";
@@ -249,9 +250,14 @@ export class Signer {
   sign({ transactionId, facts }: CourierRequests["sign"], reply: Answer<"sign">): void {
     const turn = this.turn();
     const prepared = prepareSign(turn, transactionId, facts);
+    this.#tellEnd(prepared, transactionId);
+    this.#signatures.carryOut(prepared, transactionId, reply);
+  }
+
+  /** What was to be signed had run out. */
+  #tellEnd(prepared: Prepared, transactionId: string): void {
     const withdrawal = this.core.book.find(transactionId);
     if (!prepared.ok && prepared.code === "JOB_EXPIRED" && withdrawal !== undefined) this.changed([withdrawal]);
-    this.#signatures.carryOut(prepared, transactionId, reply);
   }
 
   /**
@@ -294,7 +300,9 @@ export class Signer {
   }
 
   replace({ transactionId, above, facts }: CourierRequests["replace"], reply: Answer<"replace">): void {
-    this.#signatures.carryOut(prepareReplace(this.turn(), transactionId, above, facts), transactionId, reply);
+    const prepared = prepareReplace(this.turn(), transactionId, above, facts);
+    this.#tellEnd(prepared, transactionId);
+    this.#signatures.carryOut(prepared, transactionId, reply);
   }
 
   decline({ transactionId, code }: CourierRequests["decline"], reply: Answer<"decline">): void {

@@ -91,13 +91,16 @@ export function courierVerbs(
     ),
     observed: verb(
       "observed",
-      object({
-        transactionId,
-        stage: oneOf("broadcast", "included", "final"),
-        outcome: oneOf("", "paid", "reverted", "lost", "cancelled"),
-        txHash: string({ max: 130, pattern: /^[0-9A-Za-z]*$/ }),
-        block: integer(),
-      }),
+      object(
+        {
+          transactionId,
+          stage: oneOf("broadcast", "included", "final", "dead"),
+          outcome: oneOf("", "paid", "reverted", "lost", "cancelled"),
+          txHash: string({ max: 130, pattern: /^[0-9A-Za-z]*$/ }),
+          block: integer(),
+        },
+        { witnesses },
+      ),
       (body, reply) => signer.observed(body, reply),
     ),
     each: each(byName, eachMax, "sign", "observed"),

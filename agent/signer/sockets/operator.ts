@@ -30,7 +30,7 @@ import { spendsLike, spendsWithoutOrder } from "../state/spends.ts";
 import { unitsOf, waitOf } from "../state/view.ts";
 import { isOver, states, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
-import { stuckOf } from "./stuck.ts";
+import { resignOf, stuckOf } from "./stuck.ts";
 
 const listMax = 500;
 const transactionId = hex(16);
@@ -47,7 +47,7 @@ const unstickFields: Reader<OperatorRequests["unstick"]> = object({
   ...{ transactionId, act, facts: wish, approver },
   plan: nullable(
     object({
-      ...{ act, version: integer({ min: 1, max: versionsMax }), facts: wish },
+      ...{ act, version: integer({ min: 1, max: versionsMax + 1 }), facts: wish },
     }),
   ),
 });
@@ -129,6 +129,7 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
     isTellingAgain: run.telling !== null,
     paused: core.paused,
     stuck: stuckOf(signer, surroundings.stuckAfterMinutes),
+    ...resignOf(signer),
     ledgerWritable: !ledger.poisoned && ledger.hasRoom(),
     isolation: surroundings.isolation,
     encKeyFrom: surroundings.encKeyFrom,

@@ -3,9 +3,10 @@
  * that no courier hides one. What waits for a person's yes is no part of it. Touches nothing.
  */
 import { familyOf } from "../../../chains/families.ts";
-import type { StuckView } from "../../socket/verbs.ts";
+import type { SignerStatus, StuckView } from "../../socket/verbs.ts";
+import { courierVersionsMax } from "../acts/replace.ts";
 import type { Signer } from "../rim/signer.ts";
-import { isCancelling, isOver, type Withdrawal } from "../state/withdrawal.ts";
+import { isCancelling, isDead, isOver, type Withdrawal } from "../state/withdrawal.ts";
 
 const minuteMs = 60_000;
 
@@ -33,6 +34,23 @@ export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null 
     afterMinutes,
     isCancelling: isCancelling(found),
   };
+}
+
+/**
+ * The withdrawal whose versions are all dead and whose next one only a person has made: of several
+ * the one that was asked for first. Nothing when there is none.
+ */
+export function resignOf(signer: Signer): Pick<SignerStatus, "resign"> {
+  const { book, policy } = signer.core;
+  for (const withdrawal of book.open()) {
+    const { transactionId, job, state, versions, ordered } = withdrawal;
+    const isOpen = state === "released" || state === "broadcast";
+    if (!isOpen || ordered !== undefined || !isDead(withdrawal)) continue;
+    const approval = policy.approval(transactionId);
+    if (approval === undefined || (versions.length < courierVersionsMax && !policy.isPersonsToResign(approval))) continue;
+    return { resign: { transactionId, network: job.network, slot: withdrawal.slot, versions: versions.length } };
+  }
+  return {};
 }
 
 /** No later version, and nothing that is told of the chain, begins the time anew. */

@@ -3,7 +3,7 @@
  * from ADOPTED and INTENT records, so a slot and its withdrawal are one fact. What comes before
  * what, the family says. Touches nothing.
  */
-import { familyOf } from "../../../chains/families.ts";
+import { familyOf, waitingOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import { isUnfinished, type State } from "./withdrawal.ts";
@@ -24,13 +24,14 @@ export interface Account {
   adopted: string; // the first slot ever used from here
   next: string;
   pending: number;
+  lastStamp: bigint; // no version of it had one above, where versions end by waiting; else 0
 }
 
 /**
- * `[network, account, adopted, next, unfinished]`
+ * `[network, account, adopted, next, unfinished, last stamp]`, the last one where there is one
  * @public
  */
-export type AccountEntries = readonly (readonly [string, string, string, string, number])[];
+export type AccountEntries = readonly (readonly [string, string, string, string, number, string?])[];
 
 /**
  * Every adopted account. Only `fold` and `move` change it, from records.
@@ -40,8 +41,9 @@ export class Accounts {
   readonly #byKey = new Map<string, Account>();
 
   constructor(entries: AccountEntries = []) {
-    for (const [network, account, adopted, next, pending] of entries) {
-      this.#byKey.set(keyOf(network, account), { network, account, adopted, next, pending });
+    for (const [network, account, adopted, next, pending, stamp = "0"] of entries) {
+      const lastStamp = BigInt(stamp);
+      this.#byKey.set(keyOf(network, account), { network, account, adopted, next, pending, lastStamp });
     }
   }
 
@@ -56,8 +58,9 @@ export class Accounts {
       const known = this.#byKey.get(key);
       invariant(known === undefined || !isBegun(known), "an account is adopted before its first slot is given");
       const { network, account, slot } = record;
-      this.#byKey.set(key, { network, account, adopted: slot, next: slot, pending: 0 });
+      this.#byKey.set(key, { network, account, adopted: slot, next: slot, pending: 0, lastStamp: 0n });
     }
+    if (record.kind === "INTENT") this.#stamp(record);
     if (record.kind === "INTENT" && record.version === 1) {
       const account = this.find(record.network, record.account);
       const { slots } = familyOf(record.network);
@@ -69,8 +72,17 @@ export class Accounts {
     }
   }
 
+  #stamp({ network, account, facts }: Extract<LedgerRecord, { kind: "INTENT" }>): void {
+    const waiting = waitingOf(network);
+    const found = this.find(network, account);
+    if (waiting === null || found === undefined) return;
+    const stamp = waiting.stamp(facts);
+    invariant(stamp > found.lastStamp, "no two versions of an account have one stamp");
+    found.lastStamp = stamp;
+  }
+
   /**
-   * An observation moved a withdrawal with a bound slot: into a block or to its end, or out of a
+   * A record moved a withdrawal with a bound slot: into a block or to its end, or out of a
    * block again.
    */
   move(network: string, account: string, from: State, to: State): void {
@@ -82,12 +94,13 @@ export class Accounts {
   }
 
   snapshot(): AccountEntries {
-    return [...this.#byKey.values()].map(({ network, account, adopted, next, pending }) => [
+    return [...this.#byKey.values()].map(({ network, account, adopted, next, pending, lastStamp }) => [
       network,
       account,
       adopted,
       next,
       pending,
+      ...(lastStamp === 0n ? ([] as const) : ([`${lastStamp}`] as const)),
     ]);
   }
 }

@@ -5,6 +5,7 @@
  * gateway has acknowledged its last entry and, of one with a signature, has said as well that it
  * ended: until then its bytes are kept. Touches nothing but those files, through `Past`.
  */
+import { waitingOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { Past } from "../../ledger/past.ts";
@@ -13,7 +14,7 @@ import type { Row } from "../../ledger/sorted-file.ts";
 import { contentOf } from "./content.ts";
 import { type Ended, endedIn, rowOfEnded } from "./ended.ts";
 import { Fifo } from "./fifo.ts";
-import { apply, applyRelease, begin, isFinal, isOver, type State, states, type Withdrawal } from "./withdrawal.ts";
+import { apply, applyDead, applyRelease, begin, isFinal, isOver, type State, states, type Withdrawal } from "./withdrawal.ts";
 
 /**
  * Most withdrawals open at once; further jobs wait at the gateway.
@@ -176,6 +177,28 @@ export class Book {
       withdrawal.isEnded = true;
       return this.#closeIfOver(withdrawal);
     });
+  }
+
+  /** The released versions of these hashes that the gateway has not called dead, by withdrawal. */
+  alive(txHashes: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
+    const found = new Map<string, readonly string[]>();
+    for (const { transactionId, job, versions } of this.#open.values()) {
+      if (waitingOf(job.network) === null) continue;
+      const named = versions.filter(
+        ({ txHash, released, dead }) => released && txHashes.has(txHash) && dead !== "gateway" && dead !== "both",
+      );
+      if (named.length > 0)
+        found.set(
+          transactionId,
+          named.map(({ txHash }) => txHash),
+        );
+    }
+    return found;
+  }
+
+  /** The gateway says that these versions are dead. */
+  bury(record: Extract<LedgerRecord, { kind: "DEAD" }>): void {
+    for (const transactionId of this.alive(new Set(record.txHashes)).keys()) applyDead(this.#openOne(transactionId), record);
   }
 
   /** What closed since the newest checkpoint, as the next one's rows. */

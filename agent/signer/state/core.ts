@@ -228,6 +228,9 @@ export class Core {
       case "ENDED":
         for (const transactionId of this.book.end(record)) this.policy.voidApproval(transactionId);
         return;
+      case "DEAD":
+        this.book.bury(record);
+        return;
       case "PAUSED":
         this.#paused = record.paused ? { at: record.at, approver: record.approver } : null;
         this.outbox.fold(record, undefined);
@@ -307,7 +310,7 @@ export class Core {
     this.policy.fold(record, laneOf(withdrawal.job));
     if (record.kind === "INTENT") this.accounts.fold(record, withdrawal.isKept);
     if (record.kind === "OBSERVED" && record.outcome === "paid") this.#learn(withdrawal, record.at);
-    if (record.kind === "OBSERVED" && from !== undefined) {
+    if ((record.kind === "OBSERVED" || record.kind === "EXPIRED") && from !== undefined) {
       this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
     }
     this.outbox.fold(record, withdrawal);

@@ -5,7 +5,7 @@
  */
 import { invariant } from "../../../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../../../protocol/identity.ts";
-import type { Entry, Head } from "../../../protocol/messages.ts";
+import type { Entry, Head, SignedEntry } from "../../../protocol/messages.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import { contestedCode } from "./bindings.ts";
@@ -156,7 +156,7 @@ export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonl
   if (signed.length === 0) return entries;
   entries.push({ kind: "decision", seq, at, transactionId, decision: "approved", code: "", address });
   for (const one of signed) {
-    const { version, txHash, feeMax } = one;
+    const { version, txHash } = one;
     entries.push({
       kind: "signed",
       seq,
@@ -167,7 +167,7 @@ export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonl
       account,
       slot: slot,
       txHash,
-      feeMax,
+      ...offerOf(one),
     });
   }
   return entries;
@@ -253,7 +253,12 @@ export interface Told {
   readonly job: { readonly network: string };
   readonly account: string;
   readonly slot: string;
-  readonly versions: readonly Pick<Version, "feeMax">[];
+  readonly versions: readonly Pick<Version, "feeMax" | "until">[];
+}
+
+/** What an entry says of a version's offer: until when it can come into a block, where that ends. */
+function offerOf({ feeMax, until }: Pick<Version, "feeMax" | "until">): Pick<SignedEntry, "feeMax" | "until"> {
+  return until === undefined ? { feeMax } : { feeMax, until };
 }
 
 function signedEntry(record: Extract<LedgerRecord, { kind: "SIGNED" }>, told: Told): Entry | null {
@@ -261,6 +266,6 @@ function signedEntry(record: Extract<LedgerRecord, { kind: "SIGNED" }>, told: To
   if (signed === undefined) return null;
   const { seq, at, transactionId, version, txHash } = record;
   const { job, account, slot } = told;
-  const { feeMax } = signed;
-  return { kind: "signed", seq, at, transactionId, version, network: job.network, account, slot: slot, txHash, feeMax };
+  const place = { kind: "signed", seq, at, transactionId, version, network: job.network, account, slot: slot } as const;
+  return { ...place, txHash, ...offerOf(signed) };
 }

@@ -5,7 +5,7 @@
  * and comes again as a job. Pure: snapshot, order and counts in, snapshot out. Source:
  * docs/protocol.md section 8.
  */
-import { familyOf, farthestSlot } from "../../../chains/families.ts";
+import { familyOf, farthestSlot, waitingOf } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
@@ -114,6 +114,9 @@ function problemOf({ old, order, payerOf }: Opening): Refusal | null {
     if (seen.has(transactionId)) return refuse("RECOVERY_ORDER", `${transactionId} stands twice`);
     if (item.account !== payerOf(job)) return refuse("RECOVERY_ORDER", `${item.account} is not our account`);
     if (!isSlot(job.network, item.slot)) return refuse("RECOVERY_ORDER", `slot ${item.slot} cannot be`);
+    const waits = waitingOf(job.network) !== null;
+    if (item.versions.some(({ until }) => (until !== undefined) !== waits))
+      return refuse("RECOVERY_ORDER", `${transactionId} has a version without its end, or with one that it cannot have`);
     seen.add(transactionId);
   }
   return null;
@@ -136,27 +139,28 @@ function keptOf({ item, own, isContested, slot, account, rival }: Bound, { both 
     ...{ amountUnits: isApproved ? own.amountUnits : "", contract: isApproved ? own.contract : "", confirmed: null },
     ...{ account, slot: slot, versions, observed: null, observations: 0, history: own?.history ?? [] },
     ...{ isEnded: false, endSeq: 0, isEndHeard: false },
+    // A person's cancel stands; another version is asked for anew.
+    ...(own?.ordered?.act === "cancel" ? { ordered: own.ordered } : {}),
   };
 }
 
 /**
  * The gateway's versions under their own numbers, then those that this ledger alone has signed.
  * Bytes stay only where the gateway has the version: what it lacks may not be shown to anybody.
- * Without a gateway that went back, what it lacks has never left.
+ * Without a gateway that went back, what it lacks has never left. What was called dead here is dead:
+ * a hash names bytes, whatever was put back.
  */
 function versionsOf(item: Bound["item"], own: Withdrawal | undefined, both: boolean): Version[] {
   const mine = new Map(own?.versions.filter(({ txHash }) => txHash !== "").map((one) => [one.txHash, one]));
-  const named = (item?.versions ?? []).map(({ txHash, feeMax }, index): Version => {
-    const known = mine.get(txHash);
-    mine.delete(txHash);
+  const named = (item?.versions ?? []).map((told, index): Version => {
+    const known = mine.get(told.txHash);
+    mine.delete(told.txHash);
     return known?.released === true
       ? { ...known, version: index + 1 }
-      : bareVersion({ txHash, feeMax, isCancel: known?.isCancel ?? false }, index + 1);
+      : bareVersion({ ...told, isCancel: known?.isCancel ?? false }, index + 1);
   });
   const others = [...mine.values()].filter(({ released }) => released || both);
-  const rest = others.map(({ txHash, isCancel, feeMax }, index) =>
-    bareVersion({ txHash, feeMax, isCancel }, named.length + index + 1),
-  );
+  const rest = others.map((one, index) => bareVersion(one, named.length + index + 1));
   return [...named, ...rest];
 }
 
@@ -164,10 +168,15 @@ function versionsOf(item: Bound["item"], own: Withdrawal | undefined, both: bool
  * Its bytes are gone: the hash is left, to be recognised by, and what it may cost, so that the next
  * one costs more.
  */
-function bareVersion({ txHash, feeMax, isCancel }: Pick<Version, "txHash" | "feeMax" | "isCancel">, version: number): Version {
+function bareVersion(
+  { txHash, feeMax, isCancel, until, dead }: Pick<Version, "txHash" | "feeMax" | "isCancel" | "until" | "dead">,
+  version: number,
+): Version {
   return {
     ...{ version, intentSeq: 0, digest: "", unsigned: "", facts: null },
     ...{ txHash, raw: "", signedAt: 0, released: true, isCancel, feeMax },
+    ...(until === undefined ? {} : { until }),
+    ...(dead === undefined ? {} : { dead }),
   };
 }
 
@@ -260,7 +269,7 @@ function accountsOf(
     // An account that nothing was ever bound on begins as any other does.
     const isNew = ledgerNext !== "" && !isBegun({ adopted, next: ledgerNext }) && next === adopted;
     const pending = own.filter(({ state }) => isPending(state)).length;
-    entries.push([network, account, isNew ? adopted : slots.first, next, pending]);
+    entries.push([network, account, isNew ? adopted : slots.first, next, pending, ...stampOf(opening, network, account)]);
     const chainCount = counts.get(network) ?? "";
     views.push({ network, account, ledgerNext, gatewayNext: told.get(network) ?? "", chainCount, next });
   }
@@ -274,10 +283,14 @@ function accountsOf(
  * of; any other begins anew with its next sweep, where the nodes agree on a count.
  */
 function sweptOf(
-  { old, order, accountOn }: Opening,
+  opening: Opening,
   kept: readonly Withdrawal[],
 ): { readonly ok: true; readonly entries: AccountEntries; readonly views: readonly RecoveryAccountView[] } | Refusal {
+  const { old, order, accountOn } = opening;
   const mine = new Map<string, Withdrawal[]>();
+  // Where the chain counts none, no node could say where such an address goes on.
+  for (const [network, account] of old.accounts)
+    if (account !== accountOn(network) && !familyOf(network).slots.isCounted) mine.set(`${network} ${account}`, []);
   for (const one of kept) {
     if (one.account === accountOn(one.job.network)) continue;
     const key = `${one.job.network} ${one.account}`;
@@ -293,10 +306,27 @@ function sweptOf(
     const marks = [ledgerNext, gatewayNext].filter((mark) => mark !== "");
     const next = farthestSlot(network, [slots.first, ...marks, ...own.map(({ slot }) => slots.next(slot))]);
     if (!isSlot(network, next)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
-    entries.push([network, address, slots.first, next, own.filter(({ state }) => isPending(state)).length]);
+    const pending = own.filter(({ state }) => isPending(state)).length;
+    entries.push([network, address, slots.first, next, pending, ...stampOf(opening, network, address)]);
     views.push({ network, account: address, ledgerNext, gatewayNext, chainCount: "", next });
   }
   return { ok: true, entries, views };
+}
+
+/**
+ * A stamp that no version of the account has above itself, as far as ledger and gateway know: the
+ * end of a version is never before its stamp. Nothing where slots exclude.
+ */
+function stampOf({ old, order }: Opening, network: string, account: string): readonly [string] | readonly [] {
+  if (waitingOf(network) === null) return [];
+  const [, , , , , known = "0"] = old.accounts.find(([at, of]) => at === network && of === account) ?? [];
+  const told = [...order.withdrawals, ...order.ended].filter(
+    (item) => item.account === account && parseJob(item.job).network === network,
+  );
+  const own = old.book.open.filter((one) => one.account === account && one.job.network === network);
+  const ends = [...told, ...own].flatMap(({ versions }) => versions.map(({ until = 0 }) => BigInt(until)));
+  const last = ends.reduce(dearer, BigInt(known));
+  return last === 0n ? [] : [`${last}`];
 }
 
 /** The mark moves down over the free slots right below it. */

@@ -4,6 +4,7 @@
  * before this ledger was opened only what has ended: the rest is told with its new decision, or
  * comes as a job. Reads through the caller and changes nothing. Source: docs/protocol.md section 8.
  */
+import { waitingOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { Entry } from "../../../protocol/messages.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
@@ -124,8 +125,9 @@ function toldOf(record: LedgerRecord, intentOf: (signed: Signed) => Intent): Tol
   if (record.kind === "APPROVED") return { address: record.address, job: record, account: "", slot: "", versions: [] };
   if (record.kind !== "SIGNED") return undefined;
   const intent = intentOf(record);
-  const { address, account, slot, version } = intent;
-  const versions = Array.from({ length: version }, () => intent);
+  const { address, account, slot, version, network, facts, feeMax } = intent;
+  const until = waitingOf(network)?.untilMs(facts);
+  const versions = Array.from({ length: version }, () => (until === undefined ? { feeMax } : { feeMax, until }));
   return { address, job: intent, account, slot, versions };
 }
 

@@ -117,8 +117,9 @@ export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
 }
 
 function versionView(version: Version, withdrawal: Withdrawal): VersionView {
-  const { txHash, facts, feeMax, signedAt, isCancel } = version;
-  const numbers = { version: version.version, txHash, facts, feeMax, signedAt };
+  const { txHash, facts, feeMax, signedAt, isCancel, until, dead } = version;
+  const end = { ...(until === undefined ? {} : { until }), ...(dead === undefined ? {} : { dead }) };
+  const numbers = { version: version.version, txHash, facts, feeMax, signedAt, ...end };
   const view = isCancel ? { ...numbers, isCancel: true as const } : numbers;
   if (!version.released) return view;
   // A cancel is a person's own word, given in the quarantine.

@@ -10,7 +10,8 @@
  * not let through is held on its slot: quarantined, and never signed without a yes. An opened
  * ledger (opening.ts) begins with what was bound as quarantined: policy judges it anew at the
  * greeting. Its approval leads back to intent, signed or released, as far as its versions had come;
- * a no of policy leaves it for a person. Paid, reverted, lost and cancelled are the courier's word,
+ * a no of policy leaves it for a person. Where versions end by waiting and every one is dead, what
+ * is released, broadcast or quarantined goes to expired as well (`endsUnpaid`). Paid, reverted, lost and cancelled are the courier's word,
  * and another may take their place, until the gateway has said that the withdrawal ended
  * (`isOver`). Until then its slot can still get versions. A quarantined one gets cancels alone.
  *
@@ -31,13 +32,16 @@
  * quarantined .        quarantined .  .        quarantined quarantined quarantined quarantined quarantined paid reverted lost cancelled
  * cancelled  .         .     .        .        cancelled  cancelled  cancelled  .          .         paid  reverted  lost  cancelled
  */
-import type { Facts } from "../../../chains/family.ts";
+import { waitingOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine, WithdrawalState } from "../../socket/verbs.ts";
 import { canonicalAddress } from "./content.ts";
 import { lineOf } from "./history.ts";
+import type { Confirmation, Version } from "./version.ts";
+
+export type { Confirmation, Dead, Version } from "./version.ts";
 
 /**
  * `requested` lasts from a job's record to the decision in the same write; a crash between the two
@@ -82,6 +86,7 @@ const machine: Readonly<Record<State, Row>> = {
 
 const unsignedEnds: ReadonlySet<State> = new Set(["refused", "expired"]);
 const ended: ReadonlySet<State> = new Set([...unsignedEnds, "paid", "reverted", "lost", "cancelled"]);
+const unpaidEnds: ReadonlySet<State> = new Set(["released", "broadcast", "quarantined"]);
 const bound: ReadonlySet<State> = new Set(["intent", "signed", "released", "broadcast", "included", "quarantined"]);
 
 /**
@@ -119,8 +124,25 @@ export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">
  * A person has cancelled it: from then on its slot gets no version that pays.
  * @public
  */
-export function isCancelling({ versions }: Pick<Withdrawal, "versions">): boolean {
-  return versions.some((version) => version.isCancel);
+export function isCancelling({ versions, ordered }: Pick<Withdrawal, "versions" | "ordered">): boolean {
+  return ordered?.act === "cancel" || versions.some((version) => version.isCancel);
+}
+
+/**
+ * Versions end by waiting, and each that was ever signed is dead, as both the gateway and the
+ * courier have said: nobody can be paid any more by what is signed.
+ * @public
+ */
+export function isDead({ job, versions }: Pick<Withdrawal, "job" | "versions">): boolean {
+  return waitingOf(job.network) !== null && versions.every(({ txHash, dead }) => txHash === "" || dead === "both");
+}
+
+/**
+ * A bound withdrawal that may end unpaid, with an EXPIRED record.
+ * @public
+ */
+export function endsUnpaid(withdrawal: Pick<Withdrawal, "state" | "job" | "versions">): boolean {
+  return unpaidEnds.has(withdrawal.state) && isDead(withdrawal);
 }
 
 /**
@@ -129,36 +151,6 @@ export function isCancelling({ versions }: Pick<Withdrawal, "versions">): boolea
  */
 export function isUnfinished(state: State): boolean {
   return bound.has(state);
-}
-
-/**
- * One version: every one of a withdrawal carries the same nonce. Counters as decimal strings, bytes
- * as 0x hex.
- * @public
- */
-export interface Version {
-  readonly version: number;
-  readonly intentSeq: number;
-  readonly digest: string;
-  readonly unsigned: string;
-  readonly facts: Facts | null; // null for one that the gateway told of
-  readonly feeMax: string; // the most it may cost, in units of the fee coin
-  readonly txHash: string; // "" until signed
-  readonly raw: string; // "" until signed
-  readonly signedAt: number;
-  readonly released: boolean;
-  readonly isCancel: boolean; // pays nothing, to the account itself
-}
-
-/**
- * The first yes of two.
- * @public
- */
-export interface Confirmation {
-  readonly approver: string;
-  readonly digest: string; // of what they saw
-  readonly address: string; // EIP-55
-  readonly at: number;
 }
 
 /**
@@ -186,6 +178,8 @@ export interface Withdrawal {
   versions: Version[];
   observed: { readonly stage: string; readonly txHash: string; readonly block: number } | null;
   observations: number;
+  // a person's word on what ends by waiting: another version after so many, or none any more
+  ordered?: { readonly act: "replace" | "cancel"; readonly versions: number };
   isEnded: boolean; // by the gateway's signed word
   endSeq: number; // the record of its end, 0 before
   isEndHeard: boolean; // the gateway holds that record
@@ -246,7 +240,8 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
       withdrawal.code = record.code;
       break;
     case "EXPIRED":
-      move(withdrawal, "expired", record);
+      if (endsUnpaid(withdrawal)) Object.assign(withdrawal, { state: "expired", changedAt: record.at });
+      else move(withdrawal, "expired", record);
       withdrawal.code = "JOB_EXPIRED";
       break;
     case "INTENT":
@@ -256,13 +251,12 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
       move(withdrawal, "signed", record);
       change(withdrawal, record.version, (old) => ({ ...old, txHash: record.txHash, raw: record.raw, signedAt: record.at }));
       break;
-    case "OBSERVED": {
-      move(withdrawal, observedStep(record.stage, record.outcome), record);
-      withdrawal.observed = { stage: record.stage, txHash: record.txHash, block: record.block };
-      withdrawal.observations += 1;
+    case "OBSERVED":
+      observe(withdrawal, record);
       break;
-    }
     case "UNSTUCK":
+      if (waitingOf(withdrawal.job.network) !== null)
+        withdrawal.ordered = { act: record.act, versions: withdrawal.versions.length };
       break;
     default:
       invariant(false, `no withdrawal is moved by ${record.kind}`);
@@ -280,6 +274,37 @@ export function applyRelease(withdrawal: Withdrawal, version: number, record: Ex
   move(withdrawal, "released", record);
   change(withdrawal, version, (old) => ({ ...old, released: true }));
   withdrawal.history.push(lineOf(record));
+}
+
+/**
+ * Folds one DEAD record's word about the versions that it names. Apart from `apply`, since such a
+ * record names many withdrawals.
+ */
+export function applyDead(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "DEAD" }>): void {
+  for (const { version, txHash } of withdrawal.versions) {
+    if (!record.txHashes.includes(txHash)) continue;
+    sayDead(withdrawal, version, "gateway");
+    withdrawal.history.push({ ...lineOf(record), detail: `the gateway says that version ${version} is dead` });
+  }
+  withdrawal.changedAt = record.at;
+}
+
+function observe(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "OBSERVED" }>): void {
+  const { stage, outcome, txHash, block } = record;
+  withdrawal.observations += 1;
+  if (stage === "dead") {
+    const found = withdrawal.versions.find((version) => version.txHash === txHash);
+    invariant(found !== undefined, "what is called dead is one of the versions");
+    sayDead(withdrawal, found.version, "courier");
+    withdrawal.changedAt = record.at;
+    return;
+  }
+  move(withdrawal, observedStep(stage, outcome), record);
+  withdrawal.observed = { stage, txHash, block };
+}
+
+function sayDead(withdrawal: Withdrawal, version: number, by: "gateway" | "courier"): void {
+  change(withdrawal, version, (old) => ({ ...old, dead: old.dead === undefined || old.dead === by ? by : "both" }));
 }
 
 /**
@@ -303,7 +328,7 @@ export function isHeldByRecovery({ state, code }: Withdrawal): boolean {
  * @public
  */
 export function observedStep(
-  stage: "broadcast" | "included" | "final",
+  stage: "broadcast" | "included" | "final", // dead is no step: it is said of a version
   outcome: "" | "paid" | "reverted" | "lost" | "cancelled",
 ): Step {
   if (stage !== "final") return stage;
@@ -352,13 +377,17 @@ function bind(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "INT
   invariant(isNothing || !isCancelling(withdrawal), "no version pays after a cancel");
   invariant(isNothing || record.address === withdrawal.address, "every other version pays the approved destination");
   invariant(isNothing || record.amountUnits === withdrawal.amountUnits, "every other version pays the approved amount");
+  const waiting = waitingOf(record.network);
+  invariant(waiting === null || isDead(withdrawal), "versions that wait come one after another");
   move(withdrawal, "intent", record);
   withdrawal.account = record.account;
   withdrawal.slot = record.slot;
+  if (withdrawal.ordered?.act === "replace") delete withdrawal.ordered;
   const { version, digest, unsigned, facts, feeMax } = record;
   withdrawal.versions.push({
     ...{ version, intentSeq: record.seq, digest, unsigned, facts, feeMax },
     ...{ txHash: "", raw: "", signedAt: 0, released: false, isCancel: isNothing },
+    ...(waiting === null ? {} : { until: waiting.untilMs(facts) }),
   });
 }
 

@@ -2,15 +2,14 @@
  * Whether the tokens of a payer count their units as configured: USDT has 6 decimals on one chain
  * and 18 on another, and a wrong figure pays a millionfold. Asked once until a contract has
  * answered as configured; one that answers otherwise is asked again later. Source: EIP-20,
- * decimals().
+ * decimals(), which TRC-20 takes over.
  */
 import type { PaidToken } from "../nodes.ts";
-import { decimalsCall } from "./erc20.ts";
-import type { EvmNodes } from "./node.ts";
 
 /** Milliseconds between two questions to a contract that did not answer as configured. */
 const askAgainMs = 30_000;
 
+/** @public */
 export interface Decimals {
   /** False for a token that counts otherwise. @throws AgentError NODE_* while nobody can say */
   confirmed(token: PaidToken): Promise<boolean>;
@@ -18,13 +17,17 @@ export interface Decimals {
   unfit(): ReadonlyMap<string, string>;
 }
 
-export function createDecimals(nodes: EvmNodes, clock: () => number): Decimals {
+/**
+ * `decimalsOf` on the word of enough nodes; null where no contract of a token stands.
+ * @public
+ */
+export function createDecimals(decimalsOf: (contract: string) => Promise<bigint | null>, clock: () => number): Decimals {
   const fit = new Set<string>();
   const unfit = new Map<string, string>();
   const askedAtMs = new Map<string, number>();
 
   async function ask({ contract, decimal }: PaidToken): Promise<boolean> {
-    const answered = await answerOf(nodes, contract);
+    const answered = await decimalsOf(contract);
     if (answered === BigInt(decimal)) {
       fit.add(contract);
       unfit.delete(contract);
@@ -45,11 +48,4 @@ export function createDecimals(nodes: EvmNodes, clock: () => number): Decimals {
     },
     unfit: () => new Map(unfit),
   };
-}
-
-/** On the word of enough nodes; null where no contract of a token stands. */
-async function answerOf(nodes: EvmNodes, contract: string): Promise<bigint | null> {
-  const answer = await nodes.agreedCall(contract, decimalsCall);
-  if (answer === null || !/^0x[0-9a-f]{64}$/.test(answer)) return null;
-  return BigInt(answer);
 }

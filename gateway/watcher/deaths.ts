@@ -1,0 +1,150 @@
+/**
+ * Where waiting alone keeps a second payment out: which versions no block takes any more. Written
+ * for good, so only what enough nodes say of chain time and of every block between, only for a
+ * version that is known by this very end, and never against a block that was read here. A version
+ * that a block holds all the same is an alarm: nodes lied, or a program is wrong. Source:
+ * docs/architecture.md section 8.
+ */
+import { waitingOf } from "../../chains/families.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { recordAct } from "../store/audit.ts";
+import { deadSince, isAllDead, type LivingVersion, listLivingVersions, markDead, takeExpiry } from "../store/deaths.ts";
+import { spendOf } from "../store/spends.ts";
+import type { Database } from "../store/store.ts";
+import { updateWithdrawal } from "../store/withdrawals.ts";
+import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
+
+/** So many versions of an account share one reading of blocks, when they end within so much of each other. */
+const togetherMax = 64;
+const togetherMs = 60_000;
+const questionsPerPass = 16;
+
+/** What is not in the tables because asking again tells it anew. */
+export interface DeathMemory {
+  doneAt: string; // final block at which nothing more was to be asked
+}
+
+export function newDeathMemory(): DeathMemory {
+  return { doneAt: "" };
+}
+
+type Dead = NonNullable<WatchedChain["reader"]["dead"]>;
+
+/**
+ * Asks of the versions whose end chain time has passed, those that end first in front. To be called
+ * once every block up to the final one was read. @throws AgentError NODE_*; what was learnt before
+ * stands.
+ */
+export async function checkDeaths(chain: WatchedChain, { final }: Tip, memory: DeathMemory): Promise<void> {
+  const { dead } = chain.reader;
+  const waiting = waitingOf(chain.network);
+  if (dead === undefined || waiting === null || memory.doneAt === final.hash) return;
+  const asking = new Asking(chain, dead, waiting.marginMs);
+  for (let living = listLivingVersions(chain.store.database, chain.network); ; ) {
+    const [first] = living;
+    if (first === undefined || asking.questions >= questionsPerPass) break;
+    const isNear = ({ account, untilMs }: LivingVersion): boolean =>
+      account === first.account && untilMs <= first.untilMs + togetherMs;
+    const group = living.filter(isNear).slice(0, togetherMax);
+    if (!(await asking.ask(group))) break;
+    living = living.filter((one) => !group.includes(one));
+  }
+  if (asking.fault !== null) throw asking.fault;
+  memory.doneAt = final.hash;
+}
+
+class Asking {
+  questions = 0;
+  fault: AgentError | null = null;
+  readonly #chain: WatchedChain;
+  readonly #dead: Dead;
+  readonly #marginMs: number;
+
+  constructor(chain: WatchedChain, dead: Dead, marginMs: number) {
+    this.#chain = chain;
+    this.#dead = dead;
+    this.#marginMs = marginMs;
+  }
+
+  /**
+   * Of all at once, and of halves where that is not so of all. False where chain time has not passed
+   * them all, or nobody knows: those that end later wait as well.
+   */
+  async ask(group: readonly LivingVersion[]): Promise<boolean> {
+    const untilMs = Math.max(...group.map((one) => one.untilMs));
+    this.questions += 1;
+    try {
+      const { isDead, chainMs, witnesses } = await this.#dead(group[0]?.account ?? "", group);
+      if (isDead) keep(this.#chain, group, { chainMs, witnesses });
+      if (isDead || chainMs <= untilMs + this.#marginMs) return isDead;
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      this.fault ??= error;
+      // A receipt that one node shows of one of them holds up none of the others.
+      if (error.code !== "NODE_DISAGREE") return false;
+    }
+    if (group.length === 1) return true;
+    const middle = Math.ceil(group.length / 2);
+    for (const half of [group.slice(0, middle), group.slice(middle)]) {
+      if (this.questions < questionsPerPass) await this.ask(half);
+    }
+    return true;
+  }
+}
+
+interface Evidence {
+  readonly chainMs: number;
+  readonly witnesses: number;
+}
+
+/** In one transaction, then tells. */
+function keep(chain: WatchedChain, group: readonly LivingVersion[], evidence: Evidence): void {
+  const { store, signals, log } = chain;
+  const kept = store.write((database) => group.map((version) => keepOne(chain, database, version, evidence)));
+  for (const [index, { isDead, isOver }] of kept.entries()) {
+    const { transactionId, txHash } = group[index] as LivingVersion;
+    if (isDead) log.info({ event: "version-dead", id: transactionId, txHash }, "no block can take this version any more");
+    if (isDead) signals.emit("dead", { transactionId });
+    if (isOver) signals.emit("changed", { transactionId });
+  }
+}
+
+function keepOne(
+  chain: WatchedChain,
+  database: Database,
+  { transactionId, txHash, untilMs }: LivingVersion,
+  { chainMs, witnesses }: Evidence,
+): { readonly isDead: boolean; readonly isOver: boolean } {
+  const nowMs = chain.clock();
+  const spend = spendOf(database, chain.network, txHash);
+  if (spend !== undefined) {
+    const detail = `${txHash} is in block ${spend.block}, and enough nodes say that no block holds it`;
+    raiseAlarm(chain, database, "WATCHER_DEAD_INCLUDED", transactionId, detail);
+    return { isDead: false, isOver: false };
+  }
+  if (!markDead(database, { txHash, untilMs }, nowMs)) return { isDead: false, isOver: false };
+  const detail = `${txHash} ended at ${untilMs}; solidified chain time ${chainMs} by ${witnesses} nodes`;
+  recordAct(database, { at: nowMs, actor: "watcher", act: "version dead", subject: transactionId, detail });
+  return { isDead: true, isOver: endExpired(database, transactionId, nowMs) };
+}
+
+/** What its agent called over before this database knew of it ends now. */
+function endExpired(database: Database, transactionId: string, nowMs: number): boolean {
+  if (!isAllDead(database, transactionId)) return false;
+  const code = takeExpiry(database, transactionId);
+  return code !== undefined && updateWithdrawal(database, transactionId, { status: 2, stage: "expired", code }, nowMs);
+}
+
+/**
+ * Raises the alarm for a dead version that a final block holds. It stays dead in the tables: what
+ * was told of it cannot be taken back.
+ */
+export function checkIncluded(
+  chain: WatchedChain,
+  database: Database,
+  { id, txHash, block }: { readonly id: string; readonly txHash: string; readonly block: number },
+): void {
+  const since = deadSince(database, txHash);
+  if (since === undefined) return;
+  raiseAlarm(chain, database, "WATCHER_DEAD_INCLUDED", id, `${txHash} is in block ${block}, and was called dead at ${since}`);
+}

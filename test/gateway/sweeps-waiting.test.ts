@@ -1,0 +1,203 @@
+/**
+ * Sweeps where waiting alone keeps a second payment out, beside the stand-in for java-tron: what
+ * comes first and how much of it, what is worth its fee, and what becomes of a sweep whose top-up
+ * no block took. tronweb signs what the agent would.
+ */
+import { beforeEach, describe, expect, it } from "vitest";
+import { markDead } from "../../gateway/store/deaths.ts";
+import { holdingOf, keepNativeCoins } from "../../gateway/store/holdings.ts";
+import type { TransactionRow } from "../../gateway/store/rows.ts";
+import { createSignals } from "../../gateway/store/signals.ts";
+import { listSweepNotes } from "../../gateway/store/sweeps.ts";
+import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
+import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
+import { silentLog } from "../../rig/gateway-database.ts";
+import { type Inhabitant, inhabitant, payer, usdt } from "../support/tron-town.ts";
+import { until } from "../support/until.ts";
+import {
+  alarms,
+  clock,
+  configOf,
+  db,
+  depositAddress,
+  eachTestItsTown,
+  isDead,
+  network,
+  outlive,
+  passes,
+  readsAll,
+  row,
+  run,
+  sign,
+  town,
+  watch,
+} from "../support/waiting-gateway.ts";
+
+eachTestItsTown();
+
+const customer = inhabitant("a customer");
+const hourMs = 3_600_000;
+
+beforeEach(async () => {
+  town.node.fund(customer.address, 10_000_000_000n);
+  town.node.mint(usdt, customer.address, 1_000_000_000n);
+  town.node.chain.mine(6);
+  db.store.write((database) => keepNativeCoins(database, new Map([[network, "trx"]])));
+  const lifetimes = { depositMinutes: 60, withdrawalHours: 1, approvalDays: 1 };
+  const config = { ...configOf(), lifetimes, sweepsAtOnce: 4 };
+  const signals = createSignals();
+  const { onPass } = createSweeps({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run });
+  await watch({ onPass });
+});
+
+const ordered = (operation: "sweep" | "topup"): readonly TransactionRow[] =>
+  db.store.database.all<TransactionRow>("SELECT * FROM transactions WHERE operation = ? ORDER BY rowid", operation);
+
+const jobs = (): readonly { readonly transactionId: string }[] =>
+  db.store.database.all("SELECT transactionId FROM jobs ORDER BY sequence");
+
+async function pays(to: Inhabitant, units: bigint, isToken = true): Promise<void> {
+  const paid = isToken ? town.token(customer, usdt, to.address, units) : town.coins(customer, to.address, Number(units));
+  expect(await town.send(paid)).toMatchObject({ result: true });
+  town.node.chain.mine(7);
+  await readsAll();
+}
+
+/** A block now and then, as a living chain has them: what is asked at one of them is asked again at the next. */
+async function comesTo(holds: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 40 && !holds(); turn += 1) {
+    await new Promise((done) => setTimeout(done, 40));
+    if (!holds()) town.node.chain.mine(1);
+  }
+  await until(holds);
+}
+
+/** So many blocks more, each looked at. */
+async function lives(blocks: number): Promise<void> {
+  for (let made = 0; made < blocks; made += 1) {
+    town.node.chain.mine(1);
+    await readsAll();
+    await passes();
+  }
+}
+
+/** Signs what a row asks for, as its agent would, and sends it. */
+async function carriesOut(id: string, from: Inhabitant = payer): Promise<void> {
+  const { signed } = sign(id, 1, { from });
+  expect(await town.send(signed)).toMatchObject({ result: true });
+  town.node.chain.mine(7);
+  await until(() => row(id).status !== 0);
+}
+
+describe("a sweep of a token", () => {
+  it("a sweep of a token from an address that the chain does not know begins with one top-up, which pays for its life and for the sweep", async () => {
+    const at = depositAddress("an address for deposits");
+    await pays(at, 50_000_000n);
+    await comesTo(() => ordered("topup").length > 0);
+    const [topUp] = ordered("topup") as [TransactionRow];
+    const [sweep] = ordered("sweep") as [TransactionRow];
+    expect([sweep.stage, sweep.amountUnits, jobs().map(({ transactionId }) => transactionId)]).toEqual([
+      ...["topping_up", "50000000"],
+      [topUp.id],
+    ]);
+    expect(topUp).toMatchObject({
+      depositAddress: payer.address,
+      receiverAddress: at.address,
+      orderId: sweep.id,
+      currency: "usdt",
+    });
+    const before = town.node.balance(payer.address);
+    await carriesOut(topUp.id);
+    // A new account costs its maker 1 TRX, and bandwidth that no free bytes pay.
+    expect(before - town.node.balance(payer.address) - BigInt(topUp.amountUnits)).toBeGreaterThanOrEqual(1_000_000n);
+    await comesTo(() => row(sweep.id).stage === "queued");
+    expect(jobs().map(({ transactionId }) => transactionId)).toEqual([topUp.id, sweep.id]);
+    await carriesOut(sweep.id, at);
+    expect(row(sweep.id)).toMatchObject({ status: 1, stage: "completed" });
+    const held = (currency: string): bigint => holdingOf(db.store.database, at.address, network, currency);
+    expect([held("usdt"), town.node.balance(at.address, usdt)]).toEqual([0n, 0n]);
+    expect(held("trx")).toBe(town.node.balance(at.address));
+    expect([ordered("topup").length, alarms()]).toEqual([1, []]);
+  });
+
+  it("a sweep of a token from an address with coins enough needs no top-up", async () => {
+    const at = depositAddress("an address for deposits");
+    town.node.fund(at.address, 100_000_000n);
+    await pays(at, 50_000_000n);
+    await comesTo(() => ordered("sweep").length > 0);
+    expect([ordered("sweep")[0]?.stage, ordered("topup")]).toEqual(["queued", []]);
+  });
+
+  it("a sweep of a token is not ordered while the hot account cannot pay the top-up, and its own fee beside it", async () => {
+    const at = depositAddress("an address for deposits");
+    db.store.database.run('UPDATE agents SET currencies = replace(currencies, \'"maxFee":"40"\', \'"maxFee":"100000"\')');
+    await pays(at, 50_000_000n);
+    await comesTo(() => listSweepNotes(db.store.database, network).length > 0);
+    expect(listSweepNotes(db.store.database, network)).toMatchObject([{ reason: "no_coin", currency: "usdt" }]);
+    db.store.database.run('UPDATE agents SET currencies = replace(currencies, \'"maxFee":"100000"\', \'"maxFee":"40"\')');
+    await comesTo(() => ordered("topup").length > 0);
+  });
+});
+
+describe("a top-up that no block took", () => {
+  it("a top-up that no block took ends its sweep once it is dead, and an hour later another sweep has another", async () => {
+    const at = depositAddress("an address for deposits");
+    await pays(at, 50_000_000n);
+    await comesTo(() => ordered("topup").length > 0);
+    const [topUp] = ordered("topup") as [TransactionRow];
+    const version = sign(topUp.id);
+    outlive(version);
+    await until(() => isDead(version.txHash));
+    // Dead and still open: its agent may sign it again, so nobody orders a second one.
+    clock.nowMs += 2 * hourMs;
+    await lives(3);
+    expect([ordered("sweep").length, ordered("topup").length, row(topUp.id).status]).toEqual([1, 1, 0]);
+    // As the hub takes the word of its agent.
+    db.store.write((database) =>
+      updateWithdrawal(database, topUp.id, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, clock.nowMs),
+    );
+    await comesTo(() => ordered("sweep")[0]?.status === 2);
+    expect(ordered("sweep")[0]).toMatchObject({ stage: "failed", code: "JOB_EXPIRED" });
+    expect(holdingOf(db.store.database, at.address, network, "usdt")).toBe(50_000_000n);
+    await lives(3);
+    expect(ordered("sweep")).toHaveLength(1);
+    clock.nowMs += hourMs;
+    await comesTo(() => ordered("topup").length > 1);
+    expect(ordered("topup").map(({ orderId }) => orderId)).toEqual(ordered("sweep").map(({ id }) => id));
+    expect(ordered("sweep").map(({ orderId }) => orderId)).toEqual([`${at.address}/1`, `${at.address}/2`]);
+  });
+
+  it("a sweep that no block took and that its agent gave up is ordered again from what the top-up left", async () => {
+    const at = depositAddress("an address for deposits");
+    await pays(at, 50_000_000n);
+    await comesTo(() => ordered("topup").length > 0);
+    await carriesOut(ordered("topup")[0]!.id);
+    const sweep = ordered("sweep")[0]!;
+    await comesTo(() => row(sweep.id).stage === "queued");
+    const version = sign(sweep.id, 1, { from: at });
+    db.store.write((database) => {
+      markDead(database, version, 9);
+      updateWithdrawal(database, sweep.id, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, clock.nowMs);
+    });
+    clock.nowMs += hourMs;
+    await comesTo(() => ordered("sweep").length > 1);
+    expect([ordered("sweep")[1]?.stage, ordered("topup").length]).toEqual(["queued", 1]);
+  });
+});
+
+describe("a sweep of the coin", () => {
+  it("a sweep of the coin leaves what it can cost, and is not ordered where that is too much of it", async () => {
+    const [rich, poor] = [depositAddress("rich"), depositAddress("poor")];
+    await pays(rich, 100_000_000n, false);
+    await pays(poor, 5_000_000n, false);
+    await comesTo(() => ordered("sweep").length > 0 && listSweepNotes(db.store.database, network).length > 0);
+    const [sweep] = ordered("sweep") as [TransactionRow];
+    // 277 bytes at 1,000 sun each, and no activation: the hot account is there.
+    expect(sweep).toMatchObject({ depositAddress: rich.address, currency: "trx", amountUnits: `${100_000_000 - 277_000}` });
+    expect(listSweepNotes(db.store.database, network)).toMatchObject([{ address: poor.address, reason: "below_fee" }]);
+    await carriesOut(sweep.id, rich);
+    expect(row(sweep.id)).toMatchObject({ status: 1 });
+    expect(holdingOf(db.store.database, rich.address, network, "trx")).toBe(town.node.balance(rich.address));
+    expect([ordered("topup"), alarms()]).toEqual([[], []]);
+  });
+});

@@ -1,0 +1,277 @@
+/**
+ * Where waiting alone keeps a second payment out: what the hub takes of versions that end, what it
+ * tells an agent of those that no block can take any more, and when a signed withdrawal may be
+ * over.
+ */
+import { beforeEach, describe, expect, it } from "vitest";
+import { fundsOf } from "../../gateway/balance/funds.ts";
+import type { GatewayCurrency } from "../../gateway/config.ts";
+import { keepBalance } from "../../gateway/store/balances.ts";
+import { markDead, takeExpiry } from "../../gateway/store/deaths.ts";
+import { mendReserved } from "../../gateway/store/reserved.ts";
+import type { SignatureRow } from "../../gateway/store/rows.ts";
+import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
+import { deadPerAckMax } from "../../protocol/payloads.ts";
+import { askWithdrawal, readAgent, readTransaction } from "../../rig/gateway-database.ts";
+import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
+import {
+  audit,
+  connect,
+  db,
+  decision,
+  eachTestItsHub,
+  greeted,
+  keys,
+  signals,
+  signed,
+  start,
+  stop,
+} from "../support/hub-server.ts";
+import { inhabitant } from "../support/tron-town.ts";
+
+eachTestItsHub();
+
+const network = "tron:0x2b6653dc";
+const hot = inhabitant("a hot account").address;
+const receiver = inhabitant("a receiver").address;
+const until = 1_790_000_300_000;
+const trx: GatewayCurrency = {
+  ...{ id: "trx", chain: "tron", network, name: "", symbol: "", decimal: 6, contract: "", minPaymentAmount: "1" },
+  ...{ minWithdrawAmount: "1", enabled: true, depositOnly: false, preset: "", market: "", listUnpriced: false },
+  sweep: { isAutomatic: true, feeMultiple: 20, least: "1" },
+};
+
+beforeEach(() => {
+  const accounts = JSON.stringify([{ family: "tron", purpose: "hot", id: hot, firstAddress: hot }]);
+  const paired = JSON.stringify([{ id: "trx", network, contract: "", decimal: 6, maxFee: "2" }]);
+  db.store.database.run("UPDATE agents SET accounts = ?, networks = ?, currencies = ?", accounts, `["${network}"]`, paired);
+});
+
+function ask(number: number): string {
+  const place = { network, currency: "trx", amount: "5", amountUnits: "5000000", receiverAddress: receiver, depositAddress: hot };
+  return askWithdrawal(db.store, keys.id, number, place);
+}
+
+const hashOf = (id: string, version = 1): string => `${id.slice(-2)}${version}`.padStart(64, "a");
+
+const version = (id: string, number = 1, change: Partial<SignedEntry> = {}): EntryBody => ({
+  ...{ kind: "signed", transactionId: id, version: number, network, account: hot, slot: `${Number(`0x${id}`)}` },
+  ...{ txHash: hashOf(id, number), feeMax: "1377000", until: until + number },
+  ...change,
+});
+const word = (id: string, verdict: DecisionEntry["decision"], code = ""): EntryBody => ({
+  ...{ kind: "decision", transactionId: id, decision: verdict, code, address: receiver },
+});
+const signatures = (): readonly SignatureRow[] =>
+  db.store.database.all("SELECT * FROM signatures ORDER BY transactionId, version");
+
+/** What the watcher does once its nodes say so. */
+function dies(id: string, number = 1): void {
+  const end = { txHash: hashOf(id, number), untilMs: until + number };
+  expect(db.store.write((database) => markDead(database, end, 7_000))).toBe(true);
+  signals.emit("dead", { transactionId: id });
+}
+
+/** States, as a signer that took this connection's greeting. */
+function states(agent: LinkAgent, after: number, bodies: readonly EntryBody[]): void {
+  agent.state(statementOf(keys.id, after, bodies, { greeted: agent.nonce }));
+}
+
+async function paying(count = 1): Promise<{ readonly agent: LinkAgent; readonly ids: readonly string[] }> {
+  const ids = Array.from({ length: count }, (_, at) => ask(at + 1));
+  const agent = await greeted();
+  for (const [at, id] of ids.entries()) {
+    states(agent, at * 2, [word(id, "approved"), version(id)]);
+    expect(await agent.next("ack")).not.toHaveProperty("dead");
+  }
+  return { agent, ids };
+}
+
+async function isStopped(agent: LinkAgent, detail: string): Promise<void> {
+  expect(await agent.closed).toEqual({ code: 4004, reason: "locked" });
+  expect(readAgent(db.store, keys.id).lockedCode).toBe("HUB_CONTRADICTION");
+  expect(audit().at(-1)?.detail).toContain(detail);
+}
+
+describe("a version that ends", () => {
+  it("a version that ends is kept with its end, and repeated by it alone", async () => {
+    const { agent, ids } = await paying();
+    expect(signatures()).toMatchObject([{ untilMs: until + 1, deadAt: null, slot: "1" }]);
+    states(agent, 2, [version(ids[0]!)]);
+    expect((await agent.next("ack")).head).toEqual(headAt(3));
+    states(agent, 3, [version(ids[0]!, 1, { until: until + 9 })]);
+    await isStopped(agent, `was signed until ${until + 9}`);
+    expect(signatures()).toMatchObject([{ untilMs: until + 1 }]);
+  });
+
+  it("a version that says no end is not taken where waiting alone keeps others out", async () => {
+    const id = ask(1);
+    const agent = await greeted();
+    const { until: _, ...endless } = version(id) as SignedEntry;
+    states(agent, 0, [word(id, "approved"), endless]);
+    await isStopped(agent, "was signed until 0");
+    expect(signatures()).toEqual([]);
+  });
+
+  it("a version with an end is not taken where slots keep others out, and its twin without one is", async () => {
+    const accounts = JSON.stringify([{ family: "evm", purpose: "hot", id: keys.hotAddress, firstAddress: keys.hotAddress }]);
+    db.store.database.run("UPDATE agents SET accounts = ?", accounts);
+    const [first, second] = [askWithdrawal(db.store, keys.id, 1), askWithdrawal(db.store, keys.id, 2)];
+    const agent = await greeted();
+    states(agent, 0, [decision(first, "approved"), signed(first, "0")]);
+    await agent.next("ack");
+    states(agent, 2, [decision(second, "approved"), signed(second, "1", { until })]);
+    await isStopped(agent, `was signed until ${until}`);
+  });
+
+  it("a second version is taken once the first is dead, and not before", async () => {
+    const { agent, ids } = await paying(2);
+    const [one, two] = ids as [string, string];
+    dies(one);
+    expect(await agent.next("ack")).toMatchObject({ dead: [hashOf(one)] });
+    states(agent, 4, [version(one, 2)]);
+    expect((await agent.next("ack")).head).toEqual(headAt(5));
+    states(agent, 5, [version(two, 2)]);
+    await isStopped(agent, "was signed while another is not dead");
+    expect(signatures().map(({ version: number }) => number)).toEqual([1, 2, 1]);
+  });
+
+  it("a second version that is told again to a database that was put back is taken, though it forgot the death", async () => {
+    const { agent, ids } = await paying();
+    agent.state(statementOf(keys.id, 2, [version(ids[0]!, 2)], { greeted: "" }));
+    expect((await agent.next("ack")).head).toEqual(headAt(3));
+    expect(signatures()).toHaveLength(2);
+  });
+
+  it("a claim that a version is dead moves nothing: the gateway reads the chain itself", async () => {
+    const { agent, ids } = await paying();
+    const txHash = hashOf(ids[0]!);
+    states(agent, 2, [{ kind: "observed", transactionId: ids[0]!, stage: "dead", outcome: "", txHash }]);
+    expect((await agent.next("ack")).head).toEqual(headAt(3));
+    expect(signatures()).toMatchObject([{ deadAt: null }]);
+    expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 0, stage: "signed" });
+  });
+});
+
+describe("a death that the gateway tells", () => {
+  it("a death that the gateway tells comes at once with the stored head, and again to a later connection", async () => {
+    const { agent, ids } = await paying(2);
+    dies(ids[1]!);
+    expect(await agent.next("ack")).toMatchObject({ head: headAt(4), ended: [], dead: [hashOf(ids[1]!)] });
+    const other = connect();
+    await other.hello();
+    await other.next("welcome");
+    expect(await other.next("ack")).toMatchObject({ dead: [hashOf(ids[1]!)] });
+  });
+
+  it("a death that the gateway tells is told again at each greeting and with a later beat while the withdrawal is open", async () => {
+    const { ids } = await paying();
+    dies(ids[0]!);
+    await stop();
+    await start({ beatMs: 20, deadMs: 10_000 });
+    const agent = await greeted();
+    expect(await agent.next("ack")).toMatchObject({ dead: [hashOf(ids[0]!)] });
+    expect(await agent.next("ack")).toMatchObject({ dead: [hashOf(ids[0]!)] });
+    db.store.database.run("UPDATE transactions SET status = 2 WHERE id = ?", ids[0]!);
+    await new Promise((done) => setTimeout(done, 120));
+    const before = agent.frames.filter(({ kind }) => kind === "ack").length;
+    await new Promise((done) => setTimeout(done, 240));
+    expect(agent.frames.filter(({ kind }) => kind === "ack").length).toBe(before);
+  });
+
+  it("deaths are told in as many acknowledgements as it takes", async () => {
+    const { ids } = await paying();
+    const { database } = db.store;
+    for (let number = 1; number <= deadPerAckMax + 5; number += 1) {
+      const id = ask(100 + number);
+      const sql = `INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq, untilMs, deadAt)
+        VALUES (?, 1, ?, ?, ?, ?, ?, '1', 9, 5, 6)`;
+      database.run(sql, id, keys.id, network, hot, `${100 + number}`, `bb${number.toString(16).padStart(62, "0")}`);
+    }
+    const agent = await greeted();
+    expect((await agent.next("ack")).dead).toHaveLength(deadPerAckMax);
+    expect((await agent.next("ack")).dead).toHaveLength(5);
+    expect(ids).toHaveLength(1);
+  });
+});
+
+describe("a signed withdrawal that is over", () => {
+  const funds = () => fundsOf(db.store.database, readAgent(db.store, keys.id), trx)!;
+
+  it("a signed withdrawal that is over fails when every version is dead, and its funds are free again", async () => {
+    const { agent, ids } = await paying(2);
+    keepBalance(db.store.database, { account: hot, currency: "trx", units: "100000000", block: 3, at: 1 });
+    expect(funds().reservedUnits).toBe(14_000_000n);
+    dies(ids[0]!);
+    await agent.next("ack");
+    states(agent, 4, [word(ids[0]!, "expired", "JOB_EXPIRED")]);
+    const ack = await agent.next("ack");
+    expect(ack.head).toEqual(headAt(5));
+    expect(readTransaction(db.store, ids[0]!)).toMatchObject({
+      status: 2,
+      stage: "expired",
+      code: "JOB_EXPIRED",
+      finalBlock: null,
+    });
+    expect(funds().reservedUnits).toBe(7_000_000n);
+    expect(db.store.write(mendReserved)).toBe(0);
+    // Nothing of it may come back.
+    states(agent, 5, [version(ids[0]!, 2)]);
+    await isStopped(agent, "was signed while another is not dead");
+  });
+
+  it.each([
+    ["a version is not dead", [] as number[]],
+    ["the newest of two versions is not dead", [1]],
+  ])("a signed withdrawal is not over while %s: nothing is stored and the agent is stopped", async (_, dead) => {
+    const { agent, ids } = await paying();
+    for (const number of dead) {
+      dies(ids[0]!, number);
+      await agent.next("ack");
+      states(agent, 2, [version(ids[0]!, 2)]);
+      await agent.next("ack");
+    }
+    states(agent, 2 + dead.length, [word(ids[0]!, "expired", "JOB_EXPIRED")]);
+    await isStopped(agent, "was expired while a version of it is not dead");
+    expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 0, stage: "signed" });
+    expect(readAgent(db.store, keys.id).headSeq).toBe(2 + dead.length);
+  });
+
+  it("a signed withdrawal is refused by nobody any more, though it is dead", async () => {
+    const { agent, ids } = await paying();
+    dies(ids[0]!);
+    await agent.next("ack");
+    states(agent, 2, [word(ids[0]!, "refused", "POLICY_REFUSED")]);
+    await isStopped(agent, "was refused after it had been signed");
+  });
+
+  it("a signed withdrawal that the chain has paid is not over", async () => {
+    const { agent, ids } = await paying();
+    dies(ids[0]!);
+    await agent.next("ack");
+    db.store.database.run("UPDATE transactions SET status = 1, stage = 'completed' WHERE id = ?", ids[0]!);
+    states(agent, 2, [word(ids[0]!, "expired", "JOB_EXPIRED")]);
+    await isStopped(agent, "was expired after the chain had paid it");
+  });
+
+  it("a signed withdrawal whose end is told again to a database that forgot the death waits for the gateway's own word", async () => {
+    const { agent, ids } = await paying();
+    agent.state(statementOf(keys.id, 2, [word(ids[0]!, "expired", "JOB_EXPIRED")], { greeted: "" }));
+    expect((await agent.next("ack")).head).toEqual(headAt(3));
+    expect(readTransaction(db.store, ids[0]!)).toMatchObject({ status: 0, stage: "signed" });
+    expect(takeExpiry(db.store.database, ids[0]!)).toBe("JOB_EXPIRED");
+    expect(takeExpiry(db.store.database, ids[0]!)).toBeUndefined();
+  });
+
+  it("a signed withdrawal where slots keep others out is never over by an agent's word", async () => {
+    const accounts = JSON.stringify([{ family: "evm", purpose: "hot", id: keys.hotAddress, firstAddress: keys.hotAddress }]);
+    db.store.database.run("UPDATE agents SET accounts = ?", accounts);
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const agent = await greeted();
+    states(agent, 0, [decision(id, "approved"), signed(id, "0")]);
+    await agent.next("ack");
+    db.store.database.run("UPDATE signatures SET deadAt = 9");
+    states(agent, 2, [decision(id, "expired", "JOB_EXPIRED")]);
+    await isStopped(agent, "was expired after it had been signed");
+  });
+});

@@ -1,0 +1,185 @@
+/**
+ * A gateway's watcher, with the sweeps behind it, beside the stand-in for java-tron: an agent that
+ * pays from the town's rich account, its withdrawals as the database holds them, and their
+ * versions signed by tronweb. Anew for every test.
+ */
+import { afterEach, beforeEach } from "vitest";
+import { tron } from "../../chains/tron/family.ts";
+import { marginMs } from "../../chains/tron/waiting.ts";
+import type { GatewayConfig, GatewayCurrency } from "../../gateway/config.ts";
+import type { SignatureRow, TransactionRow } from "../../gateway/store/rows.ts";
+import { createSignals } from "../../gateway/store/signals.ts";
+import { startWatcher, type Watcher, type WatcherOptions } from "../../gateway/watcher/watcher.ts";
+import {
+  type AgentKeys,
+  askWithdrawal,
+  type GatewayDatabase,
+  gatewayDatabase,
+  pairAgent,
+  readTransaction,
+  silentLog,
+} from "../../rig/gateway-database.ts";
+import type { TronNodeOptions } from "../../scripts/tron-node/tron-node.ts";
+import { type Inhabitant, inhabitant, payer, type Sending, type Signed, startTown, type Town, usdt } from "./tron-town.ts";
+import { until } from "./until.ts";
+
+export const lifeMs = 300_000;
+export const receiver = inhabitant("a receiver").address;
+export const run = "this run";
+
+// Of the test that runs: others in each.
+export let db: GatewayDatabase;
+export let keys: AgentKeys;
+export let town: Town;
+export let network: string;
+export let watcher: Watcher | null = null;
+/** Signals, in the order in which they came. */
+export let told: string[];
+export const clock = { nowMs: 5_000 };
+let requests = 0;
+
+const currency = (id: string, contract: string): GatewayCurrency => ({
+  ...{ id, chain: "town", network, name: id, symbol: id, decimal: 6, contract, minPaymentAmount: "1", minWithdrawAmount: "1" },
+  ...{ enabled: true, depositOnly: false, preset: "", market: "", listUnpriced: false },
+  sweep: { isAutomatic: true, feeMultiple: 20, least: "1" },
+});
+
+/** To be called once at the head of a test file. */
+export function eachTestItsTown(fronts = 2, options: TronNodeOptions = {}): void {
+  beforeEach(async () => {
+    town = await startTown({ fronts: Array.from({ length: fronts }, () => ({})), solidLag: 5, ...options });
+    network = tron.networkOf({ chainId: town.node.chainId });
+    db = gatewayDatabase();
+    keys = { ...pairAgent(db.store), hotAddress: payer.address };
+    const accounts = [
+      { family: "tron", purpose: "hot", id: payer.address, firstAddress: payer.address },
+      { family: "tron", purpose: "deposits", id: "xpub", firstAddress: "none" },
+    ];
+    const paired = ["trx", "usdt"].map((id) => ({
+      ...{ id, network, contract: id === "trx" ? "" : usdt, decimal: 6, maxFee: "40" },
+    }));
+    const sql = "UPDATE agents SET accounts = ?, networks = ?, currencies = ?, heard = ?";
+    db.store.database.run(sql, JSON.stringify(accounts), JSON.stringify([network]), JSON.stringify(paired), run);
+    told = [];
+    requests = 0;
+    clock.nowMs = 5_000;
+  });
+  afterEach(async () => {
+    await watcher?.close();
+    watcher = null;
+    await town.node.close();
+    db.remove();
+  });
+}
+
+export function configOf(): Pick<GatewayConfig, "chains" | "currencies"> {
+  const { urls, chainId } = town.node;
+  const chain = { family: "tron", chainId, preset: "", explorer: "", network, nodes: urls, agentNodes: urls } as const;
+  return {
+    chains: { town: { ...chain, confirmations: "finalized" } },
+    currencies: { trx: currency("trx", ""), usdt: currency("usdt", usdt) },
+  };
+}
+
+/** Ready once it has read the chain as it stands. */
+export async function watch(change: Partial<WatcherOptions> = {}): Promise<void> {
+  const signals = createSignals();
+  signals.on("changed", ({ transactionId }) => told.push(`changed ${Number(`0x${transactionId}`)}`));
+  signals.on("dead", ({ transactionId }) => told.push(`dead ${Number(`0x${transactionId}`)}`));
+  const options = { store: db.store, signals, config: configOf(), log: silentLog, clock: () => clock.nowMs, run, pollMs: 5 };
+  watcher = startWatcher({ ...options, ...change });
+  await until(() => watcher!.ready());
+}
+
+export interface Version {
+  readonly txHash: string;
+  readonly untilMs: number;
+  readonly signed: Signed;
+}
+
+/** A withdrawal of five coins or tokens, with its job and its slot; `number` makes its id. */
+export function withdrawal(number: number, change: Partial<TransactionRow> = {}): string {
+  const id = askWithdrawal(db.store, keys.id, number, {
+    ...{ network, currency: "trx", amount: "5", amountUnits: "5000000", receiverAddress: receiver },
+    ...{ depositAddress: payer.address, stage: "signed" },
+    ...change,
+  });
+  return id;
+}
+
+/** Signs a version that lives five minutes from the newest solidified block, as ours do. */
+export function sign(id: string, version = 1, sending: Sending & { readonly from?: Inhabitant } = {}): Version {
+  const { chain } = town.node;
+  const row = readTransaction(db.store, id);
+  const { from = payer, ...more } = sending;
+  const expirationMs = more.expirationMs ?? chain.blocks[chain.solid]!.timestampMs + lifeMs;
+  const units = BigInt(row.amountUnits);
+  const isToken = row.currency === "usdt" && row.operation !== "topup";
+  const signed = isToken
+    ? town.token(from, usdt, row.receiverAddress, units, { ...more, expirationMs })
+    : town.coins(from, row.receiverAddress, Number(units), { ...more, expirationMs });
+  addVersion(id, version, { txHash: signed.txID, untilMs: expirationMs, account: from.address });
+  return { txHash: signed.txID, untilMs: expirationMs, signed };
+}
+
+export function addVersion(
+  id: string,
+  version: number,
+  { txHash, untilMs, account = payer.address }: { txHash: string; untilMs: number; account?: string },
+): void {
+  const slot = `${Number(`0x${id.slice(-8)}`)}`;
+  const { database } = db.store;
+  const sql = `INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq, untilMs)
+    VALUES (?, ?, ?, ?, ?, ?, ?, '1000000', ?, ?)`;
+  database.run(sql, id, version, keys.id, network, account, slot, txHash, version, untilMs);
+  database.run("INSERT OR IGNORE INTO slots VALUES (?, ?, ?, ?)", network, account, slot, id);
+}
+
+export const row = (id: string): TransactionRow => readTransaction(db.store, id);
+export const signature = (txHash: string): SignatureRow =>
+  db.store.database.get<SignatureRow>("SELECT * FROM signatures WHERE txHash = ?", txHash)!;
+export const isDead = (txHash: string): boolean => signature(txHash).deadAt !== null;
+export const audit = (): { act: string; subject: string; detail: string }[] =>
+  db.store.database.all("SELECT act, subject, detail FROM audit ORDER BY id");
+export const alarms = (): string[] => audit().flatMap(({ act }) => (act.startsWith("alarm ") ? [act.slice(6)] : []));
+
+/** Blocks until the newest solidified one has passed a time. */
+export function mineUntilSolid(ms: number): void {
+  const { chain } = town.node;
+  for (let made = 0; chain.blocks[chain.solid]!.timestampMs <= ms && made < 2_000; made += 1) chain.mine();
+}
+
+/** So that chain time is past the end of a version by the margin. */
+export const outlive = ({ untilMs }: Pick<Version, "untilMs">): void => mineUntilSolid(untilMs + marginMs);
+
+/** Returns once the watcher has read the chain as it stands now, whatever it made of it. */
+export async function passes(count = 3): Promise<void> {
+  const asked = (): number => Math.max(...town.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblock") ?? 0));
+  for (let pass = 0; pass < count; pass += 1) {
+    const before = asked();
+    await until(() => asked() > before + 1);
+  }
+}
+
+/** Of one pass: every block was read up to the newest solidified one. */
+export const readsAll = (): Promise<unknown> =>
+  until(() => {
+    const cursor = db.store.database.get<{ block: number }>("SELECT block FROM cursors WHERE network = ?", network);
+    return cursor?.block === town.node.chain.solid;
+  });
+
+/** A deposit request that has ended, at the address of an inhabitant. */
+export function depositAddress(name: string): Inhabitant {
+  requests += 1;
+  const who = inhabitant(name);
+  const id = requests.toString(16).padStart(32, "d");
+  const { database } = db.store;
+  database.run(
+    `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
+       receiverAddress, depositAddress, status, stage, createdAt, changedAt, expiresAt)
+     VALUES (?, 'm1', 'deposit', '', ?, '', 'usdt', ?, '1', '1000000', ?, ?, 1, 'completed', 1000, 1000, 10000000)`,
+    ...[id, `in-${requests}`, network, who.address, who.address],
+  );
+  database.run("INSERT INTO depositAddresses VALUES (?, ?, ?, ?)", who.address, keys.id, requests, id);
+  return who;
+}
