@@ -75,6 +75,8 @@ export interface TokenView {
 export interface BlockFacts {
   readonly number: number;
   readonly finalNumber: number;
+  /** The final block's own time, milliseconds since 1970; there where versions end by waiting. */
+  readonly chainMs?: number;
   readonly price: Price;
   /** The paying account's funds at the final block, by token contract; "" is the native coin. */
   readonly balances: ReadonlyMap<string, bigint>;

@@ -6,7 +6,7 @@
 
 import type { SpendView } from "../agent/socket/recovery-plan.ts";
 import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
-import { slotWord } from "../chains/families.ts";
+import { slotWord, waitingOf } from "../chains/families.ts";
 import { codes } from "../protocol/codes.ts";
 import { type Compared, compareWords, isHolding } from "./spends.ts";
 import { codeIn, remedyIn } from "./status/problems.ts";
@@ -146,6 +146,7 @@ function stuck(why: string, what: string): Outlook {
 
 /** Puts the courier's reason for waiting (agent/courier/desk) into words for a person. */
 function waitingOutlook(why: string, one: WithdrawalView): Outlook {
+  if (/^waits for (?:chain time|the gateway's word)/.test(why)) return endingOutlook(why);
   const fee = /^fee (POLICY_[A-Z_]+)/.exec(why)?.[1];
   if (fee !== undefined)
     return { verdict: "waits", why: `the chain's fees are above the limits (${fee})`, what: `nothing, or ${raised(fee)}` };
@@ -156,7 +157,7 @@ function waitingOutlook(why: string, one: WithdrawalView): Outlook {
       what: `nothing: it is signed when the sum allows it, or expires at ${momentHere(one.expiresAt)}; or raise the limit`,
     };
   if (/^funds/.test(why)) {
-    const more = why === "funds for a higher fee" ? "a higher fee, which the chain asks for now" : "amount and fee";
+    const more = fundsFor[why] ?? "amount and fee";
     return stuck(
       `the paying account does not cover ${more} (${why})`,
       `send funds to ${one.account || "the paying address, which the command address prints"}`,
@@ -175,6 +176,23 @@ function waitingOutlook(why: string, one: WithdrawalView): Outlook {
   return stuck(why, waitRemedies[why] ?? seeStatus);
 }
 
+/** Of a version that no block took, where only time ends it: nothing is signed again before both words. */
+function endingOutlook(why: string): Outlook {
+  const [, trouble = ""] = why.split("; ");
+  const code = codeIn(trouble);
+  return {
+    verdict: "waits",
+    why: `no block has taken it, and it ends by the chain's own time: ${why}`,
+    what:
+      code === "" ? `it is signed again by itself when nothing can pay it twice; ${neverByHand}` : remedyIn(code) || seeStatus,
+  };
+}
+
+const fundsFor: Readonly<Record<string, string>> = {
+  "funds for a higher fee": "a higher fee, which the chain asks for now",
+  "funds for another version": "another version, since those before are dead",
+};
+
 const waitRemedies: Readonly<Record<string, string>> = {
   "no node takes it": "look at the chain's nodes, or name better ones in config.json; it is handed to them again by itself",
   "the chain would revert it": "look whether the receiver can take this token; after some minutes it is refused by itself",
@@ -189,11 +207,15 @@ function raised(fee: string): string {
 
 function movingOutlook({ one, status, nowMs }: Judged): Outlook {
   const ageMs = nowMs - one.changedAt;
-  const next = nextSteps[one.state as keyof typeof nextSteps];
+  const endsByWaiting = one.state === "broadcast" && waitingOf(one.network) !== null;
+  const next = endsByWaiting ? waitedFor : nextSteps[one.state as keyof typeof nextSteps];
   const isLate = ageMs > (one.state === "broadcast" || one.state === "included" ? slowMs : soonMs) * (status === null ? 4 : 1);
   if (!isLate) return { verdict: "goes on", why: next, what: "" };
   const late = `for ${Math.floor(ageMs / 60_000)} minutes: ${next}`;
-  return { verdict: "waits", why: late, what: lateWords[one.state as keyof typeof lateWords] };
+  const what = endsByWaiting
+    ? `nothing but cancel, if it should not be paid; ${neverByHand}`
+    : lateWords[one.state as keyof typeof lateWords];
+  return { verdict: "waits", why: late, what };
 }
 
 /** The next event, which comes by itself. */
@@ -206,6 +228,7 @@ const nextSteps = {
   included: "a block has it, and it is paid once that block is final",
 } as const;
 
+const waitedFor = "the nodes have it, and a block takes it next; what no block takes in its time is signed again by itself";
 const neverByHand = "never pay it by hand: it may still be paid";
 const lateWords = {
   approved: "look with status at link, nodes and funds",

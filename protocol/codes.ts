@@ -220,6 +220,7 @@ export const codes = {
   COURIER_OTHER_AGENT: ["fault", "none", "operator", "link.json and the ledger belong to two agents", "put the state folder back together from one backup"],
   COURIER_READ_BACK: ["alarm", "none", "operator", "independent code read a signed transaction differently; it is not broadcast", "stop crypto, keep the ledger, report it"],
   COURIER_TOKEN_MOVED: ["alarm", "done", "operator", "a final token transaction did not move exactly the amount to the destination", "look at the transaction; the contract may take a fee"],
+  COURIER_DEAD_PLACED: ["alarm", "done", "operator", "a block has a transaction that was called dead; the block is believed", "find out which nodes lied, and whether a later version of the withdrawal was paid as well"],
   COURIER_ACCOUNT_CODE: ["alarm", "none", "operator", "the paying address carries code (EIP-7702); nothing is signed there", "find out who delegated it, and move the funds"],
   CHAIN_WOULD_REVERT: ["refusal", "none", "merchant", "the chain would not carry out this payment", "check that the destination can receive this currency"],
   // files (agent, cli)

@@ -99,7 +99,12 @@ export const agentEvents = table({
   "withdrawal-approved": ["courier", "debug", "a withdrawal was admitted and approved", nothing],
   "withdrawal-admitted": ["courier", "info", "a withdrawal was admitted, held or refused", "for held: approve or refuse it"],
   "withdrawal-signed": ["courier", "info", "a withdrawal was signed", nothing],
-  "withdrawal-replaced": ["courier", "info", "a withdrawal was signed again with a higher fee", nothing],
+  "withdrawal-replaced": [
+    "courier",
+    "info",
+    "a withdrawal was signed again: with a higher fee, or since all versions before are dead",
+    nothing,
+  ],
   "withdrawal-final": ["courier", "info", "a withdrawal has ended", nothing],
   "signer-refused": ["courier", "debug", "the signer said no to a request; the desk asks again or waits", nothing],
   "slot-adopted": ["courier", "info", "the account's first slot was taken from the chain", nothing],

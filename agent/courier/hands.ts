@@ -3,6 +3,7 @@
  * goes back as one event. Decides nothing, except that bytes which independent code reads
  * differently never reach a node.
  */
+import { waitingOf } from "../../chains/families.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { AgentLog } from "../../protocol/log.ts";
 import type { AnswerTo, SocketClient } from "../socket/client.ts";
@@ -86,6 +87,8 @@ async function answerOf(door: ChainDoor, effect: NodeQuestion): Promise<DeskEven
       return { kind: "looked", ...accountIn(effect), found: await door.look(effect.wanted) };
     case "confirm":
       return { kind: "confirmed", ...accountIn(effect), found: await door.confirm(effect.wanted) };
+    case "bury":
+      return { kind: "buried", ...accountIn(effect), found: await door.bury(effect.wanted) };
     case "counters":
       return { kind: "counters", ...accountIn(effect), answer: await counters(door, effect.address) };
   }
@@ -187,13 +190,19 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalSt
  * decimal strings.
  */
 function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
-  const { transactionId, amount, currency } = effect.withdrawal;
+  const { transactionId, amount, currency, network } = effect.withdrawal;
   const { state, slot } = withdrawal;
   if (effect.verb === "sign" || effect.verb === "replace") {
     const newest = withdrawal.versions.at(-1);
     const fields = { transactionId, txHash: newest?.txHash, version: newest?.version, slot, amount, currency };
     if (effect.verb === "sign") log.info({ event: "withdrawal-signed", ...fields }, "a withdrawal was signed");
-    else log.info({ event: "withdrawal-replaced", ...fields }, "a withdrawal was signed again with a higher fee");
+    else
+      log.info(
+        { event: "withdrawal-replaced", ...fields },
+        waitingOf(network) === null
+          ? "a withdrawal was signed again with a higher fee"
+          : "a withdrawal was signed again, since all versions before are dead",
+      );
   } else if (effect.verb === "decline" || effect.body.stage === "final") {
     const txHash = effect.verb === "observed" ? effect.body.txHash : "";
     log.info({ event: "withdrawal-final", transactionId, state, txHash, amount, currency }, "a withdrawal is final");
@@ -231,9 +240,9 @@ async function send(options: HandsOptions, door: ChainDoor, { withdrawal, versio
   const fields = { transactionId, txHash: view.txHash, slot: withdrawal.slot, version, outcome, detail: text };
   if (isOut) log.debug({ event: "bytes-handed", ...fields }, "handed to the nodes");
   // What a node answers for a payment that another node has in a block already.
-  else if (outcome === "slot-consumed") log.debug({ event: "slot-used", ...fields }, "the nodes know the nonce as used");
+  else if (outcome === "slot-consumed") log.debug({ event: "slot-used", ...fields }, "the nodes know the slot as used");
   else log.warn({ event: "bytes-declined", ...fields }, "the nodes did not say yes");
-  const isNamed = outcome === "unsent" || outcome === "slot-consumed" || outcome === "underpriced";
+  const isNamed = outcome === "unsent" || outcome === "slot-consumed" || outcome === "underpriced" || outcome === "expired";
   feed({ kind: "sent", transactionId, version, outcome: isNamed ? outcome : "sent", detail: text });
 }
 

@@ -148,13 +148,6 @@ function withRoom(gas: bigint, isDataInGas: boolean): bigint {
   return isDataInGas ? gas * 2n : (gas * 5n + 3n) / 4n;
 }
 
-/** On the word of enough nodes; null where no contract of a token stands. */
-async function decimalsOf(nodes: EvmNodes, contract: string): Promise<bigint | null> {
-  const answer = await nodes.agreedCall(contract, decimalsCall);
-  if (answer === null || !/^0x[0-9a-f]{64}$/.test(answer)) return null;
-  return BigInt(answer);
-}
-
 /** The gas of a call, with room. */
 async function estimated(
   nodes: Pick<EvmNodes, "estimateGas" | "feeModel">,
@@ -177,6 +170,13 @@ function isBilledAsGas({ feeModel }: Pick<EvmNodes, "feeModel">): boolean {
 }
 
 const nowhere: Found = { place: null, isDoubtful: false };
+
+/** On the word of enough nodes; null where no contract of a token stands. */
+async function decimalsOf(nodes: EvmNodes, contract: string): Promise<bigint | null> {
+  const answer = await nodes.agreedCall(contract, decimalsCall);
+  if (answer === null || !/^0x[0-9a-f]{64}$/.test(answer)) return null;
+  return BigInt(answer);
+}
 
 /**
  * From which nonce on nothing of the account is in a block; infinity where few are looked for, or

@@ -28,7 +28,7 @@ import { txHashOf } from "./hash.ts";
 import { type Blocks, blockQuestion, createBlocks, idOf, type Shown } from "./node-blocks.ts";
 import { createDead } from "./node-dead.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
-import { accountQuestion, decimalsQuestion, pricesQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
+import { accountQuestion, namedDecimalsQuestion, pricesQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
 import { decodeMessage } from "./protobuf.ts";
 import { encodeTransferCall } from "./trc20.ts";
 import { outcomeOf } from "./verdict.ts";
@@ -72,7 +72,7 @@ export function createPayer(options: PayerOptions): TronPayer {
     status: pool.status,
     close: pool.close,
     tip: async () => idOf(await blocks.head()),
-    facts: (account) => factsOf(pool, blocks, { tokens, decimals }, account),
+    facts: (account) => factsOf({ pool, blocks, tokens, decimals }, account),
     work: (account, payment) => workOf(pool, account, payment),
     places: (_, wanted) => Promise.all(wanted.map(({ txHashes }) => placeOf(pool, blocks, txHashes).catch(unanswered))),
     verdict: (payment, versions) => verdictOf(blocks, payment, versions),
@@ -90,23 +90,23 @@ export function createPayer(options: PayerOptions): TronPayer {
   };
 }
 
-/** On the word of enough nodes. For the watcher as well. */
-export function decimalsOf(pool: NodePool, contract: string): Promise<bigint> {
-  const ask = (node: PoolNode) => pool.ask(node, decimalsQuestion("/walletsolidity", contract));
-  return pool.agree(ask, String, `decimals of ${contract}`);
-}
-
 /** The chain counts no transactions of an account. */
 function uncounted(witnesses: number): Counters {
   return { latest: 0n, pending: 0n, final: 0n, witnesses, isSame: true };
 }
 
-async function factsOf(
-  pool: NodePool,
-  blocks: Blocks,
-  { tokens, decimals }: { readonly tokens: readonly PaidToken[]; readonly decimals: Decimals },
-  account: string,
-): Promise<BlockFacts> {
+interface FactsAsked {
+  readonly pool: NodePool;
+  readonly blocks: Blocks;
+  readonly tokens: readonly PaidToken[];
+  readonly decimals: Decimals;
+}
+
+/**
+ * Nodes tell balances of their newest solidified block alone, so those are asked for after it: they
+ * are of that block or a later one, and what it holds is off them.
+ */
+async function factsOf({ pool, blocks, tokens, decimals }: FactsAsked, account: string): Promise<BlockFacts> {
   const [head, { solid, price }] = await Promise.all([blocks.head(), marketOf(pool, blocks)]);
   const balances = new Map<string, bigint>();
   const readToken = async (token: PaidToken): Promise<void> => {
@@ -126,8 +126,14 @@ async function factsOf(
     balances.set("", (await pool.agree(ask, ({ balanceSun }) => `${balanceSun}`, "balance")).balanceSun);
   };
   await Promise.all([readCoins(), ...tokens.map(readToken)]);
-  const unfit = decimals.unfit();
-  return { number: head.number, finalNumber: solid.number, price, balances, unfit, accountHasCode: false };
+  const { number: finalNumber, timestampMs: chainMs } = solid;
+  return { number: head.number, finalNumber, chainMs, price, balances, unfit: decimals.unfit(), accountHasCode: false };
+}
+
+/** On the word of enough nodes; null where no contract of a token stands. */
+function decimalsOf(pool: NodePool, contract: string): Promise<bigint | null> {
+  const ask = (node: PoolNode): Promise<bigint | null> => pool.ask(node, namedDecimalsQuestion("/walletsolidity", contract));
+  return pool.agree(ask, String, `decimals of ${contract}`);
 }
 
 /**

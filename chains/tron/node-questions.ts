@@ -4,7 +4,7 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { addressBytes } from "./address.ts";
-import { type Account, readAccount, readParameters, readTrial, type Trial } from "./answers.ts";
+import { type Account, readAccount, readFields, readParameters, readTrial, type Trial } from "./answers.ts";
 import type { Side } from "./node-blocks.ts";
 import type { Question } from "./node-pool.ts";
 
@@ -40,6 +40,21 @@ export function tokenBalanceQuestion(side: Side, contract: string, holder: strin
 export function decimalsQuestion(side: Side, contract: string): Question<bigint> {
   const question = trialQuestion(side, "", contract, decimalsSelector);
   return { ...question, read: (value) => wordOf(question.read(value), contract) };
+}
+
+/**
+ * As `decimalsQuestion`; null where no contract of a token stands. What a node says of itself, that
+ * it is busy for one, stays a fault.
+ */
+export function namedDecimalsQuestion(side: Side, contract: string): Question<bigint | null> {
+  const question = trialQuestion(side, "", contract, decimalsSelector);
+  const read = (value: unknown): bigint | null => {
+    const { code } = readFields(readFields(value, "trial").result, "result");
+    if (code === "CONTRACT_VALIDATE_ERROR") return null;
+    const { isReverted, returned } = question.read(value);
+    return !isReverted && returned.length === 64 ? BigInt(`0x${returned}`) : null;
+  };
+  return { ...question, read };
 }
 
 export const pricesQuestion: Question<Prices> = {

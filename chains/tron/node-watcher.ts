@@ -22,9 +22,9 @@ import { transfersOf } from "./events.ts";
 import { first, most } from "./fees.ts";
 import { type Blocks, createBlocks, headQuestion, idOf } from "./node-blocks.ts";
 import { createDead } from "./node-dead.ts";
-import { decimalsOf, marketOf, workOf } from "./node-payer.ts";
+import { marketOf, workOf } from "./node-payer.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
-import { accountQuestion, tokenBalanceQuestion } from "./node-questions.ts";
+import { accountQuestion, decimalsQuestion, tokenBalanceQuestion } from "./node-questions.ts";
 import { decodeTransferCall } from "./trc20.ts";
 import { judgePayout, type VersionEvidence } from "./verdict.ts";
 
@@ -73,7 +73,8 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       return Math.floor((head?.timestampMs ?? 0) / 1000);
     },
     balance: (account, contract, block) => balanceAt(pool, account, contract, block),
-    decimals: (contract) => decimalsOf(pool, contract),
+    decimals: (contract) =>
+      pool.agree((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)), String, `decimals of ${contract}`),
     payments: (some, contracts, addresses, isAgreed) => paymentsIn(blocks, some, contracts, addresses, isAgreed),
     spends: (some, accounts) => some.flatMap((one) => spendsIn(one, accounts)),
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,

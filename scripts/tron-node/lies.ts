@@ -8,14 +8,16 @@
  * what was done is shown as failed · hides: these transactions, or all, are in no block and have no
  * receipt · other-hash: blocks from a number on have other ids · ahead: blocks claim to be made
  * later than they were · all-solid: the head is said to be solidified · moved: receipts name
- * another block · cheap, dear: chain parameters and energy are a tenth, or ten times
+ * another block · cheap, dear: chain parameters and energy are a tenth, or ten times · decimals:
+ * contracts that say a figure below 32 say this one
  * @public
  */
 export type Lie =
   | { readonly kind: "amount" | "success" | "failure" | "all-solid" | "moved" | "cheap" | "dear" }
   | { readonly kind: "hides"; readonly txIds?: readonly string[] }
   | { readonly kind: "other-hash"; readonly from: number }
-  | { readonly kind: "ahead"; readonly ms: number };
+  | { readonly kind: "ahead"; readonly ms: number }
+  | { readonly kind: "decimals"; readonly decimals: number };
 
 type Fields = Record<string, unknown>;
 
@@ -56,6 +58,8 @@ function bendFields(fields: Fields, lie: Lie): Fields {
       return scaled(fields, 1, 10);
     case "dear":
       return scaled(fields, 10, 1);
+    case "decimals":
+      return otherDecimals(fields, lie.decimals);
     case "hides":
     case "all-solid":
       return fields;
@@ -92,6 +96,12 @@ function otherHash(fields: Fields, from: number): Fields {
     return isBent ? { [name]: `${id.slice(0, 62)}${id.endsWith("00") ? "11" : "00"}` } : {};
   };
   return { ...fields, ...swap("blockID"), ...swap("parentHash") };
+}
+
+function otherDecimals(fields: Fields, decimals: number): Fields {
+  const [said] = Array.isArray(fields.constant_result) ? fields.constant_result : [];
+  if (typeof said !== "string" || !/^[0-9a-f]{64}$/.test(said) || BigInt(`0x${said}`) >= 32n) return fields;
+  return { ...fields, constant_result: [decimals.toString(16).padStart(64, "0")] };
 }
 
 function scaled(fields: Fields, times: number, parts: number): Fields {

@@ -131,7 +131,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "signs-before-the-chain-was-asked",
     file: "agent/courier/desk/signing.ts",
-    find: "  if (account.counters.highest === null) return",
+    find: '  if (account.counters.highest === "") return',
     replace: "  if (account.address === '') return",
     sentence:
       "Ledger and database put back together sign anew before anybody asked the chain what they have paid since (one token for life).",
@@ -140,8 +140,8 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "counts-only-what-is-final",
     file: "agent/courier/desk/watching.ts",
-    find: "  counters.highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;\n",
-    replace: "  counters.highest = final;\n",
+    find: "  counters.highest = highest.toString();\n",
+    replace: "  counters.highest = final.toString();\n",
     sentence:
       "Ledger and database put back together do not see what both forgot while it waits for a block or for finality (one token for life).",
     when: isPutBackTogether,

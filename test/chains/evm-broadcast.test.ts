@@ -23,6 +23,8 @@ group("what nodes say to a broadcast", () => {
     expect(merged("unsent", "unsent")).toBe("unsent");
     expect(merged("unsent", "unknown")).toBe("unknown");
     expect(merged("unknown", "underpriced")).toBe("underpriced");
+    expect(merged("expired", "unsent")).toBe("expired");
+    expect(merged("expired", "unknown")).toBe("unknown");
     expect(merged("slot-consumed", "known")).toBe("known");
     expect(merged("known", "accepted")).toBe("accepted");
     expect(merged()).toBe("unsent");

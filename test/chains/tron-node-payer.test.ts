@@ -13,6 +13,7 @@ import type { Lie } from "../../scripts/tron-node/lies.ts";
 import type { TronNodeOptions } from "../../scripts/tron-node/tron-node.ts";
 import { inhabitant, paused, payer, type Sending, startTown, type Town, usdt } from "../support/tron-town.ts";
 
+const tether = { contract: usdt, decimal: 6 };
 let town: Town;
 let nodes: TronPayer;
 const heard: string[] = [];
@@ -26,15 +27,7 @@ function open(urls: readonly string[]): TronPayer {
   heard.length = 0;
   const log = (event: string): void => void heard.push(event);
   const clock = (): number => performance.now();
-  return createPayer({
-    urls,
-    chainId: chainId(),
-    tokens: [{ contract: usdt, decimal: 6 }],
-    clock,
-    log,
-    timeoutMs: 3_000,
-    patienceMs: 6_000,
-  });
+  return createPayer({ urls, chainId: chainId(), tokens: [tether], clock, log, timeoutMs: 3_000, patienceMs: 6_000 });
 }
 
 function chainId(): string {
@@ -58,8 +51,9 @@ group("facts for a payment on Tron", () => {
     expect(facts).toEqual({
       number: 25,
       finalNumber: 6,
-      unfit: new Map(),
+      chainMs: solid.timestampMs,
       accountHasCode: false,
+      unfit: new Map(),
       balances: new Map([
         ["", 100_000_000_000n],
         [usdt, 1_000_000_000_000n],
@@ -103,17 +97,48 @@ group("facts for a payment on Tron", () => {
     expect((await nodes.facts(payer.address)).finalNumber).toBe(9);
   });
 
-  it("a token that does not answer leaves the coins' balance known", async () => {
+  it("a contract that is no token's, and a token that counts otherwise than configured, are out of service alone", async () => {
     await begin();
-    nodes.close();
-    nodes = createPayer({
-      urls: town.node.urls,
-      chainId: chainId(),
-      tokens: [{ contract: holder.address, decimal: 6 }],
-      clock: () => performance.now(),
-      log: () => undefined,
-    });
-    expect([...(await nodes.facts(payer.address)).balances.keys()]).toEqual([""]);
+    const other = inhabitant("a token of 18 decimals").address;
+    town.node.deploy({ address: other, kind: "plain", name: "Other", symbol: "OTH", decimals: 18 });
+    town.node.mint(other, payer.address, 7n);
+    const open = (decimal: number): TronPayer => {
+      nodes.close();
+      const tokens = [tether, { contract: other, decimal }, { contract: holder.address, decimal: 6 }];
+      nodes = createPayer({
+        urls: town.node.urls,
+        chainId: chainId(),
+        tokens,
+        clock: () => performance.now(),
+        log: () => undefined,
+      });
+      return nodes;
+    };
+    const wrong = await open(6).facts(payer.address);
+    expect([...wrong.balances.keys()].sort()).toEqual(["", usdt].sort());
+    expect(wrong.unfit).toEqual(
+      new Map([
+        [other, "the contract has 18 decimals, and config.json says 6 decimals"],
+        [holder.address, "the contract is no token's, and config.json says 6 decimals"],
+      ]),
+    );
+    const right = await open(18).facts(payer.address);
+    expect(right.balances.get(other)).toBe(7n);
+    expect([...right.unfit.keys()]).toEqual([holder.address]);
+  });
+
+  it("of two providers, one that lies of a token's decimals stops its currency, and of three it changes nothing", async () => {
+    for (const fronts of [2, 3]) {
+      await begin(fronts);
+      town.node.fronts[0]!.suffer({ lies: [{ kind: "decimals", decimals: 18 }] });
+      const { balances, unfit } = await nodes.facts(payer.address);
+      expect(balances.get(usdt)).toBe(fronts === 2 ? undefined : 1_000_000_000_000n);
+      expect(unfit).toEqual(new Map());
+      if (fronts === 2) {
+        nodes.close();
+        await town.node.close();
+      }
+    }
   });
 });
 
@@ -277,19 +302,19 @@ group("what a provider's answer to signed bytes is worth", () => {
     expect(await nodes.broadcast(hexOf(town.coins(holder, payer.address, 700)))).toMatchObject({ outcome: "funds" });
   });
 
-  it.each([
-    ["with a reference that the chain does not have", () => ({ reference: { refBytes: "0001", refHash: "00".repeat(8) } })],
-  ])("%s is unknown: another node may have it", async (_, sending) => {
+  it("with a reference that the chain does not have is unknown: another node may have it", async () => {
     await begin(1);
-    expect(await nodes.broadcast(hexOf(town.coins(payer, holder.address, 7, sending())))).toMatchObject({ outcome: "unknown" });
+    const reference = { refBytes: "0001", refHash: "00".repeat(8) };
+    const signed = hexOf(town.coins(payer, holder.address, 7, { reference }));
+    expect(await nodes.broadcast(signed)).toMatchObject({ outcome: "unknown" });
   });
 
-  it("expired is said as that, and as unknown where another provider may have taken it", async () => {
+  it("past its end is expired, unless some provider leaves it open", async () => {
     await begin(2);
-    const raw = (): string => hexOf(town.coins(payer, holder.address, 7, { expirationMs: town.node.chain.head.timestampMs }));
-    expect(await nodes.broadcast(raw())).toMatchObject({ outcome: "expired" });
-    town.node.fronts[0]!.suffer({ isGarbage: true, paths: "broadcast" });
-    expect(await nodes.broadcast(raw())).toMatchObject({ outcome: "unknown" });
+    const late = (): string => hexOf(town.coins(payer, holder.address, 7, { expirationMs: town.node.chain.head.timestampMs }));
+    expect(await nodes.broadcast(late())).toMatchObject({ outcome: "expired" });
+    town.node.fronts[1]!.suffer({ isGarbage: true, paths: "broadcast" });
+    expect(await nodes.broadcast(late())).toMatchObject({ outcome: "unknown" });
   });
 
   it("one provider's yes is enough, and another's no changes nothing", async () => {

@@ -11,6 +11,7 @@ import {
   step,
 } from "../../agent/courier/desk/desk.ts";
 import type { CourierAnswers, VersionView, WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { familyOf } from "../../chains/families.ts";
 
 export const account = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
 export const destination = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
@@ -144,7 +145,9 @@ export function drive(
   driver.feed({ kind: "hello", hello, isFresh: true, askedAtMs: 0 });
   // Nothing is signed before the nodes have counted; nothing of what they count here is beyond the
   // ledger.
-  const isCounted = hello.greeted && hello.locked === "" && hello.accounts[0]?.nextSlot !== "";
+  const [hot] = hello.accounts;
+  const isCounted =
+    hello.greeted && hello.locked === "" && hot !== undefined && hot.nextSlot !== "" && familyOf(hot.network).slots.isCounted;
   if (isCounted) driver.feed({ kind: "counters", chain: "local", answer: { ok: true, ...nothingCounted } });
   return driver;
 }

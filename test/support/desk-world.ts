@@ -171,6 +171,9 @@ class World implements Surroundings {
       case "alarm":
         this.rule(false, `an alarm without a cause: ${effect.code}`);
         break;
+      case "bury":
+        this.rule(false, "the dead are asked for where a slot excludes");
+        break;
       case "account":
         this.rule(Number(effect.body.slot) <= (this.signer.nextSlot ?? 0), "the account's counter is ahead of the signer's");
     }

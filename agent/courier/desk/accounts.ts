@@ -2,12 +2,13 @@
  * The paying accounts in the desk's memory: the hot one of each chain, and an address for deposits
  * for as long as a sweep of it is open. Pure data; changed only by the desk's own steps.
  */
+import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { OpenSlots } from "../../../protocol/messages.ts";
 import { openAccountsMax } from "../../../protocol/payloads.ts";
 import type { AccountView, WithdrawalView } from "../../socket/verbs.ts";
 import type { Account, Book, Counted } from "./item.ts";
 
-export const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: null, latest: null };
+export const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: "", latest: null };
 
 /**
  * Under which name a book has an account. `deposit` is an address for deposits, undefined for the
@@ -32,6 +33,8 @@ export function putAccount(book: Book, view: AccountView): Account {
       chain: view.chain,
       network: view.network,
       address: view.address,
+      slots: familyOf(view.network).slots,
+      waiting: waitingOf(view.network),
       nextSlot: view.nextSlot,
       facts: null,
       head: -1,
@@ -45,6 +48,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       reservedTokens: new Map(),
       settling: [],
       counters: { ...uncounted },
+      burying: null,
     };
     book.accounts.set(key, account);
   }
@@ -71,20 +75,21 @@ export function forgetIdle(book: Book, account: Account): void {
 }
 
 /**
- * Between which nonces of each account the ledger has something open: a gateway that recovers it
+ * Between which slots of each account the ledger has something open: a gateway that recovers it
  * says what of that has ended.
  * @public
  */
 export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
-  const open = new Map<string, { network: string; account: string; first: number; last: number }>();
-  const flying = [...accounts.values()].flatMap(({ network, address, flight }) =>
-    [...flight].map(({ slotNumber }) => ({ network, address, slotNumber })),
+  const open = new Map<string, OpenSlots>();
+  const flying = [...accounts.values()].flatMap((account) =>
+    [...account.flight].map(({ view: { slot } }) => ({ account, slot })),
   );
-  for (const { network, address, slotNumber } of [...flying, ...awaiting.values()]) {
-    if (slotNumber === Number.POSITIVE_INFINITY) continue;
+  for (const { account, slot } of [...flying, ...awaiting.values()]) {
+    if (slot === "") continue;
+    const { network, address, slots } = account;
     const key = `${network} ${address}`;
-    const { first = slotNumber, last = slotNumber } = open.get(key) ?? {};
-    const range = { first: Math.min(first, slotNumber), last: Math.max(last, slotNumber) };
+    const { first = slot, last = slot } = open.get(key) ?? {};
+    const range = { first: slots.compare(slot, first) < 0 ? slot : first, last: slots.compare(slot, last) > 0 ? slot : last };
     open.set(key, { network, account: address, ...range });
   }
   // The hot accounts pay others, so they come first where there is no room for all.
@@ -92,5 +97,5 @@ export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
   return [...open]
     .sort(([a], [b]) => Number(hot.has(b)) - Number(hot.has(a)))
     .slice(0, openAccountsMax)
-    .map(([, { network, account, first, last }]) => ({ network, account, first: `${first}`, last: `${last}` }));
+    .map(([, range]) => range);
 }

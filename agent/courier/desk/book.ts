@@ -59,6 +59,7 @@ export function clearBook(book: Book): void {
     account.reservedNative = 0n;
     account.settling = [];
     account.counters = { ...uncounted };
+    account.burying = null;
   }
 }
 
@@ -78,8 +79,7 @@ export function putView(book: Book, view: WithdrawalView, nowMs: number): Item |
 function putViewOf(book: Book, account: Account, view: WithdrawalView, nowMs: number): Item | null {
   const { transactionId } = view;
   const isToldOver = chainEnds.has(view.state) && !view.isOver;
-  if (isToldOver)
-    book.awaiting.set(transactionId, { network: account.network, address: account.address, slotNumber: Number(view.slot) });
+  if (isToldOver) book.awaiting.set(transactionId, { account, slot: view.slot });
   else book.awaiting.delete(transactionId);
   const closedAtMs = book.closed.get(transactionId);
   if (closedAtMs !== undefined && !(isToldOver && nowMs - closedAtMs >= recheckMs)) return null;
@@ -97,8 +97,9 @@ function putViewOf(book: Book, account: Account, view: WithdrawalView, nowMs: nu
     book.items.set(view.transactionId, item);
   }
   item.view = view;
-  item.slotNumber = view.slot === "" ? Number.POSITIVE_INFINITY : Number(view.slot);
-  if (view.slot !== "" && BigInt(view.slot) >= BigInt(account.nextSlot || "0")) account.nextSlot = `${BigInt(view.slot) + 1n}`;
+  const { slots } = account;
+  const isPast = view.slot !== "" && slots.compare(view.slot, account.nextSlot || slots.first) >= 0;
+  if (isPast) account.nextSlot = slots.next(view.slot);
   file(item);
   return item;
 }
@@ -139,7 +140,7 @@ export function file(item: Item): void {
  * already.
  */
 function isToldOut({ asking }: Item): boolean {
-  return asking?.verb === "observed" && !asking.key.startsWith("broadcast ");
+  return asking?.verb === "observed" && !asking.key.startsWith("broadcast ") && !isDeath(asking.key);
 }
 
 export function closeItem(book: Book, item: Item, nowMs: number): void {
@@ -169,7 +170,6 @@ function remember(book: Book, transactionId: string, nowMs: number): void {
 function createItem(view: WithdrawalView, account: Account, openedAtMs: number): Item {
   return {
     view,
-    slotNumber: Number.POSITIVE_INFINITY,
     account,
     amountUnits: BigInt(view.amountUnits),
     openedAtMs,
@@ -197,6 +197,9 @@ function createItem(view: WithdrawalView, account: Account, openedAtMs: number):
     verdict: null,
     foreign: { count: 0, firstAtMs: 0 },
     told: toldAtStart(view),
+    dead: new Map(),
+    buryDueAtMs: 0,
+    buryTrouble: "",
     stopped: "",
   };
 }
@@ -216,6 +219,11 @@ export function ask(verb: DeskVerb, sinceMs: number, key = ""): Ask {
 
 export function observationKey(stage: string, txHash: string, block: number): string {
   return `${stage} ${txHash} ${block}`;
+}
+
+/** Whether a telling is of a version that is dead: it moves the withdrawal to no other stage. */
+export function isDeath(key: string): boolean {
+  return key.startsWith("dead ");
 }
 
 /** Versions whose bytes the signer has let out, oldest first. */
@@ -297,11 +305,13 @@ function dequeue(item: Item): void {
  * and gateway were both put back to before their own payments. What was paid then may be asked for
  * again, and would be paid again with a higher nonce.
  */
-export function isBehind({ nextSlot, counters }: Account): boolean {
-  return counters.highest !== null && counters.highest > BigInt(nextSlot || "0");
+export function isBehind({ nextSlot, counters, slots }: Account): boolean {
+  return counters.highest !== "" && slots.compare(counters.highest, nextSlot || slots.first) > 0;
 }
 
-/** In order of nonce; those not yet bound to one come last, in order of sequence. */
+/**
+ * In order of slot within each network; those not yet bound to one come last, in order of sequence.
+ */
 export function bySlot(items: Iterable<Item>): Item[] {
   return [...items].sort(inOrder);
 }
@@ -314,7 +324,11 @@ export function lowest(items: Iterable<Item>): Item | undefined {
 }
 
 function inOrder(a: Item, b: Item): number {
-  return a.slotNumber === b.slotNumber ? a.view.sequence - b.view.sequence : a.slotNumber < b.slotNumber ? -1 : 1;
+  const [first, second] = [a.account, b.account];
+  if (first.network !== second.network) return first.network < second.network ? -1 : 1;
+  const [slot, other] = [a.view.slot, b.view.slot];
+  if (slot === other) return a.view.sequence - b.view.sequence;
+  return slot === "" ? 1 : other === "" ? -1 : first.slots.compare(slot, other);
 }
 
 /**

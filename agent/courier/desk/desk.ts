@@ -5,13 +5,14 @@
  * every unfinished withdrawal. It asks; the signer decides.
  */
 import { laneOf } from "../../../protocol/job-mode.ts";
-import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";
+import type { CourierStatus, WithdrawalStep } from "../../socket/verbs.ts";
 import { accountKey, putAccount } from "./accounts.ts";
-import { clearBook, closeItem, createBook, file, isAside, isToldOver, putStep, putView } from "./book.ts";
-import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
+import { bySlot, clearBook, closeItem, createBook, file, isAside, isDeath, isToldOver, putStep, putView } from "./book.ts";
+import type { Buried, DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
 import { bump, resend, revive, send, takeSent } from "./sending.ts";
 import { advance, finishIntent, standstill, takeGas, takeRefusal } from "./signing.ts";
+import { bury, isRecorded, renew, takeBuried } from "./waiting.ts";
 import {
   count,
   countersFailed,
@@ -28,6 +29,7 @@ import {
 
 export type { BlockFacts, Place, Verdict } from "../../../chains/nodes.ts";
 export type {
+  Buried,
   DeskEffect,
   DeskEvent,
   DeskNo,
@@ -36,6 +38,7 @@ export type {
   Looked,
   NodeQuestion,
   SendEffect,
+  ToBury,
   Wanted,
 } from "./events.ts";
 
@@ -153,6 +156,8 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
       });
     case "confirmed":
       return withAccount(book, event, () => takeConfirmed(book, event, nowMs, out));
+    case "buried":
+      return withAccount(book, event, (account) => takeBurials(book, account, event.found, nowMs, out));
     case "guarded":
       return withAccount(book, event, (account) => {
         if (!event.holds) recheck(account, out);
@@ -243,10 +248,9 @@ function takeSteps(
   return touched;
 }
 
-/** In order of nonce, so that the nodes see them in the order in which blocks can take them. */
-function steerAll(items: Item[], nowMs: number, out: DeskEffect[]): void {
-  items.sort((a, b) => a.slotNumber - b.slotNumber || a.view.sequence - b.view.sequence);
-  for (const item of items) steer(item, nowMs, out);
+/** In order of slot, so that the nodes see them in the order in which blocks can take them. */
+function steerAll(items: readonly Item[], nowMs: number, out: DeskEffect[]): void {
+  for (const item of bySlot(items)) steer(item, nowMs, out);
 }
 
 /**
@@ -269,7 +273,7 @@ function takeAnswer(
   const { answer, verb, transactionId } = event;
   const item = book.items.get(transactionId);
   if (item !== undefined && item.asking?.verb === verb) {
-    if (answer.ok) endAsk(item, item.asking, answer.withdrawal.state);
+    if (answer.ok) endAsk(item, item.asking, answer.withdrawal);
     else refused(book, item, verb, answer, nowMs, out);
   }
   if (answer.ok) return takeSteps(book, [answer.withdrawal], nowMs, out);
@@ -282,15 +286,17 @@ function takeAnswer(
  * An answer that shows another stage than the one told is of an earlier telling: this one still
  * waits for its own.
  */
-function endAsk(item: Item, asked: Ask, state: WithdrawalState): void {
+function endAsk(item: Item, asked: Ask, withdrawal: WithdrawalStep): void {
+  const { state } = withdrawal;
   const stage = isToldOver({ state }) ? "final" : state;
   // One that a recovery has quarantined stays so until its end.
   const isWatched = state === "quarantined" && !asked.key.startsWith("final ");
-  if (asked.verb === "observed" && !isWatched && !asked.key.startsWith(`${stage} `)) return;
+  const isOther = isDeath(asked.key) ? !isRecorded(withdrawal, asked.key) : !isWatched && !asked.key.startsWith(`${stage} `);
+  if (asked.verb === "observed" && isOther) return;
   item.asking = null;
   item.refusals = 0;
   item.waiting = "";
-  if (asked.verb === "observed") item.told = asked.key;
+  if (asked.verb === "observed" && !isDeath(asked.key)) item.told = asked.key;
 }
 
 function refused(book: Book, item: Item, verb: DeskVerb, answer: DeskNo, nowMs: number, out: DeskEffect[]): void {
@@ -328,6 +334,8 @@ function takeBlock(
   guard(account, out);
   bump(account, nowMs, out);
   revive(account, nowMs, out);
+  bury(account, nowMs, out);
+  renew(account, nowMs, out);
   count(book, account, nowMs, out);
   for (const item of account.flight) steer(item, nowMs, out);
 }
@@ -343,6 +351,7 @@ function takeItemEvent(
   if (event.kind === "gas") {
     takeGas(item, event.answer, nowMs, out);
     bump(item.account, nowMs, out);
+    renew(item.account, nowMs, out);
     return [item.account];
   }
   takeSent(item, event, nowMs, out);
@@ -362,6 +371,16 @@ function takeConfirmed(book: Book, event: Extract<DeskEvent, { kind: "confirmed"
   searchAgain(unproven, out);
 }
 
+function takeBurials(book: Book, account: Account, found: readonly Buried[], nowMs: number, out: DeskEffect[]): void {
+  account.burying = null;
+  for (const one of found) {
+    const item = book.items.get(one.transactionId);
+    if (item === undefined) continue;
+    takeBuried(item, one);
+    steer(item, nowMs, out);
+  }
+}
+
 /** Once a second: what was lost on the way is asked again, what waited its time goes on. */
 function takeTick(book: Book, nowMs: number, out: DeskEffect[]): Iterable<Account> {
   if (nowMs - book.helloAtMs >= refreshMsMax) refresh(book, nowMs, out);
@@ -378,6 +397,8 @@ function takeTick(book: Book, nowMs: number, out: DeskEffect[]): Iterable<Accoun
       look(account, nowMs, out);
       watch(account, nowMs, out);
       revive(account, nowMs, out);
+      bury(account, nowMs, out);
+      renew(account, nowMs, out);
     }
     resend(account, nowMs, out);
     for (const item of account.flight) steer(item, nowMs, out);

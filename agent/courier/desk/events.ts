@@ -4,7 +4,7 @@
  * event, a fault included; a lost answer only costs time. `account` names an address for deposits;
  * without one the chain's hot account is meant.
  */
-import type { BlockFacts, Counters, Found, Verdict } from "../../../chains/nodes.ts";
+import type { BlockFacts, Counters, DeadQuestion, Death, Found, Verdict } from "../../../chains/nodes.ts";
 import type { Effect } from "../../../protocol/fault.ts";
 import type { AccountView, CourierAnswers, CourierRequests, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 
@@ -13,6 +13,16 @@ import type { AccountView, CourierAnswers, CourierRequests, WithdrawalStep, With
  * @public
  */
 export type Looked = Found & { readonly transactionId: string };
+
+/**
+ * The nodes' word on versions of a withdrawal that may be dead, all of them together.
+ * @public
+ */
+export interface Buried {
+  readonly transactionId: string;
+  readonly txHashes: readonly string[];
+  readonly answer: ({ readonly ok: true } & Death) | DeskNo;
+}
 
 /**
  * A refusal (effect none) or a fault, of the signer or of the nodes.
@@ -73,10 +83,10 @@ export type DeskEvent =
       readonly transactionId: string;
       readonly version: number;
       /**
-       * unsent: surely no node saw it; misread: independent code read other bytes; anything else
-       * may have been sent.
+       * unsent: surely no node saw it; misread: independent code read other bytes; expired: too late
+       * for any block, by a node's word; anything else may have been sent.
        */
-      readonly outcome: "sent" | "slot-consumed" | "underpriced" | "unsent" | "misread";
+      readonly outcome: "sent" | "slot-consumed" | "underpriced" | "expired" | "unsent" | "misread";
       readonly detail: string;
     }
   | {
@@ -92,6 +102,7 @@ export type DeskEvent =
       readonly account?: string;
       readonly found: readonly { readonly transactionId: string; readonly verdict: Verdict | null }[];
     }
+  | { readonly kind: "buried"; readonly chain: string; readonly account?: string; readonly found: readonly Buried[] }
   /** Answer to `guard`; not given when the block could not be read. */
   | { readonly kind: "guarded"; readonly chain: string; readonly account?: string; readonly holds: boolean }
   | {
@@ -120,6 +131,8 @@ export type NodeQuestion =
   | { readonly kind: "gas"; readonly chain: string; readonly from: string; readonly withdrawal: WithdrawalView }
   | { readonly kind: "look"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
   | { readonly kind: "confirm"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
+  /** Whether versions of an account are dead, each withdrawal's together. */
+  | { readonly kind: "bury"; readonly chain: string; readonly account?: string; readonly wanted: readonly ToBury[] }
   | { readonly kind: "counters"; readonly chain: string; readonly account?: string; readonly address: string };
 
 /** @public */
@@ -154,10 +167,16 @@ export type DeskEffect =
   | GuardEffect
   | {
       readonly kind: "alarm";
-      readonly code: "COURIER_READ_BACK" | "COURIER_TOKEN_MOVED";
+      readonly code: "COURIER_READ_BACK" | "COURIER_TOKEN_MOVED" | "COURIER_DEAD_PLACED";
       readonly transactionId: string;
       readonly detail: string;
     };
+
+/** @public */
+export interface ToBury {
+  readonly withdrawal: WithdrawalView;
+  readonly versions: readonly DeadQuestion[];
+}
 
 /** @public */
 export interface Wanted {

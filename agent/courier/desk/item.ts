@@ -3,7 +3,8 @@
  * of all of them.
  */
 
-import type { BlockFacts, Place } from "../../../chains/nodes.ts";
+import type { Slots, Waiting } from "../../../chains/family.ts";
+import type { BlockFacts, Death, Place } from "../../../chains/nodes.ts";
 import type { WithdrawalView } from "../../socket/verbs.ts";
 import type { DeskVerb } from "./events.ts";
 
@@ -15,6 +16,7 @@ export interface Sent {
   readonly firstAtMs: number; // of this version
   readonly firstBlock: number | null; // newest block at that time; null when none was known yet
   readonly isUnderpriced: boolean; // a node said so
+  readonly isExpired: boolean; // likewise: its end is past
 }
 
 /** A request to the signer that has no answer yet. */
@@ -28,7 +30,6 @@ export interface Ask {
 /** One open withdrawal. */
 export interface Item {
   view: WithdrawalView;
-  slotNumber: number; // the bound token, infinity before INTENT
   readonly account: Account;
   readonly amountUnits: bigint;
   readonly openedAtMs: number;
@@ -58,6 +59,10 @@ export interface Item {
   verdict: Final | null;
   foreign: { count: number; firstAtMs: number };
   told: string; // the last observation the signer accepted
+  /** Versions that the nodes have called dead, by hash, and how. */
+  readonly dead: Map<string, Pick<Death, "block" | "witnesses">>;
+  buryDueAtMs: number; // they are not asked before
+  buryTrouble: string; // the fault of the last asking, "" where there was none
   stopped: string; // a code: a person must look, and no byte of it is sent any more
 }
 
@@ -85,6 +90,8 @@ export interface Account {
   readonly chain: string;
   readonly network: string;
   readonly address: string;
+  readonly slots: Slots; // of its family
+  readonly waiting: Waiting | null; // how it excludes, null where a slot does
   nextSlot: string; // "" until adopted
   facts: BlockFacts | null;
   /** The newest block heard of; at times the facts are of the one before. */
@@ -97,7 +104,7 @@ export interface Account {
   away: string; // code of the nodes' fault, "" when they answer
   /** Approved and waiting for `sign`, by lane, in order of sequence. */
   readonly queues: Map<string, Item[]>;
-  /** Bound to a nonce or about to be. */
+  /** Bound to a slot or about to be. */
   readonly flight: Set<Item>;
   /** Those of the flight that are in no block, as far as this desk has seen. */
   readonly pending: Set<Item>;
@@ -111,6 +118,7 @@ export interface Account {
   /** Final, but younger than the balances at hand: still bound until those include it. */
   settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
   counters: Counted;
+  burying: number | null; // since when the nodes are being asked for dead versions
 }
 
 /** What the nodes count of the account's transactions. */
@@ -118,10 +126,10 @@ export interface Counted {
   askedAtMs: number | null;
   dueAtMs: number;
   detail: string;
-  /** In a block or in a pool, by the last answer; null before the first. */
-  highest: bigint | null;
-  /** In a block, by the last answer, and when that came; null when there is none. */
-  latest: { readonly count: number; readonly atMs: number } | null;
+  /** The first that is in no block and in no pool, by the last answer; "" before the first. */
+  highest: string;
+  /** The first that is in no block, by the last answer, and when that came; null when there is none. */
+  latest: { readonly slot: string; readonly atMs: number } | null;
 }
 
 export interface Book {
@@ -136,7 +144,7 @@ export interface Book {
    * Whose end the signer was told, and the gateway has not confirmed: they count as open at the
    * next hello.
    */
-  readonly awaiting: Map<string, { readonly network: string; readonly address: string; readonly slotNumber: number }>;
+  readonly awaiting: Map<string, { readonly account: Account; readonly slot: string }>;
   refreshDueAtMs: number; // not asked before
   helloAtMs: number; // the last answer
 }

@@ -3,19 +3,19 @@
  * the same nonce for the one at the head of the line. Only bytes the signer released are ever sent,
  * and only the same ones again.
  */
-import { saySlot } from "../../../chains/families.ts";
 import type { Facts } from "../../../chains/family.ts";
 import type { VersionView } from "../../socket/verbs.ts";
 import { named } from "./accounts.ts";
 import { ask, bySlot, file, freeUnits, isAside, lowest, outVersions, releasedVersions } from "./book.ts";
 import type { DeskEffect, DeskEvent } from "./events.ts";
 import type { Account, Item } from "./item.ts";
-import { feesOf, gasOf } from "./signing.ts";
+import { askGas, feesOf, gasOf, versionsMax } from "./signing.ts";
+import { byPatience, isPastSending } from "./waiting.ts";
 
 /** The same bytes again after this long, for nodes that forgot them. */
 const resendMs = 30_000;
 /**
- * At most this many again at a time, the lowest nonces: those behind them wait for these anyway.
+ * At most this many again at a time: those behind the lowest nonces wait for these anyway.
  */
 const resendMax = 16;
 /** Without an answer from the nodes for this long, the sending counts as lost. */
@@ -29,12 +29,10 @@ const unsentRetryMsMax = 15_000;
 const bumpBlocks = 6;
 const bumpMs = 60_000;
 /**
- * Never sooner than this after the one before, whatever a node says of the fee, and no more than
- * these of the twenty there may be: the signer holds to the same (agent/signer/acts/replace.ts) and
- * keeps the last ones for a person.
+ * Never sooner than this after the one before, whatever a node says of the fee: the signer holds to
+ * the same (agent/signer/acts/replace.ts).
  */
 const versionsApartMs = 30_000;
-const versionsMax = 14;
 /**
  * How old a count is that says of a lower nonce that it comes first, before it is asked for again.
  */
@@ -47,7 +45,7 @@ const gapRecheckMs = 15_000;
 export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffect[]): void {
   if (item.stopped !== "" || item.place !== null || item.verdict !== null) return;
   const newest = releasedVersions(item.view).at(-1);
-  if (newest === undefined) return;
+  if (newest === undefined || isPastSending(item, newest)) return;
   if (item.sendingSinceMs !== null && nowMs - item.sendingSinceMs < sendingMsMax) return;
   if (nowMs < item.sendNotBeforeMs) return;
   const isNew = item.sent?.version !== newest.version;
@@ -56,9 +54,20 @@ export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffe
   out.push({ kind: "send", chain: item.account.chain, withdrawal: item.view, version: newest.version });
 }
 
-/** The lowest nonces that are in no block, again. */
+/** The lowest slots that are in no block, again; where none stands in front, those sent longest ago. */
 export function resend(account: Account, nowMs: number, out: DeskEffect[]): void {
-  for (const item of bySlot(account.pending).slice(0, resendMax)) send(item, true, nowMs, out);
+  const { pending, slots } = account;
+  const some = slots.blocksLater ? bySlot(pending) : byPatience([...pending].filter(isSendable), handedAtMs);
+  for (const item of some.slice(0, resendMax)) send(item, true, nowMs, out);
+}
+
+function isSendable(item: Item): boolean {
+  const newest = releasedVersions(item.view).at(-1);
+  return newest !== undefined && !isPastSending(item, newest);
+}
+
+function handedAtMs({ sent, sendingSinceMs }: Item): number {
+  return Math.max(sent?.atMs ?? 0, sendingSinceMs ?? 0);
 }
 
 type SentEvent = Extract<DeskEvent, { kind: "sent" }>;
@@ -87,7 +96,8 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
   const firstAtMs = isSame && item.sent !== null ? item.sent.firstAtMs : nowMs;
   const firstBlock = isSame && item.sent !== null ? item.sent.firstBlock : (item.account.facts?.number ?? null);
   const isUnderpriced = event.outcome === "underpriced";
-  item.sent = { version: event.version, txHash: version.txHash, atMs: nowMs, firstAtMs, firstBlock, isUnderpriced };
+  const isExpired = event.outcome === "expired";
+  item.sent = { version: event.version, txHash: version.txHash, atMs: nowMs, firstAtMs, firstBlock, isUnderpriced, isExpired };
   item.unsent = 0;
   item.waiting = "";
   if (event.outcome === "slot-consumed") {
@@ -106,6 +116,7 @@ export function lookFor(item: Item): { readonly withdrawal: Item["view"]; readon
  */
 export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   const { facts } = account;
+  if (feesOf(account).bidding === null) return;
   const item = lowest(account.pending);
   if (facts === null || item === undefined || item.sent === null || item.stopped !== "" || item.asking !== null) return;
   // What is over on chain is only told: a replacement refused at each block would keep that waiting
@@ -126,7 +137,7 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   if (item.isDoubtful) return;
   const gap = gapBelow(item);
   if (gap !== null) {
-    item.waiting = `${saySlot(account.network, `${gap}`)} of the account comes first`;
+    item.waiting = `${account.slots.say(gap)} of the account comes first`;
     return;
   }
   if (newest.version >= versionsMax) {
@@ -158,27 +169,20 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   });
 }
 
-function askGas(item: Item, nowMs: number, out: DeskEffect[]): void {
-  if (item.gasAskedAtMs !== null) return;
-  item.gasAskedAtMs = nowMs;
-  const { account, view } = item;
-  out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view });
-}
-
 /**
- * A lower nonce that nobody here can send and the chain waits for, null when there is none: no fee
+ * A lower slot that nobody here can send and the chain waits for, null when there is none: no fee
  * helps above one. Nodes may count late what is ours and in a block, so it is one that none of ours
- * has; the count is asked for again. A nonce that is used already is no reason: a ledger that was
+ * has; the count is asked for again. A slot that is used already is no reason: a ledger that was
  * put back makes the version that it forgot once more, byte for byte where prices stood still, and
  * so learns who used it.
  */
-function gapBelow({ account, slotNumber }: Item): number | null {
-  const { counters, flight } = account;
-  if (counters.latest === null || counters.latest.count >= slotNumber) return null;
-  const own = new Set([...flight].map((item) => item.slotNumber));
-  let next = counters.latest.count;
-  while (next < slotNumber && own.has(next)) next += 1;
-  if (next >= slotNumber) return null;
+function gapBelow({ account, view: { slot } }: Item): string | null {
+  const { counters, flight, slots } = account;
+  if (counters.latest === null || slots.compare(counters.latest.slot, slot) >= 0) return null;
+  const own = new Set([...flight].map((item) => item.view.slot));
+  let next = counters.latest.slot;
+  while (own.has(next) && slots.compare(next, slot) < 0) next = slots.next(next);
+  if (slots.compare(next, slot) >= 0) return null;
   counters.dueAtMs = Math.min(counters.dueAtMs, counters.latest.atMs + gapRecheckMs);
   return next;
 }
@@ -189,6 +193,7 @@ function gapBelow({ account, slotNumber }: Item): number | null {
  * only one of them all can ever be in a block.
  */
 export function revive(account: Account, nowMs: number, out: DeskEffect[]): void {
+  if (feesOf(account).bidding === null) return;
   for (const item of bySlot(account.pending)) {
     const newest = item.view.versions.at(-1);
     const isApproved = item.view.state === "released" || item.view.state === "broadcast";

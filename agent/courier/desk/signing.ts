@@ -34,6 +34,12 @@ const waitingCodes: ReadonlySet<string> = new Set([
   ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SIGNER_PAUSED"],
 ]);
 
+/**
+ * No more than these of the twenty there may be: the signer holds to the same
+ * (agent/signer/acts/replace.ts) and keeps the last ones for a person.
+ */
+export const versionsMax = 14;
+
 /** The family's own words on fees. */
 export function feesOf({ network }: Account): Fees {
   return familyOf(network).fees;
@@ -47,8 +53,9 @@ export function standstill(book: Book, account: Account): string {
   if (account.away !== "") return `nodes ${account.away}`;
   if (account.facts === null) return "nodes";
   if (account.facts.accountHasCode) return "COURIER_ACCOUNT_CODE";
+  if (!account.slots.isCounted) return "";
   if (account.nextSlot === "") return `first slot ${account.counters.detail}`.trim();
-  if (account.counters.highest === null) return `the account's counters ${account.counters.detail}`.trim();
+  if (account.counters.highest === "") return `the account's counters ${account.counters.detail}`.trim();
   return isBehind(account) ? "ACCOUNT_BEHIND" : "";
 }
 
@@ -96,6 +103,13 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
  */
 export function gasOf({ gas }: Item, sinceMs: number, nowMs: number): bigint | null {
   return gas !== null && gas.atMs >= sinceMs && nowMs - gas.atMs <= gasValidMs ? gas.limit : null;
+}
+
+export function askGas(item: Item, nowMs: number, out: DeskEffect[]): void {
+  if (item.gasAskedAtMs !== null) return;
+  item.gasAskedAtMs = nowMs;
+  const { account, view } = item;
+  out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view });
 }
 
 /** Aside, or being declined: nothing more is asked for it meanwhile. */
@@ -166,6 +180,11 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: DeskE
     return;
   }
   const newest = item.view.versions.at(-1);
+  if (newest !== undefined && item.account.waiting !== null) {
+    // No slot has to be used up, so what the chain would not carry out is not signed again.
+    setAside(item, "the chain would revert it", { notBeforeMs: nowMs + revertRetryMs });
+    return;
+  }
   if (newest !== undefined) {
     // What is bound must use its slot up, whatever comes of it: the limit of before is as good as
     // any.

@@ -10,6 +10,7 @@ import { ask, bySlot, file, isBehind, isToldOver, observationKey, outVersions } 
 import type { DeskEffect, Looked } from "./events.ts";
 import type { Account, Asked, Book, Item } from "./item.ts";
 import { lookFor } from "./sending.ts";
+import { byPatience, death, disbelieve } from "./waiting.ts";
 
 /**
  * Receipts asked for first; nonces are included in order, so one missing ends the search of a
@@ -87,7 +88,8 @@ function isDue(asked: Asked, block: number, nowMs: number): boolean {
 function lookAhead(account: Account, most: number, nowMs: number, out: DeskEffect[]): void {
   const block = account.head;
   const wanted: Item[] = [];
-  for (const item of bySlot(account.pending)) {
+  const { pending, slots } = account;
+  for (const item of slots.blocksLater ? bySlot(pending) : byPatience(pending, ({ looked }) => looked.atMs)) {
     if (wanted.length === most) break;
     const isOut = item.verdict === null && outVersions(item.view).length > 0;
     if (isOut && isDue(item.looked, block, nowMs)) wanted.push(item);
@@ -115,6 +117,7 @@ export function takePlaces(book: Book, account: Account, found: readonly Looked[
     if (place === null) missed(item);
     else {
       if (item.place === null) {
+        disbelieve(item, place.txHash, out);
         account.foundLately += 1;
         item.placedAtMs = nowMs;
       }
@@ -180,7 +183,7 @@ export function takeVerdict(item: Item, verdict: Verdict | null, out: DeskEffect
 export function observe(item: Item, nowMs: number, out: DeskEffect[]): void {
   if (item.asking !== null) return;
   const next = observation(item);
-  if (next === null || isPassing(item, nowMs)) return;
+  if (next === null || (next.stage !== "dead" && isPassing(item, nowMs))) return;
   const key = observationKey(next.stage, next.txHash, next.block);
   if (key === item.told) return;
   item.asking = ask("observed", nowMs, key);
@@ -201,10 +204,11 @@ function isPassing({ account, verdict, place, placedAtMs, sent }: Item, nowMs: n
 }
 
 interface Observation {
-  readonly stage: "broadcast" | "included" | "final";
+  readonly stage: "broadcast" | "included" | "final" | "dead";
   readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
   readonly txHash: string;
   readonly block: number;
+  readonly witnesses?: number;
 }
 
 function observation(item: Item): Observation | null {
@@ -213,6 +217,8 @@ function observation(item: Item): Observation | null {
   // The signer takes nothing but another end in the place of one that it was told.
   if (isToldOver(view)) return null;
   if (place !== null) return { stage: "included", outcome: "", txHash: place.txHash, block: place.block };
+  const found = death(item);
+  if (found !== null) return found;
   if (sent !== null) return { stage: "broadcast", outcome: "", txHash: sent.txHash, block: 0 };
   return null;
 }
@@ -222,6 +228,7 @@ function observation(item: Item): Observation | null {
  * informed, to settle a suspicion.
  */
 export function count(book: Book, account: Account, nowMs: number, out: DeskEffect[]): void {
+  if (!account.slots.isCounted) return;
   // The signer takes no counter before the gateway has greeted it, but for showing it to whoever
   // recovers a locked one.
   if (!book.greeted && book.locked === "") return;
@@ -237,8 +244,9 @@ export function takeCounters(book: Book, account: Account, answer: Counters, now
   const of = isDeposit ? { chain, address } : { chain };
   const { latest, pending, final, witnesses, isSame } = answer;
   counters.askedAtMs = null;
-  counters.latest = { count: Number(latest), atMs: nowMs };
-  counters.highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
+  counters.latest = { slot: `${latest}`, atMs: nowMs };
+  const highest = [latest, pending, final].sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
+  counters.highest = highest.toString();
   const agree = isSame && latest === pending && pending === final;
   if (account.nextSlot === "" && book.locked === "") {
     if (!agree) counters.detail = `the account's counters differ: final ${final}, latest ${latest}, pending ${pending}`;
@@ -261,10 +269,14 @@ export function countersFailed(account: Account, code: string, nowMs: number): v
   account.counters = { ...account.counters, askedAtMs: null, dueAtMs: nowMs + adoptRetryMs, detail: code, latest: null };
 }
 
-/** Nonces that are consumed for good although no version of ours is known to be in a block. */
+function isBefore({ account: { slots }, view: { slot } }: Item, bound: string): boolean {
+  return slot !== "" && slots.compare(slot, bound) < 0;
+}
+
+/** Slots that are consumed for good although no version of ours is known to be in a block. */
 function suspect(account: Account, final: bigint, nowMs: number, out: DeskEffect[]): boolean {
   const suspects = [...account.pending].filter(
-    (item) => item.slotNumber < final && item.verdict === null && outVersions(item.view).length > 0,
+    (item) => isBefore(item, `${final}`) && item.verdict === null && outVersions(item.view).length > 0,
   );
   if (suspects.length === 0) return false;
   for (const item of suspects) {

@@ -2,10 +2,10 @@
  * One chain as the desk asks it: puts the desk's questions to the chain's door, keeps answers asked
  * ahead for seconds, and leaves out those that the nodes could not give. Decides nothing.
  */
-import type { BlockFacts, PaidFrom, PayerNodes } from "../../../chains/nodes.ts";
-import { AgentError } from "../../../protocol/fault.ts";
+import type { BlockFacts, DeadQuestion, PaidFrom, PayerNodes } from "../../../chains/nodes.ts";
+import { AgentError, invariant } from "../../../protocol/fault.ts";
 import type { WithdrawalView } from "../../socket/verbs.ts";
-import type { DeskEvent, Looked, Verdict, Wanted } from "../desk/desk.ts";
+import type { Buried, DeskEvent, Looked, ToBury, Verdict, Wanted } from "../desk/desk.ts";
 
 type GasAnswer = Extract<DeskEvent, { kind: "gas" }>["answer"];
 
@@ -26,6 +26,8 @@ export interface ChainDoor {
   /** Look-ups that failed are left out. */
   look(wanted: readonly Wanted[]): Promise<readonly Looked[]>;
   confirm(wanted: readonly Wanted[]): Promise<readonly { readonly transactionId: string; readonly verdict: Verdict | null }[]>;
+  /** Of one account, where versions end by waiting: which of them are dead. */
+  bury(wanted: readonly ToBury[]): Promise<readonly Buried[]>;
 }
 
 /** @public */
@@ -58,7 +60,37 @@ export function createChainDoor(nodes: PayerNodes, clock: () => number): ChainDo
       });
     },
     confirm: (wanted) => each(wanted, async (one) => ({ verdict: await nodes.verdict(paidFrom(one), versionsOf(one)) })),
+    bury: (wanted) => bury(nodes, wanted),
   };
+}
+
+/** All in one question, since they share the blocks to be read; one by one where that says no. */
+async function bury(nodes: PayerNodes, wanted: readonly ToBury[]): Promise<readonly Buried[]> {
+  const [first, ...others] = wanted;
+  if (first === undefined) return [];
+  const { account } = first.withdrawal;
+  const ofAll = wanted.flatMap(({ versions }) => versions);
+  const answer = await askDead(nodes, account, ofAll);
+  // Of one of them a node may say what stops the whole question; what is out of reach, is for all.
+  const isForAll = answer.ok ? answer.isDead : !answer.code.startsWith("NODE_DISAGREE");
+  if (others.length === 0 || isForAll) return wanted.map((one) => buried(one, answer));
+  const found: Buried[] = [];
+  for (const one of wanted) found.push(buried(one, await askDead(nodes, account, one.versions)));
+  return found;
+}
+
+function buried({ withdrawal, versions }: ToBury, answer: Buried["answer"]): Buried {
+  return { transactionId: withdrawal.transactionId, txHashes: versions.map(({ txHash }) => txHash), answer };
+}
+
+async function askDead(nodes: PayerNodes, account: string, versions: readonly DeadQuestion[]): Promise<Buried["answer"]> {
+  invariant(nodes.dead !== undefined, "nobody asks for the dead where a slot excludes");
+  try {
+    return { ok: true, ...(await nodes.dead(account, versions)) };
+  } catch (error) {
+    if (!(error instanceof AgentError)) throw error;
+    return { ok: false, code: troubleOf(error), effect: error.effect };
+  }
 }
 
 /**
@@ -81,7 +113,7 @@ async function answerGas(nodes: PayerNodes, from: string, { contract, address, a
 }
 
 function keyOf({ contract, address, amountUnits }: Payment): string {
-  return `${contract} ${address} ${amountUnits}`.toLowerCase();
+  return `${contract} ${address} ${amountUnits}`;
 }
 
 /**

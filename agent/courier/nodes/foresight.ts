@@ -3,6 +3,7 @@
  * early what gas its payments will need. What comes of it is kept for seconds and used only if the
  * signer approves the same payment. Decides nothing.
  */
+import { familyOf } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
 import { AgentError } from "../../../protocol/fault.ts";
@@ -36,8 +37,9 @@ export function foresee(frame: Uint8Array, accounts: readonly AccountView[], { d
       const door = doors.get(currency?.chain ?? "");
       if (currency === undefined || account === undefined || door === undefined || address === "") continue;
       const units = parseAmount(amount, currency.decimal);
-      if (!units.ok) continue;
-      const payment = { contract: currency.contract ?? "", address, amountUnits: `${units.units}` };
+      const receiver = familyOf(account.network).parseAddress(address);
+      if (!units.ok || !receiver.ok) continue;
+      const payment = { contract: currency.contract ?? "", address: receiver.address, amountUnits: `${units.units}` };
       door.expect(account.address, payment).catch(onBug);
     }
   } catch (error) {

@@ -4,6 +4,7 @@
  */
 
 import { families, networkOf } from "../../../chains/families.ts";
+import type { ConfiguredChain } from "../../../chains/family.ts";
 import { readBackOf } from "../../../chains/read-back.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings } from "../../config/settings.ts";
@@ -28,7 +29,7 @@ export function createReadBack(settings: Pick<CourierSettings, "chains" | "curre
     const amount = parseAmount(withdrawal.amount, decimal);
     const checks: readonly (readonly [what: string, said: unknown, expected: unknown])[] = [
       ["network", withdrawal.network, networkOf(chain)],
-      ["contract", withdrawal.contract.toLowerCase(), (isTopUp ? "" : (currency.contract ?? "")).toLowerCase()],
+      ["contract", canonical(chain, withdrawal.contract), isTopUp ? "" : canonical(chain, currency.contract ?? "")],
       ["amount", amount.ok ? amount.units : amount.code, BigInt(withdrawal.amountUnits)],
     ];
     const wrong = checks.find(([, said, expected]) => said !== expected);
@@ -39,6 +40,12 @@ export function createReadBack(settings: Pick<CourierSettings, "chains" | "curre
       return `unreadable: ${error instanceof Error ? error.message : "no reason"}`;
     }
   };
+}
+
+/** In the family's one spelling; what is none of its addresses stays as it is. */
+function canonical({ family }: Pick<ConfiguredChain, "family">, contract: string): string {
+  const parsed = families[family].parseAddress(contract);
+  return parsed.ok ? parsed.address : contract;
 }
 
 function saidOf(withdrawal: WithdrawalView, version: VersionView): Parameters<ReturnType<typeof readBackOf>>[1] {

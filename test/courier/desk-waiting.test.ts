@@ -1,0 +1,333 @@
+/**
+ * The desk where versions end by waiting: when the nodes are asked whether one is dead, what is
+ * told, when another is asked for, and random worlds with halts and lost answers.
+ */
+import { describe, expect, it } from "vitest";
+import type { VersionView } from "../../agent/socket/verbs.ts";
+import { seedsOfRun } from "../../rig/seeded.ts";
+import { observedBody, refused, revertFor, whyOf } from "../support/desk-answers.ts";
+import { asked, type Driver, idOf, only } from "../support/desk-views.ts";
+import {
+  buried,
+  driveWaiting,
+  hashOf,
+  lifeMs,
+  marginMs,
+  priceAt,
+  startMs,
+  tether,
+  versionAt,
+  waitingView,
+} from "../support/desk-waiting-views.ts";
+import { runWaitingWorld } from "../support/desk-waiting-world.ts";
+
+const past = startMs + lifeMs + marginMs + 1;
+const workFor = (driver: Driver, sequence: number) =>
+  driver.feed({ kind: "gas", transactionId: idOf(sequence), answer: { ok: true, gasLimit: 0n } });
+const sentAs = (driver: Driver, sequence: number, outcome: "sent" | "expired" | "unsent" = "sent", version = 1) =>
+  driver.feed({ kind: "sent", transactionId: idOf(sequence), version, outcome, detail: "" });
+const looked = (driver: Driver, sequence: number, block: number | null, version = 1, isDoubtful = false) => {
+  const place = block === null ? null : { txHash: hashOf(sequence, version), block, blockHash: `${block}` };
+  return driver.feed({ kind: "looked", chain: "local", found: [{ transactionId: idOf(sequence), place, isDoubtful }] });
+};
+const burials = (effects: ReturnType<Driver["feed"]>) =>
+  only(effects, "bury").map(({ wanted }) => wanted.map(({ withdrawal }) => withdrawal.sequence));
+const deadBy = (dead: VersionView["dead"], sequence = 1, version = 1) =>
+  versionAt(sequence, version, dead === undefined ? {} : { dead });
+
+describe("a chain that counts nothing of an account", () => {
+  it("is signed for without a counter, a first slot or an order among slots", () => {
+    const driver = driveWaiting([waitingView(1, "approved", []), waitingView(2, "released")], "");
+    const effects = driver.at(startMs);
+    expect(only(effects, "counters")).toEqual([]);
+    expect(only(effects, "gas")).toHaveLength(1);
+    expect(asked(workFor(driver, 1))).toEqual(["sign:1"]);
+    for (let i = 0; i < 100; i++) expect(only(driver.tick(1000), "counters")).toEqual([]);
+  });
+
+  it("a payment that waits gets no dearer version, and stands in front of none", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast")]);
+    driver.at(startMs);
+    sentAs(driver, 1);
+    for (let i = 1; i <= 40; i++) {
+      driver.nowMs += 3_000;
+      expect(asked(driver.at(startMs + i * 3_000))).toEqual([]);
+    }
+    driver.feed({ kind: "views", withdrawals: [waitingView(2, "approved", [])] });
+    expect(asked(workFor(driver, 2))).toEqual(["sign:2"]);
+  });
+
+  it("those sent longest ago are sent again first, whatever their slots", () => {
+    const many = Array.from({ length: 20 }, (_, i) => waitingView(i + 1, "broadcast"));
+    const driver = driveWaiting(many);
+    driver.at(startMs);
+    for (const { sequence } of [...many].reverse()) {
+      driver.nowMs += 10;
+      sentAs(driver, sequence);
+    }
+    const again = only(driver.tick(31_000), "send").map(({ withdrawal }) => withdrawal.sequence);
+    expect(again).toEqual(Array.from({ length: 16 }, (_, i) => 20 - i));
+    expect(only(driver.tick(1000), "send").map(({ withdrawal }) => withdrawal.sequence)).toEqual([4, 3, 2, 1]);
+  });
+});
+
+describe("the same bytes again", () => {
+  const sent = (outcome: "sent" | "expired" = "sent") => {
+    const driver = driveWaiting([waitingView(1, "broadcast")]);
+    driver.at(startMs);
+    sentAs(driver, 1, outcome);
+    return driver;
+  };
+
+  it("go out until the chain's own time is past their end, and not after it", () => {
+    const driver = sent();
+    driver.at(startMs + lifeMs);
+    expect(only(driver.tick(31_000), "send")).toHaveLength(1);
+    sentAs(driver, 1);
+    driver.at(startMs + lifeMs + 1);
+    expect(only(driver.tick(31_000), "send")).toEqual([]);
+  });
+
+  it("do not go out once a node calls them expired", () => {
+    const driver = sent("expired");
+    for (let i = 0; i < 10; i++) expect(only(driver.tick(31_000), "send")).toEqual([]);
+    expect(only(sent().tick(31_000), "send")).toHaveLength(1);
+  });
+
+  it("never go out when somebody has called them dead, whatever the time", () => {
+    for (const dead of ["gateway", "courier", "both"] as const) {
+      const driver = driveWaiting([waitingView(1, "released", [deadBy(dead)])]);
+      expect(only(driver.at(startMs), "send")).toEqual([]);
+      expect(only(driver.tick(31_000), "send")).toEqual([]);
+    }
+    const hello = driveWaiting([]).feed({ kind: "views", withdrawals: [waitingView(1, "released")] });
+    expect(only(hello, "send")).toHaveLength(1);
+  });
+});
+
+describe("the nodes' word that a version is dead", () => {
+  it("is asked for when the final block's time is past its end by the margin, and not a millisecond before", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast")]);
+    driver.nowMs = 10 ** 9;
+    expect(burials(driver.at(past - 1))).toEqual([]);
+    const effects = driver.at(past);
+    expect(only(effects, "bury")[0]?.wanted.map(({ versions }) => versions)).toEqual([
+      [{ txHash: hashOf(1, 1), untilMs: startMs + lifeMs }],
+    ]);
+  });
+
+  it("is asked for one question at a time, and again after a while", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast"), waitingView(2, "broadcast")]);
+    expect(burials(driver.at(past))).toEqual([[1, 2]]);
+    expect(burials(driver.at(past + 3_000))).toEqual([]);
+    expect(burials(buried(driver, [1, 2], false))).toEqual([]);
+    expect(burials(driver.tick(14_000))).toEqual([]);
+    expect(burials(driver.tick(1_000))).toEqual([[1, 2]]);
+    // An answer that never comes.
+    expect(burials(driver.tick(119_000))).toEqual([]);
+    expect(burials(driver.tick(1_000))).toEqual([[1, 2]]);
+  });
+
+  it("is not asked for of a version in a block, or of one that some node shows", () => {
+    for (const found of ["in a block", "doubtful", "nothing"] as const) {
+      const driver = driveWaiting([waitingView(1, "broadcast")]);
+      driver.at(startMs);
+      looked(driver, 1, found === "in a block" ? 25 : null, 1, found === "doubtful");
+      expect(burials(driver.at(past)), found).toEqual(found === "nothing" ? [[1]] : []);
+    }
+  });
+
+  it("is told once, with its block and its witnesses, and of each version", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast")]);
+    driver.at(past);
+    const [body] = observedBody(buried(driver, [1], true));
+    expect(body).toEqual({
+      ...{ transactionId: idOf(1), stage: "dead", outcome: "", txHash: hashOf(1, 1), block: 40, witnesses: 2 },
+    });
+    expect(asked(driver.at(past + 3_000))).toEqual([]);
+    const withdrawal = waitingView(1, "broadcast", [deadBy("courier")], { changedAt: 2 });
+    driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
+    for (let i = 2; i < 30; i++) expect(asked(driver.at(past + i * 3_000))).toEqual([]);
+    expect(whyOf(driver, 1)).toBe("waits for the gateway's word that no block takes it any more");
+  });
+
+  it("is told again when the signer's answer was about something earlier", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast")]);
+    driver.at(past);
+    expect(observedBody(buried(driver, [1], true))).toHaveLength(1);
+    const withdrawal = waitingView(1, "broadcast", [deadBy(undefined)], { changedAt: 2 });
+    driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
+    expect(observedBody(driver.tick(35_000))).toEqual([]);
+    expect(observedBody(driver.tick(1)).map(({ stage }) => stage)).toEqual(["dead"]);
+  });
+
+  it("is not told of what is not dead, nor when a block turned up meanwhile", () => {
+    const alive = driveWaiting([waitingView(1, "broadcast")]);
+    alive.at(past);
+    expect(observedBody(buried(alive, [1], false))).toEqual([]);
+    const placed = driveWaiting([waitingView(1, "broadcast")]);
+    placed.at(past);
+    looked(placed, 1, 25);
+    expect(observedBody(buried(placed, [1], true)).map(({ stage }) => stage)).not.toContain("dead");
+  });
+
+  it("that the nodes cannot give is named in status beside what is waited for", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast")]);
+    driver.at(startMs + lifeMs + 1);
+    const words = `waits for chain time ${new Date(startMs + lifeMs).toISOString().slice(11, 19)} (UTC) + 2 min`;
+    expect(whyOf(driver, 1)).toBe(words);
+    driver.at(past);
+    const no = { ok: false as const, code: "NODE_DISAGREE: receipt", effect: "none" as const };
+    driver.feed({ kind: "buried", chain: "local", found: [{ transactionId: idOf(1), txHashes: [hashOf(1, 1)], answer: no }] });
+    driver.at(past + 3_000);
+    expect(whyOf(driver, 1)).toBe(`${words}; NODE_DISAGREE: receipt`);
+  });
+
+  it("is spoken of in status only for what stays in no block for long", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast")]);
+    driver.at(startMs);
+    sentAs(driver, 1);
+    driver.nowMs += 59_000;
+    driver.at(startMs + 59_000);
+    expect(whyOf(driver, 1)).toBeUndefined();
+    driver.nowMs += 1_000;
+    driver.at(startMs + 60_000);
+    expect(whyOf(driver, 1)).toMatch(/^waits for chain time \d\d:\d\d:\d\d \(UTC\) \+ 2 min$/);
+  });
+});
+
+describe("another version", () => {
+  const dead = (versions = [deadBy("both")], state: "broadcast" | "quarantined" = "broadcast") => {
+    const driver = driveWaiting([waitingView(1, state, versions)]);
+    return { driver, effects: driver.at(past) };
+  };
+
+  it("is asked for with the facts of that moment when both have called every one before dead", () => {
+    const { driver, effects } = dead();
+    expect(only(effects, "gas")).toHaveLength(1);
+    const [ask] = only(workFor(driver, 1), "ask");
+    expect(ask?.body).toMatchObject({ above: 1, facts: { timestampMs: `${past}`, expirationMs: `${past + lifeMs}` } });
+    expect(ask?.verb).toBe("replace");
+  });
+
+  it("is not asked for while one of the two has yet to say so", () => {
+    for (const one of [undefined, "gateway", "courier"] as const) {
+      const { driver, effects } = dead([deadBy("both"), deadBy(one, 1, 2)]);
+      expect(only(effects, "gas"), one).toEqual([]);
+      expect(asked(workFor(driver, 1)), one).toEqual([]);
+    }
+    const { driver } = dead([deadBy("both"), deadBy("both", 1, 2)]);
+    expect(asked(workFor(driver, 1))).toEqual(["replace:1"]);
+  });
+
+  it("is not asked for beside one that is signed and not out", () => {
+    const { raw: _, ...unreleased } = versionAt(1, 2);
+    expect(only(dead([deadBy("both"), unreleased]).effects, "gas")).toEqual([]);
+  });
+
+  it("is not asked for of what a person has to judge, in a quarantine or after fourteen", () => {
+    expect(only(dead([deadBy("both")], "quarantined").effects, "gas")).toEqual([]);
+    const many = Array.from({ length: 14 }, (_, i) => deadBy("both", 1, i + 1));
+    const { driver, effects } = dead(many);
+    expect(only(effects, "gas")).toEqual([]);
+    expect(whyOf(driver, 1)).toBe("WITHDRAWAL_WAITS_FOR_PERSON");
+    expect(only(dead(many.slice(1)).effects, "gas")).toEqual([]);
+    expect(only(dead(many.slice(0, 13)).effects, "gas")).toHaveLength(1);
+  });
+
+  it("waits for the funds that it takes", () => {
+    const poor = driveWaiting([waitingView(1, "broadcast", [deadBy("both")])]);
+    poor.at(past, { balances: new Map([["", 1_276_999n]]) });
+    expect(asked(workFor(poor, 1))).toEqual([]);
+    expect(whyOf(poor, 1)).toBe("funds for another version");
+    expect(asked(poor.at(past + 3_000, { balances: new Map([["", 1_277_000n]]) }))).toEqual(["replace:1"]);
+    const token = driveWaiting([waitingView(1, "broadcast", [deadBy("both")], { contract: tether })]);
+    token.at(past, { balances: new Map([["", 10n ** 9n]]) });
+    expect(asked(workFor(token, 1))).toEqual([]);
+    const balances = new Map([
+      ["", 10n ** 9n],
+      [tether, 1_000_000n],
+    ]);
+    expect(asked(token.at(past + 3_000, { balances }))).toEqual(["replace:1"]);
+  });
+
+  it("is not asked for while the chain would revert it, and is afterwards", () => {
+    const { driver } = dead();
+    expect(asked(revertFor(driver, 1))).toEqual([]);
+    expect(whyOf(driver, 1)).toBe("the chain would revert it");
+    driver.nowMs += 12_000;
+    expect(only(driver.at(past + 12_000), "gas")).toHaveLength(1);
+    expect(asked(workFor(driver, 1))).toEqual(["replace:1"]);
+  });
+
+  it("that the signer refuses is set aside with its words, and asked for later", () => {
+    for (const code of ["WITHDRAWAL_ALIVE", "WITHDRAWAL_WAITS_FOR_PERSON"]) {
+      const { driver } = dead();
+      workFor(driver, 1);
+      driver.feed(refused("replace", 1, code));
+      expect(whyOf(driver, 1)).toBe(code);
+      expect(asked(driver.tick(4_000))).toEqual([]);
+      expect(asked(driver.tick(1_000))).toEqual(["replace:1"]);
+    }
+  });
+
+  it("takes the market's price of its own moment", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast", [deadBy("both")])]);
+    driver.at(past, { price: { ...priceAt(past), byteSun: 2_000n } });
+    expect(only(workFor(driver, 1), "ask")[0]?.body).toMatchObject({ facts: { byteSun: "2000" } });
+  });
+
+  it("is sent when it is out, and the one before is not", () => {
+    const { driver } = dead();
+    const second = versionAt(1, 2, { until: past + lifeMs });
+    const effects = driver.feed({
+      kind: "views",
+      withdrawals: [waitingView(1, "broadcast", [deadBy("both"), second], { changedAt: 2 })],
+    });
+    expect(only(effects, "send").map(({ version }) => version)).toEqual([2]);
+  });
+});
+
+describe("a place that turns up after all", () => {
+  it("is believed over the word that the version is dead, with an alarm, and nothing more is sent", () => {
+    const second = versionAt(1, 2, { until: past + lifeMs });
+    const driver = driveWaiting([waitingView(1, "broadcast", [deadBy("both"), second])]);
+    driver.at(past);
+    const effects = looked(driver, 1, 25, 1);
+    expect(only(effects, "alarm")).toEqual([
+      { kind: "alarm", code: "COURIER_DEAD_PLACED", transactionId: idOf(1), detail: hashOf(1, 1) },
+    ]);
+    const later = driver.tick(31_000);
+    expect(only(later, "send")).toEqual([]);
+    expect(
+      [...effects, ...later].flatMap((one) => (one.kind === "ask" && one.verb === "observed" ? [one.body] : [])),
+    ).toMatchObject([{ stage: "included", txHash: hashOf(1, 1) }]);
+    expect(only(looked(driver, 1, 25, 1), "alarm")).toEqual([]);
+  });
+
+  it("of a version that nobody called dead is no alarm", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast")]);
+    driver.at(startMs);
+    expect(only(looked(driver, 1, 25, 1), "alarm")).toEqual([]);
+  });
+});
+
+describe("random worlds where versions end by waiting", () => {
+  const counts = { deaths: 0, expired: 0, again: 0 };
+
+  it.each(seedsOfRun(30))("end every withdrawal, pay none twice and break no rule, SEED=%i", (seed) => {
+    const { ended, broken, counts: seen } = runWaitingWorld(seed);
+    expect(broken, `SEED=${seed}`).toEqual([]);
+    expect(ended, `SEED=${seed}`).toEqual({});
+    counts.deaths += seen.deaths;
+    counts.expired += seen.expired;
+    if (seen.versions > 1) counts.again += 1;
+  });
+
+  it("have seen deaths, second versions and ends without payment", () => {
+    expect(
+      Object.values(counts).every((count) => count > 0),
+      JSON.stringify(counts),
+    ).toBe(true);
+  });
+});
