@@ -23,6 +23,7 @@ export const projectRoot = /[/\\]dist[/\\]scripts[/\\]?$/.test(here) ? join(here
 export interface Served {
   readonly chains: object;
   readonly currencies: object;
+  readonly prices?: object; // beside the manual ones
 }
 
 export interface RigOptions {
@@ -165,9 +166,10 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const also = typeof alsoServes === "function" ? await alsoServes(anvil.url, token) : alsoServes;
   const chains = { ...served.chains, ...also.chains };
   const currencies = { ...served.currencies, ...also.currencies };
+  const prices = { manual: { ...served.prices.manual, ...also.prices } };
   writeFileSync(
     gatewayConfigPath,
-    `${JSON.stringify({ ...base, ...served, ...options.settings, chains, currencies }, null, 2)}\n`,
+    `${JSON.stringify({ ...base, ...served, ...options.settings, chains, currencies, prices }, null, 2)}\n`,
   );
 
   const configPath = join(dir, "config.json");

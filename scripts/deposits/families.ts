@@ -30,7 +30,7 @@ const runs: Readonly<Record<FamilyName, (faults: DepositFaults) => Promise<Depos
     }
   },
   async tron(faults) {
-    const town = await TronTown.open();
+    const town = await TronTown.open({ slotMs: 400, solidLag: 9, isRefusing: true });
     try {
       const account = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/195'/1'");
       const receives = [`tron=${account.publicExtendedKey}`];

@@ -10,15 +10,14 @@ import { TronWeb } from "tronweb";
 import { type Inhabitant, inhabitant, signedBy } from "../../rig/tron-payer.ts";
 import type { Random } from "../faults/tally.ts";
 import { until } from "../processes.ts";
-import { projectRoot } from "../rig.ts";
+import { projectRoot, type Served } from "../rig.ts";
 import { encodeDisperse, encodeTransfer } from "../tron-node/contracts.ts";
 import { startTronProcess, type TronProcess } from "../tron-node/process.ts";
 import type { Asset } from "./shapes.ts";
 import type { FinalChain, Left, Reorganised, Town, Transaction } from "./town.ts";
 
-const solidLag = 9;
+/** Fewer than lie above the solidified block. */
 const depthMax = 6;
-const slotMs = 400;
 const payersCount = 6;
 /** Of a dropped payment's chance: from here on it is another transaction, from there on none. */
 const anewFrom = 0.6;
@@ -34,6 +33,12 @@ const contracts = {
 };
 const ids = { coin: "trx", token: "usdt-trc20", fee: "fee-trc20" } as const;
 const transferTopic = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+export interface TronTownOptions {
+  readonly slotMs: number;
+  readonly solidLag: number;
+  readonly isRefusing: boolean;
+}
 
 interface Header {
   readonly blockID: string;
@@ -91,8 +96,8 @@ export class TronTown implements Town {
     this.#payers = Array.from({ length: payersCount }, (_, at) => inhabitant(`payer ${at}`));
   }
 
-  /** Two providers of one chain; of the second every twentieth answer is a refusal with 429. */
-  static async open(): Promise<TronTown> {
+  /** Two providers of one chain; where told, of the second every twentieth answer is a 429. */
+  static async open({ slotMs, solidLag, isRefusing }: TronTownOptions): Promise<TronTown> {
     const command = join(projectRoot, "dist", "scripts", "tron-node", "command.js");
     const node = await startTronProcess({ fronts: [{}, {}], isPaced: true, slotMs, solidLag }, command);
     const town = new TronTown(node);
@@ -109,22 +114,35 @@ export class TronTown implements Town {
     }
     const issued = { id: trc10, name: "Tether USD", address: town.#payers[0]?.address, supply: `${10n ** 14n}` };
     await node.control("issue", issued);
-    await node.control("trouble", { front: 1, status: 429, retryAfterS: 1, share: 0.05 });
+    if (isRefusing) await node.control("trouble", { front: 1, status: 429, retryAfterS: 1, share: 0.05 });
     return town;
   }
 
   /** The members of gateway.config.json for the chain and what is paid on it. */
-  served() {
-    const usual = { chain: "tron", decimal: 6, minPaymentAmount: "1" };
+  served(assets: readonly (keyof typeof ids)[] = ["coin", "token", "fee"]): Served {
+    const usual = { chain: "tron", decimal: 6, minPaymentAmount: "1", minWithdrawAmount: "0.01" };
     const { urls: nodes, chainId } = this.node;
+    const all = {
+      coin: { ...usual, name: "TRON", symbol: "TRX" },
+      token: { ...usual, name: "Tether USD", symbol: "USDT", contract: contracts.token.address },
+      // Its sweep would bring less than it says, and wait for a person.
+      fee: { ...usual, name: "Fee", symbol: "FEE", contract: contracts.fee.address, sweep: { automatic: false } },
+    };
     return {
       chains: { tron: { family: "tron", chainId, nodes, confirmations: "finalized" } },
-      currencies: {
-        [ids.coin]: { ...usual, name: "TRON", symbol: "TRX" },
-        [ids.token]: { ...usual, name: "Tether USD", symbol: "USDT", contract: contracts.token.address },
-        [ids.fee]: { ...usual, name: "Fee", symbol: "FEE", contract: contracts.fee.address },
-      },
+      currencies: Object.fromEntries(assets.map((asset) => [ids[asset], all[asset]])),
+      prices: { [ids.coin]: { usd: "0.3" }, [ids.token]: { usd: "1" } },
     };
+  }
+
+  /** Coins out of nowhere. */
+  async fund(address: string, sun: bigint): Promise<void> {
+    await this.node.control("fund", { address, sun: `${sun}` });
+  }
+
+  /** What lies at an address in solidified blocks. */
+  async held(address: string, asset: keyof typeof ids): Promise<bigint> {
+    return (await this.#holdings(this.nameOf(address))).get(ids[asset]) ?? 0n;
   }
 
   nameOf(address: string): string {
