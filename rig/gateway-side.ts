@@ -26,6 +26,8 @@ export class GatewaySide {
    * What its own nodes call ended: all that the courier told, unless a test takes something out.
    */
   readonly ended = new Set<string>();
+  /** Hashes that its own nodes call dead. */
+  readonly dead = new Set<string>();
   stored: Head | null = null;
   last = { sequence: 0, hash: zeroHash };
   epoch = 1;
@@ -84,6 +86,8 @@ export class GatewaySide {
 
   ack(head: Head, change: Partial<Ack> = {}, key = this.key): Uint8Array {
     const ended = [...this.ended].slice(-256);
-    return sealEnvelope("ack", { agent: this.#known.agentId, epoch: this.epoch, head, ended, at: this.#clock(), ...change }, key);
+    const dead = this.dead.size === 0 ? {} : { dead: [...this.dead].slice(-256) };
+    const ack = { agent: this.#known.agentId, epoch: this.epoch, head, ended, ...dead, at: this.#clock(), ...change };
+    return sealEnvelope("ack", ack, key);
   }
 }

@@ -19,7 +19,7 @@ import { courierVerbs } from "../agent/signer/sockets/courier.ts";
 import { operatorVerbs } from "../agent/signer/sockets/operator.ts";
 import { Core, type CoreSnapshot } from "../agent/signer/state/core.ts";
 import { ledgerTime } from "../agent/signer/state/ledger-time.ts";
-import { unlockVault } from "../agent/signer/vault/vault.ts";
+import { unlockVault, type Vault } from "../agent/signer/vault/vault.ts";
 import type { FirstSlotView } from "../agent/socket/first-slot.ts";
 import type {
   AccountView,
@@ -30,6 +30,7 @@ import type {
   WaitView,
   WithdrawalView,
 } from "../agent/socket/verbs.ts";
+import type { FamilyName } from "../chains/family.ts";
 import { openEnvelope, publicKeyHex } from "../protocol/envelope.ts";
 import { agentEvents } from "../protocol/events.ts";
 import { zeroHash } from "../protocol/identity.ts";
@@ -51,14 +52,20 @@ export const other = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 export const begun = 1_700_000_000_000;
 const words = "test test test test test test test test test test test junk";
 
-const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), ["evm"]);
-export const wallet = walletOf(accounts);
-export const vault = unlockVault({
-  wallet,
-  networks: ["eip155:31337"],
-  accounts,
-  signerSeed: new Secret(new Uint8Array(32).fill(7)),
-});
+/** A wallet with its keys. */
+export interface Keys {
+  readonly wallet: string;
+  readonly vault: Vault;
+}
+
+/** Of the test mnemonic, for the networks of one family. */
+export function keysOf(family: FamilyName, networks: readonly string[]): Keys {
+  const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), [family]);
+  const wallet = walletOf(accounts);
+  return { wallet, vault: unlockVault({ wallet, networks, accounts, signerSeed: new Secret(new Uint8Array(32).fill(7)) }) };
+}
+
+export const { wallet, vault } = keysOf("evm", ["eip155:31337"]);
 export const own = vault.accounts;
 export const hot = own[0]!.id;
 
@@ -109,6 +116,8 @@ export interface RigOptions {
   readonly settings?: SignerSettings;
   readonly segmentBytesMax?: number;
   readonly gatewayKey?: KeyObject;
+  /** Others than those of `vault`. */
+  readonly keys?: Keys;
   /** When what is put off happens; at once unless told. */
   readonly turns?: Partial<Pick<SignerOptions, "soon" | "later" | "next">>;
   /** A folder with a ledger in it, to be opened instead of beginning one. */
@@ -138,13 +147,13 @@ export class Rig {
 
   constructor(options: RigOptions = {}) {
     this.#options = options;
-    this.gateway = new GatewaySide(known, () => this.now, options.gatewayKey);
+    this.gateway = new GatewaySide({ ...known, wallet: this.keys.wallet }, () => this.now, options.gatewayKey);
     const gatewayKey = publicKeyHex(this.gateway.key);
     if (options.found !== undefined) this.disk = options.found;
     else
       createLedger(
         this.disk,
-        { kind: "PAIRED", agent: agentId, merchant, wallet, epoch: 1, gatewayKey },
+        { kind: "PAIRED", agent: agentId, merchant, wallet: this.keys.wallet, epoch: 1, gatewayKey },
         () => this.now,
         testSeal,
       );
@@ -161,6 +170,10 @@ export class Rig {
 
   /** Others than at the beginning, from the next start on. */
   edited: SignerSettings | null = null;
+
+  get keys(): Keys {
+    return this.#options.keys ?? { wallet, vault };
+  }
 
   get settings(): SignerSettings {
     return this.edited ?? this.#options.settings ?? settings;
@@ -181,11 +194,11 @@ export class Rig {
       ...{ disk: this.disk, seal: testSeal, clock: () => ledgerTime(run, clock(), monotonic()) },
       ...(this.#options.segmentBytesMax === undefined ? {} : { segmentBytesMax: this.#options.segmentBytesMax }),
     });
-    const core = new Core(readRules(this.settings, own), ledger.past, (checkpoint as CoreSnapshot | null) ?? undefined);
+    const core = new Core(readRules(this.settings, this.keys.vault.accounts), ledger.past, (checkpoint as CoreSnapshot | null) ?? undefined);
     for (const record of records) core.fold(record);
     this.poisoned = null;
     this.signer = new Signer({
-      ...{ core, ledger, vault, run, clock, monotonic, chains: this.settings.chains },
+      ...{ core, ledger, run, clock, monotonic, vault: this.keys.vault, chains: this.settings.chains },
       config: this.settings.config,
       push: (message) => this.#pushed(message),
       log: (event, message, context) => this.logged.push(`${agentEvents[event][1]} ${context?.code ?? ""} ${message}`),
@@ -365,7 +378,7 @@ export class Rig {
    * entries.
    */
   #open(frame: Uint8Array): Statement {
-    const publicKey = createPublicKey(vault.signerKey);
+    const publicKey = createPublicKey(this.keys.vault.signerKey);
     return parseStatement(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
   }
 

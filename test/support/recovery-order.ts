@@ -10,7 +10,7 @@ import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { type Recovery, recoveryNameOf } from "../../protocol/recovery.ts";
 import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import { type AnyAnswer, agentId, hot, type Rig, wallet } from "../../rig/signer-rig.ts";
+import { type AnyAnswer, agentId, type Rig } from "../../rig/signer-rig.ts";
 
 export type Contents = Pick<Recovery, "held" | "jobs" | "accounts" | "spent" | "withdrawals" | "ended" | "spends">;
 
@@ -26,6 +26,7 @@ export function databaseOf(rig: Rig): Contents {
   const { stored, texts, last } = rig.gateway;
   const known = ledgerOf(rig).filter(({ seq }) => seq <= (stored?.seq ?? 0));
   const next = new Map<string, bigint>();
+  const hot = rig.keys.vault.accounts[0]!.id;
   const signed = known.filter((record) => record.kind === "SIGNED");
   const withdrawals = texts.flatMap((text) => {
     const { transactionId } = JSON.parse(text) as { transactionId: string };
@@ -33,7 +34,8 @@ export function databaseOf(rig: Rig): Contents {
     const versions = signed
       .filter((record) => record.transactionId === transactionId)
       .map(({ txHash, version }) => {
-        return { txHash, feeMax: withdrawal?.versions[version - 1]?.feeMax ?? "0" };
+        const { feeMax = "0", until } = withdrawal?.versions[version - 1] ?? {};
+        return { txHash, feeMax, ...(until === undefined ? {} : { until }) };
       });
     const slot = versions.length === 0 ? "" : (withdrawal?.slot ?? "");
     const network = withdrawal?.job.network ?? "";
@@ -54,7 +56,7 @@ export function orderOf(text: string): { orderId: string; currency: string; amou
 
 /** One part of an order for the run under way; all of it unless told otherwise. */
 export function orderFrame(rig: Rig, contents: Contents, change: Partial<Recovery> = {}, key?: KeyObject): Uint8Array {
-  const base = { agent: agentId, wallet, epoch: rig.core.paired.epoch + 1, answers: rig.nonce };
+  const base = { agent: agentId, wallet: rig.keys.wallet, epoch: rig.core.paired.epoch + 1, answers: rig.nonce };
   const order = recoveryNameOf("", { ...base, ...contents, ...change, at: 0 });
   const part = { ...base, order, part: 1, parts: 1, ...contents, at: rig.now, ...change };
   return sealEnvelope("recovery", part, key ?? rig.gateway.key);

@@ -92,15 +92,16 @@ function openedEntries({ paused }: Core, record: LedgerRecord, told: Told | unde
 }
 
 /**
- * Of the ledger before this one was opened. A yes that came to nothing would come after an end that
- * the gateway knows already.
+ * Of the ledger before this one was opened. A yes that came to nothing, and what was signed and is
+ * dead, would come after an end that the gateway knows already.
  */
 function entriesBefore(core: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
   if (!("transactionId" in record)) return [];
   const state = core.book.stateOf(record.transactionId);
   if (state === undefined || !isFinal(state)) return [];
   if (record.kind === "REQUESTED") return askedEntries(core, record, 0);
-  const isVoid = (record.kind === "APPROVED" || record.kind === "HELD") && (state === "refused" || state === "expired");
+  const isEnd = record.kind === "REFUSED" || record.kind === "EXPIRED";
+  const isVoid = !isEnd && (state === "refused" || state === "expired");
   const entry = isVoid || record.kind === "REPEATED" ? null : entryOf(record, told);
   return entry === null ? [] : [entry];
 }

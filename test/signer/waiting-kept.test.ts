@@ -1,0 +1,186 @@
+/**
+ * What the two words say of a version lasts: over a restart, a checkpoint and a ledger that the
+ * gateway's order opened; and no account gives one stamp twice, whatever was put back.
+ */
+import { describe, expect, it } from "vitest";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { backup, type Contents, databaseOf, offer, recovered, restore } from "../support/recovery-order.ts";
+import { network, offerAt, payer, receiver, type WaitingRig, waitingRig } from "../support/waiting-rig.ts";
+
+function deadOf(rig: WaitingRig, id: string): readonly unknown[] {
+  return rig.show(id).versions.map(({ dead }) => dead);
+}
+
+/** Opened by the order, and greeted: policy has judged anew what the order keeps. */
+function opened(rig: WaitingRig, contents: Contents): void {
+  recovered(rig, contents);
+  rig.now += 1;
+  rig.greet();
+  rig.acknowledge();
+  expect(rig.ask("hello")).toMatchObject({ greeted: true, locked: "" });
+}
+
+function stampsOf(records: readonly LedgerRecord[]): readonly bigint[] {
+  return records.flatMap((record) => (record.kind === "INTENT" ? [BigInt(record.facts.timestampMs!)] : []));
+}
+
+describe("a word that a version is dead", () => {
+  it.each(["gateway", "courier"] as const)("by the %s lasts over a crash, and the other one completes it", (by) => {
+    const rig = waitingRig();
+    const id = rig.payout();
+    if (by === "gateway") rig.gatewaySays(id);
+    else rig.courierSays(id);
+    rig.crash();
+    rig.greet();
+    expect(deadOf(rig, id)).toEqual([by]);
+    expect(rig.next(id).code).toBe("WITHDRAWAL_ALIVE");
+    if (by === "gateway") rig.courierSays(id);
+    else rig.gatewaySays(id);
+    rig.crash();
+    rig.greet();
+    expect(deadOf(rig, id)).toEqual(["both"]);
+    expect(rig.next(id).ok).toBe(true);
+  });
+
+  it("lasts over checkpoints, with a person's word and the account's last stamp", () => {
+    const rig = waitingRig({ segmentBytesMax: 500 });
+    const [dead, cancelled] = [rig.payout(), rig.payout()];
+    rig.bury(dead);
+    rig.gatewaySays(cancelled);
+    rig.order("cancel", cancelled);
+    const last = rig.core.accounts.find(network, payer)!.lastStamp;
+    for (let times = 0; times < 3; times++) {
+      rig.signer.tick();
+      rig.settle();
+      rig.request({ network, address: receiver });
+    }
+    expect(rig.kinds().filter((kind) => kind === "CHECKPOINT").length).toBeGreaterThan(1);
+    rig.crash();
+    rig.greet();
+    expect(rig.core.accounts.find(network, payer)).toMatchObject({ lastStamp: last, next: "2" });
+    expect([deadOf(rig, dead), deadOf(rig, cancelled)]).toEqual([["both"], ["gateway"]]);
+    expect(rig.next(cancelled).code).toBe("WITHDRAWAL_CANCELLING");
+    expect(rig.next(dead).ok).toBe(true);
+    rig.courierSays(cancelled);
+    rig.signer.tick();
+    expect(rig.show(cancelled).state).toBe("expired");
+  });
+
+  it("lasts in a ledger that an order opened, where the other word is still needed", () => {
+    const rig = waitingRig();
+    const [half, whole] = [rig.payout(), rig.payout()];
+    rig.gatewaySays(half);
+    rig.bury(whole);
+    opened(rig, databaseOf(rig));
+    for (const id of [half, whole]) expect(rig.show(id).state).toBe("released");
+    expect([deadOf(rig, half), deadOf(rig, whole)]).toEqual([["gateway"], ["both"]]);
+    expect(rig.next(half).code).toBe("WITHDRAWAL_ALIVE");
+    expect(rig.next(whole).ok).toBe(true);
+    rig.courierSays(half);
+    expect(rig.next(half).ok).toBe(true);
+  });
+});
+
+describe("a ledger that forgot a version that ends by waiting", () => {
+  it("learns of it by the order, with its end, and gives no stamp up to there again", () => {
+    const rig = waitingRig();
+    const before = backup(rig);
+    const id = rig.payout();
+    const { txHash, until } = rig.show(id).versions[0]!;
+    const contents = databaseOf(rig);
+    const job = { network, address: receiver };
+    restore(rig, before);
+    opened(rig, contents);
+    expect(rig.show(id).versions).toMatchObject([{ txHash, until, facts: null, isOut: true }]);
+    expect(rig.core.accounts.find(network, payer)).toMatchObject({ lastStamp: BigInt(until!), next: "1" });
+    expect(rig.next(id).code).toBe("WITHDRAWAL_ALIVE");
+    const { transactionId } = rig.request({ ...job, orderId: "anew" });
+    expect(rig.ask("sign", { transactionId, facts: offerAt(rig.now) }).ok).toBe(true);
+    expect(stampsOf(rig.records()).every((stamp) => stamp > BigInt(until!))).toBe(true);
+    // The bytes are gone; the hash is called dead by both, and only then another version pays.
+    rig.bury(id);
+    expect(rig.next(id).ok).toBe(true);
+    expect(rig.show(id).slot).toBe("0");
+  });
+
+  it("takes no order that leaves the end of such a version out, or gives one where a slot excludes", () => {
+    const rig = waitingRig();
+    rig.payout();
+    const contents = databaseOf(rig);
+    expect(offer(rig, contents).ok).toBe(true);
+    const [item] = contents.withdrawals;
+    const bare = item!.versions.map(({ txHash, feeMax }) => ({ txHash, feeMax }));
+    offer(rig, { ...contents, withdrawals: [{ ...item!, versions: bare }] });
+    expect(rig.operate("recover", { digest: "", both: false })).toMatchObject({ ok: false, code: "RECOVERY_ORDER" });
+  });
+
+  it("is not ended by time where an order keeps it, and by a person's cancel it is", () => {
+    const rig = waitingRig();
+    const id = rig.payout();
+    rig.bury(id);
+    recovered(rig, databaseOf(rig));
+    rig.now += 90_000_000;
+    rig.greet();
+    rig.acknowledge();
+    rig.signer.tick();
+    expect(rig.show(id).state).not.toBe("expired");
+    expect(rig.order("cancel", id).withdrawal.state).toBe("expired");
+  });
+
+  it("keeps a person's cancel when an order opens the next one", () => {
+    const rig = waitingRig();
+    const id = rig.payout();
+    rig.order("cancel", id);
+    opened(rig, databaseOf(rig));
+    rig.bury(id);
+    expect(rig.next(id).code).toBe("WITHDRAWAL_CANCELLING");
+    rig.signer.tick();
+    expect(rig.show(id).state).toBe("expired");
+  });
+});
+
+describe("a gateway that went back", () => {
+  it("is told again of each version with its end, and last of all that nothing was paid", () => {
+    const rig = waitingRig();
+    const { stored } = rig.gateway;
+    const [open, over] = [rig.payout(), rig.payout()];
+    const { until } = rig.show(open).versions[0]!;
+    rig.bury(over);
+    rig.order("cancel", over);
+    rig.acknowledge();
+    rig.gateway.stored = stored;
+    rig.statements.length = 0;
+    rig.crash();
+    rig.greet();
+    rig.hear();
+    const told = rig.statements.flatMap(({ entries }) => entries);
+    const signed = told.filter((entry) => entry.kind === "signed");
+    expect(signed.find(({ transactionId }) => transactionId === open)).toMatchObject({ until });
+    const ofOver = told.flatMap((entry) =>
+      "transactionId" in entry && entry.transactionId === over ? [entry.kind === "decision" ? entry.decision : entry.kind] : [],
+    );
+    expect(ofOver).toEqual(["asked", "approved", "signed", "observed", "expired"]);
+  });
+
+  it("hears of what ended unpaid before the ledger was opened only that it did", () => {
+    const rig = waitingRig();
+    const held = rig.acknowledge().ok ? rig.gateway.stored : null;
+    rig.payout();
+    const over = rig.payout();
+    rig.bury(over);
+    rig.order("cancel", over);
+    rig.acknowledge();
+    const contents = databaseOf(rig);
+    rig.statements.length = 0;
+    recovered(rig, { ...contents, held });
+    rig.now += 1;
+    rig.greet();
+    rig.hear();
+    const told = rig.statements.flatMap(({ entries }) => entries);
+    const kindsOf = (id: string) =>
+      told.flatMap((entry) =>
+        "transactionId" in entry && entry.transactionId === id ? [entry.kind === "decision" ? entry.decision : entry.kind] : [],
+      );
+    expect(kindsOf(over)).toEqual(["asked", "expired"]);
+  });
+});
