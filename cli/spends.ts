@@ -82,7 +82,8 @@ export function spendsOfPlan({ accounts, spends }: RecoveryPlan, columns: number
   const firstOf = new Map(accounts.map((one) => [one.network, firstUnknownOf(one)]));
   const isForgotten = ({ network, slot }: SpendView): boolean => {
     const first = firstOf.get(network);
-    return first === undefined || familyOf(network).slots.compare(slot, first) >= 0;
+    // Where the chain has no slots, none tells who knew of it.
+    return first === undefined || slot === "" || familyOf(network).slots.compare(slot, first) >= 0;
   };
   const under = (heading: string, some: readonly SpendView[]): string =>
     some.length === 0 ? "" : `\n${heading}:\n${spendsTable(some, columns)}`;

@@ -57,6 +57,8 @@ export const tag: Reader<string> = string({ max: tagLengthMax, pattern: /^[\x20-
 export const code: Reader<string> = string({ max: 64, pattern: /^[A-Z0-9_]*$/ });
 /** An EVM account's nonce, in its one spelling. */
 export const counter: Reader<string> = string({ min: 1, max: 20, pattern: /^(?:0|[1-9][0-9]*)$/ });
+/** Likewise, "" where the chain has none. */
+export const optionalCounter: Reader<string> = string({ max: 20, pattern: /^(?:|0|[1-9][0-9]*)$/ });
 export const slot: Reader<string> = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 export const txHash: Reader<string> = string({ min: 1, max: 130, pattern: /^[0-9A-Za-z]+$/ });
 export const optionalTxHash: Reader<string> = string({ max: 130, pattern: /^[0-9A-Za-z]*$/ });

@@ -84,7 +84,7 @@ export interface RecoveryVersion {
 export interface RecoverySpend {
   readonly network: string;
   readonly account: string;
-  readonly slot: string; // its slot
+  readonly slot: string; // its slot; "" where the chain has none
   readonly txHash: string;
   readonly block: number;
   readonly receiver: string;
@@ -133,7 +133,7 @@ const withdrawal: Reader<RecoveryWithdrawal> = object({
 const spend: Reader<RecoverySpend> = object({
   network: fields.network,
   account: fields.account,
-  slot: fields.counter,
+  slot: fields.optionalCounter,
   txHash: fields.txHash,
   block: fields.count,
   receiver: fields.destination,

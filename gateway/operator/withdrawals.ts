@@ -50,19 +50,27 @@ const jobWords = (job: JobRow): string => {
   return `  agent ${job.agent}, ${place}, ${job.answeredAt === null ? "not answered" : `answered ${dateOf(job.answeredAt)}`}`;
 };
 
+/**
+ * Of a version that ends by waiting: until when, in chain time, and since when it is called dead.
+ */
+function endOf({ untilMs, deadAt }: SignatureRow): { readonly until?: string; readonly deadAt?: string } {
+  return untilMs === 0 ? {} : { until: dateOf(untilMs), deadAt: dateOf(deadAt) };
+}
+
+function endWords({ until, deadAt = "" }: ReturnType<typeof endOf>): string {
+  if (until === undefined) return "";
+  return deadAt === "" ? `, ends at ${until}` : `, dead since ${deadAt}`;
+}
+
 function show(id: string, options: JsonOption): void {
   asOperator(options, (by, config) => {
     const shown = showWithdrawal(by, id);
     if (!allowed(shown)) return;
     const { row, job, signatures, acts } = shown;
-    const versions = signatures.map(({ version, account, slot, txHash, feeMax }) => {
-      return {
-        version,
-        account,
-        slot,
-        txHash,
-        feeMax: formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal),
-      };
+    const versions = signatures.map((signature) => {
+      const { version, account, slot, txHash, feeMax } = signature;
+      const fee = formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal);
+      return { version, account, slot, txHash, feeMax: fee, ...endOf(signature) };
     });
     if (options.json === true) {
       const place = job === undefined ? {} : { agentId: job.agent, place: job.sequence, answeredAt: dateOf(job.answeredAt) };
@@ -73,7 +81,8 @@ function show(id: string, options: JsonOption): void {
       `${describeRecord(row, amountOf(row))}\n  to ${row.receiverAddress || "an address that is not named yet"} (${row.network})`,
     );
     if (job !== undefined) print(jobWords(job));
-    for (const one of versions) print(`  version ${one.version}, slot ${one.slot} of ${one.account}, ${one.txHash}`);
+    for (const one of versions)
+      print(`  version ${one.version}, slot ${one.slot} of ${one.account}, ${one.txHash}${endWords(one)}`);
     if (acts.length > 0) print(describeActs(acts));
   });
 }

@@ -136,8 +136,9 @@ function endExpired(database: Database, transactionId: string, nowMs: number): b
 }
 
 /**
- * Raises the alarm for a dead version that a final block holds. It stays dead in the tables: what
- * was told of it cannot be taken back.
+ * Raises the alarm for a version that a final block holds although it was called dead, here or by
+ * an agent that tells it again. It stays dead in the tables: what was told of it cannot be taken
+ * back.
  */
 export function checkIncluded(
   chain: WatchedChain,
@@ -145,6 +146,8 @@ export function checkIncluded(
   { id, txHash, block }: { readonly id: string; readonly txHash: string; readonly block: number },
 ): void {
   const since = deadSince(database, txHash);
-  if (since === undefined) return;
-  raiseAlarm(chain, database, "WATCHER_DEAD_INCLUDED", id, `${txHash} is in block ${block}, and was called dead at ${since}`);
+  const isOver = takeExpiry(database, id) !== undefined;
+  if (since === undefined && !isOver) return;
+  const words = since === undefined ? "its agent called the withdrawal over" : `it was called dead at ${since}`;
+  raiseAlarm(chain, database, "WATCHER_DEAD_INCLUDED", id, `${txHash} is in block ${block}, and ${words}`);
 }

@@ -145,6 +145,7 @@ group("what a deposit on Tron is", () => {
   it("a balance is of the block asked for or a later one, also by nodes that stand apart", async () => {
     await begin(2);
     await mined(town.token(payer, usdt, one, 1_000n));
+    town.node.chain.mine(2);
     const { number } = await watcher.finalTip();
     expect(await watcher.balance(one, usdt, number - 1)).toBe(1_000n);
     town.node.fronts[0]!.suffer({ lagBlocks: 1 });

@@ -13,7 +13,6 @@ import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
 import { silentLog } from "../../rig/gateway-database.ts";
 import { type Inhabitant, inhabitant, payer, usdt } from "../support/tron-town.ts";
-import { until } from "../support/until.ts";
 import {
   alarms,
   clock,
@@ -30,6 +29,7 @@ import {
   run,
   sign,
   town,
+  until,
   watch,
 } from "../support/waiting-gateway.ts";
 

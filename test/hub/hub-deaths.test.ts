@@ -6,12 +6,16 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { fundsOf } from "../../gateway/balance/funds.ts";
 import type { GatewayCurrency } from "../../gateway/config.ts";
+import { recoveryOrder } from "../../gateway/recovery/order.ts";
+import { beginRecovery, recoveryOf } from "../../gateway/recovery/recovery.ts";
 import { keepBalance } from "../../gateway/store/balances.ts";
 import { markDead, takeExpiry } from "../../gateway/store/deaths.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
 import type { SignatureRow } from "../../gateway/store/rows.ts";
+import { keepSpend } from "../../gateway/store/spends.ts";
 import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
 import { deadPerAckMax } from "../../protocol/payloads.ts";
+import { parseRecovery } from "../../protocol/recovery.ts";
 import { askWithdrawal, readAgent, readTransaction } from "../../rig/gateway-database.ts";
 import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
 import {
@@ -192,6 +196,23 @@ describe("a death that the gateway tells", () => {
     expect((await agent.next("ack")).dead).toHaveLength(deadPerAckMax);
     expect((await agent.next("ack")).dead).toHaveLength(5);
     expect(ids).toHaveLength(1);
+  });
+});
+
+describe("a recovery where versions end", () => {
+  it("a recovery's order says until when each version lives, and names spends that have no slot", async () => {
+    const { ids } = await paying();
+    const foreign = { txHash: "cd".repeat(32), block: 9, receiver, contract: "", units: "5" };
+    keepSpend(db.store.database, { network, account: hot, slot: "", ...foreign, untold: 0 });
+    keepSpend(db.store.database, { network, account: hot, slot: "", ...foreign, txHash: hashOf(ids[0]!), untold: 0 });
+    db.store.write((database) => beginRecovery(database, readAgent(db.store, keys.id), 0, 1));
+    const agent = readAgent(db.store, keys.id);
+    const asking = { hello: { nonce: "07".repeat(32), open: [] }, sign: () => "ab".repeat(64), nowMs: 9 };
+    const [part] = recoveryOrder(db.store.database, agent, recoveryOf(db.store.database, agent)!, asking);
+    const read = parseRecovery(JSON.stringify(part));
+    expect(read.withdrawals[0]?.versions).toEqual([{ txHash: hashOf(ids[0]!), feeMax: "1377000", until: until + 1 }]);
+    expect(read.spends).toEqual([{ network, account: hot, slot: "", ...foreign }]);
+    expect(read.accounts).toEqual([{ network, account: hot, next: "2" }]);
   });
 });
 

@@ -21,7 +21,7 @@ import {
 } from "../../rig/gateway-database.ts";
 import type { TronNodeOptions } from "../../scripts/tron-node/tron-node.ts";
 import { type Inhabitant, inhabitant, payer, type Sending, type Signed, startTown, type Town, usdt } from "./tron-town.ts";
-import { until } from "./until.ts";
+import { until as untilWithin } from "./until.ts";
 
 export const lifeMs = 300_000;
 export const receiver = inhabitant("a receiver").address;
@@ -43,6 +43,9 @@ const currency = (id: string, contract: string): GatewayCurrency => ({
   ...{ enabled: true, depositOnly: false, preset: "", market: "", listUnpriced: false },
   sweep: { isAutomatic: true, feeMultiple: 20, least: "1" },
 });
+
+/** With room for a machine that does much else: some hundred blocks are read here. */
+export const until = (holds: () => boolean): Promise<void> => untilWithin(holds, 30_000);
 
 /** To be called once at the head of a test file. */
 export function eachTestItsTown(fronts = 2, options: TronNodeOptions = {}): void {

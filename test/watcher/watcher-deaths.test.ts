@@ -7,7 +7,6 @@ import { describe, expect, it } from "vitest";
 import { isAllDead, keepExpiry, listDeadHashes } from "../../gateway/store/deaths.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
 import { inhabitant, payer } from "../support/tron-town.ts";
-import { until } from "../support/until.ts";
 import {
   addVersion,
   alarms,
@@ -27,6 +26,7 @@ import {
   signature,
   told,
   town,
+  until,
   watch,
   watcher,
   withdrawal,
@@ -118,7 +118,7 @@ describe("a withdrawal that its agent called over before its database knew of th
     expect(db.store.write(mendReserved)).toBe(0);
   });
 
-  it("a withdrawal that its agent called over is completed all the same when a block holds a version", async () => {
+  it("a withdrawal that its agent called over is completed all the same when a block holds a version, with an alarm", async () => {
     const id = withdrawal(1);
     const version = sign(id);
     db.store.write((database) => keepExpiry(database, id, "JOB_EXPIRED", 9));
@@ -126,7 +126,7 @@ describe("a withdrawal that its agent called over before its database knew of th
     await town.send(version.signed);
     outlive(version);
     await until(() => row(id).status === 1);
-    expect(isDead(version.txHash)).toBe(false);
+    expect([isDead(version.txHash), alarms()]).toEqual([false, ["WATCHER_DEAD_INCLUDED"]]);
   });
 });
 
@@ -251,7 +251,7 @@ describe("a lying node of two", () => {
     for (const front of town.node.fronts) front.suffer({ lies: [{ kind: "hides", txIds: [shown.txHash] }] });
     town.node.fronts[1]!.suffer({ paths: "getblock", lies: [{ kind: "hides", txIds: [shown.txHash] }] });
     outlive(other);
-    await until(() => isDead(other.txHash), 10_000);
+    await until(() => isDead(other.txHash));
     expect(isDead(shown.txHash)).toBe(false);
   });
 });

@@ -8,10 +8,12 @@ import type { EvmNodes } from "../../chains/evm/node.ts";
 import { watcherOf } from "../../chains/evm/node-watcher.ts";
 import type { WatchedBlock } from "../../chains/nodes.ts";
 import type { SpendRow } from "../../gateway/store/rows.ts";
+import { insertSignature } from "../../gateway/store/signatures.ts";
 import { keepSpend } from "../../gateway/store/spends.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { findSpends, hasPayers } from "../../gateway/watcher/spends.ts";
-import { gatewayDatabase, pairAgent, receiver } from "../../rig/gateway-database.ts";
+import { askWithdrawal, gatewayDatabase, pairAgent, receiver } from "../../rig/gateway-database.ts";
+import { takeBack } from "../support/older-database.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const hot = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
@@ -57,6 +59,37 @@ describe("the spends of an account", () => {
     const { db, chain } = watched(0);
     pairAgent(db.store, "a", hot);
     expect(await findSpends(chain, [blockOf([sent(1)])])).toEqual([]);
+    db.remove();
+  });
+});
+
+describe("a database from before versions that end by waiting", () => {
+  it("a database from before versions that end by waiting keeps its spends and signatures, and a slot is spent once as before", () => {
+    const db = gatewayDatabase();
+    const keys = pairAgent(db.store, "a", hot);
+    const id = askWithdrawal(db.store, keys.id, 1);
+    const spend: SpendRow = {
+      ...{ network: "eip155:31337", account: hot, slot: "4", txHash: "0x01", block: 9, receiver, contract: "", units: "5" },
+      untold: 0,
+    };
+    const { database } = db.store;
+    keepSpend(database, spend);
+    keepSpend(database, { ...spend, slot: "5", txHash: "0x02" });
+    insertSignature(database, {
+      ...{ transactionId: id, version: 1, agent: keys.id, network: spend.network, account: hot, slot: "4", txHash: "0x01" },
+      ...{ feeMax: "1", seq: 2, untilMs: 0 },
+    });
+    const before = [database.all("SELECT * FROM spends ORDER BY slot"), database.all("SELECT * FROM signatures")];
+    takeBack((sql) => void database.run(sql), 15);
+    expect(Object.keys(database.get("SELECT * FROM spends") ?? {})).not.toContain("untold");
+    db.reopen();
+    const after = db.store.database;
+    expect([after.all("SELECT * FROM spends ORDER BY slot"), after.all("SELECT * FROM signatures")]).toEqual(before);
+    // Read again after a reorganisation, the slot holds another transaction; without slots both stand.
+    keepSpend(after, { ...spend, txHash: "0x03" });
+    for (const txHash of ["0x04", "0x05", "0x05"]) keepSpend(after, { ...spend, slot: "", txHash });
+    const hashes = after.all<{ txHash: string }>("SELECT txHash FROM spends ORDER BY txHash").map(({ txHash }) => txHash);
+    expect(hashes).toEqual(["0x02", "0x03", "0x04", "0x05"]);
     db.remove();
   });
 });
