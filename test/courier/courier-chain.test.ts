@@ -3,13 +3,16 @@
  * reading of what the signer made.
  */
 import { describe, expect, it } from "vitest";
-import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
+import { type ChainDoor, createChainDoor } from "../../agent/courier/nodes/chain.ts";
+import { foresee } from "../../agent/courier/nodes/foresight.ts";
 import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
 import type { WithdrawalView } from "../../agent/socket/verbs.ts";
 import { addressTopic, transferTopic } from "../../chains/evm/erc20.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
 import { createPayer } from "../../chains/evm/node-payer.ts";
+import type { PayerNodes } from "../../chains/nodes.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { Rig, shop } from "../../rig/signer-rig.ts";
 import { ether, paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
 import { account, sentView, token, viewOf } from "../support/desk-views.ts";
 
@@ -139,7 +142,7 @@ describe("the door to the chain", () => {
     const clock = (): number => nowMs;
     const door = createChainDoor(createPayer(nodes, [], clock), clock);
     const view = viewOf(1, "approved", { contract: token });
-    await door.expect(account, { contract: token, address: view.address.toLowerCase(), amountUnits: view.amountUnits });
+    await door.expect(account, { contract: token, address: view.address, amountUnits: view.amountUnits });
     expect(await door.gas(account, view)).toEqual({ ok: true, gasLimit: 50_000n });
     expect(asked).toBe(1);
     await door.gas(account, view);
@@ -151,6 +154,55 @@ describe("the door to the chain", () => {
     await door.expect(account, { ...view, amountUnits: "1" });
     await door.gas(account, view);
     expect(asked).toBe(6);
+  });
+
+  it("asks ahead about receivers as the signer spells them, and about none that is no address", () => {
+    const { gateway } = new Rig();
+    const asked: string[] = [];
+    const door = { expect: (_from: string, { address }: { address: string }) => Promise.resolve(asked.push(address)) };
+    const doors = new Map([["local", door as unknown as ChainDoor]]);
+    const currencies = { eth: { chain: "local", decimal: 18 } };
+    const accounts = [{ chain: "local", network: "eip155:31337", address: account, nextSlot: "0" }];
+    for (const [at, address] of [shop.toLowerCase(), "nobody"].entries()) {
+      gateway.job({ currency: "eth", amount: "1", address }, at + 1);
+      const onBug = (error: unknown): never => {
+        throw error;
+      };
+      foresee(gateway.jobs([gateway.texts.at(-1) ?? ""]), accounts, { doors, currencies, onBug });
+    }
+    expect(asked).toEqual([shop]);
+  });
+
+  it("asks for the dead in one question, and one by one where that is no", async () => {
+    const asked: string[][] = [];
+    const wanted = [1, 2].map((sequence) => {
+      const txHash = `${sequence}`.repeat(64);
+      return { withdrawal: viewOf(sequence, "broadcast"), versions: [{ txHash, untilMs: 1 }], txHashes: [txHash] };
+    });
+    const doorOf = (dead: (hashes: readonly string[]) => boolean | AgentError): ChainDoor => {
+      asked.length = 0;
+      const nodes = {
+        async dead(_: string, versions: readonly { readonly txHash: string }[]) {
+          const hashes = versions.map(({ txHash }) => txHash.slice(0, 1));
+          asked.push(hashes);
+          const isDead = dead(hashes);
+          if (isDead instanceof AgentError) throw isDead;
+          return { isDead, chainMs: 2, block: 7, witnesses: 2 };
+        },
+      };
+      return createChainDoor(nodes as unknown as PayerNodes, () => 0);
+    };
+    const told = async (door: ChainDoor) =>
+      (await door.bury(wanted)).map(({ answer }) => (answer.ok ? answer.isDead : answer.code));
+    expect(await told(doorOf(() => true))).toEqual([true, true]);
+    expect(asked).toEqual([["1", "2"]]);
+    expect(await told(doorOf((hashes) => !hashes.includes("2")))).toEqual([true, false]);
+    expect(asked).toEqual([["1", "2"], ["1"], ["2"]]);
+    const disagree = new AgentError("NODE_DISAGREE", "none", "apart", { what: "receipt" });
+    expect(await told(doorOf((hashes) => (hashes.includes("2") ? disagree : true)))).toEqual([true, "NODE_DISAGREE: receipt"]);
+    expect(asked).toEqual([["1", "2"], ["1"], ["2"]]);
+    expect(await told(doorOf(() => new AgentError("NODE_TIMEOUT", "none", "late")))).toEqual(["NODE_TIMEOUT", "NODE_TIMEOUT"]);
+    expect(asked).toEqual([["1", "2"]]);
   });
 
   it("tells a call that would revert from a node in trouble", async () => {
