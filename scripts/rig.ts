@@ -44,8 +44,6 @@ export interface RigOptions {
   readonly alsoServes?: Served | ((nodeUrl: string, token: string) => Promise<Served>);
   /** Other members of gateway.config.json. */
   readonly settings?: object;
-  /** Family and account key that the merchant receives under beside its agent's, FAMILY=XPUB. */
-  readonly receives?: readonly string[];
   /** Puts a proxy that can fail between the agent and the chain node. */
   readonly proxied?: boolean;
 }
@@ -182,7 +180,6 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     gatewayConfigPath,
     "--config-out",
     configPath,
-    ...(options.receives ?? []).flatMap((account) => ["--xpub", account]),
   );
   const { merchantId, apiKey, shopKey } = JSON.parse(made.slice(made.indexOf("{"), made.lastIndexOf("}") + 1)) as {
     merchantId: string;

@@ -17,7 +17,7 @@ export interface Trip {
   newReceiver(): string;
   /** Pays a deposit address from outside. */
   pay(address: string, units: bigint): Promise<void>;
-  /** By the chain itself, at its newest block, or at the newest final one where Completed says no less. */
+  /** By the chain itself, at its newest block, or the newest final one. */
   held(address: string): Promise<bigint>;
 }
 
@@ -104,12 +104,12 @@ export async function roundTrips(rig: Rig, shop: Shop, trips: readonly Trip[], t
     }),
   );
   await killEach(rig, tell);
-  const shown: Shown[] = [];
-  for (const { trip, address, transactionId } of paid) {
-    const sweep = await completedSweep(rig, address, trip.currency);
-    shown.push(await payOutAgain(rig, shop, { trip, address, depositId: transactionId, sweep }, tell));
-  }
-  return shown;
+  return Promise.all(
+    paid.map(async ({ trip, address, transactionId }) => {
+      const sweep = await completedSweep(rig, address, trip.currency);
+      return payOutAgain(rig, shop, { trip, address, depositId: transactionId, sweep }, tell);
+    }),
+  );
 }
 
 interface Swept {

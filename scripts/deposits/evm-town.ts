@@ -111,7 +111,6 @@ export class EvmTown implements Town {
     token: { least: 5_000_000n, most: 500_000_000n },
     fee: { least: 5_000_000n, most: 500_000_000n },
   };
-  readonly isSwept = true;
   readonly sweptFrom = { eth: milli, usdt: 1_000_000n };
   readonly robbed = new Set<string>();
   readonly #url: string;

@@ -1,6 +1,4 @@
 /** How a run on each family is started and ended: its chain, its people, the gateway and the agent. */
-import { randomBytes } from "node:crypto";
-import { HDKey } from "@scure/bip32";
 import { type RigOptions, startPairedRig } from "../rig.ts";
 import { deployContracts, type EvmContracts, EvmTown, servedBy } from "./evm-town.ts";
 import { TronTown } from "./tron-town.ts";
@@ -24,7 +22,7 @@ const runs: Readonly<Record<FamilyName, (faults: DepositFaults) => Promise<Depos
     try {
       if (contracts === null) throw new Error("no contracts were deployed");
       const town = await EvmTown.open(rig.anvil.url, contracts);
-      return await new DepositsWorld("evm", town, rig, faults).play();
+      return await new DepositsWorld("evm", town, rig, rig.hotAddress, faults).play();
     } finally {
       await rig.close();
     }
@@ -32,11 +30,14 @@ const runs: Readonly<Record<FamilyName, (faults: DepositFaults) => Promise<Depos
   async tron(faults) {
     const town = await TronTown.open({ slotMs: 400, solidLag: 9, isRefusing: true });
     try {
-      const account = HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/195'/1'");
-      const receives = [`tron=${account.publicExtendedKey}`];
-      const rig = await startPairedRig({ alsoServes: town.served(), settings, receives }, funds);
+      const fees = { maxFee: "100", maxFeePerDay: "1000000" };
+      const policy = { [town.currencies.coin]: fees, [town.currencies.token]: fees };
+      const rig = await startPairedRig({ alsoServes: town.served(), settings, policy }, funds);
       try {
-        return await new DepositsWorld("tron", town, rig, faults).play();
+        const { output } = await rig.cli("address", town.coin.id, "--json");
+        const { address } = JSON.parse(output) as { address: string };
+        await town.fund(address, 1_000_000_000_000n);
+        return await new DepositsWorld("tron", town, rig, address, faults).play();
       } finally {
         await rig.close();
       }

@@ -38,24 +38,25 @@ export interface Figures {
 interface Case {
   readonly town: Town;
   readonly rig: Rig;
+  readonly hotAddress: string; // on the town's chain
   readonly records: GatewayRecords;
   readonly requests: readonly Request[];
 }
 
-export async function judge({ town, rig, records, requests }: Case): Promise<Figures> {
+export async function judge({ town, rig, hotAddress, records, requests }: Case): Promise<Figures> {
   const violations: string[] = [];
   const rows = records.now();
   const chain = await town.read(
     requests.map(({ address }) => address),
-    town.isSwept ? rig.hotAddress : "",
+    hotAddress,
   );
   const credited = creditedBy(town, records, violations);
   compareCredits(town, chain, requests, credited, violations);
   await compareRequests(town, chain, rows, requests, rig, violations);
   const moves = rows.filter(({ operation, status }) => operation !== "deposit" && status === 1);
   const sweeps = moves.filter(({ operation }) => operation === "sweep");
-  if (town.isSwept) compareSweeps(town, chain, rows, rig, violations);
-  const available = town.isSwept ? await compareBalances(town, chain, rig, violations) : {};
+  compareSweeps(town, chain, rows, hotAddress, violations);
+  const available = await compareBalances(town, chain, rig, violations);
   const ends: Record<string, number> = {};
   const deposits = rows.filter(({ operation }) => operation === "deposit");
   for (const { stage } of deposits) ends[stage] = (ends[stage] ?? 0) + 1;
@@ -139,12 +140,18 @@ async function compareRequests(
   }
 }
 
-function compareSweeps(town: Town, chain: FinalChain, rows: readonly RecordRow[], rig: Rig, violations: string[]): void {
+function compareSweeps(
+  town: Town,
+  chain: FinalChain,
+  rows: readonly RecordRow[],
+  hotAddress: string,
+  violations: string[],
+): void {
   const moves = rows.filter(({ operation }) => operation !== "deposit");
   for (const { id, operation, status, stage, code } of moves)
     if (status !== 1) violations.push(`${operation} ${id} is ${stage} ${code}`);
   const said = new Map(moves.filter(({ operation }) => operation === "sweep").map((row) => [row.txHash, row]));
-  const hot = town.nameOf(rig.hotAddress);
+  const hot = town.nameOf(hotAddress);
   for (const { txHash, from, to, currency, units } of chain.left) {
     const row = said.get(txHash);
     said.delete(txHash);

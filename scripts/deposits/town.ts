@@ -56,7 +56,6 @@ export interface Town {
   readonly currencies: Readonly<Record<Exclude<Asset, "lookAlike">, string>>;
   readonly asked: Readonly<Record<Shape["asked"], Range>>;
   readonly decimals: Readonly<Record<string, number>>; // by currency
-  readonly isSwept: boolean;
   /** By currency: from so much on an address is swept, once its request has ended. */
   readonly sweptFrom: Readonly<Record<string, bigint>>;
   /** Hands a transaction to the chain. */

@@ -24,6 +24,8 @@ const anewFrom = 0.6;
 const lostFrom = 0.9;
 const lifeMs = 300_000;
 const trx = 1_000_000n;
+/** Above what the dearest sweep of it costs, times twenty; the smallest part of a payment is more. */
+const sweptFromSun = 7n * trx;
 const trc10 = "1000001";
 const contracts = {
   token: inhabitant("contract of usdt"),
@@ -79,17 +81,17 @@ export class TronTown implements Town {
   readonly currencies = ids;
   readonly decimals = { trx: 6, "usdt-trc20": 6, "fee-trc20": 6 };
   readonly asked: Town["asked"] = {
-    coin: { least: 5n * trx, most: 200n * trx },
+    coin: { least: 20n * trx, most: 200n * trx },
     token: { least: 5_000_000n, most: 500_000_000n },
     fee: { least: 5_000_000n, most: 500_000_000n },
   };
-  readonly isSwept = false;
-  readonly sweptFrom = {};
+  readonly sweptFrom = { [ids.coin]: sweptFromSun, [ids.token]: 1_000_000n };
   readonly robbed = new Set<string>();
   readonly node: TronProcess;
   readonly #payers: readonly Inhabitant[];
   readonly #sent = new Map<string, Transaction>(); // by transaction id
   #turn = 0;
+  #isOursLost = false;
 
   private constructor(node: TronProcess) {
     this.node = node;
@@ -123,7 +125,7 @@ export class TronTown implements Town {
     const usual = { chain: "tron", decimal: 6, minPaymentAmount: "1", minWithdrawAmount: "0.01" };
     const { urls: nodes, chainId } = this.node;
     const all = {
-      coin: { ...usual, name: "TRON", symbol: "TRX" },
+      coin: { ...usual, name: "TRON", symbol: "TRX", sweep: { least: `${sweptFromSun / trx}` } },
       token: { ...usual, name: "Tether USD", symbol: "USDT", contract: contracts.token.address },
       // Its sweep would bring less than it says, and wait for a person.
       fee: { ...usual, name: "Fee", symbol: "FEE", contract: contracts.fee.address, sweep: { automatic: false } },
@@ -131,7 +133,7 @@ export class TronTown implements Town {
     return {
       chains: { tron: { family: "tron", chainId, nodes, confirmations: "finalized" } },
       currencies: Object.fromEntries(assets.map((asset) => [ids[asset], all[asset]])),
-      prices: { [ids.coin]: { usd: "0.3" }, [ids.token]: { usd: "1" } },
+      prices: { [ids.coin]: { usd: "0.3", eur: "0.26", try: "12.6" }, [ids.token]: { usd: "1", eur: "0.87", try: "42" } },
     };
   }
 
@@ -221,7 +223,14 @@ export class TronTown implements Town {
       for (const { txID } of transactions) {
         const sent = this.#sent.get(txID);
         const chance = loses ? random() : random() * lostFrom;
-        if (chance < anewFrom || sent === undefined) {
+        // One of the wallet's own goes for good, and its agent waits for its end. The others come
+        // again: a node takes what a fork dropped back by itself.
+        const isOurs = sent === undefined;
+        if (isOurs && loses && !this.#isOursLost && chance > anewFrom) {
+          this.#isOursLost = true;
+          continue;
+        }
+        if (isOurs || chance < anewFrom) {
           kept.push(txID);
           done.again += 1;
           continue;

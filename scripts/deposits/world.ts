@@ -40,14 +40,17 @@ export interface DepositReport extends Figures {
 export const depositMinutes = 3;
 const askedAtOnce = 6;
 const recordsMs = 700;
-/** As long as nothing moves, and no longer. */
+/** An answer comes within so long. */
 const patienceMs = 180_000;
+/** So long nothing moves where a payment's end is waited for; then what is open stays open. */
+const stillMs = 900_000;
 
 export class DepositsWorld {
   readonly #faults: DepositFaults;
   readonly #family: string;
   readonly #town: Town;
   readonly #rig: Rig;
+  readonly #hotAddress: string;
   readonly #records: GatewayRecords;
   readonly #random: Random;
   readonly #requests: Request[] = [];
@@ -58,10 +61,11 @@ export class DepositsWorld {
   #reorganised = { times: 0, blocks: 0, again: 0, anew: 0, lost: 0 };
   #isOver = false;
 
-  constructor(family: string, town: Town, rig: Rig, faults: DepositFaults) {
+  constructor(family: string, town: Town, rig: Rig, hotAddress: string, faults: DepositFaults) {
     this.#family = family;
     this.#town = town;
     this.#rig = rig;
+    this.#hotAddress = hotAddress;
     this.#faults = faults;
     this.#records = new GatewayRecords(rig.dir);
     this.#random = seeded(`${faults.seed}/${family}`);
@@ -88,7 +92,7 @@ export class DepositsWorld {
     await Promise.all([looking, reorganising]);
     await this.#town.settled();
     const { violations, ...figures } = await judge({
-      ...{ town: this.#town, rig: this.#rig, records: this.#records, requests: this.#requests },
+      ...{ town: this.#town, rig: this.#rig, hotAddress: this.#hotAddress, records: this.#records, requests: this.#requests },
     });
     const { times, blocks, again, anew, lost } = this.#reorganised;
     return {
@@ -107,7 +111,7 @@ export class DepositsWorld {
   #progress(total: number): number {
     const ended = this.#rows.filter(({ operation, status }) => operation === "deposit" && status !== 0).length;
     const swept = this.#rows.filter(({ operation, status }) => operation === "sweep" && status === 1).length;
-    const parts = [this.#requests.length, ended, ...(this.#town.isSwept ? [swept * 1.5] : [])];
+    const parts = [this.#requests.length, ended, swept * 1.5];
     return parts.reduce((sum, one) => sum + Math.min(one / total, 1), 0) / parts.length;
   }
 
@@ -209,7 +213,7 @@ export class DepositsWorld {
       if (row === undefined) return false;
       if (row.status === 2) return true;
       if (due === "partial") return row.stage === "partial";
-      if (due === "sweeping" && this.#town.isSwept) return isSwept();
+      if (due === "sweeping") return isSwept();
       return due !== "expired" && row.status === 1;
     };
     await until(
@@ -224,7 +228,7 @@ export class DepositsWorld {
   /** Until no request, sweep or top-up is open and nothing is worth a sweep, as long as anything moves. */
   async #untilEnded(): Promise<void> {
     let [seen, seenAt] = ["", performance.now()];
-    while (performance.now() - seenAt < Math.max(patienceMs, depositMinutes * 60_000 + 30_000)) {
+    while (performance.now() - seenAt < stillMs) {
       await sleep(1_000);
       const open = this.#rows.filter(({ status }) => status === 0).length;
       const worth = this.#worth();
