@@ -98,7 +98,7 @@ export class TronTown implements Town {
     this.#payers = Array.from({ length: payersCount }, (_, at) => inhabitant(`payer ${at}`));
   }
 
-  /** Two providers of one chain; where told, of the second every twentieth answer is a 429. */
+  /** Two providers of one chain; where told, of the second every hundredth answer is a 429. */
   static async open({ slotMs, solidLag, isRefusing }: TronTownOptions): Promise<TronTown> {
     const command = join(projectRoot, "dist", "scripts", "tron-node", "command.js");
     const node = await startTronProcess({ fronts: [{}, {}], isPaced: true, slotMs, solidLag }, command);
@@ -116,7 +116,7 @@ export class TronTown implements Town {
     }
     const issued = { id: trc10, name: "Tether USD", address: town.#payers[0]?.address, supply: `${10n ** 14n}` };
     await node.control("issue", issued);
-    if (isRefusing) await node.control("trouble", { front: 1, status: 429, retryAfterS: 1, share: 0.05 });
+    if (isRefusing) await node.control("trouble", { front: 1, status: 429, retryAfterS: 1, share: 0.01 });
     return town;
   }
 
