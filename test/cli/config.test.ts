@@ -44,7 +44,7 @@ function sample(): Sample {
         maxPerDay: "20",
         maxFee: "0.01",
         maxFeePerDay: "0.2",
-        maxTipGwei: "2.5",
+        maxTip: "2.5",
         holdAbove: "1",
         allow: [receiver],
         deny: [],
@@ -234,6 +234,9 @@ describe("the text", () => {
     expect(error.code).toBe("CONFIG_UNKNOWN_KEY");
     expect(error.message).toContain("policy.eth.maxPerWitdrawal");
     expect(error.context.hint).toBe("did you mean maxPerWithdrawal?");
+    const unit = faultAfter((config) => Object.assign(config.policy.eth as object, { maxTipGwei: "2.5" }));
+    expect(unit.code).toBe("CONFIG_UNKNOWN_KEY");
+    expect(unit.context.hint).toBe("did you mean maxTip?");
     expect(faultAfter((config) => Object.assign(config, { extra: 1 })).code).toBe("CONFIG_UNKNOWN_KEY");
     expect(faultAfter((config) => Object.assign(config.chains.ethereum as object, { rpc: "" })).code).toBe("CONFIG_UNKNOWN_KEY");
   });
@@ -298,8 +301,8 @@ describe("a value", () => {
     ["CONFIG_POLICY_CURRENCY", "policy/btc", { maxPerWithdrawal: "1", maxPerDay: "1", maxFee: "1", maxFeePerDay: "1" }],
     ["CONFIG_AMOUNT", "policy/usdt-erc20/maxPerDay", "1.0000001"],
     ["CONFIG_AMOUNT", "policy/eth/maxFee", "0.0000000000000000001"],
-    ["CONFIG_AMOUNT", "policy/eth/maxTipGwei", "0.0000000001"],
-    ["CONFIG_AMOUNT", "policy/eth/maxTipGwei", 50],
+    ["CONFIG_AMOUNT", "policy/eth/maxTip", "0.0000000001"],
+    ["CONFIG_AMOUNT", "policy/eth/maxTip", 50],
     ["CONFIG_AMOUNT", "policy/eth/maxPerDay", "1,5"],
     ["CONFIG_AMOUNT", "policy/eth/maxPerDay", "-1"],
     ["CONFIG_AMOUNT", "policy/eth/maxPerDay", "1e3"],
