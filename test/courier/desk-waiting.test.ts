@@ -71,6 +71,16 @@ describe("a chain that counts nothing of an account", () => {
   });
 });
 
+describe("the same bytes again, of many", () => {
+  it("are not held up by those that are too late for any block", () => {
+    const old = Array.from({ length: 16 }, (_, i) => waitingView(i + 1, "broadcast", [deadBy("gateway", i + 1)]));
+    const driver = driveWaiting([...old, waitingView(17, "broadcast")]);
+    driver.at(startMs);
+    sentAs(driver, 17);
+    expect(only(driver.tick(31_000), "send").map(({ withdrawal }) => withdrawal.sequence)).toEqual([17]);
+  });
+});
+
 describe("the same bytes again", () => {
   const sent = (outcome: "sent" | "expired" = "sent") => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
@@ -169,6 +179,17 @@ describe("the nodes' word that a version is dead", () => {
     placed.at(past);
     looked(placed, 1, 25);
     expect(observedBody(buried(placed, [1], true)).map(({ stage }) => stage)).not.toContain("dead");
+  });
+
+  it("comes after the signer has heard that a block it was told of is gone", () => {
+    const driver = driveWaiting([waitingView(1, "included")]);
+    driver.at(past);
+    const effects = buried(driver, [1], true);
+    expect(observedBody(effects).map(({ stage, txHash }) => [stage, txHash])).toEqual([["broadcast", hashOf(1, 1)]]);
+    const withdrawal = waitingView(1, "broadcast", [deadBy(undefined)], { changedAt: 2 });
+    const next = driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
+    const later = [...observedBody(next), ...observedBody(driver.at(past + 3_000))];
+    expect(later.map(({ stage }) => stage)).toEqual(["dead"]);
   });
 
   it("that the nodes cannot give is named in status beside what is waited for", () => {
