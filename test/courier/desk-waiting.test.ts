@@ -126,6 +126,14 @@ describe("the nodes' word that a version is dead", () => {
     ]);
   });
 
+  it("is asked for where somebody told of an end that no node shows, and told to the signer", () => {
+    for (const state of ["paid", "reverted"] as const) {
+      const driver = driveWaiting([waitingView(1, state)]);
+      const [bury] = only(driver.at(past), "bury");
+      expect(bury?.wanted, state).toHaveLength(1);
+    }
+  });
+
   it("is asked for one question at a time, and again after a while", () => {
     const driver = driveWaiting([waitingView(1, "broadcast"), waitingView(2, "broadcast")]);
     expect(burials(driver.at(past))).toEqual([[1, 2]]);

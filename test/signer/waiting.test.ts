@@ -217,6 +217,20 @@ describe("a second version", () => {
     expect(rig.kinds()).not.toContain("ALARM");
   });
 
+  it.each(["paid", "reverted"])("is made where a courier told that the first one was %s, and it died", (outcome) => {
+    const { rig, id } = released();
+    rig.gatewaySays(id);
+    expect(seen(rig, id, "final", outcome).ok).toBe(true);
+    expect(rig.show(id).state).toBe(outcome);
+    expect(rig.courierSays(id).ok).toBe(true);
+    expect(rig.show(id).state).toBe("released");
+    expect(rig.next(id).ok).toBe(true);
+    rig.acknowledge();
+    // The end of the second one is not refuted by the death of the first.
+    expect(seen(rig, id, "final", "paid", 2).ok).toBe(true);
+    expect(rig.show(id).state).toBe("paid");
+  });
+
   it("raises an alarm when a block has what both had called dead", () => {
     const { rig, id } = released();
     rig.bury(id);

@@ -214,8 +214,8 @@ interface Observation {
 function observation(item: Item): Observation | null {
   const { verdict, place, sent, view } = item;
   if (verdict !== null) return { stage: "final", outcome: verdict.outcome, txHash: verdict.txHash, block: verdict.block };
-  // The signer takes nothing but another end in the place of one that it was told.
-  if (isToldOver(view)) return null;
+  // The signer takes nothing but another end in the place of one that it was told, or a death.
+  if (isToldOver(view)) return death(item);
   if (place !== null) return { stage: "included", outcome: "", txHash: place.txHash, block: place.block };
   const found = death(item);
   if (found !== null) return found;
