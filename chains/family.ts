@@ -159,6 +159,8 @@ export interface TypedFees {
 export interface Fees {
   readonly decimal: number; // of the coin that fees are paid in
   readonly tipDecimal: number; // of the unit that people speak of tips in
+  readonly tipUnit: string; // its name; "" where nobody offers a tip
+  readonly tipMax: string; // ceiling of a tip where config.json names none, in that unit
   /** Work of the cheapest payment, and of one whose work is not known. */
   readonly workMin: bigint;
   readonly workUnknown: bigint;

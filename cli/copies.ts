@@ -169,6 +169,6 @@ function nextSteps({ agent, madeAt }: Manifest, config: string): readonly string
       : [`compare ${config} with the config.json you start with; encKey is not in it`]),
     "start crypto, then look with status",
     `anything recorded after ${moment(madeAt)} is missing here: then status says LOCKED (LEDGER_BEHIND_GATEWAY), and docs/recovering.md, section 3, is the way on`,
-    "where the gateway was put back from a backup too: order the recovery before crypto is started (docs/recovering.md, section 5)",
+    "where the gateway was put back from a backup too: order the recovery before crypto is started (docs/recovering.md, section 4)",
   ];
 }

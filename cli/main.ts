@@ -323,7 +323,7 @@ export async function runCommand(argv: readonly string[], terminal: Terminal, ma
       const { code, message, hint } = verdict;
       terminal.out(`${JSON.stringify({ ok: false, code, message, hint })}\n`);
     }
-    terminal.err(verdictLines(verdict));
+    terminal.err(verdictLines(verdict, argv[0] === "pair" ? "pair" : "crypto"));
     exitCode = verdict.exitCode;
   };
   const run: Run = async (act, isJson) => {

@@ -79,6 +79,18 @@ export class FakeChain {
     for (let block = 0; block < count; block += 1) this.mine();
   }
 
+  /**
+   * Leaves a transaction out of the newest blocks, all of which have other hashes then. False where
+   * none of the last `depth` has it: nothing is changed.
+   */
+  dropTransaction(hash: string, depth: number): boolean {
+    const newest = this.blocks.slice(-depth);
+    if (!newest.some(({ transactions }) => transactions.some((one) => same(one.hash, hash)))) return false;
+    this.dropBlocks(newest.length);
+    for (const { transactions } of newest) this.mine(...transactions.filter((one) => !same(one.hash, hash)));
+    return true;
+  }
+
   /** Drops the newest blocks; what is mined next has other hashes. */
   dropBlocks(count: number): void {
     this.blocks = this.blocks.slice(0, this.blocks.length - count);

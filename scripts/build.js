@@ -40,7 +40,8 @@ try {
     process.stderr.write("build: the compiler found errors, see above; the build that was there is untouched\n");
     process.exitCode = 1;
   } else {
-    copyFileSync(join(root, "scripts", "token.sol"), join(fresh, "scripts", "token.sol"));
+    for (const contract of [["token.sol"], ["deposits", "contracts.sol"]])
+      copyFileSync(join(root, "scripts", ...contract), join(fresh, "scripts", ...contract));
     const manual = [join(fresh, "scripts", "manual.js"), fresh];
     if (spawnSync(process.execPath, manual, { stdio: "inherit", cwd: root }).status !== 0) {
       process.stderr.write(

@@ -1,6 +1,6 @@
 /**
- * `npm run demo [-- --json] [-- --keep]`: the main job on real parts. A local EVM chain, a gateway
- * on SQLite, pairing, `crypto`; a paid deposit with its callback, one quoted in liras and paid by
+ * `npm run demo [-- --json] [-- --keep]`: the main job on real parts. A local EVM chain, a node
+ * that stands in for java-tron, a gateway on SQLite, pairing, `crypto`; a paid deposit with its callback, one quoted in liras and paid by
  * its link, an ETH and an ERC-20 withdrawal to Completed, a refusal by policy, a `kill -9` of the
  * signer in the middle of a stream that still pays exactly once; and in each currency a deposit
  * that is swept and paid out again to the last unit, with a `kill -9` of each process in between.
@@ -10,6 +10,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Receiver, startReceiver } from "./callback-receiver.ts";
 import { readCommandLine } from "./command-line.ts";
+import { TronTown } from "./deposits/tron-town.ts";
 import { until } from "./processes.ts";
 import { type Rig, startRig } from "./rig.ts";
 import { listSweeps, roundTrips, type Trip } from "./round-trip.ts";
@@ -26,7 +27,7 @@ interface Shown {
 
 const { values } = readCommandLine({
   name: "demo",
-  does: "The main job on real parts: a local chain, a gateway, pairing, crypto, deposits, callbacks, withdrawals, a refusal, a kill -9.",
+  does: "The main job on real parts: two local chains, a gateway, pairing, crypto, deposits, callbacks, withdrawals, a refusal, a kill -9.",
   options: {
     keep: { says: "leaves it running, and tells what to try next" },
     json: { says: "ends with one line of JSON" },
@@ -57,9 +58,9 @@ async function ended(shop: Shop, transactionId: string, type: 1 | 2 = 2): Promis
   });
 }
 
-async function setUp(): Promise<{ rig: Rig; shop: Shop }> {
-  tell("demo", "starting a local chain, deploying a test token, initialising a gateway");
-  const rig = await startRig({ keep: values.keep });
+async function setUp(town: TronTown): Promise<{ rig: Rig; shop: Shop }> {
+  tell("demo", "starting a local EVM chain and a node in java-tron's place, deploying a test token, initialising a gateway");
+  const rig = await startRig({ keep: values.keep, alsoServes: town.served(["coin", "token"]) });
   try {
     await rig.startGateway();
     tell("gateway", `listens on ${rig.gatewayUrl}, merchant ${rig.merchantId}`);
@@ -67,6 +68,8 @@ async function setUp(): Promise<{ rig: Rig; shop: Shop }> {
     hold(paired.code === 0, `pair.js ends with 0, not ${paired.code}:\n${paired.output}`);
     tell("pair", `wallet sealed and registered, words gone from config.json; pays from ${rig.hotAddress}`);
     await rig.fund(10n * ether, 10_000_000_000n);
+    const ofTron = await rig.cli("address", town.coin.id, "--json");
+    await town.fund((JSON.parse(ofTron.output) as { address: string }).address, 10_000_000_000n);
     await rig.startCrypto();
     tell("crypto", "signer and courier run");
     const shop = createShop(rig);
@@ -206,14 +209,16 @@ async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[] }> {
 /** ETH and the token of the local chain. */
 const tripsOf = ({ anvil: { url }, token }: Rig): readonly Trip[] => [
   {
-    ...{ currency: "eth", network: "eip155:31337", decimal: 18, amount: "0.75" },
+    ...{ currency: "eth", network: "eip155:31337", decimal: 18, amount: "0.75", paysFees: true },
+    newReceiver: newAddress,
     async pay(address, units) {
       await sendUnlocked(url, { to: address, value: `0x${units.toString(16)}` });
     },
     held: (address) => balanceWei(url, address),
   },
   {
-    ...{ currency: "usdt", network: "eip155:31337", decimal: 6, amount: "321.123456" },
+    ...{ currency: "usdt", network: "eip155:31337", decimal: 6, amount: "321.123456", paysFees: false },
+    newReceiver: newAddress,
     async pay(address, units) {
       await sendUnlocked(url, { to: token, data: tokenCall("mint", address, units), gas: "0x30d40" });
     },
@@ -221,8 +226,28 @@ const tripsOf = ({ anvil: { url }, token }: Rig): readonly Trip[] => [
   },
 ];
 
+/** TRX and USDT of the stand-in for java-tron. */
+function tronTripsOf(town: TronTown): readonly Trip[] {
+  const trip = (asset: "coin" | "token", amount: string): Trip => ({
+    ...{ currency: town.currencies[asset], network: `tron:${town.node.chainId}`, decimal: 6, amount, paysFees: asset === "coin" },
+    newReceiver: () => town.newAddress(),
+    pay: (address, units) => town.send({ pays: [{ asset, units, to: address }], byContract: false, fails: false }),
+    held: (address) => town.held(address, asset),
+  });
+  return [trip("coin", "75.5"), trip("token", "321.123456")];
+}
+
 async function main(): Promise<void> {
-  const { rig, shop } = await setUp();
+  const town = await TronTown.open({ slotMs: 200, solidLag: 4, isRefusing: false });
+  try {
+    await play(town);
+  } finally {
+    await town.node.stop();
+  }
+}
+
+async function play(town: TronTown): Promise<void> {
+  const { rig, shop } = await setUp(town);
   let failed = true;
   let receiver: Receiver | null = null;
   try {
@@ -236,9 +261,11 @@ async function main(): Promise<void> {
     await refusal(rig, shop);
     const stream = await killed(rig, shop);
     withdrawals.push(...stream.shown);
-    const chains = await roundTrips(rig, shop, tripsOf(rig), tell);
-    const topUps = (await listSweeps(rig)).filter(({ kind }) => kind === "topup").length;
-    const made = withdrawals.length + chains.length + topUps;
+    const trips = tripsOf(rig);
+    const chains = await roundTrips(rig, shop, [...trips, ...tronTripsOf(town)], tell);
+    const isLocal = ({ network }: { readonly network: string }): boolean => network === trips[0]?.network;
+    const topUps = (await listSweeps(rig)).filter((one) => one.kind === "topup" && isLocal(one)).length;
+    const made = withdrawals.length + chains.filter(isLocal).length + topUps;
     const count = await transactionCount(rig.anvil.url, rig.hotAddress);
     hold(count === made, `the account made ${made} transactions, not ${count}`);
     const verified = await rig.cli("verify");

@@ -13,7 +13,7 @@ import { sourceStamp, stampFile } from "./stamp.js";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 function stop(line, hint) {
-  process.stderr.write(`crypto: ${line}\nhint: ${hint}\n`);
+  process.stderr.write(`${process.argv.includes("--pair") ? "pair" : "crypto"}: ${line}\nhint: ${hint}\n`);
   process.exit(2);
 }
 

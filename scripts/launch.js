@@ -47,8 +47,10 @@ function readVersion() {
   return JSON.parse(readFileSync(join(root, "package.json"), "utf8")).version;
 }
 
+/** `pair` speaks in its own name, every other program in that of the agent. */
 function stop(line, hint) {
-  process.stderr.write(`crypto: ${line}\nhint: ${hint}\n`);
+  const speaker = /(?:^|[/\\])pair\.js$/.test(process.argv[1] ?? "") ? "pair" : "crypto";
+  process.stderr.write(`${speaker}: ${line}\nhint: ${hint}\n`);
   process.exit(2);
 }
 
@@ -78,7 +80,7 @@ export async function install(program, npmArguments) {
   if (!built || missingPackages(root).length > 0) stopAtPlaceholders();
   if (!built) {
     step("installing", "this copy is not built yet: all packages, exactly as package-lock.json names them, then the build");
-    if (runQuietly(process.execPath, [join(root, "scripts", "ensure.js")]) !== 0) {
+    if (runQuietly(process.execPath, [join(root, "scripts", "ensure.js"), "--pair"]) !== 0) {
       stop("installing or building failed", "the lines above say why; run node pair.js again when it is mended");
     }
   } else if (missingPackages(root).length > 0) {

@@ -19,6 +19,13 @@ import { deployToken } from "./token.ts";
 const here = fileURLToPath(new URL(".", import.meta.url));
 export const projectRoot = /[/\\]dist[/\\]scripts[/\\]?$/.test(here) ? join(here, "..", "..") : join(here, "..");
 
+/** As gateway.config.json has them. */
+export interface Served {
+  readonly chains: object;
+  readonly currencies: object;
+  readonly prices?: object; // beside the manual ones
+}
+
 export interface RigOptions {
   /** The Node binary that runs gateway and agent; this process's own by default. */
   readonly node?: string;
@@ -30,8 +37,13 @@ export interface RigOptions {
   readonly keep?: boolean;
   /** Changes to the agent's policy, by currency. */
   readonly policy?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** Chains and currencies beside those of the local one, as gateway.config.json has them. */
-  readonly alsoServes?: { readonly chains: object; readonly currencies: object };
+  /**
+   * Chains and currencies beside those of the local one, or in their place, as gateway.config.json
+   * has them; told when the local chain and its token are there.
+   */
+  readonly alsoServes?: Served | ((nodeUrl: string, token: string) => Promise<Served>);
+  /** Other members of gateway.config.json. */
+  readonly settings?: object;
   /** Puts a proxy that can fail between the agent and the chain node. */
   readonly proxied?: boolean;
 }
@@ -53,7 +65,8 @@ export interface Rig {
   hotAddress: string;
   gateway: Started | null;
   crypto: Started | null;
-  startGateway(): Promise<void>;
+  /** Resolves when it has read every chain; `withinMs` is for one that is far behind, 20 seconds unless told. */
+  startGateway(withinMs?: number): Promise<void>;
   pair(): Promise<{ code: number | null; output: string }>;
   startCrypto(): Promise<void>;
   /** Process ids of the running signer and courier. */
@@ -147,10 +160,15 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const port = await freePort();
   const base = JSON.parse(readFileSync(gatewayConfigPath, "utf8")) as Record<string, unknown>;
   const served = localGateway({ port, nodeUrl: anvil.url, token, confirmations });
-  const also = options.alsoServes ?? { chains: {}, currencies: {} };
+  const { alsoServes = { chains: {}, currencies: {} } } = options;
+  const also = typeof alsoServes === "function" ? await alsoServes(anvil.url, token) : alsoServes;
   const chains = { ...served.chains, ...also.chains };
   const currencies = { ...served.currencies, ...also.currencies };
-  writeFileSync(gatewayConfigPath, `${JSON.stringify({ ...base, ...served, chains, currencies }, null, 2)}\n`);
+  const prices = { manual: { ...served.prices.manual, ...also.prices } };
+  writeFileSync(
+    gatewayConfigPath,
+    `${JSON.stringify({ ...base, ...served, ...options.settings, chains, currencies, prices }, null, 2)}\n`,
+  );
 
   const configPath = join(dir, "config.json");
   const made = await command(
@@ -172,10 +190,10 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const encKey = randomBytes(32).toString("hex");
   const config = JSON.parse(readFileSync(configPath, "utf8")) as {
     chains: Record<string, { nodes: string[] }>;
-    policy: Record<string, unknown>;
+    policy: Record<string, object>;
   };
-  for (const [currency, policy] of Object.entries(rigPolicy))
-    config.policy[currency] = { ...policy, ...options.policy?.[currency] };
+  for (const currency of Object.keys({ ...rigPolicy, ...options.policy }))
+    config.policy[currency] = { ...(rigPolicy[currency] ?? config.policy[currency]), ...options.policy?.[currency] };
   if (proxy !== null) config.chains.local!.nodes = [`http://127.0.0.1:${proxy.port}`];
   writeFileSync(configPath, `${JSON.stringify({ ...config, mnemonic, apiKey, encKey }, null, 2)}\n`, { mode: 0o600 });
 
@@ -197,14 +215,14 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     hotAddress: "",
     gateway: null,
     crypto: null,
-    async startGateway() {
+    async startGateway(withinMs = 20_000) {
       const started = start(node, [gatewayJs, "start", "--config", gatewayConfigPath], { cwd: dir, logFile: log("gateway") });
       rig.gateway = started;
       const ready = async (): Promise<true | undefined> => {
         if (started.child.exitCode !== null) throw new Error(`the gateway ended with ${started.child.exitCode}`);
         return (await fetch(`${rig.gatewayUrl}/ready`)).ok ? true : undefined;
       };
-      await until("gateway ready", 20_000, ready, started.output);
+      await until("gateway ready", withinMs, ready, started.output);
     },
     async pair() {
       const args = [join(root, "pair.js"), "--config", configPath, "--state", stateDir, "--yes", "--json"];

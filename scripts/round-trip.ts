@@ -3,7 +3,6 @@
  * Completed, swept to the paying account, withdrawn again to the last unit, with a `kill -9` of
  * each process in between. Every figure is read from the chain by code of the scripts' own.
  */
-import { randomBytes } from "node:crypto";
 import { until } from "./processes.ts";
 import type { Rig } from "./rig.ts";
 import type { Shop } from "./shop.ts";
@@ -14,9 +13,11 @@ export interface Trip {
   readonly network: string; // CAIP-2
   readonly decimal: number;
   readonly amount: string;
+  readonly paysFees: boolean; // the chain's own coin: what its sweep costs comes out of it
+  newReceiver(): string;
   /** Pays a deposit address from outside. */
   pay(address: string, units: bigint): Promise<void>;
-  /** By the chain itself, at its newest block. */
+  /** By the chain itself, at its newest block, or the newest final one. */
   held(address: string): Promise<bigint>;
 }
 
@@ -39,6 +40,7 @@ export interface ListedSweep {
   readonly kind: "sweep" | "topup";
   readonly sweep: string;
   readonly currency: string;
+  readonly network: string;
   readonly from: string;
   readonly to: string;
   readonly amount: string;
@@ -102,12 +104,12 @@ export async function roundTrips(rig: Rig, shop: Shop, trips: readonly Trip[], t
     }),
   );
   await killEach(rig, tell);
-  const shown: Shown[] = [];
-  for (const { trip, address, transactionId } of paid) {
-    const sweep = await completedSweep(rig, address, trip.currency);
-    shown.push(await payOutAgain(rig, shop, { trip, address, depositId: transactionId, sweep }, tell));
-  }
-  return shown;
+  return Promise.all(
+    paid.map(async ({ trip, address, transactionId }) => {
+      const sweep = await completedSweep(rig, address, trip.currency);
+      return payOutAgain(rig, shop, { trip, address, depositId: transactionId, sweep }, tell);
+    }),
+  );
 }
 
 interface Swept {
@@ -122,12 +124,12 @@ async function payOutAgain(rig: Rig, shop: Shop, { trip, address, depositId, swe
   const { currency, network, amount, decimal } = trip;
   const topUp = (await listSweeps(rig)).find((one) => one.kind === "topup" && one.sweep === sweep.transactionId);
   const swept = unitsOf(sweep.amount, decimal);
-  const fee = topUp === undefined && currency === "eth" ? unitsOf(sweep.fee, decimal) : 0n;
+  const fee = trip.paysFees ? unitsOf(sweep.fee, decimal) : 0n;
   const left = await trip.held(address);
   const paid = unitsOf(amount, decimal);
   if (left + swept + fee !== paid) throw new Error(`${paid} ${currency} came, ${swept} were swept and ${left} are left`);
   tell("agent", `swept ${sweep.amount} ${currency}${topUp === undefined ? "" : ` after a top-up of ${topUp.amount}`}`);
-  const receiver = `0x${randomBytes(20).toString("hex")}`;
+  const receiver = trip.newReceiver();
   const out = await until(`the withdrawal of ${sweep.amount} ${currency}`, waitMs, async () => {
     const answer = await shop.autoWithdraw({ currency, amount: sweep.amount, receiver, orderId: `out-again-${currency}` });
     return answer.status === 200 ? answer : undefined;

@@ -24,11 +24,20 @@ export interface ShopAnswer {
   readonly message: string;
 }
 
+/** A record in the few words a script compares; `amountReceived` is "" for a withdrawal. */
+export interface ShopRecord {
+  readonly status: number;
+  readonly stage: string;
+  readonly code: string;
+  readonly txHash: string;
+  readonly amountReceived: string;
+}
+
 export interface Shop {
   autoWithdraw(order: ShopOrder): Promise<ShopAnswer>;
   manualWithdraw(order: Omit<ShopOrder, "receiver"> & { readonly receiver?: string }): Promise<ShopAnswer>;
   /** Throws when there is no record; 2 is a withdrawal, 1 a deposit. */
-  transaction(transactionId: string, type?: 1 | 2): Promise<{ status: number; stage: string; code: string; txHash: string }>;
+  transaction(transactionId: string, type?: 1 | 2): Promise<ShopRecord>;
   deposit(currency: string, amount: string, orderId: string): Promise<{ address: string; transactionId: string }>;
   /** A deposit of a sum of money, at the gateway's price. */
   fiatDeposit(order: FiatOrder): Promise<Deposit>;
@@ -51,8 +60,8 @@ export function createShop(merchant: { readonly gatewayUrl: string; readonly sho
     async transaction(transactionId, type = 2) {
       const result = await client.transaction(transactionId, type);
       if (!result.ok) throw new Error(`transaction ${transactionId}: ${result.code} ${result.message}`);
-      const { status, stage = "", code = "", txHash = "" } = result.value;
-      return { status, stage, code, txHash };
+      const { status, stage = "", code = "", txHash = "", amountReceived = "" } = result.value;
+      return { status, stage, code, txHash, amountReceived };
     },
     async deposit(currency, amount, orderId) {
       const result = await client.createTransactionRequest({ currency, amount, orderId });

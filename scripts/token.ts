@@ -1,13 +1,15 @@
 /**
  * The test token (token.sol): compiled by solc and put on a local chain, for the demo, the bench
- * and the tests. Both act on a chain whose accounts are unlocked, so nothing here ever holds a key.
+ * and the tests; other contracts of the scripts are compiled here too. All act on a chain whose
+ * accounts are unlocked, so nothing here ever holds a key.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { AbiCoder, getAddress } from "ethers";
 import { rpc, sendUnlocked } from "./rpc.ts";
 
-interface CompiledToken {
+/** @public */
+export interface CompiledContract {
   readonly abi: readonly unknown[];
   readonly bytecode: string; // 0x hex, without constructor arguments
 }
@@ -19,12 +21,16 @@ export interface TokenOptions {
   readonly decimals?: number; // default 6
 }
 
-let compiled: CompiledToken | null = null;
+const compiled = new Map<string, CompiledContract>();
 
-/** Compiles token.sol, once per process. @throws with the compiler's words @public */
-function compileToken(): CompiledToken {
-  compiled ??= compile();
-  return compiled;
+/**
+ * Compiles a contract of a file, once per process. @throws with the compiler's words @public
+ */
+export function compileFile(file: URL, contract: string): CompiledContract {
+  const name = `${file} ${contract}`;
+  const known = compiled.get(name) ?? compile(file, contract);
+  compiled.set(name, known);
+  return known;
 }
 
 /**
@@ -35,33 +41,33 @@ export async function deployToken(
   url: string,
   { name = "Test Dollar", symbol = "TUSD", decimals = 6 }: TokenOptions = {},
 ): Promise<{ readonly address: string; readonly txHash: string }> {
-  const { bytecode } = compileToken();
+  const { bytecode } = compileFile(new URL("token.sol", import.meta.url), "Token");
   const args = AbiCoder.defaultAbiCoder().encode(["string", "string", "uint8"], [name, symbol, decimals]);
   const txHash = await sendUnlocked(url, { data: bytecode + args.slice(2), gas: "0x1e8480" });
   const receipt = (await rpc(url, "eth_getTransactionReceipt", [txHash])) as { readonly contractAddress: string };
   return { address: getAddress(receipt.contractAddress), txHash };
 }
 
-function compile(): CompiledToken {
+function compile(file: URL, contract: string): CompiledContract {
   // Loaded here and not above: the compiler is nine megabytes that most runs of a script do not
   // need at once.
   const solc = createRequire(import.meta.url)("solc") as { compile(input: string): string };
   const input = {
     language: "Solidity",
-    sources: { "token.sol": { content: readFileSync(new URL("token.sol", import.meta.url), "utf8") } },
+    sources: { file: { content: readFileSync(file, "utf8") } },
     settings: {
       evmVersion: "paris",
       optimizer: { enabled: true, runs: 200 },
-      outputSelection: { "token.sol": { Token: ["abi", "evm.bytecode.object"] } },
+      outputSelection: { file: { [contract]: ["abi", "evm.bytecode.object"] } },
     },
   };
   const output = JSON.parse(solc.compile(JSON.stringify(input))) as CompilerOutput;
   const errors = (output.errors ?? []).filter((error) => error.severity === "error");
-  const token = output.contracts?.["token.sol"]?.Token;
-  if (errors.length > 0 || token === undefined) {
-    throw new Error(`token.sol does not compile: ${errors.map((error) => error.formattedMessage).join("\n")}`);
+  const found = output.contracts?.file?.[contract];
+  if (errors.length > 0 || found === undefined) {
+    throw new Error(`${contract} does not compile: ${errors.map((error) => error.formattedMessage).join("\n")}`);
   }
-  return { abi: token.abi, bytecode: `0x${token.evm.bytecode.object}` };
+  return { abi: found.abi, bytecode: `0x${found.evm.bytecode.object}` };
 }
 
 interface CompilerOutput {

@@ -30,7 +30,7 @@ export interface PolicySettings {
   readonly maxPerDay: string;
   readonly maxFee: string; // for one withdrawal, its dearest version
   readonly maxFeePerDay: string;
-  readonly maxTipGwei?: string; // most that a version offers the block's maker, a unit of gas; 50 unless told
+  readonly maxTip?: string; // most that a version offers the block's maker a unit of work, in the family's unit for tips
   readonly holdAbove?: string;
   readonly twoApproversAbove?: string;
   readonly resignAbove?: string; // above it only a person has a dead version followed by another

@@ -22,7 +22,7 @@ const chainKeys = ["family", "chainId", "nodes", "confirmations", "feeModel"];
 const currencyKeys = ["chain", "decimal", "contract"];
 const presetKey = "preset";
 const feeKeys = ["maxFee", "maxFeePerDay"] as const;
-const tipKey = "maxTipGwei";
+const tipKey = "maxTip";
 const amountKeys = ["maxPerWithdrawal", "maxPerHour", "maxPerDay", "holdAbove", "twoApproversAbove", "resignAbove"] as const;
 const sweepAmountKeys = ["maxFee", "maxFeePerDay", "maxTopUp", "maxTopUpPerDay"] as const;
 const newDestinationKeys = ["holdAbove", "delayMinutes"];
@@ -182,14 +182,17 @@ function readCurrency(value: JsonValue, path: string, chains: Readonly<Record<st
 }
 
 function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, family: Family): PolicySettings {
-  const { decimal, tipDecimal } = family.fees;
+  const { decimal, tipDecimal, tipUnit } = family.fees;
   const policy = asObject(value, path, [...amountKeys, ...feeKeys, tipKey, ...listKeys, "newDestination", "sweeps"]);
   for (const key of neededPolicyKeys) needed(policy, key, path);
   const result: Record<string, string | readonly string[] | PolicySettings["newDestination"] | SweepSettings> = {};
   for (const key of amountKeys)
     if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, currency.decimal);
   for (const key of feeKeys) if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, decimal);
-  if (policy[tipKey] !== undefined) result[tipKey] = asAmount(policy[tipKey], `${path}.${tipKey}`, tipDecimal);
+  if (policy[tipKey] !== undefined) {
+    if (tipUnit === "") throw fault("CONFIG_VALUE", `${path}.${tipKey}: nobody offers a tip on this chain`);
+    result[tipKey] = asAmount(policy[tipKey], `${path}.${tipKey}`, tipDecimal);
+  }
   for (const key of listKeys) {
     const given = policy[key];
     if (given === undefined) continue;

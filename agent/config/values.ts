@@ -74,10 +74,15 @@ function typeFault(path: string, wanted: string, value: JsonValue): AgentError {
 
 type ConfigCode = Extract<Code, `CONFIG_${string}`>;
 
-/** A fault whose hint is the name of `known` nearest to `given`, else all of `known`. */
+/**
+ * A fault whose hint is the name of `known` nearest to `given`, or that `given` begins with; else
+ * all of `known`.
+ */
 export function fault(code: ConfigCode, message: string, known?: readonly string[], given?: string): AgentError {
   if (known === undefined || known.length === 0) return new AgentError(code, "none", message);
-  const near = given === undefined ? undefined : known.find((name) => distance(name.toLowerCase(), given.toLowerCase()) <= 2);
+  const isNear = (name: string): boolean => given !== undefined && distance(name.toLowerCase(), given.toLowerCase()) <= 2;
+  const longestFirst = [...known].sort((a, b) => b.length - a.length);
+  const near = known.find(isNear) ?? longestFirst.find((name) => given?.startsWith(name) === true);
   const hint = near === undefined ? `known here: ${known.join(", ")}` : `did you mean ${near}?`;
   return new AgentError(code, "none", message, { hint });
 }

@@ -1,6 +1,6 @@
 /**
  * The end of a command that fails: two lines for a person and an exit code for a script. Lower
- * case, no stack, no secret: `crypto: what is wrong`, then `hint: what to do`. Pure.
+ * case, no stack, no secret: `crypto: what is wrong` (`pair: …`), then `hint: what to do`. Pure.
  */
 import { codes } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -79,9 +79,10 @@ export function verdictFor(code: string, message: string, hint?: unknown): Verdi
 }
 
 /**
- * The two lines, each with its newline; whatever the words came from, they make no third.
+ * The two lines, each with its newline; whatever the words came from, they make no third. `pair`
+ * speaks in its own name.
  * @public
  */
-export function verdictLines(verdict: Verdict): string {
-  return `crypto: ${visible(verdict.message)}\nhint: ${visible(verdict.hint)}\n`;
+export function verdictLines(verdict: Verdict, speaker: "crypto" | "pair" = "crypto"): string {
+  return `${speaker}: ${visible(verdict.message)}\nhint: ${visible(verdict.hint)}\n`;
 }

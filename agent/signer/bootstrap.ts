@@ -33,7 +33,7 @@ const policy: Reader<PolicySettings> = object(
   {
     maxPerHour: amount,
     holdAbove: amount,
-    maxTipGwei: amount,
+    maxTip: amount,
     twoApproversAbove: amount,
     resignAbove: amount,
     newDestination,

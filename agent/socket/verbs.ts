@@ -288,12 +288,29 @@ export interface LimitView {
   readonly newDestination: { readonly holdAbove: string; readonly delayMinutes: number };
   readonly maxFee: string;
   readonly maxFeePerDay: string;
-  readonly maxTipGwei: string;
+  readonly maxTip: string;
+  readonly tipUnit: string; // of maxTip, such as gwei; "" where the chain knows no tip
   readonly allow: number; // destinations on the list, 0 for no list
   readonly deny: number;
   readonly usedInHour: string;
   readonly usedInDay: string;
   readonly usedFeesInDay: string;
+  readonly sweeps: SweepLimitView | null; // null where sweeps are not allowed
+}
+
+/**
+ * The limits of a currency's sweeps and of the top-ups for them, and how much is used; decimal
+ * strings of the chain's own coin. The ceilings of fees hold for each of both kinds apart.
+ * @public
+ */
+export interface SweepLimitView {
+  readonly maxFee: string;
+  readonly maxFeePerDay: string;
+  readonly usedFeesInDay: string;
+  readonly maxTopUp: string;
+  readonly maxTopUpPerDay: string;
+  readonly usedTopUpsInDay: string;
+  readonly usedTopUpFeesInDay: string;
 }
 
 /**

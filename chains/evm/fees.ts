@@ -18,6 +18,11 @@ const raiseDenominator = 8n;
  * The tip goes up to this at least before it follows the higher of the nodes' figures no further.
  */
 const tipStepWei = 1_000_000_000n;
+/**
+ * Above what blocks asked for in the worst hours of Ethereum for a plain payment; other chains ask
+ * for less, or a configuration says so.
+ */
+const tipMaxGwei = "50";
 /** Named for a payment whose bytes are recorded already: the recorded figures count. */
 const gasUnknown = 100_000n;
 /** Fees and gas are far below 2^128; more digits are nonsense. */
@@ -47,6 +52,8 @@ const unknownFacts: EvmFacts = { gasLimit: "0", maxFeePerGas: "0", maxPriorityFe
 export const fees: Fees = {
   decimal: nativeDecimal,
   tipDecimal: gweiDecimal,
+  tipUnit: "gwei",
+  tipMax: tipMaxGwei,
   workMin: gasPlain,
   workUnknown: gasUnknown,
   read: (facts) => read(facts, counterForm),

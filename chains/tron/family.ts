@@ -36,6 +36,8 @@ const slots = {
 const offers = {
   decimal: nativeDecimal,
   tipDecimal: 0,
+  tipUnit: "",
+  tipMax: "0",
   workMin: fees.workCoin,
   workUnknown: fees.workUnknown,
   read: fees.read,

@@ -25,6 +25,7 @@ import type { BlockHead, Trial } from "./answers.ts";
 import { readBroadcast } from "./broadcast.ts";
 import { workActivation, workCoin } from "./fees.ts";
 import { txHashOf } from "./hash.ts";
+import { agreedBalance } from "./node-balances.ts";
 import { type Blocks, blockQuestion, createBlocks, idOf, type Shown } from "./node-blocks.ts";
 import { createDead } from "./node-dead.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
@@ -115,15 +116,15 @@ async function factsOf({ pool, blocks, tokens, decimals }: FactsAsked, account: 
       // A token that counts otherwise than configured has no funds here: nothing of it is signed.
       if (!(await decimals.confirmed(token))) return;
       const ask = (node: PoolNode) => pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
-      balances.set(contract, await pool.agree(ask, String, "balance"));
+      balances.set(contract, await agreedBalance(pool, ask, "balance"));
     } catch (error) {
       // A contract that is none, or answers nonsense, stops its own currency and no other.
       if (!(error instanceof AgentError)) throw error;
     }
   };
   const readCoins = async (): Promise<void> => {
-    const ask = (node: PoolNode) => pool.ask(node, accountQuestion("/walletsolidity", account));
-    balances.set("", (await pool.agree(ask, ({ balanceSun }) => `${balanceSun}`, "balance")).balanceSun);
+    const ask = async (node: PoolNode) => (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun;
+    balances.set("", await agreedBalance(pool, ask, "balance"));
   };
   await Promise.all([readCoins(), ...tokens.map(readToken)]);
   const { number: finalNumber, timestampMs: chainMs } = solid;

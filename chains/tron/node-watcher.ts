@@ -20,6 +20,7 @@ import { inWaves } from "../waves.ts";
 import type { Block, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 import { first, most } from "./fees.ts";
+import { agreedBalance } from "./node-balances.ts";
 import { type Blocks, createBlocks, headQuestion, idOf } from "./node-blocks.ts";
 import { createDead } from "./node-dead.ts";
 import { marketOf, workOf } from "./node-payer.ts";
@@ -110,7 +111,7 @@ function balanceAt(pool: NodePool, account: string, contract: string, block: num
     if (contract !== "") return pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
     return (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun;
   };
-  return pool.agree(ask, String, `balance of ${account}`);
+  return agreedBalance(pool, ask, `balance of ${account}`);
 }
 
 async function paymentsIn(

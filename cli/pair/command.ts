@@ -50,13 +50,13 @@ async function runPair(options: PairOptions, terminal: Terminal): Promise<number
   else terminal.out(asText(result));
   for (const copy of copies) terminal.err(copyLines(copy));
   if (left === null) return exitCodes.fine;
-  terminal.err(verdictLines(left));
+  terminal.err(verdictLines(left, "pair"));
   return left.exitCode;
 }
 
 function copyLines({ path, secrets }: SecretCopy): string {
   const word = shellWord(path) ?? "that file, by hand";
-  return `crypto: ${path} is a copy of config.json and still holds ${secrets.join(", ")}\nhint: shred -u ${word}\n`;
+  return `pair: ${path} is a copy of config.json and still holds ${secrets.join(", ")}\nhint: shred -u ${word}\n`;
 }
 
 function secretsKept(kept: PairResult["kept"], { isInteractive }: Terminal): AgentError {

@@ -2,7 +2,7 @@
  * The rows of a status: agent, version, config.json, limits, ledger, gateway, chains and waiting
  * withdrawals. Pure.
  */
-import type { LimitView, SignerStatus } from "../../agent/socket/verbs.ts";
+import type { LimitView, SignerStatus, SweepLimitView } from "../../agent/socket/verbs.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
 import { momentHere } from "../terminal.ts";
@@ -78,12 +78,13 @@ function chainRows({ courier, accounts }: SignerStatus): readonly Row[] {
   });
 }
 
-/** Two lines a currency: amounts with their used parts, then fees and lists. */
+/** Three lines a currency: amounts with their used parts, fees and lists, sweeps and top-ups. */
 function limitRows(limits: readonly LimitView[]): readonly Row[] {
   if (limits.length === 0) return [["limits", "none: no currency has a policy, so nothing is paid"]];
   return limits.flatMap((one): Row[] => [
     ["limits", `${one.currency}: ${amountWords(one)}`],
     ["", `  ${feeWords(one)}${listWords(one)}`],
+    ["", `  ${sweepWords(one.sweeps)}`],
   ]);
 }
 
@@ -99,7 +100,15 @@ function amountWords(one: LimitView): string {
 }
 
 function feeWords(one: LimitView): string {
-  return `fees ${one.maxFee} each, day ${one.usedFeesInDay} of ${one.maxFeePerDay}, tip ${one.maxTipGwei} gwei`;
+  const tip = one.tipUnit === "" ? "" : `, tip ${one.maxTip} ${one.tipUnit}`;
+  return `fees ${one.maxFee} each, day ${one.usedFeesInDay} of ${one.maxFeePerDay}${tip}`;
+}
+
+function sweepWords(sweeps: SweepLimitView | null): string {
+  if (sweeps === null) return "sweeps never";
+  const { maxFee, maxFeePerDay, usedFeesInDay, maxTopUp, maxTopUpPerDay, usedTopUpsInDay, usedTopUpFeesInDay } = sweeps;
+  const fees = `sweeps: fees ${maxFee} each, day ${usedFeesInDay} of ${maxFeePerDay}`;
+  return `${fees}; top-ups: ${maxTopUp} each, day ${usedTopUpsInDay} of ${maxTopUpPerDay}, their fees ${usedTopUpFeesInDay} of ${maxFeePerDay}`;
 }
 
 function listWords({ allow, deny }: LimitView): string {

@@ -4,6 +4,7 @@
  * verdict is a refusal, so that not a row of it stays. Sources: docs/protocol.md section 6;
  * docs/architecture.md section 2 (bijection, monotone).
  */
+import { waitingOf } from "../../chains/families.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
 import { invariant } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
@@ -235,7 +236,8 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Aro
     jobAgent: holderOfJob(database, id) ?? null,
   };
   if (entry.kind === "observed" || entry.kind === "asked") return { ...unsigned, ...base };
-  const isDead = isAllDead(database, id, entry.kind === "signed" ? entry.txHash : "");
+  const waits = base.row !== null && waitingOf(base.row.network) !== null;
+  const isDead = waits && isAllDead(database, id, entry.kind === "signed" ? entry.txHash : "");
   const around = { ...base, isSigned: isSigned(database, id), isDead };
   if (entry.kind === "decision") return { ...unsigned, ...around };
   return {

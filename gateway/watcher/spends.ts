@@ -77,7 +77,7 @@ export function tellForeign(chain: WatchedChain): void {
       markSpendTold(database, spend);
       if (spend.isExplained === 1) continue;
       const { txHash, account, units, contract, receiver, block } = spend;
-      const detail = `${account} paid ${units} units ${contract === "" ? "of the coin" : `of ${contract}`} to ${receiver} in block ${block}`;
+      const detail = `${account} paid ${units} units ${contract === "" ? "of the coin" : `of ${contract}`} to ${receiver || "nobody"} in block ${block}`;
       raiseAlarm(chain, database, "WATCHER_SPEND_FOREIGN", txHash, detail);
     }
   });

@@ -194,7 +194,7 @@ class ChainWatch {
       const isScanned = await attempt(faults, () => scanDeposits(chain, tip, this.#deposits));
       isAllRead = isScanned ?? true;
       if (isScanned === true) await attempt(faults, () => checkDeaths(chain, tip, this.#deaths));
-      tellForeign(chain);
+      await attempt(faults, async () => tellForeign(chain));
     }
     this.#note(faults[0] ?? null, isAllRead);
     // What is not all read yet says nothing of what an address holds.

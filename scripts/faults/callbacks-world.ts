@@ -9,12 +9,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { publicKeyFromHex } from "../../protocol/envelope.ts";
-import { type ChainNode, FakeChain, serveChain } from "../../rig/fake-chain.ts";
+import { type ChainNode, FakeChain, type FakeTransaction, serveChain } from "../../rig/fake-chain.ts";
 import { type Receiver, startReceiver } from "../callback-receiver.ts";
 import { run, type Started, until } from "../processes.ts";
 import { projectRoot } from "../rig.ts";
 import { createShop } from "../shop.ts";
-import { Depositor, depositAmount, depositMinutes, type Ending } from "./deposits-plan.ts";
+import { Depositor, depositAmount, depositConfirmations, depositMinutes, type Ending, strayContract } from "./deposits-plan.ts";
 import { StubAgent } from "./gateway-agent.ts";
 import { askCopy, type GatewayFolder, makeGatewayFolder, startGateway } from "./gateway-folder.ts";
 import { seeded } from "./tally.ts";
@@ -50,7 +50,7 @@ const depositEvery = 3;
 /** Among so many records each kind of deposit comes, and some of it while the gateway is up. */
 const recordsWithAll = 60;
 const paidOut: Ending = { last: "withdrawal.completed", status: 1, also: ["withdrawal.created"] };
-const depositTypes = ["detected", "partial", "below_minimum", "completed", "overpaid"];
+const depositTypes = ["detected", "partial", "below_minimum", "completed", "overpaid", "reorged", "unattributed"];
 const timedTypes = ["expired", "late"];
 
 /** A receiver whose mood a clock turns; dead means that nobody listens on its port. */
@@ -117,6 +117,7 @@ export class CallbacksWorld {
   readonly #node: ChainNode;
   readonly #agent: StubAgent;
   readonly #violations: string[] = [];
+  readonly #payments: FakeTransaction[] = []; // of the agent, for the next block
   #gateway: Started | null = null;
   #switchedOff = 0;
 
@@ -125,7 +126,7 @@ export class CallbacksWorld {
     this.#dir = dir;
     this.#folder = folder;
     this.#node = node;
-    this.#agent = new StubAgent(folder.agent, publicKeyFromHex(folder.key.publicKey));
+    this.#agent = new StubAgent(folder.agent, publicKeyFromHex(folder.key.publicKey), (payment) => this.#payments.push(payment));
     node.chain = this.#agent.chain;
   }
 
@@ -133,23 +134,33 @@ export class CallbacksWorld {
     const dir = mkdtempSync(join(tmpdir(), "autowithdraw-callbacks-"));
     const node = await serveChain(new FakeChain());
     const folder = await makeGatewayFolder(join(dir, "gateway"), node.url);
-    const config = JSON.parse(readFileSync(folder.configPath, "utf8")) as { chains: { local: object } };
-    const chains = { local: { ...config.chains.local, confirmations: 3 } }; // so that payments are seen before they are final
+    const config = JSON.parse(readFileSync(folder.configPath, "utf8")) as {
+      chains: { local: object };
+      currencies: { eth: object };
+    };
+    // so that payments are seen before they are final
+    const chains = { local: { ...config.chains.local, confirmations: depositConfirmations } };
+    const stray = { ...config.currencies.eth, decimal: 6, name: "Stray", symbol: "STRAY", contract: strayContract };
+    const currencies = { ...config.currencies, stray };
     const callbacks = { allowPrivate: true, retrySeconds: Array.from({ length: 32 }, () => 1), timeoutSeconds: 1 };
-    writeFileSync(folder.configPath, JSON.stringify({ ...config, chains, callbacks, lifetimes: { depositMinutes } }));
+    writeFileSync(folder.configPath, JSON.stringify({ ...config, chains, currencies, callbacks, lifetimes: { depositMinutes } }));
     return new CallbacksWorld(faults, dir, folder, node);
+  }
+
+  #callbacks(...args: string[]): Promise<{ readonly code: number | null; readonly text: string }> {
+    return this.#command("callbacks", ...args);
   }
 
   async #command(...args: string[]): Promise<{ readonly code: number | null; readonly text: string }> {
     const program = join(projectRoot, "gateway", "gateway.js");
-    const all = [program, "callbacks", ...args, "--json", "--config", this.#folder.configPath];
+    const all = [program, ...args, "--json", "--config", this.#folder.configPath];
     const { code, output } = await run(process.execPath, all, { logFile: join(this.#dir, "commands.log") });
     return { code, text: output.slice(output.indexOf("{")) };
   }
 
   async #target(merchant: string, moodList: readonly Mood[]): Promise<Target> {
     const receiver = new MoodyReceiver(await startReceiver(), moodList);
-    const { text } = await this.#command("add", "--merchant", merchant, "--url", receiver.url);
+    const { text } = await this.#callbacks("add", "--merchant", merchant, "--url", receiver.url);
     const added = JSON.parse(text) as { callbackId: string; secret: string };
     receiver.secret = added.secret;
     await receiver.turn("well");
@@ -189,11 +200,18 @@ export class CallbacksWorld {
     const moody = await this.#target(merchant, moods.slice(0, -1));
     const leaving = await this.#target(merchant, moods);
     await this.#up();
+    // The chain's blocks tell no real time: a gateway without a place of its own in it would begin at
+    // the newest final block, and not before the oldest request.
+    const isPlaced = async (): Promise<true | undefined> =>
+      askCopy(this.#folder.database, "SELECT 1 FROM cursors").length > 0 ? true : undefined;
+    await until("the gateway's place in the chain", endMs, isPlaced);
     let isWorking = true;
+    let isOpen = true;
     const ids = new Map<string, Ending>();
     const depositor = new Depositor(this.#agent.chain, () => live.receiver.messages, this.#faults.untilExpired);
     const turning = this.#turn([moody, leaving], () => isWorking);
-    const paying = setInterval(() => depositor.turn(), turnMs).unref();
+    const paying = setInterval(() => depositor.turn(this.#payments), turnMs).unref();
+    const crediting = this.#credit(depositor, () => isOpen);
     const ordering = this.#orderAll(records, ids, depositor);
     for (let killed = 0; killed < kills; killed++) {
       await sleep(150 + random() * 900);
@@ -208,6 +226,8 @@ export class CallbacksWorld {
     for (const { receiver } of [moody, leaving]) await receiver.turn("well");
     await this.#allTold(ids, [live, moody], depositor);
     clearInterval(paying);
+    isOpen = false;
+    await crediting;
     const report = this.#judge(ids, live, moody, (performance.now() - startedAt) / 1000);
     this.#agent.close();
     this.#gateway?.child.kill("SIGTERM");
@@ -240,10 +260,22 @@ export class CallbacksWorld {
         if (off.length === 0) continue;
         this.#switchedOff += 1;
         await receiver.turn("well");
-        const { code, text } = await this.#command("test", id);
+        const { code, text } = await this.#callbacks("test", id);
         // The database may be held by a gateway that starts at this moment: the next round tries
         // again.
         if (code !== 0) appendFileSync(join(this.#dir, "commands.log"), `${code} ${text}\n`);
+      }
+    }
+  }
+
+  /** Credits what came late, again and again until the command is well. */
+  async #credit(depositor: Depositor, goesOn: () => boolean): Promise<void> {
+    while (goesOn()) {
+      await sleep(moodMs);
+      for (const id of depositor.late) {
+        const { code, text } = await this.#command("deposits", "credit", id, "--reason", "it came late");
+        if (code === 0) depositor.credited(id);
+        else appendFileSync(join(this.#dir, "commands.log"), `${code} ${text}\n`);
       }
     }
   }

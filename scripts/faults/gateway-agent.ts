@@ -8,7 +8,7 @@ import { parseAmount } from "../../protocol/amount.ts";
 import { jobHashOf } from "../../protocol/identity.ts";
 import type { Head, Welcome } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { FakeChain, hashOf } from "../../rig/fake-chain.ts";
+import { FakeChain, type FakeTransaction, hashOf } from "../../rig/fake-chain.ts";
 import type { AgentKeys } from "../../rig/gateway-database.ts";
 import { type EntryBody, hashAt, headAt, LinkAgent, statementOf } from "../../rig/link-agent.ts";
 
@@ -35,14 +35,17 @@ export class StubAgent {
   readonly withdrawals = new Map<string, Paid>();
   readonly #keys: AgentKeys;
   readonly #gatewayKey: KeyObject;
+  readonly #send: (payment: FakeTransaction) => void;
   readonly #entries: EntryBody[] = [];
   readonly #texts: string[] = [];
   #acked = 0; // head.seq; the ledger's first record, its pairing, has no entry
   #link: LinkAgent | null = null;
 
-  constructor(keys: AgentKeys, gatewayKey: KeyObject) {
+  /** `send` brings a payment into a block; without it that happens at once, and two more follow. */
+  constructor(keys: AgentKeys, gatewayKey: KeyObject, send?: (payment: FakeTransaction) => void) {
     this.#keys = keys;
     this.#gatewayKey = gatewayKey;
+    this.#send = send ?? ((payment) => this.#mine(payment));
     this.chain = new FakeChain();
     this.chain.coins.push({ block: 0, address: keys.hotAddress, units: 10n ** 24n });
     this.chain.mineEmpty(3);
@@ -187,7 +190,11 @@ export class StubAgent {
     const amount = parseAmount(job.amount, 18);
     if (!amount.ok) throw new Error(`an amount that no agent can read: ${job.amount}`);
     const { txHash: hash, nonce } = one;
-    this.chain.mine({ hash, from: this.#keys.hotAddress, nonce, to: job.address, value: amount.units });
+    this.#send({ hash, from: this.#keys.hotAddress, nonce, to: job.address, value: amount.units });
+  }
+
+  #mine(payment: FakeTransaction): void {
+    this.chain.mine(payment);
     this.chain.mineEmpty(2);
   }
 }

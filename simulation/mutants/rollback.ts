@@ -90,7 +90,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "restored-ledger-expires",
     file: "agent/signer/acts/decide.ts",
-    find: "  if (closedGate(turn) !== null || turn.core.isHolding) return [];\n",
+    find: "  if (closedGate(turn) !== null) return [];\n",
     replace: "",
     sentence: "A locked or ungreeted signer says that nothing was ever signed, which it may have forgotten (truth).",
     when: ({ rates }) => rates.ledgerRestored + rates.folderCloned > 0 && rates.timeLeaps > 0,

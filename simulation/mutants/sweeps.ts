@@ -57,8 +57,8 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "sweep-from-the-hot-account",
     file: "agent/signer/acts/sign.ts",
-    find: "  const account = core.accounts.find(approval.network, payer.account);",
-    replace: "  const account = core.accounts.find(approval.network, turn.accountOn(approval.network));",
+    find: "  const account = begunAccount(turn, approval.network, payer.account);",
+    replace: "  const account = begunAccount(turn, approval.network, turn.accountOn(approval.network));",
     sentence: "A sweep gets a slot of the paying account, which signs nothing of it (bijection).",
     world,
   },

@@ -94,9 +94,9 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "nonce-by-what-is-pending",
     file: "agent/signer/acts/sign.ts",
-    find: "  return intend(turn, approval, account, account.next, 1, facts);",
+    find: "  return intend(turn, approval, account, account.next, 1, offer.facts);",
     replace:
-      "  return intend(turn, approval, account, (BigInt(account.adopted) + BigInt(account.pending)).toString(), 1, facts);",
+      "  return intend(turn, approval, account, (BigInt(account.adopted) + BigInt(account.pending)).toString(), 1, offer.facts);",
     sentence: "The next nonce is counted from what is unfinished, and is wrong as soon as something is final (bijection).",
   },
   {

@@ -58,9 +58,9 @@ group("a transaction that is in no block", () => {
     expect(town.node.chain.blocks[town.node.chain.solid]!.timestampMs).toBeLessThanOrEqual(end);
     expect(await dead(version)).toMatchObject({ isDead: false });
     town.node.chain.mine();
-    const { timestampMs: chainMs } = town.node.chain.blocks[town.node.chain.solid]!;
+    const { timestampMs: chainMs, number: block } = town.node.chain.blocks[town.node.chain.solid]!;
     expect(chainMs).toBeGreaterThan(end);
-    expect(await dead(version)).toEqual({ isDead: true, chainMs, witnesses: 2 });
+    expect(await dead(version)).toEqual({ isDead: true, chainMs, block, witnesses: 2 });
   });
 
   it("is not dead while the chain stands still, however late it is by the clock", async () => {

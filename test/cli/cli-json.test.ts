@@ -31,7 +31,17 @@ const limit: LimitView = {
   ...{
     maxFee: "0.01",
     maxFeePerDay: "0.05",
-    maxTipGwei: "50",
+    maxTip: "50",
+    tipUnit: "gwei",
+    sweeps: {
+      maxFee: "0.01",
+      maxFeePerDay: "0.05",
+      usedFeesInDay: "0.002",
+      maxTopUp: "0.003",
+      maxTopUpPerDay: "0.03",
+      usedTopUpsInDay: "0.0021",
+      usedTopUpFeesInDay: "0.0004",
+    },
     allow: 2,
     deny: 1,
     usedInHour: "0.25",

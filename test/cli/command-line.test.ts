@@ -27,6 +27,7 @@ function endsInUsage(name: string, { code, out, err }: ReturnType<typeof run>, l
 it.each([
   ["simulate", "simulation/command.js", "seeds"],
   ["crash", "scripts/crash-run.js", "kills"],
+  ["deposits", "scripts/deposits-run.js", "deposits"],
   ["images", "scripts/images.js", "seed"],
 ])("npm run %s tells its options when asked, and when one is unknown", (name, file, option) => {
   const { code, out, err } = run(file, "--nonsense", "--help");

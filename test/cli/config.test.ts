@@ -44,7 +44,7 @@ function sample(): Sample {
         maxPerDay: "20",
         maxFee: "0.01",
         maxFeePerDay: "0.2",
-        maxTipGwei: "2.5",
+        maxTip: "2.5",
         holdAbove: "1",
         allow: [receiver],
         deny: [],
@@ -234,6 +234,9 @@ describe("the text", () => {
     expect(error.code).toBe("CONFIG_UNKNOWN_KEY");
     expect(error.message).toContain("policy.eth.maxPerWitdrawal");
     expect(error.context.hint).toBe("did you mean maxPerWithdrawal?");
+    const unit = faultAfter((config) => Object.assign(config.policy.eth as object, { maxTipGwei: "2.5" }));
+    expect(unit.code).toBe("CONFIG_UNKNOWN_KEY");
+    expect(unit.context.hint).toBe("did you mean maxTip?");
     expect(faultAfter((config) => Object.assign(config, { extra: 1 })).code).toBe("CONFIG_UNKNOWN_KEY");
     expect(faultAfter((config) => Object.assign(config.chains.ethereum as object, { rpc: "" })).code).toBe("CONFIG_UNKNOWN_KEY");
   });
@@ -268,7 +271,7 @@ describe("a value", () => {
     ["CONFIG_TYPE", "policy/eth/allow", receiver],
     ["CONFIG_VALUE", "chains", {}],
     ["CONFIG_VALUE", "chains/ethereum/family", "bitcoin"],
-    ["CONFIG_VALUE", "chains/ethereum/family", "tron"],
+    ["CONFIG_DECIMAL", "chains/ethereum/family", "tron"],
     [
       "CONFIG_VALUE",
       "chains/tron",
@@ -298,8 +301,8 @@ describe("a value", () => {
     ["CONFIG_POLICY_CURRENCY", "policy/btc", { maxPerWithdrawal: "1", maxPerDay: "1", maxFee: "1", maxFeePerDay: "1" }],
     ["CONFIG_AMOUNT", "policy/usdt-erc20/maxPerDay", "1.0000001"],
     ["CONFIG_AMOUNT", "policy/eth/maxFee", "0.0000000000000000001"],
-    ["CONFIG_AMOUNT", "policy/eth/maxTipGwei", "0.0000000001"],
-    ["CONFIG_AMOUNT", "policy/eth/maxTipGwei", 50],
+    ["CONFIG_AMOUNT", "policy/eth/maxTip", "0.0000000001"],
+    ["CONFIG_AMOUNT", "policy/eth/maxTip", 50],
     ["CONFIG_AMOUNT", "policy/eth/maxPerDay", "1,5"],
     ["CONFIG_AMOUNT", "policy/eth/maxPerDay", "-1"],
     ["CONFIG_AMOUNT", "policy/eth/maxPerDay", "1e3"],
@@ -356,6 +359,22 @@ describe("a value", () => {
     if (place === "currencies/usdt-erc20/decimal") path(config, "policy/usdt-erc20", undefined);
     path(config, place, value);
     expect(() => readConfig(write(JSON.stringify(config)), every)).not.toThrow();
+  });
+
+  it("takes one network of a family whose transactions name none, and refuses a second one of it", () => {
+    const config = sample();
+    const tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://t.example"], confirmations: "finalized" };
+    config.chains.tron = tron;
+    config.currencies.trx = { chain: "tron", decimal: 6 };
+    config.policy.trx = { maxPerWithdrawal: "5", maxPerDay: "50", maxFee: "45", maxFeePerDay: "2000", resignAbove: "3" };
+    const { chains, policy } = readConfig(write(JSON.stringify(config)), every).settings;
+    expect(chains.tron).toEqual(tron);
+    expect(policy.trx!.resignAbove).toBe("3");
+    const error = faultAfter((two) => {
+      two.chains.tron = tron;
+      two.chains.nile = { ...tron, chainId: "0xcd8690dc" };
+    });
+    expect([error.code, error.message.includes("name no network")]).toEqual(["CONFIG_VALUE", true]);
   });
 
   it("names every placeholder at once", () => {

@@ -1,6 +1,6 @@
 /**
- * Three hundred malformed requests and more: each answer is a 4xx with the error body, nothing is
- * created, and no line of the log is an error. Beside each kind stands a request of its own form
+ * Three hundred different malformed requests and more: each answer is a 4xx with the error body,
+ * no table of the database has a row more, and no line of the log is an error. Beside each kind stands a request of its own form
  * that passes, so that no case is refused for another reason.
  */
 import { connect } from "node:net";
@@ -18,7 +18,9 @@ import { many } from "../support/shop.ts";
 
 const lines: { readonly level: string | number; readonly event: string }[] = [];
 let gateway: TestGateway;
-let sent = 0;
+/** Each request by all but the token that every one has anew. */
+const sent = new Set<string>();
+let before: Readonly<Record<string, number>> = {};
 
 beforeAll(async () => {
   const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
@@ -26,14 +28,23 @@ beforeAll(async () => {
   expect((await gateway.pair()).status).toBe(200);
   gateway.fund("eth", 10n ** 20n);
   gateway.fund("usdt", 10n ** 12n);
+  before = rows();
 });
 
-const created = (): number =>
-  gateway.service.store.database.get<{ n: number }>("SELECT count(*) AS n FROM transactions")?.n ?? -1;
+/** How many rows each table has, but for the one of tokens: whoever shows one has used it. */
+function rows(): Readonly<Record<string, number>> {
+  const { database } = gateway.service.store;
+  const tables = database.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+  const counted = tables.filter(({ name }) => name !== "jtis");
+  return Object.fromEntries(
+    counted.map(({ name }) => [name, database.get<{ n: number }>(`SELECT count(*) AS n FROM ${name}`)?.n ?? -1]),
+  );
+}
 
 afterAll(async () => {
-  expect(sent).toBeGreaterThanOrEqual(300);
-  expect(created()).toBe(0);
+  expect(sent.size).toBeGreaterThanOrEqual(400);
+  expect(before.transactions).toBe(0);
+  expect(rows()).toEqual(before);
   // pino: 40 is warn, 50 is error
   expect(lines.filter(({ level }) => Number(level) >= 50 || level === "error")).toEqual([]);
   await gateway.close();
@@ -43,7 +54,6 @@ const token = (change?: Parameters<typeof handmadeToken>[2]): string =>
   handmadeToken(gateway.merchant.shopKey, gateway.clock.nowMs, change);
 
 async function refused(name: string, answering: Promise<Answered>, want?: number): Promise<void> {
-  sent += 1;
   const { status, body, headers } = await answering;
   expect(status, name).toBeGreaterThanOrEqual(400);
   expect(status, name).toBeLessThan(500);
@@ -53,12 +63,23 @@ async function refused(name: string, answering: Promise<Answered>, want?: number
   for (const field of ["message", "code", "requestId"]) expect(typeof body[field], `${name}: ${field}`).toBe("string");
 }
 
-const ask = (method: string, path: string, body?: string | Uint8Array, headers: Record<string, string> = {}): Promise<Answered> =>
-  gateway.send(path, {
+/** `token`: what the request's own one is made with, or the text in its place. */
+function ask(
+  method: string,
+  path: string,
+  body?: string | Uint8Array,
+  headers: Record<string, string> = {},
+  kind: Parameters<typeof handmadeToken>[2] | string = {},
+): Promise<Answered> {
+  const bytes = body === undefined ? "" : Buffer.from(body).toString("hex");
+  sent.add(JSON.stringify([method, path, bytes, headers, kind]));
+  const signatureToken = typeof kind === "string" ? kind : token(kind);
+  return gateway.send(path, {
     method,
-    headers: { signatureToken: token(), "Content-Type": "application/json", ...headers },
+    headers: { signatureToken, "Content-Type": "application/json", ...headers },
     ...(body === undefined ? {} : { body }),
   });
+}
 
 const orders: Readonly<Record<string, object>> = {
   createTransactionRequest: { currency: "usdt", amount: "5", orderId: "malformed" },
@@ -254,11 +275,7 @@ describe("a malformed request", () => {
       ],
     ];
     for (const change of claims)
-      await refused(
-        JSON.stringify(change),
-        ask("GET", "/api/v1/transactions", undefined, { signatureToken: token({ claims: change }) }),
-        401,
-      );
+      await refused(JSON.stringify(change), ask("GET", "/api/v1/transactions", undefined, {}, { claims: change }), 401);
     for (const header of [
       { alg: "none" },
       { alg: "HS384" },
@@ -268,13 +285,9 @@ describe("a malformed request", () => {
       { crit: ["b64"] },
       { jku: "x" },
     ])
-      await refused(
-        JSON.stringify(header),
-        ask("GET", "/api/v1/transactions", undefined, { signatureToken: token({ header }) }),
-        401,
-      );
+      await refused(JSON.stringify(header), ask("GET", "/api/v1/transactions", undefined, {}, { header }), 401);
     for (const text of ["", "a", "a.b.c", "..", "Bearer", "Bearer ", "null", "{}", "x".repeat(4_097), gateway.merchant.shopKey])
-      await refused(`token ${text.slice(0, 9)}`, ask("GET", "/api/v1/transactions", undefined, { signatureToken: text }), 401);
+      await refused(`token ${text.slice(0, 9)}`, ask("GET", "/api/v1/transactions", undefined, {}, text), 401);
   });
 
   it("a malformed request that is no HTTP at all gets an answer with the error body too", async () => {
@@ -300,7 +313,7 @@ describe("a malformed request", () => {
       "POST /api/v1/autoWithdraw HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
       "POST /api/v1/autoWithdraw HTTP/1.1\r\nHost: x\r\nExpect: the-moon\r\nContent-Length: 2\r\n\r\n{}",
     ]) {
-      sent += 1;
+      sent.add(text);
       const answer = await raw(text);
       expect(answer, JSON.stringify(text)).toMatch(/^HTTP\/1\.1 4\d\d /);
       // some come in chunks

@@ -34,7 +34,7 @@ describe("pair.js on a fresh clone", () => {
     const done = pair(secrets);
     expect(done.code).toBe(2);
     expect(done.said).toBe(
-      "crypto: still to be replaced with your own: mnemonic (<MNEMONIC>), apiKey (<API_KEY>), encKey (<ENCRYPTION_KEY>)\n" +
+      "pair: still to be replaced with your own: mnemonic (<MNEMONIC>), apiKey (<API_KEY>), encKey (<ENCRYPTION_KEY>)\n" +
         "hint: put your own value in its place\n",
     );
     expect(pair({ ...secrets, mnemonic: "test test", encKey: "x" }).said).toContain("with your own: apiKey (<API_KEY>)\n");
@@ -51,7 +51,7 @@ describe("pair.js on a fresh clone", () => {
     expect(done.said).toContain("npm was started");
     expect(done.said).not.toContain("replaced");
     expect(done.code).toBe(2);
-    for (const line of done.said.split("\n")) expect(line).not.toMatch(/^(?:autowithdraw|pair|npm): /);
+    for (const line of done.said.split("\n")) expect(line).not.toMatch(/^(?:autowithdraw|crypto|npm): /);
   });
 });
 

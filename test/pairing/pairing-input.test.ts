@@ -74,7 +74,7 @@ describe("bad input", () => {
       fill({ encKey });
       const done = await agent.pair();
       expect(done.code).toBe(2);
-      expect(done.output).toMatch(/crypto: .*\nhint: use 32 random bytes/);
+      expect(done.output).toMatch(/^pair: .*\nhint: use 32 random bytes/m);
       expect(existsSync(join(agent.state, "signer", "keystore.json"))).toBe(false);
     },
   );

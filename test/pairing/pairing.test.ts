@@ -57,7 +57,7 @@ describe("a first pairing", () => {
     expect(done.code, done.output).toBe(0);
     const path = join(agent.dir, ".config.json.swp");
     expect(lastJson(done.output).copies).toEqual([{ path, secrets: ["mnemonic", "apiKey", "encKey"] }]);
-    expect(done.output).toContain(`crypto: ${path} is a copy of config.json and still holds mnemonic, apiKey, encKey`);
+    expect(done.output).toContain(`pair: ${path} is a copy of config.json and still holds mnemonic, apiKey, encKey`);
     expect(done.output).toContain(`hint: shred -u ${path}`);
     rmSync(path);
     expect(lastJson((await agent.pair("--json")).output).copies).toEqual([]);
@@ -231,7 +231,7 @@ describe("a damaged state folder", () => {
 
 describe("without a yes", () => {
   const args = (): string[] => ["--config", agent.config, "--state", agent.state];
-  const left = "crypto: this server is paired, but config.json still holds mnemonic and apiKey: ";
+  const left = "pair: this server is paired, but config.json still holds mnemonic and apiKey: ";
 
   it("of a terminal or --yes the server is paired, the mnemonic stays, and words and exit code say both", async () => {
     const before = fill();

@@ -6,7 +6,7 @@ import { BootstrapReader } from "../../agent/signer/bootstrap.ts";
 import { codeOf } from "../support/memory-ledger.ts";
 
 const everyRule: Required<PolicySettings> = {
-  ...{ maxPerWithdrawal: "5", maxPerHour: "6", maxPerDay: "7", maxFee: "0.1", maxFeePerDay: "1", maxTipGwei: "50" },
+  ...{ maxPerWithdrawal: "5", maxPerHour: "6", maxPerDay: "7", maxFee: "0.1", maxFeePerDay: "1", maxTip: "50" },
   ...{
     holdAbove: "2",
     twoApproversAbove: "3",
@@ -48,6 +48,6 @@ describe("the rules handed to the signer", () => {
   });
 
   it("the rules handed to the signer are no others", () => {
-    expect(codeOf(() => handed({ ...everyRule, maxTip: "1" }))).toBe("JSON_SHAPE");
+    expect(codeOf(() => handed({ ...everyRule, maxTipGwei: "1" }))).toBe("JSON_SHAPE");
   });
 });

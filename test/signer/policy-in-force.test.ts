@@ -31,15 +31,32 @@ describe("limits in force", () => {
       newDestination: { holdAbove: "", delayMinutes: 0 },
     };
     const used = { usedInHour: "0", usedInDay: "0", usedFeesInDay: "0" };
+    const tip = { maxTip: "50", tipUnit: "gwei" };
+    const { maxFee, maxFeePerDay } = bare;
+    const sweeps = {
+      ...{ maxFee, maxFeePerDay, usedFeesInDay: "0", maxTopUp: maxFee, maxTopUpPerDay: maxFeePerDay },
+      ...{ usedTopUpsInDay: "0", usedTopUpFeesInDay: "0" },
+    };
     expect(shownOf({ usdt: all, eth: bare })).toEqual([
-      { currency: "usdt", ...all, maxTipGwei: "50", allow: 2, deny: 1, ...used },
-      { currency: "eth", ...bare, ...none, maxTipGwei: "50", allow: 0, deny: 0, ...used },
+      { currency: "usdt", ...all, ...tip, allow: 2, deny: 1, ...used, sweeps },
+      { currency: "eth", ...bare, ...none, ...tip, allow: 0, deny: 0, ...used, sweeps },
     ]);
     expect(shownOf({ eth: { ...bare, newDestination: { delayMinutes: 1 } } })[0]?.newDestination).toEqual({
       holdAbove: "",
       delayMinutes: 1,
     });
     expect(shownOf({})).toEqual([]);
+  });
+
+  it("limits of sweeps and top-ups are those of config.json, and null where sweeps are not allowed", () => {
+    const own = { allowed: true, maxFee: "0.002", maxFeePerDay: "0.02", maxTopUp: "0.003", maxTopUpPerDay: "0.03" };
+    const { allowed, ...amounts } = own;
+    expect(allowed).toBe(true);
+    expect(shownOf({ eth: { ...bare, sweeps: own } })[0]?.sweeps).toEqual({
+      ...amounts,
+      ...{ usedFeesInDay: "0", usedTopUpsInDay: "0", usedTopUpFeesInDay: "0" },
+    });
+    expect(shownOf({ eth: { ...bare, sweeps: { allowed: false } } })[0]?.sweeps).toBeNull();
   });
 
   it("say the larger of what was approved and what was bound within the hour and the day, and the dearest fees", () => {
@@ -86,8 +103,8 @@ describe("limits beside those decided by before", () => {
     expect(said({})).toEqual([]);
     expect(said({ maxPerDay: "1000000.5" })).toEqual(["usdt maxPerDay 1000000.5, was 1000000"]);
     expect(said({ maxFee: "0.02" })).toEqual(["usdt maxFee 0.02, was 0.01"]);
-    expect(said({ maxTipGwei: "50.5" })).toEqual(["usdt maxTipGwei 50.5, was 50"]);
-    expect(said({ maxTipGwei: "49" })).toEqual([]);
+    expect(said({ maxTip: "50.5" })).toEqual(["usdt maxTip 50.5, was 50"]);
+    expect(said({ maxTip: "49" })).toEqual([]);
     expect(said({ maxPerHour: undefined })).toEqual(["usdt maxPerHour without limit, was 5"]);
     expect(said({ holdAbove: undefined, twoApproversAbove: "4" })).toEqual([
       "usdt holdAbove without limit, was 1",

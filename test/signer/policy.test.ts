@@ -246,7 +246,7 @@ describe("fee ceilings", () => {
     expect(rig.show(transactionId)).toMatchObject({ state: "approved", slot: "" });
     expect(rig.ask("sign", { transactionId, facts: tipped(40n * gwei) }).ok).toBe(true);
     rig.acknowledge();
-    rig.edited = settingsWith({ maxTipGwei: "30.5" });
+    rig.edited = settingsWith({ maxTip: "30.5" });
     rig.start();
     rig.greet();
     const other = rig.request().transactionId;

@@ -106,6 +106,19 @@ describe("a sweep", () => {
     expect(rig.pay().state).toBe("released");
   });
 
+  it("shows in status how much of the ceilings of sweeps and top-ups is used", () => {
+    const rig = new Rig().ready();
+    const used = (): unknown => rig.operate("status").status.limits.find(({ currency }) => currency === "usdt")?.sweeps;
+    const nothing = { usedFeesInDay: "0", usedTopUpsInDay: "0", usedTopUpFeesInDay: "0" };
+    expect(used()).toMatchObject(nothing);
+    paid(rig, topUp());
+    expect(used()).toMatchObject({ ...nothing, usedTopUpsInDay: "0.002", usedTopUpFeesInDay: "0.00013" });
+    paid(rig, sweep());
+    expect(used()).toMatchObject({ usedFeesInDay: "0.00013", usedTopUpsInDay: "0.002", usedTopUpFeesInDay: "0.00013" });
+    rig.now += 24 * 3_600_000;
+    expect(used()).toMatchObject(nothing);
+  });
+
   it("waits for the first counter of its address, which enough nodes must count", () => {
     const rig = new Rig().ready();
     expect(adopt(rig).code).toBe("ACCOUNT_NOT_ADOPTED");

@@ -34,7 +34,14 @@ describe("a first version that ends by waiting", () => {
     expect(version!.dead).toBeUndefined();
     const entries = rig.statements.flatMap((statement) => statement.entries);
     expect(entries.find((entry) => entry.kind === "signed")).toMatchObject({ slot: "0", until: version!.until, account: payer });
-    const payment = { network, account: payer, slot: "0", contract: token.contract, destination: receiver, amountUnits: 1_500_000n };
+    const payment = {
+      network,
+      account: payer,
+      slot: "0",
+      contract: token.contract,
+      destination: receiver,
+      amountUnits: 1_500_000n,
+    };
     expect(await readBack(version!.raw!, { payment, facts, txHash: version!.txHash, isCancel: false })).toBe("");
   });
 
@@ -61,7 +68,12 @@ describe("a first version that ends by waiting", () => {
     expect(offer(latest + 1)).toMatchObject({ ok: false, code: "TRANSACTION_LIFE" });
     const long = { ...offerAt(rig.now), expirationMs: `${rig.now + 600_001}` };
     expect(rig.ask("sign", { transactionId, facts: long }).code).toMatch(/^TRANSACTION_/);
-    expect(rig.records().slice(before).filter(({ kind }) => kind === "INTENT")).toEqual([]);
+    expect(
+      rig
+        .records()
+        .slice(before)
+        .filter(({ kind }) => kind === "INTENT"),
+    ).toEqual([]);
     expect(offer(latest).ok).toBe(true);
   });
 
@@ -71,7 +83,10 @@ describe("a first version that ends by waiting", () => {
     rig.send("sign", { transactionId: first, facts: offerAt(rig.now) });
     rig.disk.sync();
     rig.crash();
-    rig.edited = { ...waitingSettings, policy: { trx: waitingSettings.policy.trx!, usdt: { ...waitingSettings.policy.usdt!, deny: [receiver] } } };
+    rig.edited = {
+      ...waitingSettings,
+      policy: { trx: waitingSettings.policy.trx!, usdt: { ...waitingSettings.policy.usdt!, deny: [receiver] } },
+    };
     rig.start();
     rig.greet();
     expect(rig.show(first).state).toBe("quarantined");
@@ -119,7 +134,14 @@ describe("a second version", () => {
     expect([one!.dead, two!.dead]).toEqual(["both", undefined]);
     expect(two!.txHash).not.toBe(one!.txHash);
     expect(BigInt(two!.facts!.timestampMs!)).toBeGreaterThan(BigInt(one!.facts!.timestampMs!));
-    const payment = { network, account: payer, slot: "0", contract: token.contract, destination: receiver, amountUnits: 1_500_000n };
+    const payment = {
+      network,
+      account: payer,
+      slot: "0",
+      contract: token.contract,
+      destination: receiver,
+      amountUnits: 1_500_000n,
+    };
     const raw = versions.at(-1)!.raw!;
     expect(await readBack(raw, { payment, facts: two!.facts, txHash: two!.txHash, isCancel: false })).toBe("");
     // Twice is once; the third one waits for the second.
@@ -151,7 +173,12 @@ describe("a second version", () => {
     const strange = "ab".repeat(32);
     const stored = rig.gateway.stored!;
     rig.release(rig.gateway.ack(stored, { at: rig.now, dead: [strange, rig.hashOf(id)] }));
-    expect(rig.records().slice(before).filter(({ kind }) => kind === "DEAD")).toEqual([]);
+    expect(
+      rig
+        .records()
+        .slice(before)
+        .filter(({ kind }) => kind === "DEAD"),
+    ).toEqual([]);
     const claim = { transactionId: id, stage: "dead", outcome: "", block: 900, witnesses: 2 };
     expect(rig.ask("observed", { ...claim, txHash: strange }).code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
     expect(rig.ask("observed", { ...claim, txHash: rig.hashOf(id) }).code).toBe("WITHDRAWAL_NOT_RELEASED");
@@ -188,6 +215,20 @@ describe("a second version", () => {
     expect(rig.next(id).code).toBe("WITHDRAWAL_CLOSED");
     expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
     expect(rig.kinds()).not.toContain("ALARM");
+  });
+
+  it.each(["paid", "reverted"])("is made where a courier told that the first one was %s, and it died", (outcome) => {
+    const { rig, id } = released();
+    rig.gatewaySays(id);
+    expect(seen(rig, id, "final", outcome).ok).toBe(true);
+    expect(rig.show(id).state).toBe(outcome);
+    expect(rig.courierSays(id).ok).toBe(true);
+    expect(rig.show(id).state).toBe("released");
+    expect(rig.next(id).ok).toBe(true);
+    rig.acknowledge();
+    // The end of the second one is not refuted by the death of the first.
+    expect(seen(rig, id, "final", "paid", 2).ok).toBe(true);
+    expect(rig.show(id).state).toBe("paid");
   });
 
   it("raises an alarm when a block has what both had called dead", () => {
@@ -338,6 +379,8 @@ describe("bytes that end by waiting", () => {
     const told = { network, account: payer, slot: "0", facts };
     expect(transactionsOf(network).describe(unsigned, told)).toMatchObject({ ok: true, description: { account: payer } });
     expect(transactionsOf(network).describe(unsigned, { ...told, network: "eip155:1" })).toMatchObject({ ok: false });
-    expect(transactionsOf(network).describe(unsigned, { ...told, facts: offerAt(1_700_000_000_001) })).toMatchObject({ ok: false });
+    expect(transactionsOf(network).describe(unsigned, { ...told, facts: offerAt(1_700_000_000_001) })).toMatchObject({
+      ok: false,
+    });
   });
 });

@@ -27,10 +27,20 @@ const limits: LimitView = {
     holdAbove: "0.5",
     maxFee: "0.02",
     maxFeePerDay: "1",
-    maxTipGwei: "50",
+    maxTip: "50",
+    tipUnit: "gwei",
   },
   ...{ allow: 2, deny: 1, usedInHour: "0.25", usedInDay: "1.75", usedFeesInDay: "0.004" },
   ...{ twoApproversAbove: "", resignAbove: "", newDestination: { holdAbove: "", delayMinutes: 0 } },
+  sweeps: {
+    maxFee: "0.01",
+    maxFeePerDay: "0.05",
+    usedFeesInDay: "0.002",
+    maxTopUp: "0.003",
+    maxTopUpPerDay: "0.03",
+    usedTopUpsInDay: "0.0021",
+    usedTopUpFeesInDay: "0.0004",
+  },
 };
 
 function linkDown(linkDetail: string): void {

@@ -243,7 +243,9 @@ function limitOf(currency: string): LimitView {
   return {
     ...{ currency, maxPerWithdrawal: "10", maxPerHour: "", maxPerDay: "50", holdAbove: "", maxFee: "0.01", maxFeePerDay: "0.5" },
     ...{
-      maxTipGwei: "50",
+      maxTip: "50",
+      tipUnit: "gwei",
+      sweeps: null,
       allow: 0,
       deny: 0,
       usedInHour: "0",

@@ -2,23 +2,12 @@
  * The stand-in for java-tron with a few inhabitants: payers with coins, a USDT, its look-alike and
  * a token that takes a fee. Payments are made and signed by tronweb alone.
  */
-import { createHash } from "node:crypto";
-import { TronWeb, utils } from "tronweb";
+import { TronWeb } from "tronweb";
+import { type Inhabitant, inhabitant, type Signed, signedBy } from "../../rig/tron-payer.ts";
 import { encodeTransfer } from "../../scripts/tron-node/contracts.ts";
 import { startTronNode, type TronNode, type TronNodeOptions } from "../../scripts/tron-node/tron-node.ts";
 
-export interface Inhabitant {
-  readonly address: string; // as people write it
-  readonly hex: string; // 41…
-  readonly key: string;
-}
-
-/** The same key for the same name, in every run. */
-export function inhabitant(name: string): Inhabitant {
-  const key = createHash("sha256").update(`inhabitant ${name}`).digest("hex");
-  const address = TronWeb.address.fromPrivateKey(key) as string;
-  return { address, hex: TronWeb.address.toHex(address).toLowerCase(), key };
-}
+export { type Inhabitant, inhabitant, type Signed, signedBy };
 
 export const usdt = inhabitant("contract of usdt").address;
 export const lookAlike = inhabitant("contract of a look-alike").address;
@@ -34,30 +23,6 @@ export interface Sending {
   readonly feeLimitSun?: number;
   readonly callSun?: number;
   readonly reference?: { readonly refBytes: string; readonly refHash: string };
-}
-
-export interface Signed {
-  readonly txID: string;
-  readonly raw_data_hex: string;
-  readonly signature: readonly string[];
-}
-
-type Times = Required<Pick<Sending, "expirationMs" | "timestampMs" | "reference">> & Pick<Sending, "feeLimitSun">;
-
-/** Made and signed by tronweb. */
-export function signedBy(from: Inhabitant, type: string, value: Record<string, unknown>, times: Times): Signed {
-  const parameter = { value: { owner_address: from.hex, ...value }, type_url: `type.googleapis.com/protocol.${type}` };
-  const { reference, expirationMs: expiration, timestampMs: timestamp, feeLimitSun = 100_000_000 } = times;
-  const rawData = {
-    contract: [{ parameter, type }],
-    ...{ ref_block_bytes: reference.refBytes, ref_block_hash: reference.refHash, expiration, timestamp },
-    ...(type === "TriggerSmartContract" ? { fee_limit: feeLimitSun } : {}),
-  };
-  const unsigned = { visible: false, txID: "", raw_data: rawData };
-  const message: unknown = utils.transaction.txJsonToPb(unsigned);
-  const txID = utils.transaction.txPbToTxID(message).replace(/^0x/, "");
-  const raw_data_hex = utils.transaction.txPbToRawDataHex(message).toLowerCase();
-  return utils.crypto.signTransaction(from.key, { ...unsigned, txID, raw_data_hex } as never) as unknown as Signed;
 }
 
 export class Town {

@@ -54,7 +54,7 @@ export function bury(account: Account, nowMs: number, out: DeskEffect[]): void {
   const due: { readonly item: Item; readonly versions: readonly DeadQuestion[]; readonly untilMs: number }[] = [];
   for (const item of account.pending) {
     say(item, chainMs, nowMs);
-    if (isOver(item) || nowMs < item.buryDueAtMs) continue;
+    if (isSeen(item) || nowMs < item.buryDueAtMs) continue;
     const versions = unburied(item);
     const untilMs = Math.max(...versions.map((one) => one.untilMs));
     if (versions.length > 0 && chainMs > untilMs + waiting.marginMs) due.push({ item, versions, untilMs });
@@ -69,8 +69,16 @@ export function bury(account: Account, nowMs: number, out: DeskEffect[]): void {
   out.push({ kind: "bury", ...named(account), wanted });
 }
 
-function isOver({ verdict, stopped, place, isDoubtful, view }: Item): boolean {
-  return verdict !== null || stopped !== "" || place !== null || isDoubtful || isToldOver(view);
+function isOver(item: Item): boolean {
+  return isSeen(item) || isToldOver(item.view);
+}
+
+/**
+ * A block has it, as far as this desk knows. An end that somebody told the signer and no node shows
+ * is none: such a version is looked for like any other, and may be dead.
+ */
+function isSeen({ verdict, stopped, place, isDoubtful }: Item): boolean {
+  return verdict !== null || stopped !== "" || place !== null || isDoubtful;
 }
 
 /** Versions that are out, and that our own nodes have not called dead. */
@@ -107,15 +115,19 @@ function waitOf(untilMs: number, marginMs: number): string {
 /** The nodes' word on one withdrawal's versions. */
 export function takeBuried(item: Item, { txHashes, answer }: Buried): void {
   // A place that turned up meanwhile is believed over it.
-  if (isOver(item)) return;
+  if (isSeen(item)) return;
   item.buryTrouble = answer.ok ? "" : answer.code;
   if (!answer.ok || !answer.isDead) return;
   for (const txHash of txHashes) item.dead.set(txHash, { block: answer.block, witnesses: answer.witnesses });
 }
 
 /** What the signer has yet to be told of, null when there is nothing. */
-export function death({ view, dead, place }: Item) {
+export function death({ view, dead, place, isAbsent }: Item) {
   if (place !== null) return null;
+  const newest = outVersions(view).at(-1);
+  // It was called dead, then in a block by a late answer, and is in none: the signer has to hear it.
+  if (view.state === "included" && isAbsent && newest !== undefined && isTold(newest.dead))
+    return { stage: "broadcast", outcome: "", txHash: newest.txHash, block: 0 } as const;
   for (const { txHash, dead: said } of outVersions(view)) {
     const found = dead.get(txHash);
     if (found === undefined || isTold(said)) continue;
@@ -147,7 +159,7 @@ export function renew(account: Account, nowMs: number, out: DeskEffect[]): void 
   for (const item of byPatience(account.pending, ({ openedAtMs }) => openedAtMs)) {
     const { view } = item;
     const isMoving = view.state === "released" || view.state === "broadcast";
-    if (!isMoving || isOver(item) || item.asking !== null || isAside(item, nowMs)) continue;
+    if (!isMoving || !item.isAbsent || isOver(item) || item.asking !== null || isAside(item, nowMs)) continue;
     const newest = view.versions.at(-1);
     if (newest === undefined || view.versions.some(({ dead }) => dead !== "both")) continue;
     if (newest.version >= versionsMax) item.waiting = "WITHDRAWAL_WAITS_FOR_PERSON";

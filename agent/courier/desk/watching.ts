@@ -110,6 +110,7 @@ export function takePlaces(book: Book, account: Account, found: readonly Looked[
     if (item === undefined || !account.flight.has(item) || item.verdict !== null) continue;
     items.push(item);
     item.isDoubtful = isDoubtful;
+    item.isAbsent = place === null && !isDoubtful;
     if (isDoubtful) item.waiting = doubt;
     else if (item.waiting === doubt) item.waiting = "";
     // Some nodes show it and some do not: neither out of the chain nor in it.
@@ -214,8 +215,8 @@ interface Observation {
 function observation(item: Item): Observation | null {
   const { verdict, place, sent, view } = item;
   if (verdict !== null) return { stage: "final", outcome: verdict.outcome, txHash: verdict.txHash, block: verdict.block };
-  // The signer takes nothing but another end in the place of one that it was told.
-  if (isToldOver(view)) return null;
+  // The signer takes nothing but another end in the place of one that it was told, or a death.
+  if (isToldOver(view)) return death(item);
   if (place !== null) return { stage: "included", outcome: "", txHash: place.txHash, block: place.block };
   const found = death(item);
   if (found !== null) return found;

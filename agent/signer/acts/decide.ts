@@ -27,9 +27,9 @@ export function decisionBody(transactionId: string, decision: Decision): RecordB
 
 /**
  * Ends what ran out before a token was bound, held or approved alike, or after every version was
- * dead (`hasRunOut`), and gives what it ended. Time
- * ends nothing in a recovery, nor what one has held: ledger and gateway may both have forgotten
- * that it was paid, and its end would say that it never will be.
+ * dead (`hasRunOut`), and gives what it ended. Time ends nothing in a recovery, nor what one has
+ * held: ledger and gateway may both have forgotten that it was paid, and its end would say that it
+ * never will be.
  * @public
  */
 export function expire(turn: Turn): readonly Withdrawal[] {

@@ -103,7 +103,7 @@ function loosenedIn(lane: string, old: Line, now: Line): readonly Looser[] {
   const { fees } = familyOf(now.get("network") ?? "");
   for (const name of ceilings) if (isAbove(now.get(name), old.get(name))) say(name, decimal);
   for (const name of feeCeilings) if (isAbove(now.get(name), old.get(name))) say(name, fees.decimal);
-  if (isAbove(now.get("maxTipGwei"), old.get("maxTipGwei"))) say("maxTipGwei", fees.tipDecimal);
+  if (isAbove(now.get("maxTip"), old.get("maxTip"))) say("maxTip", fees.tipDecimal);
   if (isAbove(old.get("delayMs"), now.get("delayMs"))) tell("delayMs", "newDestination.delayMinutes is shorter");
   // A list that was empty before can only have become tighter.
   for (const name of ["allow", "deny"])
@@ -118,7 +118,7 @@ function fieldsOf(limits: Limits): readonly (readonly [string, string | bigint |
     ["maxPerDay", limits.maxPerDayUnits],
     ["maxFee", limits.maxFeeUnits],
     ["maxFeePerDay", limits.maxFeePerDayUnits],
-    ["maxTipGwei", limits.maxTipUnits],
+    ["maxTip", limits.maxTipUnits],
     ["holdAbove", limits.holdAboveUnits],
     ["twoApproversAbove", limits.twoApproversAboveUnits],
     // Left out where there is none, so that a ledger of before says what it said.

@@ -1,7 +1,8 @@
 /** The limits of this run and their used parts, as a person reads them. Touches nothing. */
 import { formatAmount } from "../../../protocol/amount.ts";
 import { invariant } from "../../../protocol/fault.ts";
-import type { LimitView } from "../../socket/verbs.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
+import type { LimitView, SweepLimitView } from "../../socket/verbs.ts";
 import type { Policy } from "./policy.ts";
 
 /**
@@ -30,12 +31,32 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
       },
       maxFee: fee(limits.maxFeeUnits),
       maxFeePerDay: fee(limits.maxFeePerDayUnits),
-      maxTipGwei: formatAmount(limits.maxTipUnits, fees.tipDecimal),
+      maxTip: fees.tipUnit === "" ? "" : formatAmount(limits.maxTipUnits, fees.tipDecimal),
+      tipUnit: fees.tipUnit,
       allow: limits.allow.size,
       deny: limits.deny.size,
       usedInHour: amount(used.hourUnits),
       usedInDay: amount(used.dayUnits),
       usedFeesInDay: fee(used.feesUnits),
+      sweeps: sweepsInForce(policy, currency, fee, nowMs),
     };
   });
+}
+
+function sweepsInForce(policy: Policy, currency: string, fee: (units: bigint) => string, nowMs: number): SweepLimitView | null {
+  const sweepLane = laneOf({ mode: "sweep", currency });
+  const topUpLane = laneOf({ mode: "topup", currency });
+  const sweep = policy.limitsOf(sweepLane);
+  const topUp = policy.limitsOf(topUpLane);
+  if (sweep === undefined || topUp === undefined) return null;
+  const topUpsUsed = policy.usedAt(topUpLane, nowMs);
+  return {
+    maxFee: fee(sweep.maxFeeUnits),
+    maxFeePerDay: fee(sweep.maxFeePerDayUnits),
+    usedFeesInDay: fee(policy.usedAt(sweepLane, nowMs).feesUnits),
+    maxTopUp: fee(topUp.maxPerWithdrawalUnits),
+    maxTopUpPerDay: fee(topUp.maxPerDayUnits),
+    usedTopUpsInDay: fee(topUpsUsed.dayUnits),
+    usedTopUpFeesInDay: fee(topUpsUsed.feesUnits),
+  };
 }

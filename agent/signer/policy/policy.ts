@@ -123,6 +123,11 @@ export class Policy {
     return [...this.#rules.limits].filter(([lane]) => this.#rules.assets.has(lane));
   }
 
+  /** The limits of a currency, or of the lane of its sweeps or top-ups. */
+  limitsOf(lane: string): Limits | undefined {
+    return this.#rules.limits.get(lane);
+  }
+
   /**
    * The sums that the limits are held against as of `nowMs`: the larger of approved and bound. Base
    * units, fees in those of the fee coin.

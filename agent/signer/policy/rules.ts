@@ -41,12 +41,6 @@ export interface Limits {
 }
 
 /**
- * Above what blocks asked for in the worst hours of Ethereum for a plain payment; other chains ask
- * for less, or say so.
- */
-const maxTipGweiDefault = "50";
-
-/**
  * The settings that policy decides by.
  * @public
  */
@@ -104,12 +98,12 @@ const anyUnits = 2n ** 256n;
  * wallet's own accounts and nowhere else, so nobody is asked and no list counts.
  */
 function ownLimits(
-  { sweeps = {}, maxFee, maxFeePerDay, maxTipGwei }: PolicySettings,
+  { sweeps = {}, maxFee, maxFeePerDay, maxTip }: PolicySettings,
   path: string,
   { currency, family }: Asset,
 ): readonly (readonly [string, Limits])[] {
   if (sweeps.allowed === false) return [];
-  const { decimal, tipDecimal } = family.fees;
+  const { decimal, tipDecimal, tipMax } = family.fees;
   const fees = (field: string, text: string): bigint => unitsAt(`${path}.${field}`, text, decimal);
   const sweep: Limits = {
     maxPerWithdrawalUnits: anyUnits,
@@ -117,7 +111,7 @@ function ownLimits(
     maxPerDayUnits: anyUnits,
     maxFeeUnits: fees("maxFee", sweeps.maxFee ?? maxFee),
     maxFeePerDayUnits: fees("maxFeePerDay", sweeps.maxFeePerDay ?? maxFeePerDay),
-    maxTipUnits: unitsAt(`${path}.maxTipGwei`, maxTipGwei ?? maxTipGweiDefault, tipDecimal),
+    maxTipUnits: unitsAt(`${path}.maxTip`, maxTip ?? tipMax, tipDecimal),
     ...{
       holdAboveUnits: null,
       twoApproversAboveUnits: null,
@@ -148,7 +142,7 @@ function limitsOf(policy: PolicySettings, path: string, { decimal, family }: Ass
     maxPerDayUnits: units("maxPerDay", policy.maxPerDay),
     maxFeeUnits: fees("maxFee", policy.maxFee),
     maxFeePerDayUnits: fees("maxFeePerDay", policy.maxFeePerDay),
-    maxTipUnits: unitsAt(`${path}.maxTipGwei`, policy.maxTipGwei ?? maxTipGweiDefault, family.fees.tipDecimal),
+    maxTipUnits: unitsAt(`${path}.maxTip`, policy.maxTip ?? family.fees.tipMax, family.fees.tipDecimal),
     holdAboveUnits: policy.holdAbove === undefined ? null : units("holdAbove", policy.holdAbove),
     twoApproversAboveUnits: policy.twoApproversAbove === undefined ? null : units("twoApproversAbove", policy.twoApproversAbove),
     resignAboveUnits: policy.resignAbove === undefined ? null : units("resignAbove", policy.resignAbove),

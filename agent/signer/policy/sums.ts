@@ -89,7 +89,8 @@ export class Sums {
       }
       case "REFUSED":
       case "EXPIRED": {
-        // Both come before any INTENT only, so the amount can no longer be paid and stops counting.
+        // The amount can no longer be paid and stops counting as approved. What was bound, and is
+        // dead by what others say, counts on as bound.
         const windows = this.of(currency);
         windows.hour.remove(record.transactionId);
         windows.day.remove(record.transactionId);

@@ -196,9 +196,14 @@ export class Book {
     return found;
   }
 
-  /** The gateway says that these versions are dead. */
-  bury(record: Extract<LedgerRecord, { kind: "DEAD" }>): void {
-    for (const transactionId of this.alive(new Set(record.txHashes)).keys()) applyDead(this.#openOne(transactionId), record);
+  /** The gateway says that these versions are dead. Gives the withdrawals, and where each was. */
+  bury(record: Extract<LedgerRecord, { kind: "DEAD" }>): readonly { readonly withdrawal: Withdrawal; readonly from: State }[] {
+    return [...this.alive(new Set(record.txHashes)).keys()].map((transactionId) => {
+      const withdrawal = this.#openOne(transactionId);
+      const from = withdrawal.state;
+      this.#moved(withdrawal, () => applyDead(withdrawal, record));
+      return { withdrawal, from };
+    });
   }
 
   /** What closed since the newest checkpoint, as the next one's rows. */

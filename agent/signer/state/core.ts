@@ -229,7 +229,9 @@ export class Core {
         for (const transactionId of this.book.end(record)) this.policy.voidApproval(transactionId);
         return;
       case "DEAD":
-        this.book.bury(record);
+        for (const { withdrawal, from } of this.book.bury(record)) {
+          this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
+        }
         return;
       case "PAUSED":
         this.#paused = record.paused ? { at: record.at, approver: record.approver } : null;

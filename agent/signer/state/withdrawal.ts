@@ -11,9 +11,10 @@
  * ledger (opening.ts) begins with what was bound as quarantined: policy judges it anew at the
  * greeting. Its approval leads back to intent, signed or released, as far as its versions had come;
  * a no of policy leaves it for a person. Where versions end by waiting and every one is dead, what
- * is released, broadcast or quarantined goes to expired as well (`endsUnpaid`). Paid, reverted, lost and cancelled are the courier's word,
- * and another may take their place, until the gateway has said that the withdrawal ended
- * (`isOver`). Until then its slot can still get versions. A quarantined one gets cancels alone.
+ * is released, broadcast or quarantined goes to expired as well (`endsUnpaid`). Paid, reverted, lost
+ * and cancelled are the courier's word, and another may take their place, until the gateway has said
+ * that the withdrawal ended (`isOver`). Until then its slot can still get versions, and an end of a
+ * version that is dead by both words leads back to released. A quarantined one gets cancels alone.
  *
  * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  lost  cancelled
  * requested  approved  held  refused  expired  .          .          .          .          .         .     .         .     .
@@ -305,6 +306,21 @@ function observe(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "
 
 function sayDead(withdrawal: Withdrawal, version: number, by: "gateway" | "courier"): void {
   change(withdrawal, version, (old) => ({ ...old, dead: old.dead === undefined || old.dead === by ? by : "both" }));
+  refute(withdrawal);
+}
+
+/**
+ * An end that a courier told of a version which then died was a lie: the withdrawal is open again,
+ * and gets another version or ends unpaid.
+ */
+function refute(withdrawal: Withdrawal): void {
+  const { observed, versions, isEnded, state } = withdrawal;
+  if (isEnded || observed?.stage !== "final" || !ended.has(state)) return;
+  if (!versions.some(({ txHash, dead }) => txHash === observed.txHash && dead === "both")) return;
+  withdrawal.state = "released";
+  withdrawal.observed = null;
+  withdrawal.endSeq = 0;
+  withdrawal.isEndHeard = false;
 }
 
 /**

@@ -1,0 +1,65 @@
+/** What the gateway's database says, read from copies of it while the gateway runs. */
+import { join } from "node:path";
+import { askCopy } from "../faults/gateway-folder.ts";
+
+/** A deposit request, a sweep or a top-up. */
+export interface RecordRow {
+  readonly id: string;
+  readonly operation: "deposit" | "sweep" | "topup";
+  readonly status: 0 | 1 | 2;
+  readonly stage: string;
+  readonly code: string;
+  readonly late: 0 | 1;
+  readonly currency: string;
+  readonly amountUnits: string;
+  readonly depositAddress: string;
+  readonly receiverAddress: string;
+  readonly txHash: string;
+}
+
+export interface CreditRow {
+  readonly address: string;
+  readonly currency: string;
+  readonly units: string;
+  readonly final: 0 | 1;
+}
+
+export interface HoldingRow {
+  readonly address: string;
+  readonly currency: string;
+  readonly units: string;
+}
+
+export class GatewayRecords {
+  readonly #database: string;
+
+  constructor(dir: string) {
+    this.#database = join(dir, "gateway", "gateway.db");
+  }
+
+  now(): readonly RecordRow[] {
+    return askCopy(
+      this.#database,
+      `SELECT id, operation, status, stage, code, late, currency, amountUnits, depositAddress, receiverAddress, txHash
+         FROM transactions WHERE operation IN ('deposit', 'sweep', 'topup')`,
+    );
+  }
+
+  holdings(): readonly HoldingRow[] {
+    return askCopy(this.#database, "SELECT address, currency, units FROM holdings");
+  }
+
+  /** Every payment that was credited, but for what the wallet sent to itself. */
+  credits(): readonly CreditRow[] {
+    return askCopy(this.#database, "SELECT address, currency, units, final FROM payments");
+  }
+
+  /** Why what lies on an address stays there. */
+  notes(): readonly { readonly address: string; readonly currency: string; readonly reason: string }[] {
+    return askCopy(this.#database, "SELECT address, currency, reason FROM sweepNotes");
+  }
+
+  alarms(): readonly { readonly act: string; readonly subject: string; readonly detail: string }[] {
+    return askCopy(this.#database, "SELECT act, subject, detail FROM audit WHERE actor = 'watcher'");
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * The shapes that deposits come in, and a plan of many by a seed: each shape several times, in an
+ * order of chance. What a shape must come to is said here by a rule; how much it came to is read
+ * from the chain alone.
+ */
+import { type Random, shuffled } from "../faults/tally.ts";
+
+/** What is paid: the chain's coin, its token, the token with a fee, and what only has a name. */
+export type Asset = "coin" | "token" | "fee" | "lookAlike";
+
+/** One payment in a transaction, to the request with this place in its item, or to nobody known. */
+export interface Pay {
+  readonly asset: Asset;
+  readonly permille?: number; // of what was asked; 1000 unless told
+  readonly units?: bigint; // instead
+  readonly to?: number | "nobody"; // 0 unless told
+}
+
+/** When a transaction is due: at once, or when the record shows this. */
+export type Due = "now" | "partial" | "completed" | "sweeping" | "expired";
+
+/** One transaction. */
+export interface Sending {
+  readonly due?: Due;
+  readonly pays: readonly Pay[];
+  readonly byContract?: boolean; // one that pays everybody in the list
+  readonly fails?: boolean; // in a block, without effect
+}
+
+export interface Shape {
+  readonly name: string;
+  readonly asked: "coin" | "token" | "fee";
+  readonly requests?: number; // 1 unless told
+  readonly sendings: readonly Sending[];
+  readonly ends: "completed" | "expired";
+  readonly isLate?: boolean; // money comes after the end
+}
+
+const all = (asset: Asset, rest: Partial<Pay> = {}): Pay => ({ asset, ...rest });
+const dust = { coin: 7n, token: 3n };
+
+/** The same in coin and in token. */
+function inBoth(name: string, ends: Shape["ends"], sendings: (asset: "coin" | "token") => readonly Sending[]): readonly Shape[] {
+  return (["coin", "token"] as const).map((asked) => ({ name: `${asked} ${name}`, asked, sendings: sendings(asked), ends }));
+}
+
+const late = (shape: Shape): Shape => ({ ...shape, isLate: true });
+
+export const shapes: readonly Shape[] = [
+  ...inBoth("exact", "completed", (asset) => [{ pays: [all(asset)] }]),
+  ...inBoth("too much", "completed", (asset) => [{ pays: [all(asset, { permille: 1_500 })] }]),
+  ...inBoth("in two parts", "completed", (asset) => [
+    { pays: [all(asset, { permille: 400 })] },
+    { due: "partial", pays: [all(asset, { permille: 600 })] },
+  ]),
+  ...inBoth("twice", "completed", (asset) => [{ pays: [all(asset)] }, { due: "completed", pays: [all(asset)] }]).map(late),
+  ...inBoth("more during its sweep", "completed", (asset) => [
+    { pays: [all(asset)] },
+    { due: "sweeping", pays: [all(asset, { permille: 700 })] },
+  ]).map(late),
+  ...inBoth("too little", "expired", (asset) => [{ pays: [all(asset, { permille: 600 })] }]),
+  ...inBoth("dust", "expired", (asset) => [{ pays: [all(asset, { units: dust[asset] })] }]),
+  ...inBoth("late", "expired", (asset) => [{ due: "expired", pays: [all(asset)] }]).map(late),
+  ...inBoth("to an unknown address", "expired", (asset) => [{ pays: [all(asset, { to: "nobody" })] }]),
+  ...inBoth("in the other currency", "expired", (asset) => [{ pays: [all(asset === "coin" ? "token" : "coin")] }]),
+  ...inBoth("three in one transaction", "completed", (asset) => [
+    { byContract: true, pays: [0, 1, 2].map((to) => all(asset, { to })) },
+  ]).map((shape) => ({ ...shape, requests: 3 })),
+  ...inBoth("by a contract and by transfer", "completed", (asset) => [
+    { byContract: true, pays: [all(asset, { permille: 350 })] },
+    { pays: [all(asset, { permille: 650 })] },
+  ]),
+  {
+    ...{ name: "token twice in one transaction", asked: "token", ends: "completed" },
+    sendings: [{ byContract: true, pays: [all("token", { permille: 300 }), all("token", { permille: 700 })] }],
+  },
+  {
+    ...{ name: "token that fails, and again", asked: "token", ends: "completed" },
+    sendings: [{ fails: true, pays: [all("token")] }, { pays: [all("token")] }],
+  },
+  { name: "token of the same name", asked: "token", ends: "expired", sendings: [{ pays: [all("lookAlike")] }] },
+  { name: "token with a fee, short", asked: "fee", ends: "expired", sendings: [{ pays: [all("fee")] }] },
+  { name: "token with a fee, enough", asked: "fee", ends: "completed", sendings: [{ pays: [all("fee", { permille: 1_020 })] }] },
+];
+
+/** What was asked for is between these, in base units. */
+export interface Range {
+  readonly least: bigint;
+  readonly most: bigint;
+}
+
+export interface Item {
+  readonly shape: Shape;
+  readonly askedUnits: bigint;
+}
+
+export function shareOf(units: bigint, permille: number): bigint {
+  return (units * BigInt(permille)) / 1_000n;
+}
+
+/**
+ * So many requests, as near as the shapes allow, never fewer. Each shape comes before any comes
+ * again; what has to wait for its request's end is begun first.
+ */
+export function planOf(
+  random: Random,
+  requests: number,
+  asked: Readonly<Record<Shape["asked"], Range>>,
+  taken: readonly Shape[] = shapes,
+): readonly Item[] {
+  const items: Item[] = [];
+  let count = 0;
+  for (let round: readonly Shape[] = []; count < requests; round = round.slice(1)) {
+    if (round.length === 0) round = shuffled(random, taken);
+    const shape = round[0] as Shape;
+    const { least, most } = asked[shape.asked];
+    // Of a thousand parts each is whole: the shares of a shape make up what was asked.
+    const askedUnits = ((least + BigInt(Math.floor(random() * Number(most - least)))) / 1_000n) * 1_000n;
+    items.push({ shape, askedUnits });
+    count += shape.requests ?? 1;
+  }
+  const isLate = ({ shape }: Item): boolean => shape.sendings.some(({ due }) => due === "expired");
+  return [...items.filter(isLate), ...items.filter((item) => !isLate(item))];
+}
+
+/** Shapes that end by themselves, without a request's time being over. */
+export const untimed: readonly Shape[] = shapes.filter(({ ends }) => ends === "completed");

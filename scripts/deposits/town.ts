@@ -1,0 +1,83 @@
+/**
+ * What the run asks of a family's chain and of the people who pay there. Each family's town reads
+ * its chain by itself, with no code of agent or gateway.
+ */
+import type { Random } from "../faults/tally.ts";
+import type { Asset, Range, Shape } from "./shapes.ts";
+
+/** One payment of a transaction, with the address it goes to. */
+export interface Paying {
+  readonly asset: Asset;
+  readonly units: bigint;
+  readonly to: string;
+}
+
+/** One transaction. */
+export interface Transaction {
+  readonly pays: readonly Paying[];
+  readonly byContract: boolean;
+  readonly fails: boolean;
+}
+
+/** By currency, at one address. */
+export type Units = ReadonlyMap<string, bigint>;
+
+/** A transaction of an address for deposits, in a final block. */
+export interface Left {
+  readonly txHash: string;
+  readonly from: string;
+  readonly to: string; // who got it
+  readonly currency: string;
+  readonly units: bigint;
+}
+
+/** What the final chain says, read at the end and at one block. */
+export interface FinalChain {
+  /** What was paid in from outside, by address; every address in lower case where case says nothing. */
+  readonly arrived: ReadonlyMap<string, Units>;
+  /** What lies there. */
+  readonly held: ReadonlyMap<string, Units>;
+  readonly hot: Units;
+  readonly left: readonly Left[];
+  /** Coin that the wallet's own transactions burned as fees. */
+  readonly feesUnits: bigint;
+}
+
+export interface Reorganised {
+  readonly blocks: number;
+  readonly again: number; // payments that came into another block, under the same id
+  readonly anew: number; // made again under another id
+  readonly lost: number; // that never come
+}
+
+export interface Town {
+  readonly coin: { readonly id: string; readonly decimal: number };
+  /** Currency id by what is paid; nothing serves the one that only has a name. */
+  readonly currencies: Readonly<Record<Exclude<Asset, "lookAlike">, string>>;
+  readonly asked: Readonly<Record<Shape["asked"], Range>>;
+  readonly decimals: Readonly<Record<string, number>>; // by currency
+  /** By currency: from so much on an address is swept, once its request has ended. */
+  readonly sweptFrom: Readonly<Record<string, bigint>>;
+  /** Hands a transaction to the chain. */
+  send(transaction: Transaction): Promise<void>;
+  /**
+   * Another branch takes the place of the newest blocks that are not final; some payments never
+   * come again where `loses` says so.
+   */
+  reorganise(random: Random, loses: boolean): Promise<Reorganised>;
+  /** Addresses that a reorganisation took a payment from for ever. */
+  readonly robbed: ReadonlySet<string>;
+  newAddress(): string;
+  /** Resolves when everything sent is final. */
+  settled(): Promise<void>;
+  read(addresses: readonly string[], hotAddress: string): Promise<FinalChain>;
+  /** As `read` writes an address. */
+  nameOf(address: string): string;
+}
+
+/** As the interface writes amounts. */
+export function decimalText(units: bigint, decimal: number): string {
+  const digits = units.toString().padStart(decimal + 1, "0");
+  const rest = digits.slice(-decimal).replace(/0+$/, "");
+  return `${digits.slice(0, -decimal)}${rest === "" ? "" : `.${rest}`}`;
+}

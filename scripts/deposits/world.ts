@@ -1,0 +1,250 @@
+/**
+ * Deposits of every shape through the real gateway with a paired agent, on a chain that reorganises,
+ * while processes are killed: asked for, paid, credited, swept. At the end `judge.ts` holds what
+ * gateway and agent did against the chain.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Random, seeded } from "../faults/tally.ts";
+import { until } from "../processes.ts";
+import { type Rig, settle } from "../rig.ts";
+import { createShop } from "../shop.ts";
+import { type Figures, judge, type Request } from "./judge.ts";
+import { Killer } from "./killer.ts";
+import { GatewayRecords, type RecordRow } from "./records.ts";
+import { type Due, type Item, type Pay, planOf, shapes, shareOf, untimed } from "./shapes.ts";
+import { decimalText, type Paying, type Town } from "./town.ts";
+
+export interface DepositFaults {
+  readonly deposits: number;
+  readonly kills: number;
+  readonly seed: string;
+  /** Else only what completes by itself, so that nobody waits for the end of a request's time. */
+  readonly untilExpired: boolean;
+  readonly say: (line: string) => void;
+}
+
+export interface DepositReport extends Figures {
+  readonly family: string;
+  readonly deposits: number;
+  readonly payments: number; // transactions that people sent
+  readonly kills: Readonly<Record<string, number>>;
+  readonly reorganisations: number;
+  readonly blocksReplaced: number;
+  readonly paymentsMoved: number; // into another block
+  readonly paymentsAnew: number;
+  readonly paymentsLost: number;
+  readonly seconds: number;
+}
+
+/** What the gateway's time for a deposit is; late payments wait so long. */
+export const depositMinutes = 3;
+const askedAtOnce = 6;
+const recordsMs = 700;
+/** An answer comes within so long. */
+const patienceMs = 180_000;
+/** So long nothing moves where a payment's end is waited for; then what is open stays open. */
+const stillMs = 900_000;
+
+export class DepositsWorld {
+  readonly #faults: DepositFaults;
+  readonly #family: string;
+  readonly #town: Town;
+  readonly #rig: Rig;
+  readonly #hotAddress: string;
+  readonly #records: GatewayRecords;
+  readonly #random: Random;
+  readonly #requests: Request[] = [];
+  readonly #shop: ReturnType<typeof createShop>;
+  #rows: readonly RecordRow[] = [];
+  #byId: ReadonlyMap<string, RecordRow> = new Map();
+  #payments = 0;
+  #reorganised = { times: 0, blocks: 0, again: 0, anew: 0, lost: 0 };
+  #isOver = false;
+
+  constructor(family: string, town: Town, rig: Rig, hotAddress: string, faults: DepositFaults) {
+    this.#family = family;
+    this.#town = town;
+    this.#rig = rig;
+    this.#hotAddress = hotAddress;
+    this.#faults = faults;
+    this.#records = new GatewayRecords(rig.dir);
+    this.#random = seeded(`${faults.seed}/${family}`);
+    this.#shop = createShop(rig);
+  }
+
+  async play(): Promise<DepositReport> {
+    const { deposits, kills, seed, say } = this.#faults;
+    const startedAt = performance.now();
+    const items = planOf(this.#random, deposits, this.#town.asked, this.#faults.untilExpired ? shapes : untimed);
+    const total = items.reduce((sum, { shape }) => sum + (shape.requests ?? 1), 0);
+    // What is on the chain by now stays there, whatever is replaced.
+    await this.#town.settled();
+    await settle(this.#rig.anvil.url, 8);
+    const killer = new Killer(this.#rig, seeded(`${seed}/${this.#family}/kills`), kills);
+    const looking = this.#look();
+    const reorganising = this.#reorganise();
+    const killing = killer.play(() => this.#progress(total));
+    const paying = this.#payAll(items);
+    await Promise.race([Promise.all([paying, killing]), reorganising, looking]);
+    say(`${this.#family}: ${this.#requests.length} requests paid, ${killer.count} kills; waiting for their ends`);
+    await this.#untilEnded();
+    this.#isOver = true;
+    await Promise.all([looking, reorganising]);
+    await this.#town.settled();
+    const { violations, ...figures } = await judge({
+      ...{ town: this.#town, rig: this.#rig, hotAddress: this.#hotAddress, records: this.#records, requests: this.#requests },
+    });
+    const { times, blocks, again, anew, lost } = this.#reorganised;
+    return {
+      ...{ family: this.#family, deposits: this.#requests.length, payments: this.#payments, kills: killer.killed },
+      ...{ reorganisations: times, blocksReplaced: blocks, paymentsMoved: again, paymentsAnew: anew, paymentsLost: lost },
+      ...figures,
+      seconds: Math.round((performance.now() - startedAt) / 1_000),
+      violations: [
+        ...violations,
+        ...(this.#requests.length === total ? [] : [`${this.#requests.length} of ${total} requests were made`]),
+      ],
+    };
+  }
+
+  /** Half of the way are the requests, half their ends and the sweeps. */
+  #progress(total: number): number {
+    const ended = this.#rows.filter(({ operation, status }) => operation === "deposit" && status !== 0).length;
+    const swept = this.#rows.filter(({ operation, status }) => operation === "sweep" && status === 1).length;
+    const parts = [this.#requests.length, ended, swept * 1.5];
+    return parts.reduce((sum, one) => sum + Math.min(one / total, 1), 0) / parts.length;
+  }
+
+  async #look(): Promise<void> {
+    while (!this.#isOver) {
+      await sleep(recordsMs);
+      try {
+        this.#rows = this.#records.now();
+        this.#byId = new Map(this.#rows.map((row) => [row.id, row]));
+      } catch {
+        // The copy was made while a start tidied up: the next one is another.
+      }
+    }
+  }
+
+  async #reorganise(): Promise<void> {
+    const random = seeded(`${this.#faults.seed}/${this.#family}/reorganisations`);
+    while (!this.#isOver) {
+      await sleep(1_500 + random() * 2_500);
+      const { blocks, again, anew, lost } = await this.#town.reorganise(random, this.#faults.untilExpired);
+      const before = this.#reorganised;
+      this.#reorganised = {
+        ...{ times: before.times + (blocks > 0 ? 1 : 0), blocks: before.blocks + blocks },
+        ...{ again: before.again + again, anew: before.anew + anew, lost: before.lost + lost },
+      };
+      this.#payments += anew;
+    }
+  }
+
+  async #payAll(items: readonly Item[]): Promise<void> {
+    let next = 0;
+    const rests: Promise<void>[] = [];
+    const lane = async (): Promise<void> => {
+      while (next < items.length) {
+        const number = next;
+        next += 1;
+        const item = items[number] as Item;
+        const requests = await this.#ask(item, number);
+        // What is due later does not hold the next request up.
+        rests.push(this.#pay(item, requests));
+        await sleep(this.#random() * 900);
+      }
+    };
+    await Promise.all(Array.from({ length: askedAtOnce }, lane));
+    await Promise.all(rests);
+  }
+
+  /** Again and again until it is answered. */
+  async #ask({ shape, askedUnits }: Item, number: number): Promise<readonly Request[]> {
+    const currency = this.#town.currencies[shape.asked];
+    const amount = decimalText(askedUnits, this.#town.decimals[currency] ?? 0);
+    const made: Request[] = [];
+    for (let place = 0; place < (shape.requests ?? 1); place += 1) {
+      const orderId = `${number}-${place}`;
+      const request = await until(
+        `an answer to deposit request ${orderId}`,
+        patienceMs,
+        async () => ({ shape, askedUnits, currency, ...(await this.#made(currency, amount, orderId)) }),
+        () => this.#rig.gateway?.output().slice(-2_000) ?? "",
+        300,
+      );
+      made.push(request);
+      this.#requests.push(request);
+    }
+    return made;
+  }
+
+  async #made(currency: string, amount: string, orderId: string): Promise<{ id: string; address: string }> {
+    const { transactionId, address } = await this.#shop.deposit(currency, amount, orderId);
+    return { id: transactionId, address };
+  }
+
+  async #pay({ shape, askedUnits }: Item, requests: readonly Request[]): Promise<void> {
+    for (const { due = "now", pays, byContract = false, fails = false } of shape.sendings) {
+      await this.#due(due, requests[0] as Request);
+      const paying = pays.map((pay): Paying => {
+        const to = pay.to === "nobody" ? this.#town.newAddress() : (requests[pay.to ?? 0] as Request).address;
+        return { asset: pay.asset, to, units: this.#unitsOf(pay, shape, askedUnits) };
+      });
+      await this.#town.send({ pays: paying, byContract, fails });
+      this.#payments += 1;
+    }
+  }
+
+  /** Of another currency than what was asked for, an amount of that one's own size. */
+  #unitsOf({ asset, permille = 1_000, units }: Pay, shape: Item["shape"], askedUnits: bigint): bigint {
+    if (units !== undefined) return units;
+    const isOther = asset !== "lookAlike" && asset !== shape.asked;
+    return shareOf(isOther ? this.#town.asked[asset].least * 3n : askedUnits, permille);
+  }
+
+  async #due(due: Due, { id, address }: Request): Promise<void> {
+    if (due === "now") return;
+    const isSwept = (): boolean =>
+      this.#rows.some(({ operation, depositAddress }) => operation === "sweep" && depositAddress === address);
+    const isDue = (): boolean => {
+      const row = this.#byId.get(id);
+      // A payment that a reorganisation took makes no request partial or Completed.
+      if (row === undefined) return false;
+      if (row.status === 2) return true;
+      if (due === "partial") return row.stage === "partial";
+      if (due === "sweeping") return isSwept();
+      return due !== "expired" && row.status === 1;
+    };
+    await until(
+      `request ${id} ${due}`,
+      depositMinutes * 60_000 + patienceMs,
+      async () => (isDue() ? true : undefined),
+      () => "",
+      300,
+    );
+  }
+
+  /** Until no request, sweep or top-up is open and nothing is worth a sweep, as long as anything moves. */
+  async #untilEnded(): Promise<void> {
+    let [seen, seenAt] = ["", performance.now()];
+    while (performance.now() - seenAt < stillMs) {
+      await sleep(1_000);
+      const open = this.#rows.filter(({ status }) => status === 0).length;
+      const worth = this.#worth();
+      if (open === 0 && worth === 0) return;
+      const now = `${open} ${worth} ${this.#rows.length}`;
+      if (now !== seen) [seen, seenAt] = [now, performance.now()];
+    }
+  }
+
+  #worth(): number {
+    try {
+      const { sweptFrom } = this.#town;
+      const least = ({ currency }: { currency: string }): bigint | undefined => sweptFrom[currency];
+      return this.#records.holdings().filter((row) => BigInt(row.units) >= (least(row) ?? 10n ** 40n)).length;
+    } catch {
+      return -1; // as above
+    }
+  }
+}

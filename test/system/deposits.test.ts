@@ -1,0 +1,24 @@
+/**
+ * A short run of `npm run deposits` on each family; the long one is in docs/reliability.md. Only
+ * shapes that complete by themselves: the others wait for the end of a request's time.
+ */
+import { expect, it } from "vitest";
+import { familyNames, playFamily } from "../../scripts/deposits/families.ts";
+import { startsTheBuild } from "../support/built.ts";
+
+startsTheBuild();
+
+it.each(familyNames)(
+  "deposits on %s are credited as the final chain has them, through reorganisations and kill -9",
+  {
+    timeout: 300_000,
+  },
+  async (family) => {
+    const report = await playFamily(family, { deposits: 18, kills: 3, seed: "short", untilExpired: false, say: () => undefined });
+    expect(report.violations).toEqual([]);
+    expect(report.credited).toEqual(report.arrived);
+    expect(Object.values(report.kills).reduce((sum, one) => sum + one, 0)).toBe(3);
+    expect(report.deposits).toBeGreaterThanOrEqual(18);
+    expect(report.ends).toEqual({ completed: report.deposits });
+  },
+);

@@ -1,0 +1,204 @@
+/**
+ * Payouts on Tron through the real agent and gateway, processes of their own, to the stand-in for
+ * java-tron, another one: TRX and a token are paid once, and what the chain let expire is signed
+ * again when both sides have called it dead. The courier is killed between any two steps.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { TronWeb } from "tronweb";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { run, until } from "../../scripts/processes.ts";
+import { projectRoot, type Rig, startRig } from "../../scripts/rig.ts";
+import { createShop, type Shop } from "../../scripts/shop.ts";
+import { startTronProcess, type TronProcess } from "../../scripts/tron-node/process.ts";
+import { startsTheBuild } from "../support/built.ts";
+import { inhabitant, usdt } from "../support/tron-town.ts";
+
+const waitMs = 60_000;
+const policy = { maxPerWithdrawal: "1000", maxPerHour: "9000", maxPerDay: "9000", maxFee: "60", maxFeePerDay: "900" };
+
+interface Shown {
+  readonly state: string;
+  readonly versions: readonly { readonly txHash: string; readonly dead?: string; readonly raw?: string }[];
+}
+
+startsTheBuild();
+
+describe("an agent with a chain of Tron", () => {
+  let node: TronProcess;
+  let rig: Rig;
+  let shop: Shop;
+  let hot = "";
+
+  const ask = async (path: string, asked: object): Promise<Record<string, unknown>> => {
+    const answer = await fetch(`${node.urls[0]}/${path}`, { method: "POST", body: JSON.stringify(asked) });
+    return (await answer.json()) as Record<string, unknown>;
+  };
+  const balanceSun = async (address: string): Promise<number> =>
+    ((await ask("walletsolidity/getaccount", { address: TronWeb.address.toHex(address) })) as { balance?: number }).balance ?? 0;
+  const tokenUnits = async (address: string): Promise<bigint> => {
+    const hex = TronWeb.address.toHex(address);
+    const { constant_result } = (await ask("walletsolidity/triggerconstantcontract", {
+      ...{ owner_address: hex, contract_address: TronWeb.address.toHex(usdt) },
+      ...{ function_selector: "balanceOf(address)", parameter: hex.slice(2).padStart(64, "0") },
+    })) as { constant_result: string[] };
+    return BigInt(`0x${constant_result[0]}`);
+  };
+  const said = (): string => `${rig.crypto?.output().slice(-3_000)}\n${rig.gateway?.output().slice(-1_000)}`;
+
+  async function order(currency: string, amount: string, receiver: string, orderId: string): Promise<string> {
+    const asked = { currency, amount, receiver, orderId };
+    let last = "";
+    return until(
+      `an answer to ${orderId}`,
+      waitMs,
+      async () => {
+        const answer = await shop.autoWithdraw(asked);
+        last = JSON.stringify(answer);
+        return answer.transactionId === "" ? undefined : answer.transactionId;
+      },
+      () => last,
+    );
+  }
+
+  async function shown(id: string): Promise<Shown> {
+    const { output } = await rig.cli("show", id, "--json");
+    return (JSON.parse(output) as { withdrawal: Shown }).withdrawal;
+  }
+
+  /** The ledger as it stands; with `mines`, a block each time that it is looked at. */
+  function becomes(id: string, what: string, is: (one: Shown) => boolean, mines = false): Promise<Shown> {
+    let last = "";
+    return until(
+      `${id} ${what}`,
+      waitMs,
+      async () => {
+        if (mines) await node.control("mine");
+        const one = await shown(id);
+        last = JSON.stringify({ state: one.state, versions: one.versions.map(({ txHash, dead }) => [txHash, dead]) });
+        return is(one) ? one : undefined;
+      },
+      () => `${last}\n${said()}`,
+    );
+  }
+
+  /** Blocks until the gateway calls it Completed. */
+  function completes(id: string): Promise<{ txHash: string }> {
+    return until(
+      `${id} is Completed`,
+      waitMs,
+      async () => {
+        await node.control("mine");
+        const found = await shop.transaction(id);
+        return found.status === 1 ? found : undefined;
+      },
+      said,
+    );
+  }
+
+  async function killCourier(): Promise<void> {
+    const pid = await until("a running courier", waitMs, async () => rig.courierPid(), said);
+    process.kill(pid, "SIGKILL");
+    await until("another courier", waitMs, async () => {
+      const other = rig.courierPid();
+      return other !== undefined && other !== pid ? true : undefined;
+    });
+  }
+
+  beforeAll(async () => {
+    // Its clock is behind ours: no decision may go by the machine's time.
+    const options = { fronts: [{}, {}], startAtMs: Date.now() - 3_600_000 };
+    node = await startTronProcess(options, join(projectRoot, "dist", "scripts", "tron-node", "command.js"));
+    await node.control("deploy", { address: usdt, kind: "usdt", name: "Tether USD", symbol: "USDT", decimals: 6 });
+    const common = { chain: "tron", decimal: 6, minPaymentAmount: "1", minWithdrawAmount: "0.1", market: "" };
+    rig = await startRig({
+      alsoServes: {
+        chains: { tron: { family: "tron", chainId: node.chainId, nodes: node.urls, confirmations: "finalized" } },
+        currencies: {
+          trx: { ...common, name: "TRON", symbol: "TRX" },
+          "usdt-trc20": { ...common, name: "Tether USD", symbol: "USDT", contract: usdt },
+        },
+      },
+    });
+    const config = JSON.parse(readFileSync(rig.configPath, "utf8")) as { policy: Record<string, object> };
+    for (const currency of ["trx", "usdt-trc20"]) config.policy[currency] = policy;
+    writeFileSync(rig.configPath, JSON.stringify(config), { mode: 0o600 });
+    await rig.startGateway();
+    const paired = await rig.pair();
+    expect(paired.code, paired.output).toBe(0);
+    hot = /T[1-9A-HJ-NP-Za-km-z]{33}/.exec((await rig.cli("address", "trx")).output)?.[0] ?? "";
+    await node.control("fund", { address: hot, sun: "1000000000" });
+    await node.control("mint", { contract: usdt, address: hot, units: "1000000000" });
+    await node.control("mine", { count: 25 });
+    await rig.startCrypto();
+    shop = createShop(rig);
+  }, 180_000);
+
+  afterAll(async () => {
+    await rig?.close();
+    await node?.stop();
+  });
+
+  it("of an agent with a chain of Tron, `check` finds its nodes and tokens well, and a wrong decimal", {
+    timeout: 120_000,
+  }, async () => {
+    const check = async (path: string): Promise<string> => {
+      const args = [join(projectRoot, "crypto.js"), "--check", "--config", path, "--state", rig.stateDir];
+      return (await run(process.execPath, args, { cwd: rig.dir, logFile: join(rig.dir, "check.log") })).output;
+    };
+    const config = JSON.parse(readFileSync(rig.configPath, "utf8")) as { currencies: Record<string, object> };
+    const well = await check(rig.configPath);
+    expect(well).not.toMatch(/NODE_|CHECK_DECIMALS|CHECK_CONTRACT/);
+    const wrong = join(rig.dir, "wrong.json");
+    config.currencies["usdt-trc20"] = { ...config.currencies["usdt-trc20"], decimal: 8 };
+    writeFileSync(wrong, JSON.stringify(config), { mode: 0o600 });
+    expect(await check(wrong)).toMatch(/the contract of usdt-trc20 has 6 decimals, and config\.json says 8;/);
+  });
+
+  it("an agent with a chain of Tron pays TRX and a token once, to the last unit", { timeout: 180_000 }, async () => {
+    const [coins, tokens] = [inhabitant("one who is paid coins").address, inhabitant("one who is paid tokens").address];
+    const ids = [await order("trx", "5.000001", coins, "out-trx"), await order("usdt-trc20", "7.000002", tokens, "out-usdt")];
+    for (const id of ids) {
+      const { txHash } = await completes(id);
+      expect((await shown(id)).versions.map((one) => one.txHash)).toEqual([txHash]);
+    }
+    await node.control("mine", { count: 20 });
+    expect([await balanceSun(coins), await tokenUnits(tokens)]).toEqual([5_000_001, 7_000_002n]);
+  });
+
+  it("what the chain let expire while it stood still is called dead by both sides, signed again and paid once, with the courier killed between any two steps", {
+    timeout: 400_000,
+  }, async () => {
+    const receiver = inhabitant("one who waits").address;
+    await node.control("hold");
+    const id = await order("trx", "3", receiver, "out-late");
+    const first = await becomes(id, "is broadcast", ({ state }) => state === "broadcast");
+    await killCourier();
+    await node.control("halt", { ms: 500_000 });
+    await node.control("mine");
+    await killCourier();
+    // Past its end, and not yet by the margin in solidified time: nobody calls it dead.
+    const { versions } = await shown(id);
+    expect(versions.map(({ txHash, dead }) => [txHash, dead])).toEqual([[first.versions[0]!.txHash, undefined]]);
+    await node.control("mine", { count: 25 });
+    const dead = await becomes(id, "is called dead", (one) => one.versions[0]?.dead !== undefined);
+    await killCourier();
+    const second = await becomes(id, "has a second version", (one) => one.versions.length === 2);
+    expect(second.versions[0]?.dead).toBe("both");
+    expect(dead.versions[0]?.txHash).not.toBe(second.versions[1]?.txHash);
+    await killCourier();
+    await becomes(id, "is broadcast again", ({ state, versions: both }) => state === "broadcast" && both[1]?.raw !== undefined);
+    await killCourier();
+    // Both are with the nodes now: the first is too late for any block.
+    await node.control("release");
+    await becomes(id, "is in a block", ({ state }) => state === "included" || state === "paid", true);
+    await killCourier();
+    const { txHash } = await completes(id);
+    expect(txHash).toBe(second.versions[1]?.txHash);
+    await node.control("mine", { count: 25 });
+    expect(await balanceSun(receiver)).toBe(3_000_000);
+    const { versions: all } = await shown(id);
+    expect(all.map((one) => one.dead)).toEqual(["both", undefined]);
+    expect(await ask("walletsolidity/gettransactioninfobyid", { value: first.versions[0]!.txHash })).toEqual({});
+  });
+});
