@@ -271,7 +271,7 @@ describe("a value", () => {
     ["CONFIG_TYPE", "policy/eth/allow", receiver],
     ["CONFIG_VALUE", "chains", {}],
     ["CONFIG_VALUE", "chains/ethereum/family", "bitcoin"],
-    ["CONFIG_VALUE", "chains/ethereum/family", "tron"],
+    ["CONFIG_DECIMAL", "chains/ethereum/family", "tron"],
     [
       "CONFIG_VALUE",
       "chains/tron",
@@ -359,6 +359,22 @@ describe("a value", () => {
     if (place === "currencies/usdt-erc20/decimal") path(config, "policy/usdt-erc20", undefined);
     path(config, place, value);
     expect(() => readConfig(write(JSON.stringify(config)), every)).not.toThrow();
+  });
+
+  it("takes one network of a family whose transactions name none, and refuses a second one of it", () => {
+    const config = sample();
+    const tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://t.example"], confirmations: "finalized" };
+    config.chains.tron = tron;
+    config.currencies.trx = { chain: "tron", decimal: 6 };
+    config.policy.trx = { maxPerWithdrawal: "5", maxPerDay: "50", maxFee: "45", maxFeePerDay: "2000", resignAbove: "3" };
+    const { chains, policy } = readConfig(write(JSON.stringify(config)), every).settings;
+    expect(chains.tron).toEqual(tron);
+    expect(policy.trx!.resignAbove).toBe("3");
+    const error = faultAfter((two) => {
+      two.chains.tron = tron;
+      two.chains.nile = { ...tron, chainId: "0xcd8690dc" };
+    });
+    expect([error.code, error.message.includes("name no network")]).toEqual(["CONFIG_VALUE", true]);
   });
 
   it("names every placeholder at once", () => {
