@@ -4,8 +4,14 @@
  * ordered.
  */
 import { describe, expect, it } from "vitest";
+import type { WatcherNodes } from "../../chains/nodes.ts";
 import { isAllDead, keepExpiry, listDeadHashes } from "../../gateway/store/deaths.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
+import { createSignals } from "../../gateway/store/signals.ts";
+import type { WatchedChain } from "../../gateway/watcher/chain.ts";
+import { checkDeaths, newDeathMemory } from "../../gateway/watcher/deaths.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { silentLog } from "../../rig/gateway-database.ts";
 import { inhabitant, payer } from "../support/tron-town.ts";
 import {
   addVersion,
@@ -242,17 +248,27 @@ describe("a lying node of two", () => {
     expect(audit().at(-1)?.detail).toContain("no block holds it");
   });
 
-  it("a receipt that one node shows of no block holds up its own version and no other", async () => {
-    const [shown, other] = [sign(withdrawal(1)), sign(withdrawal(2))];
-    await watch();
-    await town.send(shown.signed);
-    town.node.chain.mine(1);
-    // Both nodes hide the block's transaction; one still shows the receipt.
-    for (const front of town.node.fronts) front.suffer({ lies: [{ kind: "hides", txIds: [shown.txHash] }] });
-    town.node.fronts[1]!.suffer({ paths: "getblock", lies: [{ kind: "hides", txIds: [shown.txHash] }] });
-    outlive(other);
-    await until(() => isDead(other.txHash));
-    expect(isDead(shown.txHash)).toBe(false);
+  it("nodes of two minds about one version hold up that one alone, and nodes that do not answer are asked once", async () => {
+    const versions = [1, 2, 3, 4].map((number) => sign(withdrawal(number)));
+    const odd = versions[1]!.txHash;
+    let asked = 0;
+    const reading = (code: "NODE_DISAGREE" | "NODE_UNREACHABLE"): WatchedChain => {
+      const dead: WatcherNodes["dead"] = async (_, some) => {
+        asked += 1;
+        const chainMs = versions[0]!.untilMs + 200_000;
+        if (some.some(({ txHash }) => txHash === odd)) throw new AgentError(code, "none", "no word");
+        return { isDead: true, chainMs, block: 9, witnesses: 2 };
+      };
+      const parts = { name: "town", network, reader: { dead }, store: db.store, signals: createSignals(), log: silentLog };
+      return { ...parts, clock: () => 9, run: "" } as unknown as WatchedChain;
+    };
+    const at = { number: 9, hash: "nine" };
+    const tip = { head: at, final: at, askedAt: 0 };
+    const check = (code: "NODE_DISAGREE" | "NODE_UNREACHABLE") => checkDeaths(reading(code), tip, newDeathMemory());
+    await expect(check("NODE_UNREACHABLE")).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
+    expect([asked, versions.filter(({ txHash }) => isDead(txHash))]).toEqual([1, []]);
+    await expect(check("NODE_DISAGREE")).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+    expect(versions.map(({ txHash }) => isDead(txHash))).toEqual([true, false, true, true]);
   });
 });
 
