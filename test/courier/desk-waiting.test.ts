@@ -192,6 +192,41 @@ describe("the nodes' word that a version is dead", () => {
     expect(later.map(({ stage }) => stage)).toEqual(["dead"]);
   });
 
+  it("that came while it was in a block counts for nothing when that block is gone", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast")]);
+    driver.at(past);
+    looked(driver, 1, 25);
+    buried(driver, [1], true);
+    driver.tick(36_000);
+    looked(driver, 1, null);
+    expect(observedBody(looked(driver, 1, null)).map(({ stage }) => stage)).not.toContain("dead");
+    const later = driver.tick(1_000);
+    expect(observedBody(later).map(({ stage }) => stage)).not.toContain("dead");
+    expect(burials(later)).toEqual([[1]]);
+  });
+
+  it("once recorded leaves the way free at once, and no earlier stage is told again", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast")]);
+    driver.at(startMs);
+    sentAs(driver, 1);
+    driver.nowMs += 1_000;
+    driver.at(past);
+    buried(driver, [1], true);
+    const withdrawal = waitingView(1, "broadcast", [deadBy("both")], { changedAt: 2 });
+    const effects = driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
+    expect(observedBody([...effects, ...driver.at(past + 3_000), ...driver.tick(1_000)])).toEqual([]);
+    expect(asked(workFor(driver, 1))).toEqual(["replace:1"]);
+  });
+
+  it("while it is told, counts as in flight", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast"), waitingView(2, "approved", [])], "0", 1);
+    driver.at(past);
+    expect(observedBody(buried(driver, [1], true))).toHaveLength(1);
+    driver.at(past + 3_000);
+    expect(whyOf(driver, 2)).toBe("others in flight");
+    expect(asked(workFor(driver, 2))).toEqual([]);
+  });
+
   it("that the nodes cannot give is named in status beside what is waited for", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(startMs + lifeMs + 1);
