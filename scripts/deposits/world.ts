@@ -236,9 +236,9 @@ export class DepositsWorld {
   /** Until no request, sweep or top-up is open and nothing is worth a sweep, as long as anything moves. */
   async #untilEnded(): Promise<void> {
     let [seen, seenAt] = ["", performance.now()];
-    while (performance.now() - seenAt < stillMs) {
+    for (let open = 1; performance.now() - seenAt < (open > 0 ? stillMs : patienceMs / 2); ) {
       await sleep(1_000);
-      const open = this.#rows.filter(({ status }) => status === 0).length;
+      open = this.#rows.filter(({ status }) => status === 0).length;
       const worth = this.#worth();
       if (open === 0 && worth === 0) return;
       const now = `${open} ${worth} ${this.#rows.length}`;
