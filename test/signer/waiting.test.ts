@@ -242,6 +242,50 @@ describe("a second version", () => {
     expect(rig.records().find(({ kind }) => kind === "ALARM")).toMatchObject({ code: "CHAIN_DEAD_INCLUDED" });
   });
 
+  it("is signed no more, though it was intended before, once a block has what both had called dead", () => {
+    const { rig, id } = released();
+    rig.bury(id);
+    rig.send("replace", { transactionId: id, above: 1, facts: offerAt(rig.now, 300) });
+    rig.disk.sync();
+    rig.crash();
+    rig.greet();
+    const hashes = () => rig.core.book.find(id)!.versions.map(({ txHash }) => txHash);
+    expect(hashes()).toEqual([rig.hashOf(id), ""]);
+    expect(seen(rig, id, "included").ok).toBe(true);
+    expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_ALIVE" });
+    expect(hashes()[1]).toBe("");
+    // The block is gone, and both words are there again.
+    expect(seen(rig, id, "broadcast").ok).toBe(true);
+    expect(rig.next(id).code).toBe("WITHDRAWAL_ALIVE");
+    expect(rig.courierSays(id).ok).toBe(true);
+    expect(rig.next(id).ok).toBe(true);
+  });
+
+  it("is not signed beside a first one that a block has, where that is told while the key is asked", () => {
+    const { rig, id } = released();
+    rig.bury(id);
+    const txHash = rig.hashOf(id);
+    let answer: unknown;
+    rig.send("replace", { transactionId: id, above: 1, facts: offerAt(rig.now, 300) }, (given) => {
+      answer = given;
+    });
+    rig.send("observed", { transactionId: id, stage: "included", outcome: "", txHash, block: 7 });
+    rig.settle();
+    expect(answer).toMatchObject({ ok: false, code: "WITHDRAWAL_CLOSED" });
+    expect(rig.records().filter(({ kind }) => kind === "SIGNED")).toHaveLength(1);
+  });
+
+  it("is not made of what the chain has ended by the gateway's word, whatever was called dead before", () => {
+    const { rig, id } = released();
+    rig.bury(id);
+    rig.gateway.ended.add(id);
+    rig.acknowledge();
+    expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_CLOSED" });
+    rig.signer.tick();
+    expect(rig.show(id).state).toBe("released");
+    expect(seen(rig, id, "final", "paid").withdrawal.state).toBe("paid");
+  });
+
   it("is said to be dead with witnesses alone, and never where a slot excludes", () => {
     const slots = new Rig().ready();
     const { transactionId } = slots.pay();

@@ -45,15 +45,17 @@ export function offered(
  */
 export function prepareNext(turn: Turn, withdrawal: Withdrawal, above: number, claimed: Facts, isCouriers: boolean): Prepared {
   const { core } = turn;
-  const { transactionId, job, slot, ordered } = withdrawal;
+  const { transactionId, job, slot, ordered, state } = withdrawal;
   if (isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
+  if (withdrawal.isEnded && !withdrawal.isKept) return refuse("WITHDRAWAL_CLOSED", state);
   if (!isDead(withdrawal)) return stillAlive(withdrawal);
   if (hasRunOut(turn, withdrawal)) {
     turn.commit([{ kind: "EXPIRED", transactionId }]);
     return refuse("JOB_EXPIRED");
   }
+  // One that policy holds may be called ended by the courier, and got no yes by that.
   const approval = core.policy.approval(transactionId);
-  invariant(approval !== undefined, "a withdrawal that is not over has its approval");
+  if (approval === undefined) return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const isOrdered = ordered?.act === "replace" && ordered.versions === above;
   if (!isOrdered && !isCouriers) return refuse("WITHDRAWAL_WAITS_FOR_PERSON", `${above} versions are made`);
   if (!isOrdered && core.policy.isPersonsToResign(approval)) return refuse("WITHDRAWAL_WAITS_FOR_PERSON", "above resignAbove");
@@ -77,11 +79,12 @@ export function stillAlive({ versions }: Withdrawal): Refusal {
 /**
  * Whether a bound withdrawal ends without a payment now: a person cancelled it, or its job ran out,
  * and every version is dead. Time ends nothing in a recovery, nor what an opened ledger kept or
- * policy holds: those are a person's.
+ * policy holds: those are a person's. What an opened ledger kept ends as well where the gateway
+ * knows that it has: then this ledger went back behind that end.
  */
 export function hasRunOut(turn: Turn, withdrawal: Withdrawal): boolean {
   if (!endsUnpaid(withdrawal)) return false;
-  if (isCancelling(withdrawal)) return true;
+  if (isCancelling(withdrawal) || (withdrawal.isKept && withdrawal.isEnded)) return true;
   const isPersons = turn.core.isHolding || withdrawal.isKept || withdrawal.state === "quarantined";
   return !isPersons && turn.nowMs > withdrawal.job.expiresAt;
 }
