@@ -161,6 +161,8 @@ export interface Fees {
   readonly tipDecimal: number; // of the unit that people speak of tips in
   readonly tipUnit: string; // its name; "" where nobody offers a tip
   readonly tipMax: string; // ceiling of a tip where config.json names none, in that unit
+  /** Ceilings for a chain that has no preset and no price, in whole coins: a cautious start. */
+  readonly ceilings: { readonly maxFee: string; readonly maxFeePerDay: string };
   /** Work of the cheapest payment, and of one whose work is not known. */
   readonly workMin: bigint;
   readonly workUnknown: bigint;

@@ -106,7 +106,8 @@ function after(remedy: string): string {
 
 function endedOutlook(one: WithdrawalView, how: string, what: string): Outlook {
   const code = one.code === "" ? "" : ` (${one.code})`;
-  return { verdict: "ended, nothing paid", why: `it ${how}${code} before anything was signed, and never comes back`, what };
+  const when = one.versions.length === 0 ? "before anything was signed" : "and no block takes any more what was signed of it";
+  return { verdict: "ended, nothing paid", why: `it ${how}${code} ${when}, and never comes back`, what };
 }
 
 function heldOutlook(one: WithdrawalView, compared: Compared): Outlook {
@@ -208,7 +209,9 @@ function raised(fee: string): string {
 function movingOutlook({ one, status, nowMs }: Judged): Outlook {
   const ageMs = nowMs - one.changedAt;
   const endsByWaiting = one.state === "broadcast" && waitingOf(one.network) !== null;
-  const next = endsByWaiting ? waitedFor : nextSteps[one.state as keyof typeof nextSteps];
+  const isDead = endsByWaiting && one.versions.length > 0 && one.versions.every(({ dead }) => dead === "both");
+  const waited = isDead ? "every version so far is dead, and another one is made next, within seconds" : waitedFor;
+  const next = endsByWaiting ? waited : nextSteps[one.state as keyof typeof nextSteps];
   const isLate = ageMs > (one.state === "broadcast" || one.state === "included" ? slowMs : soonMs) * (status === null ? 4 : 1);
   if (!isLate) return { verdict: "goes on", why: next, what: "" };
   const late = `for ${Math.floor(ageMs / 60_000)} minutes: ${next}`;

@@ -42,6 +42,12 @@ const stateWords = (slot: string): Readonly<Record<WithdrawalView["state"], stri
   cancelled: `cancelled: a payment of nothing to oneself used its ${slot}; nothing was paid`,
 });
 
+/** Where versions end by waiting, a withdrawal may run out after it was signed. */
+function wordsOf({ state, network, versions }: WithdrawalView): string {
+  if (state === "expired" && versions.length > 0) return "expired: all that was signed is dead, and nothing was paid";
+  return stateWords(slotWord([network]))[state];
+}
+
 /**
  * An id as the gateway and `withdrawals` show it, whole.
  * @throws AgentError COMMAND_USAGE
@@ -143,7 +149,7 @@ export function describe(
   const rows: (readonly [string, string])[] = [
     ["transactionId", one.transactionId],
     ["orderId", one.orderId],
-    ["state", `${stateWords(slotWord([one.network]))[one.state]}${one.code === "" ? "" : ` (${one.code})`}`],
+    ["state", `${wordsOf(one)}${one.code === "" ? "" : ` (${one.code})`}`],
     ["amount", `${one.amount} ${one.currency}`],
     ["base units", `${one.amountUnits} (${one.decimal} decimals)`],
     ["to address", one.address || (wait?.confirmed?.address ?? "") || "none yet: give it with --address"],

@@ -149,7 +149,8 @@ function oneOfEachWaiting(chains: Readonly<Record<string, ChainSettings>>): void
     if (other !== undefined)
       throw fault(
         "CONFIG_VALUE",
-        `chains ${other} and ${name} are of one family whose transactions name no network: a wallet takes one of them`,
+        `chains ${other} and ${name} are two networks of ${chain.family}, whose transactions name no network: ` +
+          "what is signed for one could be paid on the other; keep one of them, the other needs a wallet of its own",
       );
     known.set(chain.family, name);
   }

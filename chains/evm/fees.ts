@@ -54,6 +54,7 @@ export const fees: Fees = {
   tipDecimal: gweiDecimal,
   tipUnit: "gwei",
   tipMax: tipMaxGwei,
+  ceilings: { maxFee: "0.01", maxFeePerDay: "0.2" },
   workMin: gasPlain,
   workUnknown: gasUnknown,
   read: (facts) => read(facts, counterForm),

@@ -38,6 +38,7 @@ const offers = {
   tipDecimal: 0,
   tipUnit: "",
   tipMax: "0",
+  ceilings: fees.ceilings,
   workMin: fees.workCoin,
   workUnknown: fees.workUnknown,
   read: fees.read,

@@ -35,6 +35,12 @@ const byteSunKnown = 1_000n;
  * Far above every price that the chain ever had: more is a mistake, and would be counted as spent.
  */
 const byteSunMax = 1_000_000n;
+/**
+ * In TRX: a token's transfer to an account without it takes some 130,000 energy, 16.3 TRX with the
+ * room above; 45 bears an energy of almost three times today's price, 2,000 some 120 of those a day.
+ * @public
+ */
+export const ceilings = { maxFee: "45", maxFeePerDay: "2000" } as const;
 const activationSunMax = 100_000_000n;
 const energyMax = 1_000_000_000n;
 /** Named for a payment whose bytes are recorded already: the recorded figures count. */
@@ -89,8 +95,10 @@ export function readWish(facts: Facts): Facts {
 export function typed(
   options: TypedFees,
 ): { readonly ok: true; readonly facts: Facts } | { readonly ok: false; readonly problem: string } {
-  const isTyped = Object.values(options).some((option) => option !== undefined);
-  if (isTyped) return { ok: false, problem: "this chain takes no --max-fee, no --tip and no --work: nobody bids for a place" };
+  const { maxFee, tip, work, dataFee } = options; // a command has other options beside them
+  const isTyped = [maxFee, tip, work, dataFee].some((option) => option !== undefined);
+  const problem = "this chain takes no --max-fee, --tip, --work or --data-fee: a version is made by the chain's own prices";
+  if (isTyped) return { ok: false, problem };
   return { ok: true, facts: Object.fromEntries(names.map((name) => [name, ""])) };
 }
 

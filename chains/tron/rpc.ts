@@ -184,6 +184,8 @@ function isTooMuch({ status, retryAfter }: Extract<Outcome, { ok: true }>): bool
 }
 
 function readAnswer({ status, body }: Extract<Outcome, { ok: true }>): { readonly ok: true; readonly value: unknown } | Failure {
+  if (status === 401 || status === 403)
+    return failure("NODE_HTTP", `HTTP status ${status}, no key or a wrong one: write it as https://KEY@host`);
   if (status < 200 || status >= 300) return failure("NODE_HTTP", `HTTP status ${status}`);
   try {
     return { ok: true, value: parseJson(body) };

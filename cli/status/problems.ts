@@ -4,7 +4,7 @@
  */
 
 import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/socket/verbs.ts";
-import { saySlot } from "../../chains/families.ts";
+import { saySlot, waitingOf } from "../../chains/families.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { moment } from "../terminal.ts";
@@ -108,7 +108,9 @@ function stuckProblem({ stuck }: SignerStatus, findings: Findings): void {
   findings.found(
     "WITHDRAWAL_STUCK",
     `withdrawal ${transactionId} (${place}) waits since ${moment(since)}, longer than ${afterMinutes} minutes`,
-    stuckHint(transactionId, state, isCancelling),
+    waitingOf(network) !== null && state !== "quarantined"
+      ? `${typed(`show ${transactionId}`)}: it says until when this one waits`
+      : stuckHint(transactionId, state, isCancelling),
   );
 }
 

@@ -12,7 +12,6 @@ import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config.ts"
 const priceDecimal = 18;
 const usd = { perWithdrawal: 5_000n, perHour: 15_000n, perDay: 50_000n, hold: 3_000n, fee: 30n, feePerDay: 600n };
 const multiples = { perWithdrawal: 1_000n, perHour: 3_000n, perDay: 10_000n, hold: 600n };
-const feeWithoutPrice = { maxFee: "0.01", maxFeePerDay: "0.2" };
 
 /**
  * Rounds down to two significant digits, so that a person reads the limit easily; never below one
@@ -56,12 +55,12 @@ function limitsOf(config: GatewayConfig, currency: GatewayCurrency): Record<stri
 function feesOf(config: GatewayConfig, network: string): Record<string, string> {
   const native = Object.values(config.currencies).find((entry) => entry.network === network && entry.contract === "");
   const price = native === undefined ? null : priceUnits(config, native);
+  const { decimal, ceilings } = familyOf(network).fees;
   if (price === null) {
     const chain = Object.values(config.chains).find((entry) => entry.network === network);
-    const { maxFee, maxFeePerDay } = findChainPreset(chain?.preset ?? "") ?? feeWithoutPrice;
+    const { maxFee, maxFeePerDay } = findChainPreset(chain?.preset ?? "") ?? ceilings;
     return { maxFee, maxFeePerDay };
   }
-  const { decimal } = familyOf(network).fees;
   return { maxFee: worth(usd.fee, price, decimal), maxFeePerDay: worth(usd.feePerDay, price, decimal) };
 }
 

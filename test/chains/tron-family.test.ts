@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
-import type { Accounts, Facts, KeyPaths, Payment, Slots } from "../../chains/family.ts";
+import type { Accounts, Facts, KeyPaths, Payment, Slots, TypedFees } from "../../chains/family.ts";
 import { tron } from "../../chains/tron/family.ts";
 import { bandwidthOf, buildTransfer } from "../../chains/tron/transaction.ts";
 import { tronTransactions } from "../../chains/tron/transactions.ts";
@@ -128,7 +128,9 @@ describe("the offer of a Tron payment", () => {
     const none = fees.typed({});
     expect(none.ok && fees.readWish(none.facts)).toEqual(none.ok ? none.facts : null);
     expect(none).toMatchObject({ ok: true, facts: { feeLimitSun: "" } });
-    for (const option of [{ maxFee: "1" }, { tip: "0" }, { work: "65000" }])
+    // As the command hands its options over, with those that are no fees.
+    expect(fees.typed({ state: "/folder", yes: true } as TypedFees)).toEqual(none);
+    for (const option of [{ maxFee: "1" }, { tip: "0" }, { work: "65000" }, { dataFee: "1" }])
       expect(fees.typed(option)).toMatchObject({ ok: false });
   });
 

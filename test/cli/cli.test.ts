@@ -29,6 +29,9 @@ describe("transcripts", () => {
         const [, what, value = ""] = /^# (scene|terminal|answer): (.*)$/.exec(line) ?? [];
         if (what === "scene") {
           rig.machine = ordinary;
+          // The scene before may have closed it.
+          await rig.signer.close();
+          await rig.signer.open(join(rig.state, "run", "operator.sock"));
           await scenes[value]?.();
         }
         if (what === "terminal") screen.isInteractive = value === "yes";

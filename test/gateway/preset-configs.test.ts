@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Config, readConfig } from "../../agent/config/config.ts";
+import { chainPresets } from "../../chains/presets.ts";
 import { parseConfig } from "../../gateway/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { testConfig } from "../../rig/gateway-server.ts";
@@ -79,5 +80,18 @@ describe("the gateway's configuration with presets", () => {
     expect(made.chains).toEqual({ mine: { preset: "polygon", nodes, confirmations: 64 } });
     expect(made.currencies).toEqual({ "usdc-polygon": { preset: "usdc-polygon", chain: "mine" } });
     expect(made.policy["usdc-polygon"]).toMatchObject({ maxFee: "0.5", maxFeePerDay: "20" });
+  });
+
+  it("writes ceilings of fees that a payment fits under also for a chain without a preset, by the chain's family", () => {
+    const usual = { decimal: 6, name: "X", symbol: "X", minPaymentAmount: "1", minWithdrawAmount: "1" };
+    const chains = {
+      mine: { family: "tron", chainId: "0x0000abcd", nodes, confirmations: "finalized" },
+      other: { family: "evm", chainId: 777, nodes, confirmations: 5 },
+    };
+    const currencies = { coin: { ...usual, chain: "mine" }, ether: { ...usual, chain: "other", decimal: 18 } };
+    const { policy } = JSON.parse(agentConfigText(gateway(chains, currencies))) as { policy: Record<string, object> };
+    const { maxFee, maxFeePerDay } = chainPresets.tron!;
+    expect(policy.coin).toMatchObject({ maxFee, maxFeePerDay });
+    expect(policy.ether).toMatchObject({ maxFee: "0.01", maxFeePerDay: "0.2" });
   });
 });

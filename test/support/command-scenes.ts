@@ -8,6 +8,7 @@ import type {
   LimitView,
   SignerStatus,
   StuckView,
+  VersionView,
   WaitView,
   WithdrawalView,
 } from "../../agent/socket/verbs.ts";
@@ -71,6 +72,17 @@ function shown(change: Partial<WithdrawalView>, status: () => void = ill({})): (
   };
 }
 
+const tronNetwork = "tron:0x2b6653dc";
+const tronVersion: VersionView = {
+  ...{ version: 1, txHash: "9f".repeat(32), facts: {}, feeMax: "16635625", signedAt: 1795210805000 },
+  until: 1795211102000,
+};
+const tronWithdrawal: WithdrawalView = {
+  ...broadcast,
+  ...{ transactionId, currency: "usdt-trc20", decimal: 6, amount: "125.5", amountUnits: "125500000", slot: "7" },
+  ...{ chain: "tron", network: tronNetwork, contract: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" },
+  ...{ address: "TJwautzSyEAYgRJ2tdM5qDpPeqHGMJZQwi", account: "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" },
+};
 const bound = { slot: "41", versions: broadcast.versions };
 const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId, why }] });
 const noNode = {
@@ -111,10 +123,10 @@ export const states: Readonly<Record<string, () => void>> = {
   "broadcast long ago": shown({ state: "broadcast", ...bound, ...long }),
   "broadcast behind a gap": shown({ state: "broadcast", ...bound }, waits("nonce 40 of the account comes first")),
   "broadcast too cheap": shown({ state: "broadcast", ...bound }, waits("funds for a higher fee")),
-  "broadcast that ends by waiting": shown({ state: "broadcast", ...bound }, waits("waits for chain time 12:05:30 (UTC) + 2 min")),
+  "broadcast that ends by waiting": shown({ state: "broadcast", ...bound }, waits("waits for chain time 12:05:30 (UTC), now 12:04:10")),
   "broadcast that nodes do not agree to be dead": shown(
     { state: "broadcast", ...bound },
-    waits("waits for chain time 12:05:30 (UTC) + 2 min; NODE_DISAGREE: receipt"),
+    waits("waits for chain time 12:05:30 (UTC), now 12:08:10; NODE_DISAGREE: receipt"),
   ),
   "dead without funds": shown({ state: "broadcast", ...bound }, waits("funds for another version")),
   "broadcast where none bids": shown({ state: "broadcast", network: "tron:0x2b6653dc", slot: "7" }),
@@ -126,6 +138,10 @@ export const states: Readonly<Record<string, () => void>> = {
   lost: shown({ state: "lost", ...bound }),
   refused: shown({ state: "refused", code: "POLICY_ABOVE_DAY" }),
   "refused by a person": shown({ state: "refused", code: "OPERATOR_REFUSED" }),
+  "expired after it was signed": shown({
+    ...tronWithdrawal,
+    ...{ state: "expired", code: "JOB_EXPIRED", versions: [{ ...tronVersion, dead: "both" }] },
+  }),
   expired: shown({ state: "expired", code: "JOB_EXPIRED" }),
   quarantined: shown({ state: "quarantined", code: "POLICY_MANUAL", ...bound }),
   contested: shown({ state: "quarantined", code: "SLOT_CONTESTED", ...bound }),
@@ -140,6 +156,27 @@ const lastWords = {
   hint: "give the encKey it was sealed with",
   at: nowMs - 90_000,
 };
+
+/** A payment that ends by waiting: alive, and the signer takes no replace; dead, and it takes all. */
+function ending(dead: VersionView["dead"]): () => void {
+  const version = { ...tronVersion, ...(dead === undefined ? {} : { dead }) };
+  const withdrawal: WithdrawalView = { ...tronWithdrawal, versions: [version] };
+  const words = "waits for chain time 21:47:02 (UTC), now 21:44:15";
+  const alive = "version 1 ends at 2026-11-20T21:45:02.000Z by the chain's own time: nobody has called it dead";
+  return () => {
+    ill({}, { waiting: dead === undefined ? [{ transactionId, why: words }] : [] })();
+    rig.signer.answers = {
+      ...rig.signer.answers,
+      show: () => ({ withdrawal, history: [], wait: null, spends: [] }),
+      unstick: ({ act, plan }) => {
+        if (act === "replace" && dead === undefined) return refusal("WITHDRAWAL_ALIVE", alive);
+        const isOver = act === "cancel" && dead !== undefined && plan !== null;
+        const ended = { ...withdrawal, state: "expired", code: "JOB_EXPIRED" } as const;
+        return { withdrawal: isOver ? ended : withdrawal, plan: { act: act as "replace", version: 2, facts: {} } };
+      },
+    };
+  };
+}
 
 function stuckAt(change: Partial<StuckView>): StuckView {
   const one = { transactionId, state: "broadcast", network: "eip155:1", slot: "41", since: nowMs - 4_000_000 } as const;
@@ -427,6 +464,10 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
       },
     };
   },
+  "alive where none bids": ending(undefined),
+  "dead where none bids": ending("both"),
+  "one of many dead is a person's": ill({ resign: { transactionId, network: tronNetwork, slot: "7", versions: 2 } }),
+  "one is stuck where none bids": ill({ stuck: stuckAt({ network: tronNetwork, slot: "7" }) }),
   stopped: () => rig.signer.close(),
   ...states,
   ...faults,

@@ -23,7 +23,6 @@ const buryMsMax = 120_000;
 const againMs = 15_000;
 /** In no block for so long: from then on `status` says what is waited for. */
 const patienceMs = 60_000;
-const minuteMs = 60_000;
 
 const forGateway = "waits for the gateway's word that no block takes it any more";
 const fundsForAnother = "funds for another version";
@@ -102,14 +101,18 @@ function say(item: Item, chainMs: number, nowMs: number): void {
     return;
   }
   const isLong = sent !== null && nowMs - sent.firstAtMs >= patienceMs;
-  const wait = waitOf(newest.until, account.waiting.marginMs);
+  const wait = waitOf(newest.until + account.waiting.marginMs, chainMs);
   if (isLong || chainMs > newest.until) item.waiting = item.buryTrouble === "" ? wait : `${wait}; ${item.buryTrouble}`;
 }
 
-function waitOf(untilMs: number, marginMs: number): string {
-  const at = new Date(untilMs);
-  const time = Number.isNaN(at.getTime()) ? `${untilMs} ms` : at.toISOString().slice(11, 19);
-  return `waits for chain time ${time} (UTC) + ${marginMs / minuteMs} min`;
+/** Both times, so that a person sees how long it takes, and a chain that stands still. */
+function waitOf(pastMs: number, chainMs: number): string {
+  return `waits for chain time ${timeOf(pastMs)} (UTC), now ${timeOf(chainMs)}`;
+}
+
+function timeOf(ms: number): string {
+  const at = new Date(ms);
+  return Number.isNaN(at.getTime()) ? `${ms} ms` : at.toISOString().slice(11, 19);
 }
 
 /** The nodes' word on one withdrawal's versions. */

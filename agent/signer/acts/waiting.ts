@@ -69,11 +69,17 @@ export function prepareNext(turn: Turn, withdrawal: Withdrawal, above: number, c
 export function stillAlive({ versions }: Withdrawal): Refusal {
   const missing = versions
     .filter(({ txHash, dead }) => txHash !== "" && dead !== "both")
-    .map(({ version, dead }) => {
+    .map(({ version, dead, until }) => {
       const whose = dead === "courier" ? "the gateway has not" : dead === "gateway" ? "the courier has not" : "nobody has";
-      return `${whose} called version ${version} dead`;
+      return `version ${version}${endWords(until)}: ${whose} called it dead`;
     });
   return refuse("WITHDRAWAL_ALIVE", missing.join(", "));
+}
+
+/** A gateway's order may tell of a time that no date holds; then the end stays unsaid. */
+function endWords(until: number | undefined): string {
+  const at = new Date(until ?? Number.NaN);
+  return Number.isNaN(at.getTime()) ? "" : ` ends at ${at.toISOString()} by the chain's own time`;
 }
 
 /**

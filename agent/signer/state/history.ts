@@ -39,6 +39,7 @@ function detailOf(record: LedgerRecord): string {
     case "RELEASED":
       return `the gateway holds the ledger up to ${record.acked.seq}`;
     case "OBSERVED": {
+      if (record.stage === "dead") return `dead: no block up to ${record.block} has ${record.txHash}, and none takes it any more`;
       const where = record.block === 0 ? "" : ` in block ${record.block}`;
       return `${record.outcome === "" ? record.stage : `final, ${record.outcome}`}${where}${record.txHash === "" ? "" : ` ${record.txHash}`}`;
     }
