@@ -68,6 +68,7 @@ export const waitingMutants: readonly Mutant[] = [
     replace: 'versions.every(({ txHash, dead }) => txHash === "" || dead === "both" || dead === "gateway");',
     sentence: "Another version is made on the gateway's word alone (two words).",
     world,
+    when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
     name: "couriers-word-alone",
@@ -76,6 +77,7 @@ export const waitingMutants: readonly Mutant[] = [
     replace: 'versions.every(({ txHash, dead }) => txHash === "" || dead === "both" || dead === "courier");',
     sentence: "A courier that lies has a second version made, and both are paid (two words).",
     world,
+    when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
     name: "another-version-while-the-newest-lives",
