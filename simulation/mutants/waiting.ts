@@ -62,15 +62,6 @@ export const waitingMutants: readonly Mutant[] = [
     world,
   },
   {
-    name: "gateways-word-alone",
-    file: state,
-    find: both,
-    replace: 'versions.every(({ txHash, dead }) => txHash === "" || dead === "both" || dead === "gateway");',
-    sentence: "Another version is made on the gateway's word alone (two words).",
-    world,
-    when: ({ rates }) => rates.hostileCourier > 0,
-  },
-  {
     name: "couriers-word-alone",
     file: state,
     find: both,
