@@ -62,20 +62,13 @@ export const waitingMutants: readonly Mutant[] = [
     world,
   },
   {
-    name: "gateways-word-alone",
-    file: state,
-    find: both,
-    replace: 'versions.every(({ txHash, dead }) => txHash === "" || dead === "both" || dead === "gateway");',
-    sentence: "Another version is made on the gateway's word alone (two words).",
-    world,
-  },
-  {
     name: "couriers-word-alone",
     file: state,
     find: both,
     replace: 'versions.every(({ txHash, dead }) => txHash === "" || dead === "both" || dead === "courier");',
     sentence: "A courier that lies has a second version made, and both are paid (two words).",
     world,
+    when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
     name: "another-version-while-the-newest-lives",

@@ -227,7 +227,7 @@ export class RecordSentences {
     const isEnd = record.kind === "OBSERVED" && record.stage === "final";
     const isDeath = record.kind === "OBSERVED" && record.stage === "dead";
     must(
-      !one.isFinal || isOfSlot || isEnd || isDeath,
+      !one.isFinal || isOfSlot || isEnd || isDeath || this.#waits?.isDead(record.transactionId) === true,
       "an end that was told is followed by another or by versions of the slot",
       say,
     );

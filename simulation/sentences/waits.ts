@@ -83,15 +83,17 @@ export class Waits {
     if (version !== undefined) version.byCourier = true;
   }
 
+  /** All that was signed for it is dead by two words: an end that somebody told before was none. */
+  isDead(transactionId: string): boolean {
+    const waiting = this.#waiting.get(transactionId);
+    return waiting !== undefined && waiting.versions.length > 0 && this.#isOver(waiting);
+  }
+
   /** It has a slot and ends unpaid, by time or since a person cancelled it. */
   expires({ job }: Withdrawal, { transactionId, at }: RecordOf<"EXPIRED">, say: () => string): void {
     const waiting = this.#of(transactionId);
     must(this.#isOver(waiting), "what has a slot ends unpaid when all of it is dead", say);
     must(at > job.expiresAt || waiting.ordered === "cancel", "nothing runs out before its time", say);
-  }
-
-  isCancelled(transactionId: string): boolean {
-    return this.#waiting.get(transactionId)?.ordered === "cancel";
   }
 
   /** An opened ledger keeps these; of what it was told it knows the hashes and what the order said. */

@@ -167,10 +167,19 @@ export class Hostile {
       case "decline":
         return { transactionId, code: chance.pick("hostile code", codes) };
       case "observed": {
+        const named = view?.versions.at(-1)?.txHash ?? this.#world.ground.hostilities.noHash;
+        if (this.#world.ground.evm === null && chance.below("calls it dead", 2) === 0)
+          return {
+            transactionId,
+            stage: "dead",
+            outcome: "",
+            txHash: named,
+            block: chance.below("hostile block", 50),
+            witnesses,
+          };
         const stage = chance.pick("stage", ["broadcast", "included", "final"] as const);
         const outcome = stage === "final" ? chance.pick("outcome", ["paid", "reverted", "lost", "cancelled"] as const) : "";
-        const txHash = view?.versions.at(-1)?.txHash ?? this.#world.ground.hostilities.noHash;
-        return { transactionId, stage, outcome, txHash, block: chance.below("hostile block", 50) };
+        return { transactionId, stage, outcome, txHash: named, block: chance.below("hostile block", 50) };
       }
       case "adopt":
       case "account":

@@ -61,9 +61,7 @@ export class Weather {
     // Of a recovery by what a lying courier counts a person must see that the count is not the
     // chain's.
     const isOpen = this.backups.wasUsed && (rescue === null || rescue.isBeyond || this.isDeceived);
-    // An end that a lying courier made up of what died since is a person's to see.
-    const isMadeUp = this.isDeceived && this.#world.plan.family === "tron";
-    return !isOpen && !isMadeUp && !this.#isLeft;
+    return !isOpen && !this.#isLeft;
   }
 
   /** Whether a courier lies. */
