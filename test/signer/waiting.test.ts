@@ -234,6 +234,22 @@ describe("a second version", () => {
     expect(rig.show(id).state).toBe("paid");
   });
 
+  it("is made in the end, though a courier told of ends and deaths in turns, and the ledger does not grow by them for ever", () => {
+    const { rig, id } = released();
+    rig.gatewaySays(id);
+    let refused = "";
+    for (let times = 0; times < 250 && refused === ""; times++) {
+      const told = seen(rig, id, "final", "paid");
+      if (told.ok) expect(rig.courierSays(id).withdrawal.state).toBe("released");
+      else refused = told.code;
+    }
+    expect(refused).toBe("WITHDRAWAL_TOO_MANY_OBSERVATIONS");
+    expect(rig.kinds().filter((kind) => kind === "OBSERVED").length).toBeLessThanOrEqual(201);
+    expect(rig.next(id).ok).toBe(true);
+    rig.acknowledge();
+    expect(seen(rig, id, "final", "paid", 2).withdrawal.state).toBe("paid");
+  });
+
   it("raises an alarm when a block has what both had called dead", () => {
     const { rig, id } = released();
     rig.bury(id);
