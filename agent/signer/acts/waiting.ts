@@ -11,17 +11,23 @@ import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
-import { skewMaxMs } from "../state/ledger-time.ts";
 import { endsUnpaid, isCancelling, isDead, isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { mostWitnesses, witnessesWanted } from "./adopt.ts";
 import { intend, type Prepared } from "./intent.ts";
 import { alarm, type Done, type Turn } from "./run.ts";
 
 /**
+ * A version may end so much later than the longest life from now. Whoever asks whether it is dead
+ * looks back from its end that far and no farther (chains/tron/node-dead.ts): one that ended later
+ * could be in a block before.
+ */
+const aheadMaxMs = 60_000;
+
+/**
  * The offer that a version is made with: stamped above every version that the account ever had, so
  * that two equal payments are two transactions, and of no longer life than is allowed. The stamp
- * is the courier's word, so ledger time bounds it from above. Where a slot excludes, the facts as
- * they are.
+ * is the courier's word, so the gateway's time bounds the end from above. Where a slot excludes,
+ * the facts as they are.
  * @throws AgentError JSON_SHAPE for facts that are none
  */
 export function offered(
@@ -34,8 +40,9 @@ export function offered(
   const stamped = waiting.stamped(familyOf(network).fees.read(facts), lastStamp);
   const until = waiting.untilMs(stamped);
   const isTooLong = until > Number(waiting.stamp(stamped)) + waiting.lifeMsMax;
-  const aheadMs = until - turn.nowMs;
-  if (isTooLong || aheadMs > waiting.lifeMsMax + skewMaxMs) return refuse("TRANSACTION_LIFE", `it would end in ${aheadMs} ms`);
+  const { run, monotonicMs } = turn;
+  const aheadMs = Math.ceil(until - (run.gatewayAt + monotonicMs - run.heardAt));
+  if (isTooLong || aheadMs > waiting.lifeMsMax + aheadMaxMs) return refuse("TRANSACTION_LIFE", `it would end in ${aheadMs} ms`);
   return { ok: true, facts: stamped };
 }
 
