@@ -147,7 +147,7 @@ function stuck(why: string, what: string): Outlook {
 
 /** Puts the courier's reason for waiting (agent/courier/desk) into words for a person. */
 function waitingOutlook(why: string, one: WithdrawalView): Outlook {
-  if (/^waits for (?:chain time|the gateway's word)/.test(why)) return endingOutlook(why);
+  if (/^waits for (?:chain time|the gateway's word)/.test(why)) return endingOutlook(why, one);
   const fee = /^fee (POLICY_[A-Z_]+)/.exec(why)?.[1];
   if (fee !== undefined)
     return { verdict: "waits", why: `the chain's fees are above the limits (${fee})`, what: `nothing, or ${raised(fee)}` };
@@ -178,14 +178,17 @@ function waitingOutlook(why: string, one: WithdrawalView): Outlook {
 }
 
 /** Of a version that no block took, where only time ends it: nothing is signed again before both words. */
-function endingOutlook(why: string): Outlook {
+function endingOutlook(why: string, { isCancelling = false }: WithdrawalView): Outlook {
+  const next = isCancelling
+    ? "then it ends unpaid, as a person has said"
+    : "then it is signed again by itself, since nothing can pay it twice";
+  const standing = ". Where that time does not move, the chain or its nodes stand still";
   const [, trouble = ""] = why.split("; ");
   const code = codeIn(trouble);
   return {
     verdict: "waits",
     why: `no block has taken it, and it ends by the chain's own time: ${why}`,
-    what:
-      code === "" ? `it is signed again by itself when nothing can pay it twice; ${neverByHand}` : remedyIn(code) || seeStatus,
+    what: code === "" ? `nothing: ${next}${standing}; ${neverByHand}` : remedyIn(code) || seeStatus,
   };
 }
 
@@ -210,7 +213,8 @@ function movingOutlook({ one, status, nowMs }: Judged): Outlook {
   const ageMs = nowMs - one.changedAt;
   const endsByWaiting = one.state === "broadcast" && waitingOf(one.network) !== null;
   const isDead = endsByWaiting && one.versions.length > 0 && one.versions.every(({ dead }) => dead === "both");
-  const waited = isDead ? "every version so far is dead, and another one is made next, within seconds" : waitedFor;
+  const last = one.isCancelling === true ? lastWaited : waitedFor;
+  const waited = isDead ? "every version so far is dead, and another one is made next, within seconds" : last;
   const next = endsByWaiting ? waited : nextSteps[one.state as keyof typeof nextSteps];
   const isLate = ageMs > (one.state === "broadcast" || one.state === "included" ? slowMs : soonMs) * (status === null ? 4 : 1);
   if (!isLate) return { verdict: "goes on", why: next, what: "" };
@@ -232,6 +236,7 @@ const nextSteps = {
 } as const;
 
 const waitedFor = "the nodes have it, and a block takes it next; what no block takes in its time is signed again by itself";
+const lastWaited = "a person has cancelled it: a block may still take what the nodes have, and else it ends unpaid";
 const neverByHand = "never pay it by hand: it may still be paid";
 const lateWords = {
   approved: "look with status at link, nodes and funds",

@@ -158,6 +158,7 @@ function oneOfEachWaiting(chains: Readonly<Record<string, ChainSettings>>): void
 
 function readFeeModel(value: JsonValue, path: string, { feeModels }: Family): string {
   const text = asText(value, path);
+  if (feeModels.length === 0) throw fault("CONFIG_VALUE", `${path}: this chain bills in one way alone, so leave it out`);
   if (!feeModels.includes(text)) throw fault("CONFIG_VALUE", `${path} must be one of ${feeModels.join(", ")}`, feeModels, text);
   return text;
 }
@@ -191,7 +192,11 @@ function readPolicy(value: JsonValue, path: string, currency: CurrencySettings, 
     if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, currency.decimal);
   for (const key of feeKeys) if (policy[key] !== undefined) result[key] = asAmount(policy[key], `${path}.${key}`, decimal);
   if (policy[tipKey] !== undefined) {
-    if (tipUnit === "") throw fault("CONFIG_VALUE", `${path}.${tipKey}: nobody offers a tip on this chain`);
+    if (tipUnit === "")
+      throw fault(
+        "CONFIG_VALUE",
+        `${path}.${tipKey} is for chains where a block's maker is offered a tip, and on this one nobody is: leave it out`,
+      );
     result[tipKey] = asAmount(policy[tipKey], `${path}.${tipKey}`, tipDecimal);
   }
   for (const key of listKeys) {
@@ -244,7 +249,10 @@ function readAddress(family: Family, value: JsonValue, path: string, code: "CONF
   if (parsed.ok) return parsed.address;
   if (parsed.code === "ADDRESS_CHECKSUM") throw fault(code, `${path} is mistyped: its checksum does not fit`);
   if (parsed.code === "ADDRESS_ZERO") throw fault(code, `${path} is the zero address`);
-  throw fault(code, `${path} is not an address of this chain: ${parsed.detail ?? "0x and 40 hex digits"}`);
+  const other = familyNames.find((name) => families[name].parseAddress(value as string).ok);
+  if (other !== undefined)
+    throw fault(code, `${path} is an address of another family of chains, ${other}, and this chain is of ${family.name}`);
+  throw fault(code, `${path} is not an address of this chain: ${parsed.detail ?? "it wants 0x and 40 hex digits"}`);
 }
 
 function readEach<T>(

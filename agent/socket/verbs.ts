@@ -77,6 +77,8 @@ export interface WithdrawalView {
    * ended.
    */
   readonly isOver: boolean;
+  /** A person has cancelled it: where versions end by waiting, no other one follows. */
+  readonly isCancelling?: boolean;
   // what an approve must name, so that nothing changes between view and yes
   readonly approvalDigest: string;
 }

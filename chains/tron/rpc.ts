@@ -1,8 +1,8 @@
 /**
  * The HTTP API of one Tron node, or of a provider that serves it: each question a POST of JSON over
  * kept connections, bounded in time and size, at a pace that the provider bears. A provider that
- * answers 429 is left alone for as long as it says, and then asked the same again; what waits too
- * long is a fault. A write is sent at most once. May reach that provider and nothing else. Source:
+ * answers 429, or 403 with words of a limit, is left alone for as long as it says, and then asked
+ * the same again; what waits too long is a fault. A write is sent at most once. May reach that provider and nothing else. Source:
  * the chain's documentation of its HTTP API; RFC 9110, section 10.2.3 (Retry-After).
  */
 import { AgentError } from "../../protocol/fault.ts";
@@ -49,6 +49,8 @@ const gapFirstMs = 20;
 const gapMaxMs = 250;
 const gapGivenBack = 0.95;
 const gapNoneMs = 5;
+/** So many characters of an answer are searched for the words of a limit. */
+const limitWordsMax = 512;
 
 interface Waiting extends AskOptions {
   readonly path: string;
@@ -136,8 +138,9 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
       fail(question, outcome);
       return;
     }
-    if (isTooMuch(outcome)) {
-      pace.slowDown(outcome.retryAfter, question.sentAt);
+    const quiet = quietOf(outcome);
+    if (quiet !== null) {
+      pace.slowDown(quiet, question.sentAt);
       if (!question.isWrite && pace.nextAt < question.untilMs && !isClosed) queue.unshift(question);
       else fail(question, failure("NODE_HTTP", `asked too much: HTTP status ${outcome.status}`));
       return;
@@ -179,8 +182,17 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
   };
 }
 
-function isTooMuch({ status, retryAfter }: Extract<Outcome, { ok: true }>): boolean {
-  return status === 429 || (status === 503 && retryAfter !== "");
+/**
+ * For how long a provider that is asked too much wants quiet, in seconds, "" where it does not say;
+ * null for any other answer. TronGrid says 403 and "exceeds the frequency limit(15), and the query
+ * server is suspended for 30s"; a 403 without such words is about the key.
+ */
+function quietOf({ status, retryAfter, body }: Extract<Outcome, { ok: true }>): string | null {
+  if (status === 429 || (status === 503 && retryAfter !== "")) return retryAfter;
+  if (status !== 403) return null;
+  const words = body.slice(0, limitWordsMax);
+  if (!/\b(?:frequency|rate) limit\b/i.test(words)) return null;
+  return retryAfter || (/\bsuspended for ([0-9]{1,3}) ?s/.exec(words)?.[1] ?? "");
 }
 
 function readAnswer({ status, body }: Extract<Outcome, { ok: true }>): { readonly ok: true; readonly value: unknown } | Failure {

@@ -15,6 +15,7 @@ import type { Json } from "./transaction.ts";
 export interface Trouble {
   readonly status?: number; // an HTTP status instead of the answer
   readonly retryAfterS?: number; // with it
+  readonly words?: string; // with it, as the body's error
   readonly isHung?: boolean; // takes the question and never answers
   readonly isCut?: boolean; // breaks the connection after the question
   readonly isGarbage?: boolean; // answers something that is no JSON
@@ -146,13 +147,13 @@ export class Front {
 
   /** True when the question has had its answer, or will have none. */
   #strike(request: IncomingMessage, response: ServerResponse): boolean {
-    const { status, retryAfterS, isHung, isCut, isGarbage } = this.trouble;
+    const { status, retryAfterS, words = "trouble", isHung, isCut, isGarbage } = this.trouble;
     if (isHung === true) return true;
     if (isCut === true) request.socket.destroy();
     else if (isGarbage === true) response.end("<html>busy</html>");
     else if (status !== undefined) {
       if (retryAfterS !== undefined) response.setHeader("retry-after", `${retryAfterS}`);
-      send(response, status, { Error: "trouble" });
+      send(response, status, { Error: words });
     } else return false;
     return true;
   }

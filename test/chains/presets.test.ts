@@ -11,6 +11,7 @@ import { describe, expect, it } from "vitest";
 import { feeModelOf } from "../../chains/evm/fee-model.ts";
 import { families } from "../../chains/families.ts";
 import { chainPresets, currencyPresets, expandPresets } from "../../chains/presets.ts";
+import { formatAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
 
 const theirs: Readonly<
@@ -155,6 +156,29 @@ describe("docs/chains.md", () => {
       expect(when).toBe(finalSeconds < 60 ? `${finalSeconds} s` : `${finalSeconds / 60} min`);
       expect(blocks).toBe(`${blockMs / 1000} s`);
       if (lines.feeModel !== undefined) expect(costs).toMatch(new RegExp(`^\`${lines.feeModel}\``));
+    }
+  });
+
+  it("says of Tron how long a payment waits, what one is counted with and what the presets bear, as the code has it", () => {
+    const section = page.split("## 6. Tron")[1] ?? "";
+    const { fees, exclusion } = families.tron;
+    if (exclusion.kind !== "waiting") throw new Error("nothing excludes by waiting");
+    const prices = { energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n };
+    const offer = (work: bigint) => fees.first({ refBlockBytes: 0n, refBlockHash: 0n, blockMs: 0n, ...prices }, work);
+    const most = (work: bigint): string => formatAmount(fees.most(offer(work)), fees.decimal);
+    const words = ["no", "one", "two", "three", "four", "five"];
+    expect(section).toContain(`A version lives ${words[exclusion.untilMs(offer(0n)) / 60_000]} minutes`);
+    expect(section).toContain(`past its end by ${words[exclusion.marginMs / 60_000]} minutes`);
+    expect(section).toContain(`| TRX | ${most(0n)}; ${most(1n)} to an account that is not there yet |`);
+    expect(section).toContain(`| USDT to an address that has some (64,285 energy) | ${most(64_285n)} |`);
+    expect(section).toContain(`| USDT to an address that has none (130,285 energy) | ${most(130_285n)} |`);
+    for (const preset of ["tron", "tron-nile", "tron-shasta"]) {
+      const { maxFee = "", maxFeePerDay = "" } = chainPresets[preset] ?? {};
+      expect({ maxFee, maxFeePerDay }).toEqual(fees.ceilings);
+      const payments = Math.floor(Number(maxFeePerDay) / Number(most(130_285n)));
+      expect(section).toContain(
+        `\`maxFee\` is ${maxFee} and their \`maxFeePerDay\` ${maxFeePerDay}, which is some ${payments} payments of USDT a day`,
+      );
     }
   });
 

@@ -123,7 +123,10 @@ export const states: Readonly<Record<string, () => void>> = {
   "broadcast long ago": shown({ state: "broadcast", ...bound, ...long }),
   "broadcast behind a gap": shown({ state: "broadcast", ...bound }, waits("nonce 40 of the account comes first")),
   "broadcast too cheap": shown({ state: "broadcast", ...bound }, waits("funds for a higher fee")),
-  "broadcast that ends by waiting": shown({ state: "broadcast", ...bound }, waits("waits for chain time 12:05:30 (UTC), now 12:04:10")),
+  "broadcast that ends by waiting": shown(
+    { state: "broadcast", ...bound },
+    waits("waits for chain time 12:05:30 (UTC), now 12:04:10"),
+  ),
   "broadcast that nodes do not agree to be dead": shown(
     { state: "broadcast", ...bound },
     waits("waits for chain time 12:05:30 (UTC), now 12:08:10; NODE_DISAGREE: receipt"),
@@ -158,9 +161,9 @@ const lastWords = {
 };
 
 /** A payment that ends by waiting: alive, and the signer takes no replace; dead, and it takes all. */
-function ending(dead: VersionView["dead"]): () => void {
+function ending(dead: VersionView["dead"], isCancelling = false): () => void {
   const version = { ...tronVersion, ...(dead === undefined ? {} : { dead }) };
-  const withdrawal: WithdrawalView = { ...tronWithdrawal, versions: [version] };
+  const withdrawal: WithdrawalView = { ...tronWithdrawal, versions: [version], ...(isCancelling ? { isCancelling } : {}) };
   const words = "waits for chain time 21:47:02 (UTC), now 21:44:15";
   const alive = "version 1 ends at 2026-11-20T21:45:02.000Z by the chain's own time: nobody has called it dead";
   return () => {
@@ -465,6 +468,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     };
   },
   "alive where none bids": ending(undefined),
+  "cancelled where none bids": ending(undefined, true),
   "dead where none bids": ending("both"),
   "one of many dead is a person's": ill({ resign: { transactionId, network: tronNetwork, slot: "7", versions: 2 } }),
   "one is stuck where none bids": ill({ stuck: stuckAt({ network: tronNetwork, slot: "7" }) }),

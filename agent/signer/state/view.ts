@@ -43,6 +43,7 @@ export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
     slot,
     versions,
     isOver: isDone,
+    ...(withdrawal.ordered?.act === "cancel" ? { isCancelling: true } : {}),
     approvalDigest: state === "held" || state === "quarantined" ? approvalDigestOf(withdrawal, amountUnits) : "",
   };
 }
