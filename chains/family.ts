@@ -57,8 +57,8 @@ export interface Payment {
 }
 
 /**
- * Unsigned bytes as they read; `account` is "" where the bytes name no payer; `feeMaxUnits` is the most that they can cost, in units of the fee
- * coin.
+ * Unsigned bytes as they read; `account` is "" where the bytes name no payer; `feeMaxUnits` is the
+ * most that they can cost, in units of the fee coin.
  * @public
  */
 export type Description = Payment & { readonly facts: Facts; readonly feeMaxUnits: bigint };

@@ -338,8 +338,8 @@ export interface WatcherNodes extends Watched {
   /** Seconds since 1970 of a block, one node's word. */
   timestamp(number: number): Promise<number>;
   /**
-   * At the end of a block, agreed; where nodes tell of their newest final block alone, of it or of a
-   * later one.
+   * At the end of a block, agreed; where nodes tell of their newest final block alone, of it or of
+   * a later one.
    */
   balance(account: string, contract: string, block: number): Promise<bigint>;
   /** The decimals that a token names, agreed. */

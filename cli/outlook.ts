@@ -177,7 +177,10 @@ function waitingOutlook(why: string, one: WithdrawalView): Outlook {
   return stuck(why, waitRemedies[why] ?? seeStatus);
 }
 
-/** Of a version that no block took, where only time ends it: nothing is signed again before both words. */
+/**
+ * Of a version that no block took, where only time ends it: nothing is signed again before both
+ * words.
+ */
 function endingOutlook(why: string, { isCancelling = false }: WithdrawalView): Outlook {
   const next = isCancelling
     ? "then it ends unpaid, as a person has said"

@@ -61,7 +61,10 @@ const afterWords = {
   cancel: "it leaves as soon as the gateway has confirmed it; show says which of the versions the chain takes",
 } as const;
 
-/** Where versions end by waiting a person's word signs nothing: the courier has another one made, or nobody has. */
+/**
+ * Where versions end by waiting a person's word signs nothing: the courier has another one made, or
+ * nobody has.
+ */
 function isOrder({ network }: WithdrawalView): boolean {
   return waitingOf(network) !== null;
 }

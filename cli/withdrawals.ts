@@ -235,7 +235,9 @@ function versionsOf({ network, versions }: WithdrawalView, columns: number | und
   return `\n${table(["version", "txHash", "highest fee", "signed", ...(waits ? ["ends"] : [])], rows, columns)}\n`;
 }
 
-/** When no block takes the version any more, by the chain's own time; and who has called it dead. */
+/**
+ * When no block takes the version any more, by the chain's own time; and who has called it dead.
+ */
 function endOf({ until = 0, dead }: VersionView): string {
   if (dead === "both") return "dead";
   return `${moment(until)}${dead === undefined ? "" : `, dead by the ${dead} alone`}`;

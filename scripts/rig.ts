@@ -65,7 +65,10 @@ export interface Rig {
   hotAddress: string;
   gateway: Started | null;
   crypto: Started | null;
-  /** Resolves when it has read every chain; `withinMs` is for one that is far behind, 20 seconds unless told. */
+  /**
+   * Resolves when it has read every chain; `withinMs` is for one that is far behind, 20 seconds
+   * unless told.
+   */
   startGateway(withinMs?: number): Promise<void>;
   pair(): Promise<{ code: number | null; output: string }>;
   startCrypto(): Promise<void>;

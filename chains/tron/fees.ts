@@ -37,7 +37,8 @@ const byteSunKnown = 1_000n;
 const byteSunMax = 1_000_000n;
 /**
  * In TRX: a token's transfer to an account without it takes some 130,000 energy, 16.3 TRX with the
- * room above; 45 bears an energy of almost three times today's price, 2,000 some 120 of those a day.
+ * room above; 45 bears an energy of almost three times today's price, 2,000 some 120 of those a
+ * day.
  * @public
  */
 export const ceilings = { maxFee: "45", maxFeePerDay: "2000" } as const;

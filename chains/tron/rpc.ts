@@ -2,8 +2,9 @@
  * The HTTP API of one Tron node, or of a provider that serves it: each question a POST of JSON over
  * kept connections, bounded in time and size, at a pace that the provider bears. A provider that
  * answers 429, or 403 with words of a limit, is left alone for as long as it says, and then asked
- * the same again; what waits too long is a fault. A write is sent at most once. May reach that provider and nothing else. Source:
- * the chain's documentation of its HTTP API; RFC 9110, section 10.2.3 (Retry-After).
+ * the same again; what waits too long is a fault. A write is sent at most once. May reach that
+ * provider and nothing else. Source: the chain's documentation of its HTTP API; RFC 9110, section
+ * 10.2.3 (Retry-After).
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { closedText, type Exchange, type Failure, failure, type Outcome, post, targetOf } from "../providers/rpc-post.ts";

@@ -110,7 +110,9 @@ function tokenOf(request: FastifyRequest): string | undefined {
   return typeof header === "string" ? header : undefined;
 }
 
-/** Does what the token was used for. However that ends, no answer leaves before the token is kept. */
+/**
+ * Does what the token was used for. However that ends, no answer leaves before the token is kept.
+ */
 async function kept<T>(use: TokenUse | null, act: () => Promise<T>): Promise<T> {
   try {
     return await act();

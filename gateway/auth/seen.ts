@@ -23,7 +23,9 @@ export type WriteOnce = <T>(fn: (database: Database) => T) => Promise<T>;
  */
 export interface TokenUse {
   readonly write: WriteOnce;
-  /** Keeps the token where nothing was written with it. Call it before the answer, whatever it is. */
+  /**
+   * Keeps the token where nothing was written with it. Call it before the answer, whatever it is.
+   */
   end(): Promise<void>;
 }
 
@@ -59,7 +61,10 @@ export function createSeen(store: Store): Seen {
     keepToken(database, token);
   }
 
-  /** Runs `fn` with the token's row in one transaction. What it may leave out is remembered after it. */
+  /**
+   * Runs `fn` with the token's row in one transaction. What it may leave out is remembered after
+   * it.
+   */
   async function writeWith<T>(token: SeenToken, nowMs: number, fn: (database: Database) => T): Promise<T> {
     const value = await store.writeTogether((database) => {
       note(database, token, nowMs);

@@ -1,8 +1,8 @@
 /**
  * Whose account takes a merchant's next deposit: that of its paired agent where it has one of the
  * chain's family, else the one of that family that the merchant was created with to receive alone.
- * Each place in an account is taken inside the transaction that makes the request. Sources: docs/api.md, Deposit request;
- * docs/keystore.md section 1.
+ * Each place in an account is taken inside the transaction that makes the request. Sources:
+ * docs/api.md, Deposit request; docs/keystore.md section 1.
  */
 import { familyOf } from "../../chains/families.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";

@@ -171,8 +171,8 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
 }
 
 /**
- * Only the own watcher's reading of the chain says included, paid, lost or dead; an agent's word for
- * it moves nothing.
+ * Only the own watcher's reading of the chain says included, paid, lost or dead; an agent's word
+ * for it moves nothing.
  */
 function observedEffect(entry: ObservedEntry, row: TransactionRow): Effect {
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";

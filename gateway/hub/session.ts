@@ -146,8 +146,9 @@ export class Session {
   }
 
   /**
-   * No block takes a version of these withdrawals any more, as this database holds: said at once, at
-   * each greeting, and now and then while the withdrawal is open, here or as the hello called it.
+   * No block takes a version of these withdrawals any more, as this database holds: said at once,
+   * at each greeting, and now and then while the withdrawal is open, here or as the hello called
+   * it.
    */
   tellDead(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);

@@ -13,9 +13,9 @@ import type { Database } from "./store.ts";
 export type LivingVersion = Pick<SignatureRow, "transactionId" | "account" | "txHash" | "untilMs">;
 
 /**
- * Versions on a network that waiting may have ended: of pending withdrawals, those that end first in
- * front. What is for a person is left out. One that a block holds by a single node's word is not:
- * that node may have made it up.
+ * Versions on a network that waiting may have ended: of pending withdrawals, those that end first
+ * in front. What is for a person is left out. One that a block holds by a single node's word is
+ * not: that node may have made it up.
  * @public
  */
 export function listLivingVersions(database: Database, network: string): readonly LivingVersion[] {

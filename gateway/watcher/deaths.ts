@@ -14,7 +14,10 @@ import type { Database } from "../store/store.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 
-/** So many versions of an account share one reading of blocks, when they end within so much of each other. */
+/**
+ * So many versions of an account share one reading of blocks, when they end within so much of each
+ * other.
+ */
 const togetherMax = 64;
 const togetherMs = 60_000;
 const questionsPerPass = 16;
@@ -67,8 +70,8 @@ class Asking {
   }
 
   /**
-   * Of all at once, and of halves where that is not so of all. False where chain time has not passed
-   * them all, or nobody knows: those that end later wait as well.
+   * Of all at once, and of halves where that is not so of all. False where chain time has not
+   * passed them all, or nobody knows: those that end later wait as well.
    */
   async ask(group: readonly LivingVersion[]): Promise<boolean> {
     const untilMs = Math.max(...group.map((one) => one.untilMs));

@@ -1,4 +1,6 @@
-/** How a run on each family is started and ended: its chain, its people, the gateway and the agent. */
+/**
+ * How a run on each family is started and ended: its chain, its people, the gateway and the agent.
+ */
 import { type RigOptions, startPairedRig } from "../rig.ts";
 import { deployContracts, type EvmContracts, EvmTown, servedBy } from "./evm-town.ts";
 import { TronTown } from "./tron-town.ts";

@@ -33,7 +33,9 @@ export interface Left {
 
 /** What the final chain says, read at the end and at one block. */
 export interface FinalChain {
-  /** What was paid in from outside, by address; every address in lower case where case says nothing. */
+  /**
+   * What was paid in from outside, by address; every address in lower case where case says nothing.
+   */
   readonly arrived: ReadonlyMap<string, Units>;
   /** What lies there. */
   readonly held: ReadonlyMap<string, Units>;

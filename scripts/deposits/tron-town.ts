@@ -25,7 +25,9 @@ const lostFrom = 0.9;
 const oursDroppedMax = 4;
 const lifeMs = 300_000;
 const trx = 1_000_000n;
-/** Above what the dearest sweep of it costs, times twenty; the smallest part of a payment is more. */
+/**
+ * Above what the dearest sweep of it costs, times twenty; the smallest part of a payment is more.
+ */
 const sweptFromSun = 7n * trx;
 const trc10 = "1000001";
 const contracts = {

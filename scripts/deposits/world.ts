@@ -1,7 +1,7 @@
 /**
- * Deposits of every shape through the real gateway with a paired agent, on a chain that reorganises,
- * while processes are killed: asked for, paid, credited, swept. At the end `judge.ts` holds what
- * gateway and agent did against the chain.
+ * Deposits of every shape through the real gateway with a paired agent, on a chain that
+ * reorganises, while processes are killed: asked for, paid, credited, swept. At the end `judge.ts`
+ * holds what gateway and agent did against the chain.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Random, seeded } from "../faults/tally.ts";
@@ -233,7 +233,10 @@ export class DepositsWorld {
     );
   }
 
-  /** Until no request, sweep or top-up is open and nothing is worth a sweep, as long as anything moves. */
+  /**
+   * Until no request, sweep or top-up is open and nothing is worth a sweep, as long as anything
+   * moves.
+   */
   async #untilEnded(): Promise<void> {
     let [seen, seenAt] = ["", performance.now()];
     for (let open = 1; performance.now() - seenAt < (open > 0 ? stillMs : patienceMs / 2); ) {

@@ -200,8 +200,8 @@ export class CallbacksWorld {
     const moody = await this.#target(merchant, moods.slice(0, -1));
     const leaving = await this.#target(merchant, moods);
     await this.#up();
-    // The chain's blocks tell no real time: a gateway without a place of its own in it would begin at
-    // the newest final block, and not before the oldest request.
+    // The chain's blocks tell no real time: a gateway without a place of its own in it would begin
+    // at the newest final block, and not before the oldest request.
     const isPlaced = async (): Promise<true | undefined> =>
       askCopy(this.#folder.database, "SELECT 1 FROM cursors").length > 0 ? true : undefined;
     await until("the gateway's place in the chain", endMs, isPlaced);

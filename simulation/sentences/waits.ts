@@ -96,7 +96,9 @@ export class Waits {
     must(at > job.expiresAt || waiting.ordered === "cancel", "nothing runs out before its time", say);
   }
 
-  /** An opened ledger keeps these; of what it was told it knows the hashes and what the order said. */
+  /**
+   * An opened ledger keeps these; of what it was told it knows the hashes and what the order said.
+   */
   keeps({ transactionId, versions, account }: Kept): void {
     const before = this.#waiting.get(transactionId);
     const kept = versions.map(({ txHash, dead, until = 0 }): Version => {

@@ -19,7 +19,9 @@ const jamsMs = [minuteMs, 4 * minuteMs, 5 * minuteMs, 6 * minuteMs, 9 * minuteMs
 /** Of a halt the machines live through so much; the rest they sleep. */
 const awakeMs = 30_000;
 const sleepsMs = [30_000, minuteMs, 3 * minuteMs, 5 * minuteMs, 8 * minuteMs] as const;
-/** Machines sleep most of the time that such a chain needs, so that runs of an hour are told fast. */
+/**
+ * Machines sleep most of the time that such a chain needs, so that runs of an hour are told fast.
+ */
 const awakeAtOnceMs = 12_000;
 const calmSleepMs = 45_000;
 const naps = [0, 0, 15_000, 45_000, 45_000, 90_000, 150_000] as const;
@@ -212,7 +214,9 @@ export class TronGround implements Ground {
     return answer;
   }
 
-  /** On a branch from the newest solidified block on, which is judged by the oldest time there is. */
+  /**
+   * On a branch from the newest solidified block on, which is judged by the oldest time there is.
+   */
   finish(isOver: () => boolean): void {
     const { solidLag, slotMs } = this.#chain.options;
     for (const transfer of this.money.heldBytes()) this.#chain.offer(transfer);

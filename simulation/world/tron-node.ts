@@ -183,7 +183,9 @@ export class TronNode implements RpcDoor {
     return { result: false, code: answer, message: hexText(texts[answer] ?? ""), txid };
   }
 
-  /** What it forgot, or dropped, may be offered again after a while; until then it calls it known. */
+  /**
+   * What it forgot, or dropped, may be offered again after a while; until then it calls it known.
+   */
   #again(transfer: SignedTransfer): ReturnType<TronChain["offer"]> {
     const isStillKnown = kernel.chance.below("it still knows the id", 3) === 0;
     return isStillKnown ? "DUP_TRANSACTION_ERROR" : this.#chain.offer(transfer);

@@ -1,7 +1,7 @@
 /**
  * Three hundred different malformed requests and more: each answer is a 4xx with the error body,
- * no table of the database has a row more, and no line of the log is an error. Beside each kind stands a request of its own form
- * that passes, so that no case is refused for another reason.
+ * no table of the database has a row more, and no line of the log is an error. Beside each kind
+ * stands a request of its own form that passes, so that no case is refused for another reason.
  */
 import { connect } from "node:net";
 import { pino } from "pino";

@@ -63,7 +63,10 @@ async function pays(to: Inhabitant, units: bigint, isToken = true): Promise<void
   await readsAll();
 }
 
-/** A block now and then, as a living chain has them: what is asked at one of them is asked again at the next. */
+/**
+ * A block now and then, as a living chain has them: what is asked at one of them is asked again at
+ * the next.
+ */
 async function comesTo(holds: () => boolean): Promise<void> {
   for (let turn = 0; turn < 40 && !holds(); turn += 1) {
     await new Promise((done) => setTimeout(done, 40));

@@ -160,7 +160,9 @@ const lastWords = {
   at: nowMs - 90_000,
 };
 
-/** A payment that ends by waiting: alive, and the signer takes no replace; dead, and it takes all. */
+/**
+ * A payment that ends by waiting: alive, and the signer takes no replace; dead, and it takes all.
+ */
 function ending(dead: VersionView["dead"], isCancelling = false): () => void {
   const version = { ...tronVersion, ...(dead === undefined ? {} : { dead }) };
   const withdrawal: WithdrawalView = { ...tronWithdrawal, versions: [version], ...(isCancelling ? { isCancelling } : {}) };

@@ -52,7 +52,10 @@ export function waitingView(
   return viewOf(sequence, state, { ...own, payer: payingAccount, account, versions, ...over });
 }
 
-/** A desk with its clock, on such a chain alone. `at` is a block whose final one has that chain time. */
+/**
+ * A desk with its clock, on such a chain alone. `at` is a block whose final one has that chain
+ * time.
+ */
 export interface WaitingDriver extends Driver {
   at(chainMs: number, over?: Partial<BlockFacts>): ReturnType<Driver["feed"]>;
 }

@@ -85,7 +85,8 @@ describe("a database from before versions that end by waiting", () => {
     db.reopen();
     const after = db.store.database;
     expect([after.all("SELECT * FROM spends ORDER BY slot"), after.all("SELECT * FROM signatures")]).toEqual(before);
-    // Read again after a reorganisation, the slot holds another transaction; without slots both stand.
+    // Read again after a reorganisation, the slot holds another transaction; without slots both
+    // stand.
     keepSpend(after, { ...spend, txHash: "0x03" });
     for (const txHash of ["0x04", "0x05", "0x05"]) keepSpend(after, { ...spend, slot: "", txHash });
     const hashes = after.all<{ txHash: string }>("SELECT txHash FROM spends ORDER BY txHash").map(({ txHash }) => txHash);

@@ -83,8 +83,8 @@ export type DeskEvent =
       readonly transactionId: string;
       readonly version: number;
       /**
-       * unsent: surely no node saw it; misread: independent code read other bytes; expired: too late
-       * for any block, by a node's word; anything else may have been sent.
+       * unsent: surely no node saw it; misread: independent code read other bytes; expired: too
+       * late for any block, by a node's word; anything else may have been sent.
        */
       readonly outcome: "sent" | "slot-consumed" | "underpriced" | "expired" | "unsent" | "misread";
       readonly detail: string;

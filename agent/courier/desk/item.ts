@@ -129,7 +129,9 @@ export interface Counted {
   detail: string;
   /** The first that is in no block and in no pool, by the last answer; "" before the first. */
   highest: string;
-  /** The first that is in no block, by the last answer, and when that came; null when there is none. */
+  /**
+   * The first that is in no block, by the last answer, and when that came; null when there is none.
+   */
   latest: { readonly slot: string; readonly atMs: number } | null;
 }
 

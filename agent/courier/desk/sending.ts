@@ -54,7 +54,9 @@ export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffe
   out.push({ kind: "send", chain: item.account.chain, withdrawal: item.view, version: newest.version });
 }
 
-/** The lowest slots that are in no block, again; where none stands in front, those sent longest ago. */
+/**
+ * The lowest slots that are in no block, again; where none stands in front, those sent longest ago.
+ */
 export function resend(account: Account, nowMs: number, out: DeskEffect[]): void {
   const { pending, slots } = account;
   const some = slots.blocksLater ? bySlot(pending) : byPatience([...pending].filter(isSendable), handedAtMs);

@@ -40,12 +40,16 @@ export function isPastSending(item: Item, version: VersionView): boolean {
   return version.until !== undefined && (account.facts?.chainMs ?? 0) > version.until;
 }
 
-/** The one that was sent, or looked for, longest ago comes first: nobody stands in front of others. */
+/**
+ * The one that was sent, or looked for, longest ago comes first: nobody stands in front of others.
+ */
 export function byPatience(items: Iterable<Item>, atMsOf: (item: Item) => number): Item[] {
   return [...items].sort((a, b) => atMsOf(a) - atMsOf(b) || a.view.sequence - b.view.sequence);
 }
 
-/** Which of those in no block the nodes are to be asked about, since the chain is past their end. */
+/**
+ * Which of those in no block the nodes are to be asked about, since the chain is past their end.
+ */
 export function bury(account: Account, nowMs: number, out: DeskEffect[]): void {
   const { waiting, facts, burying } = account;
   if (waiting === null || facts?.chainMs === undefined) return;
@@ -128,7 +132,8 @@ export function takeBuried(item: Item, { txHashes, answer }: Buried): void {
 export function death({ view, dead, place, isAbsent }: Item) {
   if (place !== null) return null;
   const newest = outVersions(view).at(-1);
-  // It was called dead, then in a block by a late answer, and is in none: the signer has to hear it.
+  // It was called dead, then in a block by a late answer, and is in none: the signer has to hear
+  // it.
   if (view.state === "included" && isAbsent && newest !== undefined && isTold(newest.dead))
     return { stage: "broadcast", outcome: "", txHash: newest.txHash, block: 0 } as const;
   for (const { txHash, dead: said } of outVersions(view)) {

@@ -1,8 +1,8 @@
 /**
  * The gateway acknowledges our ledger: its database durably holds it up to a head, and so the
  * signed bytes below may leave. Beside it the gateway says which withdrawals the chain has ended:
- * bytes are forgotten on that word and on nobody else's; and which transactions are dead. Touches nothing: records leave through the
- * turn. Source: docs/protocol.md section 7.
+ * bytes are forgotten on that word and on nobody else's; and which transactions are dead. Touches
+ * nothing: records leave through the turn. Source: docs/protocol.md section 7.
  */
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";

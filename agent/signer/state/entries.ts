@@ -256,7 +256,9 @@ export interface Told {
   readonly versions: readonly Pick<Version, "feeMax" | "until">[];
 }
 
-/** What an entry says of a version's offer: until when it can come into a block, where that ends. */
+/**
+ * What an entry says of a version's offer: until when it can come into a block, where that ends.
+ */
 function offerOf({ feeMax, until }: Pick<Version, "feeMax" | "until">): Pick<SignedEntry, "feeMax" | "until"> {
   return until === undefined ? { feeMax } : { feeMax, until };
 }

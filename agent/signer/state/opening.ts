@@ -147,8 +147,8 @@ function keptOf({ item, own, isContested, slot, account, rival }: Bound, { both 
 /**
  * The gateway's versions under their own numbers, then those that this ledger alone has signed.
  * Bytes stay only where the gateway has the version: what it lacks may not be shown to anybody.
- * Without a gateway that went back, what it lacks has never left. What was called dead here is dead:
- * a hash names bytes, whatever was put back.
+ * Without a gateway that went back, what it lacks has never left. What was called dead here is
+ * dead: a hash names bytes, whatever was put back.
  */
 function versionsOf(item: Bound["item"], own: Withdrawal | undefined, both: boolean): Version[] {
   const mine = new Map(own?.versions.filter(({ txHash }) => txHash !== "").map((one) => [one.txHash, one]));

@@ -11,10 +11,11 @@
  * ledger (opening.ts) begins with what was bound as quarantined: policy judges it anew at the
  * greeting. Its approval leads back to intent, signed or released, as far as its versions had come;
  * a no of policy leaves it for a person. Where versions end by waiting and every one is dead, what
- * is released, broadcast or quarantined goes to expired as well (`endsUnpaid`). Paid, reverted, lost
- * and cancelled are the courier's word, and another may take their place, until the gateway has said
- * that the withdrawal ended (`isOver`). Until then its slot can still get versions, and an end of a
- * version that is dead by both words leads back to released, or to where a person's yes is missing. A quarantined one gets cancels alone.
+ * is released, broadcast or quarantined goes to expired as well (`endsUnpaid`). Paid, reverted,
+ * lost and cancelled are the courier's word, and another may take their place, until the gateway
+ * has said that the withdrawal ended (`isOver`). Until then its slot can still get versions, and an
+ * end of a version that is dead by both words leads back to released, or to where a person's yes is
+ * missing. A quarantined one gets cancels alone.
  *
  * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  lost  cancelled
  * requested  approved  held  refused  expired  .          .          .          .          .         .     .         .     .
