@@ -11,13 +11,17 @@ function deadOf(rig: WaitingRig, id: string): readonly unknown[] {
   return rig.show(id).versions.map(({ dead }) => dead);
 }
 
-/** Opened by the order, and greeted: policy has judged anew what the order keeps. */
+/**
+ * Opened by the order, and greeted: policy has judged anew what the order keeps, and the gateway has
+ * said again which versions are dead.
+ */
 function opened(rig: WaitingRig, contents: Contents): void {
   recovered(rig, contents);
   rig.now += 1;
   rig.greet();
   rig.acknowledge();
   expect(rig.ask("hello")).toMatchObject({ greeted: true, locked: "" });
+  rig.acknowledge();
 }
 
 function stampsOf(records: readonly LedgerRecord[]): readonly bigint[] {
@@ -121,7 +125,7 @@ describe("a ledger that forgot a version that ends by waiting", () => {
     recovered(rig, databaseOf(rig));
     rig.now += 90_000_000;
     rig.greet();
-    rig.acknowledge();
+    for (let times = 0; times < 2; times++) rig.acknowledge();
     rig.signer.tick();
     expect(rig.show(id).state).not.toBe("expired");
     expect(rig.order("cancel", id).withdrawal.state).toBe("expired");
@@ -160,6 +164,31 @@ describe("a gateway that went back", () => {
       "transactionId" in entry && entry.transactionId === over ? [entry.kind === "decision" ? entry.decision : entry.kind] : [],
     );
     expect(ofOver).toEqual(["asked", "approved", "signed", "observed", "expired"]);
+  });
+
+  it("is not told of another version, or of an end, before it has called the ones before dead again", () => {
+    const rig = waitingRig();
+    const [again, over] = [rig.payout(), rig.payout()];
+    const { stored } = rig.gateway;
+    for (const id of [again, over]) rig.bury(id);
+    rig.acknowledge();
+    const deaths = [...rig.gateway.dead];
+    rig.gateway.dead.clear();
+    rig.gateway.stored = stored;
+    rig.now += 1;
+    rig.greet();
+    expect(rig.ask("hello")).toMatchObject({ greeted: false });
+    rig.acknowledge();
+    expect(rig.ask("hello")).toMatchObject({ greeted: true });
+    expect(rig.next(again)).toMatchObject({ ok: false, code: "WITHDRAWAL_ALIVE" });
+    expect(rig.order("cancel", over).withdrawal.state).toBe("released");
+    rig.signer.tick();
+    expect(rig.show(over).state).toBe("released");
+    for (const txHash of deaths) rig.gateway.dead.add(txHash);
+    rig.acknowledge();
+    rig.signer.tick();
+    expect(rig.show(over).state).toBe("expired");
+    expect(rig.next(again).ok).toBe(true);
   });
 
   it("hears of what ended unpaid before the ledger was opened only that it did", () => {

@@ -56,6 +56,7 @@ export function prepareNext(turn: Turn, withdrawal: Withdrawal, above: number, c
   if (isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
   if (withdrawal.isEnded && !withdrawal.isKept) return refuse("WITHDRAWAL_CLOSED", state);
   if (!isDead(withdrawal)) return stillAlive(withdrawal);
+  if (!isHeardDead(turn, withdrawal)) return refuse("WITHDRAWAL_ALIVE", "the gateway went back, and has not said so again");
   if (hasRunOut(turn, withdrawal)) {
     turn.commit([{ kind: "EXPIRED", transactionId }]);
     return refuse("JOB_EXPIRED");
@@ -96,10 +97,15 @@ function endWords(until: number | undefined): string {
  * knows that it has: then this ledger went back behind that end.
  */
 export function hasRunOut(turn: Turn, withdrawal: Withdrawal): boolean {
-  if (!endsUnpaid(withdrawal)) return false;
+  if (!endsUnpaid(withdrawal) || !isHeardDead(turn, withdrawal)) return false;
   if (isCancelling(withdrawal) || (withdrawal.isKept && withdrawal.isEnded)) return true;
   const isPersons = turn.core.isHolding || withdrawal.isKept || withdrawal.state === "quarantined";
   return !isPersons && turn.nowMs > withdrawal.job.expiresAt;
+}
+
+/** Whether a gateway that went back, as this run has seen, has called every version dead again. */
+function isHeardDead({ run }: Turn, { versions }: Withdrawal): boolean {
+  return run.deadSince === null || versions.every(({ txHash }) => txHash === "" || run.deadSince?.has(txHash) === true);
 }
 
 /**
@@ -159,7 +165,11 @@ export function warnOfRisen(turn: Turn, { transactionId, versions }: Withdrawal,
  * The gateway says that these are dead: recorded of each that was let out, once. Gives the
  * withdrawals.
  */
-export function bury({ core, commit }: Turn, said: readonly string[]): readonly string[] {
+export function bury({ core, run, commit }: Turn, said: readonly string[]): readonly string[] {
+  if (run.deadSince !== null && said.length > 0) {
+    const own = new Set([...core.book.open()].flatMap(({ versions }) => versions.map(({ txHash }) => txHash)));
+    for (const txHash of said) if (own.has(txHash)) run.deadSince.add(txHash);
+  }
   const alive = said.length === 0 ? new Map<string, readonly string[]>() : core.book.alive(new Set(said));
   if (alive.size > 0) commit([{ kind: "DEAD", txHashes: [...alive.values()].flat() }]);
   return [...alive.keys()];

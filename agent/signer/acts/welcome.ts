@@ -84,6 +84,7 @@ function tellAgain(turn: Turn, welcome: Welcome): boolean {
   const { run, core } = turn;
   const to = core.heads.head.seq;
   run.telling = lacks(turn, welcome) ? { from: welcome.echo?.seq ?? 0, to, challenge: welcome.challenge } : null;
+  if (run.telling !== null) run.deadSince = new Set();
   return run.telling !== null;
 }
 
