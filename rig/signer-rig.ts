@@ -194,11 +194,8 @@ export class Rig {
       ...{ disk: this.disk, seal: testSeal, clock: () => ledgerTime(run, clock(), monotonic()) },
       ...(this.#options.segmentBytesMax === undefined ? {} : { segmentBytesMax: this.#options.segmentBytesMax }),
     });
-    const core = new Core(
-      readRules(this.settings, this.keys.vault.accounts),
-      ledger.past,
-      (checkpoint as CoreSnapshot | null) ?? undefined,
-    );
+    const snapshot = (checkpoint as CoreSnapshot | null) ?? undefined;
+    const core = new Core(readRules(this.settings, this.keys.vault.accounts), ledger.past, snapshot);
     for (const record of records) core.fold(record);
     this.poisoned = null;
     this.signer = new Signer({

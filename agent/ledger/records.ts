@@ -203,6 +203,12 @@ export type RecordBody =
 export type RecordKind = RecordBody["kind"];
 
 /**
+ * Kinds that follow from the limits in force.
+ * @public
+ */
+export const decidingKinds: ReadonlySet<RecordKind> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
+
+/**
  * Whether an INTENT pays nothing, to its own account: it uses the slot up. No payment does, for an
  * approval is for something.
  * @public

@@ -22,7 +22,8 @@ import { addressReader } from "./address.ts";
 import { Intake } from "./intake.ts";
 import { type LinkLimits, linkLimits } from "./link-limits.ts";
 import { Places } from "./places.ts";
-import { Session, type SessionRooms } from "./session.ts";
+import { Session } from "./session.ts";
+import type { SessionRooms } from "./session-rooms.ts";
 import { behindAgent } from "./statements.ts";
 
 const upgradeHeaderBytesMax = 8 * 1024;

@@ -10,19 +10,7 @@ import type { WebSocket } from "ws";
 import * as envelope from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
-import type {
-  Ack,
-  Beat,
-  Challenge,
-  EnvelopeKind,
-  Head,
-  Hello,
-  Jobs,
-  OpenSlots,
-  Statement,
-  Welcome,
-} from "../../protocol/messages.ts";
+import type { Ack, Beat, Challenge, EnvelopeKind, Head, Hello, Jobs, OpenSlots, Welcome } from "../../protocol/messages.ts";
 import { deadPerAckMax, endedPerAckMax, parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
 import { endedIds, recoveryOrder } from "../recovery/order.ts";
@@ -30,32 +18,15 @@ import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import { readAgent } from "../store/agents.ts";
 import { listDeadHashes, listEndedDeadInRange } from "../store/deaths.ts";
 import type { AgentRow } from "../store/rows.ts";
-import type { Store } from "../store/store.ts";
-import { type CloseReason, closeCodes, type LinkLimits } from "./link-limits.ts";
+import { type CloseReason, closeCodes } from "./link-limits.ts";
 import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
+import type { SessionRooms } from "./session-rooms.ts";
 
 const helloBytesMax = 4096;
 /** How long an end may wait for others, so that they share an acknowledgement. */
 const endedMs = 20;
 /** After so many beats what was said of ends is said once more: a minute. */
 const beatsToRepeat = 4;
-
-/** What a session needs of the hub. */
-export interface SessionRooms {
-  readonly store: Store;
-  readonly gatewayKey: KeyObject;
-  readonly log: GatewayLog;
-  readonly clock: () => number;
-  readonly limits: LinkLimits;
-  /** The hello is the agent's own, whatever comes of it: what the agent calls its software. */
-  readonly onHello: (session: Session, agentId: string, software: string) => void;
-  /** The hello held: from here `agentId` is set. */
-  readonly onLive: (session: Session) => void;
-  readonly onStatement: (session: Session, statement: Statement) => void;
-  readonly onBeat: (session: Session, head: Head | null) => void;
-  readonly onBehind: (agentId: string, detail: string) => void;
-  readonly onClosed: (session: Session) => void;
-}
 
 interface Live {
   readonly id: string;

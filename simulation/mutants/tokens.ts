@@ -101,7 +101,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "refused-after-the-intent",
-    file: "agent/signer/state/withdrawal.ts",
+    file: "agent/signer/state/machine.ts",
     find: '  intent: { held: "quarantined", intent: "intent", signed: "signed" },',
     replace: '  intent: { held: "quarantined", intent: "intent", signed: "signed", refused: "refused" },',
     sentence: "A decline is taken after the token was bound, and says that nothing was ever signed (truth).",
@@ -109,7 +109,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "refused-at-the-gate",
-    file: "agent/signer/state/withdrawal.ts",
+    file: "agent/signer/state/machine.ts",
     find: '  signed: { released: "released" },',
     replace: '  signed: { released: "released", refused: "refused" },',
     sentence: "A person may refuse what is signed and waits at the gate, and its nonce is left out for ever (truth).",
@@ -117,7 +117,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "refused-when-it-is-out",
-    file: "agent/signer/state/withdrawal.ts",
+    file: "agent/signer/state/machine.ts",
     find: '  released: { ...seen, ...versionsIn("released") },',
     replace: '  released: { ...seen, ...versionsIn("released"), refused: "refused" },',
     sentence:
@@ -126,7 +126,7 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "bound-runs-out",
-    file: "agent/signer/state/withdrawal.ts",
+    file: "agent/signer/state/machine.ts",
     find: '  signed: { released: "released" },',
     replace: '  signed: { released: "released", expired: "expired" },',
     sentence: "What is signed runs out while the gateway is away: expired says that nothing was ever signed (truth).",

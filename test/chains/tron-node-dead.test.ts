@@ -76,7 +76,7 @@ group("a transaction that is in no block", () => {
     expect(await dead(version)).toMatchObject({ isDead: true });
   });
 
-  it("is not dead where a block right after its signing has it, though its end is as late as any that is signed and no receipt is left", async () => {
+  it("is not dead where a block right after its signing has it, though its end is the latest allowed and no receipt is left", async () => {
     await begin();
     const { chain, fronts } = town.node;
     chain.mine(40);

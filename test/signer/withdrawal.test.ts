@@ -11,7 +11,7 @@ import { isFinal, isUnfinished, type State, type Step, states, step } from "../.
 import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
 import { facts, hot, own, Rig, settings, shop } from "../../rig/signer-rig.ts";
 
-const lines = readFileSync(new URL("../../agent/signer/state/withdrawal.ts", import.meta.url), "utf8").split("\n");
+const lines = readFileSync(new URL("../../agent/signer/state/machine.ts", import.meta.url), "utf8").split("\n");
 
 describe("the drawn machine", () => {
   const start = lines.findIndex((line) => line.startsWith(" * state "));

@@ -8,11 +8,11 @@ import { laneOf } from "../../../protocol/job-mode.ts";
 import type { CourierStatus, WithdrawalStep } from "../../socket/verbs.ts";
 import { accountKey, putAccount } from "./accounts.ts";
 import { bySlot, clearBook, closeItem, createBook, file, isAside, isDeath, isToldOver, putStep, putView } from "./book.ts";
-import type { Buried, DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
+import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
 import { bump, resend, revive, send, takeSent } from "./sending.ts";
 import { advance, finishIntent, standstill, takeGas, takeRefusal } from "./signing.ts";
-import { bury, isRecorded, renew, takeBuried } from "./waiting.ts";
+import { bury, isRecorded, renew, takeBurials } from "./waiting.ts";
 import {
   count,
   countersFailed,
@@ -157,7 +157,7 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
     case "confirmed":
       return withAccount(book, event, () => takeConfirmed(book, event, nowMs, out));
     case "buried":
-      return withAccount(book, event, (account) => takeBurials(book, account, event.found, nowMs, out));
+      return withAccount(book, event, (account) => steerAll(takeBurials(book, account, event.found), nowMs, out));
     case "guarded":
       return withAccount(book, event, (account) => {
         if (!event.holds) recheck(account, out);
@@ -369,16 +369,6 @@ function takeConfirmed(book: Book, event: Extract<DeskEvent, { kind: "confirmed"
     steer(item, nowMs, out);
   }
   searchAgain(unproven, out);
-}
-
-function takeBurials(book: Book, account: Account, found: readonly Buried[], nowMs: number, out: DeskEffect[]): void {
-  account.burying = null;
-  for (const one of found) {
-    const item = book.items.get(one.transactionId);
-    if (item === undefined) continue;
-    takeBuried(item, one);
-    steer(item, nowMs, out);
-  }
 }
 
 /** Once a second: what was lost on the way is asked again, what waited its time goes on. */

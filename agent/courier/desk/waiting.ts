@@ -10,7 +10,7 @@ import type { VersionView, WithdrawalStep } from "../../socket/verbs.ts";
 import { named } from "./accounts.ts";
 import { ask, file, freeUnits, isAside, isToldOver, outVersions, releasedVersions } from "./book.ts";
 import type { Buried, DeskEffect, ToBury } from "./events.ts";
-import type { Account, Item } from "./item.ts";
+import type { Account, Book, Item } from "./item.ts";
 import { askGas, feesOf, gasOf, versionsMax } from "./signing.ts";
 
 /**
@@ -119,8 +119,17 @@ function timeOf(ms: number): string {
   return Number.isNaN(at.getTime()) ? `${ms} ms` : at.toISOString().slice(11, 19);
 }
 
-/** The nodes' word on one withdrawal's versions. */
-export function takeBuried(item: Item, { txHashes, answer }: Buried): void {
+/** The nodes' word on versions of an account. @returns the withdrawals concerned */
+export function takeBurials(book: Book, account: Account, found: readonly Buried[]): readonly Item[] {
+  account.burying = null;
+  return found.flatMap((one) => {
+    const item = book.items.get(one.transactionId);
+    if (item !== undefined) takeBuried(item, one);
+    return item ?? [];
+  });
+}
+
+function takeBuried(item: Item, { txHashes, answer }: Buried): void {
   // A place that turned up meanwhile is believed over it.
   if (isSeen(item)) return;
   item.buryTrouble = answer.ok ? "" : answer.code;

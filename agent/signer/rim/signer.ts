@@ -8,7 +8,7 @@ import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { Refusal } from "../../../protocol/fault.ts";
 import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
-import type { RecordBody } from "../../ledger/records.ts";
+import { decidingKinds, type RecordBody } from "../../ledger/records.ts";
 import type {
   AccountView,
   CourierAnswers,
@@ -39,9 +39,6 @@ import { Signatures } from "./signatures.ts";
 import type { SignerOptions } from "./signer-options.ts";
 import { slotOn } from "./slots.ts";
 import { Statements } from "./statements.ts";
-
-/** Kinds that follow from the limits in force. */
-const deciding: ReadonlySet<RecordBody["kind"]> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
 
 type Answer<V extends keyof CourierAnswers> = Reply<CourierAnswers[V]>;
 
@@ -237,7 +234,7 @@ export class Signer {
   release(frame: Uint8Array, reply: Answer<"release">): void {
     const { greeting } = this.run;
     const done = acknowledge(this.turn(), frame);
-    const steps = done.ok ? { ok: true as const, withdrawals: this.#find(done.touched).map(stepOf) } : done;
+    const steps = done.ok ? { ok: true as const, withdrawals: this.core.book.findEach(done.touched).map(stepOf) } : done;
     if (this.run.greeting !== greeting) {
       this.signBound();
       this.whenDurable(() => this.#options.push({ push: "greeted" }));
@@ -365,7 +362,7 @@ export class Signer {
     const { path, digest } = this.#options.config;
     // Before the first decision under it, and not before: until the gateway has greeted, nobody
     // knows whether the ledger is whole.
-    if (this.core.ruled?.digest !== digest && bodies.some(({ kind }) => deciding.has(kind))) {
+    if (this.core.ruled?.digest !== digest && bodies.some(({ kind }) => decidingKinds.has(kind))) {
       this.#append([{ kind: "POLICY", digest, path, limits: this.core.policy.canonical }]);
     }
     return this.#append(bodies);
@@ -385,11 +382,7 @@ export class Signer {
 
   #touched(admitted: Admitted): { readonly ok: true; readonly withdrawals: readonly WithdrawalView[] } | Refusal {
     if (!admitted.ok) return admitted;
-    return { ok: true, withdrawals: this.#find(admitted.touched).map((withdrawal) => this.view(withdrawal)) };
-  }
-
-  #find(transactionIds: readonly string[]): readonly Withdrawal[] {
-    return transactionIds.flatMap((transactionId) => this.core.book.find(transactionId) ?? []);
+    return { ok: true, withdrawals: this.core.book.findEach(admitted.touched).map((withdrawal) => this.view(withdrawal)) };
   }
 
   /**

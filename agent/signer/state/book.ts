@@ -94,6 +94,11 @@ export class Book {
     return this.#open.get(transactionId) ?? this.#recent.get(transactionId);
   }
 
+  /** Those of these ids that can be found. */
+  findEach(transactionIds: readonly string[]): readonly Withdrawal[] {
+    return transactionIds.flatMap((transactionId) => this.find(transactionId) ?? []);
+  }
+
   /** An open withdrawal. */
   openOne(transactionId: string): Withdrawal | undefined {
     return this.#open.get(transactionId);

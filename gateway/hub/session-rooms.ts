@@ -1,0 +1,26 @@
+/**
+ * What a session needs of the hub, and what it tells it. Types alone.
+ */
+import type { KeyObject } from "node:crypto";
+import type { GatewayLog } from "../../protocol/log.ts";
+import type { Head, Statement } from "../../protocol/messages.ts";
+import type { Store } from "../store/store.ts";
+import type { LinkLimits } from "./link-limits.ts";
+import type { Session } from "./session.ts";
+
+/** @public */
+export interface SessionRooms {
+  readonly store: Store;
+  readonly gatewayKey: KeyObject;
+  readonly log: GatewayLog;
+  readonly clock: () => number;
+  readonly limits: LinkLimits;
+  /** The hello is the agent's own, whatever comes of it: what the agent calls its software. */
+  readonly onHello: (session: Session, agentId: string, software: string) => void;
+  /** The hello held: from here `agentId` is set. */
+  readonly onLive: (session: Session) => void;
+  readonly onStatement: (session: Session, statement: Statement) => void;
+  readonly onBeat: (session: Session, head: Head | null) => void;
+  readonly onBehind: (agentId: string, detail: string) => void;
+  readonly onClosed: (session: Session) => void;
+}
